@@ -1,0 +1,98 @@
+# Everything a person does with this repository. `make` alone lists the targets.
+#
+# Needs make, a POSIX shell and Python 3.11 or newer. All packages go into .venv; a stamp named after
+# the checksum of the requirements files makes every later run start at once, and a changed
+# requirement installs itself.
+
+PORT        ?= 8501
+SIZE        ?= full
+CORPUS      ?=
+ARGS        ?=
+BASE_PYTHON ?=
+
+VENV   := .venv
+PYTHON := $(VENV)/bin/python
+PIP    := $(PYTHON) -m pip --disable-pip-version-check --no-input
+
+RUN_SUM   := $(shell cksum < requirements.txt | tr ' ' '-')
+DEV_SUM   := $(shell cat requirements.txt requirements-dev.txt | cksum | tr ' ' '-')
+CREATED   := $(VENV)/.created
+RUN_STAMP := $(VENV)/.installed-$(RUN_SUM)
+DEV_STAMP := $(VENV)/.installed-dev-$(DEV_SUM)
+
+# A virtual environment whose Python has gone (a system upgrade, a moved folder) is made anew.
+ifneq ($(shell test -x $(PYTHON) && echo yes),yes)
+.PHONY: $(CREATED) $(RUN_STAMP) $(DEV_STAMP)
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint format models corpus benchmark clean
+
+help: ## list the targets
+	@echo "Decoding Visualiser"
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+run: $(RUN_STAMP) ## set up on first use, then serve the app (PORT=8501, ARGS="..." for streamlit)
+	@echo "Decoding Visualiser: http://127.0.0.1:$(PORT)  (Ctrl-C stops it)"
+	@exec $(PYTHON) -m streamlit run app.py --server.port $(PORT) $(ARGS)
+
+test: lint ## lint, then every test, browser tests included (ARGS="-k name" for pytest)
+	@$(PYTHON) tests/browser/chromium.py
+	$(PYTHON) -m pytest $(ARGS)
+
+lint: $(DEV_STAMP) ## ruff: rules and format, nothing changed
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+
+format: $(DEV_STAMP) ## ruff: apply format and safe fixes
+	$(PYTHON) -m ruff check --fix .
+	$(PYTHON) -m ruff format .
+
+models: corpus $(RUN_STAMP) ## retrain the bundled models (CORPUS=folder, SIZE=full)
+	$(PYTHON) -m models.training --size "$(SIZE)" --corpus "$(CORPUS)" $(ARGS)
+
+corpus: # asked for before anything is installed
+	@test -n "$(CORPUS)" || { echo "make models needs the folder with the training texts: make models CORPUS=path/to/corpus" >&2; exit 2; }
+	@test -d "$(CORPUS)" || { echo "make models: CORPUS=$(CORPUS) is not a folder" >&2; exit 2; }
+
+benchmark: $(DEV_STAMP) ## measure engine, page and many visitors (ARGS="..." is passed on)
+	$(PYTHON) -m benchmarks $(ARGS)
+
+clean: ## remove caches and test output; .venv stays (delete it to reinstall from nothing)
+	rm -rf .pytest_cache .ruff_cache .hypothesis test-artefacts static/plotly*
+	find . -path ./$(VENV) -prune -o -type d -name __pycache__ -exec rm -rf {} +
+
+# --- set-up -------------------------------------------------------------------------------------
+
+$(CREATED):
+	@if $(PYTHON) -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+	  touch $@; exit 0; \
+	fi; \
+	base=; seen=; \
+	for candidate in $(or $(BASE_PYTHON),python3 python3.13 python3.12 python3.11 python3.14 python); do \
+	  version=$$("$$candidate" -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null) || continue; \
+	  if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then base=$$candidate; break; fi; \
+	  seen="$$seen $$candidate=$$version"; \
+	done; \
+	if [ -z "$$base" ]; then \
+	  echo "Decoding Visualiser needs Python 3.11 or newer; found:$${seen:- none}." >&2; \
+	  echo "Install one, or name one you have: make run BASE_PYTHON=/path/to/python3.12" >&2; \
+	  exit 1; \
+	fi; \
+	if ! "$$base" -c 'import venv, ensurepip' >/dev/null 2>&1; then \
+	  echo "Python $$version ($$base) lacks its venv or pip module, which set-up needs." >&2; \
+	  echo "On Debian or Ubuntu: apt-get install python3-venv. Elsewhere: install Python from python.org." >&2; \
+	  exit 1; \
+	fi; \
+	echo "Creating $(VENV) with Python $$version ($$base)"; \
+	"$$base" -m venv --clear $(VENV) && touch $@
+
+$(RUN_STAMP): | $(CREATED)
+	@echo "Installing the app's packages into $(VENV) (once; torch is large)"
+	$(PIP) install -r requirements.txt
+	@rm -f $(VENV)/.installed-* && touch $(RUN_STAMP)
+
+$(DEV_STAMP): | $(CREATED)
+	@echo "Installing the app's and the tests' packages into $(VENV) (once; torch is large)"
+	$(PIP) install -r requirements-dev.txt
+	@rm -f $(VENV)/.installed-* && touch $(RUN_STAMP) $(DEV_STAMP)

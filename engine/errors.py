@@ -1,0 +1,113 @@
+"""Failures a person can do something about.
+
+Every expected failure of the engine is one of these. The message is one sentence or two that names
+what was given, what is wrong with it and what to do instead; a page shows it as it stands.
+
+    DecodingError
+    ├── SettingError            a setting outside its range (also a ValueError)
+    ├── PromptError             nothing to start from, or more than the context holds
+    ├── ModelError              the model cannot be loaded
+    │   ├── ModelNotFoundError      no such folder, no such hub id, or the hub is out of reach
+    │   ├── NotAModelError          a folder or repository that holds no causal language model
+    │   ├── WeightsError            weights that are truncated, unreadable or incomplete
+    │   ├── UnsafeWeightsError      pickled weights only
+    │   ├── RemoteCodeError         the model wants to run code of its own
+    │   └── TokenizerError          the tokenizer is missing or does not fit the model
+    ├── LogitsError             the model returned NaN or infinite logits
+    ├── NoCandidatesError       every token was removed before the draw
+    ├── ContextFullError        the model's context has no position left
+    ├── OutOfMemoryError        the device ran out of memory in a forward pass
+    └── TraceError              a file that is no trace, or a damaged one
+"""
+
+from __future__ import annotations
+
+
+class DecodingError(Exception):
+    """Base of every expected failure; the message is meant for the person using the app."""
+
+
+class SettingError(DecodingError, ValueError):
+    """A setting outside its range.
+
+    Attributes:
+        setting: name of the setting, as in `SamplingSettings`.
+        value: what was given.
+        remedy: what to do instead.
+    """
+
+    def __init__(self, setting: str, value: object, problem: str, remedy: str) -> None:
+        self.setting = setting
+        self.value = value
+        self.remedy = remedy
+        super().__init__(f"{setting} {problem}, got {_shown(value)}; {remedy}.")
+
+    def __reduce__(self):
+        # The default would call __init__ with the finished message alone.
+        return _rebuild_setting_error, (self.setting, self.value, self.remedy, str(self))
+
+
+def _rebuild_setting_error(setting: str, value: object, remedy: str, message: str) -> SettingError:
+    error = SettingError.__new__(SettingError)
+    Exception.__init__(error, message)
+    error.setting, error.value, error.remedy = setting, value, remedy
+    return error
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}" if abs(value) >= 10_000 else str(value)
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+class PromptError(DecodingError):
+    """The prompt is empty, too large, or longer than the model's context."""
+
+
+class ModelError(DecodingError):
+    """The model cannot be loaded."""
+
+
+class ModelNotFoundError(ModelError):
+    """No such folder, no such hub id or revision, or the hub cannot be reached."""
+
+
+class NotAModelError(ModelError):
+    """The folder or repository holds no causal language model that transformers knows."""
+
+
+class WeightsError(ModelError):
+    """The weights are truncated, unreadable, or do not fit the architecture."""
+
+
+class UnsafeWeightsError(ModelError):
+    """The weights come only as pickle files, which can run code when they are opened."""
+
+
+class RemoteCodeError(ModelError):
+    """The model wants to run Python code shipped beside its weights."""
+
+
+class TokenizerError(ModelError):
+    """The tokenizer is missing or does not fit the model."""
+
+
+class LogitsError(DecodingError):
+    """The model returned logits that are not numbers, so no distribution exists."""
+
+
+class NoCandidatesError(DecodingError):
+    """Every token was removed before the draw."""
+
+
+class ContextFullError(DecodingError):
+    """The model's context has no position left for another token."""
+
+
+class OutOfMemoryError(DecodingError):
+    """The device ran out of memory during a forward pass; nothing generated was lost."""
+
+
+class TraceError(DecodingError):
+    """The file is no trace, is damaged, or was written by a newer version."""

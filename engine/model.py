@@ -1,0 +1,319 @@
+"""Loading a causal language model, and one forward pass of it.
+
+`load_model` takes the bundled model, a local folder or a hub id and returns a `LanguageModel`, which
+all visitors share: it holds weights and tokenizer, never a cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers.cache_utils import Cache
+
+from engine import cache as caches
+from engine.errors import OutOfMemoryError, SettingError
+from engine.kernels import DEFAULT_KERNELS, ENGINE_LOCK, Kernels, calibrate
+from engine.vocabulary import Vocabulary
+
+BUNDLED = "bundled"
+
+
+@dataclass(frozen=True)
+class Forward:
+    """What one forward pass gives for the next token.
+
+    Attributes:
+        logits: (vocab,) float32, raw, of the last position.
+        hidden: (1, 1, d_model) input of the output layer at that position, in the model's dtype and
+            on its device; None where the model has no separate output layer.
+        ms: wall time in milliseconds, until the logits are in this process' memory.
+    """
+
+    logits: np.ndarray
+    hidden: torch.Tensor | None
+    ms: float
+
+
+class LanguageModel:
+    """A causal language model ready to be stepped; shared by all decoders and threads.
+
+    Attributes:
+        name: short name for the screen.
+        source: what it was loaded from: ``bundled``, a folder or a hub id.
+        revision: commit of the hub repository, None for local models.
+        hf: the transformers model.
+        tokenizer: the transformers tokenizer, None for a bare model.
+        vocabulary: tokens as bytes and text.
+        vocab_size: how many tokens the model scores, V.
+        context_length: most positions the model takes, None where it sets no limit.
+        eos_ids: ids that end a text; empty where the model names none.
+        parameters: number of weights (tied ones once).
+        kernels: how decode steps run on a CPU.
+        replays_exactly: whether the output layer alone, run on a recorded hidden state, repeats the
+            logits bit for bit.
+        cache_budget: the limit on all decoders' caches together.
+        notices: sentences about this model that a person should see.
+    """
+
+    def __init__(
+        self,
+        hf: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase | None = None,
+        *,
+        name: str | None = None,
+        source: str = "memory",
+        revision: str | None = None,
+        notices: Sequence[str] = (),
+    ) -> None:
+        self.hf = hf.eval().requires_grad_(False)
+        self.tokenizer = tokenizer
+        self.name = name or type(hf).__name__
+        self.source = source
+        self.revision = revision
+        self.config = hf.config.get_text_config(decoder=True)
+        self.kernels = DEFAULT_KERNELS
+        self.replays_exactly = False
+        self._cache_argument, self._last_only = _forward_arguments(hf)
+        self._head = hf.get_output_embeddings()
+        self._head_input: torch.Tensor | None = None
+        if self._head is not None:
+            self._head.register_forward_pre_hook(self._keep_head_input)
+        self.context_length = _context_length(self.config)
+        self.parameters = sum(weight.numel() for weight in hf.parameters())
+        self.vocab_size = self._calibrate()
+        self.vocabulary = Vocabulary(tokenizer, self.vocab_size)
+        self.cache_budget = caches.CacheBudget(caches.default_budget(self.device))
+        self.eos_ids = _eos_ids(hf, tokenizer, self.vocab_size)
+        self.notices = (*notices, *self._notices())
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.hf.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """What the weights and the cache are stored in."""
+        return self.hf.dtype
+
+    @property
+    def input_size(self) -> int:
+        """How many token ids the model takes in (may differ from `vocab_size`)."""
+        return self.hf.get_input_embeddings().weight.shape[0]
+
+    @cached_property
+    def tokenizer_hash(self) -> str | None:
+        """SHA-256 of the tokenizer, to tell whether two are the same; None without one."""
+        if self.tokenizer is None:
+            return None
+        backend = getattr(self.tokenizer, "backend_tokenizer", None)
+        described = (
+            backend.to_str() if backend else repr(sorted(self.tokenizer.get_vocab().items()))
+        )
+        return hashlib.sha256(described.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def __repr__(self) -> str:
+        dtype = str(self.dtype).removeprefix("torch.")
+        size = f"{self.parameters / 1e6:.1f}M parameters, V={self.vocab_size:,}"
+        return f"LanguageModel({self.name}, {size}, {self.device} {dtype})"
+
+    def new_cache(self) -> Cache:
+        """An empty cache for this model."""
+        return caches.new_cache(self.hf.config)
+
+    def forward(self, token_ids: Sequence[int], cache: Cache, *, parity: bool = False) -> Forward:
+        """Run tokens through the model, appending them to `cache`.
+
+        Args:
+            token_ids: the tokens not yet in the cache, at least one.
+            cache: what the model has seen so far; updated in place.
+            parity: run with PyTorch's default kernels, as `generate` does.
+
+        Raises:
+            OutOfMemoryError: the device has no memory left. The cache may then be half updated and
+                must be thrown away.
+        """
+        start = time.perf_counter()
+        ids = torch.tensor([token_ids], dtype=torch.long, device=self.device)
+        inputs = {"input_ids": ids, self._cache_argument: cache, "use_cache": True}
+        if self._last_only:
+            inputs["logits_to_keep"] = 1
+        kernels = DEFAULT_KERNELS if parity else self.kernels
+        with ENGINE_LOCK, torch.inference_mode():
+            try:
+                with kernels.apply(single_token=len(token_ids) == 1):
+                    logits = self.hf(**inputs, return_dict=True).logits  # (1, 1 or positions, V)
+            except (torch.OutOfMemoryError, RuntimeError) as error:
+                if not _is_out_of_memory(error):
+                    raise
+                raise OutOfMemoryError(
+                    f"{self.device} ran out of memory at {len(token_ids):,} new positions; use a "
+                    "shorter prompt, a smaller model or a smaller dtype."
+                ) from error
+            row = logits[0, -1].to(torch.float32).cpu()
+            hidden, self._head_input = self._head_input, None
+        if logits.shape[1] > 1:
+            row = row.clone()  # a view would keep the logits of all positions alive
+        if hidden is not None:
+            hidden = hidden[:, -1:].clone()
+        return Forward(row.numpy(), hidden, (time.perf_counter() - start) * 1e3)
+
+    def replay(self, hidden: torch.Tensor, *, single_token: bool, parity: bool) -> np.ndarray:
+        """(vocab,) float32 logits from a recorded hidden state, by the output layer alone.
+
+        Args:
+            hidden: `Forward.hidden`.
+            single_token: whether it comes from a decode step; a prefill runs other kernels.
+            parity: as it was in the forward pass.
+        """
+        kernels = DEFAULT_KERNELS if parity else self.kernels
+        with ENGINE_LOCK, torch.inference_mode():
+            with kernels.apply(single_token=single_token):
+                logits = self._head(hidden)
+            self._head_input = None
+            return logits[0, -1].to(torch.float32).cpu().numpy()
+
+    def _keep_head_input(self, module: torch.nn.Module, inputs: tuple) -> None:
+        # Forward passes hold ENGINE_LOCK, so one slot serves all threads.
+        self._head_input = inputs[0]
+
+    def _calibrate(self) -> int:
+        """Choose kernels, check that replaying is exact; returns the number of logits."""
+        cache = self.new_cache()
+        prefill = self.forward([0, 0, 0], cache)
+        if self.device.type == "cpu":
+            half = self.dtype in (torch.bfloat16, torch.float16)
+            ids = torch.zeros(1, 1, dtype=torch.long)
+            inputs = {"input_ids": ids, self._cache_argument: cache, "use_cache": True}
+            with ENGINE_LOCK, torch.inference_mode():
+                self.kernels = calibrate(lambda: self.hf(**inputs), half_precision=half)
+        decode = self.forward([0], cache)
+        self.replays_exactly = all(
+            forward.hidden is not None
+            and np.array_equal(
+                self.replay(forward.hidden, single_token=single, parity=False),
+                forward.logits,
+                equal_nan=True,
+            )
+            for forward, single in ((prefill, False), (decode, True))
+        )
+        return prefill.logits.size
+
+    def _notices(self) -> list[str]:
+        notices = []
+        known = self.vocabulary.known
+        if self.tokenizer is not None and known < self.vocab_size:
+            notices.append(
+                f"The tokenizer has {known:,} entries and the model scores {self.vocab_size:,}; the "
+                f"other {self.vocab_size - known:,} ids are shown as <id {known}> and so on."
+            )
+        if not self.eos_ids:
+            notices.append(
+                "This model names no end-of-text token, so only max tokens, a stop string or the "
+                "end of the context ends a run."
+            )
+        return notices
+
+
+def _forward_arguments(hf: PreTrainedModel) -> tuple[str, bool]:
+    """Name of the cache argument, and whether the model can score the last position alone."""
+    names = inspect.signature(hf.forward).parameters
+    cache = "cache_params" if "cache_params" in names else "past_key_values"
+    return cache, "logits_to_keep" in names
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    return isinstance(error, torch.OutOfMemoryError) or "not enough memory" in str(error)
+
+
+def _context_length(config) -> int | None:
+    for name in ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"):
+        length = getattr(config, name, None)
+        if isinstance(length, int) and length > 0:
+            return length
+    return None
+
+
+def _eos_ids(hf: PreTrainedModel, tokenizer, vocab_size: int) -> tuple[int, ...]:
+    """End-of-text ids, from where `generate` takes them, else from the tokenizer."""
+    generation = getattr(hf, "generation_config", None)
+    found = getattr(generation, "eos_token_id", None)
+    if found is None:
+        found = getattr(hf.config, "eos_token_id", None)
+    if found is None:
+        found = getattr(tokenizer, "eos_token_id", None)
+    ids = [] if found is None else [found] if isinstance(found, int) else list(found)
+    return tuple(sorted({int(token_id) for token_id in ids if 0 <= int(token_id) < vocab_size}))
+
+
+def load_model(
+    source: str | Path = BUNDLED,
+    *,
+    device: str = "auto",
+    dtype: str | torch.dtype = "auto",
+    revision: str | None = None,
+) -> LanguageModel:
+    """Load a causal language model.
+
+    Only safetensors weights are read, and no code that comes with a model is run.
+
+    Args:
+        source: ``"bundled"``, a local folder in transformers' format, or a hub id.
+        device: ``"auto"`` (a GPU where there is one), ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ``"mps"``.
+        dtype: ``"auto"`` (the checkpoint's, or float32 where a CPU is faster with it),
+            ``"float32"``, ``"bfloat16"`` or ``"float16"``.
+        revision: commit, tag or branch of a hub repository.
+
+    Raises:
+        ModelError: one subclass for each way it can fail (see `engine.errors`).
+        SettingError: an unknown device or dtype.
+    """
+    from engine import checkpoint
+
+    place = _device(device)
+    wanted = _dtype(dtype)
+    located = checkpoint.locate(source, revision)
+    hf, tokenizer, notices = checkpoint.load(located.folder, place, wanted)
+    is_folder = Path(source).is_dir() and str(source) != BUNDLED
+    return LanguageModel(
+        hf,
+        tokenizer,
+        name=located.folder.resolve().name if is_folder else str(source),
+        source=str(source),
+        revision=located.commit,
+        notices=(*located.notices, *notices),
+    )
+
+
+def _device(device: str) -> torch.device:
+    available = ["cpu"]
+    if torch.cuda.is_available():
+        available += ["cuda", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
+    if torch.backends.mps.is_available():
+        available.append("mps")
+    if str(device) == "auto":
+        return torch.device("cuda" if "cuda" in available else available[-1])
+    if str(device) not in available:
+        remedy = f"use auto or one of {', '.join(available)}"
+        raise SettingError("device", str(device), "is not available on this machine", remedy)
+    return torch.device(device)
+
+
+def _dtype(dtype: str | torch.dtype) -> torch.dtype | None:
+    known = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+    name = str(dtype).removeprefix("torch.")
+    if name == "auto":
+        return None
+    if name not in known:
+        remedy = f"use auto or one of {', '.join(known)}"
+        raise SettingError("dtype", name, "is not a dtype that models are run in", remedy)
+    return known[name]

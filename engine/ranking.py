@@ -1,0 +1,234 @@
+"""Rank space: one row of scores, sorted only as deep as somebody asks.
+
+Every truncation rule in use keeps a run of neighbours in rank order (top-k, top-p, min-p and most
+others keep a prefix; typical sampling and XTC a window). So the stages share one `RankedRow`, which
+makes the softmax weights once and sorts a few hundred leading tokens, and hand on `Survivors`: the
+row plus the first and last rank still in the race. Nothing is approximated: where the leading
+tokens do not decide a cut, the row is sorted deeper, if need be to the end.
+
+Ties are ordered by token id, lower first. Sums run in float64 from the highest rank down.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from engine.errors import LogitsError, NoCandidatesError
+
+# How many leading tokens are sorted at first, and at the second attempt; then the whole row. A full
+# sort of 152k entries costs about as much as ten of the first.
+_DEPTHS = (256, 4096)
+_LN2 = float(np.log(2.0))
+
+
+class RankedRow:
+    """Scores of the whole vocabulary with their ranking.
+
+    Attributes:
+        scores: (vocab,) float32 logits as they stand; removed tokens are at -inf. Never modified.
+        ids: (depth,) token ids in rank order, as far as sorted.
+        values: (depth,) float64 scores of those tokens.
+        weights: (depth,) float64 exp(score - highest score) of those tokens.
+        cumulative: (depth,) float64 running sum of `weights`.
+    """
+
+    def __init__(self, scores: np.ndarray) -> None:
+        self.scores = scores
+        self.highest = float(scores.max())
+        if not np.isfinite(self.highest):
+            self._refuse()
+        self.ids = np.empty(0, np.int64)
+        self.values = self.weights = self.cumulative = np.empty(0)
+
+    def _refuse(self) -> None:
+        if self.highest == -np.inf:
+            raise NoCandidatesError(
+                "Every token was removed before the draw; loosen or switch off a ban, a bias or a "
+                "constraint."
+            )
+        nans = int(np.isnan(self.scores).sum())
+        infinite = int(np.isposinf(self.scores).sum())
+        raise LogitsError(
+            f"The model returned {nans:,} NaN and {infinite:,} infinite logits among "
+            f"{self.scores.size:,}, so there is nothing to draw from; load it in another dtype "
+            "(float32 instead of float16) or check its weights."
+        )
+
+    @cached_property
+    def count(self) -> int:
+        """Number of tokens not removed (scores above -inf)."""
+        return int(np.count_nonzero(self.scores > -np.inf))
+
+    @cached_property
+    def all_weights(self) -> np.ndarray:
+        """(vocab,) float32 exp(score - highest score)."""
+        return np.exp(self.scores - np.float32(self.highest))
+
+    @cached_property
+    def total(self) -> float:
+        """Sum of all weights: the softmax denominator relative to the highest score."""
+        return float(self.all_weights.sum(dtype=np.float64))
+
+    @cached_property
+    def entropy_bits(self) -> float:
+        """Shannon entropy of softmax(scores), in bits."""
+        shifted = self.scores - np.float32(self.highest)
+        if self.count < self.scores.size:
+            shifted = np.where(
+                np.isneginf(shifted), np.float32(0), shifted
+            )  # 0 * log 0 counts as 0
+        mean = float(np.dot(self.all_weights, shifted)) / self.total
+        return max(0.0, (float(np.log(self.total)) - mean) / _LN2)
+
+    def logprob(self, token_id: int) -> float:
+        """Natural logarithm of softmax(scores) at one token."""
+        return float(self.scores[token_id]) - self.highest - float(np.log(self.total))
+
+    def rank(self, token_id: int) -> int:
+        """1 for the highest score; ties count the lower id first."""
+        score = self.scores[token_id]
+        above = int(np.count_nonzero(self.scores > score))
+        return 1 + above + int(np.count_nonzero(self.scores[:token_id] == score))
+
+    @property
+    def depth(self) -> int:
+        """How many ranks are sorted so far."""
+        return self.ids.size
+
+    @property
+    def complete(self) -> bool:
+        """Whether every remaining token is sorted."""
+        return self.depth == self.count
+
+    def sort_to_depth(self, depth: int) -> None:
+        """Sort at least the leading `depth` tokens, together with all ties of the last."""
+        if depth <= self.depth or self.complete:
+            return
+        for step in _DEPTHS:
+            if depth <= step < self.count // 4:
+                lowest = np.partition(self.scores, -step)[-step]
+                self._sort(np.flatnonzero(self.scores >= lowest))
+                return
+        self._sort(np.flatnonzero(self.scores > -np.inf))
+
+    def sort_to_weight(self, weight: float) -> None:
+        """Sort until every token whose weight reaches `weight` is included."""
+        while not self.complete and (self.depth == 0 or self.weights[-1] >= weight):
+            self.sort_to_depth(self.depth + 1)
+
+    def sort_to_mass(self, weight_sum: float) -> None:
+        """Sort until the cumulative weight reaches `weight_sum`, or to the end."""
+        while not self.complete and (self.depth == 0 or self.cumulative[-1] < weight_sum):
+            self.sort_to_depth(self.depth + 1)
+
+    def _sort(self, token_ids: np.ndarray) -> None:
+        # One integer sort does it: the score's bits, turned so that a higher score is a smaller
+        # number, above the token id, which settles ties. Adding 0.0 turns -0.0 into 0.0.
+        bits = (self.scores[token_ids] + np.float32(0)).view(np.int32).astype(np.int64)
+        ascending = bits ^ ((bits >> 31) & 0x7FFF_FFFF)
+        keys = (~ascending << 32) | token_ids
+        keys.sort()
+        self.ids = keys & 0xFFFF_FFFF
+        self.values = self.scores[self.ids].astype(np.float64)
+        self.weights = np.exp(self.values - self.highest)
+        self.cumulative = np.cumsum(self.weights)
+
+
+class Survivors:
+    """The tokens still in the race: ranks `start` to `stop` (exclusive, counted from 0) of a row.
+
+    `start` is 0 and `stop` is `row.count` until a stage cuts. The row may not be sorted that deep;
+    the methods sort it as far as they need.
+    """
+
+    __slots__ = ("_mass", "row", "start", "stop")
+
+    def __init__(self, row: RankedRow, start: int = 0, stop: int | None = None) -> None:
+        self.row = row
+        self.start = start
+        self.stop = row.count if stop is None else stop
+        self._mass: float | None = None
+
+    @property
+    def count(self) -> int:
+        """Number of tokens left."""
+        return self.stop - self.start
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether any token of the row has been cut."""
+        return self.count < self.row.count
+
+    @property
+    def mass(self) -> float:
+        """Sum of the survivors' weights (relative to the row's highest score)."""
+        if self._mass is None:
+            self._mass = self._sum() if self.is_cut else self.row.total
+        return self._mass
+
+    def _sum(self) -> float:
+        self.row.sort_to_depth(self.stop)
+        before = self.row.cumulative[self.start - 1] if self.start else 0.0
+        return float(self.row.cumulative[self.stop - 1] - before)
+
+    @property
+    def scores(self) -> np.ndarray:
+        """(vocab,) float32 scores with everything cut at -inf; shared, not to be modified."""
+        if not self.is_cut:
+            return self.row.scores
+        cut = np.full_like(self.row.scores, -np.inf)
+        kept = self.ids
+        cut[kept] = self.row.scores[kept]
+        return cut
+
+    @property
+    def ids(self) -> np.ndarray:
+        """(count,) token ids in rank order."""
+        self.row.sort_to_depth(self.stop)
+        return self.row.ids[self.start : self.stop]
+
+    @property
+    def weights(self) -> np.ndarray:
+        """(count,) float64 weights in rank order."""
+        self.row.sort_to_depth(self.stop)
+        return self.row.weights[self.start : self.stop]
+
+    def upto(self, stop: int) -> Survivors:
+        """Keep the ranks before `stop`, at least one."""
+        return Survivors(self.row, self.start, max(self.start + 1, min(stop, self.stop)))
+
+    def leading(self, count: int, *, with_ties: bool) -> Survivors:
+        """Keep the `count` best; `with_ties` also keeps every token equal to the last of them."""
+        if count >= self.count:
+            return self
+        last = self.start + count
+        self.row.sort_to_depth(last)
+        if with_ties:
+            # Sorted descending: everything after the last equal score is out.
+            last = int(np.searchsorted(-self.row.values, -self.row.values[last - 1], side="right"))
+        return self.upto(last)
+
+    def reaching_mass(self, fraction: float) -> Survivors:
+        """Keep the smallest set of leading tokens holding `fraction` of the survivors' mass."""
+        before = float(self.row.cumulative[self.start - 1]) if self.start else 0.0
+        target = before + fraction * self.mass
+        self.row.sort_to_mass(target)
+        reached = int(np.searchsorted(self.row.cumulative, target, side="left"))
+        return self.upto(reached + 1)
+
+    def above_ratio(self, ratio: float) -> Survivors:
+        """Keep the tokens whose probability is at least `ratio` times the highest one's."""
+        self.row.sort_to_depth(self.start + 1)
+        weight = ratio * float(self.row.weights[self.start])
+        self.row.sort_to_weight(weight)
+        return self.upto(int(np.searchsorted(-self.row.weights, -weight, side="right")))
+
+    def rank_at(self, u: float) -> int:
+        """Rank (from 0, within the row) at which the cumulative probability first exceeds `u`."""
+        before = float(self.row.cumulative[self.start - 1]) if self.start else 0.0
+        target = before + u * self.mass
+        self.row.sort_to_mass(target)
+        rank = int(np.searchsorted(self.row.cumulative, target, side="right"))
+        return max(self.start, min(rank, self.stop - 1))

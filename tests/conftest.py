@@ -1,0 +1,14 @@
+"""Settings that every test shares: no network, and properties that do not depend on the clock."""
+
+import os
+
+import hypothesis
+
+# Read once, when huggingface_hub is first imported: a test that would download fails at once.
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+# Time is measured by benchmarks and never asserted, so no example has a deadline. CI draws the same
+# examples every time: a red run can be repeated. Elsewhere they are new ones every time.
+hypothesis.settings.register_profile("local", deadline=None)
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
