@@ -154,7 +154,7 @@ class CacheFormula:
 
 
 def formula(cache: Cache) -> CacheFormula | None:
-    """The formula for a filled cache; None where a layer keeps something other than keys and values."""
+    """The formula for a filled cache; None where a layer keeps anything but keys and values."""
     shapes = []
     itemsize = 0
     for layer in cache.layers:
@@ -191,7 +191,8 @@ class CacheBudget:
         """Note that `owner` has just stepped and holds this many bytes."""
         key = id(owner)
         with self._lock:
-            self._held.pop(key, None)
+            if self._held.pop(key, None) is None:
+                self._held = {k: entry for k, entry in self._held.items() if entry[0]() is not None}
             self._held[key] = (weakref.ref(owner), held)
             total = sum(size for _, size in self._held.values())
             if total > self.limit:

@@ -113,8 +113,8 @@ def _fetch(hub_id: str, revision: str | None) -> Located:
             notices = (f"The hub is out of reach: this is the copy of {hub_id} fetched before.",)
     except GatedRepoError as error:
         raise ModelNotFoundError(
-            f"The hub repository {hub_id} asks for permission first; request access on its page and "
-            "log in with `hf auth login`."
+            f"The hub repository {hub_id} asks for permission first; request access on its page "
+            "and log in with `hf auth login`."
         ) from error
     except RevisionNotFoundError as error:
         raise ModelNotFoundError(
@@ -122,8 +122,8 @@ def _fetch(hub_id: str, revision: str | None) -> Located:
         ) from error
     except (RepositoryNotFoundError, HFValidationError) as error:
         raise ModelNotFoundError(
-            f"There is neither a folder nor a hub repository named {hub_id}; check the spelling, or "
-            "log in with `hf auth login` if it is private."
+            f"There is neither a folder nor a hub repository named {hub_id}; check the spelling, "
+            "or log in with `hf auth login` if it is private."
         ) from error
     except _UNREACHABLE as error:
         raise ModelNotFoundError(
@@ -218,8 +218,8 @@ def _read_config(folder: Path) -> PretrainedConfig:
         declared = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise NotAModelError(
-            f"The config.json of {folder.name} is no valid JSON ({_first_line(error)}); download the "
-            "model again."
+            f"The config.json of {folder.name} is no valid JSON ({_first_line(error)}); "
+            "download the model again."
         ) from error
     try:
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)

@@ -155,7 +155,7 @@ class Decoder:
 
     @property
     def cache_formula(self) -> caches.CacheFormula | None:
-        """The formula for this model's cache; None before the prefill, or for other kinds of state."""
+        """The formula for this model's cache; None before the prefill or for other states."""
         return None if self._cache is None else caches.formula(self._cache)
 
     @property
@@ -165,7 +165,8 @@ class Decoder:
     def step(self, token_id: int | None = None) -> Step:
         """Generate one token: forward, shape, draw, append.
 
-        The first call runs the whole prompt (prefill), later ones a single token.
+        The first call runs the whole prompt (prefill), later ones a single token. Stepping on after
+        a stop rule has fired is allowed; only the end of the context is final.
 
         Args:
             token_id: append this token instead of drawing one.
@@ -350,7 +351,7 @@ class Decoder:
             )
 
     def release_cache(self) -> bool:
-        """Give the cache's memory back; it is rebuilt when next needed. False if in use just now."""
+        """Give the cache's memory back, to be rebuilt when needed; False if in use just now."""
         if not self._lock.acquire(blocking=False):
             return False
         try:

@@ -22,8 +22,10 @@ ENGINE_LOCK = threading.RLock()
 
 _REPEATS = 3
 _PRODUCT_REPEATS = 12  # a single product takes a millisecond, so noise can be waited out
-# Fewer threads are taken only for a clear gain: on a busy machine a few steps measure noise too.
+# Several threads must gain this much over one: where another program takes one of the cores, all of
+# them wait for the slowest, and a step then takes ten times as long.
 _CLEAR_GAIN = 0.85
+_HOPELESS = 4.0  # a way this much slower at its first run is not tried again
 
 
 @dataclass(frozen=True)
@@ -75,40 +77,54 @@ def fastest_cpu_dtype(checkpoint_dtype: torch.dtype, rows: int, columns: int) ->
             def product(weight: torch.Tensor = weight, row: torch.Tensor = row) -> None:
                 torch.nn.functional.linear(row, weight)
 
-            best[dtype] = min(
-                _time(Kernels(onednn=onednn), product, _PRODUCT_REPEATS) for onednn in (True, False)
-            )
+            times = _times(_candidates(dtype), product, _PRODUCT_REPEATS)
+            best[dtype] = min(times.values())
     return min(best, key=best.__getitem__)
 
 
-def calibrate(step: Callable[[], None], *, half_precision: bool) -> Kernels:
+def calibrate(step: Callable[[], None], dtype: torch.dtype) -> Kernels:
     """The fastest kernels for a model's decode step on this CPU.
 
     Args:
-        step: runs one decode step (already warmed up).
-        half_precision: whether the weights are bf16 or fp16; only then does oneDNN matter.
+        step: runs one decode step.
+        dtype: what the weights are stored in.
     """
-    threads = torch.get_num_threads()
-    candidates = [Kernels(onednn=True, threads=threads)]
-    if half_precision:
-        candidates.append(Kernels(onednn=False, threads=threads))
-    times = {kernels: _time(kernels, step) for kernels in candidates}
-    best = min(times, key=times.__getitem__)
-    if threads > 1:
-        single = Kernels(onednn=best.onednn, threads=1)
-        if _time(single, step) < _CLEAR_GAIN * times[best]:
-            best = single
-        torch.set_num_threads(threads)
-    return best
+    times = _times(_candidates(dtype), step, _REPEATS)
+    return min(times, key=times.__getitem__)
 
 
-def _time(kernels: Kernels, step: Callable[[], None], repeats: int = _REPEATS) -> float:
-    """Seconds of the fastest of a few runs, after one that is not counted."""
+def _candidates(dtype: torch.dtype) -> list[Kernels]:
+    """All ways to run a step in this dtype; float32 products hardly depend on oneDNN."""
+    threads = sorted({1, torch.get_num_threads()})
+    onednn = (True,) if dtype == torch.float32 else (True, False)
+    return [Kernels(on, count) for on in onednn for count in threads]
+
+
+def _times(
+    candidates: list[Kernels], step: Callable[[], None], repeats: int
+) -> dict[Kernels, float]:
+    """Seconds of the fastest run of each; more threads are charged for being less dependable."""
+    before = torch.get_num_threads()
+    times: dict[Kernels, float] = {}
+    for kernels in candidates:
+        fastest = min(times.values(), default=float("inf"))
+        charge = 1 if kernels.threads == 1 else _CLEAR_GAIN
+        times[kernels] = _time(kernels, step, repeats, give_up=_HOPELESS * fastest) / charge
+    torch.set_num_threads(before)
+    return times
+
+
+def _time(kernels: Kernels, step: Callable[[], None], repeats: int, give_up: float) -> float:
+    """Seconds of the fastest of a few runs after a first; or of that one, if above `give_up`."""
     with kernels.apply(single_token=True):
-        step()
         fastest = float("inf")
-        for _ in range(repeats):
+        for run in range(1 + repeats):
             start = time.perf_counter()
             step()
-            fastest = min(fastest, time.perf_counter() - start)
+            seconds = time.perf_counter() - start
+            if run == 0:
+                if seconds > give_up:
+                    return seconds
+                continue  # caches and lazy set-up
+            fastest = min(fastest, seconds)
     return fastest

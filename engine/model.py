@@ -1,7 +1,7 @@
 """Loading a causal language model, and one forward pass of it.
 
-`load_model` takes the bundled model, a local folder or a hub id and returns a `LanguageModel`, which
-all visitors share: it holds weights and tokenizer, never a cache.
+`load_model` takes the bundled model, a local folder or a hub id and returns a `LanguageModel`,
+which all visitors share: it holds weights and tokenizer, never a cache.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from transformers.cache_utils import Cache
 
 from engine import cache as caches
 from engine.errors import OutOfMemoryError, SettingError
-from engine.kernels import DEFAULT_KERNELS, ENGINE_LOCK, Kernels, calibrate
+from engine.kernels import DEFAULT_KERNELS, ENGINE_LOCK, calibrate
 from engine.vocabulary import Vocabulary
 
 BUNDLED = "bundled"
@@ -191,11 +191,10 @@ class LanguageModel:
         cache = self.new_cache()
         prefill = self.forward([0, 0, 0], cache)
         if self.device.type == "cpu":
-            half = self.dtype in (torch.bfloat16, torch.float16)
             ids = torch.zeros(1, 1, dtype=torch.long)
             inputs = {"input_ids": ids, self._cache_argument: cache, "use_cache": True}
             with ENGINE_LOCK, torch.inference_mode():
-                self.kernels = calibrate(lambda: self.hf(**inputs), half_precision=half)
+                self.kernels = calibrate(lambda: self.hf(**inputs), self.dtype)
         decode = self.forward([0], cache)
         self.replays_exactly = all(
             forward.hidden is not None
@@ -213,8 +212,8 @@ class LanguageModel:
         known = self.vocabulary.known
         if self.tokenizer is not None and known < self.vocab_size:
             notices.append(
-                f"The tokenizer has {known:,} entries and the model scores {self.vocab_size:,}; the "
-                f"other {self.vocab_size - known:,} ids are shown as <id {known}> and so on."
+                f"The tokenizer has {known:,} entries and the model scores {self.vocab_size:,}; "
+                f"the other {self.vocab_size - known:,} ids are shown as <id {known}> and so on."
             )
         if not self.eos_ids:
             notices.append(
@@ -268,7 +267,8 @@ def load_model(
 
     Args:
         source: ``"bundled"``, a local folder in transformers' format, or a hub id.
-        device: ``"auto"`` (a GPU where there is one), ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ``"mps"``.
+        device: ``"auto"`` (a GPU where there is one), ``"cpu"``, ``"cuda"``, ``"cuda:1"``,
+            ``"mps"``.
         dtype: ``"auto"`` (the checkpoint's, or float32 where a CPU is faster with it),
             ``"float32"``, ``"bfloat16"`` or ``"float16"``.
         revision: commit, tag or branch of a hub repository.

@@ -59,7 +59,7 @@ def find_stop_string(
     """The stop string that begins first in `text` and ends in its last `added` characters.
 
     A stop string may begin in the middle of one token and end in the middle of another, so the
-    search is over text, not tokens. Where two begin at the same place, the one that ends first wins.
+    search is over text, not tokens. Where two begin at the same place, the shorter one wins.
     """
     best: StopStringMatch | None = None
     for string in stop_strings:

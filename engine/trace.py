@@ -54,7 +54,7 @@ class Step:
         u: uniform number of the draw, 0 <= u < 1; None when greedy, forced or in parity mode.
         rank: place among the raw logits, 1 for the highest.
         logit: raw logit.
-        logprob: natural logarithm of its probability at temperature 1 with nothing cut or penalised.
+        logprob: natural logarithm of its raw probability (temperature 1, nothing cut or penalised).
         probability: its probability in the draw; 0 for a forced token that had been removed.
         entropy_bits: entropy of the distribution after temperature, before the cuts; 0 if greedy.
         model_entropy_bits: entropy of the raw distribution (temperature 1).
@@ -190,7 +190,7 @@ class Trace:
         return self.steps[-1].stop_reason if self.steps else None
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row per step; each stage adds ``survivors_after_`` and ``mass_removed_by_`` columns."""
+        """One row per step; a stage adds ``survivors_after_`` and ``mass_removed_by_`` columns."""
         import pandas as pd
 
         rows = []
@@ -278,7 +278,8 @@ class Trace:
             size = path.stat().st_size
             if size > MAX_FILE_BYTES:
                 raise TraceError(
-                    f"{path.name} has {size:,} bytes, more than the {MAX_FILE_BYTES:,} of any trace."
+                    f"{path.name} has {size:,} bytes, more than the {MAX_FILE_BYTES:,} of any "
+                    "trace."
                 )
             data = path.read_bytes()
         except OSError as error:
