@@ -391,8 +391,7 @@ class Decoder:
         except BaseException:
             self._forget_cache()  # it may be half updated
             raise
-        single_token = len(new) == 1
-        source = self._record.keep(forward, single_token=single_token, parity=parity)
+        source = self._record.keep(forward, tokens=len(new), parity=parity)
         self._next = _NextRow(forward.logits, source, ms, is_prefill, reused=False)
         return self._next
 

@@ -8,6 +8,8 @@ when a model is loaded.
 
 from __future__ import annotations
 
+import ctypes
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,43 +22,72 @@ import torch
 # forward pass, whichever model it runs.
 ENGINE_LOCK = threading.RLock()
 
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # names of mallopt(3)
 _REPEATS = 3
 _PRODUCT_REPEATS = 12  # a single product takes a millisecond, so noise can be waited out
-# Several threads must gain this much over one: where another program takes one of the cores, all of
-# them wait for the slowest, and a step then takes ten times as long.
+# Several threads must gain this much over one.
 _CLEAR_GAIN = 0.85
 _HOPELESS = 4.0  # a way this much slower at its first run is not tried again
+# From here on a prefill gains from every core; below, waking the threads costs more.
+_MANY_TOKENS = 128
 
 
 @dataclass(frozen=True)
 class Kernels:
-    """How single-token steps run.
+    """How forward passes run on a CPU.
 
     Attributes:
-        onednn: whether decode steps go through oneDNN (prefills always do).
-        threads: CPU threads of a forward pass.
+        onednn: whether single-token steps go through oneDNN (longer inputs always do).
+        threads: CPU threads of passes over few tokens; 0 leaves all to PyTorch.
     """
 
     onednn: bool = True
-    threads: int = 0  # 0: as PyTorch chooses
+    threads: int = 0
 
     @contextmanager
-    def apply(self, *, single_token: bool) -> Iterator[None]:
-        """Run a forward pass with these kernels. To be entered with `ENGINE_LOCK` held."""
-        if self.threads and torch.get_num_threads() != self.threads:
+    def apply(self, tokens: int) -> Iterator[None]:
+        """Run a forward pass over so many tokens. To be entered with `ENGINE_LOCK` held.
+
+        The process' own setting is put back, so that nothing else notices.
+        """
+        threads = torch.get_num_threads()
+        fewer = 0 < self.threads != threads and tokens < _MANY_TOKENS
+        without_onednn = tokens == 1 and not self.onednn
+        if fewer:
             torch.set_num_threads(self.threads)
-        if self.onednn or not single_token:
-            yield
-            return
-        # `flags` would set the TF32 switch too and warn about it; this sets the one switch.
-        before = torch.backends.mkldnn.set_flags(_enabled=False)
+        if without_onednn:
+            _switch_onednn(False)
         try:
             yield
         finally:
-            torch.backends.mkldnn.set_flags(*before[:1])
+            if fewer:
+                torch.set_num_threads(threads)
+            if without_onednn:
+                _switch_onednn(True)
+
+
+def _switch_onednn(on: bool) -> None:
+    # The public context manager would set the TF32 switch too, and warn about it.
+    torch.backends.mkldnn.set_flags(_enabled=on, _fp32_precision=None)
 
 
 DEFAULT_KERNELS = Kernels()
+
+
+def keep_freed_memory() -> None:
+    """Let the C library reuse freed rows of logits instead of handing them back to the system.
+
+    A row of 152k scores is above the size from which glibc maps fresh, zeroed pages each time, and
+    faulting those in takes longer than the arithmetic on them: shaping a row is up to three times
+    faster without. The price is at most 256 MiB of freed memory that stays with the process. Other
+    C libraries do not have the switch and are left alone.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_M_TRIM_THRESHOLD, 256 * 2**20)
+        mallopt(_M_MMAP_THRESHOLD, 32 * 2**20)
 
 
 def fastest_cpu_dtype(checkpoint_dtype: torch.dtype, rows: int, columns: int) -> torch.dtype:
@@ -94,8 +125,12 @@ def calibrate(step: Callable[[], None], dtype: torch.dtype) -> Kernels:
 
 
 def _candidates(dtype: torch.dtype) -> list[Kernels]:
-    """All ways to run a step in this dtype; float32 products hardly depend on oneDNN."""
-    threads = sorted({1, torch.get_num_threads()})
+    """All ways to run a step in this dtype; float32 products hardly depend on oneDNN.
+
+    One core is left to everything else (this server, a browser): where another program takes one
+    of the cores in use, all threads wait for the slowest, and a step takes a hundred times as long.
+    """
+    threads = sorted({1, max(1, torch.get_num_threads() - 1)})
     onednn = (True,) if dtype == torch.float32 else (True, False)
     return [Kernels(on, count) for on in onednn for count in threads]
 
@@ -104,19 +139,17 @@ def _times(
     candidates: list[Kernels], step: Callable[[], None], repeats: int
 ) -> dict[Kernels, float]:
     """Seconds of the fastest run of each; more threads are charged for being less dependable."""
-    before = torch.get_num_threads()
     times: dict[Kernels, float] = {}
     for kernels in candidates:
         fastest = min(times.values(), default=float("inf"))
         charge = 1 if kernels.threads == 1 else _CLEAR_GAIN
         times[kernels] = _time(kernels, step, repeats, give_up=_HOPELESS * fastest) / charge
-    torch.set_num_threads(before)
     return times
 
 
 def _time(kernels: Kernels, step: Callable[[], None], repeats: int, give_up: float) -> float:
     """Seconds of the fastest of a few runs after a first; or of that one, if above `give_up`."""
-    with kernels.apply(single_token=True):
+    with kernels.apply(tokens=1):
         fastest = float("inf")
         for run in range(1 + repeats):
             start = time.perf_counter()

@@ -21,7 +21,7 @@ from transformers.cache_utils import Cache
 
 from engine import cache as caches
 from engine.errors import OutOfMemoryError, SettingError
-from engine.kernels import DEFAULT_KERNELS, ENGINE_LOCK, calibrate
+from engine.kernels import DEFAULT_KERNELS, ENGINE_LOCK, calibrate, keep_freed_memory
 from engine.vocabulary import Vocabulary
 
 BUNDLED = "bundled"
@@ -74,6 +74,7 @@ class LanguageModel:
         revision: str | None = None,
         notices: Sequence[str] = (),
     ) -> None:
+        keep_freed_memory()
         self.hf = hf.eval().requires_grad_(False)
         self.tokenizer = tokenizer
         self.name = name or type(hf).__name__
@@ -150,7 +151,7 @@ class LanguageModel:
         kernels = DEFAULT_KERNELS if parity else self.kernels
         with ENGINE_LOCK, torch.inference_mode():
             try:
-                with kernels.apply(single_token=len(token_ids) == 1):
+                with kernels.apply(len(token_ids)):
                     logits = self.hf(**inputs, return_dict=True).logits  # (1, 1 or positions, V)
             except (torch.OutOfMemoryError, RuntimeError) as error:
                 if not _is_out_of_memory(error):
@@ -167,17 +168,17 @@ class LanguageModel:
             hidden = hidden[:, -1:].clone()
         return Forward(row.numpy(), hidden, (time.perf_counter() - start) * 1e3)
 
-    def replay(self, hidden: torch.Tensor, *, single_token: bool, parity: bool) -> np.ndarray:
+    def replay(self, hidden: torch.Tensor, *, tokens: int, parity: bool) -> np.ndarray:
         """(vocab,) float32 logits from a recorded hidden state, by the output layer alone.
 
         Args:
             hidden: `Forward.hidden`.
-            single_token: whether it comes from a decode step; a prefill runs other kernels.
-            parity: as it was in the forward pass.
+            tokens, parity: how many tokens the forward pass ran over, and how; it decides on the
+                kernels.
         """
         kernels = DEFAULT_KERNELS if parity else self.kernels
         with ENGINE_LOCK, torch.inference_mode():
-            with kernels.apply(single_token=single_token):
+            with kernels.apply(tokens):
                 logits = self._head(hidden)
             self._head_input = None
             return logits[0, -1].to(torch.float32).cpu().numpy()
@@ -199,11 +200,11 @@ class LanguageModel:
         self.replays_exactly = all(
             forward.hidden is not None
             and np.array_equal(
-                self.replay(forward.hidden, single_token=single, parity=False),
+                self.replay(forward.hidden, tokens=tokens, parity=False),
                 forward.logits,
                 equal_nan=True,
             )
-            for forward, single in ((prefill, False), (decode, True))
+            for forward, tokens in ((prefill, 3), (decode, 1))
         )
         return prefill.logits.size
 

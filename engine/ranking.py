@@ -11,6 +11,7 @@ Ties are ordered by token id, lower first. Sums run in float64 from the highest 
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 
 import numpy as np
@@ -20,7 +21,12 @@ from engine.errors import LogitsError, NoCandidatesError
 # How many leading tokens are sorted at first, and at the second attempt; then the whole row. A full
 # sort of 152k entries costs about as much as ten of the first.
 _DEPTHS = (256, 4096)
-_LN2 = float(np.log(2.0))
+# From this size on a threshold is guessed from a sample, which is cheaper than a selection.
+_LARGE = 32_768
+_STRIDE = 16
+# Up to here a stable sort of the scores is faster than a sort of integers.
+_SMALL = 1024
+_LN2 = math.log(2.0)
 
 
 class RankedRow:
@@ -32,13 +38,19 @@ class RankedRow:
         values: (depth,) float64 scores of those tokens.
         weights: (depth,) float64 exp(score - highest score) of those tokens.
         cumulative: (depth,) float64 running sum of `weights`.
+        highest: the highest score.
+        count: number of tokens not removed (scores above -inf).
     """
 
-    def __init__(self, scores: np.ndarray) -> None:
+    def __init__(
+        self, scores: np.ndarray, *, highest: float | None = None, count: int | None = None
+    ) -> None:
+        """`highest` and `count` save a pass over the row where the caller knows them."""
         self.scores = scores
-        self.highest = float(scores.max())
-        if not np.isfinite(self.highest):
+        self.highest = float(scores.max()) if highest is None else highest
+        if not math.isfinite(self.highest):
             self._refuse()
+        self.count = int(np.count_nonzero(scores > -np.inf)) if count is None else count
         self.ids = np.empty(0, np.int64)
         self.values = self.weights = self.cumulative = np.empty(0)
 
@@ -57,14 +69,14 @@ class RankedRow:
         )
 
     @cached_property
-    def count(self) -> int:
-        """Number of tokens not removed (scores above -inf)."""
-        return int(np.count_nonzero(self.scores > -np.inf))
+    def _shifted(self) -> np.ndarray:
+        """(vocab,) float32 scores relative to the highest."""
+        return self.scores - np.float32(self.highest)
 
     @cached_property
     def all_weights(self) -> np.ndarray:
         """(vocab,) float32 exp(score - highest score)."""
-        return np.exp(self.scores - np.float32(self.highest))
+        return np.exp(self._shifted)
 
     @cached_property
     def total(self) -> float:
@@ -74,17 +86,15 @@ class RankedRow:
     @cached_property
     def entropy_bits(self) -> float:
         """Shannon entropy of softmax(scores), in bits."""
-        shifted = self.scores - np.float32(self.highest)
+        shifted = self._shifted
         if self.count < self.scores.size:
-            shifted = np.where(
-                np.isneginf(shifted), np.float32(0), shifted
-            )  # 0 * log 0 counts as 0
+            shifted = np.where(np.isneginf(shifted), np.float32(0), shifted)  # 0 log 0 counts as 0
         mean = float(np.dot(self.all_weights, shifted)) / self.total
-        return max(0.0, (float(np.log(self.total)) - mean) / _LN2)
+        return max(0.0, (math.log(self.total) - mean) / _LN2)
 
     def logprob(self, token_id: int) -> float:
         """Natural logarithm of softmax(scores) at one token."""
-        return float(self.scores[token_id]) - self.highest - float(np.log(self.total))
+        return float(self.scores[token_id]) - self.highest - math.log(self.total)
 
     def rank(self, token_id: int) -> int:
         """1 for the highest score; ties count the lower id first."""
@@ -108,10 +118,19 @@ class RankedRow:
             return
         for step in _DEPTHS:
             if depth <= step < self.count // 4:
-                lowest = np.partition(self.scores, -step)[-step]
-                self._sort(np.flatnonzero(self.scores >= lowest))
+                self._sort(self._leading(step))
                 return
-        self._sort(np.flatnonzero(self.scores > -np.inf))
+        self._sort(None)
+
+    def _leading(self, depth: int) -> np.ndarray:
+        """Ids, ascending, of at least the leading `depth` tokens and all ties of the last."""
+        if self.scores.size >= _LARGE:
+            sample = self.scores[::_STRIDE]
+            guess = depth // _STRIDE + 2 * math.isqrt(depth // _STRIDE) + 8  # seldom too few
+            token_ids = np.flatnonzero(self.scores >= np.partition(sample, -guess)[-guess])
+            if depth <= token_ids.size < 4 * depth:
+                return token_ids
+        return np.flatnonzero(self.scores >= np.partition(self.scores, -depth)[-depth])
 
     def sort_to_weight(self, weight: float) -> None:
         """Sort until every token whose weight reaches `weight` is included."""
@@ -120,20 +139,42 @@ class RankedRow:
 
     def sort_to_mass(self, weight_sum: float) -> None:
         """Sort until the cumulative weight reaches `weight_sum`, or to the end."""
+        depth = 1
         while not self.complete and (self.depth == 0 or self.cumulative[-1] < weight_sum):
-            self.sort_to_depth(self.depth + 1)
+            self.sort_to_depth(depth)
+            # Every further token weighs at most what the last one does.
+            missing = (weight_sum - self.cumulative[-1]) / max(self.weights[-1], 1e-300)
+            depth = self.depth + max(1, int(min(missing, self.count)))
 
-    def _sort(self, token_ids: np.ndarray) -> None:
-        # One integer sort does it: the score's bits, turned so that a higher score is a smaller
-        # number, above the token id, which settles ties. Adding 0.0 turns -0.0 into 0.0.
-        bits = (self.scores[token_ids] + np.float32(0)).view(np.int32).astype(np.int64)
-        ascending = bits ^ ((bits >> 31) & 0x7FFF_FFFF)
-        keys = (~ascending << 32) | token_ids
-        keys.sort()
-        self.ids = keys & 0xFFFF_FFFF
+    def _sort(self, token_ids: np.ndarray | None) -> None:
+        """Rank these tokens (ids ascending), which must be the leading ones; None for all."""
+        if token_ids is None and self.count < self.scores.size:
+            token_ids = np.flatnonzero(self.scores > -np.inf)
+        scores = self.scores if token_ids is None else self.scores[token_ids]
+        if scores.size <= _SMALL:
+            order = np.argsort(-scores, kind="stable")  # stable: ties keep the order of ids
+            self.ids = order if token_ids is None else token_ids[order]
+        else:
+            self.ids = _rank_many(scores, token_ids)
         self.values = self.scores[self.ids].astype(np.float64)
         self.weights = np.exp(self.values - self.highest)
         self.cumulative = np.cumsum(self.weights)
+
+
+def _rank_many(scores: np.ndarray, token_ids: np.ndarray | None) -> np.ndarray:
+    """Token ids by descending score, ties by ascending id, in a single sort of integers.
+
+    The score's bits, turned so that a higher score is a smaller number, stand above the token id,
+    which settles ties.
+    """
+    bits = (scores + np.float32(0)).view(np.int32)  # + 0 turns -0.0 into 0.0
+    bits ^= (bits >> 31) & 0x7FFF_FFFF  # now ascending as the scores do
+    keys = (~bits).astype(np.int64)
+    keys <<= 32
+    keys |= np.arange(scores.size) if token_ids is None else token_ids
+    keys.sort()
+    keys &= 0xFFFF_FFFF
+    return keys
 
 
 class Survivors:

@@ -34,10 +34,10 @@ class LogitRecord:
     def __len__(self) -> int:
         return len(self._sources)
 
-    def keep(self, forward: Forward, *, single_token: bool, parity: bool) -> RowSource:
+    def keep(self, forward: Forward, *, tokens: int, parity: bool) -> RowSource:
         """Store what the row of a forward pass can be had from again."""
         if self._model.replays_exactly and forward.hidden is not None:
-            return _Replay(forward.hidden, single_token, parity)
+            return _Replay(forward.hidden, tokens, parity)
         if self._file is None:
             self._file = _RowFile()
         return _Stored(self._file, *self._file.write(forward.logits))
@@ -82,11 +82,11 @@ class LogitRecord:
 class _Replay:
     """A row as the hidden state that the output layer makes it from."""
 
-    __slots__ = ("hidden", "parity", "single_token")
+    __slots__ = ("hidden", "parity", "tokens")
 
-    def __init__(self, hidden: torch.Tensor, single_token: bool, parity: bool) -> None:
+    def __init__(self, hidden: torch.Tensor, tokens: int, parity: bool) -> None:
         self.hidden = hidden
-        self.single_token = single_token
+        self.tokens = tokens
         self.parity = parity
 
     @property
@@ -94,7 +94,7 @@ class _Replay:
         return self.hidden.untyped_storage().nbytes()
 
     def row(self, model: LanguageModel) -> np.ndarray:
-        return model.replay(self.hidden, single_token=self.single_token, parity=self.parity)
+        return model.replay(self.hidden, tokens=self.tokens, parity=self.parity)
 
 
 class _Stored:

@@ -86,14 +86,21 @@ class Stage:
 
 
 class EditStage(Stage):
-    """A stage that changes scores."""
+    """A stage that changes scores.
+
+    Class attributes:
+        removes: whether it can take a token to -inf (a ban, a mask).
+    """
+
+    removes: ClassVar[bool] = False
 
     def edit(self, scores: np.ndarray, context: Context) -> np.ndarray:
         """New (vocab,) float32 scores; `scores` itself must not be modified."""
         raise NotImplementedError
 
     def apply(self, survivors: Survivors, context: Context = NO_CONTEXT) -> Survivors:
-        return Survivors(RankedRow(self.edit(survivors.scores, context)))
+        count = None if self.removes else survivors.count
+        return Survivors(RankedRow(self.edit(survivors.scores, context), count=count))
 
 
 class CutStage(Stage):
@@ -182,7 +189,12 @@ class Temperature(EditStage):
     def apply(self, survivors: Survivors, context: Context = NO_CONTEXT) -> Survivors:
         if self.is_greedy:
             return survivors.leading(1, with_ties=False)
-        return super().apply(survivors, context)
+        scores = self.edit(survivors.scores, context)
+        if survivors.start:  # the highest of the row is out of the race
+            return Survivors(RankedRow(scores, count=survivors.count))
+        # Division keeps the order, so the highest score stays the highest.
+        highest = float(np.float32(survivors.row.highest) / np.float32(self.temperature))
+        return Survivors(RankedRow(scores, highest=highest, count=survivors.count))
 
     def processor(self) -> LogitsProcessor:
         from transformers import TemperatureLogitsWarper, TopKLogitsWarper

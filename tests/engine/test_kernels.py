@@ -26,9 +26,9 @@ class Clock:
 
 
 @pytest.fixture
-def two_threads():
+def three_threads():
     before = torch.get_num_threads()
-    torch.set_num_threads(2)
+    torch.set_num_threads(3)
     yield
     torch.set_num_threads(before)
 
@@ -44,22 +44,22 @@ def two_threads():
         pytest.param({(True, 1): 2, (True, 2): 50, (False, 1): 1, (False, 2): 40}, (False, 1)),
     ],
 )
-def test_calibrate_takes_the_fastest_way(monkeypatch, two_threads, cost, expected):
+def test_calibrate_takes_the_fastest_way(monkeypatch, three_threads, cost, expected):
     clock = Clock(cost)
     monkeypatch.setattr(kernels, "time", clock)
     chosen = calibrate(clock.step, torch.bfloat16)
     assert (chosen.onednn, chosen.threads) == expected
-    assert torch.get_num_threads() == 2, "calibration must leave the number of threads alone"
+    assert torch.get_num_threads() == 3, "calibration must leave the number of threads alone"
 
 
-def test_a_hopeless_way_is_tried_once_only(monkeypatch, two_threads):
+def test_a_hopeless_way_is_tried_once_only(monkeypatch, three_threads):
     clock = Clock({(True, 1): 1, (True, 2): 50, (False, 1): 1, (False, 2): 1})
     monkeypatch.setattr(kernels, "time", clock)
     calibrate(clock.step, torch.bfloat16)
     assert clock.steps.count((True, 2)) == 1
 
 
-def test_float32_steps_are_not_timed_without_onednn(monkeypatch, two_threads):
+def test_float32_steps_are_not_timed_without_onednn(monkeypatch, three_threads):
     clock = Clock({(True, 1): 1, (True, 2): 1})
     monkeypatch.setattr(kernels, "time", clock)
     assert calibrate(clock.step, torch.float32).onednn
@@ -67,16 +67,33 @@ def test_float32_steps_are_not_timed_without_onednn(monkeypatch, two_threads):
 
 def test_the_onednn_switch_is_off_inside_and_as_before_outside():
     before = torch._C._get_mkldnn_enabled()
-    with kernels.Kernels(onednn=False).apply(single_token=True):
+    with kernels.Kernels(onednn=False).apply(tokens=1):
         assert not torch._C._get_mkldnn_enabled()
     assert torch._C._get_mkldnn_enabled() == before
-    with pytest.raises(ZeroDivisionError), Kernels(onednn=False).apply(single_token=True):
+    with pytest.raises(ZeroDivisionError), Kernels(onednn=False).apply(tokens=1):
         raise ZeroDivisionError
     assert torch._C._get_mkldnn_enabled() == before, "an error must not leave the switch off"
 
 
+def test_one_core_is_left_to_others(monkeypatch, three_threads):
+    clock = Clock({(True, 1): 4, (True, 2): 1})
+    monkeypatch.setattr(kernels, "time", clock)
+    assert calibrate(clock.step, torch.float32).threads == 2
+
+
+def test_the_number_of_threads_is_as_before_outside(three_threads):
+    with Kernels(threads=1).apply(tokens=1):
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == 3, "a leak would slow down whatever comes next"
+
+
+def test_a_long_prefill_takes_all_threads(three_threads):
+    with Kernels(threads=1).apply(tokens=1000):
+        assert torch.get_num_threads() == 3
+
+
 def test_a_prefill_goes_through_onednn():
-    with Kernels(onednn=False).apply(single_token=False):
+    with Kernels(onednn=False).apply(tokens=9):
         assert torch._C._get_mkldnn_enabled()
 
 

@@ -1,0 +1,174 @@
+"""What every benchmark prints: the machine, a table with goals, one JSON line at the very end."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+
+
+def hardware() -> dict[str, object]:
+    """Processor, cores usable by this process, memory and GPU."""
+    import torch
+
+    usable = getattr(os, "sched_getaffinity", None)
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    gpu = None
+    if torch.cuda.is_available():
+        gpu = torch.cuda.get_device_name(0)
+    return {
+        "processor": _processor(),
+        "cores": len(usable(0)) if usable else os.cpu_count(),
+        "memory_gib": round(pages / 2**30, 1),
+        "gpu": gpu,
+        "load": [round(value, 2) for value in os.getloadavg()],
+    }
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def versions() -> dict[str, str]:
+    """Python and the packages that the figures depend on."""
+    import numpy
+    import torch
+    import transformers
+
+    return {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+        "numpy": numpy.__version__,
+    }
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A limit on a figure: at most or at least so much."""
+
+    limit: float
+    at_least: bool
+
+    def met(self, value: float) -> bool:
+        """Whether a figure keeps the limit."""
+        return value >= self.limit if self.at_least else value <= self.limit
+
+    def __str__(self) -> str:
+        return f"{'>=' if self.at_least else '<='} {self.limit:g}"
+
+
+def at_most(limit: float) -> Goal:
+    """A goal that larger figures miss."""
+    return Goal(limit, at_least=False)
+
+
+def at_least(limit: float) -> Goal:
+    """A goal that smaller figures miss."""
+    return Goal(limit, at_least=True)
+
+
+class Report:
+    """Collects figures, prints them as they come, and ends with one JSON line.
+
+    Args:
+        name: which benchmark this is.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._machine = hardware()
+        self._versions = versions()
+        self._figures: dict[str, object] = {}
+        self._goals: list[dict[str, object]] = []
+        self._notes: list[str] = []
+        self._section = ""
+        load = ", ".join(f"{value:g}" for value in self._machine["load"])
+        print(f"Benchmark: {name}")
+        print(
+            f"{self._machine['processor']}, {self._machine['cores']} cores, "
+            f"{self._machine['memory_gib']:g} GiB, GPU: {self._machine['gpu'] or 'none'}, "
+            f"load before the start {load}"
+        )
+        print(", ".join(f"{package} {number}" for package, number in self._versions.items()))
+
+    def section(self, title: str) -> None:
+        """Begin a part; its title goes before the names of its figures in the JSON line."""
+        self._section = title
+        print(f"\n{title}", flush=True)
+
+    def note(self, text: str) -> None:
+        """A sentence that the figures need to be read rightly."""
+        self._notes.append(f"{self._section}: {text}")
+        print(f"  {text}", flush=True)
+
+    def add(
+        self,
+        name: str,
+        value: float,
+        unit: str = "",
+        *,
+        goal: Goal | None = None,
+        detail: str = "",
+        **more: object,
+    ) -> None:
+        """One figure: printed with its goal, kept for the JSON line.
+
+        Args:
+            name: what was measured.
+            value: the figure that the goal is about.
+            unit: its unit.
+            goal: the limit, where there is one.
+            detail: further figures in words, printed behind it.
+            more: further figures, for the JSON line only.
+        """
+        key = f"{self._section} | {name}"
+        self._figures[key] = {"value": value, "unit": unit, **more}
+        verdict = ""
+        if goal is not None:
+            met = goal.met(value)
+            verdict = f"goal {goal}: {'met' if met else 'NOT MET'}"
+            self._goals.append({"figure": key, "value": value, "goal": str(goal), "met": met})
+        shown = f"{number(value)} {unit}".rstrip()
+        print(f"  {name:<54} {shown:>14}  {verdict:<24} {detail}".rstrip(), flush=True)
+
+    def finish(self) -> dict[str, object]:
+        """Print all goals once more and the JSON line; returns what that line holds."""
+        print("\nGoals")
+        for entry in self._goals:
+            verdict = "met" if entry["met"] else "NOT MET"
+            print(
+                f"  {entry['figure']:<86} {number(entry['value']):>9} {entry['goal']:>9} {verdict}"
+            )
+        if not self._goals:
+            print("  none of the figures has a goal")
+        result = {
+            "benchmark": self.name,
+            "machine": self._machine,
+            "versions": self._versions,
+            "figures": self._figures,
+            "goals": self._goals,
+            "notes": self._notes,
+        }
+        print(json.dumps(result, default=_plain), flush=True)
+        return result
+
+
+def number(value: float) -> str:
+    """A number with as many digits as mean something: 1.034, 12.3, 608k as 608,256."""
+    if isinstance(value, bool) or not isinstance(value, float):
+        return f"{value:,}" if isinstance(value, int) else str(value)
+    size = abs(value)
+    digits = 3 if size < 10 else 1 if size < 1000 else 0
+    return f"{value:,.{digits}f}"
+
+
+def _plain(value: object) -> object:
+    return value.item() if hasattr(value, "item") else str(value)
