@@ -554,8 +554,8 @@ def measure_record(report: Report, model: LanguageModel, effort: Effort) -> None
     objects = (tracemalloc.get_traced_memory()[0] - before) / count
     tracemalloc.stop()
     cache = model.new_cache()
-    model.forward(prompt_ids(model, 8), cache)
-    forward = model.forward([5], cache)
+    model.forward(prompt_ids(model, 8), cache, 0)
+    forward = model.forward([5], cache, 8)
     if forward.hidden is None or not model.replays_exactly:
         report.note("rows of this model are kept in a file: its output layer cannot be run alone")
         return
@@ -639,7 +639,7 @@ def measure_cache(report: Report, model: LanguageModel, times: dict, effort: Eff
         )
     ids = prompt_ids(model, 256)
     prefill = in_turns(
-        {"prefill": Case(lambda: model.forward(ids, model.new_cache()))}, turns, synchronize=sync
+        {"prefill": Case(lambda: model.forward(ids, model.new_cache(), 0))}, turns, synchronize=sync
     )["prefill"]
     speed = len(ids) / prefill.ms * 1e3
     decode = 1e3 / times[COMMON].ms

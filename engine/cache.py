@@ -17,7 +17,7 @@ from typing import Protocol
 
 import torch
 from transformers import DynamicCache, PretrainedConfig
-from transformers.cache_utils import Cache
+from transformers.cache_utils import Cache, LinearAttentionCacheLayerMixin
 
 
 @dataclass(frozen=True)
@@ -76,20 +76,30 @@ def size(cache: Cache | None, *kept: Cache) -> CacheSize:
 
 def forgets(cache: Cache) -> bool:
     """Whether a filled cache drops or overwrites what it held, now or once its window is full."""
-    return not cache.is_croppable or any(cache.is_sliding)
+    return any(_overwrites(layer) or _window(layer) is not None for layer in cache.layers)
 
 
 def can_crop(cache: Cache) -> bool:
     """Whether the newest positions can be taken off again, exactly.
 
-    To be asked after the prefill: only then do recurrent layers show what they hold. A sliding
-    window that has begun to forget cannot go back, and transformers would raise; a recurrent state
-    would silently give wrong logits.
+    To be asked after the prefill: only then do layers show what they hold. A sliding window that
+    has begun to forget and a convolution state cannot go back, and transformers would raise; a
+    recurrent state would silently give wrong logits.
     """
-    if not cache.is_croppable:
+    if not cache.is_croppable or any(_overwrites(layer) for layer in cache.layers):
         return False
-    sliding = (layer for layer in cache.layers if getattr(layer, "is_sliding", False))
-    return all(layer.get_seq_length() < layer.sliding_window for layer in sliding)
+    return all(
+        _window(layer) is None or layer.get_seq_length() < _window(layer) for layer in cache.layers
+    )
+
+
+def _overwrites(layer) -> bool:
+    """Whether a layer holds a state that each step replaces."""
+    return isinstance(layer, LinearAttentionCacheLayerMixin) or not layer.is_croppable
+
+
+def _window(layer) -> int | None:
+    return layer.sliding_window if getattr(layer, "is_sliding", False) else None
 
 
 def crop(cache: Cache, keep: int) -> None:
@@ -162,8 +172,7 @@ def formula(cache: Cache) -> CacheFormula | None:
         others = {"conv_states", "recurrent_states"} & vars(layer).keys()
         if others or keys is None or values is None or keys.shape != values.shape:
             return None
-        window = layer.sliding_window if getattr(layer, "is_sliding", False) else None
-        shapes.append((keys.shape[1], keys.shape[3], window))
+        shapes.append((keys.shape[1], keys.shape[3], _window(layer)))
         itemsize = keys.element_size()
     return CacheFormula(tuple(shapes), itemsize) if shapes else None
 

@@ -6,6 +6,7 @@ and tokenizer, nothing else), so that local folders and repositories are read by
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from transformers import (
 from transformers.utils import logging as transformers_logging
 
 from engine.errors import (
+    ModelError,
     ModelNotFoundError,
     NotAModelError,
     OutOfMemoryError,
@@ -76,7 +78,7 @@ def locate(source: str | Path, revision: str | None) -> Located:
         SettingError: a revision for something that has none.
     """
     text = str(source)
-    is_folder = text == "bundled" or Path(text).is_dir()
+    is_folder = text == "bundled" or _is_folder(text)
     if is_folder and revision is not None:
         remedy = "leave it out for local models"
         raise SettingError("revision", revision, "applies to hub ids only", remedy)
@@ -84,7 +86,7 @@ def locate(source: str | Path, revision: str | None) -> Located:
         return Located(BUNDLED_FOLDER)
     if is_folder:
         return Located(Path(text))
-    if Path(text).is_file():
+    if len(text) < 4096 and Path(text).is_file():
         raise NotAModelError(
             f"{text} is a file; give the folder that holds config.json and the weights."
         )
@@ -94,6 +96,13 @@ def locate(source: str | Path, revision: str | None) -> Located:
             "such as owner/name."
         )
     return _fetch(text, revision)
+
+
+def _is_folder(text: str) -> bool:
+    try:
+        return bool(text) and Path(text).is_dir()  # Path("") would be the current folder
+    except OSError:  # longer than any file name
+        return False
 
 
 def _fetch(hub_id: str, revision: str | None) -> Located:
@@ -108,7 +117,8 @@ def _fetch(hub_id: str, revision: str | None) -> Located:
             folder = Path(snapshot_download(hub_id, revision=info.sha, allow_patterns=wanted))
         except _REFUSED:
             raise
-        except _UNREACHABLE:
+        except _UNREACHABLE as error:
+            _refuse_local_failure(error)
             folder = Path(snapshot_download(hub_id, revision=revision, local_files_only=True))
             notices = (f"The hub is out of reach: this is the copy of {hub_id} fetched before.",)
     except GatedRepoError as error:
@@ -131,6 +141,16 @@ def _fetch(hub_id: str, revision: str | None) -> Located:
             f"{at}; check the connection, or give a folder that holds the model."
         ) from error
     return Located(folder, folder.name, notices)
+
+
+def _refuse_local_failure(error: BaseException) -> None:
+    """A full or read-only disk is an OSError as a lost connection is, and no fault of the hub."""
+    codes = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
+    if isinstance(error, OSError) and error.errno in codes:
+        raise ModelError(
+            f"The model could not be stored ({error.strerror}); make room in the hub's cache "
+            "folder, or set HF_HOME to another one."
+        ) from error
 
 
 def _wanted_files(hub_id: str, files: list[str]) -> list[str]:
@@ -189,7 +209,7 @@ def load(
             f"The weights of {folder.name} do not fit its configuration ({_first_line(error)}); "
             "download the model again or check config.json."
         ) from error
-    except ValueError as error:
+    except Exception as error:  # an architecture's own way to object to its configuration
         raise NotAModelError(
             f"{folder.name} is no causal language model that transformers knows "
             f"({_first_line(error)}); choose a model made for text generation."
@@ -223,7 +243,7 @@ def _read_config(folder: Path) -> PretrainedConfig:
         ) from error
     try:
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-    except (ValueError, KeyError, TypeError, OSError, AttributeError) as error:
+    except Exception as error:  # configuration classes check their values in ways of their own
         if isinstance(declared, dict) and "auto_map" in declared:
             raise RemoteCodeError(
                 f"{folder.name} brings Python code of its own, which is not run; choose a model "
@@ -248,8 +268,14 @@ def _check_weights(folder: Path) -> list[Path]:
     if index.is_file():
         try:
             names = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-        except (ValueError, KeyError, AttributeError) as error:
-            raise WeightsError(f"{index.name} of {folder.name} cannot be read: {error}.") from error
+            outside = [name for name in names if Path(name).name != name]
+            if outside:
+                raise ValueError(f"{outside[0]!r} is not in this folder")
+        except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
+            raise WeightsError(
+                f"{index.name} of {folder.name} cannot be used ({_first_line(error)}); download "
+                "the model again."
+            ) from error
         lost = sorted(name for name in names if not (folder / name).is_file())
         if lost:
             raise WeightsError(

@@ -24,7 +24,7 @@ from transformers.cache_utils import Cache
 
 from engine import cache as caches
 from engine import stopping
-from engine.errors import ContextFullError, PromptError, SettingError
+from engine.errors import ContextFullError, LogitsError, PromptError, SettingError
 from engine.model import LanguageModel
 from engine.record import LogitRecord, RowSource
 from engine.sampling import Context, Distribution, Drawn, SamplingSettings, shape
@@ -50,11 +50,11 @@ class _NextRow:
 
 @dataclass(frozen=True)
 class _Mark:
-    """Where the streams stood before a step, to rewind to."""
+    """Where the streams stood before and after a step, to rewind to and to go on from."""
 
-    text_length: int
-    text_state: tuple[bytes, int]
-    generator_state: torch.Tensor | None
+    text_length: int  # before it
+    text_state: tuple[bytes, int]  # before it
+    generator: tuple[int, torch.Tensor] | None  # parity mode: seed, and the state after it
 
 
 class Decoder:
@@ -95,7 +95,6 @@ class Decoder:
         self._settings = _usable(settings or SamplingSettings(), model)
         self._settings_from: list[tuple[int, SamplingSettings]] = [(0, self._settings)]
         self._uniform = _UniformStream(self._settings.seed)
-        self._generator = _torch_generator(self._settings, model.device)
         self._record = LogitRecord(model)
         self._marks: list[_Mark] = []
         self._stream = TextStream()
@@ -120,8 +119,6 @@ class Decoder:
                 return
             if settings.seed != self._settings.seed:
                 self._uniform = _UniformStream(settings.seed)
-            if (settings.seed, settings.parity) != (self._settings.seed, self._settings.parity):
-                self._generator = _torch_generator(settings, self.model.device)
             self._settings = settings
             if self._settings_from[-1][0] == len(self.steps):
                 self._settings_from.pop()
@@ -174,7 +171,7 @@ class Decoder:
         Raises:
             ContextFullError: the context has no position left.
             LogitsError: the model returned NaN; the text so far stays.
-            SettingError: `token_id` is outside the vocabulary.
+            SettingError: `token_id` is outside the vocabulary, or the model itself rules it out.
             OutOfMemoryError: the device is out of memory; the text so far stays.
         """
         with self._lock:
@@ -182,6 +179,9 @@ class Decoder:
             if token_id is not None:
                 token_id = self._checked_token(token_id)
             row = self._forward()
+            if token_id is not None and row.logits[token_id] == -np.inf:
+                remedy = "choose a token that the model can give"
+                raise SettingError("token_id", token_id, "has a logit of -inf here", remedy)
             shaped = time.perf_counter()
             distribution = self._shape(row.logits)
             entropy_bits = distribution.entropy_bits
@@ -190,8 +190,9 @@ class Decoder:
                 for stage in distribution.stages
             )
             drawing = time.perf_counter()
-            mark = self._mark()
-            u, drawn = self._draw(distribution, token_id)
+            generator = self._generator()
+            u, drawn = self._draw(distribution, generator, token_id)
+            mark = self._mark(generator)
             chosen = time.perf_counter()
             return self._append(
                 row,
@@ -220,11 +221,7 @@ class Decoder:
         """
         with self._lock:
             distribution = self._shape(self._forward().logits)
-            mark = self._mark()
-            drawn = self._draw(distribution, None)[1]
-            if self._generator is not None:
-                self._generator.set_state(mark.generator_state)
-            return drawn
+            return self._draw(distribution, self._generator())[1]
 
     def run(self, max_new_tokens: int = 64) -> Iterator[Step]:
         """Step until a stop rule fires; yields every step, the last one included.
@@ -242,7 +239,11 @@ class Decoder:
     def _run(self, limit: int) -> Iterator[Step]:
         self._limit = limit
         try:
-            while len(self.steps) < limit and self.stop_reason in (None, stopping.MAX_TOKENS):
+            while (
+                len(self.steps) < limit
+                and self.stop_reason in (None, stopping.MAX_TOKENS)
+                and self.tokens_left != 0  # the limit before may have been the context too
+            ):
                 yield self.step()
         finally:
             self._limit = None
@@ -268,8 +269,6 @@ class Decoder:
             mark = self._marks[length]
             self._text = self._text[: mark.text_length]
             self._stream.restore(mark.text_state)
-            if self._generator is not None and mark.generator_state is not None:
-                self._generator.set_state(mark.generator_state)
             self._record.truncate(length)
             del self.steps[length:], self._marks[length:]
             # The settings in force stay; those that only later steps had are forgotten.
@@ -290,9 +289,6 @@ class Decoder:
             twin._ids = self._ids.copy()
             twin._settings_from = list(self._settings_from)
             twin._uniform = _UniformStream(self._settings.seed)
-            twin._generator = _torch_generator(self._settings, self.model.device)
-            if twin._generator is not None:
-                twin._generator.set_state(self._generator.get_state())
             twin._record = self._record.fork()
             twin._marks = list(self._marks)
             twin._stream = TextStream()
@@ -384,7 +380,7 @@ class Decoder:
                     new = self.prompt_ids
                 else:
                     new = [int(self._ids[self._cached])]
-                forward = self.model.forward(new, self._cache, parity=parity)
+                forward = self.model.forward(new, self._cache, self._cached, parity=parity)
                 self._cached += len(new)
                 ms += forward.ms
                 self._keep_snapshot()
@@ -397,23 +393,49 @@ class Decoder:
 
     def _shape(self, logits: np.ndarray) -> Distribution:
         context = Context(self._ids[: self._total], len(self.prompt_ids))
-        return shape(logits, self._settings, context)
+        try:
+            return shape(logits, self._settings, context)
+        except LogitsError:
+            # Not a row to go on from, and what made it may have reached the cache.
+            self._next = None
+            self._forget_cache()
+            raise
 
-    def _draw(self, distribution: Distribution, forced: int | None) -> tuple[float | None, Drawn]:
+    def _draw(
+        self,
+        distribution: Distribution,
+        generator: torch.Generator | None,
+        forced: int | None = None,
+    ) -> tuple[float | None, Drawn]:
         """The number drawn with, if any, and the token."""
-        if forced is not None:
-            rank = distribution.raw.rank(forced)
-            return None, Drawn(forced, rank, distribution.probability(forced))
+        token_id = forced
+        if generator is not None and not self._settings.is_greedy:
+            # Also for a forced token: later draws are then those that would have come anyway.
+            scores = torch.tensor(distribution.final_scores, device=self.model.device)
+            drawn = int(torch.multinomial(torch.softmax(scores, -1), 1, generator=generator))
+            token_id = drawn if forced is None else forced
+        if token_id is not None:
+            return None, Drawn(token_id, distribution.probability(token_id))
         if self._settings.is_greedy:
             return None, distribution.draw(0.0)
-        if self._generator is None:
-            u = self._uniform[len(self.steps)]
-            return u, distribution.draw(u)
-        scores = distribution.final_scores
-        probs = torch.softmax(torch.tensor(scores, device=self.model.device), dim=-1)
-        token_id = int(torch.multinomial(probs, 1, generator=self._generator))
-        rank = distribution.raw.rank(token_id)
-        return None, Drawn(token_id, rank, distribution.probability(token_id))
+        u = self._uniform[len(self.steps)]
+        return u, distribution.draw(u)
+
+    def _generator(self) -> torch.Generator | None:
+        """Parity mode's generator, where the step before left it.
+
+        It begins anew, seeded as `torch.manual_seed` seeds the global one, where that step had
+        another seed or was no parity step. So it depends on the recorded steps alone: rewinding,
+        forking and changing a setting to and fro need no care.
+        """
+        if not self._settings.parity:
+            return None
+        seed = self._settings.seed
+        generator = torch.Generator(device=self.model.device).manual_seed(seed)
+        before = self._marks[-1].generator if self._marks else None
+        if before is not None and before[0] == seed:
+            generator.set_state(before[1])
+        return generator
 
     def _append(self, row: _NextRow, token_id: int, mark: _Mark, start: float, **figures) -> Step:
         vocabulary = self.model.vocabulary
@@ -464,8 +486,8 @@ class Decoder:
             self._ids = np.resize(self._ids, 2 * self._ids.size)
         self._ids[self._total] = token_id
 
-    def _mark(self) -> _Mark:
-        state = None if self._generator is None else self._generator.get_state()
+    def _mark(self, generator: torch.Generator | None) -> _Mark:
+        state = None if generator is None else (self._settings.seed, generator.get_state())
         return _Mark(len(self._text), self._stream.state, state)
 
     # The cache: kept as long as it can be used, rebuilt from the ids where it cannot.
@@ -509,8 +531,10 @@ class Decoder:
         return index % len(self.steps)
 
     def _checked_token(self, token_id: int) -> int:
-        if isinstance(token_id, bool) or not 0 <= token_id < self.model.vocab_size:
-            remedy = f"use 0 to {self.model.vocab_size - 1:,}"
+        remedy = f"use a whole number from 0 to {self.model.vocab_size - 1:,}"
+        if isinstance(token_id, bool) or not isinstance(token_id, (int, np.integer)):
+            raise SettingError("token_id", token_id, "must be a whole number", remedy)
+        if not 0 <= token_id < self.model.vocab_size:
             raise SettingError("token_id", token_id, "is outside the vocabulary", remedy)
         return int(token_id)
 
@@ -530,13 +554,6 @@ class _UniformStream:
         while len(self._drawn) <= index:
             self._drawn.extend(self._generator.random(64).tolist())
         return self._drawn[index]
-
-
-def _torch_generator(settings: SamplingSettings, device: torch.device) -> torch.Generator | None:
-    """Parity mode's generator, seeded as `torch.manual_seed` seeds the global one."""
-    if not settings.parity:
-        return None
-    return torch.Generator(device=device).manual_seed(settings.seed)
 
 
 def _usable(

@@ -56,6 +56,8 @@ def _rebuild_setting_error(setting: str, value: object, remedy: str, message: st
 
 def _shown(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
+        if value.bit_length() > 96:  # Python prints no number of more than 4,300 digits
+            return f"a number of about {round(value.bit_length() * 0.30103):,} digits"
         return f"{value:,}" if abs(value) >= 10_000 else str(value)
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."

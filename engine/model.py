@@ -20,11 +20,13 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.cache_utils import Cache
 
 from engine import cache as caches
-from engine.errors import OutOfMemoryError, SettingError
+from engine.errors import DecodingError, NotAModelError, OutOfMemoryError, SettingError
 from engine.kernels import DEFAULT_KERNELS, ENGINE_LOCK, calibrate, keep_freed_memory
 from engine.vocabulary import Vocabulary
 
 BUNDLED = "bundled"
+# Share of the logits' range by which equal passes may differ: far above rounding, far below a leak.
+_LEAK = 0.01
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ class LanguageModel:
         revision: str | None = None,
         notices: Sequence[str] = (),
     ) -> None:
+        """Wrap a loaded transformers model; raises `NotAModelError` if it cannot be stepped."""
         keep_freed_memory()
         self.hf = hf.eval().requires_grad_(False)
         self.tokenizer = tokenizer
@@ -83,13 +86,19 @@ class LanguageModel:
         self.config = hf.config.get_text_config(decoder=True)
         self.kernels = DEFAULT_KERNELS
         self.replays_exactly = False
-        self._cache_argument, self._last_only = _forward_arguments(hf)
+        names = inspect.signature(hf.forward).parameters
+        self._cache_argument = "cache_params" if "cache_params" in names else "past_key_values"
+        self._takes_positions = "position_ids" in names
+        self._always: dict[str, object] = {"use_cache": True, "return_dict": True}
+        if "logits_to_keep" in names:
+            self._always["logits_to_keep"] = 1
         self._head = hf.get_output_embeddings()
         self._head_input: torch.Tensor | None = None
         if self._head is not None:
             self._head.register_forward_pre_hook(self._keep_head_input)
         self.context_length = _context_length(self.config)
         self.parameters = sum(weight.numel() for weight in hf.parameters())
+        self._check_cache()
         self.vocab_size = self._calibrate()
         self.vocabulary = Vocabulary(tokenizer, self.vocab_size)
         self.cache_budget = caches.CacheBudget(caches.default_budget(self.device))
@@ -131,12 +140,15 @@ class LanguageModel:
         """An empty cache for this model."""
         return caches.new_cache(self.hf.config)
 
-    def forward(self, token_ids: Sequence[int], cache: Cache, *, parity: bool = False) -> Forward:
+    def forward(
+        self, token_ids: Sequence[int], cache: Cache, position: int, *, parity: bool = False
+    ) -> Forward:
         """Run tokens through the model, appending them to `cache`.
 
         Args:
             token_ids: the tokens not yet in the cache, at least one.
             cache: what the model has seen so far; updated in place.
+            position: how many tokens that were.
             parity: run with PyTorch's default kernels, as `generate` does.
 
         Raises:
@@ -145,14 +157,12 @@ class LanguageModel:
         """
         start = time.perf_counter()
         ids = torch.tensor([token_ids], dtype=torch.long, device=self.device)
-        inputs = {"input_ids": ids, self._cache_argument: cache, "use_cache": True}
-        if self._last_only:
-            inputs["logits_to_keep"] = 1
+        inputs = self._inputs(ids, cache, position)
         kernels = DEFAULT_KERNELS if parity else self.kernels
         with ENGINE_LOCK, torch.inference_mode():
             try:
                 with kernels.apply(len(token_ids)):
-                    logits = self.hf(**inputs, return_dict=True).logits  # (1, 1 or positions, V)
+                    logits = self.hf(**inputs).logits  # (1, 1 or positions, V)
             except (torch.OutOfMemoryError, RuntimeError) as error:
                 if not _is_out_of_memory(error):
                     raise
@@ -167,6 +177,14 @@ class LanguageModel:
         if hidden is not None:
             hidden = hidden[:, -1:].clone()
         return Forward(row.numpy(), hidden, (time.perf_counter() - start) * 1e3)
+
+    def _inputs(self, ids: torch.Tensor, cache: Cache, position: int) -> dict[str, object]:
+        inputs = {"input_ids": ids, self._cache_argument: cache, **self._always}
+        if self._takes_positions:
+            # Some models count from 0 again where no positions are given.
+            end = position + ids.shape[1]
+            inputs["position_ids"] = torch.arange(position, end, device=self.device)[None]
+        return inputs
 
     def replay(self, hidden: torch.Tensor, *, tokens: int, parity: bool) -> np.ndarray:
         """(vocab,) float32 logits from a recorded hidden state, by the output layer alone.
@@ -187,16 +205,46 @@ class LanguageModel:
         # Forward passes hold ENGINE_LOCK, so one slot serves all threads.
         self._head_input = inputs[0]
 
+    def _check_cache(self) -> None:
+        """Refuse a model that keeps what it has seen anywhere but in the cache it is given.
+
+        Decoders share the model, so such a state would leak from one text into another. The same
+        two passes are run alone and with another text in between; a leak moves the logits far.
+
+        Raises:
+            NotAModelError: the model ignores the cache, or keeps a state of its own.
+        """
+        try:
+            alone, interrupted = self.new_cache(), self.new_cache()
+            self.forward([1, 1], alone, 0)
+            expected = self.forward([1], alone, 2).logits
+            self.forward([1, 1], interrupted, 0)
+            self.forward([2, 2, 2], self.new_cache(), 0)
+            found = self.forward([1], interrupted, 2).logits
+            cached = any(True for _ in caches.tensors(alone))
+        except (AttributeError, TypeError, KeyError, ValueError) as error:
+            raise NotAModelError(
+                f"{self.name} cannot be stepped with a cache of transformers ({error}); choose "
+                "another architecture."
+            ) from error
+        finite = np.isfinite(expected)
+        tolerance = _LEAK * float(np.ptp(expected[finite])) if finite.any() else 0.0
+        if not cached or np.abs(expected - found)[finite].max(initial=0.0) > tolerance:
+            raise NotAModelError(
+                f"{self.name} keeps what it has read inside the model, not in a cache, so texts "
+                "would mix; choose another architecture."
+            )
+
     def _calibrate(self) -> int:
         """Choose kernels, check that replaying is exact; returns the number of logits."""
         cache = self.new_cache()
-        prefill = self.forward([0, 0, 0], cache)
+        prefill = self.forward([0, 0, 0], cache, 0)
         if self.device.type == "cpu":
             ids = torch.zeros(1, 1, dtype=torch.long)
-            inputs = {"input_ids": ids, self._cache_argument: cache, "use_cache": True}
+            inputs = self._inputs(ids, cache, 3)
             with ENGINE_LOCK, torch.inference_mode():
                 self.kernels = calibrate(lambda: self.hf(**inputs), self.dtype)
-        decode = self.forward([0], cache)
+        decode = self.forward([0], cache, 3)
         self.replays_exactly = all(
             forward.hidden is not None
             and np.array_equal(
@@ -222,13 +270,6 @@ class LanguageModel:
                 "end of the context ends a run."
             )
         return notices
-
-
-def _forward_arguments(hf: PreTrainedModel) -> tuple[str, bool]:
-    """Name of the cache argument, and whether the model can score the last position alone."""
-    names = inspect.signature(hf.forward).parameters
-    cache = "cache_params" if "cache_params" in names else "past_key_values"
-    return cache, "logits_to_keep" in names
 
 
 def _is_out_of_memory(error: BaseException) -> bool:
@@ -285,14 +326,22 @@ def load_model(
     located = checkpoint.locate(source, revision)
     hf, tokenizer, notices = checkpoint.load(located.folder, place, wanted)
     is_folder = Path(source).is_dir() and str(source) != BUNDLED
-    return LanguageModel(
-        hf,
-        tokenizer,
-        name=located.folder.resolve().name if is_folder else str(source),
-        source=str(source),
-        revision=located.commit,
-        notices=(*located.notices, *notices),
-    )
+    try:
+        return LanguageModel(
+            hf,
+            tokenizer,
+            name=located.folder.resolve().name if is_folder else str(source),
+            source=str(source),
+            revision=located.commit,
+            notices=(*located.notices, *notices),
+        )
+    except DecodingError:
+        raise
+    except Exception as error:  # its first forward pass
+        raise NotAModelError(
+            f"{located.folder.name} loads but cannot be run ({error}); check its config.json or "
+            "choose another model."
+        ) from error
 
 
 def _device(device: str) -> torch.device:

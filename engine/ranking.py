@@ -69,26 +69,26 @@ class RankedRow:
         )
 
     @cached_property
-    def _shifted(self) -> np.ndarray:
-        """(vocab,) float32 scores relative to the highest."""
-        return self.scores - np.float32(self.highest)
+    def all_weights(self) -> np.ndarray:
+        """(vocab,) float64 exp(score - highest score)."""
+        # In float64, as `weights` are: else the two would disagree on a cut close to 1.
+        return np.exp(self._shifted)
 
     @cached_property
-    def all_weights(self) -> np.ndarray:
-        """(vocab,) float32 exp(score - highest score)."""
-        return np.exp(self._shifted)
+    def _shifted(self) -> np.ndarray:
+        return np.subtract(self.scores, self.highest, dtype=np.float64)
 
     @cached_property
     def total(self) -> float:
         """Sum of all weights: the softmax denominator relative to the highest score."""
-        return float(self.all_weights.sum(dtype=np.float64))
+        return float(self.all_weights.sum())
 
     @cached_property
     def entropy_bits(self) -> float:
         """Shannon entropy of softmax(scores), in bits."""
         shifted = self._shifted
         if self.count < self.scores.size:
-            shifted = np.where(np.isneginf(shifted), np.float32(0), shifted)  # 0 log 0 counts as 0
+            shifted = np.where(np.isneginf(shifted), 0.0, shifted)  # 0 log 0 counts as 0
         mean = float(np.dot(self.all_weights, shifted)) / self.total
         return max(0.0, (math.log(self.total) - mean) / _LN2)
 

@@ -169,13 +169,22 @@ class SamplingSettings:
     @classmethod
     def from_dict(cls, data: dict) -> SamplingSettings:
         """The inverse of `to_dict`; raises `SettingError` on anything out of range."""
+        remedy = "give them as `to_dict` does"
+        if not isinstance(data, dict) or not isinstance(data.get("chain"), (list, tuple)):
+            raise SettingError("settings", data, "must hold a chain", remedy)
+        parity = data.get("parity", False)
+        if not isinstance(parity, bool):
+            raise SettingError("parity", parity, "must be true or false", remedy)
         chain = []
-        for name, value in data["chain"]:
-            if name not in STAGES:
+        for entry in data["chain"]:
+            if not isinstance(entry, (list, tuple)) or len(entry) != 2:
+                raise SettingError("chain", entry, "must hold pairs of name and value", remedy)
+            name, value = entry
+            if not isinstance(name, str) or name not in STAGES:
                 known = ", ".join(STAGES)
                 raise SettingError(str(name), value, "is not a setting", f"known are {known}")
             chain.append(STAGES[name](value))
-        return cls(chain=chain, seed=data.get("seed"), parity=data.get("parity", False))
+        return cls(chain=chain, seed=data.get("seed"), parity=parity)
 
 
 def _is_off(kind: type[Stage], value: object) -> bool:
@@ -282,10 +291,9 @@ def _entropy_bits(survivors: Survivors) -> float:
 
 
 class Drawn(NamedTuple):
-    """A drawn token: its id, its rank among the survivors (from 1) and its final probability."""
+    """A drawn token: its id and its final probability."""
 
     token_id: int
-    rank: int
     probability: float
 
 
@@ -373,7 +381,7 @@ class Distribution:
         final = self._final
         place = final.rank_at(u)
         probability = float(final.row.weights[place]) / final.mass
-        return Drawn(int(final.row.ids[place]), place - final.start + 1, probability)
+        return Drawn(int(final.row.ids[place]), probability)
 
     def sample(self, u: float) -> int:
         """Id of the token that `u` draws."""
@@ -390,7 +398,7 @@ class Distribution:
     def removed_by(self, token_id: int) -> str | None:
         """Name of the stage that removed a token, None where it survived."""
         for result in self.stages:
-            if not result.after.scores[token_id] > -np.inf:
+            if result.before.scores[token_id] > -np.inf >= result.after.scores[token_id]:
                 return result.name
         return None
 

@@ -118,9 +118,13 @@ def number(setting: str, value: object, remedy: str) -> float:
     """`value` as a finite float, or a `SettingError` that names the setting."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
         raise SettingError(setting, value, "must be a number", remedy)
-    if not math.isfinite(value):
+    try:
+        as_float = float(value)
+    except OverflowError:  # a whole number beyond every float
+        as_float = math.inf
+    if not math.isfinite(as_float):
         raise SettingError(setting, value, "must be a finite number", remedy)
-    return float(value)
+    return as_float
 
 
 @dataclass(frozen=True)
@@ -135,11 +139,18 @@ class RepetitionPenalty(EditStage):
     penalty: float
     setting: ClassVar[str] = "repetition_penalty"
     off: ClassVar[float] = 1.0
+    smallest: ClassVar[float] = 1e-3
+    largest: ClassVar[float] = 1e3
 
     def __post_init__(self) -> None:
         remedy = "use 1 to switch it off, 1.1 to 1.3 against loops"
-        if number(self.setting, self.penalty, remedy) <= 0:
+        value = number(self.setting, self.penalty, remedy)
+        if value <= 0:
             raise SettingError(self.setting, self.penalty, "must be above 0", remedy)
+        if not self.smallest <= value <= self.largest:
+            # Logits beyond float32's range would become infinite.
+            problem = f"must be between {self.smallest:g} and {self.largest:g}"
+            raise SettingError(self.setting, self.penalty, problem, remedy)
 
     def edit(self, scores: np.ndarray, context: Context) -> np.ndarray:
         # A tokenizer may know ids that the model has no output for.
@@ -168,6 +179,7 @@ class Temperature(EditStage):
     setting: ClassVar[str] = "temperature"
     off: ClassVar[float] = 1.0
     smallest: ClassVar[float] = 1e-6
+    largest: ClassVar[float] = 1e6
 
     def __post_init__(self) -> None:
         remedy = f"use 0 for greedy, or {self.smallest:f} or more (1 leaves the model's own odds)"
@@ -177,6 +189,9 @@ class Temperature(EditStage):
         if 0 < value < self.smallest:
             # Dividing by less overflows float32 and would yield NaN, not a sharper choice.
             raise SettingError(self.setting, self.temperature, "is too small to divide by", remedy)
+        if value > self.largest:
+            problem = f"must be at most {self.largest:,.0f}"
+            raise SettingError(self.setting, self.temperature, problem, remedy)
 
     @property
     def is_greedy(self) -> bool:

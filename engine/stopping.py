@@ -30,10 +30,12 @@ class StopStringMatch:
 
 def checked_stop_strings(stop_strings: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:
     """Stop strings as a tuple; raises `SettingError` for an empty one or one that is no text."""
+    remedy = "give the text that ends generation, or leave it out"
+    if not isinstance(stop_strings, (str, list, tuple)):
+        raise SettingError("stop_strings", stop_strings, "must be text or a list of texts", remedy)
     strings = (stop_strings,) if isinstance(stop_strings, str) else tuple(stop_strings)
     for string in strings:
         if not isinstance(string, str) or not string:
-            remedy = "give the text that ends generation, or leave it out"
             raise SettingError("stop_strings", string, "must be non-empty text", remedy)
     return strings
 

@@ -149,6 +149,12 @@ def _checked(kind: type, data: Any) -> dict[str, Any]:
     return values
 
 
+def _of_type(kind: type, value: Any) -> Any:
+    if type(value) is not kind:
+        raise TypeError(f"{value!r:.80} where {kind.__name__} was expected")
+    return value
+
+
 def _not_finite(value: Any) -> bool:
     return isinstance(value, float) and not math.isfinite(value)
 
@@ -233,14 +239,17 @@ class Trace:
                 "update the app or save the trace again."
             )
         try:
-            settings = tuple((int(first), dict(values)) for first, values in data["settings"])
+            settings = (
+                (_of_type(int, first), _of_type(dict, values))
+                for first, values in _of_type(list, data["settings"])
+            )
             trace = cls(
-                model=dict(data["model"]),
-                prompt_ids=tuple(int(token_id) for token_id in data["prompt_ids"]),
-                prompt=str(data["prompt"]),
-                settings=settings,
-                stop_strings=tuple(str(string) for string in data["stop_strings"]),
-                steps=tuple(Step.from_dict(step) for step in data["steps"]),
+                model=_of_type(dict, data["model"]),
+                prompt_ids=tuple(_of_type(int, n) for n in _of_type(list, data["prompt_ids"])),
+                prompt=_of_type(str, data["prompt"]),
+                settings=tuple(settings),
+                stop_strings=tuple(_of_type(str, s) for s in _of_type(list, data["stop_strings"])),
+                steps=tuple(Step.from_dict(step) for step in _of_type(list, data["steps"])),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise TraceError(f"The trace is damaged ({error!r}); save it again.") from error
@@ -259,11 +268,15 @@ class Trace:
         writers = {".json": self._json_bytes, ".parquet": self._parquet_bytes}
         if path.suffix not in writers:
             raise TraceError(f"{path.name} must end in .json or .parquet.")
-        data = writers[path.suffix]()
+        try:
+            data = writers[path.suffix]()
+        except (ValueError, TypeError, OverflowError) as error:
+            raise TraceError(f"The trace holds what no file can keep: {error}.") from error
         try:
             _replace_file(path, data)
-        except OSError as error:
-            raise TraceError(f"{path.name} cannot be written: {error.strerror}.") from error
+        except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+            reason = getattr(error, "strerror", None) or error
+            raise TraceError(f"{path.name} cannot be written: {reason}.") from error
         return path
 
     @classmethod
@@ -282,8 +295,9 @@ class Trace:
                     "trace."
                 )
             data = path.read_bytes()
-        except OSError as error:
-            raise TraceError(f"{path.name} cannot be read: {error.strerror}.") from error
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise TraceError(f"{path.name} cannot be read: {reason}.") from error
         plain = _from_parquet(data) if path.suffix == ".parquet" else _from_json(data)
         return cls.from_dict(plain)
 
@@ -294,7 +308,9 @@ class Trace:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        table = pa.Table.from_pylist([step.to_dict() for step in self.steps])
+        steps = self.to_dict()["steps"]
+        json.dumps(steps, allow_nan=False)  # what JSON refuses would not load again either
+        table = pa.Table.from_pylist(steps)
         table = table.replace_schema_metadata({FORMAT: json.dumps(self._header(), allow_nan=False)})
         sink = pa.BufferOutputStream()
         pq.write_table(table, sink, compression="zstd")
@@ -308,10 +324,10 @@ def _replace_file(path: Path, data: bytes) -> None:
             new.write(data)
             new.flush()
             os.fsync(new.fileno())
-        except OSError:
+            os.replace(new.name, path)
+        except BaseException:
             os.unlink(new.name)
             raise
-    os.replace(new.name, path)
 
 
 def _from_json(data: bytes) -> Any:
@@ -338,13 +354,17 @@ def _from_parquet(data: bytes) -> Any:
 
     try:
         file = pq.ParquetFile(pa.BufferReader(data))
-        groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
-        if sum(group.total_byte_size for group in groups) > MAX_FILE_BYTES:
-            raise TraceError(f"The trace unpacks to more than {MAX_FILE_BYTES:,} bytes.")
-        table = file.read()
-        header = (table.schema.metadata or {}).get(FORMAT.encode())
-        steps = table.to_pylist()
-    except pa.ArrowException as error:
+        header = (file.schema_arrow.metadata or {}).get(FORMAT.encode())
+        steps: list[dict[str, Any]] = []
+        unpacked = 0
+        # Few rows at a time: equal values take no space in the file, so only unpacking shows how
+        # much there is.
+        for batch in file.iter_batches(batch_size=16):
+            unpacked += batch.nbytes
+            if unpacked > MAX_FILE_BYTES:
+                raise TraceError(f"The trace unpacks to more than {MAX_FILE_BYTES:,} bytes.")
+            steps += batch.to_pylist()
+    except (pa.ArrowException, OSError, ValueError) as error:  # Arrow reports damage as OSError too
         raise TraceError(f"The trace is no readable Parquet file ({error}).") from error
     if header is None:
         raise TraceError("This is no decoding trace; choose a file saved by this app.")

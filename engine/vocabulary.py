@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 # Above this a prompt is refused before it reaches the tokenizer: no context in use today holds it,
 # and tokenizing it would take seconds and hundreds of megabytes.
 MAX_PROMPT_BYTES = 4_000_000
+
+
+_BYTE_PIECE = re.compile("<0x[0-9A-F]{2}>")
 
 
 class Vocabulary:
@@ -161,14 +165,21 @@ def _piece_decoder(tokenizer: PreTrainedTokenizerBase):
     }
     if marks or "ByteFallback" in kinds:
         return lambda piece: _sentencepiece_bytes(piece, marks)
+    if "BPEDecoder" in kinds:
+        mark = next(part["suffix"] for part in parts if part["type"] == "BPEDecoder")
+        return lambda piece: _literal_bytes(piece.replace(mark, " "))
+    if backend.decoder is None:  # tokenizers joins such pieces with spaces
+        return lambda piece: _literal_bytes(f" {piece}")
+
     # WordPiece and the like: what the decoder makes of the piece when it follows another one.
-    return lambda piece: _literal_bytes(
-        backend.decoder.decode([piece]) if backend.decoder else piece
-    )
+    def following(piece: str) -> bytes:
+        return _literal_bytes(backend.decoder.decode(["a", piece]).removeprefix("a"))
+
+    return following
 
 
 def _sentencepiece_bytes(piece: str, marks: set[str]) -> bytes:
-    if len(piece) == 6 and piece.startswith("<0x") and piece.endswith(">"):
+    if _BYTE_PIECE.fullmatch(piece):
         return bytes([int(piece[3:5], 16)])
     for mark in marks:
         piece = piece.replace(mark, " ")

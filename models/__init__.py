@@ -1,0 +1,1 @@
+"""The bundled checkpoints, their model card, and the code that reproduces them."""

@@ -1,0 +1,57 @@
+"""Shared by the tests of the engine: one CPU thread, a tiny tokenizer, a tiny model with it."""
+
+import pytest
+import tokenizers
+import torch
+import transformers
+
+from engine.model import LanguageModel
+from tests.engine import tiny_models
+
+END = "<|end|>"
+# Enough text for merges of several letters, with characters of two, three and four bytes.
+TRAINING_TEXT = [
+    "the cat sat on the mat and the dog sat on the cat",
+    "one step is forward, shape, draw, append; then one step more",
+    "naïve café, Größe, 日本語, 日本, emoji 🙂🙂 and 🚀",
+    "there and then and here and the other thing, again and again",
+] * 3
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread():
+    """Toy models gain nothing from a second core, and busy machines lose much by it."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def tokenizer() -> transformers.PreTrainedTokenizerFast:
+    """A byte-level BPE tokenizer: 256 bytes, some merges and one special token."""
+    bpe = tokenizers.Tokenizer(tokenizers.models.BPE())
+    bpe.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bpe.decoder = tokenizers.decoders.ByteLevel()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=320,
+        special_tokens=[END],
+        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    bpe.train_from_iterator(TRAINING_TEXT, trainer)
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=bpe, eos_token=END)
+
+
+@pytest.fixture(scope="session")
+def text_hf(tokenizer) -> transformers.PreTrainedModel:
+    """A tiny Llama with one output per entry of the tokenizer, and no end-of-text id."""
+    return tiny_models.build("llama", seed=5, vocab_size=len(tokenizer))
+
+
+@pytest.fixture(scope="session")
+def text_model(text_hf, tokenizer) -> LanguageModel:
+    """That Llama with its tokenizer; no test may change it."""
+    model = LanguageModel(text_hf, tokenizer, name="tiny text model")
+    model.eos_ids = ()  # the tests about it set their own
+    return model

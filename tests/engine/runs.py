@@ -1,0 +1,77 @@
+"""Short words for what most decoder tests do: run, look at all logits, compare two runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+
+from engine.decoder import Decoder
+from engine.model import LanguageModel
+from engine.sampling import SamplingSettings
+from tests.engine.tiny_models import seeded
+
+GREEDY = SamplingSettings(temperature=0)
+
+
+def sampling(seed: int, **changes: object) -> SamplingSettings:
+    """Every stage on, and loose enough that tokens vary."""
+    settings = {"temperature": 0.8, "top_k": 20, "top_p": 0.9, "repetition_penalty": 1.1}
+    return SamplingSettings(**settings | changes, seed=seed)
+
+
+def finished(decoder: Decoder, tokens: int) -> Decoder:
+    """The decoder after it has run to `tokens` generated tokens."""
+    for _ in decoder.run(tokens):
+        pass
+    assert len(decoder.steps) == tokens, f"the run ended early: {decoder.stop_reason}"
+    return decoder
+
+
+def rows(decoder: Decoder) -> np.ndarray:
+    """(steps, vocab) raw logits of every step."""
+    return np.stack([decoder.logits(i) for i in range(len(decoder.steps))]).copy()
+
+
+def generate(
+    model: LanguageModel, prompt: Sequence[int], tokens: int, seed: int | None = None, **settings
+) -> tuple[list[int], np.ndarray]:
+    """Generated ids and (steps, vocab) raw logits of transformers' own `generate`."""
+    with seeded(seed or 0):
+        out = model.hf.generate(
+            torch.tensor([list(prompt)]),
+            attention_mask=torch.ones(1, len(prompt), dtype=torch.long),
+            max_new_tokens=tokens,
+            do_sample=seed is not None,
+            output_logits=True,
+            return_dict_in_generate=True,
+            **settings,
+        )
+    logits = np.stack([row[0].float().numpy() for row in out.logits])
+    return out.sequences[0, len(prompt) :].tolist(), logits
+
+
+def assert_same_run(decoder: Decoder, ids: list[int], logits: np.ndarray, after: str) -> None:
+    """The decoder's tokens and logits are these, bit for bit."""
+    assert decoder.token_ids == ids, f"{after}, other tokens came than without it"
+    actual = rows(decoder)
+    wrong = [i for i in range(len(ids)) if not np.array_equal(actual[i], logits[i])]
+    assert not wrong, f"{after}, the logits of steps {wrong} are no longer the same bits"
+
+
+def live_tensors(decoder: Decoder) -> Iterator[torch.Tensor]:
+    """Every tensor reachable from the decoder's cache, found without the engine's help.
+
+    Scalars are left out: they are settings of a layer (its window), no cached values.
+    """
+    waiting = [vars(layer) for layer in decoder._cache.layers]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, torch.Tensor):
+            if value.dim() > 0:
+                yield value
+        elif isinstance(value, dict):
+            waiting.extend(value.values())
+        elif isinstance(value, (list, tuple)):
+            waiting.extend(value)

@@ -1,0 +1,184 @@
+"""The decoder against transformers itself, for every kind of model and cache: 3 seeds, 64 tokens.
+
+`generate` is the reference for tokens and logits; a forward pass over the whole text without a
+cache is the slow twin of the cached one; a decoder that was left alone is the reference for one
+that was rewound, forked or lost its cache, and there equal means equal bits.
+"""
+
+import numpy as np
+import pytest
+import torch
+
+from engine.decoder import Decoder
+from engine.model import LanguageModel
+from tests.engine import tiny_models
+from tests.engine.runs import GREEDY, assert_same_run, finished, generate, live_tensors, rows
+from tests.engine.runs import sampling as settings_of
+from tests.engine.tiny_models import ARCHITECTURES, RECURRENT, SLIDING, WINDOW
+
+TOKENS = 64
+CLOSE = 1e-4  # largest difference of a logit between two ways to compute it
+
+pytestmark = [
+    pytest.mark.parametrize("architecture", ARCHITECTURES),
+    pytest.mark.parametrize("seed", range(3)),
+]
+
+
+@pytest.fixture
+def model(architecture: str, seed: int) -> LanguageModel:
+    return tiny_models.shared(architecture, seed)
+
+
+@pytest.fixture
+def prompt(seed: int) -> list[int]:
+    return tiny_models.prompt(seed)
+
+
+def test_greedy_equals_generate(model, prompt):
+    decoder = finished(Decoder(model, prompt, GREEDY), TOKENS)
+
+    ids, logits = generate(model, prompt, TOKENS)
+
+    assert len(set(ids)) > 2, "the text is nearly constant and would prove little"
+    assert decoder.token_ids == ids, "greedy decoding chose another token than generate"
+    np.testing.assert_allclose(rows(decoder), logits, atol=CLOSE, rtol=0)
+
+
+def test_parity_mode_equals_generate_under_the_same_seed(model, prompt, seed):
+    settings = settings_of(seed, parity=True, min_p=0.01)
+    decoder = finished(Decoder(model, prompt, settings), TOKENS)
+
+    ids, logits = generate(
+        model,
+        prompt,
+        TOKENS,
+        seed,
+        temperature=0.8,
+        top_k=20,
+        top_p=0.9,
+        min_p=0.01,
+        repetition_penalty=1.1,
+    )
+
+    assert decoder.token_ids == ids, "parity mode drew another token than generate"
+    np.testing.assert_allclose(rows(decoder), logits, atol=CLOSE, rtol=0)
+
+
+def test_cached_equals_uncached(model, prompt, seed):
+    decoder = finished(Decoder(model, prompt, settings_of(seed)), TOKENS)
+
+    text = torch.tensor([prompt + decoder.token_ids[:-1]])
+    with torch.inference_mode():
+        uncached = model.hf(text, use_cache=False).logits[0, len(prompt) - 1 :].numpy()
+        for i in (0, 1, WINDOW, 40, TOKENS - 1):  # and with nothing after the position either
+            prefix = text[:, : len(prompt) + i]
+            last = model.hf(prefix, use_cache=False).logits[0, -1].numpy()
+            np.testing.assert_allclose(uncached[i], last, atol=CLOSE, rtol=0)
+
+    differences = np.abs(rows(decoder) - uncached).max(axis=1)
+    assert differences.max() <= CLOSE, f"the cache changed the logits of {differences.argmax()}"
+
+
+def test_rewinding_repeats_tokens_and_logits(model, prompt, seed):
+    decoder = finished(Decoder(model, prompt, settings_of(seed)), TOKENS)
+    ids, logits = decoder.token_ids, rows(decoder)
+
+    for keep in (TOKENS - 1, 40, WINDOW + 1, 0, 2):
+        if keep > len(decoder.steps):
+            finished(decoder, keep)
+        decoder.rewind(keep)
+        assert decoder.token_ids == ids[:keep], f"rewind({keep}) kept other tokens"
+        step = decoder.step()
+        assert step.reused and step.forward_ms == 0, "the row should come from the record"
+        assert not step.is_prefill
+        assert np.array_equal(decoder.logits(keep), logits[keep])
+        through = min(TOKENS, keep + 30)
+        finished(decoder, through)
+        assert_same_run(decoder, ids[:through], logits[:through], f"After rewind({keep})")
+
+    decoder.rewind(30)
+    decoder.rewind(10)
+    decoder.rewind(10)
+    finished(decoder, TOKENS)
+    assert_same_run(decoder, ids, logits, "After several rewinds in a row")
+
+
+def test_forks_are_independent(model, prompt, seed):
+    lone = finished(Decoder(model, prompt, settings_of(seed)), TOKENS)
+    ids, logits = lone.token_ids, rows(lone)
+    decoder = finished(Decoder(model, prompt, settings_of(seed)), 24)
+
+    same, other = decoder.fork(), decoder.fork()
+    kept = [tensor.clone() for tensor in live_tensors(decoder)]
+    size = decoder.fork().step().cache_bytes
+    other.step(token_id=(ids[24] + 1) % model.vocab_size)
+    other.settings = settings_of(seed + 100)
+    finished(other, 44)
+    other.rewind(3)
+    finished(other, 12)
+
+    assert decoder.token_ids == ids[:24], "stepping a fork changed its parent's tokens"
+    assert np.array_equal(rows(decoder), logits[:24]), "stepping a fork changed its parent's record"
+    now = list(live_tensors(decoder))
+    assert len(now) == len(kept) and all(map(torch.equal, now, kept)), (
+        "stepping a fork wrote into its parent's cache"
+    )
+    assert decoder.step().cache_bytes == size
+    assert_same_run(finished(decoder, TOKENS), ids, logits, "Having been forked")
+    assert_same_run(finished(same, TOKENS), ids, logits, "As a fork")
+    assert other.token_ids[:3] == ids[:3]
+
+
+def test_cache_bytes_are_true(model, prompt, seed, architecture):
+    decoder = Decoder(model, prompt, settings_of(seed))
+    for i, step in enumerate(decoder.run(TOKENS)):
+        assert step.cache_positions == len(prompt) + i
+        counted = sum(tensor.nbytes for tensor in live_tensors(decoder))
+        assert step.cache_bytes == counted, f"step {i} reports other bytes than its tensors have"
+        assert step.cache_bytes_held >= step.cache_bytes
+        if architecture not in RECURRENT:
+            assert step.cache_bytes == decoder.cache_formula.bytes_at(step.cache_positions)
+            assert step.cache_bytes == textbook_bytes(model, step.cache_positions)
+    assert (decoder.cache_formula is None) == (architecture in RECURRENT)
+
+    decoder.rewind(20)
+    step = decoder.step()
+    assert step.cache_bytes_held >= step.cache_bytes
+    if architecture not in RECURRENT + SLIDING:
+        assert step.cache_bytes == textbook_bytes(model, len(prompt) + 20)
+        assert step.cache_bytes_held > step.cache_bytes, "cropped views still hold what they show"
+
+
+def textbook_bytes(model: LanguageModel, positions: int) -> int:
+    """2 (K and V) x KV heads x head size x 4 bytes x positions, layer by layer."""
+    config = model.config
+    heads = config.num_attention_heads
+    kv_heads = getattr(config, "num_key_value_heads", None) or heads
+    if getattr(config, "multi_query", False):
+        kv_heads = 1
+    head_dim = getattr(config, "head_dim", None) or config.hidden_size // heads
+    full = 2 * kv_heads * head_dim * 4 * positions
+    capped = 2 * kv_heads * head_dim * 4 * min(positions, WINDOW - 1)
+    types = getattr(config, "layer_types", None) or ["full_attention"] * config.num_hidden_layers
+    if model.name == "mistral":
+        types = ["sliding_attention"] * config.num_hidden_layers
+    return sum(capped if kind == "sliding_attention" else full for kind in types)
+
+
+def test_a_lost_cache_is_rebuilt_to_the_same_bits(model, prompt, seed):
+    lone = finished(Decoder(model, prompt, settings_of(seed)), TOKENS)
+    decoder = Decoder(model, prompt, settings_of(seed))
+
+    for tokens in (1, WINDOW + 5, TOKENS):
+        finished(decoder, tokens)
+        assert decoder.release_cache()
+    assert_same_run(decoder, lone.token_ids, rows(lone), "With its cache taken away")
+
+    decoder.rewind(10)
+    decoder.release_cache()
+    finished(decoder, 20)
+    decoder.release_cache()
+    decoder.rewind(15)
+    finished(decoder, 30)
+    assert_same_run(decoder, lone.token_ids[:30], rows(lone)[:30], "Rewound without a cache")

@@ -1,0 +1,1 @@
+"""What the pages share: session, controls, charts, token strip, tables."""

@@ -1,0 +1,1 @@
+"""Charts: pure functions from plain results to a Plotly figure, without Streamlit and torch."""
