@@ -87,7 +87,7 @@ class Decoder:
         stop_strings: str | Sequence[str] = (),
     ) -> None:
         self.model = model
-        self.stop_strings = stopping.checked_stop_strings(stop_strings)
+        self._stop_strings = stopping.checked_stop_strings(stop_strings)
         self.prompt_ids = _prompt_ids(model, prompt)
         self.steps: list[Step] = []
         self._ids = np.empty(len(self.prompt_ids) + 64, np.int64)  # grows by doubling
@@ -123,6 +123,20 @@ class Decoder:
             if self._settings_from[-1][0] == len(self.steps):
                 self._settings_from.pop()
             self._settings_from.append((len(self.steps), settings))
+
+    def settings_at(self, index: int) -> SamplingSettings:
+        """The settings that a step was taken with."""
+        index = self._checked_index(index)
+        return next(s for first, s in reversed(self._settings_from) if first <= index)
+
+    @property
+    def stop_strings(self) -> tuple[str, ...]:
+        """Texts that end generation; a change holds for tokens to come."""
+        return self._stop_strings
+
+    @stop_strings.setter
+    def stop_strings(self, stop_strings: str | Sequence[str]) -> None:
+        self._stop_strings = stopping.checked_stop_strings(stop_strings)
 
     @property
     def token_ids(self) -> list[int]:
@@ -223,6 +237,17 @@ class Decoder:
             distribution = self._shape(self._forward().logits)
             return self._draw(distribution, self._generator())[1]
 
+    def next_distribution(self, settings: SamplingSettings | None = None) -> Distribution:
+        """The distribution that the next token will be drawn from, before it is drawn.
+
+        Runs the forward pass if there is none waiting; `step` then uses it.
+
+        Args:
+            settings: None for those in force.
+        """
+        with self._lock:
+            return self._shape(self._forward().logits, settings)
+
     def run(self, max_new_tokens: int = 64) -> Iterator[Step]:
         """Step until a stop rule fires; yields every step, the last one included.
 
@@ -315,7 +340,7 @@ class Decoder:
         with self._lock:
             index = self._checked_index(index)
             if settings is None:
-                settings = next(s for first, s in reversed(self._settings_from) if first <= index)
+                settings = self.settings_at(index)
             context = Context(self._ids[: len(self.prompt_ids) + index], len(self.prompt_ids))
             return shape(self._record.row(index), settings, context)
 
@@ -391,10 +416,10 @@ class Decoder:
         self._next = _NextRow(forward.logits, source, ms, is_prefill, reused=False)
         return self._next
 
-    def _shape(self, logits: np.ndarray) -> Distribution:
+    def _shape(self, logits: np.ndarray, settings: SamplingSettings | None = None) -> Distribution:
         context = Context(self._ids[: self._total], len(self.prompt_ids))
         try:
-            return shape(logits, self._settings, context)
+            return shape(logits, settings or self._settings, context)
         except LogitsError:
             # Not a row to go on from, and what made it may have reached the cache.
             self._next = None

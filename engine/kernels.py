@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -27,7 +27,8 @@ _REPEATS = 3
 _PRODUCT_REPEATS = 12  # a single product takes a millisecond, so noise can be waited out
 # Several threads must gain this much over one.
 _CLEAR_GAIN = 0.85
-_HOPELESS = 4.0  # a way this much slower at its first run is not tried again
+_HOPELESS = 4.0  # how much slower than usual shows that a core is taken
+_FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 300.0  # seconds on a single thread
 # From here on a prefill gains from every core; below, waking the threads costs more.
 _MANY_TOKENS = 128
 
@@ -113,24 +114,56 @@ def fastest_cpu_dtype(checkpoint_dtype: torch.dtype, rows: int, columns: int) ->
     return min(best, key=best.__getitem__)
 
 
-def calibrate(step: Callable[[], None], dtype: torch.dtype) -> Kernels:
-    """The fastest kernels for a model's decode step on this CPU.
+def calibrate(step: Callable[[], None], dtype: torch.dtype) -> tuple[Kernels, float]:
+    """The fastest kernels for a model's decode step on this CPU, and its seconds with them.
 
     Args:
         step: runs one decode step.
         dtype: what the weights are stored in.
     """
     times = _times(_candidates(dtype), step, _REPEATS)
-    return min(times, key=times.__getitem__)
+    best = min(times, key=times.__getitem__)
+    return best, times[best]
+
+
+class CrowdGuard:
+    """Decode steps on several threads, but on one while other programs take the cores.
+
+    Where one of the cores in use is taken, all threads wait for the slowest at every product, and a
+    step takes a hundred times as long. So a step far slower than usual sends the next ones to a
+    single thread; after a while several are tried again, later each time that they fail.
+
+    Attributes:
+        kernels: what to use while the machine is free; their results must not depend on the number
+            of threads.
+        usual: seconds of a step then.
+    """
+
+    def __init__(self, kernels: Kernels, usual: float) -> None:
+        self.kernels = kernels
+        self.usual = usual
+        self._alone = replace(kernels, threads=1)
+        self._pause = _FIRST_PAUSE
+        self._until = 0.0
+
+    def current(self) -> Kernels:
+        """The kernels for the next step."""
+        return self._alone if time.perf_counter() < self._until else self.kernels
+
+    def took(self, kernels: Kernels, seconds: float) -> None:
+        """Note how long a single-token step took with these kernels."""
+        if kernels.threads == 1:
+            return
+        if seconds > _HOPELESS * self.usual:
+            self._until = time.perf_counter() + self._pause
+            self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+        else:
+            self._pause = _FIRST_PAUSE
 
 
 def _candidates(dtype: torch.dtype) -> list[Kernels]:
-    """All ways to run a step in this dtype; float32 products hardly depend on oneDNN.
-
-    One core is left to everything else (this server, a browser): where another program takes one
-    of the cores in use, all threads wait for the slowest, and a step takes a hundred times as long.
-    """
-    threads = sorted({1, max(1, torch.get_num_threads() - 1)})
+    """All ways to run a step in this dtype; float32 products hardly depend on oneDNN."""
+    threads = sorted({1, torch.get_num_threads()})
     onednn = (True,) if dtype == torch.float32 else (True, False)
     return [Kernels(on, count) for on in onednn for count in threads]
 

@@ -10,7 +10,7 @@ import hashlib
 import inspect
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -21,7 +21,14 @@ from transformers.cache_utils import Cache
 
 from engine import cache as caches
 from engine.errors import DecodingError, NotAModelError, OutOfMemoryError, SettingError
-from engine.kernels import DEFAULT_KERNELS, ENGINE_LOCK, calibrate, keep_freed_memory
+from engine.kernels import (
+    DEFAULT_KERNELS,
+    ENGINE_LOCK,
+    CrowdGuard,
+    Kernels,
+    calibrate,
+    keep_freed_memory,
+)
 from engine.vocabulary import Vocabulary
 
 BUNDLED = "bundled"
@@ -59,7 +66,6 @@ class LanguageModel:
         context_length: most positions the model takes, None where it sets no limit.
         eos_ids: ids that end a text; empty where the model names none.
         parameters: number of weights (tied ones once).
-        kernels: how decode steps run on a CPU.
         replays_exactly: whether the output layer alone, run on a recorded hidden state, repeats the
             logits bit for bit.
         cache_budget: the limit on all decoders' caches together.
@@ -84,7 +90,7 @@ class LanguageModel:
         self.source = source
         self.revision = revision
         self.config = hf.config.get_text_config(decoder=True)
-        self.kernels = DEFAULT_KERNELS
+        self._guard = CrowdGuard(DEFAULT_KERNELS, float("inf"))
         self.replays_exactly = False
         names = inspect.signature(hf.forward).parameters
         self._cache_argument = "cache_params" if "cache_params" in names else "past_key_values"
@@ -131,6 +137,11 @@ class LanguageModel:
         )
         return hashlib.sha256(described.encode("utf-8", "surrogatepass")).hexdigest()
 
+    @property
+    def kernels(self) -> Kernels:
+        """How decode steps run on a CPU while nothing else takes its cores."""
+        return self._guard.kernels
+
     def __repr__(self) -> str:
         dtype = str(self.dtype).removeprefix("torch.")
         size = f"{self.parameters / 1e6:.1f}M parameters, V={self.vocab_size:,}"
@@ -158,9 +169,10 @@ class LanguageModel:
         start = time.perf_counter()
         ids = torch.tensor([token_ids], dtype=torch.long, device=self.device)
         inputs = self._inputs(ids, cache, position)
-        kernels = DEFAULT_KERNELS if parity else self.kernels
         with ENGINE_LOCK, torch.inference_mode():
+            kernels = DEFAULT_KERNELS if parity else self._guard.current()
             try:
+                running = time.perf_counter()
                 with kernels.apply(len(token_ids)):
                     logits = self.hf(**inputs).logits  # (1, 1 or positions, V)
             except (torch.OutOfMemoryError, RuntimeError) as error:
@@ -170,11 +182,13 @@ class LanguageModel:
                     f"{self.device} ran out of memory at {len(token_ids):,} new positions; use a "
                     "shorter prompt, a smaller model or a smaller dtype."
                 ) from error
+            if len(token_ids) == 1 and not parity:
+                self._guard.took(kernels, time.perf_counter() - running)
             row = logits[0, -1].to(torch.float32).cpu()
             hidden, self._head_input = self._head_input, None
         if logits.shape[1] > 1:
             row = row.clone()  # a view would keep the logits of all positions alive
-        if hidden is not None:
+        if hidden is not None and hidden.untyped_storage().nbytes() > hidden[:, -1:].nbytes:
             hidden = hidden[:, -1:].clone()
         return Forward(row.numpy(), hidden, (time.perf_counter() - start) * 1e3)
 
@@ -194,8 +208,8 @@ class LanguageModel:
             tokens, parity: how many tokens the forward pass ran over, and how; it decides on the
                 kernels.
         """
-        kernels = DEFAULT_KERNELS if parity else self.kernels
         with ENGINE_LOCK, torch.inference_mode():
+            kernels = DEFAULT_KERNELS if parity else self._guard.current()
             with kernels.apply(tokens):
                 logits = self._head(hidden)
             self._head_input = None
@@ -243,7 +257,10 @@ class LanguageModel:
             ids = torch.zeros(1, 1, dtype=torch.long)
             inputs = self._inputs(ids, cache, 3)
             with ENGINE_LOCK, torch.inference_mode():
-                self.kernels = calibrate(lambda: self.hf(**inputs), self.dtype)
+                best, usual = calibrate(lambda: self.hf(**inputs), self.dtype)
+                if best.threads > 1 and not self._repeats_on_one_thread(inputs, best):
+                    best = replace(best, threads=1)
+            self._guard = CrowdGuard(best, usual)
         decode = self.forward([0], cache, 3)
         self.replays_exactly = all(
             forward.hidden is not None
@@ -255,6 +272,15 @@ class LanguageModel:
             for forward, tokens in ((prefill, 3), (decode, 1))
         )
         return prefill.logits.size
+
+    def _repeats_on_one_thread(self, inputs: dict[str, object], kernels: Kernels) -> bool:
+        """Whether a step gives the same bits on one thread, so that the number may change."""
+        logits = []
+        for threads in (kernels.threads, 1):
+            cache = caches.fork(inputs[self._cache_argument])
+            with replace(kernels, threads=threads).apply(tokens=1):
+                logits.append(self.hf(**inputs | {self._cache_argument: cache}).logits)
+        return torch.equal(*logits)
 
     def _notices(self) -> list[str]:
         notices = []

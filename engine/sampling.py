@@ -368,6 +368,20 @@ class Distribution:
         return shaped
 
     @property
+    def before_cuts(self) -> Survivors:
+        """The tokens just before the first stage that cuts: the ranking `candidates` is in.
+
+        Greedy is such a cut, so at temperature 0 these are the model's own odds after penalties.
+        """
+        for result in self.stages:
+            cuts = isinstance(result.stage, CutStage) or (
+                isinstance(result.stage, Temperature) and result.stage.is_greedy
+            )
+            if cuts:
+                return result.before
+        return self._final
+
+    @property
     def entropy_bits(self) -> float:
         """Shannon entropy in bits after the temperature (0 when greedy): how torn the draw is."""
         return _entropy_bits(self.tempered)
@@ -404,7 +418,7 @@ class Distribution:
 
     def candidates(self, count: int) -> list[Candidate]:
         """The `count` leading tokens in rank order, removed ones included in their place."""
-        start = self._before_cuts()
+        start = self.before_cuts
         row = start.row
         row.sort_to_depth(count)
         ids = row.ids[:count]
@@ -429,15 +443,6 @@ class Distribution:
             )
             for place, token_id in enumerate(ids.tolist())
         ]
-
-    def _before_cuts(self) -> Survivors:
-        for result in self.stages:
-            cuts = isinstance(result.stage, CutStage) or (
-                isinstance(result.stage, Temperature) and result.stage.is_greedy
-            )
-            if cuts:
-                return result.before
-        return self._final
 
 
 def shape(

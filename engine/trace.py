@@ -209,6 +209,17 @@ class Trace:
         names = [item.name for item in fields(Step) if item.name != "stages"]
         return pd.DataFrame(rows, columns=None if rows else names)
 
+    def to_json(self) -> str:
+        """The text of a JSON file; `save` writes the same.
+
+        Raises:
+            TraceError: a value that no file can keep, such as NaN.
+        """
+        try:
+            return json.dumps(self.to_dict(), allow_nan=False, separators=(",", ":"))
+        except (ValueError, TypeError) as error:
+            raise TraceError(f"The trace holds what no file can keep: {error}.") from error
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as they stand in a JSON file."""
         return self._header() | {"steps": [step.to_dict() for step in self.steps]}
@@ -302,7 +313,7 @@ class Trace:
         return cls.from_dict(plain)
 
     def _json_bytes(self) -> bytes:
-        return json.dumps(self.to_dict(), allow_nan=False, separators=(",", ":")).encode()
+        return self.to_json().encode()
 
     def _parquet_bytes(self) -> bytes:
         import pyarrow as pa

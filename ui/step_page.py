@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 
@@ -379,7 +378,7 @@ def _text(session: Session) -> None:
         st.caption(markdown_text(note))
     st.download_button(
         "Download the trace (JSON)",
-        lambda: json.dumps(decoder.trace().to_dict()),
+        lambda: decoder.trace().to_json(),
         file_name="run.json",
         mime="application/json",
         on_click="ignore",

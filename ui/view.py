@@ -9,8 +9,7 @@ import numpy as np
 from engine.decoder import Decoder
 from engine.ranking import RankedRow, Survivors
 from engine.sampling import Candidate, Distribution, SamplingSettings
-from engine.stages import CutStage, Temperature
-from engine.trace import Step
+from engine.stages import CutStage
 from engine.vocabulary import Vocabulary
 from ui.charts.data import Curve, Draw, Row, StageRow, StepView, log_ranks
 from ui.labels import token_label
@@ -32,7 +31,7 @@ def step_view(decoder: Decoder, index: int, settings: SamplingSettings, count: i
     step, vocabulary = decoder.steps[index], decoder.model.vocabulary
     distribution = decoder.distribution(index, settings)
 
-    ranked = _before_cuts(distribution)
+    ranked = distribution.before_cuts
     ranked.row.sort_to_depth(ranked.row.count)  # the curve is over the whole vocabulary
     candidates = distribution.candidates(min(count, ranked.row.count))
     others = decoder.model.vocab_size - len(candidates)
@@ -64,26 +63,8 @@ def step_view(decoder: Decoder, index: int, settings: SamplingSettings, count: i
         why_no_draw=_why_no_draw(step.forced, step.u, decoder),
         entropy_bits=distribution.entropy_bits,
         is_greedy=settings.is_greedy,
-        as_recorded=_same_outcome(step, distribution),
+        as_recorded=settings.chain == decoder.settings_at(index).chain,
     )
-
-
-def _same_outcome(step: Step, distribution: Distribution) -> bool:
-    """Whether the settings shown do to this row what those it was drawn with did."""
-    shown = [(stage.name, stage.survivors, stage.mass_removed) for stage in distribution.stages]
-    recorded = [(stage.name, stage.survivors, stage.mass_removed) for stage in step.stages]
-    return shown == recorded and distribution.entropy_bits == step.entropy_bits
-
-
-def _before_cuts(distribution: Distribution) -> Survivors:
-    """The tokens after penalties and temperature: the ranking that `candidates` is in."""
-    shaped = Survivors(distribution.raw)
-    for result in distribution.stages:
-        greedy = isinstance(result.stage, Temperature) and result.stage.is_greedy
-        if greedy or isinstance(result.stage, CutStage):
-            return result.before
-        shaped = result.after
-    return shaped
 
 
 def _candidate(distribution: Distribution, ranked: Survivors, token_id: int) -> Candidate:

@@ -36,33 +36,34 @@ def three_threads():
 @pytest.mark.parametrize(
     ("cost", "expected"),
     [
-        pytest.param({(True, 1): 4, (True, 2): 3, (False, 1): 2, (False, 2): 1}, (False, 2)),
-        pytest.param({(True, 1): 2, (True, 2): 1, (False, 1): 4, (False, 2): 3}, (True, 2)),
+        pytest.param({(True, 1): 4, (True, 3): 3, (False, 1): 2, (False, 3): 1}, (False, 3)),
+        pytest.param({(True, 1): 2, (True, 3): 1, (False, 1): 4, (False, 3): 3}, (True, 3)),
         # A second thread that gains less than its charge is left out.
-        pytest.param({(True, 1): 1, (True, 2): 0.9, (False, 1): 2, (False, 2): 2}, (True, 1)),
+        pytest.param({(True, 1): 1, (True, 3): 0.9, (False, 1): 2, (False, 3): 2}, (True, 1)),
         # Contention: all cores are worse than one.
-        pytest.param({(True, 1): 2, (True, 2): 50, (False, 1): 1, (False, 2): 40}, (False, 1)),
+        pytest.param({(True, 1): 2, (True, 3): 50, (False, 1): 1, (False, 3): 40}, (False, 1)),
     ],
 )
 def test_calibrate_takes_the_fastest_way(monkeypatch, three_threads, cost, expected):
     clock = Clock(cost)
     monkeypatch.setattr(kernels, "time", clock)
-    chosen = calibrate(clock.step, torch.bfloat16)
+    chosen, seconds = calibrate(clock.step, torch.bfloat16)
     assert (chosen.onednn, chosen.threads) == expected
+    assert seconds >= cost[expected]
     assert torch.get_num_threads() == 3, "calibration must leave the number of threads alone"
 
 
 def test_a_hopeless_way_is_tried_once_only(monkeypatch, three_threads):
-    clock = Clock({(True, 1): 1, (True, 2): 50, (False, 1): 1, (False, 2): 1})
+    clock = Clock({(True, 1): 1, (True, 3): 50, (False, 1): 1, (False, 3): 1})
     monkeypatch.setattr(kernels, "time", clock)
     calibrate(clock.step, torch.bfloat16)
-    assert clock.steps.count((True, 2)) == 1
+    assert clock.steps.count((True, 3)) == 1
 
 
 def test_float32_steps_are_not_timed_without_onednn(monkeypatch, three_threads):
-    clock = Clock({(True, 1): 1, (True, 2): 1})
+    clock = Clock({(True, 1): 1, (True, 3): 1})
     monkeypatch.setattr(kernels, "time", clock)
-    assert calibrate(clock.step, torch.float32).onednn
+    assert calibrate(clock.step, torch.float32)[0].onednn
 
 
 def test_the_onednn_switch_is_off_inside_and_as_before_outside():
@@ -75,10 +76,40 @@ def test_the_onednn_switch_is_off_inside_and_as_before_outside():
     assert torch._C._get_mkldnn_enabled() == before, "an error must not leave the switch off"
 
 
-def test_one_core_is_left_to_others(monkeypatch, three_threads):
-    clock = Clock({(True, 1): 4, (True, 2): 1})
+MANY = Kernels(onednn=False, threads=4)
+ALONE = Kernels(onednn=False, threads=1)
+
+
+def test_a_slow_step_sends_the_next_ones_to_one_thread_for_a_while(monkeypatch):
+    clock = Clock({})
     monkeypatch.setattr(kernels, "time", clock)
-    assert calibrate(clock.step, torch.float32).threads == 2
+    guard = kernels.CrowdGuard(MANY, usual=0.01)
+    assert guard.current() == MANY
+    guard.took(MANY, 0.02)
+    assert guard.current() == MANY, "twice the usual time is no sign of a taken core"
+    guard.took(MANY, 0.5)
+    assert guard.current() == ALONE
+    guard.took(ALONE, 0.5)  # slow on one thread says nothing about several
+    clock.now += 5.1
+    assert guard.current() == MANY, "several threads must be tried again"
+
+
+def test_each_failure_in_a_row_makes_the_pause_longer_and_a_success_resets_it(monkeypatch):
+    clock = Clock({})
+    monkeypatch.setattr(kernels, "time", clock)
+    guard = kernels.CrowdGuard(MANY, usual=0.01)
+    pauses = []
+    for _ in range(9):
+        guard.took(MANY, 1.0)
+        before = clock.now
+        while guard.current() == ALONE:
+            clock.now += 1
+        pauses.append(clock.now - before)
+    assert pauses == [5, 10, 20, 40, 80, 160, 300, 300, 300]
+    guard.took(MANY, 0.01)
+    guard.took(MANY, 1.0)
+    clock.now += 5
+    assert guard.current() == MANY
 
 
 def test_the_number_of_threads_is_as_before_outside(three_threads):
