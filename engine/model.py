@@ -190,7 +190,7 @@ class LanguageModel:
             row = row.clone()  # a view would keep the logits of all positions alive
         if hidden is not None and hidden.untyped_storage().nbytes() > hidden[:, -1:].nbytes:
             hidden = hidden[:, -1:].clone()
-        return Forward(row.numpy(), hidden, (time.perf_counter() - start) * 1e3)
+        return Forward(_read_only(row), hidden, (time.perf_counter() - start) * 1e3)
 
     def _inputs(self, ids: torch.Tensor, cache: Cache, position: int) -> dict[str, object]:
         inputs = {"input_ids": ids, self._cache_argument: cache, **self._always}
@@ -213,7 +213,7 @@ class LanguageModel:
             with kernels.apply(tokens):
                 logits = self._head(hidden)
             self._head_input = None
-            return logits[0, -1].to(torch.float32).cpu().numpy()
+            return _read_only(logits[0, -1].to(torch.float32).cpu())
 
     def _keep_head_input(self, module: torch.nn.Module, inputs: tuple) -> None:
         # Forward passes hold ENGINE_LOCK, so one slot serves all threads.
@@ -296,6 +296,13 @@ class LanguageModel:
                 "end of the context ends a run."
             )
         return notices
+
+
+def _read_only(row: torch.Tensor) -> np.ndarray:
+    """The row as an array that nobody can change by accident: it is the record."""
+    array = row.numpy()
+    array.setflags(write=False)
+    return array
 
 
 def _is_out_of_memory(error: BaseException) -> bool:

@@ -137,4 +137,6 @@ class _RowFile:
             self._file.seek(offset)
             data = self._file.read(size * dtype.itemsize)
         bits = np.frombuffer(data, dtype).astype(np.uint32)
-        return (bits << 16 if dtype == np.uint16 else bits).view(np.float32)
+        row = (bits << 16 if dtype == np.uint16 else bits).view(np.float32)
+        row.setflags(write=False)
+        return row
