@@ -20,21 +20,16 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 import transformers
-from transformers.cache_utils import Cache
 
-from engine import cache as caches
 from engine import stopping
+from engine.cache import CacheFormula
 from engine.errors import ContextFullError, LogitsError, PromptError, SettingError
 from engine.model import LanguageModel
+from engine.prefix import Prefix
 from engine.record import LogitRecord, RowSource
 from engine.sampling import Context, Distribution, Drawn, SamplingSettings, shape
 from engine.trace import StageSummary, Step, Trace
 from engine.vocabulary import TextStream
-
-# Caches that cannot be cropped are kept as they were after the prefill and at every so many steps,
-# so that a rewind need not run everything again.
-_SNAPSHOT_EVERY = 32
-_SNAPSHOTS_KEPT = 4
 
 
 @dataclass(frozen=True)
@@ -101,9 +96,7 @@ class Decoder:
         self._text = ""
         self._next: _NextRow | None = None
         self._limit: int | None = None
-        self._cache: Cache | None = None
-        self._cached = 0  # how many tokens the cache has seen
-        self._snapshots: list[tuple[int, Cache]] = []
+        self._prefix = Prefix(model, len(self.prompt_ids))
         self._lock = threading.RLock()
 
     @property
@@ -165,9 +158,9 @@ class Decoder:
         return None if length is None else length - self._total
 
     @property
-    def cache_formula(self) -> caches.CacheFormula | None:
+    def cache_formula(self) -> CacheFormula | None:
         """The formula for this model's cache; None before the prefill or for other states."""
-        return None if self._cache is None else caches.formula(self._cache)
+        return self._prefix.formula
 
     @property
     def _total(self) -> int:
@@ -290,7 +283,7 @@ class Decoder:
                 return
             logits, source = self._record.row(length), self._record.source(length)
             self._next = _NextRow(logits, source, 0.0, is_prefill=False, reused=True)
-            self._rewind_cache(len(self.prompt_ids) + length)
+            self._prefix.rewind(len(self.prompt_ids) + length)
             mark = self._marks[length]
             self._text = self._text[: mark.text_length]
             self._stream.restore(mark.text_state)
@@ -318,11 +311,9 @@ class Decoder:
             twin._marks = list(self._marks)
             twin._stream = TextStream()
             twin._stream.restore(self._stream.state)
-            twin._cache = None if self._cache is None else caches.fork(self._cache)
-            twin._snapshots = list(self._snapshots)  # never written to, so they can be shared
+            twin._prefix = self._prefix.fork()
             twin._limit = None
-            if twin._cache is not None:
-                self.model.cache_budget.used(twin, caches.size(twin._cache).held)
+            self.model.cache_budget.used(twin, twin._prefix.size.held)
             return twin
 
     def logits(self, index: int) -> np.ndarray:
@@ -376,7 +367,7 @@ class Decoder:
         if not self._lock.acquire(blocking=False):
             return False
         try:
-            self._forget_cache()
+            self._prefix.forget()
             return True
         finally:
             self._lock.release()
@@ -394,26 +385,9 @@ class Decoder:
                 f"The context of {length:,} tokens is full; rewind, or start from a shorter prompt."
             )
         parity = self._settings.parity
-        is_prefill = self._cache is None
-        ms = 0.0
-        try:
-            # One pass for the prompt, then one per token, also where the cache has to be rebuilt:
-            # equal shapes give equal bits, so a repeated step repeats exactly.
-            while self._cached < total:
-                if self._cache is None:
-                    self._cache = self.model.new_cache()
-                    new = self.prompt_ids
-                else:
-                    new = [int(self._ids[self._cached])]
-                forward = self.model.forward(new, self._cache, self._cached, parity=parity)
-                self._cached += len(new)
-                ms += forward.ms
-                self._keep_snapshot()
-        except BaseException:
-            self._forget_cache()  # it may be half updated
-            raise
-        source = self._record.keep(forward, tokens=len(new), parity=parity)
-        self._next = _NextRow(forward.logits, source, ms, is_prefill, reused=False)
+        read = self._prefix.read(self._ids[:total], parity=parity)
+        source = self._record.keep(read.forward, tokens=read.tokens, parity=parity)
+        self._next = _NextRow(read.forward.logits, source, read.ms, read.is_prefill, reused=False)
         return self._next
 
     def _shape(self, logits: np.ndarray, settings: SamplingSettings | None = None) -> Distribution:
@@ -423,7 +397,7 @@ class Decoder:
         except LogitsError:
             # Not a row to go on from, and what made it may have reached the cache.
             self._next = None
-            self._forget_cache()
+            self._prefix.forget()
             raise
 
     def _draw(
@@ -470,7 +444,7 @@ class Decoder:
         self._text += text
         self._write_id(token_id)
         match = stopping.find_stop_string(self._text, len(text), self.stop_strings)
-        size = caches.size(self._cache, *(cache for _, cache in self._snapshots))
+        size = self._prefix.size
         step = Step(
             index=len(self.steps),
             token_id=token_id,
@@ -481,7 +455,7 @@ class Decoder:
             stop_string=match.string if match else None,
             is_prefill=row.is_prefill,
             reused=row.reused,
-            cache_positions=self._cached,
+            cache_positions=self._prefix.positions,
             cache_bytes=size.logical,
             cache_bytes_held=size.held,
             total_ms=(time.perf_counter() - start) * 1e3,
@@ -514,40 +488,6 @@ class Decoder:
     def _mark(self, generator: torch.Generator | None) -> _Mark:
         state = None if generator is None else (self._settings.seed, generator.get_state())
         return _Mark(len(self._text), self._stream.state, state)
-
-    # The cache: kept as long as it can be used, rebuilt from the ids where it cannot.
-
-    def _forget_cache(self) -> None:
-        self._cache = None
-        self._cached = 0
-        self._snapshots = []
-
-    def _keep_snapshot(self) -> None:
-        """Remember a cache that cannot be cropped, right after the prefill and now and then."""
-        if not caches.forgets(self._cache):
-            return
-        known = [positions for positions, _ in self._snapshots]
-        is_prefill = self._cached == len(self.prompt_ids)
-        due = is_prefill or (self._cached - len(self.prompt_ids)) % _SNAPSHOT_EVERY == 0
-        if due and self._cached not in known:
-            self._snapshots.append((self._cached, caches.fork(self._cache)))
-            if len(self._snapshots) > _SNAPSHOTS_KEPT:
-                del self._snapshots[1]  # the first is the prefill, the costliest to repeat
-
-    def _rewind_cache(self, positions: int) -> None:
-        """Take the cache back to at most `positions`; the next forward pass fills up the rest."""
-        if self._cache is None or self._cached <= positions:
-            return
-        if caches.can_crop(self._cache):
-            caches.crop(self._cache, positions)
-            self._cached = positions
-            return
-        self._snapshots = [entry for entry in self._snapshots if entry[0] <= positions]
-        if self._snapshots:
-            self._cached, snapshot = self._snapshots[-1]
-            self._cache = caches.fork(snapshot)
-        else:
-            self._forget_cache()
 
     def _checked_index(self, index: int) -> int:
         if isinstance(index, bool) or not -len(self.steps) <= index < len(self.steps):

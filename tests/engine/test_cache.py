@@ -17,7 +17,11 @@ TOKENS = 40
 
 
 def held(decoder: Decoder) -> int:
-    return 0 if decoder._cache is None else sum(tensor.nbytes for tensor in live_tensors(decoder))
+    return (
+        0
+        if decoder._prefix.cache is None
+        else sum(tensor.nbytes for tensor in live_tensors(decoder))
+    )
 
 
 @pytest.mark.parametrize("architecture", ["llama", "gemma3", "mamba", "jamba"])
