@@ -386,6 +386,11 @@ class Distribution:
         """Shannon entropy in bits after the temperature (0 when greedy): how torn the draw is."""
         return _entropy_bits(self.tempered)
 
+    @property
+    def final_entropy_bits(self) -> float:
+        """Shannon entropy in bits of the distribution that is drawn from, after all cuts."""
+        return _entropy_bits(self._final)
+
     def draw(self, u: float) -> Drawn:
         """The token at `u` on the cumulative distribution, in rank order from the most likely.
 

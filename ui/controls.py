@@ -13,7 +13,7 @@ import streamlit as st
 from engine.sampling import SamplingSettings
 from engine.stopping import checked_max_new_tokens
 from ui.charts.data import StageRow
-from ui.labels import percent
+from ui.labels import percent, tokens_text
 
 DEFAULTS = {
     "temperature": 0.8,
@@ -86,12 +86,30 @@ def read(context_length: int | None, vocab_size: int) -> Controls:
         SettingError: a value outside its range.
     """
     state = st.session_state
-    chosen = {name: state[f"{name}_exact"] for name in DEFAULTS}
-    settings = SamplingSettings(seed=state["seed"] or 0, **chosen)
+    seed = DEFAULT_SEED if state["seed"] is None else state["seed"]
+    settings = SamplingSettings(seed=seed, **_chain_values())
     settings.check_vocabulary(vocab_size)
     wanted = state["max_tokens"]
-    limit = checked_max_new_tokens(0 if wanted is None else wanted, context_length)
+    wanted = DEFAULT_MAX_TOKENS if wanted is None else wanted
+    limit = checked_max_new_tokens(wanted, context_length)
     return Controls(settings, limit, stop_strings(state["stop_strings"] or ""))
+
+
+def read_chain(vocab_size: int) -> SamplingSettings:
+    """The sampling chain alone, to look at a step whatever the other fields say.
+
+    Raises:
+        SettingError: a value outside its range.
+    """
+    settings = SamplingSettings(**_chain_values())
+    settings.check_vocabulary(vocab_size)
+    return settings
+
+
+def _chain_values() -> dict[str, float | None]:
+    """What the exact fields hold; an emptied one means the default."""
+    fields = {name: st.session_state[f"{name}_exact"] for name in DEFAULTS}
+    return {name: DEFAULTS[name] if value is None else value for name, value in fields.items()}
 
 
 def stop_strings(text: str) -> tuple[str, ...]:
@@ -148,7 +166,10 @@ def _slider(slider: _Slider) -> st.delta_generator.DeltaGenerator:
 
 def _top_k(vocab_size: int) -> st.delta_generator.DeltaGenerator:
     places = top_k_places(vocab_size)
-    value = st.session_state["top_k_exact"] or 0
+    value = st.session_state["top_k_exact"]
+    value = DEFAULTS["top_k"] if value is None else value
+    if value not in places and 0 < value < vocab_size:
+        places = sorted({*places, int(value)})  # the thumb tells the truth
     st.session_state["top_k_slider"] = min(places, key=lambda place: abs(place - value))
     with _pair():
         st.select_slider(
@@ -199,7 +220,12 @@ def effect(stage: StageRow | None) -> str:
     """What a stage did to the inspected step."""
     if stage is None:
         return "off"
-    change = f"{stage.before:,} → {stage.after:,} tokens"
+    if stage.name in ("temperature", "repetition_penalty") and stage.after == stage.before:
+        bits = f"entropy {stage.entropy_before:.2f} → {stage.entropy_after:.2f} bits"
+        return f"{bits}, all {tokens_text(stage.after)} kept"
+    change = f"{stage.before:,} → {tokens_text(stage.after)}"
     if stage.after == stage.before:
         return f"{change}, nothing removed"
-    return f"{change}, removed {percent(stage.mass_removed)} of the mass"
+    ties = stage.after - int(stage.value) if stage.name == "top_k" else 0
+    tied = f" ({ties} tied with the {int(stage.value):,}th)" if ties > 0 else ""
+    return f"{change}{tied}, removed {percent(stage.mass_removed)} of the mass"

@@ -62,16 +62,26 @@ def markdown_text(text: str) -> str:
 def chart_text(text: str, longest: int = 10) -> str:
     """Text as a Plotly label: shortened, then escaped, since Plotly reads tags and entities."""
     short = text if len(text) <= longest else text[: longest - 1] + "…"
-    return html_text(short)
+    clean = short.encode("utf-8", "replace").decode("utf-8")
+    return html.escape(clean, quote=False)  # Plotly shows an escaped quotation mark as it stands
 
 
 def percent(probability: float) -> str:
-    """A probability for reading: two decimals, or two digits where it is below 0.1 %."""
+    """A probability for reading; one that is not 0 or 1 never looks as if it were."""
     if probability == 0:
         return "0"
+    if probability < 1e-6:
+        return "< 0.0001 %"
     if probability < 1e-3:
-        return f"{probability * 100:.2g} %"
+        return f"{probability * 100:.4f} %"
+    if 0.99995 <= probability < 1 - 1e-12:
+        return "> 99.99 %"
     return f"{probability * 100:.2f} %"
+
+
+def tokens_text(count: int) -> str:
+    """A number of tokens in words."""
+    return f"{count:,} token" if count == 1 else f"{count:,} tokens"
 
 
 def size(count: int) -> str:

@@ -6,10 +6,11 @@ again changes nothing. A failure leaves everything as it was and becomes `error`
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from engine import stopping
 from engine.decoder import Decoder
@@ -17,8 +18,20 @@ from engine.errors import DecodingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.trace import Step
+from ui.labels import tokens_text
+
+T = TypeVar("T")
 
 DEFAULT_PROMPT = "The capital of France is"
+
+# Streamlit runs each event in a thread of its own, and PyTorch gives every new thread a new pool to
+# warm up, which costs more than a step. Forward passes take turns anyway, so one thread does them.
+_WORKER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="decoding")
+
+
+def _on_worker(function: Callable[..., T], *arguments: object) -> T:
+    return _WORKER.submit(function, *arguments).result()
+
 
 Mode = Literal["paused", "playing", "running"]
 
@@ -79,7 +92,7 @@ class Session:
     def step(self, token_id: int | None = None) -> Step | None:
         """One token, drawn or forced; None where the text is over (a click that came too late)."""
         self.inspected = None
-        return None if self.is_over else self.decoder.step(token_id)
+        return None if self.is_over else _on_worker(self.decoder.step, token_id)
 
     def rewind(self, length: int) -> None:
         """Keep the first `length` tokens."""
@@ -91,7 +104,8 @@ class Session:
         """Step until a stop rule fires or the mode is no longer the one it was called in."""
         mode = self.mode
         self.inspected = None
-        for step in self.decoder.run(max_new_tokens):
+        steps = self.decoder.run(max_new_tokens)
+        while (step := _on_worker(next, steps, None)) is not None:
             yield step
             if self.mode != mode:
                 return
@@ -99,7 +113,7 @@ class Session:
 
     def advance(self, max_new_tokens: int) -> Step | None:
         """One token of Play; None, and paused, where a stop rule has fired."""
-        step = next(self.decoder.run(max_new_tokens), None)
+        step = _on_worker(next, self.decoder.run(max_new_tokens), None)
         if step is None or step.stop_reason is not None:
             self.mode = "paused"
         self.inspected = None
@@ -112,6 +126,10 @@ class Session:
         if left is not None and left <= 0:
             return True
         return self.decoder.stop_reason in (stopping.EOS, stopping.STOP_STRING)
+
+    def reached(self, max_new_tokens: int) -> bool:
+        """Whether Play and Run to end have nothing left to do."""
+        return len(self.decoder.steps) >= max_new_tokens
 
     def stop_sentence(self, max_new_tokens: int) -> str:
         """Which stop rule has fired and what to do about it; empty while none has."""
@@ -127,9 +145,10 @@ class Session:
         if self.is_over:
             length = self.decoder.model.context_length
             return f"Stopped: context full, all {length:,} positions are used; {remedy}"
-        if len(self.decoder.steps) >= max_new_tokens:
+        if self.reached(max_new_tokens):
+            made = tokens_text(len(self.decoder.steps))
             return (
-                f"Stopped: max tokens, {max_new_tokens:,} are generated; raise Max tokens for Play "
-                "and Run to end, or go on with Step."
+                f"Stopped: max tokens is {max_new_tokens:,}, and there are {made}; "
+                "raise Max tokens for Play and Run to end, or go on with Step."
             )
         return ""

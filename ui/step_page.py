@@ -9,6 +9,7 @@ import streamlit as st
 
 from engine.errors import DecodingError
 from engine.model import BUNDLED, LanguageModel, load_model
+from engine.sampling import SamplingSettings
 from ui import controls, table, tokens
 from ui.charts import cost, distribution
 from ui.charts.data import StepView
@@ -85,6 +86,8 @@ def _session() -> Session | None:
             st.error(markdown_text(problem))
             _model_form(None)
             return None
+        if problem:
+            problem = f"DECODING_MODEL={asked}: {problem} The bundled model is in use instead."
         st.session_state["session"].error = problem
     return st.session_state["session"]
 
@@ -107,7 +110,7 @@ def _header(session: Session) -> None:
     with chip:
         st.caption(
             f"**{markdown_text(model.name)}** · {model.device} · {dtype} · "
-            f"{model.parameters / 1e6:,.1f} M parameters · V {model.vocab_size:,} · "
+            f"{model.parameters / 1e6:,.1f} M parameters · vocabulary {model.vocab_size:,} · "
             f"context {used:,} / {limit}",
             text_alignment="right",
         )
@@ -178,6 +181,7 @@ def _apply(session: Session) -> Controls:
 def _transport(session: Session, chosen: Controls | None) -> None:
     none_yet = not session.decoder.steps
     stuck = session.is_over or chosen is None
+    done = stuck or session.reached(chosen.max_tokens)
     busy = session.mode != "paused"
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.button("Step", type="primary", disabled=stuck, on_click=_on_step, args=(session,))
@@ -185,11 +189,9 @@ def _transport(session: Session, chosen: Controls | None) -> None:
         if busy:
             st.button("Pause", on_click=_on_mode, args=(session, "paused"))
         else:
-            st.button("Play", disabled=stuck, on_click=_on_mode, args=(session, "playing"))
+            st.button("Play", disabled=done, on_click=_on_mode, args=(session, "playing"))
         st.button("Rewind", disabled=none_yet, on_click=_on_back, args=(session, None))
-        st.button(
-            "Run to end", disabled=stuck or busy, on_click=_on_mode, args=(session, "running")
-        )
+        st.button("Run to end", disabled=done or busy, on_click=_on_mode, args=(session, "running"))
         with st.popover("Force a token"):
             _force(session)
         controls.stopping_inputs()
@@ -203,17 +205,21 @@ def _force(session: Session) -> None:
     token_id = st.number_input(
         "Force token (id)", step=1, value=0, key="force_id", persist_state="page"
     )
-    if 0 <= token_id < vocabulary.size:
+    known = token_id is not None and 0 <= token_id < vocabulary.size
+    if known:
         label = token_label(vocabulary.label(token_id))
         st.text(f"id {token_id} is {label}; it will be appended at the end of the text.")
-    st.button("Force", on_click=_on_force, args=(session,), disabled=session.is_over)
+    else:
+        st.text(f"Ids go from 0 to {vocabulary.size - 1:,}.")
+    off = session.is_over or not known
+    st.button("Force", on_click=_on_force, args=(session,), disabled=off)
 
 
 def _on_start(session: Session) -> None:
-    with session.event():
-        model = session.decoder.model
-        chosen = controls.read(model.context_length, model.vocab_size)
-        session.start(st.session_state["prompt"] or "", chosen.settings, chosen.stops)
+    chosen, _ = _controls(session)  # what is wrong with a setting is said where it stands
+    if chosen is not None:
+        with session.event():
+            session.start(st.session_state["prompt"] or "", chosen.settings, chosen.stops)
 
 
 def _on_step(session: Session) -> None:
@@ -223,9 +229,9 @@ def _on_step(session: Session) -> None:
 
 
 def _on_force(session: Session) -> None:
-    with session.event():
-        _apply(session)
-        session.step(st.session_state["force_id"])
+    if _controls(session)[0] is not None:
+        with session.event():
+            session.step(st.session_state["force_id"])
 
 
 def _on_back(session: Session, count: int | None) -> None:
@@ -241,6 +247,7 @@ def _on_mode(session: Session, mode: str) -> None:
 
 def _on_inspect(session: Session) -> None:
     with session.event():
+        session.mode = "paused"
         session.inspected = int(st.session_state["inspect"] or 1) - 1
 
 
@@ -291,7 +298,7 @@ def _inspected(session: Session, chosen: Controls | None, effects) -> StepView |
     if index is None:
         st.info("Press Step: the model scores every token of its vocabulary, and one is drawn.")
         return None
-    settings = chosen.settings if chosen else session.decoder.settings
+    settings = _shown_settings(session, chosen)
     _inspect_inputs(session, index)
     try:
         view = step_view(session.decoder, index, settings, st.session_state["row_count"] or 15)
@@ -303,13 +310,26 @@ def _inspected(session: Session, chosen: Controls | None, effects) -> StepView |
         place.caption(controls.effect(stages.get(name)))
     step = session.decoder.steps[index]
     st.caption(
-        f"step **{index + 1}** · entropy **{view.entropy_bits:.2f} bits** · "
-        f"**{view.survivors:,}** of {view.vocab_size:,} tokens left · "
-        f"this step **{step.total_ms:.1f} ms** · cache **{size(step.cache_bytes)}**"
+        f"step **{index + 1}** · entropy **{view.entropy_bits:.2f} bits** after temperature, "
+        f"**{view.final_entropy_bits:.2f} bits** in the draw · "
+        f"**{view.survivors:,}** of {view.vocab_size:,} tokens kept · "
+        f"this step **{step.total_ms:.1f} ms**{' (recorded logits)' if step.reused else ''} · "
+        f"cache **{size(step.cache_bytes)}**"
     )
     st.html(table.candidates(view))
     st.caption(_notice(view))
     return view
+
+
+def _shown_settings(session: Session, chosen: Controls | None) -> SamplingSettings:
+    """The chain on the sliders, also where another field makes no sense; else the last one."""
+    if chosen is not None:
+        return chosen.settings
+    try:
+        return controls.read_chain(session.decoder.model.vocab_size)
+    except DecodingError:
+        st.caption("The table and the charts show the last valid settings.")
+        return session.decoder.settings
 
 
 def _inspect_inputs(session: Session, index: int) -> None:
@@ -340,7 +360,8 @@ def _notice(view: StepView) -> str:
     if view.as_recorded:
         return first
     if view.draw is None or view.is_greedy:
-        return f"{first} The settings differ now: here it has {percent(view.chosen.final_prob)}."
+        now = percent(view.chosen.final_prob)
+        return f"{first} The settings differ now: with these it has {now} in the draw."
     same = markdown_text(view.draw.label)
     return f"{first} The settings differ now: with these, the same u draws {same}."
 
@@ -374,6 +395,7 @@ def _text(session: Session) -> None:
         language=None,
         wrap_lines=True,
     )
+    st.caption("Reloading the page starts anew; download the trace to keep this run.")
     if note := tokens.pending_note(decoder.pending_bytes):
         st.caption(markdown_text(note))
     st.download_button(

@@ -7,7 +7,7 @@ from ui.labels import html_text, percent
 
 STAGE_NAMES = {
     "repetition_penalty": "repetition penalty",
-    "temperature": "greedy",
+    "temperature": "greedy (not the highest)",
     "top_k": "top-k",
     "top_p": "top-p",
     "min_p": "min-p",
@@ -36,19 +36,19 @@ STYLE = """
 </style>
 """
 
-_HEAD = "".join(
-    f'<th scope="col"{kind}>{name}</th>'
-    for name, kind in (
+
+def _head(view: StepView) -> str:
+    columns = (
         ("rank", ""),
         ("token", ' class="token"'),
         ("id", ""),
         ("logit", ""),
-        ("after temperature", ""),
+        (view.prob_name, ""),
         ("cumulative", ""),
-        ("stage", ' class="state"'),
+        ("kept / removed by", ' class="state"'),
         ("final probability", ""),
     )
-)
+    return "".join(f'<th scope="col"{kind}>{name}</th>' for name, kind in columns)
 
 
 def candidates(view: StepView) -> str:
@@ -56,17 +56,17 @@ def candidates(view: StepView) -> str:
     lowest = min(row.logit for row in view.rows)
     highest = max(row.logit for row in view.rows)
     span = (highest - lowest) or 1.0
-    widest = max(row.prob for row in view.rows)
-    likeliest = max(row.final_prob for row in view.rows)
+    # One scale for both, so that a row's two bars can be compared.
+    widest = max(max(row.prob, row.final_prob) for row in view.rows) or 1.0
     body = []
     for row in view.rows:
         logit_share = 0.1 + 0.9 * (row.logit - lowest) / span if lowest > float("-inf") else 0.0
-        shares = (logit_share, row.prob / (widest or 1), row.final_prob / (likeliest or 1))
+        shares = (logit_share, row.prob / widest, row.final_prob / widest)
         body.append(_line(row, shares))
     body.append(_others(view))
     return (
         '<div class="dv-scroll"><table class="dv-table"><caption>Candidates</caption>'
-        f"<thead><tr>{_HEAD}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
+        f"<thead><tr>{_head(view)}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
     )
 
 

@@ -14,8 +14,10 @@ _SHADES = ((0.0, 0.06), (0.05, 0.18), (0.2, 0.32), (0.5, 0.47), (0.8, 0.62))
 STYLE = """
 <style>
 .dv-tokens { display: flex; flex-wrap: wrap; gap: 3px 2px; margin: 0; padding: 4px 2px !important;
-  list-style: none; font: 15px/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace;
-  max-height: 12rem; overflow-y: auto; }
+  list-style: none; font: 15px/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
+/* Reversed, so that a long text is scrolled to its end from the start. */
+.dv-tokens-box { max-height: 12rem; overflow-y: auto; display: flex;
+  flex-direction: column-reverse; }
 .dv-tokens li { margin: 0; padding: 1px 3px; border: 1px solid transparent; border-radius: 3px;
   white-space: pre-wrap; overflow-wrap: anywhere; unicode-bidi: isolate; font-size: 15px; }
 .dv-tokens .prompt { opacity: 0.72; }
@@ -23,7 +25,7 @@ STYLE = """
 .dv-tokens .special { border: 3px double #8a94a3; font-style: italic; }
 .dv-tokens .inspected { outline: 2px solid #e69f00; outline-offset: 1px; }
 .dv-legend { display: flex; flex-wrap: wrap; gap: 2px 12px; font-size: 12px; opacity: 0.85; }
-.dv-legend span span { padding: 0 6px; border-radius: 3px; margin-left: 2px; }
+.dv-legend span span { white-space: nowrap; padding: 0 6px; border-radius: 3px; margin-left: 2px; }
 </style>
 """
 
@@ -50,7 +52,8 @@ def strip(decoder: Decoder, inspected: int | None) -> str:
         for token_id in decoder.prompt_ids
     ]
     items += [_generated(step, step.index == inspected, vocabulary.label) for step in decoder.steps]
-    return f'<ol class="dv-tokens" role="list" aria-label="Tokens">{"".join(items)}</ol>{LEGEND}'
+    listed = f'<ol class="dv-tokens" role="list" aria-label="Tokens">{"".join(items)}</ol>'
+    return f'<div class="dv-tokens-box">{listed}</div>{LEGEND}'
 
 
 def _generated(step: Step, inspected: bool, label) -> str:

@@ -62,6 +62,7 @@ def step_view(decoder: Decoder, index: int, settings: SamplingSettings, count: i
         draw=_draw(distribution, ranked.row, vocabulary, step.u),
         why_no_draw=_why_no_draw(step.forced, step.u, decoder),
         entropy_bits=distribution.entropy_bits,
+        final_entropy_bits=distribution.final_entropy_bits,
         is_greedy=settings.is_greedy,
         as_recorded=settings.chain == decoder.settings_at(index).chain,
     )
@@ -93,7 +94,9 @@ def _row(candidate: Candidate, raw: RankedRow, vocabulary: Vocabulary, chosen: i
 
 
 def _stage_rows(distribution: Distribution, row: RankedRow):
+    entropy = distribution.raw.entropy_bits
     for result in distribution.stages:
+        entropy_before, entropy = entropy, result.entropy_bits
         cuts = isinstance(result.stage, CutStage) or result.stage.setting == "temperature"
         kept = np.flatnonzero(result.kept[row.ids])
         yield StageRow(
@@ -101,6 +104,8 @@ def _stage_rows(distribution: Distribution, row: RankedRow):
             value=result.stage.value,
             before=result.before.count,
             after=result.survivors,
+            entropy_before=entropy_before,
+            entropy_after=entropy,
             mass_removed=result.mass_removed,
             last_rank=int(kept[-1]) + 1 if cuts and kept.size < row.count else None,
         )

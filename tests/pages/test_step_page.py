@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.model import LanguageModel
 from engine.record import LogitRecord
+from engine.sampling import SamplingSettings
 from tests.ui import hostile
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
@@ -45,6 +46,12 @@ def tiny(monkeypatch, tiny_folder) -> AppTest:
     """The page on a model of 64 hostile tokens and 48 positions; no end-of-text token."""
     monkeypatch.setenv("DECODING_MODEL", tiny_folder)
     return opened()
+
+
+def read_chain(app: AppTest) -> SamplingSettings:
+    """The chain that the exact fields describe."""
+    names = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty")
+    return SamplingSettings(**{name: app.session_state[f"{name}_exact"] for name in names})
 
 
 def press(app: AppTest, label: str) -> AppTest:
@@ -145,7 +152,7 @@ def test_sliders_reshape_the_inspected_step_and_leave_the_record_alone(app):
 
 def test_the_number_and_the_slider_agree(app):
     number(app, "Top-k, exact value").set_value(7).run()
-    assert app.select_slider(key="top_k_slider").value in (6, 8), "the nearest place"
+    assert app.select_slider(key="top_k_slider").value == 7, "the thumb must tell the truth"
     assert session(app).decoder.settings.top_k == 7
     app.select_slider(key="top_k_slider").set_value(0).run()
     assert number(app, "Top-k, exact value").value == 0
@@ -168,7 +175,9 @@ def test_run_to_end_stops_at_max_tokens_and_says_so(tiny):
     press(tiny, "Run to end")
     assert len(ids(tiny)) == 10
     assert session(tiny).mode == "paused"
-    assert any("max tokens, 10 are generated" in info.value for info in tiny.info)
+    assert any("max tokens is 10, and there are 10 tokens" in info.value for info in tiny.info)
+    run = next(button for button in tiny.button if button.label == "Run to end")
+    assert run.disabled, "there is nothing left for it to do"
     press(tiny, "Step")
     assert len(ids(tiny)) == 11, "a step by hand may go on"
     number(tiny, "Max tokens").set_value(20).run()
@@ -370,11 +379,37 @@ def test_a_setting_out_of_range_is_one_sentence_and_changes_nothing(app, field, 
 
 
 @pytest.mark.parametrize("token_id", [-1, 16_384, 10**12])
-def test_a_forced_token_outside_the_vocabulary_is_refused(app, token_id):
+def test_a_forced_token_outside_the_vocabulary_cannot_be_pressed(app, token_id):
     number(app, "Force token (id)").set_value(token_id).run()
-    press(app, "Force")
-    assert "token_id is outside the vocabulary" in errors(app)[0]
+    assert next(button for button in app.button if button.label == "Force").disabled
+    assert any("Ids go from 0 to 16,383" in text.value for text in app.text)
     assert ids(app) == []
+
+
+def test_a_bad_field_elsewhere_leaves_the_sliders_working(app):
+    press(app, "Step")
+    number(app, "Max tokens").set_value(10**9).run()
+    number(app, "Temperature, exact value").set_value(2.0).run()
+    assert "max_new_tokens" in errors(app)[0]
+    hot = app.session_state["session"].decoder.distribution(0, read_chain(app))
+    assert any(f"{hot.entropy_bits:.2f} bits" in caption.value for caption in app.caption)
+
+
+def test_an_error_goes_when_its_field_is_mended(app):
+    number(app, "Top-p, exact value").set_value(1.5).run()
+    press(app, "Start")
+    assert "top_p" in errors(app)[0]
+    number(app, "Top-p, exact value").set_value(0.9).run()
+    assert errors(app) == []
+
+
+def test_inspecting_ends_play(app):
+    press(app, "Step")
+    press(app, "Step")
+    session(app).mode = "playing"
+    number(app, "Inspect step").set_value(1).run()
+    assert session(app).mode == "paused"
+    assert session(app).inspected == 0
 
 
 def test_nan_logits_keep_the_text(tiny, monkeypatch):

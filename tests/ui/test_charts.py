@@ -48,7 +48,7 @@ def test_softmax_shows_three_probabilities_of_each_token(decoder, index):
         assert final.get(place, 0.0) == pytest.approx(probs[row.token_id])
     before = by_place(figure, "after temperature", "removed")
     assert [before[place] for place in range(len(view.rows))] == [row.prob for row in view.rows]
-    (circles,) = traces(figure, "T = 1, uncut")
+    (circles,) = traces(figure, "model: T = 1, no cut")
     assert list(circles.y) == [row.model_prob for row in view.rows]
     (removed,) = traces(figure, "removed")
     assert set(removed.x) == {i for i, row in enumerate(view.rows) if row.removed_by}

@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ui.hostile import HOSTILE
-from ui.labels import chart_text, html_text, markdown_text, percent, size, token_label, visible
+from ui.labels import (
+    chart_text,
+    html_text,
+    markdown_text,
+    percent,
+    size,
+    token_label,
+    tokens_text,
+    visible,
+)
 
 
 @pytest.mark.parametrize(
@@ -75,9 +84,15 @@ def test_messages_show_markdown_literally(text, escaped):
 
 
 def test_numbers_for_reading():
-    assert [percent(p) for p in (0, 1, 0.5, 0.00123, 0.00012, 3e-9)] == [
-        "0", "100.00 %", "50.00 %", "0.12 %", "0.012 %", "3e-07 %",
+    assert [percent(p) for p in (0, 1, 0.5, 0.00123, 0.0003, 0.000085, 3e-9, 0.99999)] == [
+        "0", "100.00 %", "50.00 %", "0.12 %", "0.0300 %", "0.0085 %", "< 0.0001 %", "> 99.99 %",
     ]  # fmt: skip
+    assert [tokens_text(n) for n in (0, 1, 16_384)] == ["0 tokens", "1 token", "16,384 tokens"]
     assert [size(n) for n in (0, 1023, 1024, 1536, 5 * 2**20, 3 * 2**30)] == [
         "0 B", "1023 B", "1.0 KiB", "1.5 KiB", "5.0 MiB", "3.0 GiB",
     ]  # fmt: skip
+
+
+def test_a_quotation_mark_stays_one_in_a_chart():
+    # Plotly reads tags and a few entities, but not this one.
+    assert chart_text('"<b>') == '"&lt;b&gt;'

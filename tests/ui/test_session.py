@@ -29,7 +29,8 @@ def test_play_stops_at_max_tokens_and_says_so(session):
         taken.append(session.advance(3))
     assert [step.index for step in taken] == [0, 1, 2]
     assert session.advance(3) is None
-    assert session.stop_sentence(3).startswith("Stopped: max tokens, 3 ")
+    assert session.stop_sentence(3).startswith("Stopped: max tokens is 3, and there are 3 tokens;")
+    assert session.stop_sentence(2).startswith("Stopped: max tokens is 2, and there are 3 tokens;")
     assert not session.is_over, "max tokens does not forbid a step"
     assert session.stop_sentence(10) == ""
 

@@ -20,6 +20,7 @@ def kv_cache(steps: Sequence[Step], bytes_at: Callable[[int], int] | None = None
     fig = figure("KV cache")
     numbers = [step.index + 1 for step in steps]
     positions = [step.cache_positions for step in steps]
+    drawn = "lines+markers" if len(steps) <= 40 else "lines"  # more markers would merge
     fig.add_bar(
         x=numbers,
         y=[step.cache_bytes for step in steps],
@@ -31,7 +32,7 @@ def kv_cache(steps: Sequence[Step], bytes_at: Callable[[int], int] | None = None
     fig.add_scatter(
         x=numbers,
         y=[step.cache_bytes_held for step in steps],
-        mode="lines+markers",
+        mode=drawn,
         hovertemplate="step %{x}: %{y:,} bytes held",
         name="held",
         line={"color": VERMILION, "width": 2},
@@ -41,7 +42,7 @@ def kv_cache(steps: Sequence[Step], bytes_at: Callable[[int], int] | None = None
         fig.add_scatter(
             x=numbers,
             y=[bytes_at(count) for count in positions],
-            mode="lines+markers",
+            mode=drawn,
             hovertemplate="step %{x}: formula gives %{y:,} bytes",
             name="formula",
             line={"color": GREEN, "dash": "dot", "width": 2},
@@ -62,20 +63,28 @@ def latency(steps: Sequence[Step]) -> go.Figure:
     Steps whose logits came from the record (after a rewind) ran no forward pass and are marked.
     """
     fig = figure("Latency per step", barmode="stack")
-    groups = [step for step in steps if step.is_prefill], [s for s in steps if not s.is_prefill]
+    # The first step belongs to the prompt even where its logits are reused after a rewind.
+    groups = (
+        [step for step in steps if step.is_prefill or step.index == 0],
+        [step for step in steps if not (step.is_prefill or step.index == 0)],
+    )
     for axis, group in zip(("", "2"), groups, strict=True):
         _latency_bars(fig, group, axis)
-    reused = [step for step in groups[1] if step.reused]
-    if reused:
+    for axis, group in zip(("", "2"), groups, strict=True):
+        reused = [step for step in group if step.reused]
+        if not reused:
+            continue
         fig.add_scatter(
             x=[step.index + 1 for step in reused],
             y=[step.total_ms for step in reused],
             mode="markers",
             marker={"symbol": "x-thin", "size": 8, "line": {"width": 2, "color": VERMILION}},
             name="reused logits",
+            legendgroup="reused",
+            showlegend=not any(trace.name == "reused logits" for trace in fig.data),
             hovertemplate="step %{x}: logits from the record, no forward pass",
-            xaxis="x2",
-            yaxis="y2",
+            xaxis=f"x{axis}",
+            yaxis=f"y{axis}",
         )
     # Two pairs of axes by hand: plotly's own subplots take half a second to set up.
     shared = {"automargin": True}
@@ -88,12 +97,18 @@ def latency(steps: Sequence[Step]) -> go.Figure:
         xaxis2={
             "domain": [0.36, 1],
             "anchor": "y2",
+            "visible": bool(groups[1]),
             "title": {"text": "decode step", "standoff": 6},
             **shared,
             **_step_ticks(groups[1]),
         },
         yaxis={"title": "ms", "rangemode": "tozero"},
-        yaxis2={"anchor": "x2", "rangemode": "tozero", **shared},
+        yaxis2={
+            "anchor": "x2",
+            "rangemode": "tozero",
+            "visible": bool(groups[1]),
+            **shared,
+        },
     )
     return fig
 

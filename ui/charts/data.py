@@ -51,6 +51,7 @@ class StageRow:
         name: the stage's setting.
         value: what it is set to.
         before, after: survivors in and out.
+        entropy_before, entropy_after: entropy of the distribution in bits, in and out.
         mass_removed: share of the probability just before it that it removed.
         last_rank: last rank it kept where it cuts by rank, else None.
     """
@@ -59,6 +60,8 @@ class StageRow:
     value: float
     before: int
     after: int
+    entropy_before: float
+    entropy_after: float
     mass_removed: float
     last_rank: int | None
 
@@ -112,6 +115,7 @@ class StepView:
         draw: the recorded draw, None for a greedy or forced step.
         why_no_draw: ``greedy``, ``forced`` or ``parity mode`` where there is none.
         entropy_bits: after temperature.
+        final_entropy_bits: of the distribution that is drawn from.
         is_greedy: whether the settings shown are greedy.
         as_recorded: whether the settings shown are those that the step was taken with.
     """
@@ -129,8 +133,14 @@ class StepView:
     draw: Draw | None
     why_no_draw: str
     entropy_bits: float
+    final_entropy_bits: float
     is_greedy: bool
     as_recorded: bool
+
+    @property
+    def prob_name(self) -> str:
+        """What `Row.prob` is: at temperature 0 no softmax is taken but the model's own."""
+        return "softmax (T = 1)" if self.is_greedy else "after temperature"
 
     @property
     def chosen(self) -> Row:

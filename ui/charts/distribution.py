@@ -83,8 +83,8 @@ def softmax(view: StepView) -> go.Figure:
             width=0.86,
             text=[texts[place] for place in bars],
             textposition="none",
-            hovertemplate="%{text}<br>after temperature %{y:.4%}",
-            name="removed" if removed else "after temperature",
+            hovertemplate=f"%{{text}}<br>{view.prob_name} %{{y:.4%}}",
+            name="removed" if removed else view.prob_name,
             marker=bar_marker("removed")
             if removed
             else {"color": "rgba(138,148,163,0.25)", "line": {"width": 1, "color": GREY}},
@@ -109,7 +109,7 @@ def softmax(view: StepView) -> go.Figure:
         mode="markers",
         text=texts,
         hovertemplate="%{text}<br>at T = 1 %{y:.4%}",
-        name="T = 1, uncut",
+        name="model: T = 1, no cut",
         marker={"symbol": "circle-open", "size": 8, "color": GREEN, "line": {"width": 2}},
     )
     fig.update_layout(barmode="overlay")
@@ -128,7 +128,7 @@ def cumulative(view: StepView) -> go.Figure:
     # Each rank owns the rise that ends at it, so the curve starts from nothing, left of rank 1.
     ranks = [0.7, *curve.ranks.tolist()]
     for name, sums, colour, dash in (
-        ("after temperature", curve.cumulative, GREY, "dash"),
+        (view.prob_name, curve.cumulative, GREY, "dash"),
         ("in the draw", curve.final, BLUE, "solid"),
     ):
         fig.add_scatter(
@@ -198,7 +198,7 @@ def rank_curve(view: StepView) -> go.Figure:
     _rank_axis(fig, view)
     span = math.log10(top / bottom) if top > bottom else 1.0
     fig.update_yaxes(
-        title="probability after temperature",
+        title=view.prob_name,
         type="log",
         exponentformat="power",
         range=[math.log10(bottom) - 0.04 * span, math.log10(top) + 0.06 * span],

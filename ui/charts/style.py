@@ -19,7 +19,8 @@ VERMILION = "#d55e00"
 GREEN = "#009e73"
 GREY = "#8a94a3"
 HEIGHT = 340
-CONFIG = {"displaylogo": False, "responsive": True}
+# The mode bar would cover titles and legends, on phones at all times.
+CONFIG = {"displayModeBar": False, "responsive": True}
 
 STATES = ("kept", "removed", "chosen")
 FILL = {"kept": BLUE, "removed": GREY, "chosen": ORANGE}
