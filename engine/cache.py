@@ -200,12 +200,17 @@ class CacheBudget:
         """Note that `owner` has just stepped and holds this many bytes."""
         key = id(owner)
         with self._lock:
-            if self._held.pop(key, None) is None:
-                self._held = {k: entry for k, entry in self._held.items() if entry[0]() is not None}
+            is_new = self._held.pop(key, None) is None
             self._held[key] = (weakref.ref(owner), held)
-            total = sum(size for _, size in self._held.values())
+            total = self._total()
+            if is_new or total > self.limit:  # those that are gone hold nothing
+                self._held = {k: entry for k, entry in self._held.items() if entry[0]() is not None}
+                total = self._total()
             if total > self.limit:
                 self._evict(total, keep=key)
+
+    def _total(self) -> int:
+        return sum(held for _, held in self._held.values())
 
     def _evict(self, total: int, keep: int) -> None:
         for key, (reference, held) in list(self._held.items()):

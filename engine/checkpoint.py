@@ -77,7 +77,7 @@ def locate(source: str | Path, revision: str | None) -> Located:
         ModelNotFoundError: neither a folder nor a repository within reach.
         SettingError: a revision for something that has none.
     """
-    text = str(source)
+    text = str(Path(source).expanduser()) if str(source).startswith("~") else str(source)
     is_folder = text == "bundled" or _is_folder(text)
     if is_folder and revision is not None:
         remedy = "leave it out for local models"

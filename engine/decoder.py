@@ -68,6 +68,7 @@ class Decoder:
 
     Raises:
         PromptError: an empty prompt, one longer than the context, or ids outside the vocabulary.
+        TokenizerError: a text for a model without a tokenizer.
         SettingError: a setting that does not fit this model.
 
     A decoder may be used from any thread, one call at a time; further calls wait.
@@ -95,7 +96,6 @@ class Decoder:
         self._stream = TextStream()
         self._text = ""
         self._next: _NextRow | None = None
-        self._limit: int | None = None
         self._prefix = Prefix(model, len(self.prompt_ids))
         self._lock = threading.RLock()
 
@@ -181,6 +181,9 @@ class Decoder:
             SettingError: `token_id` is outside the vocabulary, or the model itself rules it out.
             OutOfMemoryError: the device is out of memory; the text so far stays.
         """
+        return self._step(token_id)
+
+    def _step(self, token_id: int | None = None, limit: int | None = None) -> Step:
         with self._lock:
             start = time.perf_counter()
             if token_id is not None:
@@ -206,6 +209,7 @@ class Decoder:
                 drawn.token_id,
                 mark,
                 start,
+                limit,
                 forced=token_id is not None,
                 u=u,
                 rank=distribution.raw.rank(drawn.token_id),
@@ -247,24 +251,25 @@ class Decoder:
         Rules: `max_new_tokens` (all generated tokens count, also those from before this call), an
         end-of-text token, a stop string, the end of the context. The earliest wins and is named in
         `stop_reason`; on the same token an end-of-text token or stop string comes before a limit.
+        Where there are as many tokens already, nothing is yielded.
 
         Raises:
-            SettingError: `max_new_tokens` is negative or more than the context.
+            SettingError: `max_new_tokens` is negative or beyond any run.
         """
-        limit = stopping.checked_max_new_tokens(max_new_tokens, self.model.context_length)
+        limit = stopping.checked_max_new_tokens(max_new_tokens)
         return self._run(limit)
 
     def _run(self, limit: int) -> Iterator[Step]:
-        self._limit = limit
-        try:
-            while (
-                len(self.steps) < limit
-                and self.stop_reason in (None, stopping.MAX_TOKENS)
-                and self.tokens_left != 0  # the limit before may have been the context too
-            ):
-                yield self.step()
-        finally:
-            self._limit = None
+        while True:
+            with self._lock:  # so that the conditions still hold when the step is taken
+                if (
+                    len(self.steps) >= limit
+                    or self.stop_reason not in (None, stopping.MAX_TOKENS)
+                    or self.tokens_left == 0  # an earlier limit may have been the context too
+                ):
+                    return
+                step = self._step(limit=limit)
+            yield step
 
     def rewind(self, length: int) -> None:
         """Keep the first `length` generated tokens and forget the rest.
@@ -276,15 +281,16 @@ class Decoder:
             SettingError: `length` is negative or more than there is.
         """
         with self._lock:
-            if isinstance(length, bool) or not 0 <= length <= len(self.steps):
+            if not _is_whole(length) or not 0 <= length <= len(self.steps):
                 remedy = f"use 0 to {len(self.steps)}, the number of tokens generated so far"
                 raise SettingError("length", length, "cannot be rewound to", remedy)
             if length == len(self.steps):
                 return
             logits, source = self._record.row(length), self._record.source(length)
-            self._next = _NextRow(logits, source, 0.0, is_prefill=False, reused=True)
-            self._prefix.rewind(len(self.prompt_ids) + length)
             mark = self._marks[length]
+            self._prefix.rewind(len(self.prompt_ids) + length)
+            # From here on nothing can fail.
+            self._next = _NextRow(logits, source, 0.0, is_prefill=False, reused=True)
             self._text = self._text[: mark.text_length]
             self._stream.restore(mark.text_state)
             self._record.truncate(length)
@@ -312,7 +318,6 @@ class Decoder:
             twin._stream = TextStream()
             twin._stream.restore(self._stream.state)
             twin._prefix = self._prefix.fork()
-            twin._limit = None
             self.model.cache_budget.used(twin, twin._prefix.size.held)
             return twin
 
@@ -386,7 +391,11 @@ class Decoder:
             )
         parity = self._settings.parity
         read = self._prefix.read(self._ids[:total], parity=parity)
-        source = self._record.keep(read.forward, tokens=read.tokens, parity=parity)
+        try:
+            source = self._record.keep(read.forward, tokens=read.tokens, parity=parity)
+        except BaseException:
+            self._prefix.forget()  # it has read what the record does not hold
+            raise
         self._next = _NextRow(read.forward.logits, source, read.ms, read.is_prefill, reused=False)
         return self._next
 
@@ -436,31 +445,45 @@ class Decoder:
             generator.set_state(before[1])
         return generator
 
-    def _append(self, row: _NextRow, token_id: int, mark: _Mark, start: float, **figures) -> Step:
+    def _append(
+        self,
+        row: _NextRow,
+        token_id: int,
+        mark: _Mark,
+        start: float,
+        limit: int | None,
+        **figures,
+    ) -> Step:
         vocabulary = self.model.vocabulary
         token_bytes = vocabulary.token_bytes(token_id)
         is_special = vocabulary.is_special(token_id)
         text = "" if is_special else self._stream.feed(token_bytes)
-        self._text += text
+        try:
+            whole_text = self._text + text
+            match = stopping.find_stop_string(whole_text, len(text), self.stop_strings)
+            size = self._prefix.size
+            step = Step(
+                index=len(self.steps),
+                token_id=token_id,
+                token_bytes=token_bytes,
+                text=text,
+                is_special=is_special,
+                stop_reason=self._why_stop(token_id, match, limit),
+                stop_string=match.string if match else None,
+                is_prefill=row.is_prefill,
+                reused=row.reused,
+                cache_positions=self._prefix.positions,
+                cache_bytes=size.logical,
+                cache_bytes_held=size.held,
+                total_ms=(time.perf_counter() - start) * 1e3,
+                **figures,
+            )
+        except BaseException:
+            self._stream.restore(mark.text_state)
+            raise
+        # The step exists: what remembers it changes together.
         self._write_id(token_id)
-        match = stopping.find_stop_string(self._text, len(text), self.stop_strings)
-        size = self._prefix.size
-        step = Step(
-            index=len(self.steps),
-            token_id=token_id,
-            token_bytes=token_bytes,
-            text=text,
-            is_special=is_special,
-            stop_reason=self._why_stop(token_id, match),
-            stop_string=match.string if match else None,
-            is_prefill=row.is_prefill,
-            reused=row.reused,
-            cache_positions=self._prefix.positions,
-            cache_bytes=size.logical,
-            cache_bytes_held=size.held,
-            total_ms=(time.perf_counter() - start) * 1e3,
-            **figures,
-        )
+        self._text = whole_text
         self._record.append(row.source, row.logits)
         self._marks.append(mark)
         self.steps.append(step)
@@ -468,12 +491,14 @@ class Decoder:
         self.model.cache_budget.used(self, size.held)
         return step
 
-    def _why_stop(self, token_id: int, match: stopping.StopStringMatch | None) -> str | None:
+    def _why_stop(
+        self, token_id: int, match: stopping.StopStringMatch | None, limit: int | None
+    ) -> str | None:
         if token_id in self.model.eos_ids:
             return stopping.EOS
         if match is not None:
             return stopping.STOP_STRING
-        if self._limit is not None and len(self.steps) + 1 >= self._limit:
+        if limit is not None and len(self.steps) + 1 >= limit:
             return stopping.MAX_TOKENS
         length = self.model.context_length
         if length is not None and self._total + 1 >= length:
@@ -490,18 +515,22 @@ class Decoder:
         return _Mark(len(self._text), self._stream.state, state)
 
     def _checked_index(self, index: int) -> int:
-        if isinstance(index, bool) or not -len(self.steps) <= index < len(self.steps):
+        if not _is_whole(index) or not -len(self.steps) <= index < len(self.steps):
             remedy = f"use 0 to {len(self.steps) - 1}" if self.steps else "take a step first"
             raise SettingError("step index", index, "is not a recorded step", remedy)
         return index % len(self.steps)
 
     def _checked_token(self, token_id: int) -> int:
         remedy = f"use a whole number from 0 to {self.model.vocab_size - 1:,}"
-        if isinstance(token_id, bool) or not isinstance(token_id, (int, np.integer)):
+        if not _is_whole(token_id):
             raise SettingError("token_id", token_id, "must be a whole number", remedy)
         if not 0 <= token_id < self.model.vocab_size:
             raise SettingError("token_id", token_id, "is outside the vocabulary", remedy)
         return int(token_id)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 class _UniformStream:
@@ -525,6 +554,9 @@ def _usable(
     settings: SamplingSettings, model: LanguageModel, keep_seed_of: SamplingSettings | None = None
 ) -> SamplingSettings:
     """Settings checked against the model, with a seed chosen where none was given."""
+    if not isinstance(settings, SamplingSettings):
+        remedy = "use for example SamplingSettings(temperature=0.7)"
+        raise SettingError("settings", settings, "must be SamplingSettings", remedy)
     settings.check_vocabulary(model.vocab_size)
     if settings.seed is None:
         seed = keep_seed_of.seed if keep_seed_of else secrets.randbelow(2**32)
@@ -536,7 +568,13 @@ def _prompt_ids(model: LanguageModel, prompt: str | Sequence[int]) -> list[int]:
     if isinstance(prompt, str):
         ids = model.vocabulary.encode(prompt)
     else:
-        ids = [operator.index(token_id) for token_id in prompt]
+        try:
+            ids = [operator.index(token_id) for token_id in prompt]
+        except TypeError as error:
+            raise PromptError(
+                "The prompt must be text or one row of token ids; give for example "
+                "tokenizer(text)['input_ids']."
+            ) from error
     if not ids:
         raise PromptError("The prompt holds no token; type at least one character.")
     inputs = model.input_size

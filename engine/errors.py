@@ -17,6 +17,7 @@ what was given, what is wrong with it and what to do instead; a page shows it as
     ├── NoCandidatesError       every token was removed before the draw
     ├── ContextFullError        the model's context has no position left
     ├── OutOfMemoryError        the device ran out of memory in a forward pass
+    ├── RecordError             past logits cannot be stored (a full disk)
     └── TraceError              a file that is no trace, or a damaged one
 """
 
@@ -109,6 +110,10 @@ class ContextFullError(DecodingError):
 
 class OutOfMemoryError(DecodingError):
     """The device ran out of memory during a forward pass; nothing generated was lost."""
+
+
+class RecordError(DecodingError):
+    """The logits of a step cannot be stored; nothing generated was lost."""
 
 
 class TraceError(DecodingError):

@@ -167,10 +167,11 @@ class LanguageModel:
                 must be thrown away.
         """
         start = time.perf_counter()
-        ids = torch.tensor([token_ids], dtype=torch.long, device=self.device)
-        inputs = self._inputs(ids, cache, position)
         with ENGINE_LOCK, torch.inference_mode():
-            kernels = DEFAULT_KERNELS if parity else self._guard.current()
+            kernels = self._kernels(len(token_ids), parity)
+            # Under the lock: a thread's first operation fixes its number of threads.
+            ids = torch.tensor([token_ids], dtype=torch.long, device=self.device)
+            inputs = self._inputs(ids, cache, position)
             try:
                 running = time.perf_counter()
                 with kernels.apply(len(token_ids)):
@@ -192,6 +193,12 @@ class LanguageModel:
             hidden = hidden[:, -1:].clone()
         return Forward(_read_only(row), hidden, (time.perf_counter() - start) * 1e3)
 
+    def _kernels(self, tokens: int, parity: bool) -> Kernels:
+        if parity:
+            return DEFAULT_KERNELS
+        # Only single-token steps are known to give equal bits on any number of threads.
+        return self._guard.current() if tokens == 1 else self._guard.kernels
+
     def _inputs(self, ids: torch.Tensor, cache: Cache, position: int) -> dict[str, object]:
         inputs = {"input_ids": ids, self._cache_argument: cache, **self._always}
         if self._takes_positions:
@@ -209,8 +216,7 @@ class LanguageModel:
                 kernels.
         """
         with ENGINE_LOCK, torch.inference_mode():
-            kernels = DEFAULT_KERNELS if parity else self._guard.current()
-            with kernels.apply(tokens):
+            with self._kernels(tokens, parity).apply(tokens):
                 logits = self._head(hidden)
             self._head_input = None
             return _read_only(logits[0, -1].to(torch.float32).cpu())
@@ -306,7 +312,9 @@ def _read_only(row: torch.Tensor) -> np.ndarray:
 
 
 def _is_out_of_memory(error: BaseException) -> bool:
-    return isinstance(error, torch.OutOfMemoryError) or "not enough memory" in str(error)
+    words = str(error).lower()
+    known = ("not enough memory", "out of memory", "alloc_failed")  # CPU, CUDA and MPS, cuBLAS
+    return isinstance(error, torch.OutOfMemoryError) or any(word in words for word in known)
 
 
 def _context_length(config) -> int | None:

@@ -101,11 +101,13 @@ class Prefix:
         """Take the cache back to at most `positions`; the next reading fills up the rest."""
         if self.cache is None or self.positions <= positions:
             return
+        # Later snapshots are of a text that is being forgotten.
+        self._snapshots = [kept for kept in self._snapshots if kept[0] <= positions]
         if caches.can_crop(self.cache):
             caches.crop(self.cache, positions)
             self.positions = positions
             return
-        kept = [snapshot for snapshot in self._snapshots if snapshot[0] <= positions]
+        kept = self._snapshots
         self.forget()
         if kept:
             self._snapshots = kept

@@ -42,15 +42,13 @@ class RankedRow:
         count: number of tokens not removed (scores above -inf).
     """
 
-    def __init__(
-        self, scores: np.ndarray, *, highest: float | None = None, count: int | None = None
-    ) -> None:
-        """`highest` and `count` save a pass over the row where the caller knows them."""
+    def __init__(self, scores: np.ndarray, *, highest: float | None = None) -> None:
+        """`highest` saves a pass over the row where the caller knows it."""
         self.scores = scores
         self.highest = float(scores.max()) if highest is None else highest
         if not math.isfinite(self.highest):
             self._refuse()
-        self.count = int(np.count_nonzero(scores > -np.inf)) if count is None else count
+        self.count = int(np.count_nonzero(scores > -np.inf))
         self.ids = np.empty(0, np.int64)
         self.values = self.weights = self.cumulative = np.empty(0)
 

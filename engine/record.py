@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from engine.errors import RecordError
+
 if TYPE_CHECKING:
     from engine.model import Forward, LanguageModel
 
@@ -127,9 +129,15 @@ class _RowFile:
         bits = row.view(np.uint32)
         # A row that came from bf16 has zeros in the lower 16 bits of its float32 form.
         halved = (bits >> 16).astype(np.uint16) if not np.any(bits & 0xFFFF) else bits
-        with self._lock:
-            offset = self._file.seek(0, 2)
-            self._file.write(halved.tobytes())
+        try:
+            with self._lock:
+                offset = self._file.seek(0, 2)
+                self._file.write(halved.tobytes())
+        except OSError as error:
+            raise RecordError(
+                f"The logits could not be stored in {tempfile.gettempdir()} ({error.strerror}); "
+                "make room there, or set TMPDIR to another folder."
+            ) from error
         return offset, halved.dtype
 
     def read(self, offset: int, size: int, dtype: np.dtype) -> np.ndarray:

@@ -104,7 +104,7 @@ class SamplingSettings:
                 raise SettingError(name, settings[name], "is not a setting", f"known are {known}")
         if chain is None:
             chain = [
-                kind(settings[kind.setting])
+                _stage(kind, settings[kind.setting])
                 for kind in DEFAULT_ORDER
                 if not _is_off(kind, settings.get(kind.setting))
             ]
@@ -112,6 +112,9 @@ class SamplingSettings:
             name = next(iter(settings))
             remedy = "put the stage into the chain instead"
             raise SettingError(name, settings[name], "cannot be given beside a chain", remedy)
+        if isinstance(chain, Stage):
+            remedy = "put it into a list: chain=[TopP(0.9)]"
+            raise SettingError("chain", chain, "must be a list of stages", remedy)
         chain = tuple(chain)
         _check_chain(chain, parity)
         object.__setattr__(self, "chain", chain)
@@ -153,7 +156,7 @@ class SamplingSettings:
                 found = (i for i, stage in enumerate(chain) if isinstance(stage, later))
                 place = next(found, len(chain))
             if not _is_off(kind, value):
-                chain.insert(place, kind(value))
+                chain.insert(place, _stage(kind, value))
         return SamplingSettings(chain=chain, seed=seed, parity=parity)
 
     def check_vocabulary(self, vocab_size: int) -> None:
@@ -163,7 +166,7 @@ class SamplingSettings:
 
     def to_dict(self) -> dict:
         """Plain values, for a trace or a share link."""
-        chain = [[stage.setting, stage.value] for stage in self.chain]
+        chain = [[stage.setting, stage.to_dict()] for stage in self.chain]
         return {"chain": chain, "seed": self.seed, "parity": self.parity}
 
     @classmethod
@@ -179,12 +182,22 @@ class SamplingSettings:
         for entry in data["chain"]:
             if not isinstance(entry, (list, tuple)) or len(entry) != 2:
                 raise SettingError("chain", entry, "must hold pairs of name and value", remedy)
-            name, value = entry
+            name, values = entry
             if not isinstance(name, str) or name not in STAGES:
                 known = ", ".join(STAGES)
-                raise SettingError(str(name), value, "is not a setting", f"known are {known}")
-            chain.append(STAGES[name](value))
+                raise SettingError(str(name), values, "is not a setting", f"known are {known}")
+            if not isinstance(values, dict):
+                raise SettingError(name, values, "must be given by its fields", remedy)
+            try:
+                chain.append(STAGES[name](**values))
+            except TypeError as error:
+                raise SettingError(name, values, "has other fields", remedy) from error
         return cls(chain=chain, seed=data.get("seed"), parity=parity)
+
+
+def _stage(kind: type[Stage], value: object) -> Stage:
+    """A setting's value as a stage; a stage that takes more than a number may be given itself."""
+    return value if isinstance(value, kind) else kind(value)
 
 
 def _is_off(kind: type[Stage], value: object) -> bool:
@@ -301,10 +314,11 @@ class Candidate(NamedTuple):
     """One line of the candidates table.
 
     Attributes:
-        rank: 1 for the highest score after penalties and temperature.
+        rank: 1 for the highest score just before the first cut (by default, after penalties and
+            temperature).
         token_id: the token.
         logit: raw logit, as the model gave it.
-        prob: probability after penalties and temperature, before any cut.
+        prob: probability there.
         cumulative: sum of `prob` down to and including this rank.
         removed_by: name of the stage that removed it, None for a survivor.
         final_prob: probability in the draw, 0 for a removed token.
@@ -464,7 +478,7 @@ def shape(
         LogitsError: NaN or +inf among the logits.
         NoCandidatesError: every token is at -inf.
     """
-    raw = RankedRow(logits)
+    raw = RankedRow(np.asarray(logits, np.float32))
     survivors = Survivors(raw)
     after_stage = _transformers_stages(raw, settings, context) if settings.parity else None
     results = []

@@ -18,7 +18,7 @@ two row by row, and parity mode runs the processor itself.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -65,8 +65,12 @@ class Stage:
 
     @property
     def value(self) -> float:
-        """The one number the stage is set to."""
+        """What the stage's slider shows: its first field."""
         return getattr(self, fields(self)[0].name)
+
+    def to_dict(self) -> dict[str, float]:
+        """All fields by name, as plain values."""
+        return asdict(self)
 
     def apply(self, survivors: Survivors, context: Context = NO_CONTEXT) -> Survivors:
         """What is left after this stage."""
@@ -86,21 +90,14 @@ class Stage:
 
 
 class EditStage(Stage):
-    """A stage that changes scores.
-
-    Class attributes:
-        removes: whether it can take a token to -inf (a ban, a mask).
-    """
-
-    removes: ClassVar[bool] = False
+    """A stage that changes scores."""
 
     def edit(self, scores: np.ndarray, context: Context) -> np.ndarray:
         """New (vocab,) float32 scores; `scores` itself must not be modified."""
         raise NotImplementedError
 
     def apply(self, survivors: Survivors, context: Context = NO_CONTEXT) -> Survivors:
-        count = None if self.removes else survivors.count
-        return Survivors(RankedRow(self.edit(survivors.scores, context), count=count))
+        return Survivors(RankedRow(self.edit(survivors.scores, context)))
 
 
 class CutStage(Stage):
@@ -151,13 +148,15 @@ class RepetitionPenalty(EditStage):
             # Logits beyond float32's range would become infinite.
             problem = f"must be between {self.smallest:g} and {self.largest:g}"
             raise SettingError(self.setting, self.penalty, problem, remedy)
+        object.__setattr__(self, "penalty", value)  # a plain float, whatever came
 
     def edit(self, scores: np.ndarray, context: Context) -> np.ndarray:
         # A tokenizer may know ids that the model has no output for.
         seen = context.token_ids[context.token_ids < scores.size]
         edited = scores.copy()
         old, penalty = scores[seen], np.float32(self.penalty)
-        edited[seen] = np.where(old < 0, old * penalty, old / penalty)
+        with np.errstate(over="ignore"):
+            edited[seen] = np.where(old < 0, old * penalty, old / penalty)
         return edited
 
     def processor(self) -> LogitsProcessor:
@@ -192,6 +191,7 @@ class Temperature(EditStage):
         if value > self.largest:
             problem = f"must be at most {self.largest:,.0f}"
             raise SettingError(self.setting, self.temperature, problem, remedy)
+        object.__setattr__(self, "temperature", value)
 
     @property
     def is_greedy(self) -> bool:
@@ -199,17 +199,18 @@ class Temperature(EditStage):
         return self.temperature == 0
 
     def edit(self, scores: np.ndarray, context: Context) -> np.ndarray:
-        return scores / np.float32(self.temperature)
+        with np.errstate(over="ignore"):  # a score near float32's lowest may become -inf
+            return scores / np.float32(self.temperature)
 
     def apply(self, survivors: Survivors, context: Context = NO_CONTEXT) -> Survivors:
         if self.is_greedy:
             return survivors.leading(1, with_ties=False)
         scores = self.edit(survivors.scores, context)
         if survivors.start:  # the highest of the row is out of the race
-            return Survivors(RankedRow(scores, count=survivors.count))
+            return Survivors(RankedRow(scores))
         # Division keeps the order, so the highest score stays the highest.
         highest = float(np.float32(survivors.row.highest) / np.float32(self.temperature))
-        return Survivors(RankedRow(scores, highest=highest, count=survivors.count))
+        return Survivors(RankedRow(scores, highest=highest))
 
     def processor(self) -> LogitsProcessor:
         from transformers import TemperatureLogitsWarper, TopKLogitsWarper
@@ -236,6 +237,7 @@ class TopK(CutStage):
         if number(self.setting, self.k, remedy) != int(self.k) or self.k < 1:
             problem = "must be 0 or a positive whole number"
             raise SettingError(self.setting, self.k, problem, remedy)
+        object.__setattr__(self, "k", int(self.k))
 
     def check_vocabulary(self, vocab_size: int) -> None:
         if self.k > vocab_size:
@@ -269,6 +271,7 @@ class TopP(CutStage):
         remedy = "use 1 to switch it off, or temperature 0 for greedy"
         if not 0 < number(self.setting, self.p, remedy) <= 1:
             raise SettingError(self.setting, self.p, "must be above 0 and at most 1", remedy)
+        object.__setattr__(self, "p", float(self.p))
 
     def cut(self, survivors: Survivors) -> Survivors:
         return survivors.reaching_mass(self.p) if self.p < 1 else survivors
@@ -294,6 +297,7 @@ class MinP(CutStage):
         remedy = "use 0 to switch it off, 0.05 to 0.1 with a high temperature"
         if not 0 <= number(self.setting, self.ratio, remedy) <= 1:
             raise SettingError(self.setting, self.ratio, "must be between 0 and 1", remedy)
+        object.__setattr__(self, "ratio", float(self.ratio))
 
     def cut(self, survivors: Survivors) -> Survivors:
         return survivors.above_ratio(self.ratio) if self.ratio > 0 else survivors

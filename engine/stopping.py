@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from engine.errors import SettingError
 
 MAX_TOKENS = "max_tokens"
@@ -11,7 +13,7 @@ EOS = "eos"
 STOP_STRING = "stop_string"
 CONTEXT = "context"
 
-# Where a model sets no limit of its own (recurrent models), runs are still bounded.
+# No context in use today is longer, and runs of models without one are still bounded.
 LONGEST_RUN = 1_000_000
 
 
@@ -40,19 +42,20 @@ def checked_stop_strings(stop_strings: str | tuple[str, ...] | list[str]) -> tup
     return strings
 
 
-def checked_max_new_tokens(max_new_tokens: object, context_length: int | None) -> int:
-    """`max_new_tokens` as given, or a `SettingError` naming the most that can be asked for."""
-    most = LONGEST_RUN if context_length is None else context_length
-    remedy = f"use a whole number from 0 to {most:,}"
-    if isinstance(max_new_tokens, bool) or not isinstance(max_new_tokens, int):
+def checked_max_new_tokens(max_new_tokens: object) -> int:
+    """`max_new_tokens` as a plain number, or a `SettingError` naming the most there can be.
+
+    It may exceed the context, whose end is a stop rule of its own.
+    """
+    remedy = f"use a whole number from 0 to {LONGEST_RUN:,}"
+    if isinstance(max_new_tokens, bool) or not isinstance(max_new_tokens, (int, np.integer)):
         raise SettingError("max_new_tokens", max_new_tokens, "must be a whole number", remedy)
     if max_new_tokens < 0:
         raise SettingError("max_new_tokens", max_new_tokens, "must not be negative", remedy)
-    if max_new_tokens > most:
-        holds = "the longest run" if context_length is None else "the model's whole context"
-        problem = f"is more than {holds} of {most:,} tokens"
+    if max_new_tokens > LONGEST_RUN:
+        problem = f"is beyond the longest run of {LONGEST_RUN:,} tokens"
         raise SettingError("max_new_tokens", max_new_tokens, problem, remedy)
-    return max_new_tokens
+    return int(max_new_tokens)
 
 
 def find_stop_string(

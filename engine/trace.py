@@ -56,13 +56,15 @@ class Step:
         logit: raw logit.
         logprob: natural logarithm of its raw probability (temperature 1, nothing cut or penalised).
         probability: its probability in the draw; 0 for a forced token that had been removed.
-        entropy_bits: entropy of the distribution after temperature, before the cuts; 0 if greedy.
+        entropy_bits: entropy after the temperature stage, or without one before the cuts; 0 if
+            greedy.
         model_entropy_bits: entropy of the raw distribution (temperature 1).
         survivors: tokens left in the draw.
         stages: what each stage did, in order.
         stop_reason: None, ``max_tokens``, ``eos``, ``stop_string`` or ``context``.
         stop_string: the stop string that ended generation here, else None.
-        is_prefill: whether the forward pass was the whole prompt.
+        is_prefill: whether the prompt was read, as in the first step or where a cache that had been
+            given back was rebuilt; `forward_ms` then holds all passes of that.
         reused: whether the logits came from the record (after a rewind), without a forward pass.
         cache_positions: positions that the cache has seen.
         cache_bytes: bytes of the cached values.
@@ -332,6 +334,7 @@ def _replace_file(path: Path, data: bytes) -> None:
     """Write beside the target and rename, so that a full disk leaves the old file as it was."""
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as new:
         try:
+            os.chmod(new.name, 0o666 & ~_umask())  # as any other new file, not private
             new.write(data)
             new.flush()
             os.fsync(new.fileno())
@@ -339,6 +342,12 @@ def _replace_file(path: Path, data: bytes) -> None:
         except BaseException:
             os.unlink(new.name)
             raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def _from_json(data: bytes) -> Any:

@@ -50,7 +50,9 @@ class Vocabulary:
             self._read(tokenizer)
 
     def _read(self, tokenizer: PreTrainedTokenizerBase) -> None:
-        self._pieces = tokenizer.convert_ids_to_tokens(list(range(self.known)))
+        # Ids may have holes, so the highest can be above the number of entries.
+        highest = max(tokenizer.get_vocab().values(), default=-1)
+        self._pieces = tokenizer.convert_ids_to_tokens(list(range(highest + 1)))
         # Added tokens stand for themselves, whatever encoding the other pieces use.
         added = getattr(tokenizer, "added_tokens_decoder", {})
         self._added = {int(token_id): token.content for token_id, token in added.items()}
@@ -60,7 +62,7 @@ class Vocabulary:
 
     def token_bytes(self, token_id: int) -> bytes:
         """The bytes a token stands for; a special token's are those of its name."""
-        if not 0 <= token_id < self.known:
+        if not 0 <= token_id < len(self._pieces):
             return b""
         if token_id in self._added:
             return self._added[token_id].encode("utf-8", "surrogatepass")
@@ -69,7 +71,7 @@ class Vocabulary:
 
     def label(self, token_id: int) -> str:
         """A token as readable text; bytes that are no whole character as ``<0xE2>``."""
-        if not 0 <= token_id < self.known:
+        if not 0 <= token_id < len(self._pieces) or self._pieces[token_id] is None:
             return f"<id {token_id}>"
         return readable(self.token_bytes(token_id))
 

@@ -91,7 +91,7 @@ def read(context_length: int | None, vocab_size: int) -> Controls:
     settings.check_vocabulary(vocab_size)
     wanted = state["max_tokens"]
     wanted = DEFAULT_MAX_TOKENS if wanted is None else wanted
-    limit = checked_max_new_tokens(wanted, context_length)
+    limit = checked_max_new_tokens(wanted)
     return Controls(settings, limit, stop_strings(state["stop_strings"] or ""))
 
 

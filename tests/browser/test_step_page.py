@@ -154,7 +154,7 @@ def test_rewind_and_run_to_end_repeat_the_text(page: Page):
     settle(page)
     button(page, "Run to end").click()
     expect(generated(page)).to_have_count(6)
-    expect(page.get_by_text("Stopped: max tokens, 6 are generated")).to_be_visible()
+    expect(page.get_by_text("Stopped: max tokens is 6, and there are 6 tokens")).to_be_visible()
     before = tokens(page).all_inner_texts()
 
     button(page, "Rewind").click()

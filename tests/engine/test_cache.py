@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from engine.cache import CacheBudget
 from engine.decoder import Decoder
 from engine.kernels import CrowdGuard, Kernels
 from engine.model import LanguageModel
@@ -146,3 +147,38 @@ def test_bf16_parity_equals_generate_of_the_same_model(bf16_model, seed):
 
     assert decoder.token_ids == ids
     np.testing.assert_array_equal(rows(decoder), logits)
+
+
+def test_snapshots_of_a_forgotten_text_are_not_used():
+    # A window longer than the distance between snapshots: the first rewind can still crop, and the
+    # snapshots taken beyond it must go too.
+    model = LanguageModel(tiny_models.build("mistral", sliding_window=64))
+    decoder = finished(Decoder(model, tiny_models.prompt(0)[:4], sampling(0)), 45)
+    decoder.rewind(5)
+    for token_id in range(1, 61):
+        decoder.step(token_id)
+    ids, logits = decoder.token_ids, rows(decoder)
+    decoder.rewind(40)
+    for token_id in ids[40:]:
+        decoder.step(token_id)
+    assert_same_run(decoder, ids, logits, "after a rewind past a full window")
+
+
+def test_decoders_that_are_gone_do_not_push_out_others():
+    class Owner:
+        released = False
+
+        def release_cache(self):
+            self.released = True
+            return True
+
+    budget = CacheBudget(100)
+    idle, gone, active = Owner(), Owner(), Owner()
+    budget.used(active, 0)
+    budget.used(idle, 40)
+    budget.used(gone, 60)
+    del gone
+    budget.used(active, 20)
+    assert not idle.released, "only 60 of 100 bytes are held"
+    budget.used(active, 70)
+    assert idle.released

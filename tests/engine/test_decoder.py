@@ -1,5 +1,6 @@
 """Stepping: what stops a run, forced tokens, changed settings, proposals, failures, text."""
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import numpy as np
@@ -14,10 +15,13 @@ from engine.errors import (
     ModelError,
     OutOfMemoryError,
     PromptError,
+    RecordError,
     SettingError,
     TokenizerError,
 )
 from engine.model import LanguageModel, load_model
+from engine.prefix import Prefix
+from engine.record import LogitRecord
 from engine.sampling import SamplingSettings
 from tests.engine import tiny_models
 from tests.engine.runs import GREEDY, assert_same_run, finished, generate, rows, sampling
@@ -59,7 +63,81 @@ def test_a_run_left_in_the_middle_sets_no_limit(llama):
     assert [decoder.step().stop_reason for _ in range(6)] == [None] * 6
 
 
-@pytest.mark.parametrize("wrong", [-1, tiny_models.CONTEXT + 1, 2.0, True, "3"])
+def test_a_limit_belongs_to_its_own_run(llama):
+    decoder = Decoder(llama, PROMPT, sampling(0))
+    held = decoder.run(3)
+    next(held)
+    assert [decoder.step().stop_reason for _ in range(2)] == [None, None]
+    assert list(held) == [], "three tokens are there, whoever took them"
+    first, second = decoder.run(6), decoder.run(8)
+    next(first), next(second)
+    first.close()
+    assert [step.index for step in second] == [5, 6, 7]
+    assert decoder.stop_reason == "max_tokens"
+
+
+def test_runs_of_several_threads_stop_together_at_the_limit(llama):
+    decoder = Decoder(llama, PROMPT, sampling(0))
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: list(decoder.run(20)), range(4)))
+    assert len(decoder.steps) == 20
+    assert decoder.stop_reason == "max_tokens"
+
+
+def test_a_step_that_cannot_be_recorded_can_be_taken_again(llama, monkeypatch):
+    lone = finished(Decoder(llama, PROMPT, sampling(0)), 8)
+    decoder = finished(Decoder(llama, PROMPT, sampling(0)), 4)
+    with monkeypatch.context() as patch:
+        patch.setattr(LogitRecord, "keep", _full_disk)
+        for _ in range(2):
+            with pytest.raises(RecordError):
+                decoder.step()
+    assert_same_run(finished(decoder, 8), lone.token_ids, rows(lone), "after a full disk")
+
+
+def _full_disk(*args, **kwargs):
+    raise RecordError("no space left")
+
+
+def test_an_interrupted_step_leaves_no_text_behind(text_model, monkeypatch):
+    decoder = Decoder(text_model, "the cat", sampling(0))
+    decoder.step()
+    text = decoder.text
+    with monkeypatch.context() as patch:
+        patch.setattr(Decoder, "_why_stop", lambda *args: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            decoder.step()
+    assert decoder.text == text
+    finished(decoder, 6)
+    assert decoder.text == decoder.trace().text
+
+
+def test_an_interrupted_rewind_changes_nothing(llama, monkeypatch):
+    lone = finished(Decoder(llama, PROMPT, sampling(0)), 8)
+    decoder = finished(Decoder(llama, PROMPT, sampling(0)), 5)
+    with monkeypatch.context() as patch:
+        patch.setattr(Prefix, "rewind", lambda *args: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            decoder.rewind(1)
+    assert_same_run(finished(decoder, 8), lone.token_ids, rows(lone), "after a failed rewind")
+
+
+@pytest.mark.parametrize("prompt", [None, [1.5], torch.ones(1, 3, dtype=torch.long)])
+def test_a_prompt_of_another_kind_is_explained(llama, prompt):
+    with pytest.raises(PromptError, match="one row of token ids"):
+        Decoder(llama, prompt)
+
+
+def test_other_arguments_of_a_wrong_kind_are_explained(llama):
+    with pytest.raises(SettingError, match="must be SamplingSettings"):
+        Decoder(llama, PROMPT, {"temperature": 1})
+    decoder = finished(Decoder(llama, PROMPT, sampling(0)), 2)
+    for call in (lambda: decoder.rewind(1.0), lambda: decoder.logits("a")):
+        with pytest.raises(SettingError):
+            call()
+
+
+@pytest.mark.parametrize("wrong", [-1, 10**9, 2.0, True, "3"])
 def test_a_wrong_max_tokens_is_refused_at_once(llama, wrong):
     with pytest.raises(SettingError, match="max_new_tokens"):
         Decoder(llama, PROMPT).run(wrong)

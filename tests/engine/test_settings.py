@@ -214,7 +214,7 @@ def test_to_dict_and_back(settings):
 
 def test_from_dict_fills_in_what_an_older_file_lacks():
     assert SamplingSettings.from_dict({"chain": []}).parity is False
-    assert SamplingSettings.from_dict({"chain": [["top_k", 3]], "parity": True}).top_k == 3
+    assert SamplingSettings.from_dict({"chain": [["top_k", {"k": 3}]], "parity": True}).top_k == 3
 
 
 @pytest.mark.parametrize(
@@ -360,3 +360,18 @@ def test_a_setting_error_is_a_value_error_and_can_be_pickled():
         assert type(twin) is SettingError
         assert str(twin) == str(error)
         assert (twin.setting, twin.value, twin.remedy) == ("top_p", 1.4, error.remedy)
+
+
+def test_a_chain_that_is_one_stage_is_explained():
+    with pytest.raises(SettingError, match="must be a list of stages"):
+        SamplingSettings(chain=TopP(0.9))
+
+
+def test_a_stage_may_be_given_for_its_setting():
+    assert SamplingSettings(top_p=TopP(0.9)) == SamplingSettings(top_p=0.9)
+
+
+@pytest.mark.parametrize("values", [0.9, [0.9], {"q": 0.9}, {"p": 0.9, "more": 1}])
+def test_a_stage_in_a_file_must_have_its_own_fields(values):
+    with pytest.raises(SettingError, match="top_p"):
+        SamplingSettings.from_dict({"chain": [["top_p", values]]})

@@ -4,6 +4,8 @@ Most cases start from the probabilities .1, .2, .3, .4 of the tokens 0, 1, 2, 3.
 """
 
 import math
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -24,7 +26,7 @@ from engine.sampling import (
     draw,
     shape,
 )
-from engine.stages import NO_CONTEXT
+from engine.stages import NO_CONTEXT, EditStage
 
 RISING = (0.1, 0.2, 0.3, 0.4)
 
@@ -414,3 +416,44 @@ def test_extreme_settings_always_leave_a_proper_distribution(chain, probs, parit
     assert result.probs[result.sample(0.999)] > 0
     assert all(0 <= stage.mass_removed <= 1 for stage in result.stages)
     assert math.isfinite(result.entropy_bits)
+
+
+# --- Scores at the edge of float32 ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stage", [Temperature(0.5), RepetitionPenalty(1.2)])
+def test_a_mask_at_the_lowest_float_counts_as_removed_when_it_overflows(stage):
+    # Some models mask tokens with the lowest float instead of -inf.
+    logits = np.array([5.0, 4.0, 3.0, np.finfo(np.float32).min], np.float32)
+    settings = SamplingSettings(chain=[stage, MinP(0.01)])
+    result = shape(logits, settings, Context(np.array([3])))
+    kept = np.array([5.0, 4.0, 3.0]) / (0.5 if isinstance(stage, Temperature) else 1.0)
+    probs = np.exp(kept - kept.max())
+    probs /= probs.sum()
+    assert result.survivors == 3
+    assert result.entropy_bits == pytest.approx(-(probs * np.log2(probs)).sum(), abs=1e-6)
+
+
+def test_a_stage_that_bans_tokens_is_counted():
+    @dataclass(frozen=True)
+    class Ban(EditStage):
+        token_id: int
+        setting: ClassVar[str] = "ban"
+        off: ClassVar[float] = -1
+
+        def edit(self, scores, context):
+            edited = scores.copy()
+            edited[self.token_id] = -np.inf
+            return edited
+
+    result = shape(np.log(np.array(RISING, np.float32)), SamplingSettings(chain=[Ban(3), TopK(2)]))
+    assert [stage.survivors for stage in result.stages] == [3, 2]
+    assert result.stages[0].mass_removed == pytest.approx(0.4, abs=1e-6)
+    assert result.removed_by(3) == "ban"
+
+
+def test_float64_logits_and_numpy_settings_are_taken_as_they_are_meant():
+    settings = SamplingSettings(temperature=np.float32(0.5), top_k=np.int64(2))
+    assert (type(settings.temperature), type(settings.top_k)) == (float, int)
+    wide = np.log(np.linspace(1, 2, 20_000))
+    assert shape(wide, settings).survivors == 2

@@ -358,3 +358,13 @@ def test_a_long_prompt_warns_nobody():
     # Longer than the tokenizer's model_max_length, which is the decoder's to judge.
     BYTE_LEVEL.tokenizer.model_max_length = 8
     assert len(BYTE_LEVEL.encode("x y " * 50)) > 8
+
+
+def test_ids_with_holes_keep_their_words():
+    words = Tokenizer(models.WordLevel({"a": 0, "b": 1, "[UNK]": 2, "z": 9}, unk_token="[UNK]"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    holes = Vocabulary(PreTrainedTokenizerFast(tokenizer_object=words), 10)
+    assert holes.encode("a z") == [0, 9]
+    assert holes.label(9).strip() == "z"
+    assert holes.label(5) == "<id 5>"
+    assert holes.token_bytes(5) == b""

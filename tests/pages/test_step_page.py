@@ -356,7 +356,7 @@ def test_a_prompt_that_cannot_be_used_keeps_the_run(app, prompt, said):
         ("Top-k, exact value", 16_385, "top_k is above the vocabulary"),
         ("Min-p, exact value", 2.0, "min_p must be between 0 and 1"),
         ("Repetition penalty, exact value", 0.0, "repetition_penalty must be above 0"),
-        ("Max tokens", 10**9, "max_new_tokens is more than"),
+        ("Max tokens", 10**9, "max_new_tokens is beyond the longest run"),
         ("Max tokens", -1, "max_new_tokens must not be negative"),
         ("Seed", -5, "seed is out of range"),
     ],

@@ -82,10 +82,10 @@ def test_a_failed_start_leaves_the_run_alone(session):
 def test_a_failed_step_pauses_and_keeps_the_text(session, monkeypatch):
     session.step()
 
-    def fail(*args):
+    def fail(*args, **kwargs):
         raise DecodingError("The model returned nothing.")
 
-    monkeypatch.setattr(Decoder, "step", fail)
+    monkeypatch.setattr(Decoder, "_step", fail)
     session.mode = "playing"
     with session.event():
         session.advance(10)
