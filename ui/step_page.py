@@ -271,22 +271,18 @@ def _run_to_end(session: Session, chosen: Controls, place) -> None:
 
 
 def _ticker(session: Session) -> None:
-    """Play: one token per tick. A tick that finds the last one unfinished waits for it."""
-    drawn_with_page = True
+    """Play: once the page is drawn, wait a moment, take one step, draw the page again.
 
-    @st.fragment(run_every=TICK_SECONDS)
-    def tick() -> None:
-        nonlocal drawn_with_page
-        if drawn_with_page:  # only ticks step; drawing the page never does
-            drawn_with_page = False
-            return
-        if session.mode != "playing":
-            return
-        with session.event():
-            session.advance(_apply(session).max_tokens)
-        st.rerun()
-
-    tick()
+    Each touch of `place` lets a click that has come meanwhile end this run, before the step.
+    """
+    place = st.empty()
+    next_step = time.monotonic() + TICK_SECONDS
+    while time.monotonic() < next_step:
+        time.sleep(0.05)
+        place.empty()
+    with session.event():
+        session.advance(_apply(session).max_tokens)
+    st.rerun()
 
 
 # --- the inspected step ---------------------------------------------------------------------------

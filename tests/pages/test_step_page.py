@@ -12,6 +12,7 @@ from engine.model import LanguageModel
 from engine.record import LogitRecord
 from engine.sampling import SamplingSettings
 from tests.ui import hostile
+from ui import step_page
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
 TITLES = [
@@ -205,13 +206,13 @@ def test_a_stop_string_ends_the_run(tiny):
     assert "Step" in disabled(tiny)
 
 
-def test_play_offers_pause(app):
-    press(app, "Play")
-    labels = {button.label for button in app.button}
-    assert "Pause" in labels and "Play" not in labels
-    assert ids(app) == [], "only ticks step"
-    press(app, "Pause")
-    assert session(app).mode == "paused"
+def test_play_takes_one_token_at_a_time_up_to_max_tokens(tiny, monkeypatch):
+    monkeypatch.setattr(step_page, "TICK_SECONDS", 0)
+    number(tiny, "Max tokens").set_value(3).run()
+    press(tiny, "Play")
+    assert len(ids(tiny)) == 3
+    assert session(tiny).mode == "paused"
+    assert "Play" in disabled(tiny), "there is nothing left for it to do"
 
 
 def test_forcing_appends_that_token_and_marks_it(app):
