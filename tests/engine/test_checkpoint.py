@@ -204,7 +204,6 @@ def test_several_ends_of_text(folder):
             "-x",
             "http://localhost/x",
             "file:///etc",
-            "~",
             "owner/",
             "/name",
             "owner//name",
