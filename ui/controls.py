@@ -79,7 +79,7 @@ def fit(context_length: int | None, vocab_size: int) -> None:
     state["top_k_exact"] = min(state["top_k_exact"] or 0, vocab_size)
 
 
-def read(context_length: int | None, vocab_size: int) -> Controls:
+def read(vocab_size: int) -> Controls:
     """The controls as checked values.
 
     Raises:

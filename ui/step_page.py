@@ -96,7 +96,7 @@ def _first_session(source: str, model: LanguageModel | None = None) -> Session:
     with st.spinner("Loading the model"):
         model = model or shared_model(source)
     controls.fit(model.context_length, model.vocab_size)
-    chosen = controls.read(model.context_length, model.vocab_size)
+    chosen = controls.read(model.vocab_size)
     return Session.begin(model, DEFAULT_PROMPT, chosen.settings, chosen.stops)
 
 
@@ -134,7 +134,7 @@ def _model_form(session: Session | None) -> None:
             st.session_state["session"] = _first_session(source.strip(), model)
         else:
             controls.fit(model.context_length, model.vocab_size)
-            chosen = controls.read(model.context_length, model.vocab_size)
+            chosen = controls.read(model.vocab_size)
             session.start(session.prompt, chosen.settings, chosen.stops, model)
     except DecodingError as error:
         problem = str(error)
@@ -172,7 +172,7 @@ def _controls(session: Session) -> tuple[Controls | None, str]:
 
 def _apply(session: Session) -> Controls:
     model = session.decoder.model
-    chosen = controls.read(model.context_length, model.vocab_size)
+    chosen = controls.read(model.vocab_size)
     session.decoder.settings = chosen.settings
     session.decoder.stop_strings = chosen.stops
     return chosen
