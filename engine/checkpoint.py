@@ -9,11 +9,12 @@ from __future__ import annotations
 import errno
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from huggingface_hub import HfApi, snapshot_download
+from huggingface_hub import HfApi, snapshot_download, try_to_load_from_cache
 from huggingface_hub.errors import (
     GatedRepoError,
     HFValidationError,
@@ -21,6 +22,7 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
+from huggingface_hub.utils import tqdm
 from safetensors import SafetensorError, safe_open
 from transformers import (
     AutoConfig,
@@ -55,6 +57,15 @@ _UNREACHABLE = (HTTPError, OSError)  # the client's errors, and those of the net
 _SAFETENSORS_DTYPES = {"F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16}
 
 
+# Told what happens, how much of it is done and of how much (None: unknown; a download in bytes).
+# Whatever it raises ends the loading and is passed on.
+Progress = Callable[[str, int, int | None], None]
+
+
+def untold(what: str, done: int, total: int | None) -> None:
+    """The `Progress` of somebody who does not want to know."""
+
+
 @dataclass(frozen=True)
 class Located:
     """Where a model lies on this machine.
@@ -70,7 +81,7 @@ class Located:
     notices: tuple[str, ...] = ()
 
 
-def locate(source: str | Path, revision: str | None) -> Located:
+def locate(source: str | Path, revision: str | None, progress: Progress = untold) -> Located:
     """The folder that holds a model, fetched first if it is a hub id.
 
     Raises:
@@ -95,7 +106,7 @@ def locate(source: str | Path, revision: str | None) -> Located:
             f"There is no folder {text!r}, and it is no hub id; give an existing folder, or an id "
             "such as owner/name."
         )
-    return _fetch(text, revision)
+    return _fetch(text, revision, progress)
 
 
 def _is_folder(text: str) -> bool:
@@ -105,16 +116,21 @@ def _is_folder(text: str) -> bool:
         return False
 
 
-def _fetch(hub_id: str, revision: str | None) -> Located:
+def _fetch(hub_id: str, revision: str | None, progress: Progress) -> Located:
     """Fetch what loading needs; without a connection, use what an earlier visit left behind."""
     at = f" at revision {revision}" if revision else ""
     notices: tuple[str, ...] = ()
     try:
         try:
             # One plain request: listing files would retry for 20 seconds without a connection.
-            info = HfApi().model_info(hub_id, revision=revision, timeout=10)
-            wanted = _wanted_files(hub_id, [file.rfilename for file in info.siblings or ()])
-            folder = Path(snapshot_download(hub_id, revision=info.sha, allow_patterns=wanted))
+            progress(f"Asking the hub for {hub_id}", 0, None)
+            info = HfApi().model_info(hub_id, revision=revision, timeout=10, files_metadata=True)
+            sizes = {file.rfilename: getattr(file, "size", None) for file in info.siblings or ()}
+            wanted = _wanted_files(hub_id, list(sizes))
+            bars = _bars(hub_id, info.sha, {name: sizes[name] for name in wanted}, progress)
+            folder = Path(
+                snapshot_download(hub_id, revision=info.sha, allow_patterns=wanted, **bars)
+            )
         except _REFUSED:
             raise
         except _UNREACHABLE as error:
@@ -143,6 +159,42 @@ def _fetch(hub_id: str, revision: str | None) -> Located:
     return Located(folder, folder.name, notices)
 
 
+def _bars(
+    hub_id: str, commit: str, sizes: dict[str, int | None], progress: Progress
+) -> dict[str, type[tqdm]]:
+    """How a download reports; without `progress`, by the client's own bars in the terminal."""
+    if progress is untold:
+        return {}
+    total = sum(
+        size or 0
+        for name, size in sizes.items()
+        if not isinstance(try_to_load_from_cache(hub_id, name, revision=commit), str)
+    )
+    return {"tqdm_class": _byte_counter(f"Downloading {hub_id}", total, progress)}
+
+
+def _byte_counter(what: str, total: int, progress: Progress) -> type[tqdm]:
+    """What the hub's client takes for a progress bar; it draws nothing and tells `progress`.
+
+    The client makes several bars for one download: bytes that have come, bytes on the disk, files.
+    """
+
+    class ByteCounter(tqdm):
+        furthest = 0
+
+        def __init__(self, *args, **kwargs) -> None:
+            super().__init__(*args, **kwargs | {"disable": True})
+            self._counts_bytes = kwargs.get("unit") == "B"
+
+        def update(self, n: float | None = 1) -> None:
+            self.n += n or 0  # a disabled bar does not count
+            if self._counts_bytes and self.n > ByteCounter.furthest:
+                ByteCounter.furthest = self.n
+                progress(what, min(int(self.n), total) if total else int(self.n), total or None)
+
+    return ByteCounter
+
+
 def _refuse_local_failure(error: BaseException) -> None:
     """A full or read-only disk is an OSError as a lost connection is, and no fault of the hub."""
     codes = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
@@ -162,7 +214,10 @@ def _wanted_files(hub_id: str, files: list[str]) -> list[str]:
 
 
 def load(
-    folder: Path, device: torch.device, dtype: torch.dtype | None
+    folder: Path,
+    device: torch.device,
+    dtype: torch.dtype | None,
+    progress: Progress = untold,
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, list[str]]:
     """Read configuration, weights and tokenizer of a folder.
 
@@ -170,6 +225,7 @@ def load(
         folder: a model in transformers' format.
         device: where the weights go.
         dtype: what they are stored in; None chooses.
+        progress: told what happens.
 
     Returns:
         Model, tokenizer, and sentences that a person should see.
@@ -178,6 +234,7 @@ def load(
         ModelError: a subclass that says what is wrong with the folder.
         OutOfMemoryError: the device cannot hold the weights.
     """
+    progress("Reading configuration and tokenizer", 0, None)
     config = _read_config(folder)
     shards = _check_weights(folder)
     tokenizer = _read_tokenizer(folder)
@@ -188,6 +245,8 @@ def load(
             rows = min(getattr(text, "vocab_size", 4096), 16_384)
             dtype = fastest_cpu_dtype(dtype, rows, getattr(text, "hidden_size", 512))
     transformers_logging.disable_progress_bar()
+    size = sum(shard.stat().st_size for shard in shards)
+    progress(f"Reading {size / 1e6:,.1f} MB of weights", 0, None)
     try:
         model, info = AutoModelForCausalLM.from_pretrained(
             folder,

@@ -234,6 +234,20 @@ class Decoder:
             distribution = self._shape(self._forward().logits)
             return self._draw(distribution, self._generator())[1]
 
+    def uniform(self, index: int) -> float:
+        """The uniform number that belongs to a step, taken or to come: the one it is drawn with.
+
+        Greedy, forced and parity steps do without it.
+
+        Raises:
+            SettingError: `index` is no step that there could be.
+        """
+        if not _is_whole(index) or not 0 <= index <= len(self.steps):
+            remedy = f"use 0 to {len(self.steps)}"
+            raise SettingError("step index", index, "is neither taken nor next", remedy)
+        with self._lock:
+            return self._uniform[int(index)]
+
     def next_distribution(self, settings: SamplingSettings | None = None) -> Distribution:
         """The distribution that the next token will be drawn from, before it is drawn.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -343,6 +343,7 @@ def load_model(
     device: str = "auto",
     dtype: str | torch.dtype = "auto",
     revision: str | None = None,
+    progress: Callable[[str, int, int | None], None] | None = None,
 ) -> LanguageModel:
     """Load a causal language model.
 
@@ -355,6 +356,8 @@ def load_model(
         dtype: ``"auto"`` (the checkpoint's, or float32 where a CPU is faster with it),
             ``"float32"``, ``"bfloat16"`` or ``"float16"``.
         revision: commit, tag or branch of a hub repository.
+        progress: told what happens, how much of it is done and of how much (None: unknown); a
+            download counts bytes. What it raises ends the loading and is passed on.
 
     Raises:
         ModelError: one subclass for each way it can fail (see `engine.errors`).
@@ -364,8 +367,10 @@ def load_model(
 
     place = _device(device)
     wanted = _dtype(dtype)
-    located = checkpoint.locate(source, revision)
-    hf, tokenizer, notices = checkpoint.load(located.folder, place, wanted)
+    progress = progress or checkpoint.untold
+    located = checkpoint.locate(source, revision, progress)
+    hf, tokenizer, notices = checkpoint.load(located.folder, place, wanted, progress)
+    progress("Trying the model out", 0, None)
     is_folder = Path(source).is_dir() and str(source) != BUNDLED
     try:
         return LanguageModel(

@@ -86,19 +86,73 @@ class Vocabulary:
             PromptError: the text is empty or too large to be any model's prompt.
             TokenizerError: there is no tokenizer.
         """
+        return list(self._tokenizer()(_checked(text), verbose=False)["input_ids"])
+
+    @property
+    def has_chat_template(self) -> bool:
+        """Whether the tokenizer says how a message to the model is laid out."""
+        template = getattr(self.tokenizer, "chat_template", None)
+        return bool(template.get("default") if isinstance(template, dict) else template)
+
+    def chat(self, message: str) -> str:
+        """What a chat model reads: a user's message in its template, up to where it answers.
+
+        Templates are Jinja programs that come with the model; transformers runs them in a sandbox.
+
+        Raises:
+            PromptError: the message is empty or too large.
+            TokenizerError: there is no template, or it cannot be applied to this message.
+        """
+        tokenizer, message = self._tokenizer(), _checked(message)
+        if not self.has_chat_template:
+            raise TokenizerError(
+                "This model has no chat template; start from plain text, or choose a model made "
+                "for chat."
+            )
+        try:
+            text = tokenizer.apply_chat_template(
+                [{"role": "user", "content": message}], add_generation_prompt=True, tokenize=False
+            )
+        except Exception as error:  # a program by somebody else: it fails in ways of its own
+            raise TokenizerError(
+                f"The chat template of this model failed ({_reason(error)}); start from plain "
+                "text, or choose another model."
+            ) from error
+        if not text:
+            raise TokenizerError(
+                "The chat template of this model makes nothing of this message; start from plain "
+                "text, or choose another model."
+            )
+        return text
+
+    def chat_ids(self, message: str) -> list[int]:
+        """Token ids of `chat`; special tokens are those that the template writes, no others."""
+        text = _checked(self.chat(message))
+        return list(self._tokenizer()(text, add_special_tokens=False, verbose=False)["input_ids"])
+
+    def _tokenizer(self) -> PreTrainedTokenizerBase:
         if self.tokenizer is None:
             raise TokenizerError("This model has no tokenizer; give the prompt as token ids.")
-        if not text:
-            raise PromptError("The prompt is empty; type at least one character.")
-        size = len(text.encode("utf-8", "surrogatepass"))
-        if size > MAX_PROMPT_BYTES:
-            raise PromptError(
-                f"The prompt has {size:,} bytes, more than the {MAX_PROMPT_BYTES:,} that are taken "
-                "in; shorten it."
-            )
-        # A lone surrogate is no character and tokenizers refuse it.
-        text = text.encode("utf-8", "replace").decode("utf-8")
-        return list(self.tokenizer(text, verbose=False)["input_ids"])
+        return self.tokenizer
+
+
+def _checked(text: str) -> str:
+    """A text that tokenizers take in; `PromptError` if there is none of it, or too much."""
+    if not text:
+        raise PromptError("The prompt is empty; type at least one character.")
+    size = len(text.encode("utf-8", "surrogatepass"))
+    if size > MAX_PROMPT_BYTES:
+        raise PromptError(
+            f"The prompt has {size:,} bytes, more than the {MAX_PROMPT_BYTES:,} that are taken "
+            "in; shorten it."
+        )
+    # A lone surrogate is no character and tokenizers refuse it.
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _reason(error: Exception) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0].strip().rstrip(".")[:160]
 
 
 def readable(data: bytes) -> str:

@@ -1,28 +1,35 @@
-"""What one visitor has: a model to step, a run, the step that is inspected.
+"""What one visitor has: a model, a text with its branches, the step that is inspected.
 
-The session changes only through the methods here, each called once per event; drawing the page
-again changes nothing. A failure leaves everything as it was and becomes `error`.
+The session changes only by `apply`, once per event however often it is sent. A failure leaves
+everything as it was and becomes `error`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import secrets
+import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import TypeVar
+
+import numpy as np
 
 from engine import stopping
 from engine.decoder import Decoder
-from engine.errors import DecodingError
+from engine.errors import DecodingError, SettingError
 from engine.model import LanguageModel
-from engine.sampling import SamplingSettings
+from engine.sampling import Distribution, SamplingSettings
 from engine.trace import Step
+from ui.components.step.events import NOTHING, Event, Have, Place
 from ui.labels import tokens_text
+from ui.token_labels import labels_of
 
 T = TypeVar("T")
 
-DEFAULT_PROMPT = "The capital of France is"
+RUN_BUDGET_S = 0.1  # Run to end comes back this often, so that the page follows and can stop it
+MOST_BRANCHES = 50
+MOST_FOUND = 12
 
 # Streamlit runs each event in a thread of its own, and PyTorch gives every new thread a new pool to
 # warm up, which costs more than a step. Forward passes take turns anyway, so one thread does them.
@@ -33,91 +40,136 @@ def _on_worker(function: Callable[..., T], *arguments: object) -> T:
     return _WORKER.submit(function, *arguments).result()
 
 
-Mode = Literal["paused", "playing", "running"]
-
-
 @dataclass
+class Branch:
+    """One of the texts that grew from a prompt.
+
+    Attributes:
+        number: from 1, in the order of their making.
+        decoder: the text.
+        parent: the branch that it departed from, None for the first.
+        departs_at: index of the first step that differs from the parent's.
+    """
+
+    number: int
+    decoder: Decoder
+    parent: int | None = None
+    departs_at: int = 0
+
+
+@dataclass(frozen=True)
+class Found:
+    """A token that a search found.
+
+    Attributes:
+        token_id: the token.
+        raw_rank: place among the raw logits of the step on screen, 1 for the highest.
+        logit: its raw logit there.
+    """
+
+    token_id: int
+    raw_rank: int
+    logit: float
+
+
 class Session:
     """One visitor's state.
 
     Attributes:
-        decoder: the run.
-        prompt: the text that it started from.
-        inspected: index of the step that the page shows, None to follow the newest.
-        mode: ``playing`` one token at a time, ``running`` to the end, or ``paused``.
+        token: a secret by which a reloaded page finds its session again.
+        model: the model, shared with other visitors.
+        prompt, chat: what the text started from, and whether through the chat template.
+        branches: by number.
         error: what went wrong with the last event, empty if nothing did.
+        have: what the browser holds already.
+        acknowledged: the last event's client and number.
+        found: answer to the last event if that was a search.
     """
 
-    decoder: Decoder
-    prompt: str
-    inspected: int | None = None
-    mode: Mode = "paused"
-    error: str = ""
-
-    @classmethod
-    def begin(
-        cls, model: LanguageModel, prompt: str, settings: SamplingSettings, stops: Sequence[str]
-    ) -> Session:
+    def __init__(self, model: LanguageModel, prompt: str, settings: SamplingSettings) -> None:
         """A first run; raises what `Decoder` raises."""
-        return cls(Decoder(model, prompt, settings, stop_strings=stops), prompt)
+        self.token = secrets.token_urlsafe(16)
+        self.error = ""
+        self.have = NOTHING
+        self.acknowledged = ("", 0)
+        self.found: list[Found] | None = None
+        self.max_tokens = 64
+        self.playing = False
+        self._runs = 0
+        self._begin(Decoder(model, prompt, settings), prompt, chat=False)
+
+    def _begin(self, decoder: Decoder, prompt: str, chat: bool) -> None:
+        self.model = decoder.model
+        self.prompt = prompt
+        self.chat = chat
+        self.branches = {1: Branch(1, decoder)}
+        self.current = 1
+        self._inspected: int | None = None
+        self._pending = False
+        self._changes = 0
+        self._intact = 0  # this many leading steps are those of before the last event
+        self._runs += 1
+
+    # --- what is on screen ------------------------------------------------------------------------
 
     @property
-    def index(self) -> int | None:
-        """The step that the page shows, None before the first."""
-        count = len(self.decoder.steps)
-        if not count:
+    def run(self) -> str:
+        """Names the text that grows from the present prompt; a new Start gives a new one."""
+        return f"{self.token}:{self._runs}"
+
+    @property
+    def decoder(self) -> Decoder:
+        """The text on screen."""
+        return self.branches[self.current].decoder
+
+    @property
+    def settings(self) -> SamplingSettings:
+        """How the next token is chosen."""
+        return self.decoder.settings
+
+    @property
+    def index(self) -> int:
+        """The step on screen; the number of steps where it is the next token's."""
+        length = len(self.decoder.steps)
+        if self._inspected is not None:
+            return min(self._inspected, length)
+        return length if self._pending or not length else length - 1
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether the token of the step on screen is not drawn yet."""
+        return self.index == len(self.decoder.steps)
+
+    @property
+    def row_key(self) -> str:
+        """Names the logits on screen: equal keys, equal rows."""
+        state = "next" if self.is_pending else "step"
+        return f"{self.run}/{self.current}/{self.index}/{state}/{self._changes}"
+
+    def logits(self) -> np.ndarray | None:
+        """(vocab,) float32 raw logits of the step on screen, None where no token can follow.
+
+        Those of the next token may need a forward pass; a failure becomes `error`.
+        """
+        if not self.is_pending:
+            return self.decoder.logits(self.index)
+        distribution = self._next_distribution()
+        return None if distribution is None else distribution.logits
+
+    def distribution(self) -> Distribution | None:
+        """What the settings make of the step on screen."""
+        if not self.is_pending:
+            return self.decoder.distribution(self.index, self.settings)
+        return self._next_distribution()
+
+    def _next_distribution(self) -> Distribution | None:
+        if self.is_over:
             return None
-        return count - 1 if self.inspected is None else min(self.inspected, count - 1)
-
-    @contextmanager
-    def event(self) -> Iterator[None]:
-        """Handle one event: its failure becomes `error`, and ends Play and Run to end."""
-        self.error = ""
         try:
-            yield
+            return _on_worker(self.decoder.next_distribution)
         except DecodingError as error:
-            self.error = str(error)
-            self.mode = "paused"
-
-    def start(
-        self, prompt: str, settings: SamplingSettings, stops: Sequence[str], model=None
-    ) -> None:
-        """A new run; the old one stays if the new one cannot begin."""
-        model = model or self.decoder.model
-        self.decoder = Decoder(model, prompt, settings, stop_strings=stops)
-        self.prompt = prompt
-        self.inspected = None
-        self.mode = "paused"
-
-    def step(self, token_id: int | None = None) -> Step | None:
-        """One token, drawn or forced; None where the text is over (a click that came too late)."""
-        self.inspected = None
-        return None if self.is_over else _on_worker(self.decoder.step, token_id)
-
-    def rewind(self, length: int) -> None:
-        """Keep the first `length` tokens."""
-        self.mode = "paused"
-        self.inspected = None
-        self.decoder.rewind(length)
-
-    def run(self, max_new_tokens: int) -> Iterator[Step]:
-        """Step until a stop rule fires or the mode is no longer the one it was called in."""
-        mode = self.mode
-        self.inspected = None
-        steps = self.decoder.run(max_new_tokens)
-        while (step := _on_worker(next, steps, None)) is not None:
-            yield step
-            if self.mode != mode:
-                return
-        self.mode = "paused"
-
-    def advance(self, max_new_tokens: int) -> Step | None:
-        """One token of Play; None, and paused, where a stop rule has fired."""
-        step = _on_worker(next, self.decoder.run(max_new_tokens), None)
-        if step is None or step.stop_reason is not None:
-            self.mode = "paused"
-        self.inspected = None
-        return step
+            self.error = self.error or str(error)
+            return None
 
     @property
     def is_over(self) -> bool:
@@ -127,28 +179,238 @@ class Session:
             return True
         return self.decoder.stop_reason in (stopping.EOS, stopping.STOP_STRING)
 
-    def reached(self, max_new_tokens: int) -> bool:
+    @property
+    def has_reached_limit(self) -> bool:
         """Whether Play and Run to end have nothing left to do."""
-        return len(self.decoder.steps) >= max_new_tokens
+        return self.is_over or len(self.decoder.steps) >= self.max_tokens
 
-    def stop_sentence(self, max_new_tokens: int) -> str:
+    @property
+    def stop_sentence(self) -> str:
         """Which stop rule has fired and what to do about it; empty while none has."""
         if not self.decoder.steps:
             return ""
         step = self.decoder.steps[-1]
-        label = self.decoder.model.vocabulary.label(step.token_id)
         remedy = "press Back or Rewind to go on from an earlier token, or Start for a new run."
         if step.stop_reason == stopping.EOS:
+            label = labels_of(self.model.vocabulary)[step.token_id]
             return f"Stopped: the end-of-text token {label} was appended; {remedy}"
         if step.stop_reason == stopping.STOP_STRING:
             return f'Stopped: the text holds the stop string "{step.stop_string}"; {remedy}'
         if self.is_over:
-            length = self.decoder.model.context_length
+            length = self.model.context_length
             return f"Stopped: context full, all {length:,} positions are used; {remedy}"
-        if self.reached(max_new_tokens):
+        if self.has_reached_limit:
             made = tokens_text(len(self.decoder.steps))
             return (
-                f"Stopped: max tokens is {max_new_tokens:,}, and there are {made}; "
+                f"Stopped: max tokens is {self.max_tokens:,}, and there are {made}; "
                 "raise Max tokens for Play and Run to end, or go on with Step."
             )
         return ""
+
+    # --- events -----------------------------------------------------------------------------------
+
+    def apply(self, event: Event) -> None:
+        """Do what a person did, once."""
+        client, number = self.acknowledged
+        if event.client == client and event.number <= number:
+            return  # sent again because the connection was lost
+        self.acknowledged = (event.client, event.number)
+        self.have = event.have
+        self.error = ""
+        self.found = None
+        self.playing = event.playing
+        self._intact = len(self.decoder.steps)
+        try:
+            self._take_settings(event)
+            _HANDLERS[event.kind](self, event)
+        except DecodingError as error:
+            self.error = str(error)
+
+    def refuse(self, client: str, number: int, error: DecodingError) -> None:
+        """Answer an event that could not be understood."""
+        self.acknowledged = (client, number)
+        self.found = None
+        self.playing = False
+        self.error = str(error)
+
+    def load(self, model: LanguageModel) -> None:
+        """Go on with another model from the same prompt; raises what `Decoder` raises."""
+        settings = self.settings
+        if settings.top_k > model.vocab_size:
+            settings = settings.replace(top_k=0)
+        self._begin(Decoder(model, self.prompt, settings), self.prompt, chat=False)
+        self.error = ""
+
+    def copy(self) -> Session:
+        """An independent session with the same texts, for a second tab."""
+        twin = Session.__new__(Session)
+        twin.__dict__.update(self.__dict__)
+        twin.token = secrets.token_urlsafe(16)
+        twin.have = NOTHING
+        twin.branches = {
+            branch.number: Branch(
+                branch.number, branch.decoder.fork(), branch.parent, branch.departs_at
+            )
+            for branch in self.branches.values()
+        }
+        return twin
+
+    def _take_settings(self, event: Event) -> None:
+        if event.kind in ("sync", "resume"):
+            return  # a page that has just appeared knows no settings yet
+        self.max_tokens = stopping.checked_max_new_tokens(event.max_tokens)
+        if event.kind != "start":
+            self.decoder.settings = event.settings
+            self.decoder.stop_strings = event.stop_strings
+
+    def _is_here(self, at: Place) -> bool:
+        """Whether a person saw the text as it is: else the event came too late for it."""
+        return at == Place(self.run, self.current, len(self.decoder.steps))
+
+    def _nothing(self, event: Event) -> None:
+        pass
+
+    def _start(self, event: Event) -> None:
+        prompt: str | Sequence[int] = event.prompt
+        if event.chat:
+            prompt = self.model.vocabulary.chat_ids(event.prompt)
+        decoder = Decoder(
+            self.model, prompt, event.settings, stop_strings=list(event.stop_strings)
+        )
+        self._begin(decoder, event.prompt, event.chat)
+
+    def _step(self, event: Event) -> None:
+        if not self._is_here(event.at) or self.is_over:
+            return
+        if event.playing:
+            _on_worker(next, self.decoder.run(self.max_tokens), None)
+        else:
+            _on_worker(self.decoder.step)
+        self._follow(event)
+
+    def _run(self, event: Event) -> None:
+        if not self._is_here(event.at):
+            return
+        end = time.monotonic() + RUN_BUDGET_S
+        steps = self.decoder.run(self.max_tokens)
+        while _on_worker(next, steps, None) is not None and time.monotonic() < end:
+            pass
+        self._follow(event)
+
+    def _propose(self, event: Event) -> None:
+        self._follow(event)
+        self._pending = True
+
+    def _follow(self, event: Event) -> None:
+        """Show the newest step, or in manual mode the one to come."""
+        self._inspected = None
+        self._pending = event.manual and not event.playing and not self.is_over
+        self._changes += 1
+
+    def _back(self, event: Event) -> None:
+        if self._is_here(event.at) and event.at.length:
+            self._go_back(event.at.length - 1)
+            self._follow(event)
+
+    def _rewind(self, event: Event) -> None:
+        self._go_back(0)
+        self._follow(event)
+
+    def _go_back(self, length: int) -> None:
+        self.decoder.rewind(length)
+        self._intact = min(self._intact, length)
+
+    def _reroll(self, event: Event) -> None:
+        """Draw a step again; the browser has chosen another seed."""
+        index = len(self.decoder.steps) - 1 if event.index is None else event.index
+        if not self._is_here(event.at) or not 0 <= index < event.at.length:
+            return
+        self._depart(index)
+        _on_worker(self.decoder.step)
+        self._follow(event)
+
+    def _inspect(self, event: Event) -> None:
+        length = len(self.decoder.steps)
+        if event.index is None or not 0 <= event.index <= length:
+            remedy = f"choose 1 to {length + 1}, the last of them being the token to come"
+            index = None if event.index is None else event.index + 1
+            raise SettingError("step", index, "is not in this text", remedy)
+        self._inspected = event.index
+        self._pending = False
+
+    def _force(self, event: Event) -> None:
+        if not self._is_here(event.at):
+            self.error = "The text had moved on before the token was forced; nothing was changed."
+            return
+        index = event.at.length if event.index is None else event.index
+        if event.token_id is None or not 0 <= index <= event.at.length:
+            return
+        if index < event.at.length:
+            if self.decoder.token_ids[index] == event.token_id:
+                return  # it is the token that stands there
+            self._depart(index, event.token_id)
+        else:
+            _on_worker(self.decoder.step, event.token_id)
+        self._follow(event)
+
+    def _depart(self, index: int, token_id: int | None = None) -> None:
+        """Go back to `index`, on a new branch where later tokens would be lost.
+
+        With `token_id` that token is forced there; where it cannot be, nothing has changed.
+        """
+        last = len(self.decoder.steps) - 1
+        if token_id is None and index == last:
+            self._go_back(index)
+            return
+        if len(self.branches) >= MOST_BRANCHES:
+            remedy = "press Start for a new run"
+            raise SettingError("branches", MOST_BRANCHES, "is the most there can be", remedy)
+        decoder = self.decoder.fork()
+        decoder.rewind(index)
+        if token_id is not None:
+            _on_worker(decoder.step, token_id)
+        number = max(self.branches) + 1
+        self.branches[number] = Branch(number, decoder, self.current, index)
+        self.current = number
+
+    def _branch(self, event: Event) -> None:
+        if event.branch not in self.branches:
+            remedy = f"choose one of {', '.join(map(str, self.branches))}"
+            raise SettingError("branch", event.branch, "does not exist", remedy)
+        self.current = event.branch
+        self._take_settings(event)
+        self._follow(event)
+
+    def _find(self, event: Event) -> None:
+        distribution = self.distribution()
+        if distribution is None:
+            return
+        raw = distribution.raw
+        ids = labels_of(self.model.vocabulary).find(event.query, raw.scores, MOST_FOUND)
+        self.found = [
+            Found(token_id, raw.rank(token_id), float(raw.scores[token_id])) for token_id in ids
+        ]
+
+    def steps_from(self, have: Have) -> tuple[int, list[Step]]:
+        """The steps that the browser lacks, and the index of the first of them."""
+        same = have.run == self.run and have.branch == self.current
+        first = min(have.length, self._intact, len(self.decoder.steps)) if same else 0
+        return first, self.decoder.steps[first:]
+
+
+_HANDLERS: dict[str, Callable[[Session, Event], None]] = {
+    "sync": Session._nothing,
+    "resume": Session._nothing,  # the page has done it: see `ui.session_store`
+    "settings": Session._nothing,
+    "start": Session._start,
+    "step": Session._step,
+    "run": Session._run,
+    "propose": Session._propose,
+    "back": Session._back,
+    "rewind": Session._rewind,
+    "reroll": Session._reroll,
+    "inspect": Session._inspect,
+    "force": Session._force,
+    "branch": Session._branch,
+    "find": Session._find,
+}

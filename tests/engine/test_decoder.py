@@ -664,3 +664,14 @@ def test_another_failure_of_the_model_is_not_called_memory(llama, monkeypatch):
             decoder.step()
     lone = finished(Decoder(llama, PROMPT, GREEDY), 10)
     assert_same_run(finished(decoder, 10), lone.token_ids, rows(lone), "Interrupted")
+
+
+def test_the_uniform_number_of_a_step_is_known_before_it_is_taken(llama):
+    decoder = Decoder(llama, PROMPT, sampling(3))
+    for index in range(4):
+        u = decoder.uniform(index)
+        assert decoder.step().u == u
+    assert [decoder.uniform(index) for index in range(4)] == [step.u for step in decoder.steps]
+    for index in (-1, 5, 1.0, True):
+        with pytest.raises(SettingError, match="neither taken nor next"):
+            decoder.uniform(index)

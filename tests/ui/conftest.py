@@ -1,7 +1,7 @@
 import pytest
 
 from engine.decoder import Decoder
-from engine.model import LanguageModel
+from engine.model import LanguageModel, load_model
 from engine.sampling import SamplingSettings
 from tests.ui import hostile
 
@@ -28,3 +28,8 @@ def decoder(model) -> Decoder:
     assert removed.removed_by is not None
     decoder.step(removed.token_id)
     return decoder
+
+
+@pytest.fixture(scope="session")
+def bundled() -> LanguageModel:
+    return load_model()

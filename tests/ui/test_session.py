@@ -1,122 +1,269 @@
+"""The session: every event once, nothing lost, branches where later tokens would be."""
+
+import dataclasses
+
 import pytest
 
 from engine.decoder import Decoder
-from engine.errors import DecodingError, PromptError
-from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from tests.ui import hostile
-from ui.controls import stop_strings, top_k_places
+from ui.components.step.events import Event, Have, Place
 from ui.session import Session
+from ui.session_store import SessionStore
 
-SETTINGS = SamplingSettings(seed=1)
+PROMPT = "The capital of France is"
+
+
+class Visitor:
+    """A browser: numbers its events and says where it is."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.number = 0
+        self.settings = SamplingSettings(temperature=0.8, top_p=0.95, seed=3)
+
+    def event(self, kind: str, **fields) -> Event:
+        session = self.session
+        self.number += 1
+        length = len(session.decoder.steps)
+        fields.setdefault("at", Place(session.run, session.current, length))
+        fields.setdefault("have", Have(session.run, session.current, length))
+        fields.setdefault("settings", self.settings)
+        return Event(client="browser", number=self.number, kind=kind, **fields)
+
+    def do(self, kind: str, **fields) -> Event:
+        event = self.event(kind, **fields)
+        self.session.apply(event)
+        return event
+
+    def steps(self, count: int) -> list[int]:
+        for _ in range(count):
+            self.do("step")
+        assert self.session.error == ""
+        return self.session.decoder.token_ids
 
 
 @pytest.fixture
-def session(model) -> Session:
-    return Session.begin(model, "w1|w2", SETTINGS, ())
+def visitor(bundled) -> Visitor:
+    return Visitor(Session(bundled, PROMPT, SamplingSettings()))
 
 
-def test_back_then_step_repeats_the_same_token(session):
-    first = [session.step().token_id for _ in range(4)]
-    session.rewind(2)
-    assert [session.step().token_id for _ in range(2)] == first[2:]
+@pytest.fixture
+def session(visitor) -> Session:
+    return visitor.session
 
 
-def test_play_stops_at_max_tokens_and_says_so(session):
-    session.mode = "playing"
-    taken = []
-    while session.mode == "playing":
-        taken.append(session.advance(3))
-    assert [step.index for step in taken] == [0, 1, 2]
-    assert session.advance(3) is None
-    assert session.stop_sentence(3).startswith("Stopped: max tokens is 3, and there are 3 tokens;")
-    assert session.stop_sentence(2).startswith("Stopped: max tokens is 2, and there are 3 tokens;")
-    assert not session.is_over, "max tokens does not forbid a step"
-    assert session.stop_sentence(10) == ""
+def test_an_event_sent_twice_is_applied_once(visitor, session):
+    event = visitor.do("step")
+    session.apply(event)
+    session.apply(event)
+    assert len(session.decoder.steps) == 1
+    assert session.acknowledged == ("browser", 1)
 
 
-def test_run_ends_when_paused_between_tokens(session):
-    session.mode = "running"
-    for step in session.run(40):
-        if step.index == 2:
-            session.mode = "paused"
-    assert len(session.decoder.steps) == 3
-
-
-def test_a_full_context_is_named_and_refuses_steps(session):
-    session.mode = "running"
-    assert len(list(session.run(48))) == 46
-    assert session.is_over and session.mode == "paused"
-    assert "context full, all 48 positions" in session.stop_sentence(48)
-    assert session.step() is None
-
-
-def test_a_stop_string_is_named(model):
-    session = Session.begin(model, "w1", SETTINGS, ("w",))
-    for _ in session.run(40):
-        pass
-    assert session.decoder.stop_reason == "stop_string"
-    assert 'the stop string "w"' in session.stop_sentence(40)
-
-
-def test_an_end_of_text_token_is_named():
-    model = LanguageModel(hostile.language_model(end=0), hostile.tokenizer())
-    session = Session.begin(model, "w1", SETTINGS, ())
-    session.step(0)
-    assert "end-of-text token <|end|>" in session.stop_sentence(40)
-    assert session.step() is None
-
-
-def test_a_failed_start_leaves_the_run_alone(session):
-    session.step()
-    before = session.decoder
-    with session.event():
-        session.start("", SETTINGS, ())
-    assert "prompt" in session.error.lower()
-    assert session.decoder is before and len(before.steps) == 1 and session.prompt == "w1|w2"
-    with session.event():
-        session.start("w3", SETTINGS, ())
-    assert session.error == "" and session.prompt == "w3" and not session.decoder.steps
-
-
-def test_a_failed_step_pauses_and_keeps_the_text(session, monkeypatch):
-    session.step()
-
-    def fail(*args, **kwargs):
-        raise DecodingError("The model returned nothing.")
-
-    monkeypatch.setattr(Decoder, "_step", fail)
-    session.mode = "playing"
-    with session.event():
-        session.advance(10)
-    assert (session.error, session.mode) == ("The model returned nothing.", "paused")
+def test_a_step_from_an_earlier_text_does_nothing(visitor, session):
+    late = visitor.event("step")
+    visitor.do("step")
+    session.apply(dataclasses.replace(late, number=99))
     assert len(session.decoder.steps) == 1
 
 
-def test_inspecting_follows_the_newest_step_until_told_otherwise(session):
-    assert session.index is None
-    session.step()
-    session.step()
-    assert session.index == 1
-    session.inspected = 0
+def test_steps_are_those_of_the_engine(visitor, session, bundled):
+    ids = visitor.steps(6)
+    alone = Decoder(bundled, PROMPT, visitor.settings)
+    assert ids == [step.token_id for step in alone.run(6)]
+
+
+def test_before_the_first_step_the_next_token_is_shown(session):
+    assert session.is_pending
     assert session.index == 0
-    session.step()
-    assert session.index == 2
+    assert session.logits().shape == (session.model.vocab_size,)
+    assert session.decoder.steps == []
 
 
-def test_a_first_run_needs_a_prompt(model):
-    with pytest.raises(PromptError):
-        Session.begin(model, "", SETTINGS, ())
+def test_inspecting_shows_the_recorded_step_and_stepping_returns_to_the_newest(visitor, session):
+    visitor.steps(4)
+    visitor.do("inspect", index=1)
+    assert (session.index, session.is_pending) == (1, False)
+    assert (session.logits() == session.decoder.logits(1)).all()
+    visitor.do("step")
+    assert session.index == 4
 
 
-def test_stop_strings_are_lines_with_two_escapes():
-    assert stop_strings("\\n\\n\n\nEND\n a b") == ("\n\n", "END", " a b")
-    assert stop_strings("") == ()
+def test_the_token_to_come_can_be_inspected(visitor, session):
+    visitor.steps(2)
+    visitor.do("inspect", index=2)
+    assert session.is_pending
+    assert len(session.decoder.steps) == 2
 
 
-@pytest.mark.parametrize("size", [1, 2, 64, 16_384, 151_936])
-def test_top_k_places_rise_from_off_to_the_whole_vocabulary(size):
-    places = top_k_places(size)
-    assert places[0] == 0 and places[-1] == size
-    assert places == sorted(set(places))
-    assert len(places) < 40
+@pytest.mark.parametrize("index", [-1, 3, 10**9, None])
+def test_a_step_that_does_not_exist_is_refused_in_words(visitor, session, index):
+    visitor.steps(2)
+    visitor.do("inspect", index=index)
+    assert "step is not in this text" in session.error
+    assert session.index == 1
+
+
+def test_forcing_at_the_end_appends(visitor, session):
+    visitor.steps(2)
+    visitor.do("force", token_id=300, index=2)
+    assert session.decoder.token_ids[2] == 300
+    assert session.decoder.steps[2].forced
+    assert len(session.branches) == 1
+
+
+def test_forcing_at_a_past_step_makes_a_branch_and_keeps_the_old_one(visitor, session):
+    before = visitor.steps(8)
+    visitor.do("inspect", index=5)
+    visitor.do("force", token_id=300, index=5)
+    assert session.current == 2
+    assert session.decoder.token_ids == [*before[:5], 300]
+    branch = session.branches[2]
+    assert (branch.parent, branch.departs_at) == (1, 5)
+
+    visitor.do("branch", branch=1)
+    assert session.decoder.token_ids == before
+    visitor.do("branch", branch=2)
+    visitor.steps(1)
+    assert session.decoder.token_ids[:6] == [*before[:5], 300]
+    assert session.branches[1].decoder.token_ids == before
+
+
+def test_forcing_the_token_that_stands_there_changes_nothing(visitor, session):
+    before = visitor.steps(5)
+    visitor.do("force", token_id=before[2], index=2)
+    assert len(session.branches) == 1
+    assert session.decoder.token_ids == before
+
+
+def test_a_force_that_comes_too_late_is_announced_and_changes_nothing(visitor, session):
+    visitor.steps(2)
+    late = visitor.event("force", token_id=300, index=2)
+    visitor.do("step")
+    before = session.decoder.token_ids
+    session.apply(dataclasses.replace(late, number=99))
+    assert "moved on" in session.error
+    assert session.decoder.token_ids == before
+
+
+def test_a_token_outside_the_vocabulary_is_refused_and_makes_no_branch(visitor, session):
+    before = visitor.steps(4)
+    visitor.do("force", token_id=10**7, index=1)
+    assert "token_id is outside the vocabulary" in session.error
+    assert session.decoder.token_ids == before
+    assert len(session.branches) == 1
+
+
+def test_reroll_at_the_end_replaces_the_last_token_only(visitor, session):
+    before = visitor.steps(3)
+    drawn = set()
+    for seed in range(100, 130):
+        visitor.settings = visitor.settings.replace(seed=seed, temperature=2.0, top_p=1.0)
+        visitor.do("reroll", index=2)
+        drawn.add(session.decoder.token_ids[2])
+        assert session.decoder.token_ids[:2] == before[:2]
+    assert len(session.branches) == 1
+    assert len(drawn) > 1
+
+
+def test_reroll_at_a_past_step_makes_a_branch(visitor, session):
+    before = visitor.steps(5)
+    visitor.settings = visitor.settings.replace(seed=4)
+    visitor.do("reroll", index=1)
+    assert len(session.branches) == 2
+    assert session.branches[1].decoder.token_ids == before
+    assert len(session.decoder.steps) == 2
+
+
+def test_after_a_reroll_the_browser_gets_the_new_token(visitor, session):
+    """It has as many tokens as before, but not the same ones."""
+    visitor.steps(3)
+    visitor.settings = visitor.settings.replace(seed=4)
+    event = visitor.do("reroll", index=2)
+    first, steps = session.steps_from(event.have)
+    assert first == 2
+    assert [step.index for step in steps] == [2]
+
+
+def test_back_and_step_repeat_the_token(visitor, session):
+    before = visitor.steps(4)
+    visitor.do("back")
+    assert session.decoder.token_ids == before[:3]
+    visitor.do("step")
+    assert session.decoder.token_ids == before
+
+
+def test_manual_mode_shows_the_next_token_after_each_step(visitor, session):
+    visitor.do("propose", manual=True)
+    assert session.is_pending
+    visitor.do("step", manual=True)
+    assert session.is_pending
+    assert session.index == 1
+
+
+def test_play_ends_at_max_tokens_and_step_goes_on(visitor, session):
+    for _ in range(9):
+        visitor.do("step", playing=True, max_tokens=5)
+    assert len(session.decoder.steps) == 5
+    assert "max tokens is 5" in session.stop_sentence
+    visitor.do("step", max_tokens=5)
+    assert len(session.decoder.steps) == 6
+
+
+def test_run_to_end_comes_back_in_between(visitor, session, monkeypatch):
+    monkeypatch.setattr("ui.session.RUN_BUDGET_S", 0.0)
+    visitor.do("run", playing=True, max_tokens=30)
+    assert len(session.decoder.steps) == 1
+    monkeypatch.setattr("ui.session.RUN_BUDGET_S", 60.0)
+    visitor.do("run", playing=True, max_tokens=30)
+    assert session.has_reached_limit
+
+
+def test_nonsense_is_refused_and_loses_nothing(visitor, session):
+    before = visitor.steps(3)
+    visitor.do("start", prompt="")
+    assert "prompt is empty" in session.error
+    visitor.do("step", settings=SamplingSettings(top_k=10**6))
+    assert "top_k is above the vocabulary" in session.error
+    visitor.do("step", max_tokens=-1)
+    assert "max_new_tokens must not be negative" in session.error
+    visitor.do("branch", branch=7)
+    assert "branch does not exist" in session.error
+    assert session.decoder.token_ids == before
+
+
+def test_start_begins_a_run_of_another_name(visitor, session):
+    visitor.steps(2)
+    run = session.run
+    visitor.do("start", prompt="Once upon a time")
+    assert session.run != run
+    assert session.prompt == "Once upon a time"
+    assert session.decoder.steps == []
+
+
+def test_a_search_ranks_in_the_step_on_screen(visitor, session):
+    visitor.steps(1)
+    visitor.do("find", query="paris")
+    labels = [session.model.vocabulary.label(found.token_id) for found in session.found]
+    assert " Paris" in labels[:2]
+    raw = session.distribution().raw
+    for found in session.found:
+        assert found.raw_rank == raw.rank(found.token_id)
+
+
+def test_a_session_in_use_is_copied_for_a_second_tab_and_else_handed_over(visitor, session):
+    visitor.steps(3)
+    connected = {"first"}
+    store = SessionStore(lambda connection: connection in connected)
+    store.keep(session, "first")
+
+    second = store.resume(session.token, "second")
+    assert second is not session
+    assert second.token != session.token
+    assert second.decoder.token_ids == session.decoder.token_ids
+    visitor.steps(1)
+    assert len(second.decoder.steps) == 3
+
+    connected.clear()
+    assert store.resume(session.token, "third") is session
+    assert store.resume("unknown", "third") is None

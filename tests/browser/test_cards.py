@@ -1,0 +1,702 @@
+"""Stage cards, loop band and Notice line, mounted by themselves: no server, no model.
+
+The fixture shapes a row of 16,384 scores by the rules of the chain, so every figure has a reason.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, Route, expect
+
+STEP = Path(__file__).resolve().parents[2] / "ui" / "components" / "step"
+ORIGIN = "http://step.test"
+STYLES = ("base", "cards", "loop")
+TYPES = {".js": "text/javascript", ".css": "text/css"}
+
+PAGE = f"""<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+{"".join(f'<link rel="stylesheet" href="/css/{name}.css">' for name in STYLES)}
+<body style="margin: 12px"><div class="dv" data-theme="light">
+<div id="loop"></div><div id="notice"></div><div id="cards" style="max-width: 372px"></div></div>
+<script type="module" src="/fixture.js"></script>"""
+
+FIXTURE = r"""
+import * as cards from '/js/cards.js';
+import * as loop from '/js/loop.js';
+import { find_loop, create as create_notice } from '/js/notice.js';
+
+const VOCAB = 16384;
+const LEADERS = ['␣Paris', '␣the', '␣a', '␣located', '␣in', '␣one', '␣known', '␣Lyon', '␣called',
+  '␣now', '␣home', '␣also', '␣not', '<b>&amp;</b>', '␣London'];
+const LOGITS = Float64Array.from({ length: VOCAB }, (_, i) => 13.1 - 0.9 * Math.log2(i + 1));
+const label_of = id => LEADERS[id] ?? `t${id}`;
+
+export const state = {
+  session: 's', run: 'r', branch: 1,
+  model: { name: 'm', vocab_size: VOCAB, context_length: 1024 },
+  prompt_tokens: [20, 21, 22, 2, 1].map(id => ({ id, label: label_of(id), special: false })),
+  steps: [], branches: [], index: 0, row: { u: 0.58713 },
+  settings: { repetition_penalty: 1, temperature: 0.9, top_k: 8, top_p: 0.9, min_p: 0, seed: 7 },
+  limits: { max_tokens: 64, stop_strings: [] },
+  mode: 'paused', manual: false, slow: false, speed: 4, point: null, row_count: 15, stop: null,
+};
+
+export function step_of(id, changes = {}) {
+  return {
+    id, label: label_of(id), special: false, partial: false, forced: false, reused: false,
+    probability: 0.5, model_probability: 0.4, rank: id + 1, u: 0.58713, entropy: 2, survivors: 7,
+    forward_ms: 6.1, total_ms: 6.7, positions: 5, ...changes,
+  };
+}
+
+const bits_of = probs => -probs.reduce((sum, p) => (p > 0 ? sum + p * Math.log2(p) : sum), 0);
+function softmax(scores) {
+  const highest = Math.max(...scores);
+  const weights = scores.map(score => Math.exp(score - highest));
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  return weights.map(weight => weight / total);
+}
+
+// The chain by the book: every stage on the whole row.
+export function view_of(state, options = {}) {
+  const { logits = LOGITS, pending = false, u = 0.58713 } = options;
+  const { same = true, as_recorded = true } = options;
+  const { settings } = state;
+  const text = [...state.prompt_tokens, ...state.steps.slice(0, state.index)];
+  const seen = new Set(text.map(token => token.id));
+  const penalty = settings.repetition_penalty;
+  const T = settings.temperature;
+  const raw_probs = softmax([...logits]);
+  let scores = [...logits].map((z, id) => (!seen.has(id) ? z : z > 0 ? z / penalty : z * penalty));
+  const raw_bits = bits_of(raw_probs);
+  const penalised_bits = bits_of(softmax(scores));
+  if (T > 0) scores = scores.map(score => score / T);
+  const order = scores.map((_, id) => id).sort((a, b) => scores[b] - scores[a] || a - b);
+  const prob_by_id = softmax(scores);
+  const probs = order.map(id => prob_by_id[id]);
+  const cumulative = [];
+  probs.reduce((sum, p) => (cumulative.push(sum + p), sum + p), 0);
+  const stages = [];
+  const ends = {};
+  const bits_to = n => bits_of(probs.slice(0, n).map(p => p / cumulative[n - 1]));
+  let left = logits.length;
+  const cut = (name, on, value, after, tied = 0) => {
+    stages.push({ name, on, value, before: left, after: on ? after : left,
+      mass_removed: on ? 1 - cumulative[after - 1] / cumulative[left - 1] : 0,
+      entropy_before: bits_to(left), entropy_after: on ? bits_to(after) : bits_to(left),
+      last_rank: on && after < left ? after : null, tied });
+    if (on) left = after;
+    ends[name] = on ? after : null;
+  };
+  const edit = { before: left, after: left, mass_removed: 0, last_rank: null, tied: 0 };
+  stages.push({
+    name: 'repetition_penalty', on: penalty !== 1, value: penalty, ...edit,
+    entropy_before: raw_bits, entropy_after: penalised_bits,
+  });
+  if (T === 0) cut('temperature', true, 0, 1);
+  else {
+    stages.push({
+      name: 'temperature', on: T !== 1, value: T, ...edit,
+      entropy_before: penalised_bits, entropy_after: bits_of(probs),
+    });
+  }
+  const k = settings.top_k;
+  let with_ties = Math.min(k, left);
+  while (k && with_ties < left && scores[order[with_ties]] === scores[order[k - 1]]) with_ties++;
+  cut('top_k', k > 0, k, with_ties, k && with_ties > k ? with_ties - k : 0);
+  const target = settings.top_p * cumulative[left - 1];
+  const nucleus = cumulative.findIndex(sum => sum >= target - 1e-15) + 1 || left;
+  cut('top_p', settings.top_p < 1, settings.top_p, Math.min(left, nucleus));
+  const passing = probs.slice(0, left).filter(p => p >= settings.min_p * probs[0]).length;
+  cut('min_p', settings.min_p > 0, settings.min_p, Math.max(1, passing));
+  const points = [{ name: 'raw', label: 'Logits' },
+    ...stages.filter(stage => stage.on).map(stage => ({ name: stage.name, label: stage.name })),
+    { name: 'renormalised', label: 'Softmax' }, { name: 'drawn', label: 'Draw' }];
+  const mass = cumulative[left - 1];
+  const point = state.point ?? points.length - 1;
+  const is_shaped = points.findIndex(each => each.name === 'renormalised') <= point;
+  const step = pending ? null : state.steps[state.index];
+  const remover = place => stages.find(({ last_rank }) => last_rank && place >= last_rank);
+  const row_at = place => {
+    const id = order[place];
+    return {
+      rank: place + 1, id, label: label_of(id), logit: logits[id], score: scores[id],
+      raw_prob: raw_probs[id], prob: probs[place], cumulative: cumulative[place],
+      removed_by: remover(place)?.name ?? null, chosen: step?.id === id,
+      final_prob: is_shaped ? (place < left ? probs[place] / mass : 0) : null,
+    };
+  };
+  const rows = order.slice(0, state.row_count).map((_, place) => row_at(place));
+  const ranks = [];
+  const next = rank => (rank < 100 ? rank + 1 : Math.ceil(rank * 1.08));
+  for (let rank = 1; rank < logits.length; rank = next(rank)) ranks.push(rank);
+  ranks.push(logits.length);
+  const sorted_raw = [...raw_probs].sort((a, b) => b - a);
+  const hit = Math.max(0, cumulative.findIndex(sum => sum > u * mass));
+  const greedy = T === 0;
+  return {
+    index: state.index, is_pending: pending, vocab: logits.length, exact: true, points, point, rows,
+    others: { count: logits.length - rows.length, prob: 0, final_prob: 0, removed_by: null },
+    kept: left, stages,
+    cut: left < logits.length ? { after_rank: left, stage: 'top_k', kept: left, mass } : null,
+    curve: {
+      ranks, raw_probs: ranks.map(r => sorted_raw[r - 1]), probs: ranks.map(r => probs[r - 1]),
+      cumulative: ranks.map(r => cumulative[r - 1]),
+      final: ranks.map(r => (r <= left ? probs[r - 1] / mass : 0)),
+    },
+    top_k_rank: ends.top_k, nucleus_rank: ends.top_p, min_p_rank: ends.min_p,
+    draw: greedy ? null : { u, rank: hit + 1, id: order[hit], label: label_of(order[hit]),
+      from: (cumulative[hit - 1] ?? 0) / mass, to: cumulative[hit] / mass, same },
+    chosen: step ? row_at(order.indexOf(step.id)) : null,
+    entropy: { raw: raw_bits, tempered: bits_of(probs), final: bits_to(left) }, greedy, as_recorded,
+  };
+}
+
+export const calls = [];
+let options = {};
+const log = name => (...values) => calls.push([name, ...values]);
+const actions = {
+  settle: log('settle'), next_stage: log('next_stage'), skip_stages: log('skip_stages'),
+  set(changes) { calls.push(['set', changes]); Object.assign(state.settings, changes); update(); },
+  show(changes) { calls.push(['show', changes]); Object.assign(state, changes); update(); },
+};
+const parts = [cards, loop, { create: create_notice }].map((part, place) =>
+  part.create(document.getElementById(['cards', 'loop', 'notice'][place]), actions));
+
+export function update(changes = {}, next_options = options) {
+  options = next_options;
+  const { settings, ...rest } = changes;
+  Object.assign(state, rest);
+  Object.assign(state.settings, settings);
+  const view = options.none ? null : view_of(state, options);
+  for (const part of parts) part.update(state, view);
+  return view;
+}
+
+/** Milliseconds for one update of all cards with layout, the view itself not counted. */
+export function time_cards(rounds = 60) {
+  const views = [0.5, 0.6, 0.8, 1.3].map(temperature => {
+    const settings = { ...state.settings, temperature };
+    return [{ ...state, settings }, view_of({ ...state, settings })];
+  });
+  const times = [];
+  for (let round = 0; round < rounds; round++) {
+    const [each_state, view] = views[round % views.length];
+    const start = performance.now();
+    parts[0].update(each_state, view);
+    document.body.offsetHeight;
+    times.push(performance.now() - start);
+  }
+  update();
+  return times.sort((a, b) => a - b)[Math.floor(rounds / 2)];
+}
+
+state.steps = [step_of(0)];
+update();
+window.t = { state, actions, calls, update, step_of, find_loop, time_cards, LOGITS };
+document.body.dataset.ready = 'true';
+"""
+
+
+@pytest.fixture(scope="module")
+def opened(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": 1440, "height": 1000})
+    page = context.new_page()
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
+    page.route(f"{ORIGIN}/**", serve)
+    yield page
+    context.close()
+    assert problems == []
+
+
+def serve(route: Route) -> None:
+    path = route.request.url.removeprefix(ORIGIN)
+    if path == "/":
+        route.fulfill(body=PAGE, content_type="text/html")
+    elif path == "/fixture.js":
+        route.fulfill(body=FIXTURE, content_type=TYPES[".js"])
+    elif path == "/favicon.ico":
+        route.fulfill(status=204)
+    else:
+        file = STEP / path.lstrip("/")
+        route.fulfill(body=file.read_text(), content_type=TYPES[file.suffix])
+
+
+@pytest.fixture
+def page(opened: Page) -> Page:
+    opened.goto(f"{ORIGIN}/")
+    opened.wait_for_selector("body[data-ready]")
+    return opened
+
+
+def slider(page: Page, name: str) -> Locator:
+    return page.get_by_role("slider", name=name, exact=True)
+
+
+def exact(page: Page, name: str) -> Locator:
+    label = name if name == "Seed" else f"{name}, exact value"
+    return page.get_by_role("spinbutton", name=label, exact=True)
+
+
+def card(page: Page, name: str) -> Locator:
+    return page.get_by_role("group", name=f"Card: {name}", exact=True)
+
+
+def button(page: Page, name: str) -> Locator:
+    return page.get_by_role("button", name=name, exact=True)
+
+
+def update(page: Page, changes: str = "{}", options: str = "{}") -> None:
+    page.evaluate(f"void t.update({changes}, {options})")
+
+
+def calls(page: Page) -> list:
+    """What was called since the last time, as [name, value...]."""
+    return page.evaluate("t.calls.splice(0)")
+
+
+def path(page: Page, picture: str, name: str) -> str:
+    return page.locator(f"svg[data-picture={picture}] .dv-geo-{name}").get_attribute("d")
+
+
+def bars(page: Page, picture: str, name: str) -> int:
+    return path(page, picture, name).count("M")
+
+
+def test_names_values_and_ranges(page: Page):
+    ranges = {
+        "Repetition penalty": ("1", "2", "0.01", "1", "off"),
+        "Temperature": ("0", "2", "0.01", "0.9", "0.90"),
+        "Top-k": ("0", "200", "1", "8", "8"),
+        "Top-p": ("0.01", "1", "0.01", "0.9", "0.90"),
+        "Min-p": ("0", "1", "0.005", "0", "off"),
+    }
+    for name, (low, high, step, value, spoken) in ranges.items():
+        found = slider(page, name)
+        expect(found).to_have_attribute("min", low)
+        expect(found).to_have_attribute("max", high)
+        expect(found).to_have_attribute("step", step)
+        expect(found).to_have_value(value)
+        expect(found).to_have_attribute("aria-valuetext", spoken)
+        expect(exact(page, name)).to_be_visible()
+        expect(page.get_by_role("switch", name=f"{name} on", exact=True)).to_be_visible()
+    names = page.locator(".dv-card-name").all_inner_texts()
+    assert names == [*ranges, "Draw"]  # the order of the chain
+    expect(exact(page, "Seed")).to_have_value("7")
+    update(page, "{settings: {temperature: 0, top_k: 1000}}")
+    expect(slider(page, "Temperature")).to_have_attribute("aria-valuetext", "greedy")
+    expect(slider(page, "Top-k")).to_have_value("200")  # stands at its end
+    expect(slider(page, "Top-k")).to_have_attribute("aria-valuetext", "1,000")
+    expect(exact(page, "Top-k")).to_have_value("1000")
+
+
+def test_keys_and_fill_move_a_slider_directly(page: Page):
+    slider(page, "Temperature").press("ArrowRight")
+    assert calls(page) == [["set", {"temperature": 0.91}], ["settle"]]
+    slider(page, "Top-k").fill("50")
+    assert calls(page)[0] == ["set", {"top_k": 50}]
+    expect(slider(page, "Top-k")).to_have_attribute("aria-valuetext", "50")
+    expect(exact(page, "Top-k")).to_have_value("50")
+    slider(page, "Repetition penalty").press("End")
+    assert calls(page)[0] == ["set", {"repetition_penalty": 2}]
+
+
+def test_a_drag_sets_on_every_movement_and_is_never_overwritten(page: Page):
+    box = slider(page, "Top-p").bounding_box()
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] * 0.9, middle)
+    page.mouse.down()
+    for share in (0.7, 0.6, 0.5):
+        page.mouse.move(box["x"] + box["width"] * share, middle)
+    held = slider(page, "Top-p").input_value()
+    moved = calls(page)
+    assert len(moved) >= 3
+    assert {name for name, *_ in moved} == {"set"}
+    assert moved[-1][1] == {"top_p": float(held)}
+    update(page, "{settings: {top_p: 0.2}}")  # a late message
+    expect(slider(page, "Top-p")).to_have_value(held)
+    page.mouse.up()
+    assert calls(page) == [["settle"]]
+    update(page)
+    expect(slider(page, "Top-p")).to_have_value("0.2")
+
+
+def test_typing_is_never_overwritten(page: Page):
+    field = exact(page, "Temperature")
+    field.press("ControlOrMeta+a")
+    field.press_sequentially("1.3")
+    update(page, "{settings: {temperature: 0.5}}")
+    expect(field).to_have_value("1.3")
+    assert calls(page) == []  # a half-typed number is not applied
+    field.press("Enter")
+    assert calls(page) == [["set", {"temperature": 1.3}], ["settle"]]
+    expect(field).to_have_value("1.30")
+    field.press("ArrowUp")
+    assert calls(page) == [["set", {"temperature": 1.31}], ["settle"]]
+    # As on the page itself, which redraws only before the next frame:
+    page.evaluate("void (t.actions.set = changes => t.calls.push(['set', changes]))")
+    field.press("ArrowUp")
+    field.press("ArrowUp")
+    assert [call[1] for call in calls(page)[::2]] == [{"temperature": 1.32}, {"temperature": 1.33}]
+
+
+SENTENCES = [
+    (
+        "Top-p",
+        "1.4",
+        "top_p must be above 0 and at most 1, got 1.4; "
+        "use 1 to switch it off, or temperature 0 for greedy.",
+    ),
+    (
+        "Top-k",
+        "16385",
+        "top_k is above the vocabulary of 16,384 tokens, got 16385; "
+        "use at most 16,384, or 0 to switch it off.",
+    ),
+    (
+        "Top-k",
+        "2.5",
+        "top_k must be 0 or a positive whole number, got 2.5; "
+        "use 0 to switch it off, or a whole number of tokens to keep.",
+    ),
+    (
+        "Temperature",
+        "-1",
+        "temperature must not be negative, got -1; "
+        "use 0 for greedy, or 0.000001 or more (1 leaves the model’s own odds).",
+    ),
+    (
+        "Temperature",
+        "warm",
+        "temperature must be a number, got “warm”; "
+        "use 0 for greedy, or 0.000001 or more (1 leaves the model’s own odds).",
+    ),
+    (
+        "Min-p",
+        "",
+        "min_p must be a number, got nothing; "
+        "use 0 to switch it off, 0.05 to 0.1 with a high temperature.",
+    ),
+    (
+        "Repetition penalty",
+        "2000",
+        "repetition_penalty must be between 0.001 and 1000, got 2000; "
+        "use 1 to switch it off, 1.1 to 1.3 against loops.",
+    ),
+    (
+        "Seed",
+        "9007199254740992",
+        "seed is out of range, got 9007199254740992; "
+        "use a whole number from 0 to 9,007,199,254,740,991.",
+    ),
+]
+
+
+def test_nonsense_gets_a_sentence_and_is_not_applied(page: Page):
+    for name, typed, sentence in SENTENCES:
+        field = exact(page, name)
+        field.fill(typed)
+        field.blur()
+        alert = card(page, "Draw" if name == "Seed" else name).get_by_role("alert")
+        expect(alert).to_have_text(sentence)
+        expect(field).to_have_attribute("aria-invalid", "true")
+        update(page)
+        expect(field).to_have_value(typed)  # stays, to be mended
+        assert calls(page) == []
+        field.press("Escape")
+        expect(alert).to_be_hidden()
+    exact(page, "Top-p").fill("7")
+    exact(page, "Top-p").blur()
+    slider(page, "Top-p").press("ArrowLeft")
+    expect(card(page, "Top-p").get_by_role("alert")).to_be_hidden()  # set elsewhere
+    expect(exact(page, "Top-p")).to_have_value("0.89")
+
+
+def test_exact_values_beyond_the_slider(page: Page):
+    for name, setting, typed, value in [
+        ("Temperature", "temperature", "1e6", 1e6),
+        ("Repetition penalty", "repetition_penalty", "0.5", 0.5),
+        ("Top-k", "top_k", "16384", 16384),
+        ("Seed", "seed", "9007199254740991", 9007199254740991),
+    ]:
+        exact(page, name).fill(typed)
+        exact(page, name).press("Enter")
+        assert calls(page) == [["set", {setting: value}], ["settle"]]
+
+
+def test_switches_remember(page: Page):
+    switch = page.get_by_role("switch", name="Top-k on", exact=True)
+    expect(switch).to_have_attribute("aria-checked", "true")
+    switch.click()
+    assert calls(page) == [["set", {"top_k": 0}], ["settle"]]
+    expect(switch).to_have_attribute("aria-checked", "false")
+    expect(card(page, "Top-k")).to_contain_text("off")
+    switch.click()
+    assert calls(page)[0] == ["set", {"top_k": 8}]
+    never_on = page.get_by_role("switch", name="Min-p on", exact=True)
+    never_on.press("Space")
+    assert calls(page)[0] == ["set", {"min_p": 0.05}]
+
+
+def test_presets_set_all_five_and_keep_the_seed(page: Page):
+    presets = page.get_by_role("group", name="Presets", exact=True)
+    wanted = {
+        "Greedy": (0, 0, 1, 0),
+        "Pure sampling": (1, 0, 1, 0),
+        "Top-k 50": (1, 50, 1, 0),
+        "Top-p 0.9": (1, 0, 0.9, 0),
+        "Nucleus: p 0.9, T 0.7": (0.7, 0, 0.9, 0),
+        "Creative": (1.2, 0, 1, 0.05),
+        "Code": (0.2, 0, 0.95, 0),
+    }
+    expect(presets.locator("[aria-pressed=true]")).to_have_count(0)
+    for name, (temperature, top_k, top_p, min_p) in wanted.items():
+        presets.get_by_role("button", name=name, exact=True).click()
+        settings = {
+            "repetition_penalty": 1,
+            "temperature": temperature,
+            "top_k": top_k,
+            "top_p": top_p,
+            "min_p": min_p,
+        }
+        assert calls(page) == [["set", settings], ["settle"]]
+        expect(presets.locator("[aria-pressed=true]")).to_have_text([name])
+
+
+def test_effects_say_what_each_stage_did(page: Page):
+    top_k = card(page, "Top-k")
+    expect(top_k).to_contain_text("16,384 → 8 tokens")
+    expect(top_k).to_contain_text(re.compile(r"removed \d+\.\d\d % of the mass"))
+    expect(card(page, "Temperature")).to_contain_text(
+        re.compile(r"entropy \d\.\d\d → \d\.\d\d bits")
+    )
+    expect(card(page, "Repetition penalty")).to_contain_text("off")
+    tied = "t.LOGITS.map((z, id) => id >= 7 && id < 11 ? t.LOGITS[7] : z)"
+    update(page, "{}", f"{{logits: {tied}}}")
+    expect(top_k).to_contain_text("16,384 → 11 tokens (3 tied with the 8th)")
+    update(page, "{settings: {repetition_penalty: 1.3}}", "{}")
+    expect(card(page, "Repetition penalty")).to_contain_text("5 tokens of the text lowered")
+
+
+def test_pictures_are_drawn_from_the_row(page: Page):
+    # Sixteen bars: one for each rank to 8, then up to 10, 16, 25, 40, 64, 100, 160 and 256.
+    assert bars(page, "top_k", "kept") == 8
+    assert bars(page, "top_k", "removed") == 8
+    assert path(page, "top_k", "cut") == "M46 0V34"  # 8/16 of 92
+    update(page, "{settings: {top_k: 3}}")
+    assert path(page, "top_k", "cut") == "M17.25 0V34"
+    assert bars(page, "top_k", "kept") == 3
+    assert bars(page, "min_p", "removed") == 0
+    update(page, "{settings: {top_k: 1000}}")
+    assert path(page, "top_k", "cut").startswith("M91 0V34M")  # an arrow: beyond the picture
+    update(page, "{settings: {top_k: 0, top_p: 0.5, min_p: 0.5}}")
+    assert path(page, "top_k", "cut") == ""
+    assert path(page, "top_p", "cut") == "M0 17H92"  # half-way up
+    assert path(page, "min_p", "cut") == "M0 17H92"
+    assert path(page, "temperature", "before").count("H") == 16
+    update(page, "{settings: {repetition_penalty: 1.5}}")
+    assert bars(page, "repetition_penalty", "kept") == 9
+    shown = page.evaluate("t.update().rows.filter(row => row.id == 1 || row.id == 2).length")
+    assert bars(page, "repetition_penalty", "before") == shown
+    page.evaluate("t.state.settings.repetition_penalty = 1.1")
+    assert page.evaluate("t.update().rows.filter(row => row.id == 1 || row.id == 2).length") == 2
+    assert bars(page, "repetition_penalty", "before") == 2  # outlined, with an arrow
+    assert bars(page, "repetition_penalty", "arrow") == 2
+    assert path(page, "draw", "needle").startswith("M54.02 ")  # u = 0.58713 of 92
+    assert bars(page, "draw", "chosen") == 1
+
+
+def test_a_vocabulary_of_four(page: Page):
+    few = "{logits: Float64Array.from([4, 3, 2, 1])}"
+    update(page, "{settings: {top_k: 2, top_p: 1}}", few)
+    assert bars(page, "top_k", "kept") == 2
+    assert bars(page, "top_k", "removed") == 2
+    assert path(page, "top_k", "cut") == "M46 0V34"
+
+
+def test_the_draw_card_in_each_situation(page: Page):
+    draw = card(page, "Draw")
+    expect(draw).to_contain_text(re.compile(r"u = 0\.587130 in \[0\.\d{6}, \d\.\d{6}\)"))
+    expect(draw).to_contain_text("drew ")
+    update(page, "{}", "{pending: true}")
+    expect(draw).to_contain_text("will be drawn with u = 0.587130")
+    update(page, "{}", "{same: false, as_recorded: false, u: 0.9}")
+    expect(draw.locator(".dv-draw-line")).to_have_text(
+        re.compile(r"^the same u would draw ␣\w+ with these settings$")
+    )
+    update(page, "{settings: {temperature: 0}}", "{}")
+    expect(draw).to_contain_text("temperature 0")
+    expect(draw).to_contain_text("the highest score is taken, no random number")
+    assert path(page, "draw", "needle") == ""
+    update(page, "{settings: {temperature: 1}, steps: [t.step_of(13, {forced: true, u: null})]}")
+    expect(draw).to_contain_text("chosen by hand, no draw")
+
+
+def test_later_stages_wait_and_the_looked_at_one_is_lit(page: Page):
+    stage = button(page, "Stage: Top-k")
+    stage.click()
+    assert calls(page) == [["show", {"point": 2}]]
+    expect(stage).to_have_attribute("aria-current", "step")
+    expect(card(page, "Top-k")).to_have_class(re.compile("dv-card-lit"))
+    expect(card(page, "Top-p")).to_contain_text("not yet applied")
+    expect(card(page, "Draw")).to_contain_text("not yet applied")
+    expect(card(page, "Temperature")).not_to_contain_text("not yet applied")
+    expect(page.locator("#loop")).to_contain_text("Stage 3 of 6: top-k. The 8 highest scores stay")
+    stage.click()
+    assert calls(page) == [["show", {"point": None}]]
+    expect(page.locator("[aria-current]")).to_have_count(0)
+
+
+def test_loop_shows_the_stages_that_are_on_with_their_figures(page: Page):
+    band = page.get_by_role("list", name="One step of the loop", exact=True)
+    items = band.get_by_role("listitem")
+    assert [text.split("\n")[0] for text in items.all_inner_texts()] == [
+        "Tokens in",
+        "Forward pass",
+        "Logits",
+        "Temperature",
+        "Top-k",
+        "Top-p",
+        "Softmax",
+        "Draw",
+        "Append",
+    ]
+    expect(items.nth(0)).to_contain_text("5 of 1,024")
+    expect(items.nth(1)).to_contain_text("6.10 ms · 5 cached")
+    expect(items.nth(4)).to_contain_text("8 left")
+    expect(items.nth(8)).to_contain_text("␣Paris")
+    expect(band.get_by_role("button")).to_have_count(6)
+    height = band.bounding_box()["height"]
+    update(page, "{settings: {repetition_penalty: 1.2, min_p: 0.3}}")
+    expect(band.get_by_role("button")).to_have_count(8)
+    assert band.bounding_box()["height"] == height
+    update(page, "{steps: [t.step_of(0, {reused: true})]}")
+    expect(items.nth(1)).to_contain_text("from the record")
+
+
+def test_slow_motion_leads_on(page: Page):
+    expect(button(page, "Next stage")).to_be_hidden()
+    update(page, "{slow: true, point: 1}", "{pending: true}")
+    expect(page.locator("#loop")).to_contain_text(
+        "Stage 2 of 6: temperature. Scores were divided by 0.9: gaps grow, the leader gains"
+    )
+    button(page, "Next stage").press("Enter")
+    button(page, "Next stage").press("Space")
+    button(page, "Skip to the end").click()
+    assert calls(page) == [["next_stage"], ["next_stage"], ["skip_stages"]]
+    update(page, "{point: 5}", "{pending: true}")
+    expect(page.locator("#loop")).to_contain_text("u = 0.5871 falls into [")
+    expect(card(page, "Draw")).to_contain_text("u hits ")
+
+
+def test_a_step_lights_the_stages_in_turn_and_only_then(page: Page):
+    track = page.locator(".dv-loop-track")
+    expect(track).to_have_attribute("data-wave", "0")
+    grow = "{steps: [...t.state.steps, t.step_of(1)], index: t.state.steps.length}"
+    update(page, grow)
+    expect(track).to_have_attribute("data-wave", "1")
+    update(page)
+    expect(track).to_have_attribute("data-wave", "1")
+    update(page, f"{{...{grow}, mode: 'playing', speed: 8}}")  # too fast to follow
+    expect(track).to_have_attribute("data-wave", "1")
+    longest = "Math.max(...document.getAnimations().map(a => a.effect.getComputedTiming().endTime))"
+    update(page, f"{{...{grow}, mode: 'paused'}}")
+    assert page.evaluate(longest) <= 400
+
+
+def said(page: Page, changes: str = "{}", options: str = "{}") -> str:
+    update(page, changes, options)
+    text = page.locator("#notice").inner_text()
+    return text.replace("\u2068", "").replace("\u2069", "")
+
+
+NOTICES = {
+    "looping": (
+        "{steps: [9, 1, 2, 3, 1, 2, 3, 1, 2, 3].map(id => t.step_of(id)), index: 9}",
+        "{}",
+        "Notice: The text is looping: the last 3 tokens came 3 times in a row.",
+    ),
+    "unlikely": (
+        "{steps: [t.step_of(6, {probability: 1 / 240})]}",
+        "{}",
+        "An unlikely draw: “␣known” (rank 7) had odds of 1 in 240.",
+    ),
+    "against the model": (
+        "{steps: [t.step_of(6, {probability: 0.1, model_probability: 0.004})]}",
+        "{}",
+        "The model itself gave “␣known” (rank 7) odds of 1 in 250; the settings made that 10.00 %.",
+    ),
+    "forced": (
+        "{steps: [t.step_of(13, {forced: true})]}",
+        "{}",
+        "“<b>&amp;</b>” was chosen by hand; top-k removes it (rank 14)",
+    ),
+    "near tie": (
+        "{settings: {temperature: 0}}",
+        "{logits: t.LOGITS.map((z, id) => id === 1 ? t.LOGITS[0] - 0.01 : z)}",
+        "Greedy hides a near tie, “␣Paris” ",
+    ),
+    "much is cut": ("{settings: {temperature: 2}}", "{}", "would come from the other 16,37"),
+    "nothing is cut": (
+        "{settings: {top_k: 16384, top_p: 1}}",
+        "{}",
+        "Top-k changes nothing here: all 16,384 tokens stay.",
+    ),
+    "sure": (
+        "{settings: {top_k: 0, top_p: 1}}",
+        "{logits: t.LOGITS.map((z, id) => id === 0 ? 30 : z)}",
+        "The model is sure: “␣Paris” has",
+    ),
+    "torn": (
+        "{settings: {top_k: 0, top_p: 1}}",
+        "{logits: t.LOGITS.map(() => 1)}",
+        "14.00 bits of entropy, as undecided as a fair choice among 16,384 tokens.",
+    ),
+    "temperature": (
+        "{settings: {top_k: 0, top_p: 1, temperature: 0.5}}",
+        "{logits: t.LOGITS.map(z => z * 1.4)}",
+        "Temperature 0.5 raised the share of “␣Paris” from",
+    ),
+}
+
+
+@pytest.mark.parametrize(("changes", "options", "sentence"), NOTICES.values(), ids=NOTICES)
+def test_the_notice_line_picks_what_matters(page: Page, changes, options, sentence):
+    assert sentence in said(page, changes, options)
+
+
+def test_loops_are_found_by_their_shortest_period(page: Page):
+    loop_of = "ids => t.find_loop(ids)"
+    assert page.evaluate(loop_of, [5, 1, 2, 1, 2, 1, 2, 1, 2]) == {"length": 2, "times": 4}
+    assert page.evaluate(loop_of, [7] * 8) == {"length": 1, "times": 8}
+    assert page.evaluate(loop_of, [7] * 7) is None
+    assert page.evaluate(loop_of, [1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3]) is None
+
+
+def test_no_text_yet(page: Page):
+    update(page, "{steps: []}", "{none: true}")
+    expect(button(page, "Stage: Logits")).to_be_disabled()
+    expect(page.locator("#notice")).to_have_text(re.compile("^Notice:\\s*$"))
+    slider(page, "Temperature").press("ArrowRight")  # settings can be chosen beforehand
+    assert calls(page)[0] == ["set", {"temperature": 0.91}]
+
+
+def test_a_phone_never_scrolls_sideways_and_hostile_labels_stay_text(page: Page):
+    hostile = "'<img src=x onerror=alert(1)>\\u202e'.repeat(20)"
+    update(page, f"{{point: 2, slow: true, steps: [t.step_of(0, {{label: {hostile}}})]}}")
+    page.set_viewport_size({"width": 390, "height": 844})
+    try:
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert page.locator("#loop img, #cards img, #notice img").count() == 0
+        assert page.evaluate("document.querySelector('.dv-loop-track').scrollLeft") >= 0
+    finally:
+        page.set_viewport_size({"width": 1440, "height": 1000})
+
+
+def test_all_cards_update_within_a_few_milliseconds(page: Page):
+    median = page.evaluate("t.time_cards()")
+    print(f"all cards, layout included: median {median:.2f} ms")
+    assert median < 12  # about 1 ms on an idle machine; the rest is for a busy one

@@ -1,1 +1,0 @@
-"""Charts: pure functions from plain results to a Plotly figure, without Streamlit and torch."""

@@ -1,0 +1,58 @@
+// Streamlit sends this text with every message, so it only fetches what the app serves and hands over.
+const mounted = new WeakMap();
+
+const stylesheet = address =>
+  new Promise((resolve, reject) => {
+    const present = document.head.querySelector(`link[href="${address}"]`);
+    if (present) return resolve();
+    const link = Object.assign(document.createElement('link'), { rel: 'stylesheet', href: address });
+    link.onload = resolve;
+    link.onerror = () => reject(new Error(`no ${address}`));
+    document.head.append(link);
+  });
+
+function begin(root, held) {
+  root.dataset.plotly = '{{plotly}}';
+  root.style.visibility = 'hidden';
+  Promise.all([import(new URL('{{modules}}/main.js', location.origin)), ...'{{styles}}'.split(' ').map(stylesheet)]).then(
+    ([{ mount }]) => {
+      root.style.visibility = '';
+      held.part = mount(root, event => held.send('event', event));
+      held.part.receive(held.data);
+    },
+    error => {
+      root.style.visibility = '';
+      root.textContent = `The page's program could not be loaded (${error.message}); reload the page.`;
+    },
+  );
+}
+
+function theme_of(root) {
+  const ground = getComputedStyle(root).getPropertyValue('--st-background-color');
+  const parts = ground.match(/[0-9a-f]{2}/gi) ?? ['ff', 'ff', 'ff'];
+  return parts.slice(0, 3).reduce((sum, part) => sum + parseInt(part, 16), 0) < 384 ? 'dark' : 'light';
+}
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const root = parentElement.querySelector('.dv');
+  let held = mounted.get(root);
+  if (!held) {
+    held = {};
+    mounted.set(root, held);
+    begin(root, held);
+  }
+  held.send = setTriggerValue;
+  const theme = theme_of(root);
+  if (root.dataset.theme !== theme) {
+    root.dataset.theme = theme;
+    held.part?.restyle();
+  }
+  if (data !== held.data) {
+    held.data = data;
+    held.part?.receive(data);
+  }
+  return () => {
+    held.part?.destroy();
+    mounted.delete(root);
+  };
+}

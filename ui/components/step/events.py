@@ -1,0 +1,179 @@
+"""What the browser sends: one event at a time, parsed once into a value.
+
+An event is something that a person did, together with what the page looked like when they did it.
+Nothing in it is trusted: whatever has another shape than expected is refused with a sentence.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from engine.errors import DecodingError
+from engine.sampling import SamplingSettings
+
+Kind = Literal[
+    "sync",  # the browser lacks something: send everything
+    "resume",  # a reloaded page asks for the session it had
+    "settings",  # nothing but what every event carries
+    "start",
+    "step",
+    "run",
+    "propose",  # show the scores of the next token, without drawing it
+    "back",
+    "rewind",
+    "reroll",
+    "inspect",
+    "force",
+    "branch",
+    "find",
+]
+
+SETTINGS = ("repetition_penalty", "temperature", "top_k", "top_p", "min_p", "seed")
+LONGEST_QUERY = 200
+
+
+class EventError(DecodingError):
+    """The browser sent something that this version does not understand."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a person was: which text, and how long it was."""
+
+    run: str = ""
+    branch: int = 0
+    length: int = 0
+
+
+@dataclass(frozen=True)
+class Have:
+    """What the browser holds already, so that it need not be sent again."""
+
+    run: str = ""
+    branch: int = 0
+    length: int = 0
+    row: str = ""
+
+
+NOTHING = Have()
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing a person did.
+
+    Attributes:
+        client: names the mounted component; a new one begins its numbers at 1.
+        number: counts the events of a client; one that comes twice is applied once.
+        kind: what was done.
+        at: the text that it was done to.
+        have: what the browser holds.
+        settings: the sliders.
+        max_tokens, stop_strings: the stop rules.
+        playing: whether Play or Run to end asked, so that stop rules hold.
+        manual: whether the next token is proposed and waits for a person.
+        index: the step that is inspected, or that a token is forced at.
+        token_id: the token to force.
+        branch: the branch to show.
+        prompt, chat: for a new run.
+        query: text to look for in the vocabulary.
+        token: the session that a reloaded page had.
+    """
+
+    client: str
+    number: int
+    kind: Kind
+    at: Place = Place()
+    have: Have = NOTHING
+    settings: SamplingSettings = field(default_factory=SamplingSettings)
+    max_tokens: int = 64
+    stop_strings: tuple[str, ...] = ()
+    playing: bool = False
+    manual: bool = False
+    index: int | None = None
+    token_id: int | None = None
+    branch: int | None = None
+    prompt: str = ""
+    chat: bool = False
+    query: str = ""
+    token: str = ""
+
+
+def parse(data: Any) -> Event:
+    """The event in what the browser sent.
+
+    Raises:
+        EventError: another shape than expected.
+        SettingError: a setting outside its range.
+    """
+    fields = _Fields(data)
+    kind = fields.text("kind")
+    if kind not in get_args(Kind):
+        raise EventError(f"The page sent an unknown event, {kind[:40]!r}; reload the page.")
+    at, have = _Fields(data.get("at", {})), _Fields(data.get("have", {}))
+    limits = _Fields(data.get("limits", {}))
+    stop_strings = limits.data.get("stop_strings", [])
+    if not isinstance(stop_strings, list) or not all(isinstance(s, str) for s in stop_strings):
+        raise EventError("The page sent stop strings that are no texts; reload the page.")
+    return Event(
+        client=fields.text("client"),
+        number=fields.whole("number", 0),
+        kind=kind,
+        at=Place(at.text("run"), at.whole("branch", 0), at.whole("length", 0)),
+        have=Have(
+            have.text("run"), have.whole("branch", 0), have.whole("length", 0), have.text("row")
+        ),
+        settings=_settings(data.get("settings", {})),
+        max_tokens=limits.whole("max_tokens", 64),
+        stop_strings=tuple(stop_strings),
+        playing=bool(data.get("playing")),
+        manual=bool(data.get("manual")),
+        index=fields.whole("index", None),
+        token_id=fields.whole("token_id", None),
+        branch=fields.whole("branch", None),
+        prompt=fields.text("prompt"),
+        chat=bool(data.get("chat")),
+        query=fields.text("query")[:LONGEST_QUERY],
+        token=fields.text("token"),
+    )
+
+
+def sender(data: Any) -> tuple[str, int]:
+    """Client and number of an event that `parse` refused, as far as they can be read."""
+    try:
+        fields = _Fields(data)
+        return fields.text("client"), fields.whole("number", 0)
+    except EventError:
+        return "", 0
+
+
+def _settings(data: Any) -> SamplingSettings:
+    if not isinstance(data, dict):
+        raise EventError("The page sent settings that are none; reload the page.")
+    return SamplingSettings(**{name: data[name] for name in SETTINGS if name in data})
+
+
+class _Fields:
+    """Fields of a JSON object by type; JSON from a browser may hold 3.0 for 3."""
+
+    def __init__(self, data: Any) -> None:
+        if not isinstance(data, dict):
+            raise EventError("The page sent an event that is no object; reload the page.")
+        self.data = data
+
+    def text(self, name: str) -> str:
+        value = self.data.get(name, "")
+        if not isinstance(value, str):
+            raise EventError(f"The page sent {name} that is no text; reload the page.")
+        return value
+
+    def whole(self, name: str, default: int | None) -> int | None:
+        value = self.data.get(name, default)
+        if value is default:
+            return default
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not is_number or not math.isfinite(value) or value != int(value):
+            raise EventError(f"The page sent {name} = {value!r}, which is no whole number.")
+        return int(value)

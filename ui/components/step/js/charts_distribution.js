@@ -1,0 +1,427 @@
+// The four charts of one step's distribution, as plain data for Plotly: logits, softmax, cumulative probability,
+// rank curve. No DOM in here; charts.js draws what `describe` returns.
+
+import { bits, count, percent, plotly_text, shorten, stage_name, tokens } from './format.js';
+import { faded, nice_above, steady_span, steady_top } from './plotly.js';
+
+const KEPT = { look: 'kept', text: 'kept' };
+const REMOVED = { look: 'removed', text: 'removed' };
+const CHOSEN = { look: 'chosen', text: 'chosen' };
+
+/** What is on the page around each plot. */
+export const figures = [
+  { key: 'logits', name: 'Logits', y_title: 'score', x_title: 'token', has_token_labels: true,
+    legend: [KEPT, REMOVED, CHOSEN] },
+  { key: 'softmax', name: 'Softmax', y_title: 'probability', x_title: 'token', has_token_labels: true,
+    legend: [KEPT, REMOVED, CHOSEN, { look: 'before', text: 'before: T = 1, nothing cut' },
+      { look: 'final', text: 'in the draw' }] },
+  { key: 'cumulative', name: 'Cumulative probability', y_title: 'running sum', x_title: 'rank',
+    legend: [{ look: 'line-before', text: 'before the cuts' }, { look: 'line-kept', text: 'in the draw' },
+      { look: 'line-cut', text: 'top-k' }, { look: 'line-cut-2', text: 'top-p' },
+      { look: 'line-muted', text: 'min-p' }, { look: 'line-chosen', text: 'u' }] },
+  { key: 'rank_curve', name: 'Rank curve', y_title: 'probability', x_title: 'rank',
+    legend: [{ look: 'line-before', text: 'T = 1, nothing cut' }, { look: 'line-kept', text: 'kept' },
+      { look: 'tail', text: 'removed' }, { look: 'dot-chosen', text: 'chosen' }] },
+];
+
+/** Which axes lie in which figure; `from` and `to` are shares of its width. */
+export const subplots = [
+  { figure: 'logits', number: 1, from: 0, to: 1, zooms: false },
+  { figure: 'softmax', number: 2, from: 0, to: 1, zooms: false },
+  { figure: 'cumulative', number: 3, from: 0, to: 1, zooms: true },
+  { figure: 'rank_curve', number: 4, from: 0, to: 1, zooms: true },
+];
+
+/** Everything here is redrawn in place: see `describe`. */
+export const animates = true;
+
+// Probabilities below this have no place in the rank curve: no run will ever draw them.
+const LOWEST_SHOWN = 1e-15;
+// The curves' rank axis starts left of rank 1, so that the rise that belongs to rank 1 can be seen.
+const FIRST = 0.7;
+
+const on = (number, trace) => ({ ...trace, xaxis: `x${number === 1 ? '' : number}`, yaxis: `y${number === 1 ? '' : number}` });
+
+const bars = (number, name, marker, more = {}) =>
+  on(number, { type: 'bar', name, marker, width: 0.78, hoverinfo: 'skip', ...more });
+
+const line = (number, name, style, more = {}) =>
+  on(number, { type: 'scatter', mode: 'lines', name, line: style, hoverinfo: 'skip', ...more });
+
+/** The line that hovering reads: invisible, one point per token or rank, its text in words. */
+const reader = number => line(number, '', { width: 0, color: 'rgba(0,0,0,0)' }, { hoverinfo: 'text', showlegend: false });
+
+const vertical_styles = (number, look) => [
+  line(number, 'top-k', { color: look.cut, width: 2, dash: 'dash' }),
+  line(number, 'top-p', { color: look.cut_2, width: 2, dash: 'dot' }),
+  line(number, 'min-p', { color: look.muted, width: 2, dash: 'dashdot' }),
+];
+
+/**
+ * What never changes while stepping: type, axes, colours and patterns of every trace.
+ * The colours must be fixed per trace, because `Plotly.animate` does not restyle bars.
+ */
+export function styles(look) {
+  const hatch = (shape, colour, ground) => ({ shape, fillmode: 'replace', fgcolor: colour, bgcolor: ground, size: 6,
+    solidity: 0.42 });
+  const kept = { color: look.kept };
+  const removed = { color: look.removed, line: { color: look.before, width: 1 },
+    pattern: hatch('/', look.before, faded(look.removed, 0.18)) };
+  const chosen = { color: look.chosen, line: { color: look.text, width: 1.5 },
+    pattern: hatch('x', faded(look.text, 0.55), look.chosen) };
+  const states = number => [bars(number, 'kept', kept), bars(number, 'removed', removed), bars(number, 'chosen', chosen)];
+  const before = { color: look.before, width: 1.5, dash: 'dash' };
+  return [
+    ...states(1),
+    reader(1),
+    line(2, 'before: T = 1, nothing cut', { color: look.before, width: 1 },
+      { fill: 'tozeroy', fillcolor: faded(look.before, 0.16) }),
+    ...states(2),
+    line(2, 'in the draw', { color: look.text, width: 2 }),
+    reader(2),
+    line(3, 'before the cuts', { ...before, shape: 'hv' }, { hoverinfo: 'text' }),
+    line(3, 'in the draw', { color: look.kept, width: 2, shape: 'hv' }),
+    ...vertical_styles(3, look),
+    line(3, 'u', { color: look.chosen, width: 2 }, { mode: 'lines+markers', cliponaxis: false,
+      marker: { symbol: 'diamond', opacity: 1, size: [0, 11, 0], color: look.chosen, line: { color: look.text, width: [0, 1.5, 0] } } }),
+    line(4, 'removed', { color: look.before, width: 2, dash: 'dot' },
+      { fill: 'toself', fillcolor: faded(look.removed, 0.3),
+        fillpattern: { shape: '/', fgcolor: look.removed, bgcolor: faded(look.removed, 0.12), size: 8, solidity: 0.25 } }),
+    line(4, 'T = 1, nothing cut', before, { hoverinfo: 'text' }),
+    line(4, 'kept', { color: look.kept, width: 2.5 }),
+    ...vertical_styles(4, look),
+    on(4, { type: 'scatter', mode: 'markers', name: 'chosen', hoverinfo: 'skip', cliponaxis: false,
+      marker: { symbol: 'diamond', size: 11, color: look.chosen, line: { color: look.text, width: 1.5 } } }),
+  ];
+}
+
+/** A label among other words: set apart, so that right-to-left letters do not reorder the sentence. */
+const quoted = (label, longest = 16) => `\u2068${shorten(label, longest)}\u2069`;
+
+const finite = value => (Number.isFinite(value) ? value : null);
+const positive = value => (value >= LOWEST_SHOWN ? value : null);
+
+/** The token that stands out: the recorded one; while the step is pending, the one that would be drawn. */
+const is_chosen = row => row.chosen;
+
+/** Values of the rows in three lists, one per state, with gaps: bars keep their number and their colours. */
+function by_state(rows, value) {
+  const lists = { kept: [], removed: [], chosen: [] };
+  for (const row of rows) {
+    const state = is_chosen(row) ? 'chosen' : row.removed_by ? 'removed' : 'kept';
+    for (const name of Object.keys(lists)) lists[name].push(name === state ? value(row) : null);
+  }
+  return [lists.kept, lists.removed, lists.chosen];
+}
+
+/** One path of boxes of these heights around whole numbers: an outline for all bars costs one element. */
+function boxes(heights, half) {
+  const x = [];
+  const y = [];
+  heights.forEach((height, place) => {
+    x.push(place - half, place - half, place + half, place + half);
+    y.push(0, height ?? 0, height ?? 0, 0);
+  });
+  return { x, y };
+}
+
+/** One path of level strokes at these heights; nothing where a height is null. */
+function strokes(heights, half) {
+  const x = [];
+  const y = [];
+  heights.forEach((height, place) => {
+    if (height === null) return;
+    x.push(place - half, place + half, null);
+    y.push(height, height, null);
+  });
+  return { x, y };
+}
+
+/** Names of the points of the chain up to the one that is looked at. */
+const applied = view => view.points.slice(0, view.point + 1).map(point => point.name);
+
+/** What the scores are at the point, in words. */
+function score_name(view, settings) {
+  const names = applied(view);
+  if (names.includes('temperature') && !view.greedy) {
+    return `after temperature (divided by ${settings.temperature.toFixed(2)})`;
+  }
+  return names.includes('repetition_penalty') ? 'after repetition penalty' : 'raw';
+}
+
+/** "rank 3, ␣the, id 262", for hover boxes. */
+const heading = row => `rank ${count(row.rank)}, ${plotly_text(row.label, 40)}, id ${row.id}`;
+
+function fate(row) {
+  if (row.removed_by) return `removed by ${stage_name(row.removed_by)}`;
+  return is_chosen(row) ? 'chosen' : 'kept';
+}
+
+function logits(view, state, rows, memory, is_calm) {
+  const scores = rows.map(row => finite(row.score)).filter(score => score !== null);
+  const range = scores.length
+    ? steady_span(memory, Math.min(...scores), Math.max(...scores), is_calm) : [0, 1];
+  const base = range[0];
+  const x = rows.map((_, place) => place);
+  const name = score_name(view, state.settings);
+  const data = by_state(rows, row => (finite(row.score) === null ? null : row.score - base))
+    .map(y => ({ x, y, base }));
+  data.push({ x, y: rows.map(row => finite(row.score) ?? base),
+    hovertext: rows.map(row => `${heading(row)}<br>score ${Number(row.score).toFixed(3)} (${name})`
+      + `<br>raw logit ${Number(row.logit).toFixed(3)}, ${fate(row)}`) });
+  const [first, second] = rows;
+  const lead = second
+    ? `, ${(first.score - second.score).toFixed(2)} ahead of ${quoted(second.label)}` : '';
+  const chosen = view.chosen && view.chosen.rank > rows.length
+    ? ` Chosen: ${quoted(view.chosen.label)} at rank ${count(view.chosen.rank)}, not shown.` : '';
+  return {
+    data, range,
+    text: `Scores ${name}. Best: ${quoted(first.label)} ${first.score.toFixed(2)}${lead}.${chosen}`,
+    summary: `Scores ${name} of the leading ${rows.length} tokens: `
+      + `${rows.slice(0, 5).map(row => `${quoted(row.label)} ${row.score.toFixed(2)} (${fate(row)})`).join(', ')}.`,
+  };
+}
+
+function softmax(view, rows, memory, is_calm) {
+  const x = rows.map((_, place) => place);
+  const finals = rows.map(row => (row.final_prob > 0 ? row.final_prob : null));
+  const most = Math.max(...rows.map(row => Math.max(row.raw_prob, row.prob, row.final_prob ?? 0)), 1e-9);
+  const top = Math.min(1, steady_top(memory, most, is_calm));
+  const words = row => {
+    const drawn = row.final_prob === null ? '' : `<br>in the draw ${percent(row.final_prob)}`;
+    return `${heading(row)}: probability ${percent(row.prob)}<br>before (T = 1, nothing cut) ${percent(row.raw_prob)}`
+      + `${drawn}<br>${fate(row)}`;
+  };
+  const data = [
+    boxes(rows.map(row => row.raw_prob), 0.47),
+    ...by_state(rows, row => row.prob).map(y => ({ x, y })),
+    strokes(finals, 0.47),
+    { x, y: rows.map(row => Math.max(row.raw_prob, row.prob, row.final_prob ?? 0)), hovertext: rows.map(words) },
+  ];
+  const best = rows[0];
+  const entropy = `Entropy ${bits(view.entropy.raw)} before, ${bits(view.entropy.final)} in the draw.`;
+  const drawn = best.final_prob ? `, ${percent(best.final_prob)} in the draw` : '';
+  return {
+    data, range: [0, top],
+    text: `${quoted(best.label)} ${percent(best.prob)} (before: ${percent(best.raw_prob)})${drawn}. ${entropy}`,
+    summary: `${rows.slice(0, 5).map(row => `${quoted(row.label)} ${percent(row.prob)} (${fate(row)})`).join(', ')}. `
+      + `${entropy} ${count(view.kept)} of ${tokens(view.vocab)} kept.`,
+  };
+}
+
+/** Running sum of the final probabilities: what precedes the cuts, scaled so that the survivors hold all. */
+function final_cumulative(view) {
+  const { ranks, probs, cumulative, final } = view.curve;
+  const scale = final && final[0] > 0 && probs[0] > 0 ? final[0] / probs[0] : null;
+  if (scale === null) return null;
+  const x = [];
+  const y = [];
+  for (let place = 0; place < ranks.length && ranks[place] < view.kept; place += 1) {
+    x.push(ranks[place]);
+    y.push(Math.min(1, cumulative[place] * scale));
+  }
+  x.push(view.kept);
+  y.push(1);
+  if (view.kept < view.vocab) {
+    x.push(view.vocab);
+    y.push(1);
+  }
+  return { x, y };
+}
+
+/** Where p lies on the sum before the cuts: top-p takes its share of what earlier cuts left. */
+function nucleus_level(view, settings) {
+  let left = 1;
+  for (const stage of view.stages) {
+    if (stage.name === 'top_p') break;
+    if (stage.on && ['top_k', 'min_p'].includes(stage.name)) left *= 1 - stage.mass_removed;
+  }
+  return { level: settings.top_p * left, is_share: left < 1 - 1e-9 };
+}
+
+/** The lines where the cuts end, as three traces (empty where a cut is off), and their labels. */
+function cut_lines(view, settings, low, high, side) {
+  const cuts = [
+    [view.top_k_rank, `k = ${count(settings.top_k)}`, 'cut'],
+    [view.nucleus_rank, `p = ${settings.top_p.toFixed(2)}`, 'cut_2'],
+    [view.min_p_rank, `min-p = ${settings.min_p.toFixed(2)}`, 'muted'],
+  ];
+  const is_there = rank => rank !== null && rank !== undefined;
+  return {
+    data: cuts.map(([rank]) => (is_there(rank) ? { x: [rank, rank], y: [low, high] } : { x: [], y: [] })),
+    marks: cuts.filter(([rank]) => is_there(rank))
+      .map(([rank, text, colour]) => ({ x: rank, y: null, text, colour, side })),
+  };
+}
+
+const rank_range = view => [Math.log10(FIRST), Math.log10(view.vocab * 1.15)];
+
+function cumulative(view, state, texts) {
+  const { curve, draw } = view;
+  const final = final_cumulative(view);
+  const before_x = [FIRST, ...curve.ranks];
+  const cuts = cut_lines(view, state.settings, 0, 1, 'bottom');
+  const nucleus = nucleus_level(view, state.settings);
+  const has_nucleus = view.nucleus_rank !== null && view.nucleus_rank !== undefined;
+  if (has_nucleus) {
+    const [, top_p] = cuts.data;
+    top_p.x.unshift(FIRST, view.nucleus_rank, null);
+    top_p.y.unshift(nucleus.level, nucleus.level, null);
+  }
+  const data = [
+    { x: before_x, y: [0, ...curve.cumulative], hovertext: ['', ...texts] },
+    final ? { x: [FIRST, ...final.x], y: [0, ...final.y] } : { x: [], y: [] },
+    ...cuts.data,
+    draw ? { x: [FIRST, draw.rank, draw.rank], y: [draw.u, draw.u, 0] } : { x: [], y: [] },
+  ];
+  const marks = [...cuts.marks];
+  if (draw) marks.unshift({ x: draw.rank, y: draw.u, text: `u = ${draw.u.toFixed(3)}`, colour: 'chosen_text', side: 'right' });
+  const sentences = [];
+  if (has_nucleus) {
+    sentences.push(`p = ${state.settings.top_p.toFixed(2)}${nucleus.is_share ? ' of what earlier cuts left' : ''} `
+      + `is reached at rank ${count(view.nucleus_rank)}.`);
+  } else if (view.kept < view.vocab) {
+    sentences.push(`${tokens(view.kept)} survive${view.kept === 1 ? 's' : ''} the cuts.`);
+  } else {
+    sentences.push(`Nothing is cut: all ${tokens(view.vocab)} can be drawn.`);
+  }
+  if (draw) {
+    sentences.push(`u = ${draw.u.toFixed(3)} on the sum in the draw falls on rank ${count(draw.rank)}, ${quoted(draw.label)}.`);
+  } else {
+    sentences.push(view.greedy ? 'Temperature 0: the first rank, no draw.' : 'No draw at this point.');
+  }
+  return { data, marks, text: sentences.join(' '),
+    summary: `${sentences.join(' ')} Before the cuts ${running_sums(curve)}.` };
+}
+
+/** "rank 1 holds 40 %, the first 10 hold 91 %, ..." for the spoken summary. */
+function running_sums(curve) {
+  const parts = [1, 10, 100].filter(rank => rank <= curve.ranks.length);
+  return parts.map(rank => (rank === 1 ? `rank 1 holds ${percent(curve.cumulative[0])}`
+    : `the first ${rank} hold ${percent(curve.cumulative[rank - 1])}`)).join(', ');
+}
+
+/** Hover texts of the curves, with the token where its row is there. */
+function curve_texts(view) {
+  const labels = new Map(view.rows.map(row => [row.rank, plotly_text(row.label, 40)]));
+  const { ranks, probs, cumulative: sums, raw_probs } = view.curve;
+  return Array.from(ranks, (rank, place) => {
+    const label = labels.has(rank) ? `, ${labels.get(rank)}` : '';
+    return `rank ${count(rank)}${label}: probability ${percent(probs[place])}<br>up to here ${percent(sums[place])}`
+      + `<br>before (T = 1, nothing cut) ${percent(raw_probs[place])}<br>${rank <= view.kept ? 'kept' : 'removed'}`;
+  });
+}
+
+function rank_curve(view, state, memory, is_calm, texts) {
+  const { ranks, probs, raw_probs } = view.curve;
+  const bottom = steady_bottom(memory, [probs, raw_probs], is_calm);
+  const shown = Array.from(probs, positive);
+  const raw = Array.from(raw_probs, positive);
+  const kept_x = [];
+  const kept_y = [];
+  const tail_x = [];
+  const tail_y = [];
+  ranks.forEach((rank, place) => {
+    if (shown[place] === null) return;
+    const [x, y] = rank <= view.kept ? [kept_x, kept_y] : [tail_x, tail_y];
+    x.push(rank);
+    y.push(shown[place]);
+  });
+  if (tail_x.length) {
+    // Closed along the bottom, so that the whole removed tail is one shaded shape.
+    const last = tail_x.at(-1);
+    tail_x.push(last, tail_x[0], tail_x[0]);
+    tail_y.push(bottom, bottom, tail_y[0]);
+  }
+  const cuts = cut_lines(view, state.settings, bottom, 1, 'top');
+  const { chosen } = view;
+  const data = [
+    { x: tail_x, y: tail_y },
+    { x: ranks, y: raw, hovertext: texts },
+    { x: kept_x, y: kept_y },
+    ...cuts.data,
+    chosen && chosen.prob >= bottom ? { x: [chosen.rank], y: [chosen.prob] } : { x: [], y: [] },
+  ];
+  const tail = view.vocab - view.kept;
+  const held = view.cut ? ` They held ${percent(view.cut.mass)}; the ${count(tail)} removed ${percent(1 - view.cut.mass)}.` : '';
+  const kept = tail > 0 ? `${count(view.kept)} of ${tokens(view.vocab)} kept.${held}` : `All ${tokens(view.vocab)} kept.`;
+  const binned = view.exact ? '' : ' While playing, the far tail is an average.';
+  const where = chosen ? ` ${quoted(chosen.label)} was chosen at rank ${count(chosen.rank)}.` : '';
+  return { data, marks: cuts.marks, range: [Math.log10(bottom), 0.25], text: `${kept}${binned || where}`,
+    summary: `${kept}${binned}${where} The least likely token has ${percent(probs.at(-1))}.` };
+}
+
+/** Lower end of the logarithmic axis: a whole, even power of ten, slow to rise. */
+function steady_bottom(memory, lists, calm) {
+  let least = 1;
+  for (const list of lists) for (const prob of list) if (prob >= LOWEST_SHOWN && prob < least) least = prob;
+  const decades = Math.min(15, nice_decades(-Math.log10(least)));
+  const top = steady_top(memory, decades / 1.02, calm);
+  return 10 ** -Math.min(15, top);
+}
+
+const nice_decades = needed => nice_above(Math.max(2, Math.ceil(needed)));
+
+// The same ticks whatever the range: a range alone can be changed at a fraction of the cost of anything else.
+const PROB_TICKS = [1, 1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12, 1e-14];
+const PROB_TEXTS = PROB_TICKS.map(value => (value >= 1e-4 ? `${value * 100} %` : `1e${Math.round(Math.log10(value))}`));
+
+function rank_ticks(view) {
+  const values = [];
+  for (let rank = 1; rank <= view.vocab * 1.15; rank *= 10) values.push(rank);
+  return { tickvals: values, ticktext: values.map(count) };
+}
+
+const EMPTY = { x: [], y: [] };
+
+/** Before the first row: empty charts with the axes that they will have. */
+function nothing() {
+  const traces = styles({}).map(() => EMPTY);
+  const text = 'No scores yet: start a text.';
+  const each = Object.fromEntries(figures.map(figure => [figure.key, { text, summary: text, labels: [], marks: [] }]));
+  return { data: traces, figures: each, axes: axes_of(null, 1, [0, 1], [0, 1], [-6, 0.25]) };
+}
+
+function axes_of(view, places, score_range, prob_range, curve_range) {
+  const token_axis = { range: [-0.5, places - 0.5], showticklabels: false, showgrid: false };
+  const rank_axis = view
+    ? { type: 'log', range: rank_range(view), ...rank_ticks(view) }
+    : { type: 'log', range: [Math.log10(FIRST), 4], tickvals: [], ticktext: [] };
+  return {
+    xaxis: token_axis,
+    yaxis: { range: score_range, nticks: 6 },
+    xaxis2: token_axis,
+    yaxis2: { range: prob_range, nticks: 6, tickformat: '~%' },
+    xaxis3: rank_axis,
+    yaxis3: { range: [0, 1.04], tickvals: [0, 0.25, 0.5, 0.75, 1], tickformat: '.0%' },
+    xaxis4: rank_axis,
+    yaxis4: { type: 'log', range: curve_range, tickvals: PROB_TICKS, ticktext: PROB_TEXTS },
+  };
+}
+
+/**
+ * Data, axes, captions, labels of all four charts for one view.
+ * @param {object} state
+ * @param {object|null} view
+ * @param {{memory: object, places: number, is_calm: boolean}} frame what is remembered between calls; how many bars
+ *   have room; whether a single step is shown, not many in a row
+ */
+export function describe(state, view, { memory, places, is_calm }) {
+  if (!view || !view.rows.length) return nothing();
+  const rows = view.rows.slice(0, places);
+  const texts = curve_texts(view);
+  const parts = {
+    logits: logits(view, state, rows, memory.logits ??= {}, is_calm),
+    softmax: softmax(view, rows, memory.softmax ??= {}, is_calm),
+    cumulative: cumulative(view, state, texts),
+    rank_curve: rank_curve(view, state, memory.rank_curve ??= {}, is_calm, texts),
+  };
+  const labels = rows.map(row => row.label);
+  parts.logits.labels = labels;
+  parts.softmax.labels = labels;
+  return {
+    data: figures.flatMap(figure => parts[figure.key].data),
+    figures: parts,
+    axes: axes_of(view, rows.length, parts.logits.range, parts.softmax.range, parts.rank_curve.range),
+  };
+}

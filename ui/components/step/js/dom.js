@@ -1,0 +1,43 @@
+// Small helpers for making elements and changing them only where something differs.
+
+/** An element with properties (`class`, `text`, `aria-…` and other attributes, `on…` handlers) and children. */
+export function element(tag, properties = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name === 'class') made.className = value;
+    else if (name === 'text') made.textContent = value;
+    else if (name.startsWith('on')) made.addEventListener(name.slice(2), value);
+    else made.setAttribute(name, value === true ? '' : value);
+  }
+  made.append(...children);
+  return made;
+}
+
+/** The same in SVG. */
+export function svg(tag, attributes = {}, ...children) {
+  const made = document.createElementNS('http://www.w3.org/2000/svg', tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...children);
+  return made;
+}
+
+/** Set an element's text where it differs: a write costs layout even where it changes nothing. */
+export function set_text(target, text) {
+  if (target.textContent !== text) target.textContent = text;
+}
+
+/** Set or remove an attribute where it differs. */
+export function set_attribute(target, name, value) {
+  if (value === null || value === undefined || value === false) {
+    if (target.hasAttribute(name)) target.removeAttribute(name);
+    return;
+  }
+  const text = value === true ? '' : String(value);
+  if (target.getAttribute(name) !== text) target.setAttribute(name, text);
+}
+
+/** Set a class list where it differs. */
+export function set_class(target, names) {
+  if (target.className !== names) target.className = names;
+}

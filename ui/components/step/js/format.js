@@ -1,0 +1,56 @@
+// Numbers and token texts for reading. The same wording everywhere: "0.03 %", "16,384", "1.5 KiB".
+
+const WHOLE = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+
+/** 16384 -> "16,384". */
+export const count = number => WHOLE.format(number);
+
+/** "1 token", "16,384 tokens". */
+export const tokens = number => `${count(number)} ${number === 1 ? 'token' : 'tokens'}`;
+
+/** A probability as a percentage; one that is not 0 or 1 never looks as if it were. */
+export function percent(probability) {
+  if (probability === 0) return '0 %';
+  if (probability < 1e-6) return '< 0.0001 %';
+  if (probability < 1e-3) return `${(probability * 100).toFixed(4)} %`;
+  if (probability >= 0.99995 && probability < 1 - 1e-12) return '> 99.99 %';
+  return `${(probability * 100).toFixed(2)} %`;
+}
+
+/** Bytes in units of 1,024. */
+export function size(bytes) {
+  if (bytes < 1024) return `${bytes} B`;
+  let value = bytes;
+  for (const unit of ['KiB', 'MiB', 'GiB']) {
+    value /= 1024;
+    if (value < 1024 || unit === 'GiB') return `${value.toFixed(1)} ${unit}`;
+  }
+}
+
+/** Milliseconds, with as many digits as mean something. */
+export const ms = time => `${time < 10 ? time.toFixed(2) : time.toFixed(1)} ms`;
+
+/** Entropy in bits. */
+export const bits = entropy => `${entropy.toFixed(2)} bits`;
+
+const STAGE_NAMES = {
+  repetition_penalty: 'repetition penalty',
+  temperature: 'temperature',
+  top_k: 'top-k',
+  top_p: 'top-p',
+  min_p: 'min-p',
+};
+
+/** The field's name of a stage: "top-k". */
+export const stage_name = name => STAGE_NAMES[name] ?? name;
+
+/** At most `longest` characters, the rest as an ellipsis; never splits a surrogate pair. */
+export function shorten(text, longest) {
+  const characters = Array.from(text);
+  return characters.length <= longest ? text : `${characters.slice(0, longest - 1).join('')}…`;
+}
+
+/** A token label as Plotly text: Plotly reads tags and entities, so they are escaped. */
+export function plotly_text(label, longest = 24) {
+  return shorten(label, longest).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}

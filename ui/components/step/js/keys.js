@@ -1,0 +1,43 @@
+// The keyboard: single keys for everything that the transport does, while nobody is typing.
+
+/** What each key does, in the order in which the help lists them. */
+export const KEYS = [
+  ['s', 'Step', actions => actions.step()],
+  ['b', 'Back', actions => actions.back()],
+  ['p', 'Play / Pause', actions => actions.toggle_play()],
+  ['e', 'Run to end', actions => actions.run_to_end()],
+  ['0', 'Rewind', actions => actions.rewind()],
+  ['d', 'Re-roll (draw again)', actions => actions.reroll()],
+  ['m', 'Manual mode', actions => actions.toggle('manual')],
+  ['l', 'Slow motion', actions => actions.toggle('slow')],
+  ['ArrowLeft', 'Inspect the step before', actions => actions.inspect_by(-1)],
+  ['ArrowRight', 'Inspect the step after', actions => actions.inspect_by(1)],
+  ['Enter', 'Accept the proposed token, or go to the next stage', actions => actions.proceed()],
+  ['Escape', 'Leave slow motion, a looked-at stage or an enlarged chart', actions => actions.leave()],
+  ['/', 'Search the vocabulary', actions => actions.focus_search()],
+];
+
+const TYPING = 'input:not([type=range]):not([type=checkbox]), textarea, select, [contenteditable=true]';
+const OWN_ARROWS = 'input[type=range], ol[aria-label=Tokens] *, select, [role=radiogroup] *';
+const OWN_ENTER = 'button, a, summary, input, [role=button]';
+
+/** Listen; returns a function that stops it. */
+export function listen(root, actions) {
+  const by_key = new Map(KEYS.map(([key, , run]) => [key, run]));
+  function on_key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    const target = event.target;
+    const inside = root.contains(target) || target === document.body;
+    if (!inside || target.closest?.(TYPING)) return;
+    if (event.key.startsWith('Arrow') && target.closest?.(OWN_ARROWS)) return;
+    if (event.key === 'Enter' && target.closest?.(OWN_ENTER)) return;
+    const run = by_key.get(event.key.length === 1 ? event.key.toLowerCase() : event.key);
+    if (!run) return;
+    event.preventDefault();
+    event.stopPropagation(); // Streamlit has keys of its own
+    if (event.repeat && actions.is_busy()) return; // a key held down never runs ahead of the answers
+    run(actions);
+  }
+  document.addEventListener('keydown', on_key, true);
+  return () => document.removeEventListener('keydown', on_key, true);
+}

@@ -1,0 +1,357 @@
+// The step component: its state, what a person can do, and what is drawn when. README.md shows the whole.
+
+import * as branches from './branches.js';
+import * as cards from './cards.js';
+import * as charts from './charts.js';
+import * as loop from './loop.js';
+import * as notice from './notice.js';
+import * as prompt from './prompt.js';
+import * as search from './search.js';
+import * as strip from './strip.js';
+import * as table from './table.js';
+import * as transport from './transport.js';
+import { listen } from './keys.js';
+import { create_link } from './link.js';
+import { make_view } from './view.js';
+import { read_message, take_in } from './wire.js';
+
+const PARTS = { prompt, strip, transport, branches, loop, table, search, notice, cards, charts };
+const SESSION_KEY = 'decoding-visualiser-session';
+const PREFERENCES_KEY = 'decoding-visualiser-preferences';
+const MOST_SEED = Number.MAX_SAFE_INTEGER;
+
+/** Everything the page knows; the fields are those of README.md. */
+function new_state() {
+  return {
+    session: '', run: '', branch: 0, model: null, prompt: '', chat: false, prompt_tokens: [], examples: [],
+    steps: [], branches: [], index: 0, row: null, row_key: '',
+    settings: { repetition_penalty: 1, temperature: 1, top_k: 0, top_p: 1, min_p: 0, seed: 0 },
+    limits: { max_tokens: 64, stop_strings: [] },
+    mode: 'paused', manual: false, slow: false, speed: 4, point: null, row_count: 15, enlarged: null,
+    stop: null, error: '', cache_formula: null, pending_bytes: '',
+    ...preferences(),
+  };
+}
+
+function preferences() {
+  try {
+    const { speed, row_count } = JSON.parse(localStorage.getItem(PREFERENCES_KEY) ?? '{}');
+    return { ...(Number.isInteger(speed) && { speed }), ...(row_count >= 5 && row_count <= 200 && { row_count }) };
+  } catch {
+    return {}; // storage may be switched off; the defaults do
+  }
+}
+
+function remember(storage_name, key, value) {
+  try {
+    window[storage_name].setItem(key, value);
+  } catch {
+    // Storage may be switched off or full: the page works without, and only a reload starts anew.
+  }
+}
+
+function recall(key) {
+  try {
+    return sessionStorage.getItem(key);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Mount the component into its markup.
+ *
+ * @param {HTMLElement} root the element with class `dv`
+ * @param {(event: object) => void} send hands an event to the server
+ * @returns {{receive(bytes: Uint8Array): void, restyle(): void, destroy(): void}}
+ */
+export function mount(root, send) {
+  const state = new_state();
+  let view = null;
+  let asked_for_all = false;
+  let offered_token = null; // the session that this tab had before a reload, until the server has answered
+  let play_timer = 0;
+  let frame = 0;
+  let why = null;
+
+  const link = create_link(describe, send);
+  const actions = make_actions();
+  const parts = {};
+  for (const [name, part] of Object.entries(PARTS)) {
+    parts[name] = part.create(root.querySelector(`[data-part=${name}]`), actions);
+  }
+  const stop_listening = listen(root, actions);
+  const resize = new ResizeObserver(() => redraw('resize'));
+  resize.observe(root);
+  window.addEventListener('online', link.again);
+  // For tests and benchmarks: what is on screen, as data.
+  let draws = 0;
+  root.decoding = {
+    state,
+    actions,
+    get view() { return view; },
+    get draws() { return draws; },
+    get charts_drawn() { return parts.charts.drawn; },
+  };
+
+  function describe() {
+    return {
+      at: { run: state.run, branch: state.branch, length: state.steps.length },
+      have: { run: state.run, branch: state.branch, length: state.steps.length, row: state.row_key },
+      settings: state.settings,
+      limits: state.limits,
+      manual: state.manual,
+      playing: state.mode !== 'paused',
+    };
+  }
+
+  // --- what is drawn when -----------------------------------------------------------------------
+
+  function draw(reason) {
+    view = state.row ? make_view(state) : null;
+    for (const part of Object.values(parts)) part.update(state, view, reason);
+    root.classList.toggle('dv-enlarging', state.enlarged !== null);
+    draws += 1;
+    root.dataset.length = String(state.steps.length);
+  }
+
+  /** Draw before the next frame, once, however often it is asked for. */
+  function redraw(reason) {
+    if (!state.model) return;
+    why = why && why !== 'slide' ? why : reason; // a slide redraws the least, so anything else wins
+    frame ||= requestAnimationFrame(() => {
+      frame = 0;
+      const reason_now = why;
+      why = null;
+      draw(reason_now);
+    });
+  }
+
+  // --- messages ---------------------------------------------------------------------------------
+
+  function receive(bytes) {
+    const message = read_message(bytes);
+    if (offered_token === null) {
+      offered_token = recall(SESSION_KEY) ?? '';
+      if (offered_token && offered_token !== message.session) {
+        link.post('resume', { token: offered_token });
+        return; // what has come belongs to a session that is about to be left
+      }
+    }
+    if (offered_token && message.client !== link.client) return; // still the session before
+    offered_token = '';
+    const is_new_run = message.run !== state.run;
+    if (!take_in(state, message)) {
+      link.received(message);
+      if (!asked_for_all) {
+        asked_for_all = true;
+        const nothing = { run: '', branch: 0, length: 0, row: '' };
+        link.post('sync', { have: nothing }).finally(() => {
+          asked_for_all = false;
+        });
+      }
+      return;
+    }
+    if (is_new_run) begin_run();
+    remember('sessionStorage', SESSION_KEY, state.session);
+    if (message.client !== link.client) link.again();
+    else link.received(message);
+    if (state.error) stop_playing();
+    redraw('step');
+  }
+
+  /** A text that this page has not seen: after Start, another model, or a reload. */
+  function begin_run() {
+    stop_playing();
+    state.settings = { ...state.first_settings };
+    state.limits = { ...state.first_limits };
+    state.point = null;
+  }
+
+  // --- Play -------------------------------------------------------------------------------------
+
+  function stop_playing() {
+    const was_playing = state.mode !== 'paused';
+    state.mode = 'paused';
+    clearTimeout(play_timer);
+    link.drop(['step', 'run']);
+    return was_playing;
+  }
+
+  async function keep_playing(mode) {
+    const kind = mode === 'playing' ? 'step' : 'run';
+    const started = performance.now();
+    const message = await link.post(kind);
+    if (state.mode !== mode) return after_playing();
+    if (!message || state.error || state.stop?.at_limit) {
+      stop_playing();
+      redraw('step');
+      return after_playing();
+    }
+    const gap = mode === 'running' || state.speed === 0 ? 0 : 1000 / state.speed;
+    const wait = gap - (performance.now() - started);
+    // The next token is asked for before this one is drawn: the server works while the browser paints.
+    if (wait > 4) play_timer = setTimeout(() => keep_playing(mode), wait);
+    else keep_playing(mode);
+  }
+
+  /** What Play leaves to be done: a large row was sent in bins while it ran. */
+  function after_playing() {
+    if (state.row && !state.row.exact) link.post('inspect', { index: state.index });
+  }
+
+  // --- what a person can do ---------------------------------------------------------------------
+
+  function make_actions() {
+    const at_end = () => state.row?.is_pending && state.index === state.steps.length;
+
+    async function one_step() {
+      if (state.slow) return next_stage();
+      if (state.manual && !at_end()) return link.post('propose');
+      return link.post('step');
+    }
+
+    /** Slow motion: the scores of the next token, then stage after stage, then the token is appended. */
+    async function next_stage() {
+      if (!at_end() || state.point === null) {
+        if (!at_end()) await link.post('propose');
+        if (!at_end()) return; // the text is over, or a failure has said so
+        state.point = 0;
+      } else if (state.point < view.points.length - 1) {
+        state.point += 1;
+      } else {
+        return end_walk();
+      }
+      redraw('step');
+    }
+
+    async function end_walk() {
+      state.point = null;
+      await link.post('step');
+    }
+
+    /** Any way to another place in the text ends Play first. */
+    function move(kind, fields) {
+      stop_playing();
+      state.point = null;
+      redraw('step');
+      return link.post(kind, fields);
+    }
+
+    return {
+      start(text, chat, settings = {}) {
+        stop_playing();
+        state.settings = { ...state.settings, ...settings };
+        const kept = state.settings;
+        return link.post('start', { prompt: text, chat }).then(() => {
+          state.settings = kept; // a run begins with what is on the sliders
+          redraw('step');
+        });
+      },
+      step() {
+        if (stop_playing()) redraw('step');
+        return one_step();
+      },
+      back: () => state.steps.length && move('back'),
+      rewind: () => state.steps.length && move('rewind'),
+      reroll() {
+        if (!state.steps.length) return;
+        state.settings = { ...state.settings, seed: (state.settings.seed + 1) % MOST_SEED };
+        return move('reroll', { index: Math.min(state.index, state.steps.length - 1) });
+      },
+      play: () => play('playing'),
+      pause: () => stop_playing() && redraw('step'),
+      toggle_play() {
+        if (state.mode !== 'paused') this.pause();
+        else this.play();
+      },
+      run_to_end: () => play('running'),
+      inspect(index) {
+        if (index < 0 || index > state.steps.length) return;
+        return move('inspect', { index });
+      },
+      inspect_by(offset) {
+        this.inspect(state.index + offset);
+      },
+      force(token_id) {
+        if (link.is_busy && state.mode === 'paused') return; // an answer is due that may change what stands in the row
+        const index = state.index;
+        stop_playing();
+        state.point = null;
+        return link.post('force', { token_id, index });
+      },
+      switch_branch: number => move('branch', { branch: number }),
+      set(changes) {
+        state.settings = { ...state.settings, ...changes };
+        redraw('slide');
+      },
+      settle() {
+        if (state.mode === 'paused') return link.post('settings');
+      },
+      limit(changes) {
+        state.limits = { ...state.limits, ...changes };
+        redraw('step');
+        return link.post('settings');
+      },
+      show(changes) {
+        Object.assign(state, changes);
+        if ('speed' in changes || 'row_count' in changes) {
+          const { speed, row_count } = state;
+          remember('localStorage', PREFERENCES_KEY, JSON.stringify({ speed, row_count }));
+        }
+        redraw('step');
+      },
+      toggle(name, on = !state[name]) {
+        stop_playing();
+        state[name] = on;
+        state.point = null;
+        if (on) state[name === 'manual' ? 'slow' : 'manual'] = false;
+        redraw('step');
+        if (on && name === 'manual' && !state.stop?.is_over) link.post('propose');
+        else if (!on && at_end() && state.steps.length) link.post('inspect', { index: state.steps.length - 1 });
+      },
+      next_stage,
+      skip_stages: end_walk,
+      proceed() {
+        if (state.manual || state.slow) this.step();
+      },
+      leave() {
+        if (state.enlarged) this.show({ enlarged: null });
+        else if (state.slow && state.point !== null) this.skip_stages();
+        else if (state.point !== null) this.show({ point: null });
+      },
+      focus_search() {
+        root.querySelector('[data-part=search] input')?.focus();
+      },
+      is_busy: () => link.is_busy,
+      async find(query) {
+        const message = await link.post('find', { query });
+        return message?.found ?? [];
+      },
+    };
+
+    function play(mode) {
+      if (state.mode !== 'paused' || state.manual || state.slow || state.stop?.at_limit) return;
+      state.mode = mode;
+      state.point = null;
+      redraw('step');
+      keep_playing(mode);
+    }
+  }
+
+  return {
+    receive,
+    restyle() {
+      redraw('theme');
+    },
+    destroy() {
+      stop_playing();
+      link.close();
+      stop_listening();
+      resize.disconnect();
+      window.removeEventListener('online', link.again);
+      cancelAnimationFrame(frame);
+      for (const part of Object.values(parts)) part.destroy?.();
+    },
+  };
+}

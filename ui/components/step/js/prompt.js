@@ -1,0 +1,84 @@
+// The prompt: text, examples, chat template, Start.
+
+import { element, set_attribute, set_text } from './dom.js';
+import { count } from './format.js';
+
+/** Mounts into `root`; see README.md for what a part is. */
+export function create(root, actions) {
+  const area = element('textarea', { 'aria-label': 'Prompt', rows: 1, class: 'dv-prompt-text', spellcheck: 'false' });
+  const examples = element('select', { 'aria-label': 'Examples', class: 'dv-examples' });
+  const chat = element('input', { type: 'checkbox' });
+  const chat_label = element('label', { class: 'dv-check', title: "Wrap the prompt as the model's chat template does" });
+  chat_label.append(chat, ' chat template');
+  const start = element('button', { type: 'button', text: 'Start', title: 'Begin anew from this prompt (Ctrl+Enter)' });
+  const hint = element('p', { class: 'dv-prompt-hint dv-muted', 'aria-live': 'polite' });
+  root.append(
+    element('div', { class: 'dv-prompt-row' }, area, element('div', { class: 'dv-prompt-buttons' }, examples, chat_label, start)),
+    hint,
+  );
+  let shown_run = null;
+  let listed = null;
+  let taught = null; // the example on screen, while its prompt is
+
+  const begin = () => actions.start(area.value, chat.checked && !chat_label.hidden);
+
+  function fit_height() {
+    area.style.height = 'auto';
+    area.style.height = `${Math.min(area.scrollHeight + 2, 160)}px`;
+  }
+
+  function say(state) {
+    const differs = state && shown_run === state.run && (area.value !== state.prompt || chat.checked !== state.chat);
+    if (differs) set_text(hint, 'Press Start (Ctrl+Enter) to use the new prompt; the text below keeps its own.');
+    else set_text(hint, taught && area.value === taught.prompt ? taught.look_at : '');
+    start.classList.toggle('dv-wanted', Boolean(differs));
+  }
+
+  let last_state = null;
+  area.addEventListener('input', () => {
+    fit_height();
+    say(last_state);
+  });
+  area.addEventListener('keydown', event => {
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      begin();
+    }
+  });
+  chat.addEventListener('change', () => say(last_state));
+  start.addEventListener('click', begin);
+  examples.addEventListener('change', () => {
+    const example = last_state?.examples[Number(examples.value)];
+    examples.value = '';
+    if (!example) return;
+    taught = example;
+    area.value = example.prompt;
+    chat.checked = false;
+    fit_height();
+    actions.start(example.prompt, false, example.settings);
+  });
+
+  return {
+    update(state) {
+      last_state = state;
+      if (listed !== state.examples) {
+        listed = state.examples;
+        const options = listed.map((example, place) => element('option', { value: place, text: example.name }));
+        examples.replaceChildren(element('option', { value: '', text: 'Examples…' }), ...options);
+        taught ??= listed.find(example => example.prompt === state.prompt) ?? null;
+      }
+      if (shown_run !== state.run) {
+        // A new text, also one that came back after a reload: the field shows what it began from.
+        shown_run = state.run;
+        area.value = state.prompt;
+        chat.checked = state.chat;
+        fit_height();
+      }
+      chat_label.hidden = !state.model.has_chat_template;
+      set_attribute(area, 'placeholder', `Text for the model to go on from (its context holds ${
+        state.model.context_length ? `${count(state.model.context_length)} tokens` : 'any number of tokens'})`);
+      say(state);
+    },
+    resize: fit_height,
+  };
+}

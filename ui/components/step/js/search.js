@@ -1,0 +1,215 @@
+// The search over the whole vocabulary: "why not my token?" - its rank and scores, the stage that cut it,
+// and the smallest change of one setting that would admit it.
+
+import { element, set_attribute, set_class, set_text } from './dom.js';
+import { count, percent, shorten, stage_name } from './format.js';
+import { admit, candidate } from './view.js';
+
+const DEBOUNCE_MS = 150;
+const SETTLED_MS = 120;  // without a change for so long, the smallest changes are worked out
+const MOST_MATCHES = 12;
+const LONGEST_QUERY = 60;
+
+/** The part with the field `Search the vocabulary`. */
+export function create(root, actions) {
+  let matches = [];
+  let latest = { state: null, view: null };
+  let asked_for = '';     // the query that the matches answer, or will
+  let asked_step = null;  // the step they were asked at: ranks by logit are a step's own
+  let request = 0;        // number of the newest request; answers to older ones are dropped
+  let is_waiting = false;
+  let timer = 0;
+  let advice_timer = 0;
+
+  const field = element('input', {
+    type: 'search', 'aria-label': 'Search the vocabulary', autocomplete: 'off', spellcheck: 'false',
+    autocapitalize: 'off', maxlength: '200',
+  });
+  const status = element('p', { class: 'dv-search-status', role: 'status' });
+  const list = element('ul', { class: 'dv-search-results dv-hidden', 'aria-label': 'Matches' });
+  root.append(element('div', { class: 'dv-search-panel', role: 'search' }, field, status, list));
+  const items = [];
+
+  field.addEventListener('input', () => {
+    clearTimeout(timer);
+    if (field.value === '') clear();
+    else timer = setTimeout(find, DEBOUNCE_MS);
+  });
+
+  field.addEventListener('keydown', event => {
+    event.stopPropagation();  // what is typed here is no shortcut of the page
+    if (event.isComposing) return;
+    if (event.key === 'Enter') find();
+    else if (event.key === 'Escape') clear();
+  });
+
+  list.addEventListener('keydown', event => {
+    if (event.key !== 'Escape') return;
+    event.stopPropagation();
+    clear();
+    field.focus({ preventScroll: true });
+  });
+
+  function clear() {
+    clearTimeout(timer);
+    request += 1;
+    field.value = '';
+    asked_for = '';
+    matches = [];
+    is_waiting = false;
+    set_text(status, '');
+    draw();
+  }
+
+  async function find() {
+    clearTimeout(timer);
+    const query = field.value;
+    if (query === '' || !latest.state) return;
+    const number = ++request;
+    asked_for = query;
+    asked_step = step_key(latest.state);
+    is_waiting = true;
+    draw();
+    let found;
+    try {
+      found = await actions.find(query);
+    } catch (error) {
+      if (number !== request) return;
+      found = null;
+      set_text(status, `The search did not work: ${error.message}`);
+    }
+    if (number !== request) return;
+    is_waiting = false;
+    matches = (found ?? []).slice(0, MOST_MATCHES);
+    if (found) set_text(status, describe_result(query, found.length));
+    draw();
+  }
+
+  function draw() {
+    const { state, view } = latest;
+    list.classList.toggle('dv-hidden', matches.length === 0);
+    list.classList.toggle('dv-waiting', is_waiting || is_stale());
+    set_attribute(list, 'aria-busy', is_waiting ? 'true' : null);
+    while (items.length > matches.length) items.pop().li.remove();
+    while (items.length < matches.length) {
+      const item = create_item(actions);
+      items.push(item);
+      list.append(item.li);
+    }
+    items.forEach((item, at) => update_item(item, matches[at], view && candidate(state, view, matches[at])));
+    clearTimeout(advice_timer);
+    if (view && !is_stale()) advice_timer = setTimeout(advise, SETTLED_MS, 0);
+  }
+
+  /** One match at a time: each takes many trial runs of the chain, and a slider must not wait for them. */
+  function advise(at) {
+    const item = items.slice(at).find(each => each.found?.removed_by);
+    if (!item) return;
+    show_advice(item, admit(latest.state, item.match));
+    advice_timer = setTimeout(advise, 0, items.indexOf(item) + 1);
+  }
+
+  const is_stale = () => matches.length > 0 && asked_step !== step_key(latest.state);
+
+  function update(state, view) {
+    latest = { state, view };
+    set_attribute(field, 'placeholder', `search all ${count(view?.vocab ?? state.model?.vocab_size ?? 0)} tokens`);
+    if (asked_for === '') return;
+    // A playing text changes its step faster than anyone reads: ask once it stands still.
+    if (asked_step !== step_key(state) && state.mode === 'paused' && view !== null) find();
+    else draw();
+  }
+
+  function destroy() {
+    clearTimeout(timer);
+    clearTimeout(advice_timer);
+  }
+
+  return { update, destroy };
+}
+
+const step_key = ({ session, run, branch, index, row_key }) => [session, run, branch, index, row_key].join('/');
+
+function describe_result(query, number) {
+  const quoted = `“${shorten(query, LONGEST_QUERY)}”`;
+  if (number === 0) return `No token of the vocabulary matches ${quoted}.`;
+  if (number > MOST_MATCHES) return `The first ${MOST_MATCHES} tokens that match ${quoted}.`;
+  return `${number === 1 ? '1 token matches' : `${number} tokens match`} ${quoted}.`;
+}
+
+function create_item(actions) {
+  const item = { match: null, found: null, change: null };
+  const apply = () => {
+    actions.set(item.change);
+    actions.settle();
+  };
+  item.label = element('span', { class: 'dv-token' });
+  item.figures = element('span', { class: 'dv-match-figures' });
+  item.fate = element('span', { class: 'dv-match-fate' });
+  item.apply = element('button', { type: 'button', onclick: apply });
+  item.force = element('button', {
+    type: 'button',
+    text: 'Force',
+    onclick: event => {
+      if (event.detail <= 1) actions.force(item.match.id);  // not the second half of a double click
+    },
+  });
+  item.li = element(
+    'li', {}, item.label, item.figures, item.fate,
+    element('span', { class: 'dv-match-actions' }, item.apply, item.force),
+  );
+  return item;
+}
+
+/** `found`: what `candidate` says of the match; null without a row of scores. */
+function update_item(item, match, found) {
+  item.match = match;
+  item.found = found;
+  set_text(item.label, match.label);
+  set_attribute(item.label, 'title', match.label);
+  set_attribute(item.force, 'aria-label', `Force ${match.label}`);
+  const is_possible = match.logit !== null;
+  const figures = [`id ${match.id}`];
+  if (is_possible) figures.push(`rank ${count(found ? found.rank : match.raw_rank)}`);
+  figures.push(`logit ${is_possible ? match.logit.toFixed(2).replace('-', '−') : '−∞'}`);
+  if (found) figures.push(`probability ${percent(found.prob)}`);
+  set_text(item.figures, figures.join(' · '));
+  set_class(item.fate, found?.removed_by ? 'dv-match-fate dv-match-removed' : 'dv-match-fate');
+  if (found?.removed_by) set_text(item.fate, `${removal(found)}; looking for the smallest change that would admit it`);
+  else if (!is_possible) set_text(item.fate, 'impossible: its logit is −∞');
+  else if (!found) set_text(item.fate, '');
+  else set_text(item.fate, found.final_prob === null ? 'kept' : `kept, ${percent(found.final_prob)} in the draw`);
+  set_change(item, null);
+}
+
+function show_advice(item, change) {
+  const advice = change
+    ? `the smallest change that would admit it: ${describe_change(change)}`
+    : 'no change of one setting would admit it';
+  set_text(item.fate, `${removal(item.found)}; ${advice}`);
+  set_change(item, change);
+}
+
+/** The button that applies a change; where it vanishes under the focus, its neighbour takes that over. */
+function set_change(item, change) {
+  const { apply, force, match } = item;
+  item.change = change && { [change.setting]: change.value };
+  if (change) {
+    set_text(apply, `Set ${describe_change(change)}`);
+    set_attribute(apply, 'aria-label', `Set ${describe_change(change)} to admit ${match.label}`);
+  } else if (apply.getRootNode().activeElement === apply) {
+    force.focus({ preventScroll: true });
+  }
+  apply.classList.toggle('dv-hidden', change === null);
+}
+
+const removal = ({ removed_by }) => (
+  removed_by === 'temperature' ? 'removed: greedy takes the highest' : `removed by ${stage_name(removed_by)}`
+);
+
+const OFF = { repetition_penalty: 1, top_k: 0, top_p: 1, min_p: 0 };
+
+function describe_change({ setting, value }) {
+  if (OFF[setting] === value) return `${stage_name(setting)} off`;
+  return `${stage_name(setting)} ${setting === 'top_k' ? count(value) : Number(value.toPrecision(4))}`;
+}

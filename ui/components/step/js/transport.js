@@ -1,0 +1,145 @@
+// Transport: Step, Back, Play, Rewind, Run to end, Re-roll, speed, manual mode, slow motion, stop rules; and the status line.
+
+import { element, set_attribute, set_text } from './dom.js';
+import { bits, count, ms, size, tokens } from './format.js';
+import { KEYS } from './keys.js';
+
+/** The right end of the speed slider: no waiting between tokens. */
+export const FASTEST = 21;
+
+/** Mounts into `root`; see README.md for what a part is. */
+export function create(root, actions) {
+  const button = (name, title, key, run, extra = {}) =>
+    element('button', { type: 'button', text: name, title: `${title} (${key})`, 'aria-keyshortcuts': key, onclick: run, ...extra });
+  const step = button('Step', 'Generate one token', 'S', () => actions.step(), { class: 'dv-primary dv-step' });
+  const back = button('Back', 'Take the last token back', 'B', () => actions.back());
+  const play = button('Play', 'Generate token after token', 'P', () => actions.toggle_play(), { class: 'dv-play' });
+  const rewind = button('Rewind', 'Back to the prompt', '0', () => actions.rewind());
+  const run = button('Run to end', 'Generate until a stop rule fires', 'E', () => actions.run_to_end());
+  const reroll = button('Re-roll', 'Draw this token again with the next seed', 'D', () => actions.reroll());
+
+  const speed = element('input', { type: 'range', min: 1, max: FASTEST, step: 1, 'aria-label': 'Speed' });
+  const speed_text = element('span', { class: 'dv-speed-text dv-muted' });
+  const manual = element('input', { type: 'checkbox' });
+  const slow = element('input', { type: 'checkbox' });
+  const check = (box, text, title) => {
+    const label = element('label', { class: 'dv-check', title });
+    label.append(box, ` ${text}`);
+    return label;
+  };
+
+  const most = element('input', { type: 'number', min: 1, step: 1, 'aria-label': 'Max tokens', class: 'dv-number' });
+  const stops = element('textarea', { rows: 2, 'aria-label': 'Stop strings', placeholder: 'one in each line' });
+  const help = element('dl', { class: 'dv-keys' });
+  for (const [key, what] of KEYS) {
+    help.append(element('dt', {}, element('kbd', { text: key.replace('Arrow', '') })), element('dd', { text: what }));
+  }
+  const more = element(
+    'details',
+    { class: 'dv-more' },
+    element('summary', { text: 'Stop rules, keys' }),
+    element(
+      'div',
+      { class: 'dv-more-body' },
+      element('label', {}, 'Max tokens', most),
+      element('label', {}, 'Stop strings', stops),
+      help,
+    ),
+  );
+
+  const status = element('p', { class: 'dv-status' });
+  const chip = element('p', { class: 'dv-chip' });
+  const stop = element('p', { class: 'dv-stop', role: 'status' });
+  const error = element('p', { class: 'dv-error', role: 'alert' });
+  root.append(
+    element(
+      'div',
+      { class: 'dv-transport-row' },
+      element('div', { class: 'dv-buttons', role: 'group', 'aria-label': 'Transport' }, rewind, back, step, play, run, reroll),
+      element(
+        'div',
+        { class: 'dv-options' },
+        element('label', { class: 'dv-speed' }, 'speed', speed, speed_text),
+        check(manual, 'manual', 'Each token is proposed first and waits for Enter or another choice'),
+        check(slow, 'slow motion', 'A step stops at every stage of the chain'),
+        more,
+      ),
+    ),
+    element('div', { class: 'dv-status-row' }, status, chip),
+    error,
+    stop,
+  );
+
+  speed.addEventListener('input', () => actions.show({ speed: Number(speed.value) === FASTEST ? 0 : Number(speed.value) }));
+  manual.addEventListener('change', () => actions.toggle('manual', manual.checked));
+  slow.addEventListener('change', () => actions.toggle('slow', slow.checked));
+  most.addEventListener('change', () => actions.limit({ max_tokens: most.valueAsNumber }));
+  stops.addEventListener('change', () => actions.limit({ stop_strings: stops.value.split('\n').filter(Boolean) }));
+
+  return {
+    update(state, view) {
+      const length = state.steps.length;
+      const busy = state.mode !== 'paused';
+      const over = Boolean(state.stop?.is_over);
+      const at_limit = over || Boolean(state.stop?.at_limit);
+      step.disabled = over;
+      back.disabled = length === 0;
+      rewind.disabled = length === 0;
+      reroll.disabled = length === 0 || (view?.greedy ?? false) || (state.row?.is_pending && length > 0 && state.manual);
+      run.disabled = busy || at_limit || state.manual || state.slow;
+      play.disabled = !busy && (at_limit || state.manual || state.slow);
+      set_text(play, busy ? 'Pause' : 'Play');
+      set_attribute(play, 'aria-pressed', null);
+      if (document.activeElement !== speed) speed.value = String(state.speed || FASTEST);
+      const pace = state.speed === 0 ? 'as fast as it goes' : `${state.speed} / s`;
+      set_text(speed_text, pace);
+      set_attribute(speed, 'aria-valuetext', state.speed === 0 ? pace : `${tokens(state.speed)} a second`);
+      manual.checked = state.manual;
+      slow.checked = state.slow;
+      if (document.activeElement !== most) most.value = String(state.limits.max_tokens);
+      if (document.activeElement !== stops) stops.value = state.limits.stop_strings.join('\n');
+      show_status(state, view);
+      show_chip(state);
+      set_text(error, state.error);
+      set_text(stop, !busy && state.stop ? state.stop.sentence : '');
+    },
+  };
+
+  function show_status(state, view) {
+    const length = state.steps.length;
+    const parts = [];
+    if (view) {
+      const taken = state.steps[view.index];
+      parts.push(['step', view.is_pending ? `${view.index + 1}, not drawn yet` : `${view.index + 1} of ${length}`]);
+      parts.push(['entropy', bits(view.entropy.tempered)]);
+      parts.push(['kept', `${count(view.kept)} of ${count(view.vocab)}`]);
+      if (taken && !view.is_pending) {
+        parts.push([taken.reused ? 'recorded logits,' : 'this step', ms(taken.total_ms)]);
+        parts.push(['cache', size(taken.cache_bytes)]);
+      }
+      if (!view.exact) parts.push(['tail', 'binned while playing (estimate)']);
+    } else if (length) {
+      parts.push(['steps', count(length)]);
+    }
+    if (state.pending_bytes) parts.push(['unfinished character', state.pending_bytes]);
+    while (status.children.length > parts.length) status.lastChild.remove();
+    parts.forEach(([name, value], place) => {
+      const part = status.children[place] ?? status.appendChild(element('span', {}, element('span'), ' ', element('b')));
+      set_text(part.children[0], name);
+      set_text(part.children[1], value);
+    });
+  }
+
+  function show_chip(state) {
+    const { model } = state;
+    const used = state.prompt_tokens.length + state.steps.length;
+    const limit = model.context_length === null ? 'no limit' : count(model.context_length);
+    const size_text = model.parameters >= 1e9 ? `${(model.parameters / 1e9).toFixed(2)} B` : `${(model.parameters / 1e6).toFixed(1)} M`;
+    set_text(
+      chip,
+      `${model.name} · ${model.device} ${model.dtype} · ${size_text} parameters · ` +
+        `vocabulary ${count(model.vocab_size)} · context ${count(used)} / ${limit}`,
+    );
+    set_attribute(chip, 'title', [model.source, ...model.notices].filter(Boolean).join('\n'));
+  }
+}

@@ -1,0 +1,250 @@
+"""What the browser is sent: a header as JSON, then the arrays of one row of logits.
+
+Layout: header length (u32, little-endian), header (UTF-8, padded with spaces to a multiple of 4),
+the row as `rows.pack_row` lays it out. Only what the browser lacks is sent: the steps since the
+last ones it has, and the row unless it holds it.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+
+import numpy as np
+
+from engine.sampling import SamplingSettings
+from engine.trace import Step
+from ui.components.step.events import SETTINGS
+from ui.components.step.rows import SMALL_VOCABULARY, pack_row
+from ui.examples import EXAMPLES
+from ui.session import Session
+from ui.token_labels import TokenLabels, labels_of
+
+LABELLED = 256  # ranks whose labels come with a row; others show their id
+
+STEP_FIELDS = (
+    "id",
+    "label",
+    "special",
+    "partial",
+    "forced",
+    "probability",
+    "model_probability",
+    "rank",
+    "u",
+    "entropy",
+    "model_entropy",
+    "survivors",
+    "forward_ms",
+    "shape_ms",
+    "draw_ms",
+    "total_ms",
+    "is_prefill",
+    "reused",
+    "positions",
+    "cache_bytes",
+    "cache_bytes_held",
+    "formula_bytes",
+)
+
+
+def message(session: Session) -> bytes:
+    """Everything that changed since what the browser has."""
+    row_bytes = b""
+    labels = labels_of(session.model.vocabulary)
+    has_all = session.have.run == session.run
+    first, steps = session.steps_from(session.have)
+    header = {
+        "session": session.token,
+        "run": session.run,
+        "client": session.acknowledged[0],
+        "acknowledged": session.acknowledged[1],
+        "text": None if has_all else _text(session, labels),
+        "branch": session.current,
+        "first": first,
+        "length": len(session.decoder.steps),
+        "step_fields": STEP_FIELDS if steps else (),
+        "steps": _steps(session, steps, labels),
+        "branches": _branches(session),
+        "index": session.index,
+        "row_key": "",
+        "row": None,
+        "stop": {
+            "reason": session.decoder.stop_reason,
+            "sentence": session.stop_sentence,
+            "is_over": session.is_over,
+            "at_limit": session.has_reached_limit,
+        },
+        "cache_formula": _formula(session),
+        "pending_bytes": session.decoder.pending_bytes.hex(" "),
+        "found": None,
+    }
+    if session.found is not None:
+        header["found"] = [
+            {
+                "id": found.token_id,
+                "label": labels[found.token_id],
+                "raw_rank": found.raw_rank,
+                "logit": found.logit if np.isfinite(found.logit) else None,
+            }
+            for found in session.found
+        ]
+    logits = session.logits()  # None where no token can follow
+    if logits is not None:
+        header["row_key"], header["row"], row_bytes = _row(session, logits, labels)
+        header["step"] = _shown_step(session)
+    header["error"] = session.error  # last: the row's forward pass may have failed
+    data = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    data += b" " * (-len(data) % 4)
+    return struct.pack("<I", len(data)) + data + row_bytes
+
+
+def _text(session: Session, labels: TokenLabels) -> dict:
+    """What stays the same for a whole run."""
+    model, vocabulary = session.model, session.model.vocabulary
+    return {
+        "model": {
+            "name": model.name,
+            "source": model.source,
+            "device": str(model.device),
+            "dtype": str(model.dtype).removeprefix("torch."),
+            "parameters": model.parameters,
+            "vocab_size": model.vocab_size,
+            "context_length": model.context_length,
+            "has_chat_template": vocabulary.has_chat_template,
+            "notices": list(model.notices),
+        },
+        "prompt": session.prompt.encode("utf-8", "replace").decode("utf-8"),
+        "chat": session.chat,
+        "prompt_tokens": [
+            [token_id, labels[token_id], vocabulary.is_special(token_id)]
+            for token_id in session.decoder.prompt_ids
+        ],
+        "examples": [example.to_dict() for example in EXAMPLES],
+        "settings": _settings(session.settings),
+        "limits": {
+            "max_tokens": session.max_tokens,
+            "stop_strings": list(session.decoder.stop_strings),
+        },
+    }
+
+
+def _settings(settings: SamplingSettings) -> dict[str, float]:
+    return {name: getattr(settings, name) for name in SETTINGS}
+
+
+def _steps(session: Session, steps: list[Step], labels: TokenLabels) -> list[list]:
+    """One list a step, in the order of `STEP_FIELDS`."""
+    formula = session.decoder.cache_formula
+    return [
+        [
+            step.token_id,
+            labels[step.token_id],
+            step.is_special,
+            _is_partial(step.token_bytes),
+            step.forced,
+            step.probability,
+            float(np.exp(step.logprob)),
+            step.rank,
+            step.u,
+            step.entropy_bits,
+            step.model_entropy_bits,
+            step.survivors,
+            round(step.forward_ms, 4),
+            round(step.shape_ms, 4),
+            round(step.draw_ms, 4),
+            round(step.total_ms, 4),
+            step.is_prefill,
+            step.reused,
+            step.cache_positions,
+            step.cache_bytes,
+            step.cache_bytes_held,
+            formula.bytes_at(step.cache_positions) if formula else None,
+        ]
+        for step in steps
+    ]
+
+
+def _is_partial(token_bytes: bytes) -> bool:
+    """Whether a token is no whole text of its own, but part of a character."""
+    try:
+        token_bytes.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
+def _branches(session: Session) -> list[dict]:
+    """All branches, each with how its text goes on from where it departed."""
+    if len(session.branches) == 1:
+        return []
+    labels = labels_of(session.model.vocabulary)
+    return [
+        {
+            "number": branch.number,
+            "parent": branch.parent,
+            "departs_at": branch.departs_at,
+            "length": len(branch.decoder.steps),
+            "text": "".join(
+                labels[step.token_id]
+                for step in branch.decoder.steps[branch.departs_at : branch.departs_at + 16]
+            ),
+            "current": branch.number == session.current,
+        }
+        for branch in session.branches.values()
+    ]
+
+
+def _formula(session: Session) -> str | None:
+    formula = session.decoder.cache_formula
+    return None if formula is None else str(formula)
+
+
+def _shown_step(session: Session) -> dict:
+    """What the row's step was taken with, or the next one will be."""
+    decoder, index = session.decoder, session.index
+    if session.is_pending:
+        return {
+            "index": index,
+            "is_pending": True,
+            "chosen": None,
+            "forced": False,
+            "u": decoder.uniform(index),
+            "recorded_settings": None,
+        }
+    step = decoder.steps[index]
+    return {
+        "index": index,
+        "is_pending": False,
+        "chosen": step.token_id,
+        "forced": step.forced,
+        "u": step.u,
+        "recorded_settings": _settings(decoder.settings_at(index)),
+    }
+
+
+def _row(session: Session, logits: np.ndarray, labels: TokenLabels) -> tuple[str, dict | None, bytes]:
+    """Key, header and arrays of the row; no header where the browser has the row already."""
+    exact = not session.playing
+    key = f"{session.row_key}/{'exact' if exact or logits.size <= SMALL_VOCABULARY else 'binned'}"
+    if key == session.have.row:
+        return key, None, b""
+    decoder, index = session.decoder, session.index
+    # The context, which the repetition penalty looks at, and the token of the step itself.
+    seen = [*decoder.prompt_ids, *decoder.token_ids[: index + 1]]
+    header, data = pack_row(logits, seen=seen, exact=exact)
+    header["labels"] = [labels[token_id] for token_id in header.pop("leading_ids")[:LABELLED]]
+    header["engine_stages"] = header["engine_settings"] = None
+    if not header["exact"]:
+        distribution = session.distribution()
+        header["engine_settings"] = _settings(session.settings)
+        header["engine_stages"] = [
+            {
+                "name": stage.name,
+                "survivors": stage.survivors,
+                "mass_removed": stage.mass_removed,
+                "entropy_bits": stage.entropy_bits,
+            }
+            for stage in distribution.stages
+        ]
+    return key, header, data

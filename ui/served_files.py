@@ -1,0 +1,68 @@
+"""The files that components fetch: served by the app itself, under names that change with content.
+
+`streamlit run` finds the `st.App` in `app.py` and serves these routes beside its own, so the
+component's modules and Plotly.js come from this server, whatever the network allows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from pathlib import Path
+
+import streamlit as st
+from starlette.responses import Response
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from ui.components import step
+
+SERVED = (step.MODULES, step.STYLES, step.PLOTLY)
+PREFIX = "/served"
+
+
+class _Unchanging(StaticFiles):
+    """Files whose address changes with their content, so that a browser asks for each once."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response = await super().get_response(path, scope)
+        response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        return response
+
+
+class _OneFile(_Unchanging):
+    """A single file of a folder that holds others."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__(directory=file.parent)
+        self._name = file.name
+
+    def lookup_path(self, path: str):
+        return super().lookup_path(path) if path == self._name else ("", None)
+
+
+@cache
+def _route(place: Path) -> str:
+    """A name for a folder or a file and what it holds."""
+    files = sorted(file for file in place.rglob("*") if file.is_file()) if place.is_dir() else [place]
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.relative_to(place.parent).as_posix().encode())
+        digest.update(file.read_bytes())
+    return f"{PREFIX}/{place.stem}-{digest.hexdigest()[:12]}"
+
+
+def address(place: Path) -> str:
+    """Where a browser finds the files of a folder in `SERVED`, or the folder of a file in it."""
+    base = (st.get_option("server.baseUrlPath") or "").strip("/")
+    return f"/{base}{_route(place)}" if base else _route(place)
+
+
+def routes() -> list[Mount]:
+    """Routes for `st.App`."""
+    return [
+        Mount(_route(place), _Unchanging(directory=place) if place.is_dir() else _OneFile(place))
+        for place in SERVED
+    ]
