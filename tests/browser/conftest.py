@@ -141,13 +141,17 @@ def context(browser: Browser, app_url: str) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def page(context: BrowserContext, request: pytest.FixtureRequest) -> Iterator[Page]:
-    """A page; console errors, uncaught exceptions and requests to other hosts fail the test."""
+    """A page; console errors, uncaught exceptions and requests to other hosts fail the test.
+
+    `@pytest.mark.tolerates("text")` lets through console errors that hold the text.
+    """
     problems: list[str] = []
+    tolerated = [text for mark in request.node.iter_markers("tolerates") for text in mark.args]
 
     def on_console(message: ConsoleMessage) -> None:
         source = message.location.get("url", "")
         is_404 = "404" in message.text and HARMLESS_404.match(urlsplit(source).path)
-        if message.type == "error" and not is_404:
+        if message.type == "error" and not is_404 and not any(t in message.text for t in tolerated):
             problems.append(f"console error: {message.text} ({source})")
 
     def on_request(url: str) -> None:

@@ -238,14 +238,24 @@ def test_the_comparison_notices_slightly_other_settings(page):
     rows = [
         [Case(random_row(rng, SMALL, "normal"), SamplingSettings(top_p=0.9), [], [0.5])],
         [Case(random_row(rng, SMALL, "normal"), SamplingSettings(temperature=0.7), [], [0.5])],
-        [Case(random_row(rng, SMALL, "normal"), SamplingSettings(min_p=1e-3), [], [0.5])],
+        [Case(random_row(rng, SMALL, "normal"), SamplingSettings(min_p=1e-6), [], [0.5])],
     ]
 
     def perturb(chain):
-        return [{**stage, "value": stage["value"] * (1 - 1e-3)} for stage in chain]
+        return [{**stage, "value": stage["value"] * 0.99} for stage in chain]
 
     for cases, results in zip(rows, measured(page, rows, perturb=perturb), strict=True):
         assert differences(cases[0], results[0])
+
+
+def test_exactly_at_an_edge_the_browser_decides_as_the_engine(page):
+    four = np.zeros(4, np.float32)
+    chains = [{"top_p": 0.5}, {"top_p": 0.25}, {"top_p": 0.75, "top_k": 2}, {"min_p": 1.0}, {}]
+    cases = [Case(four, SamplingSettings(**chain), [], [0, 0.25, 0.5, 0.75]) for chain in chains]
+    results = measured(page, [cases])[0]
+    assert [differences(case, own) for case, own in zip(cases, results, strict=True)] == [[]] * 5
+    assert [own["stages"][-1]["count"] for own in results[:2]] == [2, 1]
+    assert [draw["id"] for draw in results[-1]["draws"]] == [0, 1, 2, 3]
 
 
 # --- the view ----------------------------------------------------------------------------------
@@ -486,6 +496,27 @@ def test_a_binned_row_shows_the_engines_cuts(page, number):
     assert (view["draw"]["id"], view["draw"]["same"]) == (token_id, True)
 
 
+def test_other_settings_than_the_engines_are_worked_out_from_the_bins(page):
+    logits = random_row(np.random.default_rng(8), LARGE, "normal")
+    case = Case(logits, SamplingSettings(temperature=0.8), [1], [0.3])
+    settings = {name: getattr(case.settings, name) for name in SETTINGS}
+    token_id = case.distribution.sample(0.3)
+    changed = SamplingSettings(temperature=1.2, top_p=0.9)
+    view = viewed(
+        page,
+        case,
+        chosen=token_id,
+        exact=False,
+        settings={**settings, "temperature": 1.2, "top_p": 0.9},
+    )["view"]
+    engine = shape(logits, changed)
+    assert not view["as_recorded"]
+    assert view["kept"] == pytest.approx(engine.survivors, rel=1e-3)
+    assert view["entropy"]["final"] == pytest.approx(engine.final_entropy_bits, rel=1e-4)
+    for row, candidate in zip(view["rows"], engine.candidates(15), strict=True):
+        assert row["final_prob"] == pytest.approx(candidate.final_prob, rel=1e-3)
+
+
 # --- what would let a token in -----------------------------------------------------------------
 
 
@@ -535,8 +566,8 @@ def test_admit_names_the_smallest_change_that_lets_a_token_in(page, chain, kind)
     ("chain", "place", "setting"),
     [
         ({"top_k": 10}, 15, "top_k"),
-        ({"top_p": 0.5}, 60, "top_p"),
-        ({"min_p": 0.5}, 30, "min_p"),
+        ({"top_p": 0.5}, 300, "top_p"),
+        ({"min_p": 0.5}, 300, "min_p"),
         ({"temperature": 0.0}, 1, "temperature"),
         ({"repetition_penalty": 2.0, "top_k": 1}, 0, "repetition_penalty"),
     ],

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.browser.modules import module_page
+from tests.browser.modules import modules_page
 
 LINK = """
-const { create_link } = await import('/link.js');
+const { create_link } = await import('/js/link.js');
 const sent = [];
 let length = 0;
 const link = create_link(() => ({ at: { length } }), event => sent.push(event));
@@ -16,7 +16,7 @@ const answer = (number, client = link.client) => link.received({ client, acknowl
 @pytest.fixture
 def run(browser):
     """Runs JavaScript with a link at hand and gives what it returns."""
-    with module_page(browser) as page:
+    with modules_page(browser) as page:
         yield lambda script: page.evaluate(f"(async () => {{ {LINK} {script} }})()")
 
 

@@ -38,33 +38,41 @@ for (const name of ['inspect', 'force', 'set', 'settle', 'show', 'switch_branch'
 }
 actions.find = query => { calls.push(['find', query]); return answers.find(query); };
 
-const WORDS = ['␣Paris', '␣the', '␣a', '␣located', '␣in', '␣one', '␣known', '␣Lyon', '␣called', '␣now'];
+const WORDS = ['␣Paris', '␣the', '␣a', '␣located', '␣in', '␣one', '␣known', '␣Lyon', '␣called',
+  '␣now'];
 const PROMPT = ['The', '␣capital', '␣of', '␣France', '␣is'];
 const VOCAB = 16384;
 
 export function make_step(place, changes = {}) {
   return {
-    id: 260 + place, label: WORDS[place % WORDS.length], special: false, partial: false, forced: false,
-    probability: [0.9, 0.6, 0.3, 0.1, 0.02, 0.001][place % 6], model_probability: 0.03, rank: place % 6 + 1,
+    id: 260 + place, label: WORDS[place % WORDS.length], special: false, partial: false,
+      forced: false,
+    probability: [0.9, 0.6, 0.3, 0.1, 0.02, 0.001][place % 6], model_probability: 0.03,
+      rank: place % 6 + 1,
     u: 0.4, entropy: 2.02, model_entropy: 3.5, survivors: 7, ...changes,
   };
 }
 
 export function make_state(length, changes = {}) {
   return {
-    session: 'a1b2', run: 1, branch: 1, model: { vocab_size: VOCAB }, prompt: 'The capital of France is', chat: false,
+    session: 'a1b2', run: 1, branch: 1, model: { vocab_size: VOCAB },
+      prompt: 'The capital of France is', chat: false,
     prompt_tokens: PROMPT.map((label, id) => ({ id, label, special: false })),
-    steps: Array.from({ length }, (_, place) => make_step(place)), branches: [], index: length - 1, row: {},
+    steps: Array.from({ length }, (_, place) => make_step(place)), branches: [], index: length - 1,
+      row: {},
     settings: { repetition_penalty: 1, temperature: 0.9, top_k: 8, top_p: 0.9, min_p: 0, seed: 0 },
-    limits: { max_tokens: 64, stop_strings: [] }, mode: 'paused', manual: false, slow: false, speed: 4, point: null,
+    limits: { max_tokens: 64, stop_strings: [] }, mode: 'paused', manual: false, slow: false,
+      speed: 4, point: null,
     row_count: 15, stop: null, error: '', notice: '', enlarged: null, ...changes,
   };
 }
 
-/** options: kept, chosen (rank), row_count, labels, point, index, is_pending, temperature, cut_stage. */
+/** The options' names are the view's; `chosen` is a rank. */
 export function make_view(options = {}) {
-  const { kept = 7, chosen = 1, row_count = 15, labels = [], index = 4, is_pending = false, temperature = 0.9 } = options;
-  const points = ['raw', 'temperature', 'top_k', 'top_p', 'renormalised', 'drawn'].map(name => ({ name, label: name }));
+  const { kept = 7, chosen = 1, row_count = 15, labels = [], index = 4, is_pending = false,
+    temperature = 0.9 } = options;
+  const points = ['raw', 'temperature', 'top_k', 'top_p', 'renormalised',
+    'drawn'].map(name => ({ name, label: name }));
   const point = options.point ?? points.length - 1;
   const logits = Array.from({ length: VOCAB }, (_, at) => 13.1 - 1.1 * Math.log(1 + 1.2 * at));
   const softmax = scores => {
@@ -82,7 +90,8 @@ export function make_view(options = {}) {
     const before = probs.slice(0, at + 1).reduce((sum, prob) => sum + prob, 0);
     return {
       rank: at + 1, id: 1000 + at, label: labels[at] ?? WORDS[at] ?? `␣w${at}`, logit: logits[at],
-      score: point === 0 ? logits[at] : logits[at] / temperature, raw_prob: raw[at], prob: probs[at], cumulative: before,
+      score: point === 0 ? logits[at] : logits[at] / temperature, raw_prob: raw[at],
+        prob: probs[at], cumulative: before,
       removed_by: is_kept ? null : at === survivors && point > 2 ? 'top_p' : 'top_k',
       final_prob: point < 4 ? null : is_kept ? probs[at] / mass : 0, chosen: at === chosen - 1,
     };
@@ -92,10 +101,13 @@ export function make_view(options = {}) {
   return {
     index, is_pending, vocab: VOCAB, exact: true, points, point, rows, kept: survivors,
     others: {
-      count: VOCAB - row_count, kept: Math.max(0, survivors - row_count), prob: 1 - cumulative, removed_by: point < 2 ? null : 'top_k',
-      final_prob: point < 4 ? null : Math.max(0, 1 - rows.reduce((sum, row) => sum + row.final_prob, 0)),
+      count: VOCAB - row_count, kept: Math.max(0, survivors - row_count), prob: 1 - cumulative,
+        removed_by: point < 2 ? null : 'top_k',
+      final_prob: point < 4 ? null : Math.max(0, 1 - rows.reduce((sum,
+        row) => sum + row.final_prob, 0)),
     },
-    cut: point < 2 ? null : { after_rank: survivors, stage: point === 2 ? 'top_k' : 'top_p', kept: survivors, mass },
+    cut: point < 2 ? null : { after_rank: survivors, stage: point === 2 ? 'top_k' : 'top_p',
+      kept: survivors, mass },
     draw: { u: 0.5, rank: 1, id: 1000, label: '␣Paris', from: 0, to: 0.5, same: true },
     chosen: is_pending ? null : row_of(chosen - 1), greedy: false, as_recorded: true,
   };
@@ -111,7 +123,8 @@ export function candidate(state, view, { id, raw_rank }) {
     final_prob: is_kept ? 0.125 : 0,
   };
 }
-export const admit = (state, { id, raw_rank }) => raw_rank > 5000 ? null : { setting: 'top_k', value: raw_rank };
+export const admit = (state, { id, raw_rank }) => raw_rank > 5000 ? null : { setting: 'top_k',
+  value: raw_rank };
 """
 
 
@@ -252,7 +265,8 @@ def test_strip_marks_forced_special_and_partial_tokens_in_words(page: Page) -> N
         assert words in item.get_attribute("title")
     # Each mark has a shape of its own: no two look alike without colour.
     borders = page.evaluate(
-        "Array.from(document.querySelectorAll('li.generated'), li => getComputedStyle(li).borderTopStyle)"
+        """Array.from(document.querySelectorAll('li.generated'),
+             li => getComputedStyle(li).borderTopStyle)"""
     )
     assert borders == ["dashed", "double", "solid"]
 
@@ -333,13 +347,15 @@ def test_every_shade_and_removed_row_is_legible(page: Page, theme: str) -> None:
         """() => {
           const css = (selector, name) =>
             Array.from(document.querySelectorAll(selector), found => getComputedStyle(found)[name]);
-          const ground = getComputedStyle(document.querySelector('.dv')).getPropertyValue('--dv-panel').trim();
+          const ground =
+            getComputedStyle(document.querySelector('.dv')).getPropertyValue('--dv-panel').trim();
           const probe = document.createElement('i');
           probe.style.background = ground;
           document.body.append(probe);
           const panel = getComputedStyle(probe).backgroundColor;
           const inks = css('li.generated', 'color');
-          const shades = css('li.generated', 'backgroundColor').map((shade, at) => [inks[at], shade]);
+          const shades = css('li.generated', 'backgroundColor').map((shade, at) => [inks[at],
+            shade]);
           return [...shades, [css('tr.removed .dv-bar', 'color')[0], panel]];
         }"""
     )
@@ -529,8 +545,8 @@ def test_hostile_labels_are_shown_literally_everywhere(page: Page) -> None:
         "(label, id) => ({ id, label, raw_rank: id + 1, logit: 1 }))); }",
         json.loads(labels),
     )
-    branches = f"{labels}.map((text, at) => ({{number: at + 1, parent: at || null, departs_at: at, length: 3, text,"
-    branches += " current: at === 0}))"
+    branches = f"{labels}.map((text, at) => ({{number: at + 1, parent: at || null, departs_at: at,"
+    branches += " length: 3, text, current: at === 0}))"
     show(
         page,
         f"make_state(0, {{steps: {labels}.map((label, at) => make_step(at, {{label}})), index: 0,"
@@ -550,7 +566,8 @@ def test_hostile_labels_are_shown_literally_everywhere(page: Page) -> None:
 def test_a_step_updates_thirty_rows_in_a_few_milliseconds(page: Page) -> None:
     median = page.evaluate(
         """() => {
-          const views = [7, 12, 3].map(kept => make_view({ kept, row_count: 30, temperature: 0.5 + kept / 10 }));
+          const views = [7, 12, 3].map(kept => make_view({ kept, row_count: 30,
+            temperature: 0.5 + kept / 10 }));
           const state = make_state(5, { row_count: 30 });
           show(state, views[0]);
           const times = Array.from({ length: 30 }, (_, at) => {
@@ -568,7 +585,8 @@ def test_a_step_updates_thirty_rows_in_a_few_milliseconds(page: Page) -> None:
 # --- search --------------------------------------------------------------------------------------
 
 FOUND = """() => { answers.find = () => Promise.resolve([
-  { id: 7, label: '␣Paris', raw_rank: 3, logit: 12.5 }, { id: 8, label: '␣Parma', raw_rank: 212, logit: 3.25 },
+  { id: 7, label: '␣Paris', raw_rank: 3, logit: 12.5 }, { id: 8, label: '␣Parma', raw_rank: 212,
+    logit: 3.25 },
   { id: 9, label: 'par', raw_rank: 9000, logit: -4.5 },
 ]); }"""
 
@@ -634,7 +652,8 @@ def test_search_clears_and_says_when_nothing_matches_or_fails(page: Page) -> Non
 def test_a_late_answer_never_replaces_a_newer_one(page: Page) -> None:
     page.evaluate(
         """() => { answers.find = query => new Promise(resolve => {
-          setTimeout(resolve, query === 'a' ? 300 : 0, [{ id: 1, label: query, raw_rank: 1, logit: 0 }]);
+          setTimeout(resolve, query === 'a' ? 300 : 0, [{ id: 1, label: query, raw_rank: 1,
+            logit: 0 }]);
         }); }"""
     )
     show(page)
@@ -648,11 +667,13 @@ def test_a_late_answer_never_replaces_a_newer_one(page: Page) -> None:
 
 
 REAL = """async ({ header, data, labels }) => {
-  const [{ unpack_row }, { make_view }] = await Promise.all([import('/js/row.js'), import('/js/view.js')]);
+  const [{ unpack_row }, { make_view }] = await Promise.all([import('/js/row.js'),
+    import('/js/view.js')]);
   const buffer = Uint8Array.from(atob(data), letter => letter.charCodeAt(0)).buffer;
   const row = { ...header, ...unpack_row(header, buffer, 0) };
   Object.assign(row, {
-    labels: new Map(labels.map((label, place) => [row.ids[place], label])), index: 5, is_pending: true, chosen: null,
+    labels: new Map(labels.map((label, place) => [row.ids[place], label])), index: 5,
+      is_pending: true, chosen: null,
     forced: false, u: 0.5, recorded_settings: null,
   });
   answers.find = () => Promise.resolve([40, 400].map(rank => (
@@ -662,6 +683,7 @@ REAL = """async ({ header, data, labels }) => {
     return Array.from(values).flatMap((value, run) => Array(counts[run]).fill(value));
   }
   const state = make_state(5, { row, index: 5 });
+  state.settings.top_p = 1;  // one cut only, so that one change can undo it
   actions.set = changes => {
     calls.push(['set', changes]);
     const next = { ...window.state, settings: { ...window.state.settings, ...changes } };
@@ -701,7 +723,8 @@ def test_applying_the_smallest_change_admits_the_token(browser: Browser) -> None
 
 TWO_BRANCHES = """make_state(5, { branches: [
   { number: 1, parent: null, departs_at: 0, length: 20, text: '␣Paris.', current: false },
-  { number: 2, parent: 1, departs_at: 4, length: 12, text: '␣London' + '␣is'.repeat(60), current: true },
+  { number: 2, parent: 1, departs_at: 4, length: 12, text: '␣London' + '␣is'.repeat(60),
+    current: true },
 ] })"""
 
 

@@ -107,7 +107,7 @@ def refuse_dialogs(page: Page) -> list[str]:
 def sent_frames(page: Page) -> list:
     """What the page sends to the server from now on."""
     sent: list = []
-    page.on("websocket", lambda socket: socket.on("framesent", sent.append))
+    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(frame)))
     return sent
 
 
@@ -183,7 +183,8 @@ def test_twenty_steps_fill_everything_without_sideways_scroll(
         figure.scroll_into_view_if_needed()
         expect(figure).to_be_visible()
     page.wait_for_function("document.querySelector('.dv').decoding.charts_drawn > 0")
-    expect(force_buttons(page)).to_have_count(15)
+    chosen_beyond = state(page, "view.chosen.rank > 15")  # then it has a row of its own
+    expect(force_buttons(page)).to_have_count(16 if chosen_beyond else 15)
     assert_no_sideways_scroll(page)
     tall = page.get_by_test_id("stMain").evaluate("e => e.scrollHeight")
     page.set_viewport_size({"width": width, "height": tall + 20})
@@ -215,8 +216,7 @@ def test_a_slider_reshapes_the_step_on_screen_without_asking_the_server(page: Pa
     assert list(temperatures) == sorted(temperatures)
     assert list(probabilities) == sorted(probabilities, reverse=True)
     assert probabilities[0] > probabilities[-1] + 0.1
-    first_row = table(page).get_by_role("row").filter(has=force_buttons(page)).first
-    expect(first_row).to_contain_text(f"{probabilities[-1] * 100:.2f}")
+    expect(table(page).locator("tbody tr").first).to_contain_text(f"{probabilities[-1] * 100:.2f}")
     assert tokens(page).all_inner_texts() == before
 
 
@@ -343,7 +343,10 @@ def test_slow_motion_stops_at_every_stage_of_a_step(page: Page):
     button(page, "Step").click()
     names = []
     for _ in range(20):
-        page.wait_for_function("document.querySelector('.dv').decoding.state.point !== null")
+        page.wait_for_function(
+            "(() => { const {state, view} = document.querySelector('.dv').decoding;"
+            " return state.point !== null && view.point === state.point })()"
+        )
         place = state(page, "state.point")
         names.append(state(page, "view.points[view.point].name"))
         expect(generated(page)).to_have_count(0)
@@ -454,6 +457,7 @@ def test_two_tabs_are_two_texts(page: Page, context: BrowserContext):
     expect(generated(other)).to_have_count(4)
 
 
+@pytest.mark.tolerates("Cannot send rerun backMessage when disconnected")
 def test_a_lost_connection_loses_and_repeats_nothing(page: Page):
     """The socket is closed under the page while it plays."""
     page.add_init_script(
@@ -534,9 +538,8 @@ def test_hostile_tokens_and_messages_are_shown_literally(page: Page, tmp_path):
     expect(page.locator(".dv-chip")).to_contain_text("*b* $x$ <img src=x onerror=alert(1)>")
     button(page, "Pure sampling").click()
     take_steps(page, 10)
-    page.get_by_label("Rows", exact=True).fill("64")
-    page.get_by_label("Rows", exact=True).press("Enter")
-    expect(force_buttons(page)).to_have_count(64)
+    page.get_by_role("combobox", name="Rows").select_option("100")
+    expect(force_buttons(page)).to_have_count(64)  # all there are
     for shown in ("<script>alert(1)</script>", "<b>bold</b>", "$x$", ":red[r]", "⟨U+200B⟩", "␍⏎"):
         expect(
             table(page).get_by_role("button", name=f"Force {shown}", exact=True)

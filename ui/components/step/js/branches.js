@@ -8,7 +8,9 @@ const ARROWS = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 };
 
 /** The part with the choice `Branches`. */
 export function create(root, actions) {
-  const group = element('div', { class: 'dv-branch-list dv-hidden', role: 'radiogroup', 'aria-label': 'Branches' });
+  const group = element('div', {
+    class: 'dv-branch-list dv-hidden', role: 'radiogroup', 'aria-label': 'Branches',
+  });
   root.append(group);
   const entries = [];
 

@@ -1,14 +1,16 @@
-// The six charts of the step page. Two Plotly figures (what is drawn, what it cost) lie over one grid of HTML figures:
-// each subplot sits where its HTML figure has left room. One Plotly figure with many subplots redraws about twice as
-// fast as many figures, and titles, legends, token labels stay HTML: readable, literal, cheap.
+// The six charts of the step page. Two Plotly figures (the distribution, the costs) lie over one grid of HTML
+// figures: each subplot sits where its HTML figure has left room. One Plotly figure with many subplots redraws
+// about twice as fast as many figures; titles, legends, token labels stay HTML: readable, literal, cheap.
 
 import * as cost from './charts_cost.js';
 import * as distribution from './charts_distribution.js';
 import { element, set_attribute, set_class, set_text, svg } from './dom.js';
 import { plotly_text, shorten } from './format.js';
-import { load_plotly, read_look, to_png } from './plotly.js';
+import { axis_id, axis_key, load_plotly, read_look, to_png } from './plotly.js';
 
-const PLOTLY_CONFIG = { displaylogo: false, displayModeBar: false, responsive: false, showTips: false, doubleClick: false };
+const PLOTLY_CONFIG = {
+  displaylogo: false, displayModeBar: false, responsive: false, showTips: false, doubleClick: false,
+};
 const IN_PLACE = { frame: { duration: 0, redraw: false }, transition: { duration: 0 }, mode: 'immediate' };
 
 // While steps run by, the charts leave the browser time for the rest of the page.
@@ -21,9 +23,6 @@ const FONT = 11;
 const FONT_ENLARGED = 19;
 const BOLDER = 1.7;
 const PNG_SIZE = { width: 960, height: 600 };
-
-const axis_key = (letter, number) => `${letter}axis${number === 1 ? '' : number}`;
-const axis_id = (letter, number) => `${letter}${number === 1 ? '' : number}`;
 
 // ---- HTML around the plots
 
@@ -39,24 +38,26 @@ function make_figure({ key, name, y_title, legend }, subplots, handlers) {
   const summary = element('p', { class: 'dv-spoken' });
   const reset = element('button', { class: 'dv-chart-button dv-chart-reset', type: 'button', text: 'Reset',
     'aria-label': `Reset zoom of ${name}`, onclick: () => handlers.reset(key) });
-  const enlarge = element('button', { class: 'dv-chart-button', type: 'button', 'aria-label': `Enlarge ${name}`,
-    onclick: () => handlers.enlarge(key) }, icon(LARGER));
-  const png = element('button', { class: 'dv-chart-button', type: 'button', text: 'PNG', 'aria-label': `Save ${name} as PNG`,
-    onclick: () => handlers.save(key) });
-  const items = legend.map(({ look, text: words }) =>
-    element('li', {}, element('span', { class: `dv-swatch dv-swatch-${look}`, 'aria-hidden': 'true' }), words));
+  const enlarge = element('button', { class: 'dv-chart-button', type: 'button',
+    'aria-label': `Enlarge ${name}`, onclick: () => handlers.enlarge(key) }, icon(LARGER));
+  const png = element('button', { class: 'dv-chart-button', type: 'button', text: 'PNG',
+    'aria-label': `Save ${name} as PNG`, onclick: () => handlers.save(key) });
+  const swatch = look => element('span', { class: `dv-swatch dv-swatch-${look}`, 'aria-hidden': 'true' });
+  const items = legend.map(({ look, text: words }) => element('li', {}, swatch(look), words));
   const labels = element('div', { class: 'dv-chart-labels', 'aria-hidden': 'true' });
   const marks = element('div', { class: 'dv-chart-marks', 'aria-hidden': 'true' });
   const y_name = element('span', { class: 'dv-chart-axis', text: y_title, 'aria-hidden': 'true' });
-  const x_names = subplots.map(subplot =>
-    element('span', { class: 'dv-chart-axis', text: subplot.has_token_labels ? '' : subplot.x_title, 'aria-hidden': 'true' }));
+  const x_names = subplots.map(subplot => element('span', { class: 'dv-chart-axis', 'aria-hidden': 'true',
+    text: subplot.has_token_labels ? '' : subplot.x_title }));
   const plot = element('div', { class: 'dv-plot' }, y_name, ...x_names, labels, marks, reset);
   const caption = element('figcaption', {},
     element('div', { class: 'dv-chart-head' }, element('span', { class: 'dv-chart-title', text: name }),
       enlarge, png),
     text, element('ul', { class: 'dv-legend' }, ...items), summary);
   const figure = element('figure', { class: 'dv-chart', role: 'figure', 'aria-label': name }, caption, plot);
-  return { key, name, figure, caption, text, summary, reset, enlarge, plot, labels, marks, y_name, x_names, spans: [] };
+  return {
+    key, name, figure, caption, text, summary, reset, enlarge, plot, labels, marks, y_name, x_names, spans: [],
+  };
 }
 
 /** One Plotly figure, what it draws, and what is known of its last drawing. */
@@ -99,14 +100,17 @@ function measure(group, parts, grid, enlarged) {
 
 /** Move an element inside its plot, where that differs. */
 function put(target, style) {
-  for (const [name, value] of Object.entries(style)) if (target.style[name] !== value) target.style[name] = value;
+  for (const [name, value] of Object.entries(style)) {
+    if (target.style[name] !== value) target.style[name] = value;
+  }
 }
 
 const px = value => `${value.toFixed(1)}px`;
 
 function place_titles(part, boxes) {
   boxes.forEach((box, place) => {
-    put(part.x_names[place], { right: px(box.outer_width - box.inner_left + box.font * 0.7), top: px(box.inner_top + box.height + box.font * 0.55) });
+    put(part.x_names[place], { right: px(box.outer_width - box.inner_left + box.font * 0.7),
+      top: px(box.inner_top + box.height + box.font * 0.55) });
   });
   put(part.y_name, { left: px(Math.max(0, boxes[0].inner_left - boxes[0].font * 4.4)), top: '0px' });
 }
@@ -119,7 +123,8 @@ function place_labels(part, labels, box) {
     part.labels.append(span);
   }
   const slot = box.width / Math.max(1, labels.length);
-  put(part.labels, { top: px(box.inner_top + box.height + 4), left: px(box.inner_left), width: px(box.width) });
+  put(part.labels,
+    { top: px(box.inner_top + box.height + 4), left: px(box.inner_left), width: px(box.width) });
   part.spans.forEach((span, place) => {
     const label = labels[place];
     set_class(span, label === undefined ? 'dv-hidden' : 'dv-token');
@@ -142,7 +147,8 @@ function share_of(value, axis) {
  */
 function place_marks(part, marks, box, x_axis, y_axis) {
   while (part.marks.children.length < marks.length) part.marks.append(element('span', { class: 'dv-mark' }));
-  put(part.marks, { left: px(box.inner_left), top: px(box.inner_top), width: px(box.width), height: px(box.height) });
+  put(part.marks, { left: px(box.inner_left), top: px(box.inner_top), width: px(box.width),
+    height: px(box.height) });
   const taken = [];
   const height = box.font * 1.5;
   Array.from(part.marks.children).forEach((span, place) => {
@@ -174,8 +180,9 @@ function place_marks(part, marks, box, x_axis, y_axis) {
 
 /** The style that all axes share. */
 function axis_style(look, font) {
-  return { automargin: false, zeroline: false, gridcolor: look.line, linecolor: look.line, tickcolor: look.line,
-    tickfont: { size: font, color: look.muted }, ticklabelstandoff: 2, exponentformat: 'none' };
+  return { automargin: false, zeroline: false, gridcolor: look.line, linecolor: look.line,
+    tickcolor: look.line, tickfont: { size: font, color: look.muted }, ticklabelstandoff: 2,
+    exponentformat: 'none' };
 }
 
 /** The ticks of a zoomed rank axis: decades alone would leave it without any. */
@@ -189,7 +196,8 @@ function layout_of(group, geometry, look) {
   const layout = {
     width: geometry.width, height: geometry.height, margin: { l: 0, r: 0, t: 0, b: 0 }, autosize: false,
     showlegend: false, hovermode: 'x', hoverdistance: -1, dragmode: 'zoom', barmode: 'overlay',
-    paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)', font: { family: look.font, color: look.text, size: FONT },
+    paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
+    font: { family: look.font, color: look.text, size: FONT },
     hoverlabel: { align: 'left', bgcolor: look.panel, bordercolor: look.muted, namelength: 0,
       font: { family: look.font, color: look.text, size: 13 } },
   };
@@ -197,8 +205,9 @@ function layout_of(group, geometry, look) {
     const box = geometry.boxes[place];
     const style = axis_style(look, box.font);
     const [x_key, y_key] = [axis_key('x', subplot.number), axis_key('y', subplot.number)];
-    layout[x_key] = { ...style, ...x_axis_of(group, x_key), anchor: axis_id('y', subplot.number), fixedrange: !subplot.zooms,
-      showline: true, domain: [box.left / geometry.width, (box.left + box.width) / geometry.width] };
+    layout[x_key] = { ...style, ...x_axis_of(group, x_key), anchor: axis_id('y', subplot.number),
+      fixedrange: !subplot.zooms, showline: true,
+      domain: [box.left / geometry.width, (box.left + box.width) / geometry.width] };
     layout[y_key] = { ...style, ...axes[y_key], anchor: axis_id('x', subplot.number), fixedrange: true,
       domain: [1 - (box.top + box.height) / geometry.height, 1 - box.top / geometry.height] };
   });
@@ -229,12 +238,12 @@ function styles_of(group, geometry, look) {
 
 const full_traces = group => group.described.data.map((data, place) => ({ ...group.styles[place], ...data }));
 
-/** Plotly's animate rejects, without a reason, where a later drawing overtook it; anything else is an error. */
+/** Plotly's animate rejects, without a reason, where a later drawing overtook it; all else is an error. */
 const unless_overtaken = reason => {
   if (reason) throw reason;
 };
 
-/** The y ranges of a layout, as `Plotly.relayout` takes them; they are taken out of the copy that comes with them. */
+/** The y ranges of a layout, as `Plotly.relayout` takes them, and the layout without them. */
 function without_ranges(layout) {
   const ranges = {};
   const rest = { ...layout };
@@ -248,8 +257,8 @@ function without_ranges(layout) {
 }
 
 /**
- * Draws a group; resolves when the drawing is in the DOM. Where only data and y ranges differ it is redrawn in place:
- * `animate` takes a third of the time of `react`, and `relayout` of a range a quarter.
+ * Draws a group; resolves when the drawing is in the DOM. Where only data and y ranges differ it is redrawn in
+ * place: `animate` takes a third of the time of `react`, and `relayout` of a range a quarter.
  */
 function plot(plotly, group, geometry, look) {
   group.styles ??= styles_of(group, geometry, look);
@@ -257,8 +266,10 @@ function plot(plotly, group, geometry, look) {
   const { ranges, rest } = without_ranges(layout);
   // Adding or removing bars, and anything of the layout, is beyond what animate redraws.
   const key = JSON.stringify([rest, group.described.data[0].x.length]);
-  const moved = Object.fromEntries(Object.entries(ranges).filter(([name, range]) => String(range) !== group.ranges?.[name]));
-  group.ranges = Object.fromEntries(Object.entries(ranges).map(([name, range]) => [name, String(range)]));
+  const was = group.ranges ?? {};
+  const moved = Object.fromEntries(
+    Object.entries(ranges).filter(([name, range]) => String(range) !== String(was[name])));
+  group.ranges = ranges;
   if (!group.subject.animates || key !== group.key) {
     group.key = key;
     return plotly.react(group.layer, full_traces(group), layout, PLOTLY_CONFIG);
@@ -282,14 +293,18 @@ function export_figure(group, part, look) {
   const ids = own.map(subplot => axis_id('x', subplot.number));
   const layout = {
     ...PNG_SIZE, barmode: 'overlay', paper_bgcolor: look.ground, plot_bgcolor: look.ground, autosize: false,
-    font: { family: look.font, color: look.text, size: 14 }, margin: { l: 90, r: 30, t: 110, b: labels ? 110 : 70 },
-    title: { text: `${part.name}<br><sub>${plotly_text(figures[part.key].text, 130)}</sub>`, x: 0.03, xanchor: 'left', y: 0.96 },
-    showlegend: true, legend: { orientation: 'h', x: 0, y: 1.01, yanchor: 'bottom', font: { size: 12 } }, annotations: [],
+    font: { family: look.font, color: look.text, size: 14 },
+    margin: { l: 90, r: 30, t: 126, b: labels ? 110 : 70 },
+    title: { text: `${part.name}<br><sub>${plotly_text(figures[part.key].text, 130)}</sub>`, x: 0.03,
+      xanchor: 'left', y: 0.96 },
+    showlegend: true, legend: { orientation: 'h', x: 0, y: 1.04, yanchor: 'bottom', font: { size: 12 } },
+    annotations: [],
   };
   own.forEach((subplot, place) => {
     const [x_key, y_key] = [axis_key('x', subplot.number), axis_key('y', subplot.number)];
     const style = { ...axis_style(look, 13), automargin: true, showline: true };
-    const x = { ...style, ...x_axis_of(group, x_key), anchor: axis_id('y', subplot.number), title: { text: subplot.x_title } };
+    const x = { ...style, ...x_axis_of(group, x_key), anchor: axis_id('y', subplot.number),
+      title: { text: subplot.x_title } };
     if (labels) {
       Object.assign(x, { showticklabels: true, tickvals: labels.map((_, index) => index), tickangle: -50,
         ticktext: labels.map(label => plotly_text(label, 14)) });
@@ -300,8 +315,8 @@ function export_figure(group, part, look) {
       title: { text: place === 0 ? definition.y_title : '' } };
   });
   for (const [place, mark] of marks.entries()) {
-    layout.annotations.push({ text: plotly_text(mark.text, 40), showarrow: false, xref: ids[0], xanchor: 'left', xshift: 6,
-      x: Math.log10(mark.x), font: { color: look[mark.colour], size: 13 },
+    layout.annotations.push({ text: plotly_text(mark.text, 40), showarrow: false, xref: ids[0],
+      xanchor: 'left', xshift: 6, x: Math.log10(mark.x), font: { color: look[mark.colour], size: 13 },
       ...(mark.y === null
         ? { yref: 'paper', y: mark.side === 'bottom' ? 0.02 + 0.06 * place : 0.98 - 0.06 * place }
         : { yref: ids[0].replace('x', 'y'), y: mark.y, yshift: -12 }) });
@@ -331,7 +346,8 @@ export function create(root, actions) {
   const parts = {};
   for (const { subject, subplots } of groups) {
     for (const figure of subject.figures) {
-      parts[figure.key] = make_figure(figure, subplots.filter(subplot => subplot.figure === figure.key), handlers);
+      const own = subplots.filter(subplot => subplot.figure === figure.key);
+      parts[figure.key] = make_figure(figure, own, handlers);
     }
   }
   const note = element('div', { class: 'dv-chart-note dv-hidden', role: 'alert' },
@@ -434,13 +450,15 @@ export function create(root, actions) {
       const [x_key, y_key] = [axis_key('x', own[0].number), axis_key('y', own[0].number)];
       place_marks(part, marks, boxes[0], x_axis_of(group, x_key), group.described.axes[y_key]);
       const is_zoomed = own.some(subplot => group.zoom[axis_key('x', subplot.number)]);
-      set_class(part.reset, is_zoomed ? 'dv-chart-button dv-chart-reset' : 'dv-chart-button dv-chart-reset dv-chart-away');
+      set_class(part.reset, `dv-chart-button dv-chart-reset${is_zoomed ? '' : ' dv-chart-away'}`);
     }
   }
 
   /** Plotly's events, once its figure is there. */
   function listen(group) {
     group.listens = true;
+    // What Plotly measures text with is nothing for a screen reader.
+    set_attribute(document.getElementById('js-plotly-tester'), 'aria-hidden', 'true');
     let pressed = null;
     group.layer.addEventListener('mousedown', event => {
       pressed = event.target.dataset?.subplot ?? null;
@@ -456,7 +474,8 @@ export function create(root, actions) {
       }
     });
     group.layer.on('plotly_doubleclick', () => {
-      const subplot = group.subplots.find(one => `${axis_id('x', one.number)}${axis_id('y', one.number)}` === pressed);
+      const name_of = ({ number }) => `${axis_id('x', number)}${axis_id('y', number)}`;
+      const subplot = group.subplots.find(one => name_of(one) === pressed);
       if (subplot) zoom_out(subplot.figure);
     });
     // Line labels stand above the plot; a hover box goes before them.
@@ -475,7 +494,9 @@ export function create(root, actions) {
 
   function zoom_out(key) {
     const group = group_of(key);
-    for (const subplot of group.subplots) if (subplot.figure === key) delete group.zoom[axis_key('x', subplot.number)];
+    for (const subplot of group.subplots) {
+      if (subplot.figure === key) delete group.zoom[axis_key('x', subplot.number)];
+    }
     redraw(group);
   }
 
@@ -506,9 +527,13 @@ export function create(root, actions) {
   }
 
   const observer = new ResizeObserver(remeasure);
-  for (const target of [grid, ...Object.values(parts).flatMap(part => [part.plot, part.caption])]) observer.observe(target);
+  observer.observe(grid);
+  for (const { plot: room, caption } of Object.values(parts)) {
+    observer.observe(room);
+    observer.observe(caption);
+  }
 
-  // Touches must scroll the page and not zoom, so Plotly does not hear of them; a tap still arrives as a click.
+  // Touches must scroll the page and not zoom, so Plotly does not hear of them; a tap still is a click.
   for (const { layer } of groups) {
     layer.addEventListener('touchstart', event => event.stopPropagation(), { capture: true, passive: true });
   }
@@ -539,13 +564,13 @@ export function create(root, actions) {
       }
       if (why === 'theme') {
         look = null;
-        for (const group of groups) Object.assign(group, { styles: null, key: null, ranges: null, is_dirty: true });
+        for (const group of groups) Object.assign(group, { styles: null, key: null, is_dirty: true });
       }
       if (why === 'resize') remeasure();
       main_group.is_dirty = true;
       const last = state.steps.at(-1);
-      const costs = [run, state.branch, state.steps.length, state.index, last?.id, last?.total_ms, state.mode === 'paused',
-        state.cache_formula].join();
+      const costs = [run, state.branch, state.steps.length, state.index, last?.id, last?.total_ms,
+        state.mode === 'paused', state.cache_formula].join();
       if (costs !== costs_drawn) {
         costs_drawn = costs;
         cost_group.is_dirty = true;

@@ -1,8 +1,8 @@
-// The two charts of what the steps cost, as plain data for Plotly: bytes of the key/value cache, milliseconds of
-// each part of a step. No DOM in here; charts.js draws what `describe` returns.
+// The two charts of what the steps cost, as plain data for Plotly: bytes of the key/value cache, milliseconds
+// of each part of a step. No DOM in here; charts.js draws what `describe` returns.
 
 import { count, ms, size } from './format.js';
-import { faded, nice_above, steady_top } from './plotly.js';
+import { axis_id, faded, nice_above, steady_top } from './plotly.js';
 
 /** What is on the page around each plot. */
 export const figures = [
@@ -10,12 +10,12 @@ export const figures = [
     legend: [{ look: 'kept', text: 'logical' }, { look: 'line-held', text: 'held' },
       { look: 'line-cut-2', text: 'formula' }, { look: 'line-chosen', text: 'inspected' }] },
   { key: 'latency', name: 'Latency per step', y_title: 'ms', x_title: 'step',
-    legend: [{ look: 'kept', text: 'forward' }, { look: 'shape', text: 'shape' }, { look: 'draw', text: 'draw' },
-      { look: 'other', text: 'other' }, { look: 'line-final', text: 'reused' },
+    legend: [{ look: 'kept', text: 'forward' }, { look: 'shape', text: 'shape' },
+      { look: 'draw', text: 'draw' }, { look: 'other', text: 'other' }, { look: 'line-final', text: 'reused' },
       { look: 'higher', text: 'higher than the axis' }] },
 ];
 
-/** Prefills have axes of their own: they would dwarf all the rest. `gap` leaves room for the second scale. */
+/** Prefills have axes of their own: they would dwarf the rest. `gap` leaves room for the second scale. */
 export const subplots = [
   { figure: 'kv_cache', number: 1, from: 0, to: 1, zooms: true },
   { figure: 'latency', number: 2, from: 0, to: 0.16, zooms: false, x_title: 'prefill' },
@@ -36,18 +36,21 @@ const HEADROOM = 1.3;
 // Of fewer steps than this none can be called unusual.
 const FEW = 5;
 
-const on = (number, trace) => ({ ...trace, xaxis: `x${number === 1 ? '' : number}`, yaxis: `y${number === 1 ? '' : number}` });
+const on = (number, trace) => ({ ...trace, xaxis: axis_id('x', number), yaxis: axis_id('y', number) });
 
 const surface = (number, name, colour, pattern, showlegend = true) => on(number, {
   type: 'scatter', mode: 'lines', name, hoverinfo: 'skip', showlegend,
   line: { width: 0, color: colour, simplify: false }, fill: 'tozeroy', fillcolor: colour,
-  ...(pattern ? { fillpattern: { fillmode: 'replace', size: 5, solidity: 0.3, ...pattern, bgcolor: colour } } : {}),
+  ...(pattern
+    ? { fillpattern: { fillmode: 'replace', size: 5, solidity: 0.3, ...pattern, bgcolor: colour } } : {}),
 });
 
-const line = (number, name, style, more = {}) =>
-  on(number, { type: 'scatter', mode: 'lines', name, line: { simplify: false, ...style }, hoverinfo: 'skip', ...more });
+const line = (number, name, style, more = {}) => on(number, {
+  type: 'scatter', mode: 'lines', name, line: { simplify: false, ...style }, hoverinfo: 'skip', ...more,
+});
 
-const reader = number => line(number, '', { width: 0, color: 'rgba(0,0,0,0)' }, { hoverinfo: 'text', showlegend: false });
+const reader = number =>
+  line(number, '', { width: 0, color: 'rgba(0,0,0,0)' }, { hoverinfo: 'text', showlegend: false });
 
 /** Type, axes, colours and patterns of every trace, in the order of `describe`'s data. */
 export function styles(look) {
@@ -59,7 +62,8 @@ export function styles(look) {
     surface(number, 'forward', look.kept, null, showlegend),
     line(number, 'reused: logits from the record', { color: look.text, width: 3 }, { showlegend }),
   ];
-  const inspected = number => line(number, 'inspected', { color: look.chosen, width: 7 }, { showlegend: false, cliponaxis: false });
+  const inspected = number =>
+    line(number, 'inspected', { color: look.chosen, width: 7 }, { showlegend: false, cliponaxis: false });
   return [
     surface(1, 'logical', faded(look.kept, 0.8)),
     line(1, 'held', { color: look.cut, width: 2, shape: 'hvh' }),
@@ -70,8 +74,8 @@ export function styles(look) {
     inspected(2),
     reader(2),
     ...parts(3, true),
-    on(3, { type: 'scatter', mode: 'markers', name: 'higher than the axis', hoverinfo: 'skip', cliponaxis: false,
-      marker: { symbol: 'triangle-up', size: 9, color: look.cut } }),
+    on(3, { type: 'scatter', mode: 'markers', name: 'higher than the axis', hoverinfo: 'skip',
+      cliponaxis: false, marker: { symbol: 'triangle-up', size: 9, color: look.cut } }),
     inspected(3),
     reader(3),
   ];
@@ -129,7 +133,9 @@ function quantile(values, share) {
 /** The number of steps that the axis has room for: grows in jumps, so that bars do not move at each step. */
 const room = number => Math.max(10, nice_above(number));
 
-const step_axis = most => ({ range: [0.4, most + 0.6], tickformat: ',d', nticks: 6, ...(most <= 10 ? { dtick: 1, tick0: 1 } : {}) });
+const step_axis = most => ({
+  range: [0.4, most + 0.6], tickformat: ',d', nticks: 6, ...(most <= 10 ? { dtick: 1, tick0: 1 } : {}),
+});
 
 /** Ticks of a byte axis: at most six, in one binary unit. */
 function byte_ticks(top) {
@@ -139,7 +145,8 @@ function byte_ticks(top) {
   const gap = nice_above(top / unit / 5);
   const values = [];
   for (let place = 0; place * gap * unit <= top * 1.0001; place += 1) values.push(place * gap * unit);
-  return { tickvals: values, ticktext: values.map(value => `${Number((value / unit).toPrecision(4))} ${units[power]}`) };
+  const texts = values.map(value => `${Number((value / unit).toPrecision(4))} ${units[power]}`);
+  return { tickvals: values, ticktext: texts };
 }
 
 /** A round number of bytes in the unit that it is read in. */
@@ -157,18 +164,25 @@ function inspected_mark(steps, places, index) {
 function kv_cache(state, steps, memory, is_calm) {
   const x = steps.map(step => step.index + 1);
   const formula = steps.map(step => step.formula_bytes ?? null);
-  const most = Math.max(1, ...steps.map(step => Math.max(step.cache_bytes, step.cache_bytes_held, step.formula_bytes ?? 0)));
+  const most = Math.max(1, ...steps.map(step =>
+    Math.max(step.cache_bytes, step.cache_bytes_held, step.formula_bytes ?? 0)));
   const top = steady_bytes(memory, most * 1.03, is_calm);
   const held_x = x.length === 1 ? [x[0] - 0.45, x[0] + 0.45] : x;
   const held = steps.map(step => step.cache_bytes_held);
   const ends = values => (values.length === 1 ? [values[0], values[0]] : values);
   const has_formula = formula.some(value => value !== null);
-  const words = steps.map((step, place) => `step ${count(x[place])}: ${size(step.cache_bytes)} at ${count(step.positions)} positions`
-    + `<br>held ${size(step.cache_bytes_held)}${formula[place] === null ? '' : `<br>formula ${size(formula[place])}`}`);
+  const words = steps.map((step, place) =>
+    `step ${count(x[place])}: ${size(step.cache_bytes)} at ${count(step.positions)} positions`
+    + `<br>held ${size(step.cache_bytes_held)}`
+    + `${formula[place] === null ? '' : `<br>formula ${size(formula[place])}`}`);
   const shown = steps.find(step => step.index === state.index) ?? steps.at(-1);
-  const agrees = !has_formula ? '' : shown.formula_bytes === shown.cache_bytes ? 'as the formula says' : `formula ${size(shown.formula_bytes)}`;
-  const now = `Step ${count(shown.index + 1)}: ${size(shown.cache_bytes)} at ${count(shown.positions)} positions`
-    + `${agrees ? `, ${agrees}` : ''}; held ${size(shown.cache_bytes_held)}.`;
+  const by_formula = shown.formula_bytes ?? null;
+  let agrees = '';
+  if (by_formula !== null) {
+    agrees = by_formula === shown.cache_bytes ? ', as the formula says' : `, formula ${size(by_formula)}`;
+  }
+  const now = `Step ${count(shown.index + 1)}: ${size(shown.cache_bytes)} at `
+    + `${count(shown.positions)} positions${agrees}; held ${size(shown.cache_bytes_held)}.`;
   const rule = state.cache_formula ? ` Formula: ${state.cache_formula}.` : ' This model has no formula.';
   return {
     data: [
@@ -176,10 +190,14 @@ function kv_cache(state, steps, memory, is_calm) {
       { x: held_x, y: ends(held) },
       has_formula ? { x: held_x, y: ends(formula) } : { x: [], y: [] },
       inspected_mark(steps, x, state.index),
-      { x, y: steps.map(step => step.cache_bytes), customdata: steps.map(step => step.index), hovertext: words },
+      { x, y: steps.map(step => step.cache_bytes), customdata: steps.map(step => step.index),
+        hovertext: words },
     ],
     text: now + rule, summary: now + rule,
-    axes: { xaxis: step_axis(room(steps.at(-1).index + 1)), yaxis: { range: [0, top], ...byte_ticks(top) } },
+    axes: {
+      xaxis: step_axis(room(steps.at(-1).index + 1)),
+      yaxis: { range: [0, top], ...byte_ticks(top) },
+    },
   };
 }
 
@@ -192,8 +210,8 @@ const parts_of = step => ({
 function time_words(step) {
   const { forward, shape, draw, other } = parts_of(step);
   const from = step.reused ? 'reused: logits from the record, no forward pass' : `forward ${ms(forward)}`;
-  return `step ${count(step.index + 1)}${step.is_prefill ? ' (prefill)' : ''}: ${ms(step.total_ms)}<br>${from}`
-    + `<br>shape ${ms(shape)}<br>draw ${ms(draw)}<br>other ${ms(other)}`;
+  return `step ${count(step.index + 1)}${step.is_prefill ? ' (prefill)' : ''}: ${ms(step.total_ms)}`
+    + `<br>${from}<br>shape ${ms(shape)}<br>draw ${ms(draw)}<br>other ${ms(other)}`;
 }
 
 /** Traces of one group of steps: four stacked surfaces, the reused ones' marks. */
@@ -202,9 +220,26 @@ function stacked(steps, x, top) {
   const upto = names => columns(x, parts.map(part => sum(names.map(name => part[name]))));
   const reused = steps.map((step, place) => [step, x[place]]).filter(([step]) => step.reused);
   return [
-    upto(['forward', 'shape', 'draw', 'other']), upto(['forward', 'shape', 'draw']), upto(['forward', 'shape']), upto(['forward']),
-    strokes(reused.map(([, place]) => place), reused.map(([step]) => Math.min(step.total_ms + top * 0.015, top * 0.985))),
+    upto(['forward', 'shape', 'draw', 'other']),
+    upto(['forward', 'shape', 'draw']),
+    upto(['forward', 'shape']),
+    upto(['forward']),
+    strokes(reused.map(([, place]) => place),
+      reused.map(([step]) => Math.min(step.total_ms + top * 0.015, top * 0.985))),
   ];
+}
+
+function speed_words(steps) {
+  if (!steps.length) return 'No step after the prefill yet.';
+  const seconds = Math.max(1e-9, sum(steps.map(step => step.total_ms)) / 1000);
+  const over = steps.length === 1 ? 'step' : `${steps.length} steps`;
+  return `${(steps.length / seconds).toFixed(1)} tokens/s over the last ${over}.`;
+}
+
+function outlier_words(number, most) {
+  if (!number) return '';
+  const who = number === 1 ? 'One step is' : `${count(number)} steps are`;
+  return ` ${who} higher than the axis, up to ${ms(most)}.`;
 }
 
 function latency(state, steps, memory, is_calm) {
@@ -218,32 +253,33 @@ function latency(state, steps, memory, is_calm) {
   const most = totals.length ? Math.max(...totals) : 1;
   const usual = totals.length >= FEW ? quantile(totals, USUAL_SHARE) * HEADROOM : most;
   const top = steady_top(memory.decode ??= {}, most > usual ? usual : most, is_calm);
-  const prefill_top = steady_top(memory.prefill ??= {}, Math.max(0.01, ...prefills.map(step => step.total_ms)), is_calm);
+  const longest = Math.max(0.01, ...prefills.map(step => step.total_ms));
+  const prefill_top = steady_top(memory.prefill ??= {}, longest, is_calm);
   const higher = decodes.filter(step => step.total_ms > top);
   const clipped = value => Math.min(value, top);
   const data = [
     ...stacked(prefills, slots, prefill_top),
     inspected_mark(prefills, slots, state.index),
-    { x: slots, y: prefills.map(step => step.total_ms), customdata: prefills.map(step => step.index), hovertext: prefills.map(time_words) },
+    { x: slots, y: prefills.map(step => step.total_ms), customdata: prefills.map(step => step.index),
+      hovertext: prefills.map(time_words) },
     ...stacked(decodes, x, top),
     { x: higher.map(step => step.index + 1), y: higher.map(() => top * 0.97) },
     inspected_mark(decodes, x, state.index),
-    { x, y: totals.map(clipped), customdata: decodes.map(step => step.index), hovertext: decodes.map(time_words) },
+    { x, y: totals.map(clipped), customdata: decodes.map(step => step.index),
+      hovertext: decodes.map(time_words) },
   ];
   const shown = steps.find(step => step.index === state.index) ?? steps.at(-1);
-  const recent = decodes.slice(-RECENT);
-  const speed = recent.length
-    ? `${(recent.length / Math.max(1e-9, sum(recent.map(step => step.total_ms)) / 1000)).toFixed(1)} tokens/s over the last ${recent.length === 1 ? 'step' : `${recent.length} steps`}.`
-    : 'No step after the prefill yet.';
-  const outliers = higher.length
-    ? ` ${higher.length === 1 ? 'One step is' : `${count(higher.length)} steps are`} higher than the axis, up to ${ms(most)}.` : '';
+  const speed = speed_words(decodes.slice(-RECENT));
+  const outliers = outlier_words(higher.length, most);
   const { forward } = parts_of(shown);
-  const now = `Step ${count(shown.index + 1)}: ${ms(shown.total_ms)}, ${shown.reused ? 'logits from the record' : `forward ${ms(forward)}`}. `;
+  const from = shown.reused ? 'logits from the record' : `forward ${ms(forward)}`;
+  const now = `Step ${count(shown.index + 1)}: ${ms(shown.total_ms)}, ${from}. `;
   return {
     data, text: now + speed + outliers,
     summary: `${time_words(shown).replaceAll('<br>', ', ')}. ${speed}${outliers}`,
     axes: {
-      xaxis2: { range: [0.3, Math.max(1, prefills.length) + 0.7], tickvals: slots, ticktext: prefills.map(step => count(step.index + 1)), showgrid: false },
+      xaxis2: { range: [0.3, Math.max(1, prefills.length) + 0.7], tickvals: slots,
+        ticktext: prefills.map(step => count(step.index + 1)), showgrid: false },
       yaxis2: { range: [0, prefill_top], nticks: 4 },
       xaxis3: step_axis(room(Math.max(10, steps.at(-1).index + 1))),
       yaxis3: { range: [0, top], nticks: 6, showticklabels: decodes.length > 0 },
@@ -259,7 +295,8 @@ function nothing() {
   const axis = { range: [0, 1], tickvals: [], ticktext: [] };
   return {
     data: styles({}).map(() => EMPTY), figures: { kv_cache: part, latency: part },
-    axes: { xaxis: step_axis(10), yaxis: axis, xaxis2: axis, yaxis2: axis, xaxis3: step_axis(10), yaxis3: axis },
+    axes: { xaxis: step_axis(10), yaxis: axis, xaxis2: axis, yaxis2: axis, xaxis3: step_axis(10),
+      yaxis3: axis },
   };
 }
 
@@ -267,7 +304,8 @@ function nothing() {
  * Data, axes, captions of both charts.
  * @param {object} state
  * @param {object|null} _view not needed: steps are in the state
- * @param {{memory: object, is_calm: boolean}} frame what is remembered between calls; false while steps run by
+ * @param {{memory: object, is_calm: boolean}} frame what is remembered between calls; whether a single step
+ *   is shown, not many in a row
  */
 export function describe(state, _view, { memory, is_calm }) {
   // Their place in the list is their number: `index` is not among a step's figures.

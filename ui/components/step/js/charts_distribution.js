@@ -1,8 +1,8 @@
-// The four charts of one step's distribution, as plain data for Plotly: logits, softmax, cumulative probability,
-// rank curve. No DOM in here; charts.js draws what `describe` returns.
+// The four charts of one step's distribution, as plain data for Plotly: logits, softmax, cumulative
+// probability, rank curve. No DOM in here; charts.js draws what `describe` returns.
 
 import { bits, count, percent, plotly_text, shorten, stage_name, tokens } from './format.js';
-import { faded, nice_above, steady_span, steady_top } from './plotly.js';
+import { axis_id, faded, nice_above, steady_span, steady_top } from './plotly.js';
 
 const KEPT = { look: 'kept', text: 'kept' };
 const REMOVED = { look: 'removed', text: 'removed' };
@@ -40,7 +40,7 @@ const LOWEST_SHOWN = 1e-15;
 // The curves' rank axis starts left of rank 1, so that the rise that belongs to rank 1 can be seen.
 const FIRST = 0.7;
 
-const on = (number, trace) => ({ ...trace, xaxis: `x${number === 1 ? '' : number}`, yaxis: `y${number === 1 ? '' : number}` });
+const on = (number, trace) => ({ ...trace, xaxis: axis_id('x', number), yaxis: axis_id('y', number) });
 
 const bars = (number, name, marker, more = {}) =>
   on(number, { type: 'bar', name, marker, width: 0.78, hoverinfo: 'skip', ...more });
@@ -49,7 +49,8 @@ const line = (number, name, style, more = {}) =>
   on(number, { type: 'scatter', mode: 'lines', name, line: style, hoverinfo: 'skip', ...more });
 
 /** The line that hovering reads: invisible, one point per token or rank, its text in words. */
-const reader = number => line(number, '', { width: 0, color: 'rgba(0,0,0,0)' }, { hoverinfo: 'text', showlegend: false });
+const reader = number =>
+  line(number, '', { width: 0, color: 'rgba(0,0,0,0)' }, { hoverinfo: 'text', showlegend: false });
 
 const vertical_styles = (number, look) => [
   line(number, 'top-k', { color: look.cut, width: 2, dash: 'dash' }),
@@ -62,14 +63,16 @@ const vertical_styles = (number, look) => [
  * The colours must be fixed per trace, because `Plotly.animate` does not restyle bars.
  */
 export function styles(look) {
-  const hatch = (shape, colour, ground) => ({ shape, fillmode: 'replace', fgcolor: colour, bgcolor: ground, size: 6,
-    solidity: 0.42 });
+  const hatch = (shape, colour, ground) => (
+    { shape, fillmode: 'replace', fgcolor: colour, bgcolor: ground, size: 6, solidity: 0.42 });
   const kept = { color: look.kept };
   const removed = { color: look.removed, line: { color: look.before, width: 1 },
     pattern: hatch('/', look.before, faded(look.removed, 0.18)) };
   const chosen = { color: look.chosen, line: { color: look.text, width: 1.5 },
     pattern: hatch('x', faded(look.text, 0.55), look.chosen) };
-  const states = number => [bars(number, 'kept', kept), bars(number, 'removed', removed), bars(number, 'chosen', chosen)];
+  const states = number => [
+    bars(number, 'kept', kept), bars(number, 'removed', removed), bars(number, 'chosen', chosen),
+  ];
   const before = { color: look.before, width: 1.5, dash: 'dash' };
   return [
     ...states(1),
@@ -83,10 +86,12 @@ export function styles(look) {
     line(3, 'in the draw', { color: look.kept, width: 2, shape: 'hv' }),
     ...vertical_styles(3, look),
     line(3, 'u', { color: look.chosen, width: 2 }, { mode: 'lines+markers', cliponaxis: false,
-      marker: { symbol: 'diamond', opacity: 1, size: [0, 11, 0], color: look.chosen, line: { color: look.text, width: [0, 1.5, 0] } } }),
+      marker: { symbol: 'diamond', opacity: 1, size: [0, 11, 0], color: look.chosen,
+        line: { color: look.text, width: [0, 1.5, 0] } } }),
     line(4, 'removed', { color: look.before, width: 2, dash: 'dot' },
       { fill: 'toself', fillcolor: faded(look.removed, 0.3),
-        fillpattern: { shape: '/', fgcolor: look.removed, bgcolor: faded(look.removed, 0.12), size: 8, solidity: 0.25 } }),
+        fillpattern: { shape: '/', fgcolor: look.removed, bgcolor: faded(look.removed, 0.12), size: 8,
+          solidity: 0.25 } }),
     line(4, 'T = 1, nothing cut', before, { hoverinfo: 'text' }),
     line(4, 'kept', { color: look.kept, width: 2.5 }),
     ...vertical_styles(4, look),
@@ -100,6 +105,10 @@ const quoted = (label, longest = 16) => `\u2068${shorten(label, longest)}\u2069`
 
 const finite = value => (Number.isFinite(value) ? value : null);
 const positive = value => (value >= LOWEST_SHOWN ? value : null);
+const number_text = value => (Number.isFinite(value) ? value.toFixed(3) : 'none');
+
+/** Rank of the last token that is kept: it can lie beyond their number, where a cut is not one by rank. */
+const last_kept = view => view.cut?.after_rank ?? view.curve.ranks.at(-1);
 
 /** The token that stands out: the recorded one; while the step is pending, the one that would be drawn. */
 const is_chosen = row => row.chosen;
@@ -157,6 +166,10 @@ function fate(row) {
   return is_chosen(row) ? 'chosen' : 'kept';
 }
 
+/** The first few rows in words, for the spoken summaries. */
+const leading = (rows, figure) =>
+  rows.slice(0, 5).map(row => `${quoted(row.label)} ${figure(row)} (${fate(row)})`).join(', ');
+
 function logits(view, state, rows, memory, is_calm) {
   const scores = rows.map(row => finite(row.score)).filter(score => score !== null);
   const range = scores.length
@@ -167,8 +180,8 @@ function logits(view, state, rows, memory, is_calm) {
   const data = by_state(rows, row => (finite(row.score) === null ? null : row.score - base))
     .map(y => ({ x, y, base }));
   data.push({ x, y: rows.map(row => finite(row.score) ?? base),
-    hovertext: rows.map(row => `${heading(row)}<br>score ${Number(row.score).toFixed(3)} (${name})`
-      + `<br>raw logit ${Number(row.logit).toFixed(3)}, ${fate(row)}`) });
+    hovertext: rows.map(row => `${heading(row)}<br>score ${number_text(row.score)} (${name})`
+      + `<br>raw logit ${number_text(row.logit)}, ${fate(row)}`) });
   const [first, second] = rows;
   const lead = second
     ? `, ${(first.score - second.score).toFixed(2)} ahead of ${quoted(second.label)}` : '';
@@ -178,7 +191,7 @@ function logits(view, state, rows, memory, is_calm) {
     data, range,
     text: `Scores ${name}. Best: ${quoted(first.label)} ${first.score.toFixed(2)}${lead}.${chosen}`,
     summary: `Scores ${name} of the leading ${rows.length} tokens: `
-      + `${rows.slice(0, 5).map(row => `${quoted(row.label)} ${row.score.toFixed(2)} (${fate(row)})`).join(', ')}.`,
+      + `${leading(rows, row => row.score.toFixed(2))}.`,
   };
 }
 
@@ -189,22 +202,24 @@ function softmax(view, rows, memory, is_calm) {
   const top = Math.min(1, steady_top(memory, most, is_calm));
   const words = row => {
     const drawn = row.final_prob === null ? '' : `<br>in the draw ${percent(row.final_prob)}`;
-    return `${heading(row)}: probability ${percent(row.prob)}<br>before (T = 1, nothing cut) ${percent(row.raw_prob)}`
-      + `${drawn}<br>${fate(row)}`;
+    return `${heading(row)}: probability ${percent(row.prob)}`
+      + `<br>before (T = 1, nothing cut) ${percent(row.raw_prob)}${drawn}<br>${fate(row)}`;
   };
   const data = [
     boxes(rows.map(row => row.raw_prob), 0.47),
     ...by_state(rows, row => row.prob).map(y => ({ x, y })),
     strokes(finals, 0.47),
-    { x, y: rows.map(row => Math.max(row.raw_prob, row.prob, row.final_prob ?? 0)), hovertext: rows.map(words) },
+    { x, y: rows.map(row => Math.max(row.raw_prob, row.prob, row.final_prob ?? 0)),
+      hovertext: rows.map(words) },
   ];
   const best = rows[0];
   const entropy = `Entropy ${bits(view.entropy.raw)} before, ${bits(view.entropy.final)} in the draw.`;
   const drawn = best.final_prob ? `, ${percent(best.final_prob)} in the draw` : '';
   return {
     data, range: [0, top],
-    text: `${quoted(best.label)} ${percent(best.prob)} (before: ${percent(best.raw_prob)})${drawn}. ${entropy}`,
-    summary: `${rows.slice(0, 5).map(row => `${quoted(row.label)} ${percent(row.prob)} (${fate(row)})`).join(', ')}. `
+    text: `${quoted(best.label)} ${percent(best.prob)} (before: ${percent(best.raw_prob)})${drawn}. `
+      + entropy,
+    summary: `${leading(rows, row => percent(row.prob))}. `
       + `${entropy} ${count(view.kept)} of ${tokens(view.vocab)} kept.`,
   };
 }
@@ -214,18 +229,15 @@ function final_cumulative(view) {
   const { ranks, probs, cumulative, final } = view.curve;
   const scale = final && final[0] > 0 && probs[0] > 0 ? final[0] / probs[0] : null;
   if (scale === null) return null;
+  const last = last_kept(view);
   const x = [];
   const y = [];
-  for (let place = 0; place < ranks.length && ranks[place] < view.kept; place += 1) {
+  for (let place = 0; place < ranks.length && ranks[place] < last; place += 1) {
     x.push(ranks[place]);
     y.push(Math.min(1, cumulative[place] * scale));
   }
-  x.push(view.kept);
-  y.push(1);
-  if (view.kept < view.vocab) {
-    x.push(view.vocab);
-    y.push(1);
-  }
+  x.push(last, Math.max(last, ranks.at(-1)));
+  y.push(1, 1);
   return { x, y };
 }
 
@@ -275,18 +287,20 @@ function cumulative(view, state, texts) {
     draw ? { x: [FIRST, draw.rank, draw.rank], y: [draw.u, draw.u, 0] } : { x: [], y: [] },
   ];
   const marks = [...cuts.marks];
-  if (draw) marks.unshift({ x: draw.rank, y: draw.u, text: `u = ${draw.u.toFixed(3)}`, colour: 'chosen_text', side: 'right' });
+  if (draw) marks.unshift({ x: draw.rank, y: draw.u, text: `u = ${draw.u.toFixed(3)}`, colour: 'chosen_text' });
   const sentences = [];
   if (has_nucleus) {
-    sentences.push(`p = ${state.settings.top_p.toFixed(2)}${nucleus.is_share ? ' of what earlier cuts left' : ''} `
-      + `is reached at rank ${count(view.nucleus_rank)}.`);
+    const share = nucleus.is_share ? ' of what earlier cuts left' : '';
+    const p = state.settings.top_p.toFixed(2);
+    sentences.push(`p = ${p}${share} is reached at rank ${count(view.nucleus_rank)}.`);
   } else if (view.kept < view.vocab) {
     sentences.push(`${tokens(view.kept)} survive${view.kept === 1 ? 's' : ''} the cuts.`);
   } else {
     sentences.push(`Nothing is cut: all ${tokens(view.vocab)} can be drawn.`);
   }
   if (draw) {
-    sentences.push(`u = ${draw.u.toFixed(3)} on the sum in the draw falls on rank ${count(draw.rank)}, ${quoted(draw.label)}.`);
+    sentences.push(`u = ${draw.u.toFixed(3)} on the sum in the draw falls on rank ${count(draw.rank)}, `
+      + `${quoted(draw.label)}.`);
   } else {
     sentences.push(view.greedy ? 'Temperature 0: the first rank, no draw.' : 'No draw at this point.');
   }
@@ -305,10 +319,13 @@ function running_sums(curve) {
 function curve_texts(view) {
   const labels = new Map(view.rows.map(row => [row.rank, plotly_text(row.label, 40)]));
   const { ranks, probs, cumulative: sums, raw_probs } = view.curve;
+  const last = last_kept(view);
   return Array.from(ranks, (rank, place) => {
     const label = labels.has(rank) ? `, ${labels.get(rank)}` : '';
-    return `rank ${count(rank)}${label}: probability ${percent(probs[place])}<br>up to here ${percent(sums[place])}`
-      + `<br>before (T = 1, nothing cut) ${percent(raw_probs[place])}<br>${rank <= view.kept ? 'kept' : 'removed'}`;
+    return `rank ${count(rank)}${label}: probability ${percent(probs[place])}`
+      + `<br>up to here ${percent(sums[place])}`
+      + `<br>before (T = 1, nothing cut) ${percent(raw_probs[place])}`
+      + `<br>${rank <= last ? 'kept' : 'removed'}`;
   });
 }
 
@@ -321,20 +338,20 @@ function rank_curve(view, state, memory, is_calm, texts) {
   const kept_y = [];
   const tail_x = [];
   const tail_y = [];
+  const last = last_kept(view);
   ranks.forEach((rank, place) => {
     if (shown[place] === null) return;
-    const [x, y] = rank <= view.kept ? [kept_x, kept_y] : [tail_x, tail_y];
+    const [x, y] = rank <= last ? [kept_x, kept_y] : [tail_x, tail_y];
     x.push(rank);
     y.push(shown[place]);
   });
   if (tail_x.length) {
     // Closed along the bottom, so that the whole removed tail is one shaded shape.
-    const last = tail_x.at(-1);
-    tail_x.push(last, tail_x[0], tail_x[0]);
+    tail_x.push(tail_x.at(-1), tail_x[0], tail_x[0]);
     tail_y.push(bottom, bottom, tail_y[0]);
   }
   const cuts = cut_lines(view, state.settings, bottom, 1, 'top');
-  const { chosen } = view;
+  const chosen = view.chosen?.rank > 0 ? view.chosen : null;
   const data = [
     { x: tail_x, y: tail_y },
     { x: ranks, y: raw, hovertext: texts },
@@ -343,8 +360,10 @@ function rank_curve(view, state, memory, is_calm, texts) {
     chosen && chosen.prob >= bottom ? { x: [chosen.rank], y: [chosen.prob] } : { x: [], y: [] },
   ];
   const tail = view.vocab - view.kept;
-  const held = view.cut ? ` They held ${percent(view.cut.mass)}; the ${count(tail)} removed ${percent(1 - view.cut.mass)}.` : '';
-  const kept = tail > 0 ? `${count(view.kept)} of ${tokens(view.vocab)} kept.${held}` : `All ${tokens(view.vocab)} kept.`;
+  const held = view.cut
+    ? ` They held ${percent(view.cut.mass)}; the ${count(tail)} removed ${percent(1 - view.cut.mass)}.` : '';
+  const kept = tail > 0
+    ? `${count(view.kept)} of ${tokens(view.vocab)} kept.${held}` : `All ${tokens(view.vocab)} kept.`;
   const binned = view.exact ? '' : ' While playing, the far tail is an average.';
   const where = chosen ? ` ${quoted(chosen.label)} was chosen at rank ${count(chosen.rank)}.` : '';
   return { data, marks: cuts.marks, range: [Math.log10(bottom), 0.25], text: `${kept}${binned || where}`,
@@ -364,7 +383,7 @@ const nice_decades = needed => nice_above(Math.max(2, Math.ceil(needed)));
 
 // The same ticks whatever the range: a range alone can be changed at a fraction of the cost of anything else.
 const PROB_TICKS = [1, 1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12, 1e-14];
-const PROB_TEXTS = PROB_TICKS.map(value => (value >= 1e-4 ? `${value * 100} %` : `1e${Math.round(Math.log10(value))}`));
+const PROB_TEXTS = ['100 %', '1 %', '0.01 %', '1e-6', '1e-8', '1e-10', '1e-12', '1e-14'];
 
 function rank_ticks(view) {
   const values = [];
@@ -378,7 +397,8 @@ const EMPTY = { x: [], y: [] };
 function nothing() {
   const traces = styles({}).map(() => EMPTY);
   const text = 'No scores yet: start a text.';
-  const each = Object.fromEntries(figures.map(figure => [figure.key, { text, summary: text, labels: [], marks: [] }]));
+  const part = { text, summary: text, labels: [], marks: [] };
+  const each = Object.fromEntries(figures.map(figure => [figure.key, part]));
   return { data: traces, figures: each, axes: axes_of(null, 1, [0, 1], [0, 1], [-6, 0.25]) };
 }
 
@@ -403,8 +423,8 @@ function axes_of(view, places, score_range, prob_range, curve_range) {
  * Data, axes, captions, labels of all four charts for one view.
  * @param {object} state
  * @param {object|null} view
- * @param {{memory: object, places: number, is_calm: boolean}} frame what is remembered between calls; how many bars
- *   have room; whether a single step is shown, not many in a row
+ * @param {{memory: object, places: number, is_calm: boolean}} frame what is remembered between calls;
+ *   how many bars have room; whether a single step is shown, not many in a row
  */
 export function describe(state, view, { memory, places, is_calm }) {
   if (!view || !view.rows.length) return nothing();

@@ -19,7 +19,7 @@ export const KEYS = [
 
 const TYPING = 'input:not([type=range]):not([type=checkbox]), textarea, select, [contenteditable=true]';
 const OWN_ARROWS = 'input[type=range], ol[aria-label=Tokens] *, select, [role=radiogroup] *';
-const OWN_ENTER = 'button, a, summary, input, [role=button]';
+const OWN_ENTER = 'button, a, summary, [role=button]';
 
 /** Listen; returns a function that stops it. */
 export function listen(root, actions) {

@@ -5,6 +5,7 @@
 // nothing twice.
 
 const RETRY_MS = 8000;
+const LATE_MS = 1000; // an event older than this that a new message does not answer was probably lost
 const SUPERSEDED = new Set(['settings', 'inspect', 'find', 'sync']); // only the newest of these matters
 const MOST_WAITING = 4; // clicks beyond these would go on happening long after the finger has left
 
@@ -20,6 +21,7 @@ export function create_link(describe, send) {
   let timer = 0;
 
   function transmit() {
+    in_flight.sent = performance.now();
     send(in_flight.data);
     clearTimeout(timer);
     timer = setTimeout(() => in_flight && transmit(), RETRY_MS);
@@ -68,15 +70,16 @@ export function create_link(describe, send) {
 
     /** To be called with every message, after the state has taken it in. */
     received(message) {
-      if (!in_flight || message.client !== client || message.acknowledged < in_flight.number) {
-        return in_flight !== null && message.client !== client;
+      if (!in_flight) return;
+      if (message.client !== client || message.acknowledged < in_flight.number) {
+        if (performance.now() - in_flight.sent > LATE_MS) transmit();
+        return;
       }
       const done = in_flight;
       in_flight = null;
       clearTimeout(timer);
       done.resolve(message);
       next();
-      return false;
     },
 
     /** The connection has come back, or the server has restarted: send again what is unanswered. */

@@ -154,8 +154,7 @@ export function mount(root, send) {
     }
     if (is_new_run) begin_run();
     remember('sessionStorage', SESSION_KEY, state.session);
-    if (message.client !== link.client) link.again();
-    else link.received(message);
+    link.received(message);
     if (state.error) stop_playing();
     redraw('step');
   }
@@ -230,7 +229,7 @@ export function mount(root, send) {
       await link.post('step');
     }
 
-    /** Any way to another place in the text ends Play first. */
+    /** Any way to another place in the text ends Play first, and clicks that still wait. */
     function move(kind, fields) {
       stop_playing();
       state.point = null;
@@ -249,7 +248,7 @@ export function mount(root, send) {
         });
       },
       step() {
-        if (stop_playing()) redraw('step');
+        if (state.mode !== 'paused') this.pause();
         return one_step();
       },
       back: () => state.steps.length && move('back'),

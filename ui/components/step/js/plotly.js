@@ -1,4 +1,4 @@
-// Plotly.js: loaded once per document, and what all charts share: colours, axis ranges in nice steps, PNG export.
+// Plotly.js: loaded once per document, and what all charts share: colours, axis ranges in nice steps, PNGs.
 
 let loading = null;
 
@@ -40,6 +40,12 @@ export function read_look(target) {
   }
   return look;
 }
+
+/** Plotly's name of an axis: `x`, `x2`, ... */
+export const axis_id = (letter, number) => `${letter}${number === 1 ? '' : number}`;
+
+/** Where a layout holds it: `xaxis`, `xaxis2`, ... */
+export const axis_key = (letter, number) => `${letter}axis${number === 1 ? '' : number}`;
 
 /** A `#rrggbb` colour with some opacity; other notations come back unchanged. */
 export function faded(colour, opacity) {
@@ -91,8 +97,9 @@ export function steady_span(axis, least, most, calm) {
   if (fits && !may_shrink(axis, (most - least) / (high - low), calm)) return axis.range;
   const air = Math.max(most - least, 1e-3) * (room_above(calm || !axis.range) - 1);
   const unit = nice_above(Math.max(most - least, 1e-3) / 5);
-  const wanted_low = Math.floor((least - 3 * unit / 10 - air) / unit) * unit;
-  const wanted_high = Math.ceil((most + air) / unit) * unit;
+  const round = (places, value) => Number((places(value / unit) * unit).toPrecision(8));
+  const wanted_low = round(Math.floor, least - 0.3 * unit - air);
+  const wanted_high = round(Math.ceil, most + air);
   // Growing keeps the end that still fits, so that only one end moves.
   axis.range = fits ? [wanted_low, wanted_high] : [Math.min(wanted_low, low), Math.max(wanted_high, high)];
   axis.waited = 0;

@@ -1,8 +1,7 @@
-// Scores in rank order, as runs of equal scores, and the tokens still in the race: engine/ranking.py over runs.
-// Ranks count from 1; `stop` is the last rank in the race, `start` the last one before it. Equal scores are ordered
-// by token id, lower first. Sums run in float64 from the highest score down.
+// Scores in rank order, as runs of equal scores, and the tokens still in the race: engine/ranking.py over
+// runs. Ranks count from 1; equal scores are ordered by token id, lower first; sums run in float64.
 
-/** First index from `low` to `high` at which `is_there` holds, `high` where it never does; it must stay true. */
+/** First index from `low` at which `is_there` holds, `high` where it never does; once true it must stay true. */
 export function first_index(low, high, is_there) {
   while (low < high) {
     const middle = (low + high) >>> 1;
@@ -115,7 +114,7 @@ export class Ranking {
     return this.weight_at(rank) / this.total;
   }
 
-  /** How many tokens stand before this one, were it of the ranking; where the ids are not known, after higher scores. */
+  /** How many tokens stand before this one; of those with its score only where their ids are known. */
   count_before(value, id) {
     const run = this.run_of(value);
     if (run === this.values.length) return this.count;
@@ -159,13 +158,14 @@ export class ScaledRanking extends Ranking {
         counts[runs++] = count;
       }
     }
-    super(values.subarray(0, runs), counts.subarray(0, runs), ranking.ids.subarray(start, Math.min(stop, ranking.known)));
+    const ids = ranking.ids.subarray(start, Math.min(stop, ranking.known));
+    super(values.subarray(0, runs), counts.subarray(0, runs), ids);
     this.parent = survivors;
     this.merged = merged;
     this.order_merged();
   }
 
-  /** Tokens whose scores became equal go by their ids; what lies in a run of them not known to its end is unknown. */
+  /** Tokens whose scores became equal go by their ids; where those are not all known, what follows is not. */
   order_merged() {
     let { ids } = this;
     let known = Math.min(ids.length, this.count);
@@ -200,11 +200,12 @@ export class ScaledRanking extends Ranking {
 export class EditedRanking extends Ranking {
   /**
    * @param {Survivors} survivors what is edited
-   * @param {{rank: number, id: number, value: number}[]} edits rank in the parent and new score of each moved token
+   * @param {{rank: number, id: number, value: number}[]} edits each moved token: rank in the parent, new score
    */
   constructor(survivors, edits) {
     const gone = Uint32Array.from(edits, edit => edit.rank).sort();
-    const came = edits.filter(edit => edit.value > -Infinity).sort((a, b) => b.value - a.value || a.id - b.id);
+    const came = edits.filter(edit => edit.value > -Infinity);
+    came.sort((a, b) => b.value - a.value || a.id - b.id);
     const { values, counts } = merge_runs(survivors, gone, came);
     // How many of those that stay stand before each moved one: ascending, as `came` goes down.
     const above = Uint32Array.from(came, ({ value, id }) => staying_before(survivors, gone, value, id));
@@ -380,7 +381,7 @@ export class Survivors {
     const run = first_index(0, cumulative.length, index => is_enough(cumulative[index]));
     if (run === cumulative.length) return this.ranking.count + 1;
     const before = run ? cumulative[run - 1] : 0;
-    const inside = first_index(1, this.ranking.counts[run], count => is_enough(before + count * weights[run]));
-    return starts[run] + inside;
+    const is_reached = count => is_enough(before + count * weights[run]);
+    return starts[run] + first_index(1, this.ranking.counts[run], is_reached);
   }
 }

@@ -113,7 +113,8 @@ export function create(root, actions) {
 
   function update(state, view) {
     latest = { state, view };
-    set_attribute(field, 'placeholder', `search all ${count(view?.vocab ?? state.model?.vocab_size ?? 0)} tokens`);
+    const vocab = view?.vocab ?? state.model.vocab_size;
+    set_attribute(field, 'placeholder', `search all ${count(vocab)} tokens`);
     if (asked_for === '') return;
     // A playing text changes its step faster than anyone reads: ask once it stands still.
     if (asked_step !== step_key(state) && state.mode === 'paused' && view !== null) find();
@@ -128,7 +129,9 @@ export function create(root, actions) {
   return { update, destroy };
 }
 
-const step_key = ({ session, run, branch, index, row_key }) => [session, run, branch, index, row_key].join('/');
+const step_key = ({ session, run, branch, index, row_key }) => (
+  [session, run, branch, index, row_key].join('/')
+);
 
 function describe_result(query, number) {
   const quoted = `“${shorten(query, LONGEST_QUERY)}”`;
@@ -175,11 +178,15 @@ function update_item(item, match, found) {
   if (found) figures.push(`probability ${percent(found.prob)}`);
   set_text(item.figures, figures.join(' · '));
   set_class(item.fate, found?.removed_by ? 'dv-match-fate dv-match-removed' : 'dv-match-fate');
-  if (found?.removed_by) set_text(item.fate, `${removal(found)}; looking for the smallest change that would admit it`);
-  else if (!is_possible) set_text(item.fate, 'impossible: its logit is −∞');
-  else if (!found) set_text(item.fate, '');
-  else set_text(item.fate, found.final_prob === null ? 'kept' : `kept, ${percent(found.final_prob)} in the draw`);
+  set_text(item.fate, describe_fate(found, is_possible));
   set_change(item, null);
+}
+
+function describe_fate(found, is_possible) {
+  if (!is_possible) return 'impossible: its logit is −∞';
+  if (!found) return '';
+  if (found.removed_by) return `${removal(found)}; looking for the smallest change that would admit it`;
+  return found.final_prob === null ? 'kept' : `kept, ${percent(found.final_prob)} in the draw`;
 }
 
 function show_advice(item, change) {

@@ -1,5 +1,5 @@
-// A row of raw logits and a chain of settings -> what every stage leaves, and the draw: engine/sampling.py and
-// engine/stages.py in the browser. Scores are float32 as there, weights float64.
+// A row of raw logits and a chain of settings -> what every stage leaves, and the draw: engine/sampling.py
+// and engine/stages.py in the browser. Scores are float32 as there, weights float64.
 
 import { EditedRanking, first_index, Ranking, ScaledRanking, Survivors } from './ranking.js';
 import { raw_rank_of } from './row.js';
@@ -63,7 +63,7 @@ class StageResult {
 
   /** A token's score after this stage. */
   edit(score, id) {
-    if (this.name === 'repetition_penalty') return this.context.has(id) ? penalised(score, this.value) : score;
+    if (this.name === 'repetition_penalty' && this.context.has(id)) return penalised(score, this.value);
     if (this.name === 'temperature' && this.value !== 0) return Math.fround(score / Math.fround(this.value));
     return score;
   }
@@ -171,8 +171,8 @@ class Shaped {
   /**
    * The token at `u` on the cumulative distribution, in rank order from the most likely.
    *
-   * @returns {{rank: number, id: number|null, probability: number, from: number, to: number}} rank at the end of the
-   *   chain; the id where it is known; its stretch of the cumulative distribution
+   * @returns {{rank: number, id: number|null, probability: number, from: number, to: number}} rank at the
+   *   end of the chain; the id where it is known; its stretch of the cumulative distribution
    */
   draw(u) {
     const { ranking, mass, before } = this.final;
@@ -225,13 +225,14 @@ export function shape(row, chain, { context = NO_CONTEXT, figures = null, keep =
 }
 
 function run_stage(row, stage, before, earlier, context, figures) {
-  const edits = stage.name === 'repetition_penalty' ? edits_of(row, stage.value, before, earlier, context) : null;
+  const is_penalty = stage.name === 'repetition_penalty';
+  const edits = is_penalty ? edits_of(row, stage.value, before, earlier, context) : null;
   let after = APPLY[stage.name](before, stage.value, edits);
   if (figures) after = new Survivors(after.ranking, after.start, after.start + figures.survivors);
   return new StageResult(stage, before, after, context, figures);
 }
 
-/** The context's tokens that are in the race: rank just before the penalty, and the score that it gives them. */
+/** The context's tokens in the race: rank just before the penalty, and the score that it gives them. */
 function edits_of(row, penalty, before, earlier, context) {
   const edits = [];
   for (const id of context) {

@@ -28,7 +28,8 @@ const COLOURINGS = {
 
 // What an item shows; a step that agrees in all of these keeps its element untouched.
 const SHOWN_FIELDS = [
-  'id', 'label', 'special', 'partial', 'forced', 'probability', 'model_probability', 'rank', 'entropy', 'model_entropy',
+  'id', 'label', 'special', 'partial', 'forced', 'rank', 'probability', 'model_probability', 'entropy',
+  'model_entropy',
 ];
 
 const NEAR_END_PX = 12;  // this close to the end counts as "at the end"
@@ -58,7 +59,8 @@ export function create(root, actions) {
 
   function write_prompt(item, token, number) {
     set_class(item.li, token.special ? 'dv-token prompt special' : 'dv-token prompt');
-    set_attribute(item.li, 'title', `prompt token ${count(number + 1)}, id ${token.id}${token.special ? ', special' : ''}`);
+    const title = `prompt token ${count(number + 1)}, id ${token.id}`;
+    set_attribute(item.li, 'title', token.special ? `${title}, special` : title);
   }
 
   function write_step(item, step, index) {
@@ -206,12 +208,12 @@ function proposed_label(view) {
 
 /** A step in words: "token 5, id 262, 12.30 %, rank 3, forced". */
 function describe(step, index) {
-  const words = [`token ${count(index + 1)}`, `id ${step.id}`, percent(step.probability), `rank ${count(step.rank)}`];
+  const { id, probability, rank } = step;
+  const words = [`token ${count(index + 1)}`, `id ${id}`, percent(probability), `rank ${count(rank)}`];
   if (step.forced) words.push('forced');
   if (step.special) words.push('special');
   if (step.partial) words.push('part of a character');
-  if (Number.isFinite(step.model_probability)) words.push(`the model’s own: ${percent(step.model_probability)}`);
-  if (Number.isFinite(step.entropy)) words.push(`entropy ${bits(step.entropy)}`);
+  words.push(`the model’s own: ${percent(step.model_probability)}`, `entropy ${bits(step.entropy)}`);
   return words.join(', ');
 }
 
@@ -284,7 +286,9 @@ function create_items(list, write) {
 
 /** What the colours and marks mean, with the choice of what is coloured. */
 function create_legend(choose) {
-  const swatches = PROBABILITY_RANGES.map((_, shade) => element('span', { class: `dv-shade dv-shade-${shade}` }));
+  const swatches = PROBABILITY_RANGES.map((_, shade) => (
+    element('span', { class: `dv-shade dv-shade-${shade}` })
+  ));
   const select = element('select', { 'aria-label': 'Colour tokens by' });
   for (const [name, { label, explanation }] of Object.entries(COLOURINGS)) {
     select.append(element('option', { value: name, text: label, title: explanation }));

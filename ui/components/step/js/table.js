@@ -275,8 +275,8 @@ function update_row(row, data, { figure, lowest, span, scale, chosen_word }) {
 
 function row_title(data, chosen_word) {
   const words = [
-    shorten(data.label, LONGEST_TITLE), `rank ${count(data.rank)}`, `id ${data.id}`, `logit ${figure_text(data.logit)}`,
-    `cumulative ${percent(data.cumulative)}`,
+    shorten(data.label, LONGEST_TITLE), `rank ${count(data.rank)}`, `id ${data.id}`,
+    `logit ${figure_text(data.logit)}`, `cumulative ${percent(data.cumulative)}`,
   ];
   if (data.chosen) words.push(chosen_word);
   return words.join(', ');
@@ -327,8 +327,8 @@ function create_others() {
   const [prob, final] = ['prob', 'final'].map(create_bar);
   const stage = create_stage();
   const tr = element(
-    'tr', {}, create_cell('rank'), name, create_cell('id'), create_cell('logit'), prob.cell, cumulative, stage.cell,
-    final.cell,
+    'tr', {}, create_cell('rank'), name, create_cell('id'), create_cell('logit'), prob.cell, cumulative,
+    stage.cell, final.cell,
   );
   return { tr, name, prob, stage, final };
 }

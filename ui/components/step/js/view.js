@@ -56,7 +56,8 @@ export function make_view(state) {
     as_recorded: is_as_recorded(state),
   };
   view.curve = curve_of(scene, [
-    ...stages.map(stage => stage.last_rank), view.cut?.after_rank, draw?.rank, chosen?.rank, rows.at(-1)?.rank,
+    ...stages.map(stage => stage.last_rank),
+    view.cut?.after_rank, draw?.rank, chosen?.rank, rows.at(-1)?.rank,
   ]);
   return view;
 }
@@ -66,10 +67,11 @@ export function make_view(state) {
  *
  * @param {object} state
  * @param {object} view made of this state
- * @param {{id: number, raw_rank: number, logit: number|null}} token as a search found it
+ * @param {{id: number, label: string, raw_rank: number, logit: number|null}} token as a search found it
  */
-export function candidate(state, view, { id, raw_rank, logit }) {
-  return row_of(scene_of(state, shape_of(state), view.point), id, raw_rank, logit);
+export function candidate(state, view, { id, label, raw_rank, logit }) {
+  const row = row_of(scene_of(state, shape_of(state), view.point), id, raw_rank, logit);
+  return { ...row, label: label ?? row.label };
 }
 
 // --- the chain over the row ------------------------------------------------------------------
@@ -81,7 +83,7 @@ function shape_of(state, changes = null) {
   return shape(row, chain, { context: context_of(state), figures, keep: !changes });
 }
 
-/** The engine's results by stage, where it had the whole row, the browser bins, and both the same settings. */
+/** The engine's results by stage, where the browser has only bins, and both have the same settings. */
 function engine_figures(row, chain) {
   if (row.exact || !row.engine_stages) return null;
   return is_same_chain(chain, chain_of(row.engine_settings)) ? row.engine_stages : null;
@@ -164,8 +166,15 @@ function row_of(scene, id, raw_rank, logit) {
   const token = { id, label: label_of(state, id), chosen: scene.chosen === id };
   if (raw_rank < 1 || raw_rank > row.possible || !Number.isFinite(logit)) {
     return {
-      ...token, rank: Math.max(raw_rank, row.possible + 1), logit: -Infinity, score: -Infinity, raw_prob: 0, prob: 0,
-      cumulative: 1, removed_by: null, final_prob: is_final ? 0 : null,
+      ...token,
+      rank: Math.max(raw_rank, row.possible + 1),
+      logit: -Infinity,
+      score: -Infinity,
+      raw_prob: 0,
+      prob: 0,
+      cumulative: 1,
+      removed_by: null,
+      final_prob: is_final ? 0 : null,
     };
   }
   const ranks = shaped.trace(raw_rank);
@@ -259,7 +268,8 @@ function stages_of(shaped, settings) {
 
 /** The line between what is kept and what is removed, drawn by the last stage that removed something. */
 function cut_of({ shaped, done, survivors }) {
-  const last = shaped.stages.slice(0, done).findLast(stage => is_cut_stage(stage) && stage.after.count < stage.before.count);
+  const removes = stage => is_cut_stage(stage) && stage.after.count < stage.before.count;
+  const last = shaped.stages.slice(0, done).findLast(removes);
   if (!last) return null;
   const { rank, mass } = shaped.extent(done);
   return { after_rank: rank, stage: last.name, kept: survivors.count, mass: Math.min(1, mass) };
@@ -287,7 +297,8 @@ function drawn_beyond(state, shaped, rank) {
   if (row.chosen === null || row.chosen === undefined) return null;
   const raw_rank = raw_rank_of(row, row.chosen);
   const is_own = raw_rank > 0 && shaped.trace(raw_rank).at(-1) === rank;
-  const is_repeated = !row.exact && !row.forced && is_as_recorded(state); // ranks within a bin are not told apart
+  // Ranks within a bin are not told apart, but the same settings draw the same token.
+  const is_repeated = !row.exact && !row.forced && is_as_recorded(state);
   return is_own || is_repeated ? row.chosen : null;
 }
 
@@ -325,7 +336,8 @@ function curve_of({ shaped, base, is_final, ranked }, marked) {
 // --- what would let a token in ---------------------------------------------------------------
 
 /**
- * The smallest change of one setting that would let a removed token survive; null where it survives, or none would.
+ * The smallest change of one setting that would let a removed token survive; null where it survives, or
+ * where no such change exists.
  *
  * @param {object} state
  * @param {{id: number, raw_rank: number, logit: number|null}} token as a search found it

@@ -1,0 +1,176 @@
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from engine.errors import LogitsError, NoCandidatesError
+from ui.components.step.rows import BINS, HEAD, MOST_RUNS, pack_row
+
+LARGE = 151_936
+
+
+class Unpacked(NamedTuple):
+    values: np.ndarray
+    counts: np.ndarray
+    ids: np.ndarray
+    seen: dict[int, tuple[int, float]]  # id -> rank, score
+
+
+def unpack(header: dict, data: bytes) -> Unpacked:
+    """The arrays, read from the layout that the module's docstring states."""
+    place = 0
+
+    def read(kind: str, length: int) -> np.ndarray:
+        nonlocal place
+        assert place % 4 == 0
+        array = np.frombuffer(data, kind, length, place)
+        place += -(-array.nbytes // 4) * 4
+        return array
+
+    values = read("<f4", header["runs"])
+    counts = read("<u4", header["runs"])
+    ids = read("<u2" if header["vocab"] <= 65_536 else "<u4", header["known"])
+    seen_ids, seen_ranks = read("<u4", header["seen"]), read("<u4", header["seen"])
+    scores = read("<f4", header["seen"])
+    assert place == len(data)
+    known = zip(seen_ranks.tolist(), scores.tolist(), strict=True)
+    return Unpacked(values, counts, ids, dict(zip(seen_ids.tolist(), known, strict=True)))
+
+
+def packed(logits, *, seen=None, exact=True) -> tuple[dict, Unpacked]:
+    header, data = pack_row(np.array(logits, np.float32), seen=seen, exact=exact)
+    return header, unpack(header, data)
+
+
+def large_row(seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(0, 3, LARGE).astype(np.float32)
+
+
+def test_four_tokens_in_rank_order():
+    header, row = packed([1, 3, -2, 2])
+    assert header["possible"] == header["vocab"] == header["runs"] == 4
+    assert row.values.tolist() == [3, 2, 1, -2]
+    assert row.counts.tolist() == [1, 1, 1, 1]
+    assert row.ids.tolist() == header["leading_ids"] == [1, 3, 0, 2]
+
+
+def test_equal_scores_are_one_run_with_the_lower_id_first():
+    _, row = packed([2, 5, 2, 5, 2])
+    assert row.values.tolist() == [5, 2]
+    assert row.counts.tolist() == [2, 3]
+    assert row.ids.tolist() == [1, 3, 0, 2, 4]
+
+
+def test_both_zeros_are_one_score():
+    _, row = packed([0.0, -0.0, 1.0, 0.0])
+    assert row.values.tolist() == [1, 0]
+    assert not np.signbit(row.values).any()
+    assert row.ids.tolist() == [2, 0, 1, 3]
+
+
+def test_impossible_tokens_are_left_out():
+    header, row = packed([-np.inf, 1, -np.inf, 2, 0])
+    assert (header["vocab"], header["possible"], header["known"]) == (5, 3, 3)
+    assert row.ids.tolist() == [3, 1, 4]
+    assert row.counts.sum() == 3
+
+
+def test_a_row_of_equal_scores_is_one_run():
+    header, row = packed(np.full(1001, -7.5))
+    assert header["runs"] == 1
+    assert (row.values.tolist(), row.counts.tolist()) == ([-7.5], [1001])
+    assert row.ids.tolist() == list(range(1001))
+
+
+@pytest.mark.parametrize("vocab", [1, 2, 3, 5, 65_535, 65_536, 65_537])
+def test_arrays_are_aligned_whatever_their_length(vocab):
+    logits = np.random.default_rng(vocab).integers(0, 50, vocab).astype(np.float32)
+    header, row = packed(logits, seen=[0])
+    assert row.counts.sum() == vocab
+    assert header["known"] == (vocab if vocab <= 65_536 else HEAD)
+    order = np.lexsort((np.arange(vocab), -logits))
+    assert row.ids.tolist() == order[: header["known"]].tolist()
+    assert np.repeat(row.values, row.counts).tolist() == logits[order].tolist()
+
+
+def test_a_bfloat16_row_is_small():
+    logits = (large_row().view(np.uint32) & 0xFFFF_0000).view(np.float32)
+    header, data = pack_row(logits, seen=None, exact=False)
+    assert header["exact"]
+    assert header["runs"] < 5_000
+    assert len(data) < 60_000
+
+
+def test_seen_tokens_come_with_their_ranks_where_not_all_ids_do():
+    logits = large_row()
+    logits[[5, 9, LARGE - 1]] = logits.min() - 1  # three equal ones at the end
+    logits[7] = -np.inf
+    _, row = packed(logits, seen=[9, 7, 5, 9, LARGE + 3, int(np.argmax(logits))])
+    end = LARGE - 1  # possible tokens
+    assert {token: rank for token, (rank, _) in row.seen.items()} == {
+        5: end - 2,
+        9: end - 1,
+        int(np.argmax(logits)): 1,
+    }
+    assert all(score == logits[token] for token, (_, score) in row.seen.items())
+
+
+def test_seen_tokens_are_not_repeated_where_all_ids_come_along():
+    header, row = packed([1, 2, 3], seen=[0, 1])
+    assert header["seen"] == 0
+    assert row.seen == {}
+
+
+def test_bins_leave_the_head_and_every_sum_as_they_were():
+    logits = large_row()
+    header, row = packed(logits, exact=False)
+    assert not header["exact"]
+    assert header["runs"] <= HEAD + BINS
+    ranked = -np.sort(-logits)
+    order = np.lexsort((np.arange(LARGE), -logits))
+    assert row.ids.tolist() == order[:HEAD].tolist()
+    assert np.repeat(row.values, row.counts)[:HEAD].tolist() == ranked[:HEAD].tolist()
+    assert row.counts.sum() == LARGE
+    assert (np.diff(row.values) < 0).all()
+
+    weights = np.exp(ranked.astype(np.float64))
+    starts = (np.cumsum(row.counts) - row.counts).astype(np.int64)
+    sums = np.add.reduceat(weights, starts)
+    binned = row.counts * np.exp(row.values.astype(np.float64))
+    assert binned == pytest.approx(sums, rel=2e-6)  # a bin's score is rounded to float32
+
+
+def test_bins_survive_scores_far_below_the_highest():
+    logits = large_row()
+    logits[:50_000] = np.linspace(-1000, -3e38, 50_000, dtype=np.float32)
+    header, row = packed(logits, exact=False)
+    assert not header["exact"]
+    assert np.isfinite(row.values).all()
+    assert row.counts.sum() == LARGE
+    assert (np.diff(row.values) < 0).all()
+
+
+def test_bins_are_used_only_where_they_save_something():
+    assert pack_row(large_row(), seen=None, exact=True)[0]["exact"]
+    few = np.random.default_rng(1).integers(0, MOST_RUNS, LARGE).astype(np.float32)
+    assert pack_row(few, seen=None, exact=False)[0]["exact"]
+    small = large_row()[:65_536]
+    assert pack_row(small, seen=None, exact=False)[0]["exact"]
+
+
+def test_the_row_is_left_alone():
+    logits = large_row()
+    logits.setflags(write=False)
+    before = logits.copy()
+    for exact in (True, False):
+        pack_row(logits, seen=[1, 2], exact=exact)
+    assert np.array_equal(logits, before)
+
+
+@pytest.mark.parametrize(
+    ("logits", "error"),
+    [([1, np.nan], LogitsError), ([1, np.inf], LogitsError), ([-np.inf] * 2, NoCandidatesError)],
+)
+def test_a_row_without_a_distribution_is_refused(logits, error):
+    with pytest.raises(error):
+        packed(logits)
