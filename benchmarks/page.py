@@ -33,28 +33,29 @@ BUNDLED = "bundled"
 LARGE = {"152k-bf16": torch.bfloat16, "152k-f32": torch.float32}
 LARGE_VOCABULARY = 151_936
 
-# Resolves with the milliseconds from the next press to the frame after everything is drawn.
+# Resolves with the milliseconds from the next press to the frame after everything is drawn: tokens
+# and table are in place when the charts say that they are.
 WATCH = """
-() => {
-  const page = document.querySelector('.dv').decoding;
-  const charts = page.charts_drawn, draws = page.draws, length = page.state.steps.length;
+must_grow => {
+  const root = document.querySelector('.dv'), page = root.decoding;
+  const draws = page.draws, length = page.state.steps.length;
   window.watched = new Promise(resolve => {
     let pressed = 0;
     const press = () => { pressed ||= performance.now(); };
     for (const kind of ['pointerdown', 'keydown']) {
       document.addEventListener(kind, press, { capture: true, once: true });
     }
-    const look = () => {
-      const grown = !window.watch_length || page.state.steps.length > length;
-      if (pressed && grown && page.draws > draws && page.charts_drawn > charts) {
-        requestAnimationFrame(() => {
-          const channel = new MessageChannel();
-          channel.port1.onmessage = () => resolve(performance.now() - pressed);
-          channel.port2.postMessage(0);
-        });
-      } else requestAnimationFrame(look);
+    const look = event => {
+      const grown = !must_grow || page.state.steps.length > length;
+      if (!pressed || !grown || page.draws === draws || event.detail !== 'distribution') return;
+      root.removeEventListener('dv-drawn', look);
+      requestAnimationFrame(() => {
+        const channel = new MessageChannel();
+        channel.port1.onmessage = () => resolve(performance.now() - pressed);
+        channel.port2.postMessage(0);
+      });
     };
-    requestAnimationFrame(look);
+    root.addEventListener('dv-drawn', look);
   });
 }
 """
@@ -177,8 +178,7 @@ class Measured:
         self.idle()
         before = self.received
         for _ in range(count):
-            self.page.evaluate("window.watch_length = true")
-            self.page.evaluate(WATCH)
+            self.page.evaluate(f"({WATCH})(true)")
             button.click()
             times.append(self.page.evaluate("window.watched"))
         return times, (self.received - before) / count
@@ -191,8 +191,7 @@ class Measured:
         self.idle()
         times = []
         for _ in range(count):
-            self.page.evaluate("window.watch_length = false")
-            self.page.evaluate(WATCH)
+            self.page.evaluate(f"({WATCH})(false)")
             self.page.keyboard.press("ArrowRight")
             times.append(self.page.evaluate("window.watched"))
         return times
@@ -213,11 +212,11 @@ class Measured:
 
     def run_to(self, length: int) -> None:
         """Generate without watching, up to so many tokens."""
-        self.page.get_by_text("Stop rules, keys").click()
+        self.page.get_by_text("Stop rules, trace, keys").click()
         field = self.page.get_by_role("spinbutton", name="Max tokens")
         field.fill(str(length))
         field.press("Enter")
-        self.page.get_by_text("Stop rules, keys").click()
+        self.page.get_by_text("Stop rules, trace, keys").click()
         self.press("Run to end")
         self.page.wait_for_function(
             "!document.querySelector('.dv').decoding.actions.is_busy() &&"
@@ -269,11 +268,11 @@ def _interact(
     report.add(f"payload of a step, {when}", round(payload), "bytes")
     measured.page.get_by_role("slider", name="Temperature", exact=True).fill("2")
     measured.page.get_by_label("Speed", exact=True).fill("21")
-    measured.page.get_by_text("Stop rules, keys").click()
+    measured.page.get_by_text("Stop rules, trace, keys").click()
     field = measured.page.get_by_role("spinbutton", name="Max tokens")
     field.fill("2000")
     field.press("Enter")
-    measured.page.get_by_text("Stop rules, keys").click()
+    measured.page.get_by_text("Stop rules, trace, keys").click()
     rates = measured.play(effort.play_seconds)
     for what, least in (("tables", 20), ("charts", 10), ("tokens", None)):
         goal = at_least(least) if with_goals and least else None

@@ -84,6 +84,7 @@ class Session:
         have: what the browser holds already.
         acknowledged: the last event's client and number.
         found: answer to the last event if that was a search.
+        wants_trace: whether the last event asked for the trace.
     """
 
     def __init__(self, model: LanguageModel, prompt: str, settings: SamplingSettings) -> None:
@@ -93,6 +94,7 @@ class Session:
         self.have = NOTHING
         self.acknowledged = ("", 0)
         self.found: list[Found] | None = None
+        self.wants_trace = False
         self.max_tokens = 64
         self.playing = False
         self._runs = 0
@@ -218,6 +220,7 @@ class Session:
         self.have = event.have
         self.error = ""
         self.found = None
+        self.wants_trace = event.kind == "trace"
         self.playing = event.playing
         self._intact = len(self.decoder.steps)
         try:
@@ -230,6 +233,7 @@ class Session:
         """Answer an event that could not be understood."""
         self.acknowledged = (client, number)
         self.found = None
+        self.wants_trace = False
         self.playing = False
         self.error = str(error)
 
@@ -413,4 +417,5 @@ _HANDLERS: dict[str, Callable[[Session, Event], None]] = {
     "force": Session._force,
     "branch": Session._branch,
     "find": Session._find,
+    "trace": Session._nothing,  # the message brings it
 }

@@ -20,10 +20,12 @@ from ui.session_store import SessionStore
 
 STYLE = """
 <style>
-.block-container { padding-top: 1.1rem; padding-bottom: 2rem; max-width: 1900px; }
-.stApp h1 { font-size: 1.35rem; padding: 0; }
+.block-container { padding: 0.7rem 1.6rem 2rem; max-width: 1900px; }
+.stApp h1 { font-size: 1.3rem; padding: 0; }
 header.stAppHeader { background: transparent; pointer-events: none; }
 header.stAppHeader * { pointer-events: auto; }
+.stMainBlockContainer [data-testid="stVerticalBlock"] { gap: 0.5rem; }
+.st-key-header { min-height: 2.4rem; }
 @media (max-width: 640px) { .block-container { padding-left: 0.8rem; padding-right: 0.8rem; } }
 </style>
 """
@@ -41,11 +43,16 @@ def _store() -> SessionStore:
 def step_page() -> None:
     """Draw the whole page."""
     st.html(STYLE)
-    title, chooser = st.columns([5, 1], vertical_alignment="center")
-    title.title("Decoding Visualiser", anchor=False)
+    header = st.container(
+        key="header",
+        horizontal=True,
+        horizontal_alignment="distribute",
+        vertical_alignment="center",
+    )
+    header.title("Decoding Visualiser", anchor=False, width="content")
     problem = _begin()
     session: Session | None = st.session_state.get("session")
-    with chooser:
+    with header:
         model_chooser(session.model if session else None, _on_load)
     if session:
         _live()
@@ -94,13 +101,6 @@ def _live() -> None:
     """The component; only this part of the page runs again with each event."""
     session = st.session_state["session"]
     step_component(message(session), _on_event)
-    st.download_button(
-        "Download the trace (JSON)",
-        lambda: session.decoder.trace().to_json(),
-        file_name="run.json",
-        mime="application/json",
-        on_click="ignore",
-    )
 
 
 def _on_event() -> None:

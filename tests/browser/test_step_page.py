@@ -369,10 +369,10 @@ def test_slow_motion_stops_at_every_stage_of_a_step(page: Page):
 def test_rewind_and_run_to_end_repeat_the_text(page: Page):
     opened(page)
     turn_random(page)
-    page.get_by_text("Stop rules, keys").click()
+    page.get_by_text("Stop rules, trace, keys").click()
     page.get_by_role("spinbutton", name="Max tokens").fill("6")
     page.get_by_role("spinbutton", name="Max tokens").press("Enter")
-    page.get_by_text("Stop rules, keys").click()
+    page.get_by_text("Stop rules, trace, keys").click()
     button(page, "Run to end").click()
     expect(generated(page)).to_have_count(6)
     expect(page.get_by_text("Stopped: max tokens is 6, and there are 6 tokens")).to_be_visible()
@@ -555,6 +555,7 @@ def test_the_trace_downloads_as_json(page: Page, tmp_path):
     opened(page)
     start(page)
     take_steps(page, 2)
+    page.get_by_text("Stop rules, trace, keys").click()
     with page.expect_download() as waiting:
         page.get_by_role("button", name="Download the trace (JSON)").click()
     path = tmp_path / "run.json"

@@ -675,3 +675,11 @@ def test_the_uniform_number_of_a_step_is_known_before_it_is_taken(llama):
     for index in (-1, 5, 1.0, True):
         with pytest.raises(SettingError, match="neither taken nor next"):
             decoder.uniform(index)
+
+
+def test_a_pass_made_to_propose_counts_into_the_step(llama):
+    decoder = Decoder(llama, PROMPT, sampling(3))
+    decoder.propose()
+    step = decoder.step()
+    assert step.total_ms >= step.forward_ms + step.shape_ms + step.draw_ms
+    assert step.is_prefill and step.forward_ms > 0

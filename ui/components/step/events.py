@@ -28,6 +28,7 @@ Kind = Literal[
     "force",
     "branch",
     "find",
+    "trace",  # everything so far, to keep
 ]
 
 SETTINGS = ("repetition_penalty", "temperature", "top_k", "top_p", "min_p", "seed")

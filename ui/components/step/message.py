@@ -78,6 +78,7 @@ def message(session: Session) -> bytes:
         "cache_formula": _formula(session),
         "pending_bytes": session.decoder.pending_bytes.hex(" "),
         "found": None,
+        "trace": session.decoder.trace().to_json() if session.wants_trace else None,
     }
     if session.found is not None:
         header["found"] = [

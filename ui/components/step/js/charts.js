@@ -14,7 +14,7 @@ const PLOTLY_CONFIG = {
 const IN_PLACE = { frame: { duration: 0, redraw: false }, transition: { duration: 0 }, mode: 'immediate' };
 
 // While steps run by, the charts leave the browser time for the rest of the page.
-const RUNNING_GAP_MS = { distribution: 50, cost: 500 };
+const RUNNING_GAP_MS = { distribution: 85, cost: 700 };
 const MOST_BARS = 20;
 const MOST_BARS_NARROW = 12;
 const NARROW = 400;
@@ -366,6 +366,7 @@ export function create(root, actions) {
   let frame = 0;
   let timer = 0;
   let is_gone = false;
+  let is_hidden = grid.clientWidth === 0;
 
   function load() {
     set_class(note, 'dv-chart-note dv-hidden');
@@ -394,7 +395,7 @@ export function create(root, actions) {
   /** At most one group per frame, the distribution first: its answer is what a person waits for. */
   function tick() {
     frame = 0;
-    if (!plotly || !latest || is_gone || grid.clientWidth === 0) return;
+    if (!plotly || !latest || is_gone || is_hidden) return;
     const now = performance.now();
     // One at a time: a second drawing would hold up the first on its way into the DOM.
     if (groups.some(group => group.is_busy)) return;
@@ -422,6 +423,7 @@ export function create(root, actions) {
     plot(plotly, group, group.boxes, look).then(() => {
       if (!group.listens) listen(group);
       group.drawn += 1;
+      root.dispatchEvent(new CustomEvent('dv-drawn', { bubbles: true, detail: group.name }));
     }).finally(() => {
       group.is_busy = false;
       if (group.is_dirty) request();
@@ -526,7 +528,11 @@ export function create(root, actions) {
     request();
   }
 
-  const observer = new ResizeObserver(remeasure);
+  // Asking for the width instead would force a layout in the middle of every drawing.
+  const observer = new ResizeObserver(entries => {
+    for (const { target, contentRect } of entries) if (target === grid) is_hidden = contentRect.width === 0;
+    remeasure();
+  });
   observer.observe(grid);
   for (const { plot: room, caption } of Object.values(parts)) {
     observer.observe(room);
@@ -575,7 +581,8 @@ export function create(root, actions) {
         costs_drawn = costs;
         cost_group.is_dirty = true;
       }
-      request();
+      // Not a frame later: Plotly takes one of its own.
+      if (!frame && !is_gone) tick();
     },
     destroy() {
       is_gone = true;

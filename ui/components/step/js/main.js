@@ -10,14 +10,17 @@ import * as search from './search.js';
 import * as strip from './strip.js';
 import * as table from './table.js';
 import * as transport from './transport.js';
+import { element } from './dom.js';
 import { listen } from './keys.js';
 import { create_link } from './link.js';
 import { make_view } from './view.js';
 import { read_message, take_in } from './wire.js';
 
-const PARTS = { prompt, strip, transport, branches, loop, table, search, notice, cards, charts };
+// The strip scrolls to its end, which forces a layout: after all others, so that there is one.
+const PARTS = { prompt, transport, branches, loop, table, search, notice, cards, strip, charts };
 const SESSION_KEY = 'decoding-visualiser-session';
 const PREFERENCES_KEY = 'decoding-visualiser-preferences';
+const SETTLE_MS = 400;
 const MOST_SEED = Number.MAX_SAFE_INTEGER;
 
 /** Everything the page knows; the fields are those of README.md. */
@@ -71,6 +74,7 @@ export function mount(root, send) {
   let asked_for_all = false;
   let offered_token = null; // the session that this tab had before a reload, until the server has answered
   let play_timer = 0;
+  let settle_timer = 0;
   let frame = 0;
   let why = null;
 
@@ -115,16 +119,21 @@ export function mount(root, send) {
     root.dataset.length = String(state.steps.length);
   }
 
-  /** Draw before the next frame, once, however often it is asked for. */
+  /** Draw at once; what is asked for before the next frame is drawn with that frame, once. */
   function redraw(reason) {
     if (!state.model) return;
-    why = why && why !== 'slide' ? why : reason; // a slide redraws the least, so anything else wins
-    frame ||= requestAnimationFrame(() => {
+    if (frame) {
+      why = why && why !== 'slide' ? why : reason; // a slide redraws the least, so anything else wins
+      return;
+    }
+    frame = requestAnimationFrame(() => {
       frame = 0;
-      const reason_now = why;
+      if (why === null) return;
+      const waiting = why;
       why = null;
-      draw(reason_now);
+      redraw(waiting);
     });
+    draw(reason);
   }
 
   // --- messages ---------------------------------------------------------------------------------
@@ -285,7 +294,8 @@ export function mount(root, send) {
         redraw('slide');
       },
       settle() {
-        if (state.mode === 'paused') return link.post('settings');
+        clearTimeout(settle_timer); // keys move a slider in many small steps, and each of them ends
+        settle_timer = setTimeout(() => state.mode === 'paused' && link.post('settings'), SETTLE_MS);
       },
       limit(changes) {
         state.limits = { ...state.limits, ...changes };
@@ -322,6 +332,13 @@ export function mount(root, send) {
       focus_search() {
         root.querySelector('[data-part=search] input')?.focus();
       },
+      async save_trace() {
+        const message = await link.post('trace');
+        if (!message?.trace) return;
+        const address = URL.createObjectURL(new Blob([message.trace], { type: 'application/json' }));
+        element('a', { href: address, download: 'run.json' }).click();
+        setTimeout(() => URL.revokeObjectURL(address), 60_000);
+      },
       is_busy: () => link.is_busy,
       async find(query) {
         const message = await link.post('find', { query });
@@ -345,6 +362,7 @@ export function mount(root, send) {
     },
     destroy() {
       stop_playing();
+      clearTimeout(settle_timer);
       link.close();
       stop_listening();
       resize.disconnect();

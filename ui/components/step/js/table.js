@@ -116,6 +116,11 @@ export function create(root, actions) {
 
   function update_cut(view, last_rank) {
     cut.classList.toggle('dv-hidden', view.cut === null);
+    // The row below the line makes room for its text; without a line the same room is at the table's end.
+    const below = view.cut === null ? null : view.cut.after_rank;
+    [...rows, others].forEach((row, at) => row.tr.classList.toggle('dv-after-cut', below !== null
+      && at === Math.min(below, rows.length)));
+    box.classList.toggle('dv-uncut', view.cut === null);
     if (view.cut === null) {
       set_text(cut_spoken, 'no cut-off');
       return;

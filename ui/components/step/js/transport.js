@@ -37,10 +37,14 @@ export function create(root, actions) {
   const more = element(
     'details',
     { class: 'dv-more' },
-    element('summary', { text: 'Stop rules, keys' }),
+    element('summary', { text: 'Stop rules, trace, keys' }),
     element(
       'div',
       { class: 'dv-more-body' },
+      element('button', {
+        type: 'button', text: 'Download the trace (JSON)', title: 'Every step with all its figures',
+        onclick: () => actions.save_trace(),
+      }),
       element('label', {}, 'Max tokens', most),
       element('label', {}, 'Stop strings', stops),
       help,
