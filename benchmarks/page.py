@@ -1,4 +1,4 @@
-"""`python -m benchmarks page`: what a person waits for on the step page, in Chromium, on the real app.
+"""`python -m benchmarks page`: what a person waits for on the step page, in Chromium.
 
 From the press of a button or key to the frame that shows its result: a token in the strip, the
 table, and all charts. The app runs in a process of its own, started as `make run` starts it.

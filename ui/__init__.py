@@ -1,1 +1,1 @@
-"""What the pages share: session, controls, charts, token strip, tables."""
+"""What the pages share: session, model chooser, examples, and the step component."""

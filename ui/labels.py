@@ -1,13 +1,12 @@
 """Token texts made visible, and made safe for each place they are shown in.
 
 A token may hold anything: markup, formulas, line breaks, text that runs right to left, nothing that
-can be seen. `visible` turns everything invisible into glyphs; the other functions escape the result
-for one kind of place each.
+can be seen. `visible` turns everything invisible into glyphs. Our own components show the result as
+text; Streamlit's messages read Markdown, for which `markdown_text` escapes it.
 """
 
 from __future__ import annotations
 
-import html
 import re
 import unicodedata
 
@@ -47,36 +46,11 @@ def token_label(text: str) -> str:
     return visible(text) or "⟨empty⟩"
 
 
-def html_text(text: str) -> str:
-    """Text as HTML that shows it literally; lone surrogates become U+FFFD."""
-    return html.escape(text.encode("utf-8", "replace").decode("utf-8"), quote=True)
-
-
 def markdown_text(text: str) -> str:
     """Text as Streamlit Markdown that shows it literally."""
     clean = text.encode("utf-8", "replace").decode("utf-8")
     escaped = _MARKDOWN.sub(lambda found: "\\" + found.group(), clean)
     return _DIRECTIVE.sub(":\u2060", escaped)
-
-
-def chart_text(text: str, longest: int = 10) -> str:
-    """Text as a Plotly label: shortened, then escaped, since Plotly reads tags and entities."""
-    short = text if len(text) <= longest else text[: longest - 1] + "…"
-    clean = short.encode("utf-8", "replace").decode("utf-8")
-    return html.escape(clean, quote=False)  # Plotly shows an escaped quotation mark as it stands
-
-
-def percent(probability: float) -> str:
-    """A probability for reading; one that is not 0 or 1 never looks as if it were."""
-    if probability == 0:
-        return "0"
-    if probability < 1e-6:
-        return "< 0.0001 %"
-    if probability < 1e-3:
-        return f"{probability * 100:.4f} %"
-    if 0.99995 <= probability < 1 - 1e-12:
-        return "> 99.99 %"
-    return f"{probability * 100:.2f} %"
 
 
 def tokens_text(count: int) -> str:

@@ -278,9 +278,7 @@ class Session:
         prompt: str | Sequence[int] = event.prompt
         if event.chat:
             prompt = self.model.vocabulary.chat_ids(event.prompt)
-        decoder = Decoder(
-            self.model, prompt, event.settings, stop_strings=list(event.stop_strings)
-        )
+        decoder = Decoder(self.model, prompt, event.settings, stop_strings=list(event.stop_strings))
         self._begin(decoder, event.prompt, event.chat)
 
     def _step(self, event: Event) -> None:

@@ -246,9 +246,7 @@ def test_inspect_step_5_as_recorded_and_come_back(page: Page):
     generated(page).nth(4).click()
     expect(generated(page).nth(4)).to_have_attribute("aria-current", "true")
     page.wait_for_function("document.querySelector('.dv').decoding.view.index === 4")
-    assert (
-        state(page, "[view.chosen.id, view.draw.u, view.rows.map(row => row.prob)]") == recorded
-    )
+    assert state(page, "[view.chosen.id, view.draw.u, view.rows.map(row => row.prob)]") == recorded
     expect(generated(page)).to_have_count(8)
     page.locator("body").press("ArrowRight")
     expect(generated(page).nth(5)).to_have_attribute("aria-current", "true")
@@ -446,9 +444,7 @@ def test_two_tabs_are_two_texts(page: Page, context: BrowserContext):
     take_steps(other, 1)
     # A duplicated tab starts with a copy of the first one's storage.
     kept = page.evaluate("sessionStorage.getItem('decoding-visualiser-session')")
-    other.evaluate(
-        "token => sessionStorage.setItem('decoding-visualiser-session', token)", kept
-    )
+    other.evaluate("token => sessionStorage.setItem('decoding-visualiser-session', token)", kept)
     other.reload()
     expect(generated(other)).to_have_count(3)
     take_steps(other, 1)
@@ -541,9 +537,7 @@ def test_hostile_tokens_and_messages_are_shown_literally(page: Page, tmp_path):
     page.get_by_role("combobox", name="Rows").select_option("100")
     expect(force_buttons(page)).to_have_count(64)  # all there are
     for shown in ("<script>alert(1)</script>", "<b>bold</b>", "$x$", ":red[r]", "⟨U+200B⟩", "␍⏎"):
-        expect(
-            table(page).get_by_role("button", name=f"Force {shown}", exact=True)
-        ).to_be_visible()
+        expect(table(page).get_by_role("button", name=f"Force {shown}", exact=True)).to_be_visible()
     page.wait_for_function("document.querySelector('.dv').decoding.charts_drawn > 0")
     expect(page.locator("img[src='x'], .dv li b, .dv td button b, .dv script")).to_have_count(0)
     assert dialogs == []

@@ -224,7 +224,9 @@ def _shown_step(session: Session) -> dict:
     }
 
 
-def _row(session: Session, logits: np.ndarray, labels: TokenLabels) -> tuple[str, dict | None, bytes]:
+def _row(
+    session: Session, logits: np.ndarray, labels: TokenLabels
+) -> tuple[str, dict | None, bytes]:
     """Key, header and arrays of the row; no header where the browser has the row already."""
     exact = not session.playing
     key = f"{session.row_key}/{'exact' if exact or logits.size <= SMALL_VOCABULARY else 'binned'}"

@@ -1,0 +1,46 @@
+"""Numbers and labels for reading, as the component words them."""
+
+import pytest
+
+from tests.browser.modules import modules_page
+from tests.ui.hostile import HOSTILE
+from ui.labels import token_label
+
+
+@pytest.fixture(scope="module")
+def page(browser):
+    with modules_page(browser, "format.js") as page:
+        yield page
+
+
+@pytest.mark.parametrize(
+    ("call", "shown"),
+    [
+        ("percent(0)", "0 %"),
+        ("percent(3e-9)", "< 0.0001 %"),
+        ("percent(0.0003)", "0.0300 %"),
+        ("percent(0.5)", "50.00 %"),
+        ("percent(0.99999)", "> 99.99 %"),
+        ("percent(1)", "100.00 %"),
+        ("percent(1 - 1e-16)", "100.00 %"),
+        ("tokens(1)", "1 token"),
+        ("tokens(16384)", "16,384 tokens"),
+        ("size(1023)", "1023 B"),
+        ("size(1536)", "1.5 KiB"),
+        ("size(5 * 2 ** 20)", "5.0 MiB"),
+        ("ms(0.123)", "0.12 ms"),
+        ("ms(12.34)", "12.3 ms"),
+        ("bits(2)", "2.00 bits"),
+        ("stage_name('top_k')", "top-k"),
+        ("shorten('🙂🙂🙂', 2)", "🙂…"),
+        ("plotly_text('<b>&lt;')", "&lt;b&gt;&amp;lt;"),
+    ],
+)
+def test_numbers_and_texts(page, call, shown):
+    assert page.evaluate(f"modules.{call}") == shown
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_hostile_label_is_escaped_for_a_chart(page, text):
+    label = page.evaluate("label => modules.plotly_text(label, 10)", token_label(text))
+    assert not set("<>") & set(label)
