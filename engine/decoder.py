@@ -190,10 +190,8 @@ class Decoder:
                 token_id = self._checked_token(token_id)
             waited = self._next is not None
             row = self._forward()
-            if waited:
-                start -= (
-                    row.forward_ms / 1e3
-                )  # a pass made beforehand, to propose, is part of this step
+            if waited:  # the pass was made beforehand, to propose, and is part of this step
+                start -= row.forward_ms / 1e3
             if token_id is not None and row.logits[token_id] == -np.inf:
                 remedy = "choose a token that the model can give"
                 raise SettingError("token_id", token_id, "has a logit of -inf here", remedy)

@@ -46,9 +46,7 @@ class _OneFile(_Unchanging):
 @cache
 def _route(place: Path) -> str:
     """A name for a folder or a file and what it holds."""
-    files = (
-        sorted(file for file in place.rglob("*") if file.is_file()) if place.is_dir() else [place]
-    )
+    files = [place] if place.is_file() else sorted(filter(Path.is_file, place.rglob("*")))
     digest = hashlib.sha256()
     for file in files:
         digest.update(file.relative_to(place.parent).as_posix().encode())

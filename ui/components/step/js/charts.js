@@ -236,6 +236,9 @@ function styles_of(group, geometry, look) {
   });
 }
 
+/** Plotly leaves a trace without points out, and `animate` then leaves what it had drawn: a gap clears it. */
+const without_empty = data => data.map(trace => (trace.x?.length === 0 ? { ...trace, x: [null], y: [null] } : trace));
+
 const full_traces = group => group.described.data.map((data, place) => ({ ...group.styles[place], ...data }));
 
 /** Plotly's animate rejects, without a reason, where a later drawing overtook it; all else is an error. */
@@ -419,6 +422,7 @@ export function create(root, actions) {
     const places = group.boxes.boxes[0].outer_width < NARROW ? MOST_BARS_NARROW : MOST_BARS;
     group.described = group.subject.describe(state, view, {
       memory: group.memory, places, is_calm: state.mode === 'paused' && latest.why !== 'slide' });
+    group.described.data = without_empty(group.described.data);
     group.is_busy = true;
     plot(plotly, group, group.boxes, look).then(() => {
       if (!group.listens) listen(group);
@@ -520,6 +524,7 @@ export function create(root, actions) {
       part.enlarge.replaceChildren(icon(is_large ? SMALLER : LARGER));
     }
     for (const group of groups) group.key = null;
+    if (key) requestAnimationFrame(() => parts[key]?.figure.scrollIntoView({ block: 'start' }));
     remeasure();
   }
 

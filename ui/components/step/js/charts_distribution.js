@@ -149,6 +149,8 @@ function strokes(heights, half) {
 /** Names of the points of the chain up to the one that is looked at. */
 const applied = view => view.points.slice(0, view.point + 1).map(point => point.name);
 
+const has_applied = (view, name) => applied(view).includes(name);
+
 /** What the scores are at the point, in words. */
 function score_name(view, settings) {
   const names = applied(view);
@@ -213,7 +215,8 @@ function softmax(view, rows, memory, is_calm) {
       hovertext: rows.map(words) },
   ];
   const best = rows[0];
-  const entropy = `Entropy ${bits(view.entropy.raw)} before, ${bits(view.entropy.final)} in the draw.`;
+  const final = best.final_prob === null ? '' : `, ${bits(view.entropy.final)} in the draw`;
+  const entropy = `Entropy ${bits(view.entropy.raw)} before${final}.`;
   const drawn = best.final_prob ? `, ${percent(best.final_prob)} in the draw` : '';
   return {
     data, range: [0, top],
@@ -254,9 +257,9 @@ function nucleus_level(view, settings) {
 /** The lines where the cuts end, as three traces (empty where a cut is off), and their labels. */
 function cut_lines(view, settings, low, high, side) {
   const cuts = [
-    [view.top_k_rank, `k = ${count(settings.top_k)}`, 'cut'],
-    [view.nucleus_rank, `p = ${settings.top_p.toFixed(2)}`, 'cut_2'],
-    [view.min_p_rank, `min-p = ${settings.min_p.toFixed(2)}`, 'muted'],
+    [has_applied(view, 'top_k') ? view.top_k_rank : null, `k = ${count(settings.top_k)}`, 'cut'],
+    [has_applied(view, 'top_p') ? view.nucleus_rank : null, `p = ${settings.top_p.toFixed(2)}`, 'cut_2'],
+    [has_applied(view, 'min_p') ? view.min_p_rank : null, `min-p = ${settings.min_p.toFixed(2)}`, 'muted'],
   ];
   const is_there = rank => rank !== null && rank !== undefined;
   return {
@@ -274,7 +277,7 @@ function cumulative(view, state, texts) {
   const before_x = [FIRST, ...curve.ranks];
   const cuts = cut_lines(view, state.settings, 0, 1, 'bottom');
   const nucleus = nucleus_level(view, state.settings);
-  const has_nucleus = view.nucleus_rank !== null && view.nucleus_rank !== undefined;
+  const has_nucleus = has_applied(view, 'top_p') && view.nucleus_rank !== null && view.nucleus_rank !== undefined;
   if (has_nucleus) {
     const [, top_p] = cuts.data;
     top_p.x.unshift(FIRST, view.nucleus_rank, null);
