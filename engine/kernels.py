@@ -9,12 +9,15 @@ when a model is loaded.
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 
 import torch
 
@@ -29,6 +32,7 @@ _PRODUCT_REPEATS = 12  # a single product takes a millisecond, so noise can be w
 _CLEAR_GAIN = 0.85
 _HOPELESS = 4.0  # how much slower than usual shows that a core is taken
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 300.0  # seconds on a single thread
+_SPIN = 0.02  # seconds that PyTorch's threads may go on spinning after a step
 # From here on a prefill gains from every core; below, waking the threads costs more.
 _MANY_TOKENS = 128
 
@@ -131,7 +135,9 @@ class CrowdGuard:
 
     Where one of the cores in use is taken, all threads wait for the slowest at every product, and a
     step takes a hundred times as long. So a step far slower than usual sends the next ones to a
-    single thread; after a while several are tried again, later each time that they fail.
+    single thread; after a while several are tried again, later each time that they fail. And where
+    steps come one by one, as a person asks for them, a step looks first whether a core is taken: a
+    browser that draws the last step often does.
 
     Attributes:
         kernels: what to use while the machine is free; their results must not depend on the number
@@ -145,13 +151,22 @@ class CrowdGuard:
         self._alone = replace(kernels, threads=1)
         self._pause = _FIRST_PAUSE
         self._until = 0.0
+        self._last = 0.0
 
     def current(self) -> Kernels:
         """The kernels for the next step."""
-        return self._alone if time.perf_counter() < self._until else self.kernels
+        now = time.perf_counter()
+        if now < self._until:
+            return self._alone
+        # Right after a step its own threads still spin, and would be counted.
+        is_lone = self.kernels.threads > 1 and now - self._last > _SPIN
+        if is_lone and _busy_elsewhere() + self.kernels.threads > _cores():
+            return self._alone
+        return self.kernels
 
     def took(self, kernels: Kernels, seconds: float) -> None:
         """Note how long a single-token step took with these kernels."""
+        self._last = time.perf_counter()
         if kernels.threads == 1:
             return
         if seconds > _HOPELESS * self.usual:
@@ -159,6 +174,21 @@ class CrowdGuard:
             self._pause = min(2 * self._pause, _LONGEST_PAUSE)
         else:
             self._pause = _FIRST_PAUSE
+
+
+def _busy_elsewhere() -> int:
+    """Other threads on this machine that run or wait for a core now; 0 where nobody can say."""
+    try:
+        return int(Path("/proc/loadavg").read_bytes().split()[3].split(b"/")[0]) - 1
+    except (OSError, IndexError, ValueError):  # not Linux
+        return 0
+
+
+@cache
+def _cores() -> int:
+    """Cores that this process may use."""
+    usable = getattr(os, "sched_getaffinity", None)
+    return len(usable(0)) if usable else os.cpu_count() or 1
 
 
 def _candidates(dtype: torch.dtype) -> list[Kernels]:

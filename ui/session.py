@@ -397,6 +397,7 @@ class Session:
         """The steps that the browser lacks, and the index of the first of them."""
         same = have.run == self.run and have.branch == self.current
         first = min(have.length, self._intact, len(self.decoder.steps)) if same else 0
+        first = max(0, first)
         return first, self.decoder.steps[first:]
 
 

@@ -23,21 +23,32 @@ class SessionStore:
         self._kept: OrderedDict[str, tuple[Session, str]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def keep(self, session: Session, connection: str) -> None:
-        """Remember who uses a session; the one unused for longest is forgotten."""
+    def use(self, session: Session, connection: str) -> Session:
+        """The session for this connection to go on with: itself, or a copy if another one uses it.
+
+        The one unused for longest is forgotten.
+        """
         with self._lock:
+            _, owner = self._kept.get(session.token, (session, connection))
+            if owner != connection and self._is_connected(owner):
+                session = session.copy()
             self._kept[session.token] = (session, connection)
             self._kept.move_to_end(session.token)
             while len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)
-
-    def resume(self, token: str, connection: str) -> Session | None:
-        """The session of that token: itself if nobody else uses it, else a copy; None if gone."""
-        with self._lock:
-            session, owner = self._kept.get(token, (None, ""))
-        if session is None:
-            return None
-        if owner != connection and self._is_connected(owner):
-            session = session.copy()
-        self.keep(session, connection)
         return session
+
+    def resume(self, token: str, connection: str, instead_of: Session) -> Session | None:
+        """The session of that token, None if it is gone.
+
+        Args:
+            token: what the page remembers.
+            connection: who asks.
+            instead_of: what this connection had till now; it is forgotten.
+        """
+        with self._lock:
+            session, _ = self._kept.get(token, (None, ""))
+            if session is None:
+                return None
+            self._kept.pop(instead_of.token, None)
+        return self.use(session, connection)

@@ -18,6 +18,10 @@ from ui.model_chooser import first_model, model_chooser
 from ui.session import Session
 from ui.session_store import SessionStore
 
+GONE = (
+    "The text that this tab had is no longer here (the app was started again, or many others have "
+    "come since), so a new one has begun."
+)
 STYLE = """
 <style>
 .block-container { padding: 0.7rem 1.6rem 2rem; max-width: 1900px; }
@@ -81,7 +85,7 @@ def _first_text(model: LanguageModel) -> Session:
 
 def _keep(session: Session) -> None:
     st.session_state["session"] = session
-    _store().keep(session, _connection())
+    _store().use(session, _connection())
 
 
 def _connection() -> str:
@@ -99,12 +103,14 @@ def _on_load(model: LanguageModel) -> None:
 @st.fragment
 def _live() -> None:
     """The component; only this part of the page runs again with each event."""
-    session = st.session_state["session"]
-    step_component(message(session), _on_event)
+    if st.session_state.pop("resumed", False):
+        st.rerun()  # the header names the model of the session that was left
+    step_component(message(st.session_state["session"]), _on_event)
 
 
 def _on_event() -> None:
-    session = st.session_state["session"]
+    """What the browser sent, handed to the session."""
+    session = st.session_state["session"] = _store().use(st.session_state["session"], _connection())
     data = sent_event()
     try:
         event = parse(data)
@@ -112,7 +118,12 @@ def _on_event() -> None:
         session.refuse(*sender(data), error)
         return
     if event.kind == "resume":
-        resumed = _store().resume(event.token, _connection())
+        resumed = _store().resume(event.token, _connection(), session)
         if resumed is not None:
             session = st.session_state["session"] = resumed
+            st.session_state["resumed"] = True
+        session.apply(event)
+        if resumed is None:
+            session.error = GONE
+        return
     session.apply(event)

@@ -80,6 +80,28 @@ MANY = Kernels(onednn=False, threads=4)
 ALONE = Kernels(onednn=False, threads=1)
 
 
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch):
+    """A machine on which nothing else runs, whatever runs on this one."""
+    monkeypatch.setattr(kernels, "_busy_elsewhere", lambda: 0)
+    monkeypatch.setattr(kernels, "_cores", lambda: MANY.threads)
+
+
+def test_a_lone_step_looks_whether_a_core_is_taken(monkeypatch):
+    clock = Clock({})
+    monkeypatch.setattr(kernels, "time", clock)
+    guard = kernels.CrowdGuard(MANY, usual=0.01)
+    monkeypatch.setattr(kernels, "_busy_elsewhere", lambda: 1)
+    clock.now += 1
+    assert guard.current() == ALONE
+    guard.took(ALONE, 0.01)
+    assert guard.current() == MANY, "right after a step its own threads would be counted"
+    clock.now += 1
+    assert guard.current() == ALONE
+    monkeypatch.setattr(kernels, "_cores", lambda: MANY.threads + 1)
+    assert guard.current() == MANY, "there is a core left for the other program"
+
+
 def test_a_slow_step_sends_the_next_ones_to_one_thread_for_a_while(monkeypatch):
     clock = Clock({})
     monkeypatch.setattr(kernels, "time", clock)

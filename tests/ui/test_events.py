@@ -49,6 +49,7 @@ def test_what_is_missing_has_its_default():
         {"number": "seven"},
         {"number": 1.5},
         {"number": math.nan},
+        {"number": 10**400},
         {"at": []},
         {"have": {"length": "x"}},
         {"settings": "hot"},
@@ -74,3 +75,15 @@ def test_a_setting_out_of_range_is_refused_by_name_and_the_sender_is_known():
     with pytest.raises(SettingError, match=r"top_p must be above 0 and at most 1, got 1\.4"):
         parse(data)
     assert sender(data) == ("c1", 7)
+
+
+def test_half_a_surrogate_pair_can_be_sent_back():
+    event = parse({**SENT, "prompt": "a\ud83d", "limits": {"stop_strings": ["x\ud83d"]}})
+    assert event.prompt == "a?"
+    assert event.stop_strings == ("x?",)
+
+
+def test_a_long_value_is_quoted_shortly():
+    with pytest.raises(EventError) as error:
+        parse({**SENT, "token_id": "x" * 10**6})
+    assert len(str(error.value)) < 200

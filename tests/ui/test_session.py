@@ -255,9 +255,10 @@ def test_a_session_in_use_is_copied_for_a_second_tab_and_else_handed_over(visito
     visitor.steps(3)
     connected = {"first"}
     store = SessionStore(lambda connection: connection in connected)
-    store.keep(session, "first")
+    own = Session(session.model, PROMPT, SamplingSettings())
+    assert store.use(session, "first") is session
 
-    second = store.resume(session.token, "second")
+    second = store.resume(session.token, "second", own)
     assert second is not session
     assert second.token != session.token
     assert second.decoder.token_ids == session.decoder.token_ids
@@ -265,5 +266,21 @@ def test_a_session_in_use_is_copied_for_a_second_tab_and_else_handed_over(visito
     assert len(second.decoder.steps) == 3
 
     connected.clear()
-    assert store.resume(session.token, "third") is session
-    assert store.resume("unknown", "third") is None
+    assert store.resume(session.token, "third", own) is session
+    assert store.resume("unknown", "third", own) is None
+
+    connected.add("third")  # and the first connection comes back after all
+    assert store.use(session, "first") is not session
+    assert store.use(session, "third") is session
+
+
+def test_a_session_in_use_outlives_many_others(session, monkeypatch):
+    monkeypatch.setattr("ui.session_store.MOST_KEPT", 3)
+    store = SessionStore(lambda connection: True)
+    store.use(session, "mine")
+    others = [Session(session.model, PROMPT, SamplingSettings()) for _ in range(6)]
+    for number, other in enumerate(others):
+        store.use(other, f"other {number}")
+        store.use(session, "mine")
+    assert store.resume(session.token, "mine", others[-1]) is session
+    assert store.resume(others[0].token, "mine", session) is None

@@ -12,10 +12,13 @@ const stylesheet = address =>
   });
 
 function begin(root, held) {
+  // Streamlit may mount anew in elements that an earlier mount has filled.
+  for (const part of root.querySelectorAll('[data-part]')) part.replaceChildren();
   root.dataset.plotly = '{{plotly}}';
   root.style.visibility = 'hidden';
   Promise.all([import(new URL('{{modules}}/main.js', location.origin)), ...'{{styles}}'.split(' ').map(stylesheet)]).then(
     ([{ mount }]) => {
+      if (held.is_gone) return;
       root.style.visibility = '';
       held.part = mount(root, event => held.send('event', event));
       held.part.receive(held.data);
@@ -52,6 +55,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     held.part?.receive(data);
   }
   return () => {
+    held.is_gone = true;
     held.part?.destroy();
     mounted.delete(root);
   };

@@ -6,7 +6,7 @@ Nothing in it is trusted: whatever has another shape than expected is refused wi
 
 from __future__ import annotations
 
-import math
+import reprlib
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -33,6 +33,7 @@ Kind = Literal[
 
 SETTINGS = ("repetition_penalty", "temperature", "top_k", "top_p", "min_p", "seed")
 LONGEST_QUERY = 200
+MOST = 2**53  # beyond it a browser's numbers are not whole
 
 
 class EventError(DecodingError):
@@ -128,7 +129,7 @@ def parse(data: Any) -> Event:
         ),
         settings=_settings(data.get("settings", {})),
         max_tokens=limits.whole("max_tokens", 64),
-        stop_strings=tuple(stop_strings),
+        stop_strings=tuple(map(_encodable, stop_strings)),
         playing=bool(data.get("playing")),
         manual=bool(data.get("manual")),
         index=fields.whole("index", None),
@@ -156,6 +157,11 @@ def _settings(data: Any) -> SamplingSettings:
     return SamplingSettings(**{name: data[name] for name in SETTINGS if name in data})
 
 
+def _encodable(text: str) -> str:
+    """Half of a surrogate pair, which a browser's strings may hold, cannot be sent back to it."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 class _Fields:
     """Fields of a JSON object by type; JSON from a browser may hold 3.0 for 3."""
 
@@ -168,13 +174,14 @@ class _Fields:
         value = self.data.get(name, "")
         if not isinstance(value, str):
             raise EventError(f"The page sent {name} that is no text; reload the page.")
-        return value
+        return _encodable(value)
 
     def whole(self, name: str, default: int | None) -> int | None:
         value = self.data.get(name, default)
         if value is default:
             return default
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not is_number or not math.isfinite(value) or value != int(value):
-            raise EventError(f"The page sent {name} = {value!r}, which is no whole number.")
+        if not is_number or not abs(value) < MOST or value != int(value):  # NaN is not below either
+            shown = reprlib.repr(value)
+            raise EventError(f"The page sent {name} = {shown}, which is no whole number.")
         return int(value)

@@ -509,6 +509,9 @@ export function create(root, actions) {
   async function save(key) {
     const group = group_of(key);
     if (!plotly || !group.described) return;
+    look ??= read_look(grid);
+    group.boxes ??= measure(group, parts, grid, enlarged);
+    group.styles ??= styles_of(group, group.boxes, look);
     const { data, layout } = export_figure(group, parts[key], look);
     const url = await to_png(plotly, { data, layout }, PNG_SIZE.width, PNG_SIZE.height);
     element('a', { href: url, download: `${key}-step-${latest.state.index + 1}.png` }).click();

@@ -72,7 +72,9 @@ export function mount(root, send) {
   const state = new_state();
   let view = null;
   let asked_for_all = false;
-  let offered_token = null; // the session that this tab had before a reload, until the server has answered
+  let is_starting = false;
+  let asked_to_resume = false;
+  let plays = 0;
   let play_timer = 0;
   let settle_timer = 0;
   let frame = 0;
@@ -140,15 +142,19 @@ export function mount(root, send) {
 
   function receive(bytes) {
     const message = read_message(bytes);
-    if (offered_token === null) {
-      offered_token = recall(SESSION_KEY) ?? '';
-      if (offered_token && offered_token !== message.session) {
-        link.post('resume', { token: offered_token });
-        return; // what has come belongs to a session that is about to be left
+    // After a reload, or where the server has lost the connection for good, a message comes from a new session:
+    // ask for the one that this tab had. The answer is taken as it is.
+    const held = state.session || recall(SESSION_KEY);
+    if (held && message.session !== held && message.client !== link.client) {
+      link.received(message);
+      if (!asked_to_resume) {
+        asked_to_resume = true;
+        link.post('resume', { token: held }).finally(() => {
+          asked_to_resume = false;
+        });
       }
+      return;
     }
-    if (offered_token && message.client !== link.client) return; // still the session before
-    offered_token = '';
     const is_new_run = message.run !== state.run;
     if (!take_in(state, message)) {
       link.received(message);
@@ -171,9 +177,10 @@ export function mount(root, send) {
   /** A text that this page has not seen: after Start, another model, or a reload. */
   function begin_run() {
     stop_playing();
+    state.point = null;
+    if (is_starting) return; // begun here: what is on the sliders holds, also what has moved meanwhile
     state.settings = { ...state.first_settings };
     state.limits = { ...state.first_limits };
-    state.point = null;
   }
 
   // --- Play -------------------------------------------------------------------------------------
@@ -186,11 +193,12 @@ export function mount(root, send) {
     return was_playing;
   }
 
-  async function keep_playing(mode) {
+  /** One round of Play or Run to end, and the next; `play` tells this Play from one that was begun after a Pause. */
+  async function keep_playing(mode, play) {
     const kind = mode === 'playing' ? 'step' : 'run';
     const started = performance.now();
     const message = await link.post(kind);
-    if (state.mode !== mode) return after_playing();
+    if (play !== plays || state.mode !== mode) return after_playing();
     if (!message || state.error || state.stop?.at_limit) {
       stop_playing();
       redraw('step');
@@ -199,13 +207,13 @@ export function mount(root, send) {
     const gap = mode === 'running' || state.speed === 0 ? 0 : 1000 / state.speed;
     const wait = gap - (performance.now() - started);
     // The next token is asked for before this one is drawn: the server works while the browser paints.
-    if (wait > 4) play_timer = setTimeout(() => keep_playing(mode), wait);
-    else keep_playing(mode);
+    if (wait > 4) play_timer = setTimeout(() => keep_playing(mode, play), wait);
+    else keep_playing(mode, play);
   }
 
-  /** What Play leaves to be done: a large row was sent in bins while it ran. */
+  /** What Play leaves to be done: a large row was sent in bins while it ran. An event under way brings its own. */
   function after_playing() {
-    if (state.row && !state.row.exact) link.post('inspect', { index: state.index });
+    if (state.row && !state.row.exact && !link.is_busy) link.post('inspect', { index: state.index });
   }
 
   // --- what a person can do ---------------------------------------------------------------------
@@ -250,10 +258,10 @@ export function mount(root, send) {
       start(text, chat, settings = {}) {
         stop_playing();
         state.settings = { ...state.settings, ...settings };
-        const kept = state.settings;
-        return link.post('start', { prompt: text, chat }).then(() => {
-          state.settings = kept; // a run begins with what is on the sliders
-          redraw('step');
+        redraw('step');
+        is_starting = true;
+        return link.post('start', { prompt: text, chat }).finally(() => {
+          is_starting = false;
         });
       },
       step() {
@@ -263,7 +271,7 @@ export function mount(root, send) {
       back: () => state.steps.length && move('back'),
       rewind: () => state.steps.length && move('rewind'),
       reroll() {
-        if (!state.steps.length) return;
+        if (!state.steps.length || view?.greedy) return;
         state.settings = { ...state.settings, seed: (state.settings.seed + 1) % MOST_SEED };
         return move('reroll', { index: Math.min(state.index, state.steps.length - 1) });
       },
@@ -317,7 +325,7 @@ export function mount(root, send) {
         if (on) state[name === 'manual' ? 'slow' : 'manual'] = false;
         redraw('step');
         if (on && name === 'manual' && !state.stop?.is_over) link.post('propose');
-        else if (!on && at_end() && state.steps.length) link.post('inspect', { index: state.steps.length - 1 });
+        else if (!on && state.steps.length) link.post('inspect', { index: state.steps.length - 1 });
       },
       next_stage,
       skip_stages: end_walk,
@@ -351,7 +359,8 @@ export function mount(root, send) {
       state.mode = mode;
       state.point = null;
       redraw('step');
-      keep_playing(mode);
+      plays += 1;
+      keep_playing(mode, plays);
     }
   }
 

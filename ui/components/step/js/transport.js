@@ -4,6 +4,8 @@ import { element, set_attribute, set_text } from './dom.js';
 import { bits, count, ms, size, tokens } from './format.js';
 import { KEYS } from './keys.js';
 
+const MOST_TOKENS = 1_000_000; // as in engine/stopping.py
+
 /** The right end of the speed slider: no waiting between tokens. */
 export const FASTEST = 21;
 
@@ -29,6 +31,8 @@ export function create(root, actions) {
   };
 
   const most = element('input', { type: 'number', min: 1, step: 1, 'aria-label': 'Max tokens', class: 'dv-number' });
+  const most_error = element('p', { class: 'dv-error', role: 'alert' });
+  let last_most = 64;
   const stops = element('textarea', { rows: 2, 'aria-label': 'Stop strings', placeholder: 'one in each line' });
   const help = element('dl', { class: 'dv-keys' });
   for (const [key, what] of KEYS) {
@@ -46,6 +50,7 @@ export function create(root, actions) {
         onclick: () => actions.save_trace(),
       }),
       element('label', {}, 'Max tokens', most),
+      most_error,
       element('label', {}, 'Stop strings', stops),
       help,
     ),
@@ -77,7 +82,16 @@ export function create(root, actions) {
   speed.addEventListener('input', () => actions.show({ speed: Number(speed.value) === FASTEST ? 0 : Number(speed.value) }));
   manual.addEventListener('change', () => actions.toggle('manual', manual.checked));
   slow.addEventListener('change', () => actions.toggle('slow', slow.checked));
-  most.addEventListener('change', () => actions.limit({ max_tokens: most.valueAsNumber }));
+  most.addEventListener('change', () => {
+    const value = Math.round(most.valueAsNumber);
+    if (value >= 1 && value <= MOST_TOKENS) {
+      actions.limit({ max_tokens: value });
+      set_text(most_error, '');
+    } else {
+      const got = most.value || 'nothing';
+      set_text(most_error, `max_tokens must be a whole number from 1 to ${count(MOST_TOKENS)}, got ${got}; ${count(last_most)} stays in force.`);
+    }
+  });
   stops.addEventListener('change', () => actions.limit({ stop_strings: stops.value.split('\n').filter(Boolean) }));
 
   return {
@@ -100,7 +114,8 @@ export function create(root, actions) {
       set_attribute(speed, 'aria-valuetext', state.speed === 0 ? pace : `${tokens(state.speed)} a second`);
       manual.checked = state.manual;
       slow.checked = state.slow;
-      if (document.activeElement !== most) most.value = String(state.limits.max_tokens);
+      last_most = state.limits.max_tokens;
+      if (document.activeElement !== most && !most_error.textContent) most.value = String(last_most);
       if (document.activeElement !== stops) stops.value = state.limits.stop_strings.join('\n');
       show_status(state, view);
       show_chip(state);
