@@ -197,17 +197,17 @@ class Measured:
         return times
 
     def play(self, seconds: float) -> dict[str, float]:
-        """Per second of Play at full speed: tokens, updates of strip and table, of the charts."""
+        """Per second of Play at full speed: tokens that strip and table showed, draws of the charts."""
         self.idle()
-        counts = "[page.state.steps.length, page.draws, page.charts_drawn, performance.now()]"
+        counts = "[page.state.steps.length, page.charts_drawn, performance.now()]"
         self.press("Play")
         self.page.wait_for_timeout(300)
         first = self.value(counts)
         self.page.wait_for_timeout(seconds * 1000)
         last = self.value(counts)
         self.press("Pause")
-        passed = (last[3] - first[3]) / 1000
-        names = ("tokens", "tables", "charts")
+        passed = (last[2] - first[2]) / 1000
+        names = ("strip and table", "charts")
         return {name: (last[i] - first[i]) / passed for i, name in enumerate(names)}
 
     def run_to(self, length: int) -> None:
@@ -274,8 +274,8 @@ def _interact(
     field.press("Enter")
     measured.page.get_by_text("Stop rules, trace, keys").click()
     rates = measured.play(effort.play_seconds)
-    for what, least in (("tables", 20), ("charts", 10), ("tokens", None)):
-        goal = at_least(least) if with_goals and least else None
+    for what, least in (("strip and table", 20), ("charts", 10)):
+        goal = at_least(least) if with_goals else None
         report.add(f"Play, {what}, {when}", rates[what], "/ s", goal=goal)
 
 

@@ -14,7 +14,7 @@ const PLOTLY_CONFIG = {
 const IN_PLACE = { frame: { duration: 0, redraw: false }, transition: { duration: 0 }, mode: 'immediate' };
 
 // While steps run by, the charts leave the browser time for the rest of the page.
-const RUNNING_GAP_MS = { distribution: 85, cost: 700 };
+const RUNNING_GAP_MS = { distribution: 85, cost: 1200 };
 const MOST_BARS = 20;
 const MOST_BARS_NARROW = 12;
 const NARROW = 400;
@@ -281,6 +281,8 @@ function plot(plotly, group, geometry, look) {
   const moves = Object.keys(moved).length ? plotly.relayout(group.layer, moved) : null;
   const drawn = new Promise((resolve, reject) => {
     group.landed = resolve;
+    // Plotly tells of it some milliseconds after the paths have changed, which is what can be seen.
+    group.changed = moves ? null : resolve;
     plotly.animate(group.layer, { data, traces: data.map((_, place) => place) }, IN_PLACE)
       .catch(unless_overtaken).then(resolve, reject);
   });
@@ -470,6 +472,8 @@ export function create(root, actions) {
       pressed = event.target.dataset?.subplot ?? null;
     }, { capture: true });
     group.layer.on('plotly_transitioned', () => group.landed?.());
+    new MutationObserver(() => group.changed?.())
+      .observe(group.layer, { subtree: true, attributes: true, attributeFilter: ['d'] });
     group.layer.on('plotly_relayout', change => {
       for (const subplot of group.subplots) {
         const key = axis_key('x', subplot.number);
