@@ -55,7 +55,7 @@ corpus: # asked for before anything is installed
 	@test -n "$(CORPUS)" || { echo "make models needs the folder with the training texts: make models CORPUS=path/to/corpus" >&2; exit 2; }
 	@test -d "$(CORPUS)" || { echo "make models: CORPUS=$(CORPUS) is not a folder" >&2; exit 2; }
 
-benchmark: $(DEV_STAMP) ## measure the engine (ARGS="..." is passed on)
+benchmark: $(DEV_STAMP) ## measure the engine, with ARGS=page the page in Chromium
 	$(PYTHON) -m benchmarks $(ARGS)
 
 clean: ## remove caches and test output; .venv stays (delete it to reinstall from nothing)

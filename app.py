@@ -6,9 +6,18 @@ Streamlit imports this file once as a server, to find `app`, and then runs it fo
 import streamlit as st
 
 if __name__ != "__main__":
+    import threading
+
     from ui.served_files import routes
 
+    def get_ready() -> None:
+        """PyTorch and the first model, while the browser is still on its way."""
+        from ui.model_chooser import preload
+
+        preload()
+
     app = st.App(__file__, routes=routes())
+    threading.Thread(target=get_ready, name="get ready", daemon=True).start()
 else:
     from ui.step_page import step_page
 

@@ -56,6 +56,14 @@ def shared_model(choice: Choice, _progress: Callable | None = None) -> LanguageM
     return load_model(choice.source, revision=choice.revision, progress=_progress)
 
 
+def preload() -> None:
+    """Load the model that a visit begins with while nobody waits for it yet."""
+    try:
+        shared_model(_named_first())
+    except DecodingError:
+        return  # the first visitor tries again, and is told
+
+
 def first_model() -> tuple[LanguageModel, str]:
     """The model that a visit begins with: what DECODING_MODEL names, else the bundled one.
 

@@ -507,6 +507,38 @@ def test_an_empty_prompt_is_a_sentence_and_loses_nothing(page: Page):
     expect(generated(page)).to_have_count(2)
 
 
+@pytest.mark.parametrize("nonsense", ["", "0", "-3", "1000000000"])
+def test_nonsense_in_max_tokens_is_a_sentence_and_blocks_nothing(page: Page, nonsense):
+    opened(page)
+    page.get_by_text("Stop rules, trace, keys").click()
+    field = page.get_by_role("spinbutton", name="Max tokens")
+    field.fill(nonsense)
+    field.press("Tab")
+    problem = page.get_by_role("alert").filter(has_text="max_tokens must be a whole number")
+    expect(problem).to_contain_text(f"got {nonsense or 'nothing'}; 64 stays in force")
+    page.get_by_text("Stop rules, trace, keys").click()
+    take_steps(page, 2)
+    assert state(page, "state.limits.max_tokens") == 64
+
+
+def test_a_chart_is_enlarged_and_saved_as_a_png(page: Page, tmp_path):
+    opened(page)
+    take_steps(page, 2)
+    page.wait_for_function("document.querySelector('.dv').decoding.charts_drawn > 0")
+    button(page, "Enlarge Softmax").click()
+    figure = page.get_by_role("figure", name="Softmax", exact=True)
+    expect(button(page, "Shrink Softmax")).to_be_in_viewport()
+    width = page.locator(".dv").evaluate("e => e.clientWidth")
+    assert figure.evaluate("e => e.clientWidth") > 0.95 * width
+    with page.expect_download() as waiting:
+        button(page, "Save Softmax as PNG").click()
+    path = tmp_path / "softmax.png"
+    waiting.value.save_as(path)
+    assert path.read_bytes().startswith(b"\x89PNG")
+    page.keyboard.press("Escape")
+    expect(button(page, "Enlarge Softmax")).to_be_visible()
+
+
 def test_a_hostile_prompt_is_shown_literally(page: Page):
     dialogs = refuse_dialogs(page)
     opened(page)

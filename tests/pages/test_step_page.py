@@ -97,3 +97,19 @@ def test_a_named_folder_is_the_first_model(monkeypatch, tmp_path):
     monkeypatch.setenv("DECODING_MODEL", hostile.save(tmp_path / "tiny"))
     header = mounted(opened())
     assert header["text"]["model"]["vocab_size"] == len(hostile.VOCAB)
+
+
+def test_a_text_that_is_gone_is_announced_and_the_new_one_works(app, monkeypatch):
+    header = do(app, monkeypatch, 1, "resume", token="unknown")
+    assert header["error"].startswith("The text that this tab had is no longer here")
+    assert do(app, monkeypatch, 2, "step")["length"] == 1
+
+
+def test_a_reload_gets_its_text_back_and_the_header_its_model(app, monkeypatch):
+    do(app, monkeypatch, 1, "step")
+    token = app.session_state["session"].token
+    again = opened()
+    assert mounted(again)["length"] == 0
+    header = do(again, monkeypatch, 1, "resume", token=token)
+    assert header["length"] == 1
+    assert header["error"] == ""
