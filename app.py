@@ -8,6 +8,7 @@ import streamlit as st
 if __name__ != "__main__":
     import threading
 
+    from ui.components import step
     from ui.served_files import routes
 
     def get_ready() -> None:
@@ -16,7 +17,7 @@ if __name__ != "__main__":
 
         preload()
 
-    app = st.App(__file__, routes=routes())
+    app = st.App(__file__, routes=routes(step.SERVED))
     threading.Thread(target=get_ready, name="get ready", daemon=True).start()
 else:
     from ui.step_page import step_page

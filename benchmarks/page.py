@@ -102,7 +102,7 @@ def save_large(folder: Path, dtype: torch.dtype) -> Path:
 
 @contextlib.contextmanager
 def served(model: str | None) -> Iterator[tuple[str, float]]:
-    """Address of the app on a free port, and the seconds until it answered."""
+    """Address of the app on a free port, and when its process was started (`perf_counter`)."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -178,6 +178,9 @@ class Measured:
         self.idle()
         before = self.received
         for _ in range(count):
+            if self.value("page.state.stop.is_over"):  # random text may end
+                self.press("Rewind")
+                self.idle()
             self.page.evaluate(f"({WATCH})(true)")
             button.click()
             times.append(self.page.evaluate("window.watched"))
@@ -197,7 +200,7 @@ class Measured:
         return times
 
     def play(self, seconds: float) -> dict[str, float]:
-        """Per second of Play at full speed: tokens that strip and table showed, draws of the charts."""
+        """Per second of Play at full speed: tokens in strip and table, draws of the charts."""
         self.idle()
         counts = "[page.state.steps.length, page.charts_drawn, performance.now()]"
         self.press("Play")

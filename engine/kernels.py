@@ -178,6 +178,8 @@ class CrowdGuard:
 
 def _busy_elsewhere() -> int:
     """Other threads on this machine that run or wait for a core now; 0 where nobody can say."""
+    if _cores() < (os.cpu_count() or 1):
+        return 0  # this process has cores of its own, and the count below is the whole machine's
     try:
         return int(Path("/proc/loadavg").read_bytes().split()[3].split(b"/")[0]) - 1
     except (OSError, IndexError, ValueError):  # not Linux

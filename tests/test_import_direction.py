@@ -1,4 +1,4 @@
-"""Imports point one way: `app.py`, `pages` -> `ui` -> `engine`; charts see only plain results."""
+"""Imports point one way: `app.py`, `pages` -> `ui` -> `engine`."""
 
 import ast
 import subprocess
@@ -14,7 +14,6 @@ FORBIDDEN = {  # files that start with this path -> what they must not import
     "app.py": {"pages", "benchmarks", "tests"},
     "pages/": ABOVE_UI,
     "ui/": ABOVE_UI,
-    "ui/charts": {"streamlit", "torch", "transformers"},
     "engine/": ABOVE_UI | {"ui", "models", "lessons", "streamlit", "plotly"},
     "engine/trace.py": {"torch", "transformers"},
 }
@@ -60,8 +59,7 @@ def test_imports_point_one_way():
         ("engine/a.py", "from .model import load_model", None),
         ("engine/trace.py", "if True:\n    import torch", "torch"),
         ("engine/decoder.py", "import torch", None),
-        ("ui/charts/a.py", "from streamlit import cache_data", "streamlit"),
-        ("ui/controls.py", "import streamlit, engine.sampling", None),
+        ("ui/session.py", "import streamlit, engine.sampling", None),
         ("ui/a.py", "from pages import compare", "pages"),
         ("pages/a.py", "from . import compare", "pages"),
         ("pages/a.py", "from engine.decoder import Decoder", None),

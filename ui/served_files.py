@@ -7,6 +7,7 @@ component's modules and Plotly.js come from this server, whatever the network al
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -16,9 +17,6 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from ui.components import step
-
-SERVED = (step.MODULES, step.STYLES, step.PLOTLY)
 PREFIX = "/served"
 
 
@@ -55,14 +53,14 @@ def _route(place: Path) -> str:
 
 
 def address(place: Path) -> str:
-    """Where a browser finds the files of a folder in `SERVED`, or the folder of a file in it."""
+    """Where a browser finds the files of a folder that is served, or the folder of such a file."""
     base = (st.get_option("server.baseUrlPath") or "").strip("/")
     return f"/{base}{_route(place)}" if base else _route(place)
 
 
-def routes() -> list[Mount]:
-    """Routes for `st.App`."""
+def routes(places: Iterable[Path]) -> list[Mount]:
+    """Routes for `st.App` to folders and single files."""
     return [
         Mount(_route(place), _Unchanging(directory=place) if place.is_dir() else _OneFile(place))
-        for place in SERVED
+        for place in places
     ]

@@ -21,7 +21,7 @@ from engine.errors import DecodingError, SettingError
 from engine.model import LanguageModel
 from engine.sampling import Distribution, SamplingSettings
 from engine.trace import Step
-from ui.components.step.events import NOTHING, Event, Have, Place
+from ui.events import NOTHING, Event, Have, Place
 from ui.labels import tokens_text
 from ui.token_labels import labels_of
 
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 RUN_BUDGET_S = 0.1  # Run to end comes back this often, so that the page follows and can stop it
 MOST_BRANCHES = 50
-MOST_FOUND = 12
+MOST_FOUND = 13  # the page shows 12, and says where there are more
 
 # Streamlit runs each event in a thread of its own, and PyTorch gives every new thread a new pool to
 # warm up, which costs more than a step. Forward passes take turns anyway, so one thread does them.
@@ -85,6 +85,7 @@ class Session:
         acknowledged: the last event's client and number.
         found: answer to the last event if that was a search.
         wants_trace: whether the last event asked for the trace.
+        asked_labels: ids of tokens whose labels the last event asked for.
     """
 
     def __init__(self, model: LanguageModel, prompt: str, settings: SamplingSettings) -> None:
@@ -95,6 +96,7 @@ class Session:
         self.acknowledged = ("", 0)
         self.found: list[Found] | None = None
         self.wants_trace = False
+        self.asked_labels: tuple[int, ...] = ()
         self.max_tokens = 64
         self.playing = False
         self._runs = 0
@@ -221,6 +223,7 @@ class Session:
         self.error = ""
         self.found = None
         self.wants_trace = event.kind == "trace"
+        self.asked_labels = tuple(i for i in event.ids if 0 <= i < self.model.vocab_size)
         self.playing = event.playing
         self._intact = len(self.decoder.steps)
         try:
@@ -234,6 +237,7 @@ class Session:
         self.acknowledged = (client, number)
         self.found = None
         self.wants_trace = False
+        self.asked_labels = ()
         self.playing = False
         self.error = str(error)
 
@@ -244,6 +248,9 @@ class Session:
             settings = settings.replace(top_k=0)
         self._begin(Decoder(model, self.prompt, settings), self.prompt, chat=False)
         self.error = ""
+        self.found = None
+        self.wants_trace = self.playing = False
+        self.asked_labels = ()
 
     def copy(self) -> Session:
         """An independent session with the same texts, for a second tab."""
@@ -262,10 +269,11 @@ class Session:
     def _take_settings(self, event: Event) -> None:
         if event.kind in ("sync", "resume"):
             return  # a page that has just appeared knows no settings yet
-        self.max_tokens = stopping.checked_max_new_tokens(event.max_tokens)
+        max_tokens = stopping.checked_max_new_tokens(event.max_tokens)
         if event.kind != "start":
             self.decoder.settings = event.settings
             self.decoder.stop_strings = event.stop_strings
+        self.max_tokens = max_tokens
 
     def _is_here(self, at: Place) -> bool:
         """Whether a person saw the text as it is: else the event came too late for it."""
@@ -325,11 +333,9 @@ class Session:
     def _reroll(self, event: Event) -> None:
         """Draw a step again; the browser has chosen another seed."""
         index = len(self.decoder.steps) - 1 if event.index is None else event.index
-        if not self._is_here(event.at) or not 0 <= index < event.at.length:
-            return
-        self._depart(index)
-        _on_worker(self.decoder.step)
-        self._follow(event)
+        if self._is_here(event.at) and 0 <= index < event.at.length:
+            self._depart(index, None)
+            self._follow(event)
 
     def _inspect(self, event: Event) -> None:
         length = len(self.decoder.steps)
@@ -355,22 +361,23 @@ class Session:
             _on_worker(self.decoder.step, event.token_id)
         self._follow(event)
 
-    def _depart(self, index: int, token_id: int | None = None) -> None:
-        """Go back to `index`, on a new branch where later tokens would be lost.
+    def _depart(self, index: int, token_id: int | None) -> None:
+        """Take another step at `index`: a drawn one, or the forced `token_id`.
 
-        With `token_id` that token is forced there; where it cannot be, nothing has changed.
+        On a new branch where later tokens would be lost, or the forced token differs from the one
+        that stood there. What fails, fails before anything has changed.
         """
-        last = len(self.decoder.steps) - 1
-        if token_id is None and index == last:
-            self._go_back(index)
-            return
-        if len(self.branches) >= MOST_BRANCHES:
+        replaces_last = token_id is None and index == len(self.decoder.steps) - 1
+        if not replaces_last and len(self.branches) >= MOST_BRANCHES:
             remedy = "press Start for a new run"
             raise SettingError("branches", MOST_BRANCHES, "is the most there can be", remedy)
         decoder = self.decoder.fork()
         decoder.rewind(index)
-        if token_id is not None:
-            _on_worker(decoder.step, token_id)
+        _on_worker(decoder.step, token_id)
+        if replaces_last:
+            self.branches[self.current].decoder = decoder
+            self._intact = min(self._intact, index)
+            return
         number = max(self.branches) + 1
         self.branches[number] = Branch(number, decoder, self.current, index)
         self.current = number
@@ -416,5 +423,6 @@ _HANDLERS: dict[str, Callable[[Session, Event], None]] = {
     "force": Session._force,
     "branch": Session._branch,
     "find": Session._find,
-    "trace": Session._nothing,  # the message brings it
+    "labels": Session._nothing,  # the message brings them
+    "trace": Session._nothing,  # and this
 }

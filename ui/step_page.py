@@ -10,8 +10,8 @@ from engine.errors import DecodingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from ui.components.step import sent_event, step_component
-from ui.components.step.events import parse, sender
 from ui.components.step.message import message
+from ui.events import parse, sender
 from ui.examples import EXAMPLES
 from ui.labels import markdown_text
 from ui.model_chooser import first_model, model_chooser

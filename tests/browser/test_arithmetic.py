@@ -13,8 +13,8 @@ import pytest
 
 from engine.sampling import STAGES, Context, Distribution, SamplingSettings, shape
 from tests.browser.modules import modules_page
-from ui.components.step.events import SETTINGS
 from ui.components.step.rows import HEAD, pack_row
+from ui.events import SETTINGS
 
 SMALL, LARGE = 16_384, 151_936
 ROWS, CASES_PER_ROW = 40, 5  # 200 cases a vocabulary

@@ -434,6 +434,25 @@ def test_a_reload_in_the_middle_keeps_text_branches_and_settings(page: Page):
     take_steps(page, 1)
 
 
+def test_a_token_drawn_from_the_tail_gets_its_label(page: Page):
+    """Only the leading labels come with a row; the others are asked for."""
+    opened(page)
+    turn_random(page)
+    for _ in range(30):
+        take_steps(page, 1)
+        if state(page, "view.draw.rank") > 300:
+            break
+    else:
+        pytest.fail("30 draws at temperature 2 never left the leading 300 ranks")
+    page.get_by_role("textbox", name="Temperature, exact value").or_(
+        page.get_by_role("spinbutton", name="Temperature, exact value")
+    ).fill("1.9")
+    page.keyboard.press("Enter")
+    page.wait_for_function(
+        "!/^id [0-9]+$/.test(document.querySelector('.dv').decoding.view.draw.label)"
+    )
+
+
 def test_two_tabs_are_two_texts(page: Page, context: BrowserContext):
     opened(page)
     turn_random(page)
@@ -571,7 +590,7 @@ def test_hostile_tokens_and_messages_are_shown_literally(page: Page, tmp_path):
     for shown in ("<script>alert(1)</script>", "<b>bold</b>", "$x$", ":red[r]", "⟨U+200B⟩", "␍⏎"):
         expect(table(page).get_by_role("button", name=f"Force {shown}", exact=True)).to_be_visible()
     page.wait_for_function("document.querySelector('.dv').decoding.charts_drawn > 0")
-    expect(page.locator("img[src='x'], .dv li b, .dv td button b, .dv script")).to_have_count(0)
+    expect(page.locator("img[src='x'], .dv ol li b, .dv td button b, .dv script")).to_have_count(0)
     assert dialogs == []
 
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from engine.errors import DecodingError, SettingError
-from ui.components.step.events import EventError, Have, Place, parse, sender
+from ui.events import EventError, Have, Place, parse, sender
 
 SENT = {
     "client": "c1",

@@ -10,8 +10,8 @@ from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from tests.ui import hostile
 from tests.ui.test_session import PROMPT, Visitor
-from ui.components.step.events import Have
 from ui.components.step.message import STEP_FIELDS, message
+from ui.events import Have
 from ui.session import Session
 
 

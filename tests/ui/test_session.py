@@ -5,8 +5,9 @@ import dataclasses
 import pytest
 
 from engine.decoder import Decoder
+from engine.errors import OutOfMemoryError
 from engine.sampling import SamplingSettings
-from ui.components.step.events import Event, Have, Place
+from ui.events import Event, Have, Place
 from ui.session import Session
 from ui.session_store import SessionStore
 
@@ -183,6 +184,27 @@ def test_after_a_reroll_the_browser_gets_the_new_token(visitor, session):
     first, steps = session.steps_from(event.have)
     assert first == 2
     assert [step.index for step in steps] == [2]
+
+
+@pytest.mark.parametrize("index", [1, 3])
+def test_a_reroll_that_fails_changes_nothing(visitor, session, monkeypatch, index):
+    before = visitor.steps(4)
+
+    def fail(*_):
+        raise OutOfMemoryError("The device ran out of memory.")
+
+    monkeypatch.setattr(Decoder, "step", fail)
+    visitor.do("reroll", index=index)
+    assert "out of memory" in session.error
+    assert session.decoder.token_ids == before
+    assert len(session.branches) == 1
+
+
+def test_labels_are_given_for_the_ids_asked_for_and_no_others(visitor, session):
+    visitor.do("labels", ids=(300, session.model.vocab_size, -1, 5000))
+    assert session.asked_labels == (300, 5000)
+    visitor.do("step")
+    assert session.asked_labels == ()
 
 
 def test_back_and_step_repeat_the_token(visitor, session):

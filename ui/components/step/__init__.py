@@ -9,10 +9,13 @@ from pathlib import Path
 import plotly
 import streamlit as st
 
+from ui.served_files import address
+
 HERE = Path(__file__).parent
 MODULES = HERE / "js"
 STYLES = HERE / "css"
 PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+SERVED = (MODULES, STYLES, PLOTLY)
 KEY = "step"
 
 
@@ -24,8 +27,8 @@ def _component(modules: str, styles: str, plotly_js: str):
         "styles": " ".join(f"{styles}/{file.name}" for file in sorted(STYLES.glob("*.css"))),
         "plotly": f"{plotly_js}/{PLOTLY.name}",
     }
-    for name, address in addresses.items():
-        bootstrap = bootstrap.replace(f"{{{{{name}}}}}", address)
+    for name, place in addresses.items():
+        bootstrap = bootstrap.replace(f"{{{{{name}}}}}", place)
     return st.components.v2.component(
         "decoding.step",
         html=(HERE / "step.html").read_text("utf-8"),
@@ -41,8 +44,6 @@ def step_component(data: bytes, on_event: Callable[[], None]) -> None:
         data: what `message.message` made.
         on_event: called with each event; `sent_event` then holds it.
     """
-    from ui.served_files import address
-
     component = _component(address(MODULES), address(STYLES), address(PLOTLY))
     component(key=KEY, data=data, on_event_change=on_event)
 

@@ -30,10 +30,14 @@ function begin(root, held) {
   );
 }
 
+/** Light or dark, by the ground that the page stands on, in whatever notation the theme names it. */
 function theme_of(root) {
-  const ground = getComputedStyle(root).getPropertyValue('--st-background-color');
-  const parts = ground.match(/[0-9a-f]{2}/gi) ?? ['ff', 'ff', 'ff'];
-  return parts.slice(0, 3).reduce((sum, part) => sum + parseInt(part, 16), 0) < 384 ? 'dark' : 'light';
+  const probe = document.createElement('i');
+  probe.style.color = 'var(--st-background-color, #fff)';
+  root.append(probe);
+  const [red, green, blue] = getComputedStyle(probe).color.match(/[\d.]+/g).map(Number);
+  probe.remove();
+  return red + green + blue < 384 ? 'dark' : 'light';
 }
 
 export default function ({ data, parentElement, setTriggerValue }) {

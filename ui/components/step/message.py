@@ -14,8 +14,8 @@ import numpy as np
 
 from engine.sampling import SamplingSettings
 from engine.trace import Step
-from ui.components.step.events import SETTINGS
 from ui.components.step.rows import SMALL_VOCABULARY, pack_row
+from ui.events import SETTINGS
 from ui.examples import EXAMPLES
 from ui.session import Session
 from ui.token_labels import TokenLabels, labels_of
@@ -78,6 +78,7 @@ def message(session: Session) -> bytes:
         "cache_formula": _formula(session),
         "pending_bytes": session.decoder.pending_bytes.hex(" "),
         "found": None,
+        "labels": [[token_id, labels[token_id]] for token_id in session.asked_labels],
         "trace": session.decoder.trace().to_json() if session.wants_trace else None,
     }
     if session.found is not None:

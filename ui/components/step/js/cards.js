@@ -2,10 +2,10 @@
 // The sliders hold the values themselves; whoever drags or types is never overwritten by an update.
 
 import { element, set_attribute, set_class, set_text } from './dom.js';
-import { bits, count, percent, shorten, tokens } from './format.js';
+import { bits, count, percent, quoted, shorten, stage_label, tokens } from './format.js';
 import { draw_picture, stage_picture } from './geometry.js';
+import { LARGEST_SEED, OFF, seen_count } from './shape.js';
 
-const LARGEST_SEED = Number.MAX_SAFE_INTEGER;
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 const MOVING_KEYS = /^(Arrow|Page|Home|End)/;
 const LONGEST_TOKEN = 14;
@@ -13,14 +13,14 @@ const LONGEST_TOKEN = 14;
 /** Each check returns what is wrong with a finite number, or null. The wording is the engine's. */
 const STAGES = [
   {
-    name: 'repetition_penalty', label: 'Repetition penalty', low: 1, high: 2, step: 0.01, off: 1, usual: 1.2,
+    name: 'repetition_penalty', low: 1, high: 2, step: 0.01, usual: 1.2,
     remedy: () => 'use 1 to switch it off, 1.1 to 1.3 against loops',
     idle: 'no score is changed',
     check: value => value <= 0 ? 'must be above 0'
       : value < 0.001 || value > 1000 ? 'must be between 0.001 and 1000' : null,
   },
   {
-    name: 'temperature', label: 'Temperature', low: 0, high: 2, step: 0.01, off: 1, usual: 0.7,
+    name: 'temperature', low: 0, high: 2, step: 0.01, usual: 0.7,
     remedy: () => 'use 0 for greedy, or 0.000001 or more (1 leaves the model’s own odds)',
     idle: '1 leaves the model’s own odds',
     check: value => value < 0 ? 'must not be negative'
@@ -28,7 +28,7 @@ const STAGES = [
         : value > 1e6 ? 'must be at most 1,000,000' : null,
   },
   {
-    name: 'top_k', label: 'Top-k', low: 0, high: 200, step: 1, off: 0, usual: 50,
+    name: 'top_k', low: 0, high: 200, step: 1, usual: 50,
     remedy: (value, vocab) => vocab && value > vocab
       ? `use at most ${count(vocab)}, or 0 to switch it off`
       : 'use 0 to switch it off, or a whole number of tokens to keep',
@@ -37,18 +37,18 @@ const STAGES = [
       : vocab && value > vocab ? `is above the vocabulary of ${count(vocab)} tokens` : null,
   },
   {
-    name: 'top_p', label: 'Top-p', low: 0.01, high: 1, step: 0.01, off: 1, usual: 0.9,
+    name: 'top_p', low: 0.01, high: 1, step: 0.01, usual: 0.9,
     remedy: () => 'use 1 to switch it off, or temperature 0 for greedy',
     idle: 'the whole mass',
     check: value => value <= 0 || value > 1 ? 'must be above 0 and at most 1' : null,
   },
   {
-    name: 'min_p', label: 'Min-p', low: 0, high: 1, step: 0.005, off: 0, usual: 0.05,
+    name: 'min_p', low: 0, high: 1, step: 0.005, usual: 0.05,
     remedy: () => 'use 0 to switch it off, 0.05 to 0.1 with a high temperature',
     idle: 'no threshold',
     check: value => value < 0 || value > 1 ? 'must be between 0 and 1' : null,
   },
-];
+].map(stage => ({ ...stage, label: stage_label(stage.name), off: OFF[stage.name] }));
 
 const SEED = {
   name: 'seed',
@@ -57,7 +57,6 @@ const SEED = {
     : value < 0 || value > LARGEST_SEED ? 'is out of range' : null,
 };
 
-const ALL_OFF = Object.fromEntries(STAGES.map(stage => [stage.name, stage.off]));
 const PRESETS = [
   ['Greedy', { temperature: 0 }],
   ['Pure sampling', {}],
@@ -66,16 +65,16 @@ const PRESETS = [
   ['Nucleus: p 0.9, T 0.7', { temperature: 0.7, top_p: 0.9 }],
   ['Creative', { temperature: 1.2, min_p: 0.05 }],
   ['Code', { temperature: 0.2, top_p: 0.95 }],
-].map(([label, changes]) => ({ label, settings: { ...ALL_OFF, ...changes } }));
+].map(([label, changes]) => ({ label, settings: { ...OFF, ...changes } }));
 
 /** A typed value: `{value}`, or `{sentence}` that names the setting, what was typed and the remedy. */
-export function read_exact(setting, text, vocab) {
+function read_exact(setting, text, vocab) {
   const typed = text.trim();
   const value = NUMBER.test(typed) ? Number(typed) : NaN;
   const is_number = Number.isFinite(value);
   const problem = is_number ? setting.check(value, vocab) : 'must be a number';
   if (!problem) return { value };
-  const shown = typed === '' ? 'nothing' : is_number ? shorten(typed, 24) : `“${shorten(typed, 24)}”`;
+  const shown = typed === '' ? 'nothing' : is_number ? shorten(typed, 24) : quoted(typed);
   return { sentence: `${setting.name} ${problem}, got ${shown}; ${setting.remedy(value, vocab)}.` };
 }
 
@@ -97,13 +96,6 @@ function spoken_value(stage, value) {
 function ordinal(rank) {
   const teens = rank % 100 >= 11 && rank % 100 <= 13;
   return `${count(rank)}${teens ? 'th' : ['th', 'st', 'nd', 'rd'][rank % 10] ?? 'th'}`;
-}
-
-/** How many different tokens of the text, up to a step, the penalty acts on. */
-export function seen_count(state, index) {
-  const seen = new Set(state.prompt_tokens.map(token => token.id));
-  for (const step of state.steps.slice(0, index)) seen.add(step.id);
-  return seen.size;
 }
 
 const entropy_change = stage => `${stage.entropy_before.toFixed(2)} → ${bits(stage.entropy_after)}`;
@@ -145,6 +137,7 @@ function exact_field(setting, label, apply) {
   const write = () => {
     const text = exact_text(setting, current);
     if (input.value !== text) input.value = text;
+    set_attribute(input, 'aria-valuenow', current);
   };
   /** The page redraws a frame later; what follows at once, as a held arrow key, counts from here. */
   const take = value => {
@@ -190,7 +183,6 @@ function exact_field(setting, label, apply) {
       if (value !== current) {
         current = value;
         if (alert.textContent) complain(''); // set elsewhere: the complaint is about nothing any more
-        set_attribute(input, 'aria-valuenow', value);
       }
       const is_held = is_typing && input.getRootNode().activeElement === input;
       if (!is_held && !alert.textContent) {

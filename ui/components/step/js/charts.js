@@ -1,6 +1,6 @@
 // The six charts of the step page. Two Plotly figures (the distribution, the costs) lie over one grid of HTML
-// figures: each subplot sits where its HTML figure has left room. One Plotly figure with many subplots redraws
-// about twice as fast as many figures; titles, legends, token labels stay HTML: readable, literal, cheap.
+// figures: each subplot sits where its HTML figure has left room. One Plotly figure with many subplots
+// redraws about twice as fast as many figures; titles, legends, token labels stay HTML: literal and cheap.
 
 import * as cost from './charts_cost.js';
 import * as distribution from './charts_distribution.js';
@@ -56,7 +56,8 @@ function make_figure({ key, name, y_title, legend }, subplots, handlers) {
     text, element('ul', { class: 'dv-legend' }, ...items), summary);
   const figure = element('figure', { class: 'dv-chart', role: 'figure', 'aria-label': name }, caption, plot);
   return {
-    key, name, figure, caption, text, summary, reset, enlarge, plot, labels, marks, y_name, x_names, spans: [],
+    key, name, figure, caption, text, summary, reset, enlarge, plot, labels, marks, y_name, x_names,
+    spans: [],
   };
 }
 
@@ -237,7 +238,8 @@ function styles_of(group, geometry, look) {
 }
 
 /** Plotly leaves a trace without points out, and `animate` then leaves what it had drawn: a gap clears it. */
-const without_empty = data => data.map(trace => (trace.x?.length === 0 ? { ...trace, x: [null], y: [null] } : trace));
+const without_empty = data =>
+  data.map(trace => (trace.x?.length === 0 ? { ...trace, x: [null], y: [null] } : trace));
 
 const full_traces = group => group.described.data.map((data, place) => ({ ...group.styles[place], ...data }));
 
@@ -260,8 +262,8 @@ function without_ranges(layout) {
 }
 
 /**
- * Draws a group; resolves when the drawing is in the DOM. Where only data and y ranges differ it is redrawn in
- * place: `animate` takes a third of the time of `react`, and `relayout` of a range a quarter.
+ * Draws a group; resolves when the drawing is in the DOM. Where only data and y ranges differ it is redrawn
+ * in place: `animate` takes a third of the time of `react`, and `relayout` of a range a quarter.
  */
 function plot(plotly, group, geometry, look) {
   group.styles ??= styles_of(group, geometry, look);
@@ -423,7 +425,7 @@ export function create(root, actions) {
     group.boxes ??= measure(group, parts, grid, enlarged);
     const places = group.boxes.boxes[0].outer_width < NARROW ? MOST_BARS_NARROW : MOST_BARS;
     group.described = group.subject.describe(state, view, {
-      memory: group.memory, places, is_calm: state.mode === 'paused' && latest.why !== 'slide' });
+      memory: group.memory, places, is_calm: state.mode === 'paused' && latest.reason !== 'slide' });
     group.described.data = without_empty(group.described.data);
     group.is_busy = true;
     plot(plotly, group, group.boxes, look).then(() => {
@@ -570,21 +572,21 @@ export function create(root, actions) {
     /**
      * @param {object} state
      * @param {object|null} view
-     * @param {'slide'|'step'|'resize'|'theme'} why
+     * @param {'slide'|'step'|'resize'|'theme'} reason
      */
-    update(state, view, why) {
-      latest = { state, view, why };
+    update(state, view, reason) {
+      latest = { state, view, reason };
       show_enlarged(state.enlarged ?? null);
       if (`${state.session}/${state.run}` !== run) {
         // Another text: its axes owe nothing to the last one's.
         run = `${state.session}/${state.run}`;
         for (const group of groups) Object.assign(group, { memory: {}, zoom: {} });
       }
-      if (why === 'theme') {
+      if (reason === 'theme') {
         look = null;
         for (const group of groups) Object.assign(group, { styles: null, key: null, is_dirty: true });
       }
-      if (why === 'resize') remeasure();
+      if (reason === 'resize') remeasure();
       main_group.is_dirty = true;
       const last = state.steps.at(-1);
       const costs = [run, state.branch, state.steps.length, state.index, last?.id, last?.total_ms,

@@ -2,7 +2,7 @@
 // of each part of a step. No DOM in here; charts.js draws what `describe` returns.
 
 import { count, ms, size } from './format.js';
-import { axis_id, faded, nice_above, steady_top } from './plotly.js';
+import { EMPTY, faded, nice_above, on, reader, steady_top } from './plotly.js';
 
 /** What is on the page around each plot. */
 export const figures = [
@@ -11,8 +11,8 @@ export const figures = [
       { look: 'line-cut-2', text: 'formula' }, { look: 'line-chosen', text: 'inspected' }] },
   { key: 'latency', name: 'Latency per step', y_title: 'ms', x_title: 'step',
     legend: [{ look: 'kept', text: 'forward' }, { look: 'shape', text: 'shape' },
-      { look: 'draw', text: 'draw' }, { look: 'other', text: 'other' }, { look: 'line-final', text: 'reused' },
-      { look: 'higher', text: 'higher than the axis' }] },
+      { look: 'draw', text: 'draw' }, { look: 'other', text: 'other' },
+      { look: 'line-final', text: 'reused' }, { look: 'higher', text: 'higher than the axis' }] },
 ];
 
 /** Prefills have axes of their own: they would dwarf the rest. `gap` leaves room for the second scale. */
@@ -36,8 +36,6 @@ const HEADROOM = 1.3;
 // Of fewer steps than this none can be called unusual.
 const FEW = 5;
 
-const on = (number, trace) => ({ ...trace, xaxis: axis_id('x', number), yaxis: axis_id('y', number) });
-
 const surface = (number, name, colour, pattern, showlegend = true) => on(number, {
   type: 'scatter', mode: 'lines', name, hoverinfo: 'skip', showlegend,
   line: { width: 0, color: colour, simplify: false }, fill: 'tozeroy', fillcolor: colour,
@@ -48,9 +46,6 @@ const surface = (number, name, colour, pattern, showlegend = true) => on(number,
 const line = (number, name, style, more = {}) => on(number, {
   type: 'scatter', mode: 'lines', name, line: { simplify: false, ...style }, hoverinfo: 'skip', ...more,
 });
-
-const reader = number =>
-  line(number, '', { width: 0, color: 'rgba(0,0,0,0)' }, { hoverinfo: 'text', showlegend: false });
 
 /** Type, axes, colours and patterns of every trace, in the order of `describe`'s data. */
 export function styles(look) {
@@ -158,7 +153,7 @@ function steady_bytes(memory, most, is_calm) {
 
 function inspected_mark(steps, places, index) {
   const at = steps.findIndex(step => step.index === index);
-  return at < 0 ? { x: [], y: [] } : { x: [places[at] - 0.45, places[at] + 0.45], y: [0, 0] };
+  return at < 0 ? EMPTY : { x: [places[at] - 0.45, places[at] + 0.45], y: [0, 0] };
 }
 
 function kv_cache(state, steps, memory, is_calm) {
@@ -188,7 +183,7 @@ function kv_cache(state, steps, memory, is_calm) {
     data: [
       columns(x, steps.map(step => step.cache_bytes)),
       { x: held_x, y: ends(held) },
-      has_formula ? { x: held_x, y: ends(formula) } : { x: [], y: [] },
+      has_formula ? { x: held_x, y: ends(formula) } : EMPTY,
       inspected_mark(steps, x, state.index),
       { x, y: steps.map(step => step.cache_bytes), customdata: steps.map(step => step.index),
         hovertext: words },
@@ -286,8 +281,6 @@ function latency(state, steps, memory, is_calm) {
     },
   };
 }
-
-const EMPTY = { x: [], y: [] };
 
 function nothing() {
   const text = 'No steps yet.';

@@ -1,8 +1,8 @@
 // The four charts of one step's distribution, as plain data for Plotly: logits, softmax, cumulative
 // probability, rank curve. No DOM in here; charts.js draws what `describe` returns.
 
-import { bits, count, percent, plotly_text, shorten, stage_name, tokens } from './format.js';
-import { axis_id, faded, nice_above, steady_span, steady_top } from './plotly.js';
+import { bits, count, isolated, percent, plotly_text, score_text, stage_name, tokens } from './format.js';
+import { EMPTY, faded, nice_above, on, reader, steady_span, steady_top } from './plotly.js';
 
 const KEPT = { look: 'kept', text: 'kept' };
 const REMOVED = { look: 'removed', text: 'removed' };
@@ -17,8 +17,8 @@ export const figures = [
       { look: 'final', text: 'in the draw' }] },
   { key: 'cumulative', name: 'Cumulative probability', y_title: 'running sum', x_title: 'rank',
     legend: [{ look: 'line-before', text: 'before the cuts' }, { look: 'line-kept', text: 'in the draw' },
-      { look: 'line-cut', text: 'top-k' }, { look: 'line-cut-2', text: 'top-p' },
-      { look: 'line-muted', text: 'min-p' }, { look: 'line-chosen', text: 'u' }] },
+      { look: 'line-cut', text: stage_name('top_k') }, { look: 'line-cut-2', text: stage_name('top_p') },
+      { look: 'line-muted', text: stage_name('min_p') }, { look: 'line-chosen', text: 'u' }] },
   { key: 'rank_curve', name: 'Rank curve', y_title: 'probability', x_title: 'rank',
     legend: [{ look: 'line-before', text: 'T = 1, nothing cut' }, { look: 'line-kept', text: 'kept' },
       { look: 'tail', text: 'removed' }, { look: 'dot-chosen', text: 'chosen' }] },
@@ -40,22 +40,16 @@ const LOWEST_SHOWN = 1e-15;
 // The curves' rank axis starts left of rank 1, so that the rise that belongs to rank 1 can be seen.
 const FIRST = 0.7;
 
-const on = (number, trace) => ({ ...trace, xaxis: axis_id('x', number), yaxis: axis_id('y', number) });
-
 const bars = (number, name, marker, more = {}) =>
   on(number, { type: 'bar', name, marker, width: 0.78, hoverinfo: 'skip', ...more });
 
 const line = (number, name, style, more = {}) =>
   on(number, { type: 'scatter', mode: 'lines', name, line: style, hoverinfo: 'skip', ...more });
 
-/** The line that hovering reads: invisible, one point per token or rank, its text in words. */
-const reader = number =>
-  line(number, '', { width: 0, color: 'rgba(0,0,0,0)' }, { hoverinfo: 'text', showlegend: false });
-
 const vertical_styles = (number, look) => [
-  line(number, 'top-k', { color: look.cut, width: 2, dash: 'dash' }),
-  line(number, 'top-p', { color: look.cut_2, width: 2, dash: 'dot' }),
-  line(number, 'min-p', { color: look.muted, width: 2, dash: 'dashdot' }),
+  line(number, stage_name('top_k'), { color: look.cut, width: 2, dash: 'dash' }),
+  line(number, stage_name('top_p'), { color: look.cut_2, width: 2, dash: 'dot' }),
+  line(number, stage_name('min_p'), { color: look.muted, width: 2, dash: 'dashdot' }),
 ];
 
 /**
@@ -100,12 +94,8 @@ export function styles(look) {
   ];
 }
 
-/** A label among other words: set apart, so that right-to-left letters do not reorder the sentence. */
-const quoted = (label, longest = 16) => `\u2068${shorten(label, longest)}\u2069`;
-
 const finite = value => (Number.isFinite(value) ? value : null);
 const positive = value => (value >= LOWEST_SHOWN ? value : null);
-const number_text = value => (Number.isFinite(value) ? value.toFixed(3) : 'none');
 
 /** Rank of the last token that is kept: it can lie beyond their number, where a cut is not one by rank. */
 const last_kept = view => view.cut?.after_rank ?? view.curve.ranks.at(-1);
@@ -170,7 +160,7 @@ function fate(row) {
 
 /** The first few rows in words, for the spoken summaries. */
 const leading = (rows, figure) =>
-  rows.slice(0, 5).map(row => `${quoted(row.label)} ${figure(row)} (${fate(row)})`).join(', ');
+  rows.slice(0, 5).map(row => `${isolated(row.label)} ${figure(row)} (${fate(row)})`).join(', ');
 
 function logits(view, state, rows, memory, is_calm) {
   const scores = rows.map(row => finite(row.score)).filter(score => score !== null);
@@ -182,18 +172,18 @@ function logits(view, state, rows, memory, is_calm) {
   const data = by_state(rows, row => (finite(row.score) === null ? null : row.score - base))
     .map(y => ({ x, y, base }));
   data.push({ x, y: rows.map(row => finite(row.score) ?? base),
-    hovertext: rows.map(row => `${heading(row)}<br>score ${number_text(row.score)} (${name})`
-      + `<br>raw logit ${number_text(row.logit)}, ${fate(row)}`) });
+    hovertext: rows.map(row => `${heading(row)}<br>score ${score_text(row.score, 3)} (${name})`
+      + `<br>raw logit ${score_text(row.logit, 3)}, ${fate(row)}`) });
   const [first, second] = rows;
   const lead = second
-    ? `, ${(first.score - second.score).toFixed(2)} ahead of ${quoted(second.label)}` : '';
+    ? `, ${score_text(first.score - second.score)} ahead of ${isolated(second.label)}` : '';
   const chosen = view.chosen && view.chosen.rank > rows.length
-    ? ` Chosen: ${quoted(view.chosen.label)} at rank ${count(view.chosen.rank)}, not shown.` : '';
+    ? ` Chosen: ${isolated(view.chosen.label)} at rank ${count(view.chosen.rank)}, not shown.` : '';
   return {
     data, range,
-    text: `Scores ${name}. Best: ${quoted(first.label)} ${first.score.toFixed(2)}${lead}.${chosen}`,
+    text: `Scores ${name}. Best: ${isolated(first.label)} ${score_text(first.score)}${lead}.${chosen}`,
     summary: `Scores ${name} of the leading ${rows.length} tokens: `
-      + `${leading(rows, row => row.score.toFixed(2))}.`,
+      + `${leading(rows, row => score_text(row.score))}.`,
   };
 }
 
@@ -220,7 +210,7 @@ function softmax(view, rows, memory, is_calm) {
   const drawn = best.final_prob ? `, ${percent(best.final_prob)} in the draw` : '';
   return {
     data, range: [0, top],
-    text: `${quoted(best.label)} ${percent(best.prob)} (before: ${percent(best.raw_prob)})${drawn}. `
+    text: `${isolated(best.label)} ${percent(best.prob)} (before: ${percent(best.raw_prob)})${drawn}. `
       + entropy,
     summary: `${leading(rows, row => percent(row.prob))}. `
       + `${entropy} ${count(view.kept)} of ${tokens(view.vocab)} kept.`,
@@ -254,6 +244,8 @@ function nucleus_level(view, settings) {
   return { level: settings.top_p * left, is_share: left < 1 - 1e-9 };
 }
 
+const is_there = rank => rank !== null && rank !== undefined;
+
 /** The lines where the cuts end, as three traces (empty where a cut is off), and their labels. */
 function cut_lines(view, settings, low, high, side) {
   const cuts = [
@@ -261,9 +253,8 @@ function cut_lines(view, settings, low, high, side) {
     [has_applied(view, 'top_p') ? view.nucleus_rank : null, `p = ${settings.top_p.toFixed(2)}`, 'cut_2'],
     [has_applied(view, 'min_p') ? view.min_p_rank : null, `min-p = ${settings.min_p.toFixed(2)}`, 'muted'],
   ];
-  const is_there = rank => rank !== null && rank !== undefined;
   return {
-    data: cuts.map(([rank]) => (is_there(rank) ? { x: [rank, rank], y: [low, high] } : { x: [], y: [] })),
+    data: cuts.map(([rank]) => (is_there(rank) ? { x: [rank, rank], y: [low, high] } : EMPTY)),
     marks: cuts.filter(([rank]) => is_there(rank))
       .map(([rank, text, colour]) => ({ x: rank, y: null, text, colour, side })),
   };
@@ -277,7 +268,7 @@ function cumulative(view, state, texts) {
   const before_x = [FIRST, ...curve.ranks];
   const cuts = cut_lines(view, state.settings, 0, 1, 'bottom');
   const nucleus = nucleus_level(view, state.settings);
-  const has_nucleus = has_applied(view, 'top_p') && view.nucleus_rank !== null && view.nucleus_rank !== undefined;
+  const has_nucleus = has_applied(view, 'top_p') && is_there(view.nucleus_rank);
   if (has_nucleus) {
     const [, top_p] = cuts.data;
     top_p.x.unshift(FIRST, view.nucleus_rank, null);
@@ -285,12 +276,14 @@ function cumulative(view, state, texts) {
   }
   const data = [
     { x: before_x, y: [0, ...curve.cumulative], hovertext: ['', ...texts] },
-    final ? { x: [FIRST, ...final.x], y: [0, ...final.y] } : { x: [], y: [] },
+    final ? { x: [FIRST, ...final.x], y: [0, ...final.y] } : EMPTY,
     ...cuts.data,
-    draw ? { x: [FIRST, draw.rank, draw.rank], y: [draw.u, draw.u, 0] } : { x: [], y: [] },
+    draw ? { x: [FIRST, draw.rank, draw.rank], y: [draw.u, draw.u, 0] } : EMPTY,
   ];
   const marks = [...cuts.marks];
-  if (draw) marks.unshift({ x: draw.rank, y: draw.u, text: `u = ${draw.u.toFixed(3)}`, colour: 'chosen_text' });
+  if (draw) {
+    marks.unshift({ x: draw.rank, y: draw.u, text: `u = ${draw.u.toFixed(3)}`, colour: 'chosen_text' });
+  }
   const sentences = [];
   if (has_nucleus) {
     const share = nucleus.is_share ? ' of what earlier cuts left' : '';
@@ -303,7 +296,7 @@ function cumulative(view, state, texts) {
   }
   if (draw) {
     sentences.push(`u = ${draw.u.toFixed(3)} on the sum in the draw falls on rank ${count(draw.rank)}, `
-      + `${quoted(draw.label)}.`);
+      + `${isolated(draw.label)}.`);
   } else {
     sentences.push(view.greedy ? 'Temperature 0: the first rank, no draw.' : 'No draw at this point.');
   }
@@ -360,7 +353,7 @@ function rank_curve(view, state, memory, is_calm, texts) {
     { x: ranks, y: raw, hovertext: texts },
     { x: kept_x, y: kept_y },
     ...cuts.data,
-    chosen && chosen.prob >= bottom ? { x: [chosen.rank], y: [chosen.prob] } : { x: [], y: [] },
+    chosen && chosen.prob >= bottom ? { x: [chosen.rank], y: [chosen.prob] } : EMPTY,
   ];
   const tail = view.vocab - view.kept;
   const held = view.cut
@@ -368,7 +361,7 @@ function rank_curve(view, state, memory, is_calm, texts) {
   const kept = tail > 0
     ? `${count(view.kept)} of ${tokens(view.vocab)} kept.${held}` : `All ${tokens(view.vocab)} kept.`;
   const binned = view.exact ? '' : ' While playing, the far tail is an average.';
-  const where = chosen ? ` ${quoted(chosen.label)} was chosen at rank ${count(chosen.rank)}.` : '';
+  const where = chosen ? ` ${isolated(chosen.label)} was chosen at rank ${count(chosen.rank)}.` : '';
   return { data, marks: cuts.marks, range: [Math.log10(bottom), 0.25], text: `${kept}${binned || where}`,
     summary: `${kept}${binned}${where} The least likely token has ${percent(probs.at(-1))}.` };
 }
@@ -393,8 +386,6 @@ function rank_ticks(view) {
   for (let rank = 1; rank <= view.vocab * 1.15; rank *= 10) values.push(rank);
   return { tickvals: values, ticktext: values.map(count) };
 }
-
-const EMPTY = { x: [], y: [] };
 
 /** Before the first row: empty charts with the axes that they will have. */
 function nothing() {

@@ -1,6 +1,6 @@
 // Small helpers for making elements and changing them only where something differs.
 
-/** An element with properties (`class`, `text`, `aria-…` and other attributes, `on…` handlers) and children. */
+/** An element with properties (`class`, `text`, `on…` handlers, all else as attributes) and children. */
 export function element(tag, properties = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
@@ -40,4 +40,9 @@ export function set_attribute(target, name, value) {
 /** Set a class list where it differs. */
 export function set_class(target, names) {
   if (target.className !== names) target.className = names;
+}
+
+/** Let a sentence be spoken when it changes, unless it changes many times a second. */
+export function set_live(target, { mode }, reason) {
+  set_attribute(target, 'aria-live', mode === 'paused' && reason !== 'slide' ? 'polite' : 'off');
 }

@@ -33,6 +33,13 @@ export const ms = time => `${time < 10 ? time.toFixed(2) : time.toFixed(1)} ms`;
 /** Entropy in bits. */
 export const bits = entropy => `${entropy.toFixed(2)} bits`;
 
+/** A score with a true minus sign; one that is not finite as an infinity. */
+export function score_text(score, digits = 2) {
+  if (!Number.isFinite(score)) return score > 0 ? '∞' : '−∞';
+  const text = Math.abs(score).toFixed(digits);
+  return score < 0 && Number(text) > 0 ? `−${text}` : text;
+}
+
 const STAGE_NAMES = {
   repetition_penalty: 'repetition penalty',
   temperature: 'temperature',
@@ -44,11 +51,20 @@ const STAGE_NAMES = {
 /** The field's name of a stage: "top-k". */
 export const stage_name = name => STAGE_NAMES[name] ?? name;
 
+/** The same as a heading: "Top-k". */
+export const stage_label = name => stage_name(name).replace(/^./, first => first.toUpperCase());
+
 /** At most `longest` characters, the rest as an ellipsis; never splits a surrogate pair. */
 export function shorten(text, longest) {
   const characters = Array.from(text);
   return characters.length <= longest ? text : `${characters.slice(0, longest - 1).join('')}…`;
 }
+
+/** A token among other words: set apart, so that right-to-left letters do not reorder the sentence. */
+export const isolated = (label, longest = 16) => `\u2068${shorten(String(label ?? ''), longest)}\u2069`;
+
+/** The same in quotes, which stay around it. */
+export const quoted = (label, longest = 24) => `“${isolated(label, longest)}”`;
 
 /** A token label as Plotly text: Plotly reads tags and entities, so they are escaped. */
 export function plotly_text(label, longest = 24) {

@@ -3,8 +3,8 @@
 
 import { set_attribute, svg } from './dom.js';
 
-export const WIDTH = 92;
-export const HEIGHT = 34;
+const WIDTH = 92;
+const HEIGHT = 34;
 const TOP = 2;
 const FLOOR = HEIGHT - 2;
 
@@ -19,7 +19,7 @@ const SHOWN_SEGMENTS = 12;
 let made_so_far = 0; // patterns are found by id, and a page may hold more than one picture
 
 /** Probability at a rank (from 1), read off the curve; its ranks are exact to 100 and log-spaced beyond. */
-export function at_rank(ranks, values, rank) {
+function at_rank(ranks, values, rank) {
   if (ranks[rank - 1] === rank) return values[rank - 1];
   let low = 0;
   let high = ranks.length - 1;
@@ -34,7 +34,7 @@ export function at_rank(ranks, values, rank) {
 }
 
 /** The ends of the bars; the last one ends at the vocabulary's end where that comes first. */
-export function bar_ends(vocab, ends = BARS) {
+function bar_ends(vocab, ends = BARS) {
   const inside = ends.filter(end => end < vocab);
   if (inside.length < ends.length) inside.push(vocab);
   return inside;
@@ -44,7 +44,7 @@ export function bar_ends(vocab, ends = BARS) {
 const bar_starts = ends => ends.map((_, place) => (ends[place - 1] ?? 0) + 1);
 
 /** Where, in bars, the cut after `rank` lies; the right end for ranks beyond the last bar. */
-export function cut_place(rank, ends) {
+function cut_place(rank, ends) {
   let start = 0;
   for (const [place, end] of ends.entries()) {
     if (rank <= end) return place + (rank - start) / (end - start);

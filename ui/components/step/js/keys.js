@@ -19,13 +19,13 @@ export const KEYS = [
 
 const TYPING = 'input:not([type=range]):not([type=checkbox]), textarea, select, [contenteditable=true]';
 const OWN_ARROWS = 'input[type=range], ol[aria-label=Tokens] *, select, [role=radiogroup] *';
-const OWN_ENTER = 'button, a, summary, [role=button]';
+const OWN_ENTER = 'button, a, summary, [role=button], ol[aria-label=Tokens] *';
 
 /** Listen; returns a function that stops it. */
-export function listen(root, actions) {
+export function listen(root, actions, are_on) {
   const by_key = new Map(KEYS.map(([key, , run]) => [key, run]));
   function on_key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (!are_on() || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     const target = event.target;
     const inside = root.contains(target) || target === document.body;
     if (!inside || target.closest?.(TYPING)) return;

@@ -1,9 +1,11 @@
 // The loop band: one iteration from the tokens in to the token appended, with this step's own figures.
 // In slow motion it says where the walk through the stages stands, and leads on.
 
-import { seen_count } from './cards.js';
-import { element, set_attribute, set_class, set_text } from './dom.js';
-import { bits, count, ms, percent, shorten, stage_name, tokens } from './format.js';
+import { element, set_attribute, set_class, set_live, set_text } from './dom.js';
+import {
+  bits, count, isolated, ms, percent, quoted, score_text, stage_label, stage_name, tokens,
+} from './format.js';
+import { seen_count } from './shape.js';
 
 const FASTEST_LIT = 3; // tokens a second: beyond that a wave of light would only flicker
 const HINT = 'Choose a stage to see the distribution as it stands there.';
@@ -15,18 +17,15 @@ const ITEMS = [
   { key: 'tokens', label: 'Tokens in', figure: tokens_in },
   { key: 'forward', label: 'Forward pass', figure: forward_pass },
   { key: 'raw', label: 'Logits', point: true, figure: (state, view) => tokens(view.vocab) },
-  { key: 'repetition_penalty', label: 'Repetition penalty', point: true, figure: penalty },
-  { key: 'temperature', label: 'Temperature', point: true, figure: temperature },
-  { key: 'top_k', label: 'Top-k', point: true, figure: left_over },
-  { key: 'top_p', label: 'Top-p', point: true, figure: left_over },
-  { key: 'min_p', label: 'Min-p', point: true, figure: left_over },
+  { key: 'repetition_penalty', label: stage_label('repetition_penalty'), point: true, figure: penalty },
+  { key: 'temperature', label: stage_label('temperature'), point: true, figure: temperature },
+  { key: 'top_k', label: stage_label('top_k'), point: true, figure: left_over },
+  { key: 'top_p', label: stage_label('top_p'), point: true, figure: left_over },
+  { key: 'min_p', label: stage_label('min_p'), point: true, figure: left_over },
   { key: 'renormalised', label: 'Softmax', point: true, figure: softmax },
   { key: 'drawn', label: 'Draw', point: true, figure: drawn },
   { key: 'append', label: 'Append', figure: append },
 ];
-
-/** A token inside a sentence: isolated, so that right-to-left letters stay inside their quotes. */
-export const quoted = (label, longest = 24) => `“\u2068${shorten(String(label ?? ''), longest)}\u2069”`;
 
 /** A setting as it was set; commas where it is large. */
 const plain = value => (value >= 10000 ? count(value) : String(value));
@@ -80,7 +79,7 @@ function drawn(state, view) {
 
 function append(state, view) {
   const step = view.is_pending ? null : state.steps[view.index];
-  return step ? `\u2068${shorten(step.label, 14)}\u2069` : 'to come';
+  return step ? isolated(step.label, 14) : 'to come';
 }
 
 const place_of = (view, name) => view.points.findIndex(point => point.name === name);
@@ -120,8 +119,8 @@ function raw_sentence(state, view) {
   const [first, second] = view.rows;
   const start = `The model gave each of its ${tokens(view.vocab)} a score`;
   if (!first || !second) return `${start}.`;
-  const ahead = `${(first.logit - second.logit).toFixed(2)} ahead of ${quoted(second.label)}`;
-  return `${start}; ${quoted(first.label)} leads with ${first.logit.toFixed(2)}, ${ahead}.`;
+  const ahead = `${score_text(first.logit - second.logit)} ahead of ${quoted(second.label)}`;
+  return `${start}; ${quoted(first.label)} leads with ${score_text(first.logit)}, ${ahead}.`;
 }
 
 function softmax_sentence(state, view) {
@@ -155,7 +154,7 @@ const SENTENCES = {
 };
 
 /** Where the walk stands: "Stage 3 of 7: temperature. Scores were divided by 0.7: …". */
-export function stage_sentence(state, view) {
+function stage_sentence(state, view) {
   const { name, label } = view.points[view.point];
   const title = stage_name(name) === name ? label.toLowerCase() : stage_name(name);
   const stage = view.stages.find(each => each.name === name);
@@ -171,7 +170,7 @@ function make_item(item, on_click) {
       type: 'button', class: 'dv-loop-box', 'aria-label': `Stage: ${item.label}`,
       onclick: () => on_click(item.key),
     }, ...inside)
-    : element('div', { class: 'dv-loop-box dv-loop-plain' }, ...inside);
+    : element('div', { class: 'dv-loop-box' }, ...inside);
   const node = element('li', { class: 'dv-loop-item', 'data-part-of-loop': item.key }, box);
   return { ...item, line, box, node };
 }
@@ -242,24 +241,24 @@ export function create(root, actions) {
     if (is_lit && last_point !== state.point) bring_into_sight(track, item.node);
   }
 
-  function update_walk(state, view) {
+  function update_walk(state, view, reason) {
     const is_over = Boolean(state.stop?.is_over);
     set_class(walk, state.slow ? 'dv-loop-walk' : 'dv-loop-walk dv-hidden');
     next.disabled = is_over;
     skip.disabled = is_over || state.point === null || !view?.is_pending;
+    set_live(sentence, state, reason);
     if (!view) set_text(sentence, '');
     else if (state.point !== null) set_text(sentence, stage_sentence(state, view));
     else set_text(sentence, state.slow ? SLOW_HINT : HINT);
-    set_attribute(sentence, 'aria-live', state.mode === 'paused' ? 'polite' : 'off');
   }
 
   return {
-    update(state, view) {
+    update(state, view, reason) {
       state_now = state;
       view_now = view;
       light_up(state);
       for (const item of items) update_item(item, state, view);
-      update_walk(state, view);
+      update_walk(state, view, reason);
       last_point = state.point;
     },
   };

@@ -13,14 +13,16 @@ import * as transport from './transport.js';
 import { element } from './dom.js';
 import { listen } from './keys.js';
 import { create_link } from './link.js';
-import { make_view } from './view.js';
+import { make_view, unlabelled } from './view.js';
 import { read_message, take_in } from './wire.js';
 
 // The strip scrolls to its end, which forces a layout: after all others, so that there is one.
 const PARTS = { prompt, transport, branches, loop, table, search, notice, cards, strip, charts };
 const SESSION_KEY = 'decoding-visualiser-session';
 const PREFERENCES_KEY = 'decoding-visualiser-preferences';
+const REASONS = ['slide', 'step', 'resize', 'theme']; // why the page is drawn, by how much must be drawn anew
 const SETTLE_MS = 400;
+const MOST_LABELS = 256; // asked for at once
 const MOST_SEED = Number.MAX_SAFE_INTEGER;
 
 /** Everything the page knows; the fields are those of README.md. */
@@ -30,7 +32,7 @@ function new_state() {
     steps: [], branches: [], index: 0, row: null, row_key: '',
     settings: { repetition_penalty: 1, temperature: 1, top_k: 0, top_p: 1, min_p: 0, seed: 0 },
     limits: { max_tokens: 64, stop_strings: [] },
-    mode: 'paused', manual: false, slow: false, speed: 4, point: null, row_count: 15, enlarged: null,
+    mode: 'paused', manual: false, slow: false, speed: 4, point: null, row_count: 15, keys: true, enlarged: null,
     stop: null, error: '', cache_formula: null, pending_bytes: '',
     ...preferences(),
   };
@@ -38,8 +40,12 @@ function new_state() {
 
 function preferences() {
   try {
-    const { speed, row_count } = JSON.parse(localStorage.getItem(PREFERENCES_KEY) ?? '{}');
-    return { ...(Number.isInteger(speed) && { speed }), ...(row_count >= 5 && row_count <= 200 && { row_count }) };
+    const { speed, row_count, keys } = JSON.parse(localStorage.getItem(PREFERENCES_KEY) ?? '{}');
+    return {
+      ...(Number.isInteger(speed) && { speed }),
+      ...(row_count >= 5 && row_count <= 200 && { row_count }),
+      ...(typeof keys === 'boolean' && { keys }),
+    };
   } catch {
     return {}; // storage may be switched off; the defaults do
   }
@@ -72,6 +78,8 @@ export function mount(root, send) {
   const state = new_state();
   let view = null;
   let asked_for_all = false;
+  let is_asking = false;
+  let wanted_index = null;
   let is_starting = false;
   let asked_to_resume = false;
   let plays = 0;
@@ -86,7 +94,7 @@ export function mount(root, send) {
   for (const [name, part] of Object.entries(PARTS)) {
     parts[name] = part.create(root.querySelector(`[data-part=${name}]`), actions);
   }
-  const stop_listening = listen(root, actions);
+  const stop_listening = listen(root, actions, () => state.keys);
   const resize = new ResizeObserver(() => redraw('resize'));
   resize.observe(root);
   window.addEventListener('online', link.again);
@@ -117,15 +125,28 @@ export function mount(root, send) {
     view = state.row ? make_view(state) : null;
     for (const part of Object.values(parts)) part.update(state, view, reason);
     root.classList.toggle('dv-enlarging', state.enlarged !== null);
+    if (view && state.mode === 'paused') ask_for_labels();
     draws += 1;
     root.dataset.length = String(state.steps.length);
+  }
+
+  /** Only the leading tokens come with their labels; another one may rise or be drawn as sliders move. */
+  async function ask_for_labels() {
+    const ids = unlabelled(state, view).slice(0, MOST_LABELS);
+    if (!ids.length || is_asking) return;
+    is_asking = true;
+    const { row } = state;
+    const message = await link.post('labels', { ids });
+    is_asking = false;
+    for (const [id, label] of message?.labels ?? []) row.labels.set(id, label);
+    if (message) redraw('step');
   }
 
   /** Draw at once; what is asked for before the next frame is drawn with that frame, once. */
   function redraw(reason) {
     if (!state.model) return;
     if (frame) {
-      why = why && why !== 'slide' ? why : reason; // a slide redraws the least, so anything else wins
+      if (REASONS.indexOf(reason) > REASONS.indexOf(why)) why = reason;
       return;
     }
     frame = requestAnimationFrame(() => {
@@ -222,6 +243,8 @@ export function mount(root, send) {
     const at_end = () => state.row?.is_pending && state.index === state.steps.length;
 
     async function one_step() {
+      // What is on its way must be seen before it is agreed to.
+      if ((state.manual || state.slow) && link.is_busy) return null;
       if (state.slow) return next_stage();
       if (state.manual && !at_end()) return link.post('propose');
       return link.post('step');
@@ -229,6 +252,7 @@ export function mount(root, send) {
 
     /** Slow motion: the scores of the next token, then stage after stage, then the token is appended. */
     async function next_stage() {
+      if (link.is_busy) return;
       if (!at_end() || state.point === null) {
         if (!at_end()) await link.post('propose');
         if (!at_end()) return; // the text is over, or a failure has said so
@@ -271,12 +295,16 @@ export function mount(root, send) {
       back: () => state.steps.length && move('back'),
       rewind: () => state.steps.length && move('rewind'),
       reroll() {
-        if (!state.steps.length || view?.greedy) return;
+        if (!transport.can_reroll(state, view)) return;
         state.settings = { ...state.settings, seed: (state.settings.seed + 1) % MOST_SEED };
         return move('reroll', { index: Math.min(state.index, state.steps.length - 1) });
       },
       play: () => play('playing'),
-      pause: () => stop_playing() && redraw('step'),
+      pause() {
+        stop_playing();
+        redraw('step');
+        after_playing();
+      },
       toggle_play() {
         if (state.mode !== 'paused') this.pause();
         else this.play();
@@ -284,10 +312,13 @@ export function mount(root, send) {
       run_to_end: () => play('running'),
       inspect(index) {
         if (index < 0 || index > state.steps.length) return;
-        return move('inspect', { index });
+        wanted_index = index;
+        return move('inspect', { index }).finally(() => {
+          if (wanted_index === index) wanted_index = null;
+        });
       },
       inspect_by(offset) {
-        this.inspect(state.index + offset);
+        this.inspect((wanted_index ?? state.index) + offset); // keys come faster than answers
       },
       force(token_id) {
         if (link.is_busy && state.mode === 'paused') return; // an answer is due that may change what stands in the row
@@ -312,14 +343,14 @@ export function mount(root, send) {
       },
       show(changes) {
         Object.assign(state, changes);
-        if ('speed' in changes || 'row_count' in changes) {
-          const { speed, row_count } = state;
-          remember('localStorage', PREFERENCES_KEY, JSON.stringify({ speed, row_count }));
+        if ('speed' in changes || 'row_count' in changes || 'keys' in changes) {
+          const { speed, row_count, keys } = state;
+          remember('localStorage', PREFERENCES_KEY, JSON.stringify({ speed, row_count, keys }));
         }
         redraw('step');
       },
       toggle(name, on = !state[name]) {
-        stop_playing();
+        if (stop_playing()) after_playing();
         state[name] = on;
         state.point = null;
         if (on) state[name === 'manual' ? 'slow' : 'manual'] = false;
@@ -334,7 +365,7 @@ export function mount(root, send) {
       },
       leave() {
         if (state.enlarged) this.show({ enlarged: null });
-        else if (state.slow && state.point !== null) this.skip_stages();
+        else if (state.slow && state.point !== null && at_end()) this.skip_stages();
         else if (state.point !== null) this.show({ point: null });
       },
       focus_search() {
@@ -350,7 +381,7 @@ export function mount(root, send) {
       is_busy: () => link.is_busy,
       async find(query) {
         const message = await link.post('find', { query });
-        return message?.found ?? [];
+        return message?.found ?? null; // null: no scores at this place
       },
     };
 

@@ -1,8 +1,7 @@
 // The Notice line: the one thing about this step that is most worth a look, computed from its figures.
 
-import { element, set_attribute, set_text } from './dom.js';
-import { bits, count, percent, stage_name, tokens } from './format.js';
-import { quoted } from './loop.js';
+import { element, set_live, set_text } from './dom.js';
+import { bits, count, percent, quoted, stage_name, tokens } from './format.js';
 
 const CUTS = ['top_k', 'top_p', 'min_p'];
 const LOOP_TOKENS = 8;
@@ -155,7 +154,7 @@ const NOTICES = [
 ];
 
 /** One sentence about the inspected step, '' while there is nothing to look at. */
-export function notice(state, view) {
+function notice(state, view) {
   if (!view) return '';
   for (const sentence_of of NOTICES) {
     const sentence = sentence_of(state, view);
@@ -164,14 +163,14 @@ export function notice(state, view) {
   return '';
 }
 
-/** "Notice: …", spoken only while nothing runs by itself. */
+/** "Notice: …", spoken only where it stands still: not while steps run by or a slider moves. */
 export function create(root) {
   const text = element('span');
   const line = element('p', { class: 'dv-notice-line' }, element('strong', { text: 'Notice:' }), ' ', text);
   root.append(line);
   return {
-    update(state, view) {
-      set_attribute(line, 'aria-live', state.mode === 'paused' ? 'polite' : 'off');
+    update(state, view, reason) {
+      set_live(line, state, reason);
       set_text(text, notice(state, view));
     },
   };

@@ -32,8 +32,8 @@ export function load_plotly(url) {
 const ARRAYS = ['x', 'y', 'base', 'hovertext', 'customdata', 'text'];
 
 /**
- * At every redraw Plotly walks the whole schema of every trace to find which of its attributes are arrays: a quarter
- * of an update's time, for an answer that stays the same while the same attributes are arrays.
+ * At every redraw Plotly walks the whole schema of every trace to find which of its attributes are arrays:
+ * a quarter of an update's time, for an answer that stays the same while the same attributes are arrays.
  */
 function remember_array_attributes(schema) {
   const find = schema?.findArrayAttributes;
@@ -73,6 +73,18 @@ export const axis_id = (letter, number) => `${letter}${number === 1 ? '' : numbe
 
 /** Where a layout holds it: `xaxis`, `xaxis2`, ... */
 export const axis_key = (letter, number) => `${letter}axis${number === 1 ? '' : number}`;
+
+/** A trace on the axes of this number. */
+export const on = (number, trace) => ({ ...trace, xaxis: axis_id('x', number), yaxis: axis_id('y', number) });
+
+/** The line that hovering reads: invisible, one point per token, rank or step, its text in words. */
+export const reader = number => on(number, {
+  type: 'scatter', mode: 'lines', name: '', line: { width: 0, color: 'rgba(0,0,0,0)' },
+  hoverinfo: 'text', showlegend: false,
+});
+
+/** The data of a trace that has nothing to show. */
+export const EMPTY = { x: [], y: [] };
 
 /** A `#rrggbb` colour with some opacity; other notations come back unchanged. */
 export function faded(colour, opacity) {

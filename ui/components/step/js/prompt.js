@@ -1,19 +1,21 @@
 // The prompt: text, examples, chat template, Start.
 
 import { element, set_attribute, set_text } from './dom.js';
-import { count } from './format.js';
+import { count, shorten } from './format.js';
+import { create_menu } from './menu.js';
 
 /** Mounts into `root`; see README.md for what a part is. */
 export function create(root, actions) {
   const area = element('textarea', { 'aria-label': 'Prompt', rows: 1, class: 'dv-prompt-text', spellcheck: 'false' });
-  const examples = element('select', { 'aria-label': 'Examples', class: 'dv-examples' });
+  const list = element('ul', { class: 'dv-examples' });
+  const examples = create_menu('Examples', list);
   const chat = element('input', { type: 'checkbox' });
   const chat_label = element('label', { class: 'dv-check', title: "Wrap the prompt as the model's chat template does" });
   chat_label.append(chat, ' chat template');
   const start = element('button', { type: 'button', text: 'Start', title: 'Begin anew from this prompt (Ctrl+Enter)' });
   const hint = element('p', { class: 'dv-prompt-hint dv-muted', 'aria-live': 'polite' });
   root.append(
-    element('div', { class: 'dv-prompt-row' }, area, element('div', { class: 'dv-prompt-buttons' }, examples, chat_label, start)),
+    element('div', { class: 'dv-prompt-row' }, area, element('div', { class: 'dv-prompt-buttons' }, examples.node, chat_label, start)),
     hint,
   );
   let shown_run = null;
@@ -47,24 +49,35 @@ export function create(root, actions) {
   });
   chat.addEventListener('change', () => say(last_state));
   start.addEventListener('click', begin);
-  examples.addEventListener('change', () => {
-    const example = last_state?.examples[Number(examples.value)];
-    examples.value = '';
-    if (!example) return;
+  function try_out(example) {
+    examples.close();
     taught = example;
     area.value = example.prompt;
     chat.checked = false;
     fit_height();
     actions.start(example.prompt, false, example.settings);
-  });
+  }
+
+  const entry = example =>
+    element(
+      'li',
+      {},
+      element(
+        'button',
+        { type: 'button', title: example.look_at, onclick: () => try_out(example) },
+        element('b', { text: example.name }),
+        element('span', { class: 'dv-token dv-muted', text: shorten(example.prompt, 46) }),
+      ),
+    );
 
   return {
-    update(state) {
+    destroy: examples.destroy,
+    update(state, _view, reason) {
       last_state = state;
+      if (reason === 'resize') fit_height();
       if (listed !== state.examples) {
         listed = state.examples;
-        const options = listed.map((example, place) => element('option', { value: place, text: example.name }));
-        examples.replaceChildren(element('option', { value: '', text: 'Examples…' }), ...options);
+        list.replaceChildren(...listed.map(entry));
         taught ??= listed.find(example => example.prompt === state.prompt) ?? null;
       }
       if (shown_run !== state.run) {
@@ -79,6 +92,5 @@ export function create(root, actions) {
         state.model.context_length ? `${count(state.model.context_length)} tokens` : 'any number of tokens'})`);
       say(state);
     },
-    resize: fit_height,
   };
 }

@@ -1,7 +1,7 @@
 // Scores in rank order, as runs of equal scores, and the tokens still in the race: engine/ranking.py over
 // runs. Ranks count from 1; equal scores are ordered by token id, lower first; sums run in float64.
 
-/** First index from `low` at which `is_there` holds, `high` where it never does; once true it must stay true. */
+/** First index from `low` at which `is_there` holds (once true, always true); `high` where it never does. */
 export function first_index(low, high, is_there) {
   while (low < high) {
     const middle = (low + high) >>> 1;
@@ -200,7 +200,8 @@ export class ScaledRanking extends Ranking {
 export class EditedRanking extends Ranking {
   /**
    * @param {Survivors} survivors what is edited
-   * @param {{rank: number, id: number, value: number}[]} edits each moved token: rank in the parent, new score
+   * @param {{rank: number, id: number, value: number}[]} edits of each moved token: its rank in the parent,
+   *   its new score
    */
   constructor(survivors, edits) {
     const gone = Uint32Array.from(edits, edit => edit.rank).sort();

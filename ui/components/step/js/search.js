@@ -2,21 +2,23 @@
 // and the smallest change of one setting that would admit it.
 
 import { element, set_attribute, set_class, set_text } from './dom.js';
-import { count, percent, shorten, stage_name } from './format.js';
+import { count, percent, quoted, score_text, stage_name } from './format.js';
+import { OFF } from './shape.js';
 import { admit, candidate } from './view.js';
 
 const DEBOUNCE_MS = 150;
-const SETTLED_MS = 120;  // without a change for so long, the smallest changes are worked out
-const MOST_MATCHES = 12;
+const SETTLED_MS = 120; // without a change for so long, the smallest changes are worked out
+const MOST_MATCHES = 12; // the answer holds one more where there are more
 const LONGEST_QUERY = 60;
+const NO_SCORES = 'There are no scores here to search in; press Back first.';
 
 /** The part with the field `Search the vocabulary`. */
 export function create(root, actions) {
   let matches = [];
   let latest = { state: null, view: null };
-  let asked_for = '';     // the query that the matches answer, or will
-  let asked_step = null;  // the step they were asked at: ranks by logit are a step's own
-  let request = 0;        // number of the newest request; answers to older ones are dropped
+  let asked_for = ''; // the query that the matches answer, or will
+  let asked_step = null; // the step they were asked at: ranks by logit are a step's own
+  let request = 0; // number of the newest request; answers to older ones are dropped
   let is_waiting = false;
   let timer = 0;
   let advice_timer = 0;
@@ -37,7 +39,7 @@ export function create(root, actions) {
   });
 
   field.addEventListener('keydown', event => {
-    event.stopPropagation();  // what is typed here is no shortcut of the page
+    event.stopPropagation(); // what is typed here is no shortcut of the page
     if (event.isComposing) return;
     if (event.key === 'Enter') find();
     else if (event.key === 'Escape') clear();
@@ -70,18 +72,14 @@ export function create(root, actions) {
     asked_step = step_key(latest.state);
     is_waiting = true;
     draw();
-    let found;
-    try {
-      found = await actions.find(query);
-    } catch (error) {
-      if (number !== request) return;
-      found = null;
-      set_text(status, `The search did not work: ${error.message}`);
-    }
+    const answer = await actions.find(query).then(
+      found => ({ found: found ?? [], said: found ? describe_result(query, found.length) : NO_SCORES }),
+      error => ({ found: [], said: `The search did not work: ${error.message}` }),
+    );
     if (number !== request) return;
     is_waiting = false;
-    matches = (found ?? []).slice(0, MOST_MATCHES);
-    if (found) set_text(status, describe_result(query, found.length));
+    matches = answer.found.slice(0, MOST_MATCHES);
+    set_text(status, answer.said);
     draw();
   }
 
@@ -134,10 +132,12 @@ const step_key = ({ session, run, branch, index, row_key }) => (
 );
 
 function describe_result(query, number) {
-  const quoted = `“${shorten(query, LONGEST_QUERY)}”`;
-  if (number === 0) return `No token of the vocabulary matches ${quoted}.`;
-  if (number > MOST_MATCHES) return `The first ${MOST_MATCHES} tokens that match ${quoted}.`;
-  return `${number === 1 ? '1 token matches' : `${number} tokens match`} ${quoted}.`;
+  const text = quoted(query, LONGEST_QUERY);
+  if (number === 0) return `No token of the vocabulary matches ${text}.`;
+  if (number > MOST_MATCHES) {
+    return `The first ${MOST_MATCHES} of more than ${MOST_MATCHES} tokens that match ${text}.`;
+  }
+  return `${number === 1 ? '1 token matches' : `${number} tokens match`} ${text}.`;
 }
 
 function create_item(actions) {
@@ -154,7 +154,7 @@ function create_item(actions) {
     type: 'button',
     text: 'Force',
     onclick: event => {
-      if (event.detail <= 1) actions.force(item.match.id);  // not the second half of a double click
+      if (event.detail <= 1) actions.force(item.match.id); // not the second half of a double click
     },
   });
   item.li = element(
@@ -174,7 +174,7 @@ function update_item(item, match, found) {
   const is_possible = match.logit !== null;
   const figures = [`id ${match.id}`];
   if (is_possible) figures.push(`rank ${count(found ? found.rank : match.raw_rank)}`);
-  figures.push(`logit ${is_possible ? match.logit.toFixed(2).replace('-', '−') : '−∞'}`);
+  figures.push(`logit ${score_text(match.logit ?? -Infinity)}`);
   if (found) figures.push(`probability ${percent(found.prob)}`);
   set_text(item.figures, figures.join(' · '));
   set_class(item.fate, found?.removed_by ? 'dv-match-fate dv-match-removed' : 'dv-match-fate');
@@ -214,9 +214,8 @@ const removal = ({ removed_by }) => (
   removed_by === 'temperature' ? 'removed: greedy takes the highest' : `removed by ${stage_name(removed_by)}`
 );
 
-const OFF = { repetition_penalty: 1, top_k: 0, top_p: 1, min_p: 0 };
-
 function describe_change({ setting, value }) {
-  if (OFF[setting] === value) return `${stage_name(setting)} off`;
+  // Temperature 1 is said as the number that it is: temperature 0 might be taken for "off".
+  if (setting !== 'temperature' && value === OFF[setting]) return `${stage_name(setting)} off`;
   return `${stage_name(setting)} ${setting === 'top_k' ? count(value) : Number(value.toPrecision(4))}`;
 }

@@ -7,6 +7,14 @@ import { raw_rank_of } from './row.js';
 /** The value of each setting that leaves its stage out of the chain, in the order the stages apply. */
 export const OFF = { repetition_penalty: 1, temperature: 1, top_k: 0, top_p: 1, min_p: 0 };
 
+/** Beyond it whole numbers are no longer exact in a browser. */
+export const LARGEST_SEED = Number.MAX_SAFE_INTEGER;
+
+/** How many different tokens of the text, up to a step, the repetition penalty acts on. */
+export function seen_count({ prompt_tokens, steps }, index) {
+  return new Set([...prompt_tokens, ...steps.slice(0, index)].map(token => token.id)).size;
+}
+
 /** The stages that `settings` switch on, in the default order: [{name, value}]. */
 export function chain_of(settings) {
   return Object.keys(OFF)

@@ -17,7 +17,7 @@ const COLOURINGS = {
     edges: PROBABILITY_EDGES,
     ranges: PROBABILITY_RANGES,
   },
-  entropy: { label: 'entropy in the draw', edges: ENTROPY_EDGES, ranges: ENTROPY_RANGES },
+  entropy: { label: 'entropy after temperature', edges: ENTROPY_EDGES, ranges: ENTROPY_RANGES },
   model_entropy: {
     label: 'the model’s own entropy',
     explanation: 'temperature 1, nothing penalised or cut',
@@ -32,14 +32,14 @@ const SHOWN_FIELDS = [
   'model_entropy',
 ];
 
-const NEAR_END_PX = 12;  // this close to the end counts as "at the end"
+const NEAR_END_PX = 12; // this close to the end counts as "at the end"
 
 /** The part with the list `Tokens`. */
 export function create(root, actions) {
   let colouring = 'probability';
   let shown_index = -1;
-  let is_following = true;  // false once the person has scrolled up
-  let own_scroll_top = 0;   // where this module has scrolled to, to tell its scrolling from the person's
+  let is_following = true; // false once the person has scrolled up
+  let own_scroll_top = 0; // where this module has scrolled to, to tell its scrolling from the person's
   let last_state = null;
 
   const list = element('ol', { class: 'dv-tokens', role: 'list', 'aria-label': 'Tokens' });
@@ -88,7 +88,7 @@ export function create(root, actions) {
     slot.setAttribute('tabindex', '-1');
     const place = place_of(index);
     place.setAttribute('aria-current', 'true');
-    place.setAttribute('tabindex', '0');  // the strip's one tab stop
+    place.setAttribute('tabindex', '0'); // the strip's one tab stop
   }
 
   function inspect_at(place) {
@@ -113,7 +113,7 @@ export function create(root, actions) {
     }[event.key];
     if (wanted === undefined) return;
     event.preventDefault();
-    event.stopPropagation();  // an arrow key in the strip is not also a key of the page
+    event.stopPropagation(); // an arrow key in the strip is not also a key of the page
     const next = place_of(Math.min(Math.max(wanted, 0), last));
     next.focus({ preventScroll: true });
     reveal(next);
@@ -150,9 +150,10 @@ export function create(root, actions) {
   }, { passive: true });
 
   // Lines break elsewhere after a change of width, and a strip that was hidden could not scroll.
-  new ResizeObserver(() => {
+  const resize = new ResizeObserver(() => {
     if (is_following && last_state && last_state.index >= steps.length - 1) scroll_to(box.scrollHeight);
-  }).observe(box);
+  });
+  resize.observe(box);
 
   // --- update ----------------------------------------------------------------------------------
 
@@ -185,7 +186,7 @@ export function create(root, actions) {
       place_of(state.index).focus({ preventScroll: true });
     }
 
-    if (has_prompt_changed) is_following = true;  // another text
+    if (has_prompt_changed) is_following = true; // another text
     const is_newest = state.index >= state.steps.length - 1;
     if (is_newest && (is_moved || have_steps_changed || has_prompt_changed)) {
       if (is_following) scroll_to(box.scrollHeight);
@@ -194,7 +195,7 @@ export function create(root, actions) {
     }
   }
 
-  return { update };
+  return { update, destroy: () => resize.disconnect() };
 }
 
 const is_shown = target => !target.classList.contains('dv-hidden');
@@ -213,7 +214,8 @@ function describe(step, index) {
   if (step.forced) words.push('forced');
   if (step.special) words.push('special');
   if (step.partial) words.push('part of a character');
-  words.push(`the model’s own: ${percent(step.model_probability)}`, `entropy ${bits(step.entropy)}`);
+  words.push(`the model’s own: ${percent(step.model_probability)}`);
+  words.push(`entropy after temperature: ${bits(step.entropy)}`);
   return words.join(', ');
 }
 
@@ -223,7 +225,7 @@ function describe(step, index) {
  */
 function create_items(list, write) {
   const items = [];
-  const numbers = new WeakMap();  // list item -> its number; items never change places
+  const numbers = new WeakMap(); // list item -> its number; items never change places
 
   function is_same(before, after) {
     return before === after || SHOWN_FIELDS.every(name => before[name] === after[name]);

@@ -2,23 +2,21 @@
 // Rows are made once and reused, so that focus stays on its rank while the tokens change.
 
 import { element, set_attribute, set_class, set_text } from './dom.js';
-import { count, percent, shorten, stage_name } from './format.js';
+import { count, percent, score_text, shorten, stage_name } from './format.js';
 
 const ROW_COUNTS = [5, 10, 15, 20, 30, 50, 100, 200];
 const COLUMNS = ['rank', 'token', 'id', 'logit', 'prob', 'cumulative', 'stage', 'final'];
 const CUT_ENDS = {
   temperature: 'greedy keeps the highest only',
-  top_k: 'top-k ends here',
   top_p: 'nucleus ends here',
-  min_p: 'min-p ends here',
 };
 const LONGEST_TITLE = 120;
-const HIGHEST_SCALES = [1, 0.5, 0.2];  // then ever smaller by 1, 2, 5
+const HIGHEST_SCALES = [1, 0.5, 0.2]; // then ever smaller by 1, 2, 5
 
 /** The part with the table `Candidates`. */
 export function create(root, actions) {
   let shown_view = null;
-  let pressed = null;  // the row a pointer went down on, as it was then
+  let pressed = null; // the row a pointer went down on, as it was then
 
   const heads = Object.fromEntries(COLUMNS.map(name => [name, create_head(name)]));
   const body = element('tbody', { class: 'dv-rows' });
@@ -47,7 +45,7 @@ export function create(root, actions) {
   );
 
   const rows = [];
-  let beyond = null;  // the chosen token's row where it ranks below the last one shown
+  let beyond = null; // the chosen token's row where it ranks below the last one shown
 
   const row_at = target => {
     const button = target.closest('button');
@@ -62,7 +60,7 @@ export function create(root, actions) {
 
   table.addEventListener('click', event => {
     const row = row_at(event.target);
-    if (!row || event.detail > 1) return;  // the second half of a double click
+    if (!row || event.detail > 1) return; // the second half of a double click
     // While the text plays, a row may get another token between press and release.
     const is_stale = event.detail > 0 && pressed?.row === row
       && (pressed.id !== row.id || pressed.index !== shown_view?.index);
@@ -101,7 +99,7 @@ export function create(root, actions) {
   }
 
   function update_beyond(chosen, context) {
-    box.classList.toggle('dv-has-beyond', chosen !== null);  // its height is kept free otherwise
+    box.classList.toggle('dv-has-beyond', chosen !== null); // its height is kept free otherwise
     if (chosen === null) {
       beyond_body.remove();
       return;
@@ -127,7 +125,9 @@ export function create(root, actions) {
     }
     const { after_rank, stage, kept, mass } = view.cut;
     const is_below = after_rank > last_rank;
-    const place = is_below ? `${stage_name(stage)} ends at rank ${count(after_rank)}` : CUT_ENDS[stage];
+    const name = stage_name(stage);
+    const here = CUT_ENDS[stage] ?? `${name} ends here`;
+    const place = is_below ? `${name} ends at rank ${count(after_rank)}` : here;
     const text = `${place} · ${count(kept)} of ${count(view.vocab)} tokens hold ${percent(mass)}`;
     set_text(cut_text, `cut-off: ${text}`);
     set_text(cut_spoken, `cut-off after rank ${count(after_rank)}: ${text}`);
@@ -232,7 +232,7 @@ function create_bar(column) {
 
 function create_stage() {
   const before = element('span', { class: 'dv-spoken' });
-  const name = element('span', { class: 'dv-stage-name' });
+  const name = element('span');
   const cell = create_cell('stage');
   cell.append(before, name);
   return { cell, before, name };
@@ -270,8 +270,8 @@ function update_row(row, data, { figure, lowest, span, scale, chosen_word }) {
   set_attribute(row.button, 'title', row_title(data, chosen_word));
   write(row.id_text, String(data.id));
   const score = data[figure];
-  set_bar(row.logit, figure_text(score), Number.isFinite(score) ? 0.06 + 0.94 * (score - lowest) / span : 0);
-  set_attribute(row.logit.cell, 'title', figure === 'score' ? `logit ${figure_text(data.logit)}` : null);
+  set_bar(row.logit, score_text(score), Number.isFinite(score) ? 0.06 + 0.94 * (score - lowest) / span : 0);
+  set_attribute(row.logit.cell, 'title', figure === 'score' ? `logit ${score_text(data.logit)}` : null);
   set_bar(row.prob, percent(data.prob), data.prob / scale);
   write(row.cumulative, percent(data.cumulative));
   set_stage(row.stage, data.removed_by, false, Number.isFinite(data.logit));
@@ -281,16 +281,11 @@ function update_row(row, data, { figure, lowest, span, scale, chosen_word }) {
 function row_title(data, chosen_word) {
   const words = [
     shorten(data.label, LONGEST_TITLE), `rank ${count(data.rank)}`, `id ${data.id}`,
-    `logit ${figure_text(data.logit)}`, `cumulative ${percent(data.cumulative)}`,
+    `logit ${score_text(data.logit)}`, `cumulative ${percent(data.cumulative)}`,
   ];
   if (data.chosen) words.push(chosen_word);
   return words.join(', ');
 }
-
-const figure_text = figure => {
-  if (Number.isFinite(figure)) return figure.toFixed(2).replace('-', '−');
-  return figure > 0 ? '∞' : '−∞';
-};
 
 function set_bar(target, text, share) {
   write(target.text, text);
@@ -312,7 +307,7 @@ function set_stage({ before, name, cell }, removed_by, is_part, is_possible = tr
   if (!is_possible) {
     set_text(before, IMPOSSIBLE);
     set_text(name, '–');
-    set_class(name, 'dv-stage-name');
+    set_class(name, '');
     set_attribute(cell, 'title', IMPOSSIBLE);
     return;
   }
@@ -321,7 +316,7 @@ function set_stage({ before, name, cell }, removed_by, is_part, is_possible = tr
   const stage = several ? 'several stages' : greedy ? 'greedy' : stage_name(removed_by);
   set_text(before, removed_by ? `${is_part ? 'partly ' : ''}removed by ` : '');
   set_text(name, removed_by ? (is_part ? 'in part' : several ? 'several' : stage) : 'kept');
-  set_class(name, removed_by && !is_part ? 'dv-stage-name dv-struck' : 'dv-stage-name');
+  set_class(name, removed_by && !is_part ? 'dv-struck' : '');
   set_attribute(cell, 'title', removed_by ? `${is_part ? 'partly ' : ''}removed by ${stage}` : null);
 }
 

@@ -3,11 +3,16 @@
 import { element, set_attribute, set_text } from './dom.js';
 import { bits, count, ms, size, tokens } from './format.js';
 import { KEYS } from './keys.js';
+import { create_menu } from './menu.js';
 
 const MOST_TOKENS = 1_000_000; // as in engine/stopping.py
 
 /** The right end of the speed slider: no waiting between tokens. */
-export const FASTEST = 21;
+const FASTEST = 21;
+
+/** Whether there is a draw to be drawn again. */
+export const can_reroll = (state, view) =>
+  state.steps.length > 0 && !view?.greedy && !(state.manual && state.row?.is_pending);
 
 /** Mounts into `root`; see README.md for what a part is. */
 export function create(root, actions) {
@@ -24,6 +29,7 @@ export function create(root, actions) {
   const speed_text = element('span', { class: 'dv-speed-text dv-muted' });
   const manual = element('input', { type: 'checkbox' });
   const slow = element('input', { type: 'checkbox' });
+  const keys_on = element('input', { type: 'checkbox' });
   const check = (box, text, title) => {
     const label = element('label', { class: 'dv-check', title });
     label.append(box, ` ${text}`);
@@ -38,26 +44,22 @@ export function create(root, actions) {
   for (const [key, what] of KEYS) {
     help.append(element('dt', {}, element('kbd', { text: key.replace('Arrow', '') })), element('dd', { text: what }));
   }
-  const more = element(
-    'details',
-    { class: 'dv-more' },
-    element('summary', { text: 'Stop rules, trace, keys' }),
-    element(
-      'div',
-      { class: 'dv-more-body' },
-      element('button', {
-        type: 'button', text: 'Download the trace (JSON)', title: 'Every step with all its figures',
-        onclick: () => actions.save_trace(),
-      }),
-      element('label', {}, 'Max tokens', most),
-      most_error,
-      element('label', {}, 'Stop strings', stops),
-      help,
-    ),
+  const menu = create_menu(
+    'Stop rules, trace, keys',
+    element('button', {
+      type: 'button', text: 'Download the trace (JSON)', title: 'Every step with all its figures',
+      onclick: () => actions.save_trace(),
+    }),
+    element('label', {}, 'Max tokens', most),
+    most_error,
+    element('label', {}, 'Stop strings', stops),
+    check(keys_on, 'single keys', 'Switch them off where they get in the way of other software'),
+    help,
   );
 
   const status = element('p', { class: 'dv-status' });
   const chip = element('p', { class: 'dv-chip' });
+  const notices = element('p', { class: 'dv-notices dv-muted' });
   const stop = element('p', { class: 'dv-stop', role: 'status' });
   const error = element('p', { class: 'dv-error', role: 'alert' });
   root.append(
@@ -71,10 +73,11 @@ export function create(root, actions) {
         element('label', { class: 'dv-speed' }, 'speed', speed, speed_text),
         check(manual, 'manual', 'Each token is proposed first and waits for Enter or another choice'),
         check(slow, 'slow motion', 'A step stops at every stage of the chain'),
-        more,
+        menu.node,
       ),
     ),
     element('div', { class: 'dv-status-row' }, status, chip),
+    notices,
     error,
     stop,
   );
@@ -82,6 +85,7 @@ export function create(root, actions) {
   speed.addEventListener('input', () => actions.show({ speed: Number(speed.value) === FASTEST ? 0 : Number(speed.value) }));
   manual.addEventListener('change', () => actions.toggle('manual', manual.checked));
   slow.addEventListener('change', () => actions.toggle('slow', slow.checked));
+  keys_on.addEventListener('change', () => actions.show({ keys: keys_on.checked }));
   most.addEventListener('change', () => {
     const value = Math.round(most.valueAsNumber);
     if (value >= 1 && value <= MOST_TOKENS) {
@@ -95,6 +99,7 @@ export function create(root, actions) {
   stops.addEventListener('change', () => actions.limit({ stop_strings: stops.value.split('\n').filter(Boolean) }));
 
   return {
+    destroy: menu.destroy,
     update(state, view) {
       const length = state.steps.length;
       const busy = state.mode !== 'paused';
@@ -103,17 +108,17 @@ export function create(root, actions) {
       step.disabled = over;
       back.disabled = length === 0;
       rewind.disabled = length === 0;
-      reroll.disabled = length === 0 || (view?.greedy ?? false) || (state.row?.is_pending && length > 0 && state.manual);
+      reroll.disabled = !can_reroll(state, view);
       run.disabled = busy || at_limit || state.manual || state.slow;
       play.disabled = !busy && (at_limit || state.manual || state.slow);
       set_text(play, busy ? 'Pause' : 'Play');
-      set_attribute(play, 'aria-pressed', null);
       if (document.activeElement !== speed) speed.value = String(state.speed || FASTEST);
       const pace = state.speed === 0 ? 'as fast as it goes' : `${state.speed} / s`;
       set_text(speed_text, pace);
       set_attribute(speed, 'aria-valuetext', state.speed === 0 ? pace : `${tokens(state.speed)} a second`);
       manual.checked = state.manual;
       slow.checked = state.slow;
+      keys_on.checked = state.keys;
       last_most = state.limits.max_tokens;
       if (document.activeElement !== most && !most_error.textContent) most.value = String(last_most);
       if (document.activeElement !== stops) stops.value = state.limits.stop_strings.join('\n');
@@ -159,6 +164,7 @@ export function create(root, actions) {
       `${model.name} · ${model.device} ${model.dtype} · ${size_text} parameters · ` +
         `vocabulary ${count(model.vocab_size)} · context ${count(used)} / ${limit}`,
     );
-    set_attribute(chip, 'title', [model.source, ...model.notices].filter(Boolean).join('\n'));
+    set_attribute(chip, 'title', model.source);
+    set_text(notices, model.notices.join(' '));
   }
 }

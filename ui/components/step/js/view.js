@@ -145,6 +145,12 @@ function scene_of(state, shaped, point) {
 
 // --- rows ------------------------------------------------------------------------------------
 
+/** Tokens on screen whose labels did not come with the row. */
+export const unlabelled = (state, view) =>
+  [...view.rows, view.draw, view.chosen]
+    .filter(token => token && token.id !== null && !state.row.labels.has(token.id))
+    .map(token => token.id);
+
 function label_of({ row, steps }, id) {
   return row.labels.get(id) ?? (row.chosen === id ? steps[row.index]?.label : undefined) ?? `id ${id}`;
 }
@@ -350,20 +356,32 @@ export function admit(state, { id, raw_rank, logit }) {
   if (survives(shape_of(state))) return null;
   let best = null;
   for (const [setting, values] of Object.entries(looser(state, id))) {
-    // Each list goes from the least change to the greatest, and what one admits the next does too.
     const admits = place => survives(shape_of(state, { [setting]: values.at(place) }));
-    if (!values.length || !admits(values.length - 1)) continue;
-    let [low, high] = [0, values.length - 1];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (admits(middle)) high = middle;
-      else low = middle + 1;
-    }
-    const value = values.at(low);
+    const place = setting === 'repetition_penalty' ? first_of_all(values.length, admits) : first(values.length, admits);
+    if (place === null) continue;
+    const value = values.at(place);
     const travel = travelled(setting, state.settings[setting], value, row.vocab);
     if (!best || travel < best.travel) best = { setting, value, travel };
   }
   return best && { setting: best.setting, value: best.value };
+}
+
+/** The first place that admits, where whatever lies beyond one that admits does too; null if none does. */
+function first(length, admits) {
+  if (!length || !admits(length - 1)) return null;
+  let [low, high] = [0, length - 1];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (admits(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/** The same for the penalty, which moves other tokens of the context as well, so that more need not mean better. */
+function first_of_all(length, admits) {
+  for (let place = 0; place < length; place++) if (admits(place)) return place;
+  return null;
 }
 
 /** Values in steps of a slider, from the next one after `from` to `to`: {length, at(place)}. */

@@ -28,11 +28,13 @@ Kind = Literal[
     "force",
     "branch",
     "find",
+    "labels",  # of tokens that did not come with the row
     "trace",  # everything so far, to keep
 ]
 
 SETTINGS = ("repetition_penalty", "temperature", "top_k", "top_p", "min_p", "seed")
 LONGEST_QUERY = 200
+MOST_IDS = 1000
 MOST = 2**53  # beyond it a browser's numbers are not whole
 
 
@@ -81,6 +83,7 @@ class Event:
         branch: the branch to show.
         prompt, chat: for a new run.
         query: text to look for in the vocabulary.
+        ids: tokens whose labels are asked for.
         token: the session that a reloaded page had.
     """
 
@@ -100,6 +103,7 @@ class Event:
     prompt: str = ""
     chat: bool = False
     query: str = ""
+    ids: tuple[int, ...] = ()
     token: str = ""
 
 
@@ -138,6 +142,7 @@ def parse(data: Any) -> Event:
         prompt=fields.text("prompt"),
         chat=bool(data.get("chat")),
         query=fields.text("query")[:LONGEST_QUERY],
+        ids=_ids(data.get("ids", [])),
         token=fields.text("token"),
     )
 
@@ -155,6 +160,13 @@ def _settings(data: Any) -> SamplingSettings:
     if not isinstance(data, dict):
         raise EventError("The page sent settings that are none; reload the page.")
     return SamplingSettings(**{name: data[name] for name in SETTINGS if name in data})
+
+
+def _ids(data: Any) -> tuple[int, ...]:
+    is_list = isinstance(data, list) and len(data) <= MOST_IDS
+    if not is_list or not all(type(token_id) is int for token_id in data):
+        raise EventError("The page sent token ids that are none; reload the page.")
+    return tuple(data)
 
 
 def _encodable(text: str) -> str:
