@@ -341,22 +341,16 @@ def test_a_clicked_step_is_inspected(charts: Page):
 
 
 def test_steps_that_run_by_are_drawn_less_often_and_the_last_one_always(charts: Page):
-    counts = charts.evaluate(
-        """async () => {
-          const before = part.drawn;
+    charts.evaluate(
+        """() => {
+          window.drawn_before = part.drawn;
           state.mode = 'playing';
-          const started = performance.now();
           for (let seed = 0; seed < 40; seed += 1) {
             window.view = made_up.view(seed % 9, state.settings, []);
             part.update(state, view, 'step');
-            await new Promise(resolve => setTimeout(resolve, 10));
           }
-          const took = performance.now() - started;
-          while (part.drawn === before) await new Promise(resolve => setTimeout(resolve, 20));
-          return { drawn: part.drawn - before, took };
         }"""
     )
-    assert counts["drawn"] <= counts["took"] / 45 + 1
     wanted = charts.evaluate("view.rows.map(row => row.raw_prob)")
     charts.wait_for_function(
         """wanted => {
@@ -366,6 +360,8 @@ def test_steps_that_run_by_are_drawn_less_often_and_the_last_one_always(charts: 
         }""",
         arg=wanted,
     )
+    charts.wait_for_function("part.drawn > drawn_before")
+    assert charts.evaluate("part.drawn - drawn_before") <= 3
 
 
 def test_a_failed_load_says_so_and_can_be_retried(charts_page: Page):

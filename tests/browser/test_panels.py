@@ -292,6 +292,24 @@ def test_clicks_and_keys_in_the_strip_inspect_steps(page: Page) -> None:
     expect(page.locator("li[aria-current]")).to_have_count(0)
 
 
+def test_enter_on_a_token_inspects_it_and_accepts_nothing(page: Page) -> None:
+    """With the page's own keys listening, for which Enter accepts a proposed token."""
+    show(page, "make_state(5, {manual: true, index: 2})")
+    page.evaluate(
+        """async () => {
+          const { listen } = await import('/js/keys.js');
+          Object.assign(actions, { is_busy: () => false, proceed: () => calls.push(['proceed']) });
+          listen(document.querySelector('.dv'), actions, () => true);
+        }"""
+    )
+    page.locator("li.generated").nth(3).focus()
+    page.keyboard.press("Enter")
+    page.locator(".dv-slot").focus()
+    page.keyboard.press("Enter")
+    assert [index for _, index in calls(page, "inspect")] == [3, 5]
+    assert calls(page, "proceed") == []
+
+
 def test_slot_shows_a_proposal_and_goes_when_the_text_is_over(page: Page) -> None:
     slot = page.locator(".dv-slot")
     show(page)
@@ -334,7 +352,7 @@ def test_legend_names_what_is_coloured(page: Page) -> None:
     assert page.locator("li.generated").first.get_attribute("class").split()[2] == "dv-shade-5"
     select.select_option(label="the model’s own probability")  # 3 % for each
     assert page.locator("li.generated").first.get_attribute("class").split()[2] == "dv-shade-1"
-    select.select_option(label="entropy in the draw")  # 2.02 bits
+    select.select_option(label="entropy after temperature")  # 2.02 bits
     expect(legend).to_contain_text("below 0.5 bits")
     assert page.locator("li.generated").first.get_attribute("class").split()[2] == "dv-shade-3"
 
@@ -385,22 +403,18 @@ def test_long_texts_append_without_touching_what_stands(page: Page) -> None:
           const observer = new MutationObserver(records => seen.push(...records));
           observer.observe(box, { childList: true, subtree: true, characterData: true });
           const before = document.querySelector('li.generated');
-          const began = performance.now();
           const steps = [...state.steps, make_step(2000)];
           parts.strip.update({ ...state, steps, index: 2000 }, view);
-          box.getBoundingClientRect();
-          const took = performance.now() - began;
           seen.push(...observer.takeRecords());
           const added = seen.reduce((sum, record) => sum + record.addedNodes.length, 0);
           return {
-            took, added, same: before === document.querySelector('li.generated'),
+            added, same: before === document.querySelector('li.generated'),
             at_end: box.scrollTop + box.clientHeight >= box.scrollHeight - 12, page: window.scrollY,
           };
         }"""
     )
     assert result["added"] == 1
     assert result["same"] and result["at_end"] and result["page"] == 0
-    assert result["took"] < 100  # a few ms; the margin is for a busy machine
     expect(tokens(page)).to_have_count(2006)
 
 
@@ -475,9 +489,10 @@ def test_headings_and_figures_fit_the_point_of_the_chain(page: Page) -> None:
     expect(first.nth(2)).to_have_attribute("title", "logit 13.10")
 
 
-def test_cut_line_lies_below_the_last_kept_row_and_moves_no_row(page: Page) -> None:
+def test_cut_line_lies_below_the_last_kept_row_and_moves_none_that_is_kept(page: Page) -> None:
     rows = page.locator(".dv-rows tr")
-    places = None
+    box_of_table = page.locator(".dv-table-box").bounding_box
+    places = height = None
     for kept in (1, 7, 12, 15):
         show(page, view=f"make_view({{kept: {kept}}})")
         line = page.locator(".dv-cut")
@@ -486,8 +501,10 @@ def test_cut_line_lies_below_the_last_kept_row_and_moves_no_row(page: Page) -> N
         box = line.bounding_box()
         assert box["y"] + box["height"] / 2 == pytest.approx(row["y"] + row["height"], abs=1.5)
         now = [item.bounding_box()["y"] for item in rows.all()]
-        assert places in (None, now)
-        places = now
+        places = places or [now[0] + at * row["height"] for at in range(15)]
+        assert now[:kept] == pytest.approx(places[:kept], abs=0.5)
+        height = height or box_of_table()["height"]  # the room for the line's words is always there
+        assert box_of_table()["height"] == pytest.approx(height, abs=0.5)
     show(page, view="make_view({kept: 212})")
     expect(page.locator(".dv-cut")).to_contain_text("top-p ends at rank 212")
 
@@ -563,23 +580,27 @@ def test_hostile_labels_are_shown_literally_everywhere(page: Page) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_a_step_updates_thirty_rows_in_a_few_milliseconds(page: Page) -> None:
-    median = page.evaluate(
+def test_a_step_rebuilds_no_row_and_the_same_step_changes_nothing(page: Page) -> None:
+    result = page.evaluate(
         """() => {
-          const views = [7, 12, 3].map(kept => make_view({ kept, row_count: 30,
-            temperature: 0.5 + kept / 10 }));
+          const view_of = kept => make_view({ kept, row_count: 30 });
           const state = make_state(5, { row_count: 30 });
-          show(state, views[0]);
-          const times = Array.from({ length: 30 }, (_, at) => {
-            const began = performance.now();
-            parts.table.update(state, views[at % 3]);
-            document.querySelector('.dv-candidates').getBoundingClientRect();
-            return performance.now() - began;
-          });
-          return times.sort((first, second) => first - second)[15];
+          show(state, view_of(7));
+          const seen = [];
+          const observer = new MutationObserver(records => seen.push(...records));
+          observer.observe(document.querySelector('[data-part=table]'),
+            { childList: true, subtree: true, characterData: true, attributes: true });
+          const changes_of = kept => {
+            parts.table.update(state, view_of(kept), 'step');
+            return observer.takeRecords();
+          };
+          const again = changes_of(7).length;
+          const elements = changes_of(12).flatMap(record => [...record.addedNodes])
+            .filter(node => node.nodeType === Node.ELEMENT_NODE);
+          return { again, rebuilt: elements.length };
         }"""
     )
-    assert median < 40  # about 3 ms; the margin is for a busy machine
+    assert result == {"again": 0, "rebuilt": 0}
 
 
 # --- search --------------------------------------------------------------------------------------
@@ -602,7 +623,7 @@ def test_search_says_what_became_of_a_token_and_what_admits_it(page: Page) -> No
     search_field(page).press_sequentially("par", delay=10)
     expect(matches(page)).to_have_count(3)
     assert calls(page, "find") == [["find", "par"]]  # three keys, one question
-    expect(page.get_by_role("status")).to_have_text("3 tokens match “par”.")
+    expect(page.get_by_role("status")).to_have_text("3 tokens match “\u2068par\u2069”.")
     expect(matches(page).nth(0)).to_contain_text(
         "id 7 · rank 3 · logit 12.50 · probability 25.00 %"
     )
@@ -640,13 +661,31 @@ def test_search_clears_and_says_when_nothing_matches_or_fails(page: Page) -> Non
     show(page)
     search_field(page).fill("<b>zzz</b>")
     status = page.get_by_role("status")
-    expect(status).to_have_text("No token of the vocabulary matches “<b>zzz</b>”.")
+    expect(status).to_have_text("No token of the vocabulary matches “\u2068<b>zzz</b>\u2069”.")
     search_field(page).press("Escape")
     expect(status).to_have_text("")
     expect(search_field(page)).to_have_value("")
     page.evaluate("() => { answers.find = () => Promise.reject(new Error('no answer')); }")
     search_field(page).fill("x")
     expect(status).to_have_text("The search did not work: no answer")
+
+
+def test_search_tells_that_there_are_more_and_that_there_is_nothing_to_search(page: Page) -> None:
+    page.evaluate(
+        """() => { answers.find = query => Promise.resolve(query === 'over' ? null
+          : Array.from({ length: Number(query) }, (_, id) =>
+            ({ id, label: `t${id}`, raw_rank: id + 1, logit: 1 }))); }"""
+    )
+    show(page)
+    status = page.get_by_role("status")
+    for query, sentence, shown in (
+        ("12", "12 tokens match “\u206812\u2069”.", 12),
+        ("13", "The first 12 of more than 12 tokens that match “\u206813\u2069”.", 12),
+        ("over", "There are no scores here to search in; press Back first.", 0),
+    ):
+        search_field(page).fill(query)
+        expect(status).to_have_text(sentence)
+        expect(page.locator(".dv-search-results li")).to_have_count(shown)
 
 
 def test_a_late_answer_never_replaces_a_newer_one(page: Page) -> None:

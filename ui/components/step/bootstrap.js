@@ -16,7 +16,10 @@ function begin(root, held) {
   for (const part of root.querySelectorAll('[data-part]')) part.replaceChildren();
   root.dataset.plotly = '{{plotly}}';
   root.style.visibility = 'hidden';
-  Promise.all([import(new URL('{{modules}}/main.js', location.origin)), ...'{{styles}}'.split(' ').map(stylesheet)]).then(
+  Promise.all([
+    import(new URL('{{modules}}/main.js', location.origin)),
+    ...'{{styles}}'.split(' ').map(stylesheet),
+  ]).then(
     ([{ mount }]) => {
       if (held.is_gone) return;
       root.style.visibility = '';
@@ -35,7 +38,9 @@ function theme_of(root) {
   const probe = document.createElement('i');
   probe.style.color = 'var(--st-background-color, #fff)';
   root.append(probe);
-  const [red, green, blue] = getComputedStyle(probe).color.match(/[\d.]+/g).map(Number);
+  const [red, green, blue] = getComputedStyle(probe)
+    .color.match(/[\d.]+/g)
+    .map(Number);
   probe.remove();
   return red + green + blue < 384 ? 'dark' : 'light';
 }

@@ -46,7 +46,7 @@ export function create_link(describe, send) {
       return waiting.length;
     },
 
-    /** Send an event; the promise resolves with the message that answers it, or with null if it was dropped. */
+    /** Send an event; resolves with the message that answers it, or with null if it was dropped. */
     post(kind, fields = {}) {
       if (SUPERSEDED.has(kind)) {
         for (let place = waiting.length - 1; place >= 0; place--) {

@@ -237,15 +237,15 @@ export function create(root, actions) {
     if (!item.point) return;
     set_attribute(item.box, 'aria-current', is_lit ? 'step' : null);
     set_attribute(item.box, 'aria-description', figure || null);
-    if (item.box.disabled !== !view) item.box.disabled = !view;
+    set_attribute(item.box, 'disabled', !view);
     if (is_lit && last_point !== state.point) bring_into_sight(track, item.node);
   }
 
   function update_walk(state, view, reason) {
     const is_over = Boolean(state.stop?.is_over);
     set_class(walk, state.slow ? 'dv-loop-walk' : 'dv-loop-walk dv-hidden');
-    next.disabled = is_over;
-    skip.disabled = is_over || state.point === null || !view?.is_pending;
+    set_attribute(next, 'disabled', is_over);
+    set_attribute(skip, 'disabled', is_over || state.point === null || !view?.is_pending);
     set_live(sentence, state, reason);
     if (!view) set_text(sentence, '');
     else if (state.point !== null) set_text(sentence, stage_sentence(state, view));

@@ -13,6 +13,7 @@ import * as transport from './transport.js';
 import { element } from './dom.js';
 import { listen } from './keys.js';
 import { create_link } from './link.js';
+import { LARGEST_SEED } from './shape.js';
 import { make_view, unlabelled } from './view.js';
 import { read_message, take_in } from './wire.js';
 
@@ -23,17 +24,37 @@ const PREFERENCES_KEY = 'decoding-visualiser-preferences';
 const REASONS = ['slide', 'step', 'resize', 'theme']; // why the page is drawn, by how much must be drawn anew
 const SETTLE_MS = 400;
 const MOST_LABELS = 256; // asked for at once
-const MOST_SEED = Number.MAX_SAFE_INTEGER;
 
 /** Everything the page knows; the fields are those of README.md. */
 function new_state() {
   return {
-    session: '', run: '', branch: 0, model: null, prompt: '', chat: false, prompt_tokens: [], examples: [],
-    steps: [], branches: [], index: 0, row: null, row_key: '',
+    session: '',
+    run: '',
+    branch: 0,
+    model: null,
+    prompt: '',
+    chat: false,
+    prompt_tokens: [],
+    examples: [],
+    steps: [],
+    branches: [],
+    index: 0,
+    row: null,
+    row_key: '',
     settings: { repetition_penalty: 1, temperature: 1, top_k: 0, top_p: 1, min_p: 0, seed: 0 },
     limits: { max_tokens: 64, stop_strings: [] },
-    mode: 'paused', manual: false, slow: false, speed: 4, point: null, row_count: 15, keys: true, enlarged: null,
-    stop: null, error: '', cache_formula: null, pending_bytes: '',
+    mode: 'paused',
+    manual: false,
+    slow: false,
+    speed: 4,
+    point: null,
+    row_count: 15,
+    keys: true,
+    enlarged: null,
+    stop: null,
+    error: '',
+    cache_formula: null,
+    pending_bytes: '',
     ...preferences(),
   };
 }
@@ -103,9 +124,15 @@ export function mount(root, send) {
   root.decoding = {
     state,
     actions,
-    get view() { return view; },
-    get draws() { return draws; },
-    get charts_drawn() { return parts.charts.drawn; },
+    get view() {
+      return view;
+    },
+    get draws() {
+      return draws;
+    },
+    get charts_drawn() {
+      return parts.charts.drawn;
+    },
   };
 
   function describe() {
@@ -163,8 +190,8 @@ export function mount(root, send) {
 
   function receive(bytes) {
     const message = read_message(bytes);
-    // After a reload, or where the server has lost the connection for good, a message comes from a new session:
-    // ask for the one that this tab had. The answer is taken as it is.
+    // After a reload, or where the server has lost the connection for good, a message comes from a new
+    // session: ask for the one that this tab had. The answer is taken as it is.
     const held = state.session || recall(SESSION_KEY);
     if (held && message.session !== held && message.client !== link.client) {
       link.received(message);
@@ -214,7 +241,7 @@ export function mount(root, send) {
     return was_playing;
   }
 
-  /** One round of Play or Run to end, and the next; `play` tells this Play from one that was begun after a Pause. */
+  /** One round of Play or Run to end, and the next; `play` tells it from a Play begun after a Pause. */
   async function keep_playing(mode, play) {
     const kind = mode === 'playing' ? 'step' : 'run';
     const started = performance.now();
@@ -232,7 +259,7 @@ export function mount(root, send) {
     else keep_playing(mode, play);
   }
 
-  /** What Play leaves to be done: a large row was sent in bins while it ran. An event under way brings its own. */
+  /** What Play leaves to do: a large row came in bins while it ran. An event under way brings its own. */
   function after_playing() {
     if (state.row && !state.row.exact && !link.is_busy) link.post('inspect', { index: state.index });
   }
@@ -296,7 +323,7 @@ export function mount(root, send) {
       rewind: () => state.steps.length && move('rewind'),
       reroll() {
         if (!transport.can_reroll(state, view)) return;
-        state.settings = { ...state.settings, seed: (state.settings.seed + 1) % MOST_SEED };
+        state.settings = { ...state.settings, seed: (state.settings.seed + 1) % LARGEST_SEED };
         return move('reroll', { index: Math.min(state.index, state.steps.length - 1) });
       },
       play: () => play('playing'),
@@ -321,7 +348,8 @@ export function mount(root, send) {
         this.inspect((wanted_index ?? state.index) + offset); // keys come faster than answers
       },
       force(token_id) {
-        if (link.is_busy && state.mode === 'paused') return; // an answer is due that may change what stands in the row
+        // An answer is due that may change what stands in the row.
+        if (link.is_busy && state.mode === 'paused') return;
         const index = state.index;
         stop_playing();
         state.point = null;

@@ -6,16 +6,33 @@ import { create_menu } from './menu.js';
 
 /** Mounts into `root`; see README.md for what a part is. */
 export function create(root, actions) {
-  const area = element('textarea', { 'aria-label': 'Prompt', rows: 1, class: 'dv-prompt-text', spellcheck: 'false' });
+  const area = element('textarea', {
+    'aria-label': 'Prompt',
+    rows: 1,
+    class: 'dv-prompt-text',
+    spellcheck: 'false',
+  });
   const list = element('ul', { class: 'dv-examples' });
   const examples = create_menu('Examples', list);
   const chat = element('input', { type: 'checkbox' });
-  const chat_label = element('label', { class: 'dv-check', title: "Wrap the prompt as the model's chat template does" });
+  const chat_label = element('label', {
+    class: 'dv-check',
+    title: "Wrap the prompt as the model's chat template does",
+  });
   chat_label.append(chat, ' chat template');
-  const start = element('button', { type: 'button', text: 'Start', title: 'Begin anew from this prompt (Ctrl+Enter)' });
+  const start = element('button', {
+    type: 'button',
+    text: 'Start',
+    title: 'Begin anew from this prompt (Ctrl+Enter)',
+  });
   const hint = element('p', { class: 'dv-prompt-hint dv-muted', 'aria-live': 'polite' });
   root.append(
-    element('div', { class: 'dv-prompt-row' }, area, element('div', { class: 'dv-prompt-buttons' }, examples.node, chat_label, start)),
+    element(
+      'div',
+      { class: 'dv-prompt-row' },
+      area,
+      element('div', { class: 'dv-prompt-buttons' }, examples.node, chat_label, start),
+    ),
     hint,
   );
   let shown_run = null;
@@ -30,8 +47,10 @@ export function create(root, actions) {
   }
 
   function say(state) {
-    const differs = state && shown_run === state.run && (area.value !== state.prompt || chat.checked !== state.chat);
-    if (differs) set_text(hint, 'Press Start (Ctrl+Enter) to use the new prompt; the text below keeps its own.');
+    const differs =
+      state && shown_run === state.run && (area.value !== state.prompt || chat.checked !== state.chat);
+    if (differs)
+      set_text(hint, 'Press Start (Ctrl+Enter) to use the new prompt; the text below keeps its own.');
     else set_text(hint, taught && area.value === taught.prompt ? taught.look_at : '');
     start.classList.toggle('dv-wanted', Boolean(differs));
   }
@@ -88,8 +107,13 @@ export function create(root, actions) {
         fit_height();
       }
       chat_label.hidden = !state.model.has_chat_template;
-      set_attribute(area, 'placeholder', `Text for the model to go on from (its context holds ${
-        state.model.context_length ? `${count(state.model.context_length)} tokens` : 'any number of tokens'})`);
+      set_attribute(
+        area,
+        'placeholder',
+        `Text for the model to go on from (its context holds ${
+          state.model.context_length ? `${count(state.model.context_length)} tokens` : 'any number of tokens'
+        })`,
+      );
       say(state);
     },
   };

@@ -92,8 +92,11 @@ export function create(root, actions) {
       }
       body.append(fresh);
     }
-    rows.forEach((row, at) => update_row(row, shown[at], context));
+    // The row below the line makes room for its text; without a line the same room is at the table's end.
+    const below = view.cut === null ? -1 : Math.min(view.cut.after_rank, shown.length);
+    rows.forEach((row, at) => update_row(row, shown[at], context, at === below));
     update_others(others, view, context);
+    others.tr.classList.toggle('dv-after-cut', below === shown.length);
     update_beyond(chosen, context);
     update_cut(view, last_rank);
   }
@@ -114,10 +117,6 @@ export function create(root, actions) {
 
   function update_cut(view, last_rank) {
     cut.classList.toggle('dv-hidden', view.cut === null);
-    // The row below the line makes room for its text; without a line the same room is at the table's end.
-    const below = view.cut === null ? null : view.cut.after_rank;
-    [...rows, others].forEach((row, at) => row.tr.classList.toggle('dv-after-cut', below !== null
-      && at === Math.min(below, rows.length)));
     box.classList.toggle('dv-uncut', view.cut === null);
     if (view.cut === null) {
       set_text(cut_spoken, 'no cut-off');
@@ -258,10 +257,10 @@ function create_row() {
   };
 }
 
-function update_row(row, data, { figure, lowest, span, scale, chosen_word }) {
+function update_row(row, data, { figure, lowest, span, scale, chosen_word }, is_after_cut = false) {
   row.id = data.id;
-  const names = [data.removed_by ? 'removed' : '', data.chosen ? 'chosen' : ''].filter(Boolean).join(' ');
-  set_class(row.tr, names);
+  const names = [data.removed_by && 'removed', data.chosen && 'chosen', is_after_cut && 'dv-after-cut'];
+  set_class(row.tr, names.filter(Boolean).join(' '));
   write(row.number, count(data.rank));
   set_text(row.mark, data.chosen ? '►' : '');
   set_text(row.spoken, data.chosen ? `, ${chosen_word}` : '');

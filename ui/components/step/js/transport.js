@@ -1,4 +1,5 @@
-// Transport: Step, Back, Play, Rewind, Run to end, Re-roll, speed, manual mode, slow motion, stop rules; and the status line.
+// Transport: Step, Back, Play, Rewind, Run to end, Re-roll, speed, manual mode, slow motion, stop rules; and
+// the status line.
 
 import { element, set_attribute, set_text } from './dom.js';
 import { bits, count, ms, size, tokens } from './format.js';
@@ -17,10 +18,21 @@ export const can_reroll = (state, view) =>
 /** Mounts into `root`; see README.md for what a part is. */
 export function create(root, actions) {
   const button = (name, title, key, run, extra = {}) =>
-    element('button', { type: 'button', text: name, title: `${title} (${key})`, 'aria-keyshortcuts': key, onclick: run, ...extra });
-  const step = button('Step', 'Generate one token', 'S', () => actions.step(), { class: 'dv-primary dv-step' });
+    element('button', {
+      type: 'button',
+      text: name,
+      title: `${title} (${key})`,
+      'aria-keyshortcuts': key,
+      onclick: run,
+      ...extra,
+    });
+  const step = button('Step', 'Generate one token', 'S', () => actions.step(), {
+    class: 'dv-primary dv-step',
+  });
   const back = button('Back', 'Take the last token back', 'B', () => actions.back());
-  const play = button('Play', 'Generate token after token', 'P', () => actions.toggle_play(), { class: 'dv-play' });
+  const play = button('Play', 'Generate token after token', 'P', () => actions.toggle_play(), {
+    class: 'dv-play',
+  });
   const rewind = button('Rewind', 'Back to the prompt', '0', () => actions.rewind());
   const run = button('Run to end', 'Generate until a stop rule fires', 'E', () => actions.run_to_end());
   const reroll = button('Re-roll', 'Draw this token again with the next seed', 'D', () => actions.reroll());
@@ -36,18 +48,27 @@ export function create(root, actions) {
     return label;
   };
 
-  const most = element('input', { type: 'number', min: 1, step: 1, 'aria-label': 'Max tokens', class: 'dv-number' });
+  const most = element('input', { type: 'number', min: 1, step: 1, 'aria-label': 'Max tokens' });
   const most_error = element('p', { class: 'dv-error', role: 'alert' });
   let last_most = 64;
-  const stops = element('textarea', { rows: 2, 'aria-label': 'Stop strings', placeholder: 'one in each line' });
+  const stops = element('textarea', {
+    rows: 2,
+    'aria-label': 'Stop strings',
+    placeholder: 'one in each line',
+  });
   const help = element('dl', { class: 'dv-keys' });
   for (const [key, what] of KEYS) {
-    help.append(element('dt', {}, element('kbd', { text: key.replace('Arrow', '') })), element('dd', { text: what }));
+    help.append(
+      element('dt', {}, element('kbd', { text: key.replace('Arrow', '') })),
+      element('dd', { text: what }),
+    );
   }
   const menu = create_menu(
     'Stop rules, trace, keys',
     element('button', {
-      type: 'button', text: 'Download the trace (JSON)', title: 'Every step with all its figures',
+      type: 'button',
+      text: 'Download the trace (JSON)',
+      title: 'Every step with all its figures',
       onclick: () => actions.save_trace(),
     }),
     element('label', {}, 'Max tokens', most),
@@ -66,7 +87,16 @@ export function create(root, actions) {
     element(
       'div',
       { class: 'dv-transport-row' },
-      element('div', { class: 'dv-buttons', role: 'group', 'aria-label': 'Transport' }, rewind, back, step, play, run, reroll),
+      element(
+        'div',
+        { class: 'dv-buttons', role: 'group', 'aria-label': 'Transport' },
+        rewind,
+        back,
+        step,
+        play,
+        run,
+        reroll,
+      ),
       element(
         'div',
         { class: 'dv-options' },
@@ -82,7 +112,9 @@ export function create(root, actions) {
     stop,
   );
 
-  speed.addEventListener('input', () => actions.show({ speed: Number(speed.value) === FASTEST ? 0 : Number(speed.value) }));
+  speed.addEventListener('input', () =>
+    actions.show({ speed: Number(speed.value) === FASTEST ? 0 : Number(speed.value) }),
+  );
   manual.addEventListener('change', () => actions.toggle('manual', manual.checked));
   slow.addEventListener('change', () => actions.toggle('slow', slow.checked));
   keys_on.addEventListener('change', () => actions.show({ keys: keys_on.checked }));
@@ -93,10 +125,16 @@ export function create(root, actions) {
       set_text(most_error, '');
     } else {
       const got = most.value || 'nothing';
-      set_text(most_error, `max_tokens must be a whole number from 1 to ${count(MOST_TOKENS)}, got ${got}; ${count(last_most)} stays in force.`);
+      set_text(
+        most_error,
+        `max_tokens must be a whole number from 1 to ${count(MOST_TOKENS)}, got ${got}; ` +
+          `${count(last_most)} stays in force.`,
+      );
     }
   });
-  stops.addEventListener('change', () => actions.limit({ stop_strings: stops.value.split('\n').filter(Boolean) }));
+  stops.addEventListener('change', () =>
+    actions.limit({ stop_strings: stops.value.split('\n').filter(Boolean) }),
+  );
 
   return {
     destroy: menu.destroy,
@@ -134,7 +172,10 @@ export function create(root, actions) {
     const parts = [];
     if (view) {
       const taken = state.steps[view.index];
-      parts.push(['step', view.is_pending ? `${view.index + 1}, not drawn yet` : `${view.index + 1} of ${length}`]);
+      parts.push([
+        'step',
+        view.is_pending ? `${view.index + 1}, not drawn yet` : `${view.index + 1} of ${length}`,
+      ]);
       parts.push(['entropy', bits(view.entropy.tempered)]);
       parts.push(['kept', `${count(view.kept)} of ${count(view.vocab)}`]);
       if (taken && !view.is_pending) {
@@ -148,7 +189,8 @@ export function create(root, actions) {
     if (state.pending_bytes) parts.push(['unfinished character', state.pending_bytes]);
     while (status.children.length > parts.length) status.lastChild.remove();
     parts.forEach(([name, value], place) => {
-      const part = status.children[place] ?? status.appendChild(element('span', {}, element('span'), ' ', element('b')));
+      const part =
+        status.children[place] ?? status.appendChild(element('span', {}, element('span'), ' ', element('b')));
       set_text(part.children[0], name);
       set_text(part.children[1], value);
     });
@@ -158,7 +200,10 @@ export function create(root, actions) {
     const { model } = state;
     const used = state.prompt_tokens.length + state.steps.length;
     const limit = model.context_length === null ? 'no limit' : count(model.context_length);
-    const size_text = model.parameters >= 1e9 ? `${(model.parameters / 1e9).toFixed(2)} B` : `${(model.parameters / 1e6).toFixed(1)} M`;
+    const size_text =
+      model.parameters >= 1e9
+        ? `${(model.parameters / 1e9).toFixed(2)} B`
+        : `${(model.parameters / 1e6).toFixed(1)} M`;
     set_text(
       chip,
       `${model.name} · ${model.device} ${model.dtype} · ${size_text} parameters · ` +

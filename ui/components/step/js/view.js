@@ -1,16 +1,8 @@
 // Row + settings + point in the chain -> view: one plain object that holds everything on screen.
 
-import { count } from './format.js';
+import { count, stage_label } from './format.js';
 import { raw_rank_of } from './row.js';
 import { chain_of, is_cut_stage, OFF, raw_score, shape } from './shape.js';
-
-const STAGE_LABELS = {
-  repetition_penalty: 'Repetition penalty',
-  temperature: 'Temperature',
-  top_k: 'Top-k',
-  top_p: 'Top-p',
-  min_p: 'Min-p',
-};
 
 /** Everything on screen, made of the state; null while there is no row. The README lists what it holds. */
 export function make_view(state) {
@@ -57,7 +49,10 @@ export function make_view(state) {
   };
   view.curve = curve_of(scene, [
     ...stages.map(stage => stage.last_rank),
-    view.cut?.after_rank, draw?.rank, chosen?.rank, rows.at(-1)?.rank,
+    view.cut?.after_rank,
+    draw?.rank,
+    chosen?.rank,
+    rows.at(-1)?.rank,
   ]);
   return view;
 }
@@ -89,14 +84,12 @@ function engine_figures(row, chain) {
   return is_same_chain(chain, chain_of(row.engine_settings)) ? row.engine_stages : null;
 }
 
-const is_same_chain = (one, other) => (
-  one.length === other.length
-  && one.every(({ name, value }, place) => name === other[place].name && value === other[place].value)
-);
+const is_same_chain = (one, other) =>
+  one.length === other.length &&
+  one.every(({ name, value }, place) => name === other[place].name && value === other[place].value);
 
-const is_as_recorded = ({ row, settings }) => (
-  !row.recorded_settings || is_same_chain(chain_of(settings), chain_of(row.recorded_settings))
-);
+const is_as_recorded = ({ row, settings }) =>
+  !row.recorded_settings || is_same_chain(chain_of(settings), chain_of(row.recorded_settings));
 
 const has_u = row => row.u !== null && row.u !== undefined;
 
@@ -119,7 +112,7 @@ function context_of({ row, prompt_tokens, steps }) {
 function points_of(shaped) {
   return [
     { name: 'raw', label: 'Logits' },
-    ...shaped.stages.map(({ name }) => ({ name, label: STAGE_LABELS[name] })),
+    ...shaped.stages.map(({ name }) => ({ name, label: stage_label(name) })),
     { name: 'renormalised', label: 'Softmax' },
     { name: 'drawn', label: 'Draw' },
   ];
@@ -213,7 +206,10 @@ function chosen_id({ row, manual }, shaped) {
 
 /** The row of that token; null while there is none, and where its rank did not come along. */
 function chosen_row(scene, rows) {
-  const { state: { row }, chosen } = scene;
+  const {
+    state: { row },
+    chosen,
+  } = scene;
   if (chosen === null) return null;
   const shown = rows.find(each => each.id === chosen);
   if (shown) return shown;
@@ -228,9 +224,12 @@ function others_of(scene, rows, chosen) {
   const { state, shaped, done, base, survivors, is_final } = scene;
   const shown = chosen && !rows.includes(chosen) ? [...rows, chosen] : rows;
   const sum = name => shown.reduce((total, row) => total + row[name], 0);
-  const by_stage = shaped.stages.slice(0, done).map(({ name, before, after }) => (
-    { name, number: before.count - after.count - shown.filter(row => row.removed_by === name).length }
-  ));
+  const by_stage = shaped.stages
+    .slice(0, done)
+    .map(({ name, before, after }) => ({
+      name,
+      number: before.count - after.count - shown.filter(row => row.removed_by === name).length,
+    }));
   const removing = by_stage.filter(({ number }) => number > 0);
   const possible = shown.filter(row => row.logit > -Infinity);
   const kept = survivors.count - possible.filter(row => row.removed_by === null).length;
@@ -239,7 +238,7 @@ function others_of(scene, rows, chosen) {
     kept,
     prob: base.count > possible.length ? Math.max(0, 1 - sum('prob')) : 0,
     final_prob: !is_final ? null : kept > 0 ? Math.max(0, 1 - sum('final_prob')) : 0,
-    removed_by: removing.length > 1 ? 'several' : removing[0]?.name ?? null,
+    removed_by: removing.length > 1 ? 'several' : (removing[0]?.name ?? null),
   };
 }
 
@@ -329,7 +328,10 @@ function curve_ranks(last, marked) {
 function curve_of({ shaped, base, is_final, ranked }, marked) {
   const { ranking, mass } = base;
   const { raw } = shaped;
-  const ranks = curve_ranks(ranking.count, marked.filter(rank => Number.isInteger(rank)));
+  const ranks = curve_ranks(
+    ranking.count,
+    marked.filter(rank => Number.isInteger(rank)),
+  );
   return {
     ranks,
     raw_probs: ranks.map(rank => raw.prob_at(rank)),
@@ -357,7 +359,8 @@ export function admit(state, { id, raw_rank, logit }) {
   let best = null;
   for (const [setting, values] of Object.entries(looser(state, id))) {
     const admits = place => survives(shape_of(state, { [setting]: values.at(place) }));
-    const place = setting === 'repetition_penalty' ? first_of_all(values.length, admits) : first(values.length, admits);
+    const place =
+      setting === 'repetition_penalty' ? first_of_all(values.length, admits) : first(values.length, admits);
     if (place === null) continue;
     const value = values.at(place);
     const travel = travelled(setting, state.settings[setting], value, row.vocab);
@@ -378,7 +381,7 @@ function first(length, admits) {
   return low;
 }
 
-/** The same for the penalty, which moves other tokens of the context as well, so that more need not mean better. */
+/** The same for the penalty, which moves other tokens of the context too: more need not mean better. */
 function first_of_all(length, admits) {
   for (let place = 0; place < length; place++) if (admits(place)) return place;
   return null;

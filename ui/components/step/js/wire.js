@@ -24,7 +24,7 @@ function labels_by_id(row, labels) {
 /**
  * Take a message into the state.
  *
- * @returns {boolean} false where the message builds on something that this page does not have, so that it must ask
+ * @returns {boolean} false where the message builds on what this page does not have, so that it must ask
  *   for everything
  */
 export function take_in(state, message) {
