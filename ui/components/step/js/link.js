@@ -68,7 +68,7 @@ export function create_link(describe, send) {
       }
     },
 
-    /** To be called with every message, after the state has taken it in. */
+    /** To be called with every message, after the state has taken it in; says which event it answers, if any. */
     received(message) {
       if (!in_flight) return;
       if (message.client !== client || message.acknowledged < in_flight.number) {
@@ -80,6 +80,7 @@ export function create_link(describe, send) {
       clearTimeout(timer);
       done.resolve(message);
       next();
+      return done.kind;
     },
 
     /** The connection has come back, or the server has restarted: send again what is unanswered. */

@@ -11,6 +11,7 @@ import * as strip from './strip.js';
 import * as table from './table.js';
 import * as transport from './transport.js';
 import { element } from './dom.js';
+import { count } from './format.js';
 import { listen } from './keys.js';
 import { create_link } from './link.js';
 import { LARGEST_SEED } from './shape.js';
@@ -53,6 +54,8 @@ function new_state() {
     enlarged: null,
     stop: null,
     error: '',
+    error_at: '',
+    said: '',
     cache_formula: null,
     pending_bytes: '',
     ...preferences(),
@@ -217,7 +220,8 @@ export function mount(root, send) {
     }
     if (is_new_run) begin_run();
     remember('sessionStorage', SESSION_KEY, state.session);
-    link.received(message);
+    state.error_at = link.received(message) ?? state.error_at;
+    state.said = '';
     if (state.error) stop_playing();
     redraw('step');
   }
@@ -321,10 +325,17 @@ export function mount(root, send) {
       },
       back: () => state.steps.length && move('back'),
       rewind: () => state.steps.length && move('rewind'),
-      reroll() {
+      async reroll() {
         if (!transport.can_reroll(state, view)) return;
-        state.settings = { ...state.settings, seed: (state.settings.seed + 1) % LARGEST_SEED };
-        return move('reroll', { index: Math.min(state.index, state.steps.length - 1) });
+        const seed = (state.settings.seed + 1) % LARGEST_SEED;
+        const index = Math.min(state.index, state.steps.length - 1);
+        const before = state.steps[index].id;
+        state.settings = { ...state.settings, seed };
+        await move('reroll', { index });
+        const step = state.steps[index];
+        if (step?.id !== before || state.error || step.u === null) return;
+        state.said = `Seed ${count(seed)}: u = ${step.u.toFixed(4)} draws \u2068${step.label}\u2069 again.`;
+        redraw('step');
       },
       play: () => play('playing'),
       pause() {

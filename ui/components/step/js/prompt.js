@@ -25,6 +25,7 @@ export function create(root, actions) {
     text: 'Start',
     title: 'Begin anew from this prompt (Ctrl+Enter)',
   });
+  const refusal = element('p', { class: 'dv-error', role: 'alert' });
   const hint = element('p', { class: 'dv-prompt-hint dv-muted', 'aria-live': 'polite' });
   root.append(
     element(
@@ -33,6 +34,7 @@ export function create(root, actions) {
       area,
       element('div', { class: 'dv-prompt-buttons' }, examples.node, chat_label, start),
     ),
+    refusal,
     hint,
   );
   let shown_run = null;
@@ -46,12 +48,16 @@ export function create(root, actions) {
     area.style.height = `${Math.min(area.scrollHeight + 2, 160)}px`;
   }
 
+  /** What is said of an example was measured on the bundled model. */
+  const is_taught = state => taught?.prompt === area.value && state?.model.source === 'bundled';
+
   function say(state) {
+    set_text(refusal, state?.error_at === 'start' ? state.error : '');
     const differs =
       state && shown_run === state.run && (area.value !== state.prompt || chat.checked !== state.chat);
     if (differs)
       set_text(hint, 'Press Start (Ctrl+Enter) to use the new prompt; the text below keeps its own.');
-    else set_text(hint, taught && area.value === taught.prompt ? taught.look_at : '');
+    else set_text(hint, is_taught(state) ? taught.look_at : '');
     start.classList.toggle('dv-wanted', Boolean(differs));
   }
 

@@ -11,6 +11,11 @@ const MOST_TOKENS = 1_000_000; // as in engine/stopping.py
 /** The right end of the speed slider: no waiting between tokens. */
 const FASTEST = 21;
 
+function parameters_text(parameters) {
+  if (parameters >= 1e9) return `${(parameters / 1e9).toFixed(2)} B`;
+  return parameters >= 1e5 ? `${(parameters / 1e6).toFixed(1)} M` : count(parameters);
+}
+
 /** Whether there is a draw to be drawn again. */
 export const can_reroll = (state, view) =>
   state.steps.length > 0 && !view?.greedy && !(state.manual && state.row?.is_pending);
@@ -162,8 +167,8 @@ export function create(root, actions) {
       if (document.activeElement !== stops) stops.value = state.limits.stop_strings.join('\n');
       show_status(state, view);
       show_chip(state);
-      set_text(error, state.error);
-      set_text(stop, !busy && state.stop ? state.stop.sentence : '');
+      set_text(error, state.error_at === 'start' ? '' : state.error); // the prompt shows that one
+      set_text(stop, busy ? '' : state.said || (state.stop?.sentence ?? ''));
     },
   };
 
@@ -174,12 +179,13 @@ export function create(root, actions) {
       const taken = state.steps[view.index];
       parts.push([
         'step',
-        view.is_pending ? `${view.index + 1}, not drawn yet` : `${view.index + 1} of ${length}`,
+        view.is_pending ? `${count(view.index + 1)}, not drawn yet` : `${count(view.index + 1)} of ${count(length)}`,
       ]);
-      parts.push(['entropy', bits(view.entropy.tempered)]);
+      const where = view.point === view.points.length - 1 ? 'draw' : 'here';
+      parts.push([`entropy, model → ${where}`, `${view.entropy.raw.toFixed(2)} → ${bits(view.entropy.shown)}`]);
       parts.push(['kept', `${count(view.kept)} of ${count(view.vocab)}`]);
       if (taken && !view.is_pending) {
-        parts.push([taken.reused ? 'recorded logits,' : 'this step', ms(taken.total_ms)]);
+        parts.push([taken.reused ? 'logits from the record,' : 'this step', ms(taken.total_ms)]);
         parts.push(['cache', size(taken.cache_bytes)]);
       }
       if (!view.exact) parts.push(['tail', 'binned while playing (estimate)']);
@@ -200,10 +206,7 @@ export function create(root, actions) {
     const { model } = state;
     const used = state.prompt_tokens.length + state.steps.length;
     const limit = model.context_length === null ? 'no limit' : count(model.context_length);
-    const size_text =
-      model.parameters >= 1e9
-        ? `${(model.parameters / 1e9).toFixed(2)} B`
-        : `${(model.parameters / 1e6).toFixed(1)} M`;
+    const size_text = parameters_text(model.parameters);
     set_text(
       chip,
       `${model.name} · ${model.device} ${model.dtype} · ${size_text} parameters · ` +

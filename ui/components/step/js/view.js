@@ -43,6 +43,7 @@ export function make_view(state) {
       raw: shaped.raw.entropy_bits,
       tempered: shaped.tempered_entropy,
       final: shaped.entropy_after(shaped.stages.length),
+      shown: scene.done ? shaped.entropy_after(scene.done) : shaped.raw.entropy_bits,
     },
     greedy: is_greedy(shaped),
     as_recorded: is_as_recorded(state),
