@@ -61,7 +61,7 @@ function softmax(scores) {
 // The chain by the book: every stage on the whole row.
 export function view_of(state, options = {}) {
   const { logits = LOGITS, pending = false, u = 0.58713 } = options;
-  const { same = true, as_recorded = true } = options;
+  const { same = true, as_recorded = true, undrawn = false, proposed = null } = options;
   const { settings } = state;
   const text = [...state.prompt_tokens, ...state.steps.slice(0, state.index)];
   const seen = new Set(text.map(token => token.id));
@@ -146,10 +146,14 @@ export function view_of(state, options = {}) {
       final: ranks.map(r => (r <= left ? probs[r - 1] / mass : 0)),
     },
     top_k_rank: ends.top_k, nucleus_rank: ends.top_p, min_p_rank: ends.min_p,
-    draw: greedy ? null : { u, rank: hit + 1, id: order[hit], label: label_of(order[hit]),
-      from: (cumulative[hit - 1] ?? 0) / mass, to: cumulative[hit] / mass, same },
-    chosen: step ? row_at(order.indexOf(step.id)) : null,
-    entropy: { raw: raw_bits, tempered: bits_of(probs), final: bits_to(left) }, greedy, as_recorded,
+    draw: greedy || undrawn ? null : { u, rank: hit + 1, id: order[hit],
+      label: label_of(order[hit]), same,
+      from: (cumulative[hit - 1] ?? 0) / mass, to: cumulative[hit] / mass },
+    chosen: step || proposed !== null ? row_at(order.indexOf(step?.id ?? proposed)) : null,
+    entropy: { raw: raw_bits, tempered: bits_of(probs), final: bits_to(left),
+      shown: point === 0 ? raw_bits : stages.filter(stage => stage.on)
+        .slice(0, point).at(-1)?.entropy_after ?? raw_bits },
+    greedy, as_recorded,
   };
 }
 
@@ -523,9 +527,7 @@ def test_the_draw_card_in_each_situation(page: Page):
     update(page, "{}", "{pending: true}")
     expect(draw).to_contain_text("will be drawn with u = 0.587130")
     update(page, "{}", "{same: false, as_recorded: false, u: 0.9}")
-    expect(draw.locator(".dv-draw-line")).to_have_text(
-        re.compile(r"^the same u would draw ␣\w+ with these settings$")
-    )
+    expect(draw.locator(".dv-draw-line")).to_have_text(re.compile(r"^same u now draws “␣\w+”$"))
     update(page, "{settings: {temperature: 0}}", "{}")
     expect(draw).to_contain_text("temperature 0")
     expect(draw).to_contain_text("the highest score is taken, no random number")
@@ -564,7 +566,8 @@ def test_loop_shows_the_stages_that_are_on_with_their_figures(page: Page):
         "Append",
     ]
     expect(items.nth(0)).to_contain_text("5 of 1,024")
-    expect(items.nth(1)).to_contain_text("6.10 ms · 5 cached")
+    expect(items.nth(1)).to_have_text("Forward pass5 read at once")
+    expect(items.nth(1).locator("[title]")).to_have_attribute("title", "5 read at once · 6.10 ms")
     expect(items.nth(4)).to_contain_text("8 left")
     expect(items.nth(8)).to_contain_text("␣Paris")
     expect(band.get_by_role("button")).to_have_count(6)
@@ -636,9 +639,9 @@ NOTICES = {
     "near tie": (
         "{settings: {temperature: 0}}",
         "{logits: t.LOGITS.map((z, id) => id === 1 ? t.LOGITS[0] - 0.01 : z)}",
-        "Greedy hides a near tie, “␣Paris” ",
+        "Greedy hides a near tie: “␣Paris” ",
     ),
-    "much is cut": ("{settings: {temperature: 2}}", "{}", "would come from the other 16,37"),
+    "much is cut": ("{settings: {temperature: 2}}", "{}", "before the cut-offs; without them, "),
     "nothing is cut": (
         "{settings: {top_k: 16384, top_p: 1}}",
         "{}",
@@ -647,12 +650,13 @@ NOTICES = {
     "sure": (
         "{settings: {top_k: 0, top_p: 1}}",
         "{logits: t.LOGITS.map((z, id) => id === 0 ? 30 : z)}",
-        "The model is sure: “␣Paris” has",
+        "Before any setting the model is sure: “␣Paris” has",
     ),
     "torn": (
         "{settings: {top_k: 0, top_p: 1}}",
         "{logits: t.LOGITS.map(() => 1)}",
-        "14.00 bits of entropy, as undecided as a fair choice among 16,384 tokens.",
+        "Before any setting the model is torn: 14.00 bits of entropy, "
+        "as undecided as a fair choice among 16,384 tokens.",
     ),
     "temperature": (
         "{settings: {top_k: 0, top_p: 1, temperature: 0.5}}",
@@ -665,6 +669,89 @@ NOTICES = {
 @pytest.mark.parametrize(("changes", "options", "sentence"), NOTICES.values(), ids=NOTICES)
 def test_the_notice_line_picks_what_matters(page: Page, changes, options, sentence):
     assert sentence in said(page, changes, options)
+
+
+def test_the_notice_speaks_of_the_point_that_is_looked_at(page: Page):
+    settings = "{settings: {temperature: 0.9, top_k: 1000, top_p: 1}, point: %s}"
+
+    def figures(point: str) -> tuple[str, dict]:
+        return said(page, settings % point), page.evaluate("t.update()")
+
+    def shares(view: dict, name: str) -> str:
+        first, second = (f"{row[name] * 100:.2f} %" for row in view["rows"][:2])
+        return f"leads with {first}, “␣the” follows with {second}"
+
+    sentence, view = figures("0")
+    assert f"Before any setting the model is torn: {view['entropy']['raw']:.2f} bits" in sentence
+    sentence, view = figures("1")
+    leader = view["rows"][0]
+    assert f"to {leader['prob'] * 100:.2f} %." in sentence
+    page.evaluate("t.state.settings.temperature = 0.2")
+    settings = "{settings: {temperature: 0.2, top_k: 3, top_p: 1}, point: %s}"
+    sentence, view = figures("2")
+    entropy = f"{view['entropy']['shown']:.2f} bits"
+    assert f"{shares(view, 'prob')} before the cut; the entropy of the 3 tokens left" in sentence
+    assert entropy in sentence
+    sentence, view = figures("3")
+    assert f"{shares(view, 'final_prob')}; the entropy in the draw is {entropy}" in sentence
+
+
+def test_a_cut_after_a_cut_speaks_of_what_was_left(page: Page):
+    expect(card(page, "Top-k")).to_contain_text("of the mass")
+    expect(card(page, "Top-p")).to_contain_text("of what was left")
+    update(page, "{point: 3}")
+    expect(page.locator(".dv-loop-sentence")).to_contain_text("of what was left went")
+
+
+def test_a_decode_step_reads_one_token_and_the_rest_from_the_cache(page: Page):
+    forward = page.locator("[data-part-of-loop=forward] .dv-loop-figure")
+    steps = "[t.step_of(0), t.step_of(1, {positions: 6})]"
+    update(page, f"{{steps: {steps}, index: 1}}")
+    expect(forward).to_have_text("5 from cache + 1 new")
+    update(page, "{index: 2}", "{pending: true}")
+    expect(forward).to_have_text("6 from cache + 1 new")
+
+
+def test_a_greedy_step_says_that_re_roll_would_draw(page: Page):
+    update(page, "{steps: [t.step_of(0, {u: null})], row: {u: null}}", "{undrawn: true}")
+    expect(card(page, "Draw")).to_contain_text("taken greedily; Re-roll draws one")
+    expect(button(page, "Stage: Draw")).to_contain_text("taken greedily")
+
+
+def test_the_proposal_is_said_under_the_loop(page: Page):
+    update(page, "{manual: true, index: 1}", "{pending: true, proposed: 1}")
+    sentence = page.locator(".dv-loop-sentence").inner_text()
+    assert sentence.replace("\u2068", "").replace("\u2069", "") == (
+        "Proposed: “␣the”. Enter or Step accepts it; or choose another row."
+    )
+
+
+def test_a_seed_typed_at_a_recorded_step_is_for_the_next_draw(page: Page):
+    draw = card(page, "Draw")
+    exact(page, "Seed").fill("11")
+    expect(draw).to_contain_text("used from the next draw on")
+    exact(page, "Seed").press("Enter")
+    assert calls(page)[0] == ["set", {"seed": 11}]
+    expect(draw).to_contain_text("used from the next draw on")
+    update(page, "{index: 1}", "{pending: true}")
+    expect(draw).not_to_contain_text("used from")
+    exact(page, "Seed").fill("12")
+    expect(draw).not_to_contain_text("used from")  # it is used for this very draw
+
+
+def test_slow_motion_moves_nothing_and_a_phone_reserves_no_room_for_the_hint(page: Page):
+    height = "document.querySelector('.dv-loop-line').offsetHeight"
+    before = page.evaluate(height)
+    update(page, "{slow: true}")
+    assert page.evaluate(height) == before
+    page.set_viewport_size({"width": 390, "height": 844})
+    try:
+        update(page, "{slow: false}")
+        assert page.evaluate(height) <= 45
+        update(page, "{point: 1}")
+        assert page.evaluate(height) >= 60
+    finally:
+        page.set_viewport_size({"width": 1440, "height": 1000})
 
 
 def test_loops_are_found_by_their_shortest_period(page: Page):

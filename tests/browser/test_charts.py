@@ -1,6 +1,7 @@
 """The charts of the step component alone, in a browser, fed with made-up views."""
 
 import base64
+import re
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
@@ -200,6 +201,44 @@ def test_every_chart_is_a_named_figure_with_words(charts: Page):
     expect(figure(charts, "Logits")).to_contain_text("after temperature (divided by 0.90)")
     expect(figure(charts, "KV cache")).to_contain_text("2 x 6 x 2 x 64 x 2 bytes x positions")
     expect(figure(charts, "Latency per step")).to_contain_text("166.7 tokens/s over the last 8")
+
+
+def test_captions_quote_tokens_and_count_in_grammar(charts: Page):
+    expect(figure(charts, "Softmax").locator(".dv-chart-text")).to_have_text(
+        re.compile("^“\u2068␣token0\u2069” ")
+    )
+    charts.evaluate("redraw({ settings: { ...state.settings, top_k: 1 } })")
+    expect(figure(charts, "Rank curve").locator(".dv-chart-text")).to_contain_text(
+        re.compile(r"^1 of 2,000 tokens is kept\. It held \d+\.\d\d %; the 1,999 removed \d")
+    )
+    assert held(charts, "kept", "x4")[1]["y"] == [charts.evaluate("view.rows[0].prob")]
+
+
+def test_legends_fade_what_is_not_on_the_chart(charts: Page):
+    charts.wait_for_function("part.drawn_costs > 0")
+
+    def absent(name: str) -> list[str]:
+        return figure(charts, name).locator(".dv-legend-absent").all_inner_texts()
+
+    assert absent("Cumulative probability") == ["min-p"]
+    assert absent("Latency per step") == ["reused", "higher than the axis"]
+    width = figure(charts, "Cumulative probability").locator(".dv-legend").bounding_box()
+    settings = "{ ...state.settings, top_k: 0, top_p: 1, undrawn: true }"
+    charts.evaluate(f"redraw({{ settings: {settings} }})")
+    assert absent("Cumulative probability") == ["in the draw", "top-k", "top-p", "min-p", "u"]
+    assert "removed" in absent("Rank curve")
+    assert figure(charts, "Cumulative probability").locator(".dv-legend").bounding_box() == width
+
+
+def test_reused_steps_do_not_count_as_speed_and_more_memory_is_explained(charts: Page):
+    charts.evaluate("""redraw({ steps: state.steps.map((step, place) =>
+      (place > 3 ? { ...step, reused: true, forward_ms: 0, total_ms: 0.5 } : step)) })""")
+    charts.evaluate("part.update({ ...state, index: 5 }, view, 'step')")
+    latency = figure(charts, "Latency per step").locator(".dv-chart-text")
+    expect(latency).to_contain_text("166.7 tokens/s over the last 3 forward passes.")
+    expect(figure(charts, "KV cache").locator(".dv-chart-text")).to_contain_text(
+        "held 48.0 KiB, more than logical: shared with another branch or kept from before a rewind."
+    )
 
 
 def test_bars_are_as_high_as_the_view_says(charts: Page):

@@ -119,7 +119,8 @@ VIEW_DOUBLE = """
 export function candidate(state, view, { id, raw_rank }) {
   const is_kept = raw_rank <= state.settings.top_k;
   return {
-    rank: raw_rank, prob: 1 / (raw_rank + 1), cumulative: 0.9, removed_by: is_kept ? null : 'top_k',
+    rank: raw_rank + (state.settings.repetition_penalty > 1 ? 2 : 0),
+    prob: 1 / (raw_rank + 1), cumulative: 0.9, removed_by: is_kept ? null : 'top_k',
     final_prob: is_kept ? 0.125 : 0,
   };
 }
@@ -269,6 +270,16 @@ def test_strip_marks_forced_special_and_partial_tokens_in_words(page: Page) -> N
              li => getComputedStyle(li).borderTopStyle)"""
     )
     assert borders == ["dashed", "double", "solid"]
+
+
+def test_strip_marks_prompt_tokens_that_are_bytes(page: Page) -> None:
+    labels = ["<0xF0>", "␣<0xE2><0x80>", "␣is", "<0x41>"]
+    prompt = f"{json.dumps(labels)}.map((label, id) => ({{ id, label, special: false }}))"
+    show(page, f"make_state(1, {{prompt_tokens: {prompt}}})")
+    items = page.locator("li.prompt")
+    for item, is_partial in zip(items.all(), (True, True, False, False), strict=True):
+        assert ("partial" in item.get_attribute("class").split()) == is_partial
+        assert ("part of a character" in item.get_attribute("title")) == is_partial
 
 
 def test_clicks_and_keys_in_the_strip_inspect_steps(page: Page) -> None:
@@ -455,7 +466,7 @@ def test_table_has_one_row_per_token_and_one_for_the_others(page: Page) -> None:
             "rank",
             "token",
             "id",
-            "score",
+            "score 11.0 to 14.6",
             "after temperature 0–50 %",
             "cumulative",
             "stage",
@@ -477,14 +488,14 @@ def test_table_has_one_row_per_token_and_one_for_the_others(page: Page) -> None:
 def test_headings_and_figures_fit_the_point_of_the_chain(page: Page) -> None:
     show(page, view="make_view({point: 0})")
     heads = table(page).get_by_role("columnheader")
-    expect(heads.nth(3)).to_have_text("logit")
+    expect(heads.nth(3)).to_have_text("logit 9.9 to 13.1")
     expect(heads.nth(4)).to_contain_text("probability")
     first = table(page).get_by_role("row").nth(1).get_by_role("cell")
     expect(first.nth(2)).to_have_text("13.10")
     expect(first.last).to_have_text("–")
     expect(page.locator(".dv-cut")).to_be_hidden()
     show(page, view="make_view({point: 1})")
-    expect(heads.nth(3)).to_have_text("score")
+    expect(heads.nth(3)).to_contain_text("score")
     expect(first.nth(2)).to_have_text("14.56")
     expect(first.nth(2)).to_have_attribute("title", "logit 13.10")
 
@@ -496,7 +507,9 @@ def test_cut_line_lies_below_the_last_kept_row_and_moves_none_that_is_kept(page:
     for kept in (1, 7, 12, 15):
         show(page, view=f"make_view({{kept: {kept}}})")
         line = page.locator(".dv-cut")
-        expect(line).to_contain_text(f"cut-off: nucleus ends here · {kept} of 16,384 tokens hold ")
+        verb = "holds" if kept == 1 else "hold"
+        text = f"cut-off: nucleus ends here · {kept} of 16,384 tokens {verb} "
+        expect(line).to_contain_text(text)
         row = rows.nth(kept - 1).bounding_box()
         box = line.bounding_box()
         assert box["y"] + box["height"] / 2 == pytest.approx(row["y"] + row["height"], abs=1.5)
@@ -507,6 +520,81 @@ def test_cut_line_lies_below_the_last_kept_row_and_moves_none_that_is_kept(page:
         assert box_of_table()["height"] == pytest.approx(height, abs=0.5)
     show(page, view="make_view({kept: 212})")
     expect(page.locator(".dv-cut")).to_contain_text("top-p ends at rank 212")
+
+
+BAR_SHARE = "bar => Number(bar.style.getPropertyValue('--share'))"
+
+
+def test_a_slide_moves_the_bars_and_never_shrinks_their_scale(page: Page) -> None:
+    def slide(temperature: float, *, index: int = 4, reason: str = "slide") -> float:
+        page.evaluate(
+            """([temperature, index, reason]) => parts.table.update(make_state(5, { index }),
+              make_view({ temperature, index }), reason)""",
+            [temperature, index, reason],
+        )
+        return page.locator(".dv-rows .dv-c-prob .dv-bar").first.evaluate(BAR_SHARE)
+
+    scale = table(page).get_by_role("columnheader").nth(4).locator(".dv-range")
+    show(page)
+    expect(scale).to_have_text("0–50 %")
+    warm, warmer = slide(1.2), slide(2)
+    expect(scale).to_have_text("0–50 %")
+    assert warm > 1.5 * warmer > 0
+    slide(0.4)
+    expect(scale).to_have_text("0–100 %")
+    assert slide(2) == pytest.approx(warmer / 2, abs=1e-3)
+    expect(scale).to_have_text("0–100 %")
+    slide(2, reason="step")  # the server's answer to the settled slider is the same step
+    expect(scale).to_have_text("0–100 %")
+    # Another step: chosen anew, with room for the model's own probabilities.
+    assert slide(2, index=3, reason="step") == pytest.approx(warmer, abs=1e-3)
+    expect(scale).to_have_text("0–50 %")
+
+
+def test_a_sum_that_exceeds_the_scale_has_a_broken_bar(page: Page) -> None:
+    bar = page.locator(".dv-others .dv-c-prob .dv-bar")
+    show(page)
+    expect(bar).not_to_contain_class("dv-broken")
+    page.evaluate("view.others.prob = 0.83; show(state, view)")
+    expect(bar).to_have_text("83.00 %")
+    expect(bar).to_contain_class("dv-broken")
+    expect(page.locator(".dv-rows .dv-broken")).to_have_count(0)
+
+
+def test_bars_of_scores_reach_from_the_lowest_to_the_highest_row(page: Page) -> None:
+    show(page)
+    bars = page.locator(".dv-rows .dv-c-logit .dv-bar")
+    assert (bars.first.evaluate(BAR_SHARE), bars.last.evaluate(BAR_SHARE)) == (1, 0)
+
+
+def test_only_what_forces_a_token_looks_as_if_it_did(page: Page) -> None:
+    show(page)
+    row = table(page).get_by_role("row").nth(3)
+    ground = "cell => [getComputedStyle(cell).backgroundColor, getComputedStyle(cell).cursor]"
+    stage = row.locator(".dv-c-stage")
+    page.mouse.move(0, 0)
+    at_rest = stage.evaluate(ground)
+    stage.hover()
+    assert stage.evaluate(ground) == at_rest
+    button = row.get_by_role("button")
+    before, _ = button.evaluate(ground)
+    button.hover()
+    after, cursor = button.evaluate(ground)
+    assert before != after and cursor == "pointer"
+
+
+@pytest.mark.parametrize("device", ["page", "phone"])
+def test_what_stands_below_the_table_stays_where_it_is(
+    device: str, request: pytest.FixtureRequest
+) -> None:
+    page = request.getfixturevalue(device)
+    foot = page.locator(".dv-table-foot")
+    places = set()
+    for options in ("point: 0", "kept: 1", "kept: 7", "kept: 15", "kept: 212"):
+        for chosen in (1, 40):
+            show(page, view=f"make_view({{{options}, chosen: {chosen}}})")
+            places.add(round(foot.bounding_box()["y"], 1))
+    assert len(places) == 1, places
 
 
 def test_focus_stays_on_its_rank_while_tokens_change(page: Page) -> None:
@@ -655,6 +743,53 @@ def test_matches_follow_settings_and_steps(page: Page) -> None:
     assert len(calls(page, "find")) == 1  # not while playing
     page.evaluate("show({ ...state, mode: 'paused' }, view)")
     assert len(calls(page, "find")) == 2
+
+
+def test_a_match_tells_its_rank_by_logit_where_it_ranks_elsewhere(page: Page) -> None:
+    page.evaluate(FOUND)
+    show(page)
+    search_field(page).fill("par")
+    page.evaluate(
+        "show({ ...state, settings: { ...state.settings, repetition_penalty: 2 } }, view)"
+    )
+    expect(matches(page).nth(0)).to_contain_text("id 7 · rank 5 · rank by logit 3 · logit 12.50")
+    page.evaluate("show(state, null)")
+    expect(matches(page).nth(0)).to_contain_text("id 7 · rank by logit 3 · logit 12.50")
+
+
+def test_a_long_list_of_matches_scrolls_by_itself(page: Page) -> None:
+    page.evaluate(
+        """() => { answers.find = query => Promise.resolve(Array.from({ length: 12 }, (_, id) =>
+            ({ id, label: `${query}${id}`, raw_rank: id + 1, logit: 1 }))); }"""
+    )
+    show(page)
+    search_field(page).fill("a")
+    expect(matches(page)).to_have_count(12)
+    box = page.get_by_role("list", name="Matches")
+    assert 140 <= box.bounding_box()["height"] <= 230
+    matches(page).last.get_by_role("button", name="Force").focus()
+    assert box.evaluate("box => box.scrollTop") > 0
+    page.evaluate("show({ ...state, index: 3 }, view)")  # the same question at another step
+    expect(matches(page)).to_have_count(12)
+    page.wait_for_timeout(50)
+    assert box.evaluate("box => box.scrollTop") > 0
+    search_field(page).fill("b")
+    expect(matches(page).first).to_contain_text("b0")
+    assert box.evaluate("box => box.scrollTop") == 0
+
+
+def test_only_the_words_of_removal_are_in_the_colour_of_the_cut(page: Page) -> None:
+    page.evaluate(FOUND)
+    show(page)
+    search_field(page).fill("par")
+    expect(page.locator(".dv-match-removed").nth(1)).to_have_text("removed by top-k")
+    fate = matches(page).nth(1).locator(".dv-match-fate")
+    expect(fate).to_contain_text("the smallest change")
+    colours = fate.locator("span").evaluate_all(
+        "all => all.map(each => getComputedStyle(each).color)"
+    )
+    muted = matches(page).nth(1).locator(".dv-match-figures")
+    assert colours[1] == muted.evaluate("each => getComputedStyle(each).color") != colours[0]
 
 
 def test_search_clears_and_says_when_nothing_matches_or_fails(page: Page) -> None:

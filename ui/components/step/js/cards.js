@@ -4,6 +4,7 @@
 import { element, set_attribute, set_class, set_text } from './dom.js';
 import { bits, count, percent, quoted, shorten, stage_label, tokens } from './format.js';
 import { draw_picture, stage_picture } from './geometry.js';
+import { TAKEN_GREEDILY, was_greedy, whole_of } from './loop.js';
 import { LARGEST_SEED, OFF, seen_count } from './shape.js';
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
@@ -116,7 +117,8 @@ function effect(state, view, stage) {
   const change = `${count(stage.before)} → ${tokens(stage.after)}`;
   if (stage.after === stage.before) return [change, 'nothing removed'];
   const tied = stage.tied > 0 ? ` (${count(stage.tied)} tied with the ${ordinal(stage.value)})` : '';
-  return [change + tied, `removed ${percent(stage.mass_removed)} of the mass · ${entropy_change(stage)}`];
+  const removed = `removed ${percent(stage.mass_removed)} of ${whole_of(view, stage)}`;
+  return [change + tied, `${removed} · ${entropy_change(stage)}`];
 }
 
 /** A text field for an exact value, with its sentence for nonsense; `apply` gets a valid value. */
@@ -318,6 +320,8 @@ function stage_card(stage, actions) {
   };
 }
 
+const SEED_LATER = 'used from the next draw on'; // what was drawn is not drawn again
+
 const stretch = draw => `[${draw.from.toFixed(6)}, ${draw.to.toFixed(6)})`;
 
 /** What the draw card says: text around a token, a second line, what is hit, and u. */
@@ -334,6 +338,7 @@ function draw_story(state, view) {
   }
   const proposal = view.is_pending && view.chosen !== null;
   const is_walked = view.is_pending && state.point !== null; // slow motion has come as far as the draw
+  if (was_greedy(state, view)) return { before: TAKEN_GREEDILY, hit: { id: step.id }, u: null };
   if (!hit || u === null) return { before: 'no random number', hit: null, u: null };
   if (view.is_pending && !proposal && !is_walked) {
     return { before: `will be drawn with u = ${u.toFixed(6)}`, hit: null, u };
@@ -342,8 +347,8 @@ function draw_story(state, view) {
   const story = { token: hit.label, second: lies, hit, u };
   if (view.is_pending) return { ...story, before: proposal ? 'proposes ' : 'u hits ' };
   if (view.as_recorded) return { ...story, before: 'drew ', after: `, rank ${count(hit.rank)}` };
-  const before = hit.same ? 'the same u still draws ' : 'the same u would draw ';
-  return { ...story, before, after: ' with these settings' };
+  const before = hit.same ? 'same u still draws “' : 'same u now draws “';
+  return { ...story, before, after: '”' };
 }
 
 function draw_card(actions) {
@@ -352,6 +357,12 @@ function draw_card(actions) {
     actions.settle();
   });
   const picture = draw_picture();
+  let typed_at = null; // the recorded step on screen when a seed was typed
+  let shown = null;
+  field.input.addEventListener('input', () => {
+    typed_at = shown?.place ?? null;
+    if (typed_at) say(shown.story);
+  });
   const before = element('span');
   const token = element('span', { class: 'dv-token dv-draw-token' });
   const after = element('span');
@@ -368,19 +379,25 @@ function draw_card(actions) {
     field.alert,
   );
   const say = story => {
+    const second_line = typed_at ? SEED_LATER : story.second;
     set_text(before, story.before);
     set_text(token, shorten(story.token ?? '', LONGEST_TOKEN));
     set_attribute(token, 'title', story.token ? shorten(story.token, 200) : null);
     set_text(after, story.after ?? '');
-    set_text(second, story.second ?? '');
-    set_attribute(second, 'title', story.second);
+    set_text(second, second_line ?? '');
+    set_attribute(second, 'title', second_line);
+    set_attribute(field.input, 'aria-description', typed_at ? SEED_LATER : null);
   };
   return {
     card,
     update(state, view) {
       field.update(state.settings.seed);
+      const is_recorded = view && !view.is_pending;
+      const place = is_recorded ? `${state.run}/${state.branch}/${view.index}/${state.steps.length}` : null;
+      if (place !== typed_at) typed_at = null;
       if (!view) {
         set_class(card, card_class(false, false));
+        shown = null;
         say({ before: 'no scores yet' });
         picture.update(null);
         return;
@@ -388,6 +405,7 @@ function draw_card(actions) {
       const { is_later, is_lit } = standing(state, view, 'drawn');
       set_class(card, card_class(is_later, is_lit));
       const story = is_later ? { before: 'not yet applied', hit: null, u: null } : draw_story(state, view);
+      shown = { place, story };
       say(story);
       picture.update(view, story.hit, story.u);
     },

@@ -57,7 +57,7 @@ function make_figure({ key, name, y_title, legend }, subplots, handlers) {
   const figure = element('figure', { class: 'dv-chart', role: 'figure', 'aria-label': name }, caption, plot);
   return {
     key, name, figure, caption, text, summary, reset, enlarge, plot, labels, marks, y_name, x_names,
-    spans: [],
+    legend: legend.map((entry, place) => ({ text: entry.text, item: items[place] })), spans: [],
   };
 }
 
@@ -448,11 +448,14 @@ export function create(root, actions) {
   function write(group, state) {
     for (const definition of group.subject.figures) {
       const part = parts[definition.key];
-      const { text, summary, labels, marks = [] } = group.described.figures[definition.key];
+      const { text, summary, labels, marks = [], absent } = group.described.figures[definition.key];
       const own = group.subplots.filter(subplot => subplot.figure === definition.key);
       const boxes = own.map(subplot => group.boxes.boxes[group.subplots.indexOf(subplot)]);
       set_text(part.text, text);
       set_attribute(part.text, 'title', text);
+      for (const entry of part.legend) {
+        set_class(entry.item, absent.includes(entry.text) ? 'dv-legend-absent' : '');
+      }
       // A summary that changes many times a second would be no use to a listener.
       if (state.mode === 'paused') set_text(part.summary, summary);
       place_titles(part, boxes);

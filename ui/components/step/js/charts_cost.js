@@ -4,6 +4,9 @@
 import { count, ms, size } from './format.js';
 import { EMPTY, faded, nice_above, on, reader, steady_top } from './plotly.js';
 
+/** Legend entries, by their texts, of what is not on the chart right now. */
+export const absent = is_there => Object.keys(is_there).filter(text => !is_there[text]);
+
 /** What is on the page around each plot. */
 export const figures = [
   { key: 'kv_cache', name: 'KV cache', y_title: 'bytes', x_title: 'step',
@@ -156,6 +159,8 @@ function inspected_mark(steps, places, index) {
   return at < 0 ? EMPTY : { x: [places[at] - 0.45, places[at] + 0.45], y: [0, 0] };
 }
 
+const HELD_MORE = 'more than logical: shared with another branch or kept from before a rewind';
+
 function kv_cache(state, steps, memory, is_calm) {
   const x = steps.map(step => step.index + 1);
   const formula = steps.map(step => step.formula_bytes ?? null);
@@ -176,8 +181,10 @@ function kv_cache(state, steps, memory, is_calm) {
   if (by_formula !== null) {
     agrees = by_formula === shown.cache_bytes ? ', as the formula says' : `, formula ${size(by_formula)}`;
   }
+  const is_more = shown.cache_bytes_held > shown.cache_bytes;
   const now = `Step ${count(shown.index + 1)}: ${size(shown.cache_bytes)} at `
-    + `${count(shown.positions)} positions${agrees}; held ${size(shown.cache_bytes_held)}.`;
+    + `${count(shown.positions)} positions${agrees}; held ${size(shown.cache_bytes_held)}`
+    + `${is_more ? `, ${HELD_MORE}` : ''}.`;
   const rule = state.cache_formula ? ` Formula: ${state.cache_formula}.` : ' This model has no formula.';
   return {
     data: [
@@ -188,7 +195,9 @@ function kv_cache(state, steps, memory, is_calm) {
       { x, y: steps.map(step => step.cache_bytes), customdata: steps.map(step => step.index),
         hovertext: words },
     ],
-    text: now + rule, summary: now + rule,
+    // The two long sentences together would not fit the caption's lines.
+    text: is_more ? now : now + rule, summary: now + rule,
+    absent: absent({ formula: has_formula, inspected: steps.some(step => step.index === state.index) }),
     axes: {
       xaxis: step_axis(room(steps.at(-1).index + 1)),
       yaxis: { range: [0, top], ...byte_ticks(top) },
@@ -225,9 +234,9 @@ function stacked(steps, x, top) {
 }
 
 function speed_words(steps) {
-  if (!steps.length) return 'No step after the prefill yet.';
+  if (!steps.length) return 'No forward pass after the prefill yet.';
   const seconds = Math.max(1e-9, sum(steps.map(step => step.total_ms)) / 1000);
-  const over = steps.length === 1 ? 'step' : `${steps.length} steps`;
+  const over = steps.length === 1 ? 'forward pass' : `${steps.length} forward passes`;
   return `${(steps.length / seconds).toFixed(1)} tokens/s over the last ${over}.`;
 }
 
@@ -264,13 +273,22 @@ function latency(state, steps, memory, is_calm) {
       hovertext: decodes.map(time_words) },
   ];
   const shown = steps.find(step => step.index === state.index) ?? steps.at(-1);
-  const speed = speed_words(decodes.slice(-RECENT));
+  // Logits from the record cost no forward pass: such steps say nothing about the model's speed.
+  const speed = speed_words(decodes.filter(step => !step.reused).slice(-RECENT));
   const outliers = outlier_words(higher.length, most);
   const { forward } = parts_of(shown);
   const from = shown.reused ? 'logits from the record' : `forward ${ms(forward)}`;
   const now = `Step ${count(shown.index + 1)}: ${ms(shown.total_ms)}, ${from}. `;
   return {
     data, text: now + speed + outliers,
+    absent: absent({
+      forward: steps.some(step => step.forward_ms > 0),
+      shape: steps.some(step => step.shape_ms > 0),
+      draw: steps.some(step => step.draw_ms > 0),
+      other: steps.some(step => parts_of(step).other > 0),
+      reused: [...prefills, ...decodes].some(step => step.reused),
+      'higher than the axis': higher.length > 0,
+    }),
     summary: `${time_words(shown).replaceAll('<br>', ', ')}. ${speed}${outliers}`,
     axes: {
       xaxis2: { range: [0.3, Math.max(1, prefills.length) + 0.7], tickvals: slots,
@@ -284,10 +302,11 @@ function latency(state, steps, memory, is_calm) {
 
 function nothing() {
   const text = 'No steps yet.';
-  const part = { text, summary: text, marks: [] };
+  const [kv, time] = figures.map(({ legend }) => (
+    { text, summary: text, marks: [], absent: legend.map(entry => entry.text) }));
   const axis = { range: [0, 1], tickvals: [], ticktext: [] };
   return {
-    data: styles({}).map(() => EMPTY), figures: { kv_cache: part, latency: part },
+    data: styles({}).map(() => EMPTY), figures: { kv_cache: kv, latency: time },
     axes: { xaxis: step_axis(10), yaxis: axis, xaxis2: axis, yaxis2: axis, xaxis3: step_axis(10),
       yaxis3: axis },
   };

@@ -1,7 +1,10 @@
 // The four charts of one step's distribution, as plain data for Plotly: logits, softmax, cumulative
 // probability, rank curve. No DOM in here; charts.js draws what `describe` returns.
 
-import { bits, count, isolated, percent, plotly_text, score_text, stage_name, tokens } from './format.js';
+import { absent } from './charts_cost.js';
+import {
+  bits, count, isolated, percent, plotly_text, quoted, score_text, stage_name, tokens,
+} from './format.js';
 import { EMPTY, faded, nice_above, on, reader, steady_span, steady_top } from './plotly.js';
 
 const KEPT = { look: 'kept', text: 'kept' };
@@ -88,6 +91,9 @@ export function styles(look) {
           solidity: 0.25 } }),
     line(4, 'T = 1, nothing cut', before, { hoverinfo: 'text' }),
     line(4, 'kept', { color: look.kept, width: 2.5 }),
+    // A line through one point is nothing to see; larger than the diamond that may lie on it.
+    on(4, { type: 'scatter', mode: 'markers', name: 'kept', hoverinfo: 'skip', cliponaxis: false,
+      showlegend: false, marker: { symbol: 'circle', size: 18, color: look.kept } }),
     ...vertical_styles(4, look),
     on(4, { type: 'scatter', mode: 'markers', name: 'chosen', hoverinfo: 'skip', cliponaxis: false,
       marker: { symbol: 'diamond', size: 11, color: look.chosen, line: { color: look.text, width: 1.5 } } }),
@@ -112,6 +118,13 @@ function by_state(rows, value) {
   }
   return [lists.kept, lists.removed, lists.chosen];
 }
+
+/** The states that no bar has. */
+const absent_states = rows => absent({
+  kept: rows.some(row => !is_chosen(row) && !row.removed_by),
+  removed: rows.some(row => !is_chosen(row) && row.removed_by),
+  chosen: rows.some(is_chosen),
+});
 
 /** One path of boxes of these heights around whole numbers: an outline for all bars costs one element. */
 function boxes(heights, half) {
@@ -176,12 +189,12 @@ function logits(view, state, rows, memory, is_calm) {
       + `<br>raw logit ${score_text(row.logit, 3)}, ${fate(row)}`) });
   const [first, second] = rows;
   const lead = second
-    ? `, ${score_text(first.score - second.score)} ahead of ${isolated(second.label)}` : '';
+    ? `, ${score_text(first.score - second.score)} ahead of ${quoted(second.label)}` : '';
   const chosen = view.chosen && view.chosen.rank > rows.length
-    ? ` Chosen: ${isolated(view.chosen.label)} at rank ${count(view.chosen.rank)}, not shown.` : '';
+    ? ` Chosen: ${quoted(view.chosen.label)} at rank ${count(view.chosen.rank)}, not shown.` : '';
   return {
-    data, range,
-    text: `Scores ${name}. Best: ${isolated(first.label)} ${score_text(first.score)}${lead}.${chosen}`,
+    data, range, absent: absent_states(rows),
+    text: `Scores ${name}. Best: ${quoted(first.label)} ${score_text(first.score)}${lead}.${chosen}`,
     summary: `Scores ${name} of the leading ${rows.length} tokens: `
       + `${leading(rows, row => score_text(row.score))}.`,
   };
@@ -210,7 +223,8 @@ function softmax(view, rows, memory, is_calm) {
   const drawn = best.final_prob ? `, ${percent(best.final_prob)} in the draw` : '';
   return {
     data, range: [0, top],
-    text: `${isolated(best.label)} ${percent(best.prob)} (before: ${percent(best.raw_prob)})${drawn}. `
+    absent: [...absent_states(rows), ...absent({ 'in the draw': finals.some(height => height !== null) })],
+    text: `${quoted(best.label)} ${percent(best.prob)} (before: ${percent(best.raw_prob)})${drawn}. `
       + entropy,
     summary: `${leading(rows, row => percent(row.prob))}. `
       + `${entropy} ${count(view.kept)} of ${tokens(view.vocab)} kept.`,
@@ -296,11 +310,15 @@ function cumulative(view, state, texts) {
   }
   if (draw) {
     sentences.push(`u = ${draw.u.toFixed(3)} on the sum in the draw falls on rank ${count(draw.rank)}, `
-      + `${isolated(draw.label)}.`);
+      + `${quoted(draw.label)}.`);
   } else {
     sentences.push(view.greedy ? 'Temperature 0: the first rank, no draw.' : 'No draw at this point.');
   }
-  return { data, marks, text: sentences.join(' '),
+  const there = { 'in the draw': final !== null, u: Boolean(draw) };
+  ['top_k', 'top_p', 'min_p'].forEach((name, place) => {
+    there[stage_name(name)] = cuts.data[place] !== EMPTY;
+  });
+  return { data, marks, absent: absent(there), text: sentences.join(' '),
     summary: `${sentences.join(' ')} Before the cuts ${running_sums(curve)}.` };
 }
 
@@ -352,17 +370,23 @@ function rank_curve(view, state, memory, is_calm, texts) {
     { x: tail_x, y: tail_y },
     { x: ranks, y: raw, hovertext: texts },
     { x: kept_x, y: kept_y },
+    kept_x.length === 1 ? { x: kept_x, y: kept_y } : EMPTY,
     ...cuts.data,
     chosen && chosen.prob >= bottom ? { x: [chosen.rank], y: [chosen.prob] } : EMPTY,
   ];
   const tail = view.vocab - view.kept;
+  const removed = tail === 1 ? 'the removed one' : `the ${count(tail)} removed`;
   const held = view.cut
-    ? ` They held ${percent(view.cut.mass)}; the ${count(tail)} removed ${percent(1 - view.cut.mass)}.` : '';
-  const kept = tail > 0
-    ? `${count(view.kept)} of ${tokens(view.vocab)} kept.${held}` : `All ${tokens(view.vocab)} kept.`;
+    ? ` ${view.kept === 1 ? 'It' : 'They'} held ${percent(view.cut.mass)}; `
+      + `${removed} ${percent(1 - view.cut.mass)}.` : '';
+  const are = view.kept === 1 ? 'is' : 'are';
+  const kept = tail > 0 ? `${count(view.kept)} of ${tokens(view.vocab)} ${are} kept.${held}`
+    : `All ${tokens(view.vocab)} are kept.`;
   const binned = view.exact ? '' : ' While playing, the far tail is an average.';
-  const where = chosen ? ` ${isolated(chosen.label)} was chosen at rank ${count(chosen.rank)}.` : '';
+  const where = chosen ? ` ${quoted(chosen.label)} was chosen at rank ${count(chosen.rank)}.` : '';
+  const has_chosen = Boolean(chosen) && chosen.prob >= bottom;
   return { data, marks: cuts.marks, range: [Math.log10(bottom), 0.25], text: `${kept}${binned || where}`,
+    absent: absent({ kept: kept_x.length > 0, removed: tail_x.length > 0, chosen: has_chosen }),
     summary: `${kept}${binned}${where} The least likely token has ${percent(probs.at(-1))}.` };
 }
 
@@ -391,8 +415,8 @@ function rank_ticks(view) {
 function nothing() {
   const traces = styles({}).map(() => EMPTY);
   const text = 'No scores yet: start a text.';
-  const part = { text, summary: text, labels: [], marks: [] };
-  const each = Object.fromEntries(figures.map(figure => [figure.key, part]));
+  const each = Object.fromEntries(figures.map(({ key, legend }) => (
+    [key, { text, summary: text, labels: [], marks: [], absent: legend.map(entry => entry.text) }])));
   return { data: traces, figures: each, axes: axes_of(null, 1, [0, 1], [0, 1], [-6, 0.25]) };
 }
 

@@ -10,12 +10,14 @@ import { seen_count } from './shape.js';
 const FASTEST_LIT = 3; // tokens a second: beyond that a wave of light would only flicker
 const HINT = 'Choose a stage to see the distribution as it stands there.';
 const SLOW_HINT = 'Slow motion: Next stage begins the next step at its scores.';
+/** Said of a step that took the highest score where the settings would draw. */
+export const TAKEN_GREEDILY = 'taken greedily; Re-roll draws one';
 const ALWAYS = ['raw', 'renormalised', 'drawn']; // points of every chain
 
 /** The parts of the band in order; those without `point` are no points of the chain, plain text. */
 const ITEMS = [
   { key: 'tokens', label: 'Tokens in', figure: tokens_in },
-  { key: 'forward', label: 'Forward pass', figure: forward_pass },
+  { key: 'forward', label: 'Forward pass', figure: forward_pass, more: forward_time },
   { key: 'raw', label: 'Logits', point: true, figure: (state, view) => tokens(view.vocab) },
   { key: 'repetition_penalty', label: stage_label('repetition_penalty'), point: true, figure: penalty },
   { key: 'temperature', label: stage_label('temperature'), point: true, figure: temperature },
@@ -28,7 +30,22 @@ const ITEMS = [
 ];
 
 /** A setting as it was set; commas where it is large. */
-const plain = value => (value >= 10000 ? count(value) : String(value));
+const plain = value => (value >= 1000 ? count(value) : String(value));
+
+/** The inspected step, null while it is still to be drawn. */
+const recorded = (state, view) => (view.is_pending ? null : state.steps[view.index]) ?? null;
+
+/** A step that took the highest score, looked at with settings that would draw. */
+export function was_greedy(state, view) {
+  const step = recorded(state, view);
+  return Boolean(step) && !step.forced && !view.greedy && !view.draw && (step.u ?? null) === null;
+}
+
+/** Of what a stage has removed its share: the whole mass, or what earlier cuts had left of it. */
+export function whole_of(view, stage) {
+  const earlier = view.stages.slice(0, view.stages.indexOf(stage));
+  return earlier.some(each => each.after < each.before) ? 'what was left' : 'the mass';
+}
 
 function tokens_in(state, view) {
   const used = state.prompt_tokens.length + view.index;
@@ -36,15 +53,22 @@ function tokens_in(state, view) {
   return limit ? `${count(used)} of ${count(limit)}` : tokens(used);
 }
 
+/** A prefill reads the whole text; any later pass one token, all others are in the cache. */
 function forward_pass(state, view) {
-  const step = view.is_pending ? null : state.steps[view.index];
-  const cached = `${count(step?.positions ?? state.prompt_tokens.length + view.index)} cached`;
-  if (!step) return cached;
-  return step.reused ? 'from the record' : `${ms(step.forward_ms)} · ${cached}`;
+  const step = recorded(state, view);
+  if (step?.reused) return 'from the record';
+  const read = step?.positions ?? state.prompt_tokens.length + view.index;
+  const is_prefill = step?.is_prefill ?? view.index === 0;
+  return is_prefill ? `${count(read)} read at once` : `${count(read - 1)} from cache + 1 new`;
+}
+
+function forward_time(state, view) {
+  const step = recorded(state, view);
+  return step && !step.reused ? ms(step.forward_ms) : '';
 }
 
 function penalty(state, view, stage) {
-  return `factor ${stage.value}`;
+  return `factor ${plain(stage.value)}`;
 }
 
 function temperature(state, view, stage) {
@@ -70,15 +94,16 @@ function is_revealed(state, view) {
 }
 
 function drawn(state, view) {
-  const step = view.is_pending ? null : state.steps[view.index];
+  const step = recorded(state, view);
   if (step?.forced) return 'by hand';
   if (view.greedy) return 'the highest';
+  if (was_greedy(state, view)) return 'taken greedily';
   const u = view.draw?.u ?? (step ?? state.row)?.u;
   return u === undefined || u === null ? '' : `u = ${u.toFixed(4)}`;
 }
 
 function append(state, view) {
-  const step = view.is_pending ? null : state.steps[view.index];
+  const step = recorded(state, view);
   return step ? isolated(step.label, 14) : 'to come';
 }
 
@@ -87,7 +112,7 @@ const place_of = (view, name) => view.points.findIndex(point => point.name === n
 function penalty_sentence(state, view, stage) {
   const seen = tokens(seen_count(state, view.index));
   const result = stage.value > 1 ? 'fell' : 'rose';
-  const how = `positive scores were divided by ${stage.value}, negative ones multiplied`;
+  const how = `positive scores were divided by ${plain(stage.value)}, negative ones multiplied`;
   return `${seen} of the text so far ${result}: ${how}.`;
 }
 
@@ -111,7 +136,7 @@ function cut_sentence(state, view, stage) {
   if (removed === 0 && stage.after === 1) return `${rule}: a single token was left anyway.`;
   if (removed === 0) return `${rule}: here that is all ${count(stage.after)}, so nothing changes.`;
   const tied = stage.tied > 0 ? `, ${count(stage.tied)} of them tied with the last` : '';
-  const went = `${tokens(removed)} with ${percent(stage.mass_removed)} of the mass went`;
+  const went = `${tokens(removed)} with ${percent(stage.mass_removed)} of ${whole_of(view, stage)} went`;
   return `${rule}: ${count(stage.before)} → ${count(stage.after)}${tied}; ${went}.`;
 }
 
@@ -128,13 +153,15 @@ function softmax_sentence(state, view) {
   const leader = view.rows.find(row => row.final_prob > 0);
   const end = leader ? `: ${quoted(leader.label)} stands at ${percent(leader.final_prob)}` : '';
   if (mass === 1) return `Scores become probabilities that sum to 1${end}.`;
-  return `The ${tokens(view.kept)} left held ${percent(mass)}; scaled up to sum to 1 again${end}.`;
+  const left = view.kept === 1 ? 'one token' : tokens(view.kept);
+  return `The ${left} left held ${percent(mass)}; scaled up to sum to 1 again${end}.`;
 }
 
 function draw_sentence(state, view) {
-  const step = view.is_pending ? null : state.steps[view.index];
+  const step = recorded(state, view);
   if (step?.forced) return `${quoted(step.label)} was chosen by hand; no number was drawn.`;
   if (view.greedy) return 'The highest score is taken; no random number is needed.';
+  if (was_greedy(state, view)) return `${quoted(step.label)} was ${TAKEN_GREEDILY}.`;
   const draw = view.draw;
   if (!draw) return 'A random number u between 0 and 1 picks a token.';
   const range = `[${draw.from.toFixed(4)}, ${draw.to.toFixed(4)})`;
@@ -152,6 +179,14 @@ const SENTENCES = {
   renormalised: softmax_sentence,
   drawn: draw_sentence,
 };
+
+/** What the line says while no stage is looked at. */
+function hint(state, view) {
+  if (state.manual && view.is_pending && view.chosen) {
+    return `Proposed: ${quoted(view.chosen.label)}. Enter or Step accepts it; or choose another row.`;
+  }
+  return state.slow ? SLOW_HINT : HINT;
+}
 
 /** Where the walk stands: "Stage 3 of 7: temperature. Scores were divided by 0.7: …". */
 function stage_sentence(state, view) {
@@ -207,7 +242,8 @@ export function create(root, actions) {
   const next = button('Next stage', () => actions.next_stage(), 'dv-primary');
   const skip = button('Skip to the end', () => actions.skip_stages());
   const walk = element('div', { class: 'dv-loop-walk' }, next, skip);
-  root.append(track, element('div', { class: 'dv-loop-line' }, sentence, walk));
+  const line = element('div', { class: 'dv-loop-line' }, sentence, walk);
+  root.append(track, line);
 
   /** A step that ran by itself lights the stages in turn; only for the eye, nothing waits for it. */
   function light_up(state) {
@@ -232,8 +268,9 @@ export function create(root, actions) {
     set_class(item.node, `dv-loop-item${looks.join('')}`);
     if (!is_shown) return;
     const figure = view ? item.figure(state, view, stage) : '';
+    const more = view ? item.more?.(state, view) : '';
     set_text(item.line, figure);
-    set_attribute(item.box, 'title', figure);
+    set_attribute(item.box, 'title', more ? `${figure} · ${more}` : figure);
     if (!item.point) return;
     set_attribute(item.box, 'aria-current', is_lit ? 'step' : null);
     set_attribute(item.box, 'aria-description', figure || null);
@@ -246,10 +283,12 @@ export function create(root, actions) {
     set_class(walk, state.slow ? 'dv-loop-walk' : 'dv-loop-walk dv-hidden');
     set_attribute(next, 'disabled', is_over);
     set_attribute(skip, 'disabled', is_over || state.point === null || !view?.is_pending);
+    // Stages have sentences of different lengths: only where they follow each other is room kept for all.
+    set_class(line, state.slow || state.point !== null ? 'dv-loop-line dv-loop-told' : 'dv-loop-line');
     set_live(sentence, state, reason);
     if (!view) set_text(sentence, '');
     else if (state.point !== null) set_text(sentence, stage_sentence(state, view));
-    else set_text(sentence, state.slow ? SLOW_HINT : HINT);
+    else set_text(sentence, hint(state, view));
   }
 
   return {

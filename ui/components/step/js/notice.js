@@ -1,6 +1,6 @@
 // The Notice line: the one thing about this step that is most worth a look, computed from its figures.
 
-import { element, set_live, set_text } from './dom.js';
+import { element, set_attribute, set_live, set_text } from './dom.js';
 import { bits, count, percent, quoted, stage_name, tokens } from './format.js';
 
 const CUTS = ['top_k', 'top_p', 'min_p'];
@@ -25,6 +25,18 @@ export function find_loop(ids) {
   return null;
 }
 
+/** A setting as it was set; commas where it is large. */
+const plain = value => (value >= 1000 ? count(value) : String(value));
+
+/** The whole chain is on screen, not a stage of it. */
+const is_at_end = view => view.point === view.points.length - 1;
+
+/** The point has this stage behind it. */
+const has_applied = (view, name) => {
+  const place = view.points.findIndex(point => point.name === name);
+  return place >= 0 && place <= view.point;
+};
+
 /** "1 in 240", for a probability well below one half. */
 const odds = probability => `1 in ${count(Math.round(1 / probability))}`;
 
@@ -41,7 +53,7 @@ function looping(state, view) {
 
 function unlikely_draw(state, view) {
   const step = recorded_step(state, view);
-  if (!step || step.forced || !(step.probability > 0)) return '';
+  if (!is_at_end(view) || !step || step.forced || !(step.probability > 0)) return '';
   const own = step.model_probability;
   const rank = `${quoted(step.label)} (rank ${count(step.rank)})`;
   if (step.probability < 0.02) {
@@ -69,11 +81,11 @@ function forced_against_settings(state, view) {
 function greedy_choice(state, view) {
   const leader = view.rows[0];
   const second = view.rows[1];
-  if (!view.greedy || !leader || !second) return '';
+  if (!view.greedy || !has_applied(view, 'temperature') || !leader || !second) return '';
   const gap = leader.raw_prob - second.raw_prob;
   if (gap >= 0 && gap < 0.03) {
     const [one, other] = [leader, second].map(row => `${quoted(row.label)} ${percent(row.raw_prob)}`);
-    return `greedy hides a near tie, ${one} against ${other}: the first wins every time.`;
+    return `greedy hides a near tie: ${one} against ${other} before any setting; the first wins every time.`;
   }
   return `greedy takes ${quoted(leader.label)} every time; drawn from the model’s own odds ` +
     `it would come in ${percent(leader.raw_prob)} of cases.`;
@@ -85,14 +97,13 @@ function much_cut(state, view) {
   const cut = view.cut;
   if (!cut || !active_cuts(view).length || !(1 - cut.mass > 0.1)) return '';
   const others = view.vocab - cut.kept;
-  const verb = cut.kept === 1 ? 'holds' : 'share';
-  return `${tokens(cut.kept)} ${verb} ${percent(cut.mass)}; ` +
-    `without the cut-offs, ${percent(1 - cut.mass)} of draws would come from the other ${count(others)}.`;
+  return `${tokens(cut.kept)} held ${percent(cut.mass)} before the cut-offs; ` +
+    `without them, ${percent(1 - cut.mass)} of draws would come from the other ${count(others)}.`;
 }
 
 function nothing_cut(state, view) {
   const cuts = active_cuts(view);
-  if (view.point < view.points.length - 1 || !cuts.length) return '';
+  if (!is_at_end(view) || !cuts.length) return '';
   const names = cuts.map(stage => stage_name(stage.name)).join(', ');
   const change = cuts.length === 1 ? 'changes' : 'change';
   if (!view.cut) return `${names} ${change} nothing here: all ${tokens(view.kept)} stay.`;
@@ -109,42 +120,67 @@ function own_leaders(view) {
   return leaders.length === 2 && !penalty?.on ? leaders : null;
 }
 
+/** A word about the model's own distribution is in place at the logits, and about the step as a whole. */
+const is_about_model = view => view.point === 0 || is_at_end(view);
+
 function sure(state, view) {
+  if (!is_about_model(view)) return '';
   const leader = own_leaders(view)?.[0];
   if (!leader || leader.raw_prob <= 0.95) return '';
-  return `the model is sure: ${quoted(leader.label)} has ${percent(leader.raw_prob)} before any setting.`;
+  return `before any setting the model is sure: ${quoted(leader.label)} has ${percent(leader.raw_prob)}.`;
 }
 
 function torn(state, view) {
+  if (!is_about_model(view)) return '';
   if (view.entropy.raw > 4) {
     const choices = count(Math.round(2 ** view.entropy.raw));
-    return `the model is torn: ${bits(view.entropy.raw)} of entropy, ` +
+    return `before any setting the model is torn: ${bits(view.entropy.raw)} of entropy, ` +
       `as undecided as a fair choice among ${choices} tokens.`;
   }
   const [first, second] = own_leaders(view) ?? [];
   if (!first || first.raw_prob - second.raw_prob >= 0.03) return '';
   const [one, other] = [first, second].map(row => `${quoted(row.label)} ${percent(row.raw_prob)}`);
-  return `the model is torn between two: ${one} against ${other}.`;
+  return `before any setting the model is torn between two: ${one} against ${other}.`;
 }
 
 function leader_moved(state, view) {
   const leader = view.rows[0];
+  const { name } = view.points[view.point];
+  if (CUTS.includes(name) || name === 'renormalised') return ''; // these moved nothing
   if (!leader || Math.abs(leader.prob - leader.raw_prob) < 0.03) return '';
-  const moved = view.stages.filter(stage => stage.on && !CUTS.includes(stage.name));
+  const moved = view.stages.filter(stage =>
+    stage.on && !CUTS.includes(stage.name) && has_applied(view, stage.name));
   if (!moved.length) return '';
-  const one = `${stage_name(moved[0].name)} ${moved[0].value}`;
+  const one = `${stage_name(moved[0].name)} ${plain(moved[0].value)}`;
   const what = moved.length > 1 ? 'penalty and temperature together' : one;
   const verb = leader.prob > leader.raw_prob ? 'raised' : 'lowered';
   const change = `from ${percent(leader.raw_prob)} to ${percent(leader.prob)}`;
-  return `${what} ${verb} the share of ${quoted(leader.label)} ${change}.`;
+  const is_scaled = leader.final_prob > 0 && percent(leader.final_prob) !== percent(leader.prob);
+  const drawn = is_scaled ? `; in the draw it has ${percent(leader.final_prob)}` : '';
+  return `${what} ${verb} the share of ${quoted(leader.label)} ${change}${drawn}.`;
 }
 
+/** Whose entropy it is that is on screen at the point. */
+function entropy_words(view) {
+  const { name } = view.points[view.point];
+  const entropy = bits(view.entropy.shown ?? view.entropy.tempered);
+  if (name === 'raw') return `the model’s own entropy is ${entropy}`;
+  if (name === 'renormalised' || name === 'drawn') return `the entropy in the draw is ${entropy}`;
+  const left = view.kept === 1 ? 'one token' : tokens(view.kept);
+  if (CUTS.includes(name)) return `the entropy of the ${left} left is ${entropy}`;
+  return `the entropy after ${stage_name(name)} is ${entropy}`;
+}
+
+/** The shares of the point: in the draw once they are scaled to 1, before the cuts until then. */
 function summary(state, view) {
   const [first, second] = view.rows;
-  if (!first || !second) return '';
-  const follows = `${quoted(second.label)} follows with ${percent(second.prob)}`;
-  const entropy = `${bits(view.entropy.tempered)} of entropy`;
-  return `${quoted(first.label)} leads with ${percent(first.prob)}, ${follows}; ${entropy}.`;
+  if (!first) return '';
+  const share = row => row.final_prob ?? row.prob;
+  const where = first.final_prob === null && view.cut ? ' before the cut' : '';
+  const leads = `${quoted(first.label)} leads with ${percent(share(first))}`;
+  const follows = second && share(second) > 0
+    ? `, ${quoted(second.label)} follows with ${percent(share(second))}` : '';
+  return `${leads}${follows}${where}; ${entropy_words(view)}.`;
 }
 
 // The first that has something to say is shown.
@@ -171,7 +207,9 @@ export function create(root) {
   return {
     update(state, view, reason) {
       set_live(line, state, reason);
-      set_text(text, notice(state, view));
+      const sentence = notice(state, view);
+      set_text(text, sentence);
+      set_attribute(line, 'title', sentence); // a wide page shows one line of it
     },
   };
 }

@@ -1,7 +1,7 @@
 // The search over the whole vocabulary: "why not my token?" - its rank and scores, the stage that cut it,
 // and the smallest change of one setting that would admit it.
 
-import { element, set_attribute, set_class, set_text } from './dom.js';
+import { element, set_attribute, set_text } from './dom.js';
 import { count, percent, quoted, score_text, stage_name } from './format.js';
 import { OFF } from './shape.js';
 import { admit, candidate } from './view.js';
@@ -17,6 +17,7 @@ export function create(root, actions) {
   let matches = [];
   let latest = { state: null, view: null };
   let asked_for = ''; // the query that the matches answer, or will
+  let answered = ''; // the query that the list was last filled for: another one starts at its top
   let asked_step = null; // the step they were asked at: ranks by logit are a step's own
   let request = 0; // number of the newest request; answers to older ones are dropped
   let is_waiting = false;
@@ -79,6 +80,8 @@ export function create(root, actions) {
     if (number !== request) return;
     is_waiting = false;
     matches = answer.found.slice(0, MOST_MATCHES);
+    if (query !== answered) list.scrollTop = 0;
+    answered = query;
     set_text(status, answer.said);
     draw();
   }
@@ -148,7 +151,9 @@ function create_item(actions) {
   };
   item.label = element('span', { class: 'dv-token' });
   item.figures = element('span', { class: 'dv-match-figures' });
-  item.fate = element('span', { class: 'dv-match-fate' });
+  item.removal = element('span', { class: 'dv-match-removed' });
+  item.outcome = element('span');
+  item.fate = element('span', { class: 'dv-match-fate' }, item.removal, item.outcome);
   item.apply = element('button', { type: 'button', onclick: apply });
   item.force = element('button', {
     type: 'button',
@@ -173,19 +178,26 @@ function update_item(item, match, found) {
   set_attribute(item.force, 'aria-label', `Force ${match.label}`);
   const is_possible = match.logit !== null;
   const figures = [`id ${match.id}`];
-  if (is_possible) figures.push(`rank ${count(found ? found.rank : match.raw_rank)}`);
+  if (is_possible) figures.push(...describe_ranks(match.raw_rank, found?.rank));
   figures.push(`logit ${score_text(match.logit ?? -Infinity)}`);
   if (found) figures.push(`probability ${percent(found.prob)}`);
   set_text(item.figures, figures.join(' · '));
-  set_class(item.fate, found?.removed_by ? 'dv-match-fate dv-match-removed' : 'dv-match-fate');
-  set_text(item.fate, describe_fate(found, is_possible));
+  set_text(item.removal, is_possible && found?.removed_by ? removal(found) : '');
+  set_text(item.outcome, describe_outcome(found, is_possible));
   set_change(item, null);
 }
 
-function describe_fate(found, is_possible) {
+/** Matches stand in the order of their logits; the rank in the table may be another one. */
+function describe_ranks(raw_rank, rank) {
+  if (rank === raw_rank) return [`rank ${count(rank)}`];
+  const by_logit = `rank by logit ${count(raw_rank)}`;
+  return rank === undefined ? [by_logit] : [`rank ${count(rank)}`, by_logit];
+}
+
+function describe_outcome(found, is_possible) {
   if (!is_possible) return 'impossible: its logit is −∞';
   if (!found) return '';
-  if (found.removed_by) return `${removal(found)}; looking for the smallest change that would admit it`;
+  if (found.removed_by) return '; looking for the smallest change that would admit it';
   return found.final_prob === null ? 'kept' : `kept, ${percent(found.final_prob)} in the draw`;
 }
 
@@ -193,7 +205,7 @@ function show_advice(item, change) {
   const advice = change
     ? `the smallest change that would admit it: ${describe_change(change)}`
     : 'no change of one setting would admit it';
-  set_text(item.fate, `${removal(item.found)}; ${advice}`);
+  set_text(item.outcome, `; ${advice}`);
   set_change(item, change);
 }
 

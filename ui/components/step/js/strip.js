@@ -32,6 +32,9 @@ const SHOWN_FIELDS = [
   'model_entropy',
 ];
 
+// A byte that is no character alone; a prompt token carries no flag for it, but its label spells it out.
+const BYTE_LABEL = /<0x[89A-F][0-9A-F]>/;
+
 const NEAR_END_PX = 12; // this close to the end counts as "at the end"
 
 /** The part with the list `Tokens`. */
@@ -58,9 +61,13 @@ export function create(root, actions) {
   const steps = create_items(list, write_step);
 
   function write_prompt(item, token, number) {
-    set_class(item.li, token.special ? 'dv-token prompt special' : 'dv-token prompt');
-    const title = `prompt token ${count(number + 1)}, id ${token.id}`;
-    set_attribute(item.li, 'title', token.special ? `${title}, special` : title);
+    const is_partial = !token.special && BYTE_LABEL.test(token.label);
+    const mark = token.special ? ' special' : is_partial ? ' partial' : '';
+    set_class(item.li, `dv-token prompt${mark}`);
+    const words = [`prompt token ${count(number + 1)}`, `id ${token.id}`];
+    if (token.special) words.push('special');
+    if (is_partial) words.push('part of a character');
+    set_attribute(item.li, 'title', words.join(', '));
   }
 
   function write_step(item, step, index) {

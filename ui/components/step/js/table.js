@@ -2,7 +2,7 @@
 // Rows are made once and reused, so that focus stays on its rank while the tokens change.
 
 import { element, set_attribute, set_class, set_text } from './dom.js';
-import { count, percent, score_text, shorten, stage_name } from './format.js';
+import { count, percent, score_text, shorten, stage_name, tokens } from './format.js';
 
 const ROW_COUNTS = [5, 10, 15, 20, 30, 50, 100, 200];
 const COLUMNS = ['rank', 'token', 'id', 'logit', 'prob', 'cumulative', 'stage', 'final'];
@@ -17,6 +17,7 @@ const HIGHEST_SCALES = [1, 0.5, 0.2]; // then ever smaller by 1, 2, 5
 export function create(root, actions) {
   let shown_view = null;
   let pressed = null; // the row a pointer went down on, as it was then
+  let measure = { key: '', scale: 0 }; // what a full bar of probability stands for, and where it was chosen
 
   const heads = Object.fromEntries(COLUMNS.map(name => [name, create_head(name)]));
   const body = element('tbody', { class: 'dv-rows' });
@@ -68,7 +69,7 @@ export function create(root, actions) {
     if (!is_stale) actions.force(row.id);
   });
 
-  function update(state, view) {
+  function update(state, view, reason) {
     shown_view = view;
     row_count.update(state.row_count);
     // Without a row of scores the table keeps its size, but shows and offers nothing.
@@ -79,7 +80,9 @@ export function create(root, actions) {
     const shown = view.rows;
     const last_rank = shown.length ? shown[shown.length - 1].rank : 0;
     const chosen = view.chosen && view.chosen.rank > last_rank ? view.chosen : null;
-    const context = describe_context(state, view, shown, chosen);
+    const all = chosen ? [...shown, chosen] : shown;
+    measure = next_measure(measure, state, view, all, reason);
+    const context = describe_context(state, view, all, measure.scale);
     update_heads(heads, context);
 
     while (rows.length > shown.length) rows.pop().tr.remove();
@@ -92,11 +95,13 @@ export function create(root, actions) {
       }
       body.append(fresh);
     }
-    // The row below the line makes room for its text; without a line the same room is at the table's end.
+    // The row below the line makes room for its text; without such a row the same room is below the table.
     const below = view.cut === null ? -1 : Math.min(view.cut.after_rank, shown.length);
     rows.forEach((row, at) => update_row(row, shown[at], context, at === below));
     update_others(others, view, context);
     others.tr.classList.toggle('dv-after-cut', below === shown.length);
+    const has_row_below = below >= 0 && (below < shown.length || view.others.count > 0);
+    box.classList.toggle('dv-has-cut-room', has_row_below);
     update_beyond(chosen, context);
     update_cut(view, last_rank);
   }
@@ -117,7 +122,6 @@ export function create(root, actions) {
 
   function update_cut(view, last_rank) {
     cut.classList.toggle('dv-hidden', view.cut === null);
-    box.classList.toggle('dv-uncut', view.cut === null);
     if (view.cut === null) {
       set_text(cut_spoken, 'no cut-off');
       return;
@@ -127,7 +131,8 @@ export function create(root, actions) {
     const name = stage_name(stage);
     const here = CUT_ENDS[stage] ?? `${name} ends here`;
     const place = is_below ? `${name} ends at rank ${count(after_rank)}` : here;
-    const text = `${place} · ${count(kept)} of ${count(view.vocab)} tokens hold ${percent(mass)}`;
+    const holds = kept === 1 ? 'holds' : 'hold';
+    const text = `${place} · ${count(kept)} of ${tokens(view.vocab)} ${holds} ${percent(mass)}`;
     set_text(cut_text, `cut-off: ${text}`);
     set_text(cut_spoken, `cut-off after rank ${count(after_rank)}: ${text}`);
     set_class(cut, is_below ? 'dv-cut dv-cut-below' : 'dv-cut');
@@ -139,21 +144,19 @@ export function create(root, actions) {
 
 // --- what the columns mean at this point of the chain ------------------------------------------
 
-function describe_context(state, view, shown, chosen) {
+function describe_context(state, view, shown, scale) {
   const passed = new Set(view.points.slice(0, view.point + 1).map(({ name }) => name));
   const is_scored = passed.has('repetition_penalty') || passed.has('temperature');
   const figure = is_scored ? 'score' : 'logit';
   const figures = shown.map(row => row[figure]).filter(Number.isFinite);
   const lowest = Math.min(...figures);
   const highest = Math.max(...figures);
-  const all = chosen ? [...shown, chosen] : shown;
-  const largest = all.reduce((most, row) => Math.max(most, row.prob, row.final_prob ?? 0), 0);
   return {
     figure,
     prob_name: probability_name(view, passed),
     lowest,
-    span: highest - lowest || 1,
-    scale: scale_for(largest),
+    highest,
+    scale,
     chosen_word: chosen_word(state, view),
   };
 }
@@ -170,6 +173,19 @@ function chosen_word(state, view) {
   return state.steps[view.index]?.forced ? 'chosen by force' : 'chosen';
 }
 
+/**
+ * One measure per step, so that bars keep telling more from less while a setting moves them: it grows where
+ * a bar would not fit, and is chosen anew only for another step or another point of the chain.
+ */
+function next_measure(before, { session, run, branch }, view, shown, reason) {
+  const { name } = view.points[view.point];
+  const key = [session, run, branch, view.index, name].join('/');
+  const most = (largest, row) => Math.max(largest, row.raw_prob, row.prob, row.final_prob ?? 0);
+  const needed = scale_for(shown.reduce(most, 0));
+  const is_kept = reason === 'slide' || key === before.key;
+  return { key, scale: is_kept ? Math.max(before.scale, needed) : needed };
+}
+
 /** What a full bar stands for: 1, 0.5, 0.2, 0.1 ...; round, so that bars rarely change their measure. */
 function scale_for(largest) {
   let scale = 1;
@@ -182,10 +198,12 @@ function scale_for(largest) {
   return scale;
 }
 
-function update_heads(heads, { figure, prob_name, scale }) {
+function update_heads(heads, { figure, lowest, highest, prob_name, scale }) {
   const range = `0–${Number((scale * 100).toPrecision(1))} %`;
   set_text(heads.logit.name, figure);
-  set_attribute(heads.logit.cell, 'title', 'bars from the lowest to the highest row shown');
+  const ends = [lowest, highest].map(score => score_text(score, 1));
+  set_text(heads.logit.range, lowest <= highest ? ends.join(' to ') : '');
+  set_attribute(heads.logit.cell, 'title', 'bars from the lowest to the highest row shown, not from zero');
   set_text(heads.prob.name, prob_name);
   set_text(heads.prob.range, range);
   set_text(heads.final.range, range);
@@ -203,7 +221,7 @@ function create_head(column) {
   if (column === 'rank') name.append(element('span', { class: 'dv-spoken', text: 'rank' }));
   const range = element('span', { class: 'dv-range' });
   const cell = element('th', { scope: 'col', class: `dv-c-${column}` }, name);
-  if (column === 'prob' || column === 'final') cell.append(' ', range);
+  if (['logit', 'prob', 'final'].includes(column)) cell.append(' ', range);
   return { cell, name, range };
 }
 
@@ -257,7 +275,7 @@ function create_row() {
   };
 }
 
-function update_row(row, data, { figure, lowest, span, scale, chosen_word }, is_after_cut = false) {
+function update_row(row, data, { figure, lowest, highest, scale, chosen_word }, is_after_cut = false) {
   row.id = data.id;
   const names = [data.removed_by && 'removed', data.chosen && 'chosen', is_after_cut && 'dv-after-cut'];
   set_class(row.tr, names.filter(Boolean).join(' '));
@@ -269,7 +287,7 @@ function update_row(row, data, { figure, lowest, span, scale, chosen_word }, is_
   set_attribute(row.button, 'title', row_title(data, chosen_word));
   write(row.id_text, String(data.id));
   const score = data[figure];
-  set_bar(row.logit, score_text(score), Number.isFinite(score) ? 0.06 + 0.94 * (score - lowest) / span : 0);
+  set_bar(row.logit, score_text(score), Number.isFinite(score) ? (score - lowest) / (highest - lowest || 1) : 0);
   set_attribute(row.logit.cell, 'title', figure === 'score' ? `logit ${score_text(data.logit)}` : null);
   set_bar(row.prob, percent(data.prob), data.prob / scale);
   write(row.cumulative, percent(data.cumulative));
@@ -288,6 +306,7 @@ function row_title(data, chosen_word) {
 
 function set_bar(target, text, share) {
   write(target.text, text);
+  set_class(target.bar, share > 1 ? 'dv-bar dv-broken' : 'dv-bar'); // longer than there is room
   const width = Math.min(Math.max(share, 0), 1).toFixed(4);
   if (target.share === width) return;
   target.share = width;
