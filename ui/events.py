@@ -117,7 +117,8 @@ def parse(data: Any) -> Event:
     fields = _Fields(data)
     kind = fields.text("kind")
     if kind not in get_args(Kind):
-        raise EventError(f"The page sent an unknown event, {kind[:40]!r}; start the app again and reload the page.")
+        remedy = "start the app again and reload the page"
+        raise EventError(f"The page sent an unknown event, {kind[:40]!r}; {remedy}.")
     at, have = _Fields(data.get("at", {})), _Fields(data.get("have", {}))
     limits = _Fields(data.get("limits", {}))
     stop_strings = limits.data.get("stop_strings", [])

@@ -287,7 +287,8 @@ function update_row(row, data, { figure, lowest, highest, scale, chosen_word }, 
   set_attribute(row.button, 'title', row_title(data, chosen_word));
   write(row.id_text, String(data.id));
   const score = data[figure];
-  set_bar(row.logit, score_text(score), Number.isFinite(score) ? (score - lowest) / (highest - lowest || 1) : 0);
+  const place = Number.isFinite(score) ? (score - lowest) / (highest - lowest || 1) : 0;
+  set_bar(row.logit, score_text(score), place);
   set_attribute(row.logit.cell, 'title', figure === 'score' ? `logit ${score_text(data.logit)}` : null);
   set_bar(row.prob, percent(data.prob), data.prob / scale);
   write(row.cumulative, percent(data.cumulative));
