@@ -20,7 +20,11 @@ if __name__ != "__main__":
     app = st.App(__file__, routes=routes(step.SERVED))
     threading.Thread(target=get_ready, name="get ready", daemon=True).start()
 else:
-    from ui.step_page import step_page
+    from ui.components.step import fetch_charts
 
     st.set_page_config(page_title="Decoding Visualiser", layout="wide")
+    fetch_charts()
+
+    from ui.step_page import step_page  # with PyTorch, which takes seconds the first time
+
     step_page()

@@ -30,6 +30,7 @@ header.stAppHeader { background: transparent; pointer-events: none; }
 header.stAppHeader * { pointer-events: auto; }
 .stMainBlockContainer [data-testid="stVerticalBlock"] { gap: 0.5rem; }
 .st-key-header { min-height: 2.4rem; }
+.st-key-fetch { display: none; }
 @media (max-width: 640px) { .block-container { padding-left: 0.8rem; padding-right: 0.8rem; } }
 </style>
 """

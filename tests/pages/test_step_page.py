@@ -28,7 +28,7 @@ def app(monkeypatch) -> AppTest:
 
 def mounted(app: AppTest) -> dict:
     """Header of the message that the component was mounted with."""
-    (component,) = app.get("bidi_component")
+    _fetcher, component = app.get("bidi_component")
     data = component.proto.bytes
     (length,) = struct.unpack_from("<I", data)
     return json.loads(data[4 : 4 + length])

@@ -18,6 +18,15 @@ PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 SERVED = (MODULES, STYLES, PLOTLY)
 KEY = "step"
 
+FETCH = """
+export default function () {
+  if (window.Plotly || document.head.querySelector('script[src="{{plotly}}"]')) return;
+  const script = Object.assign(document.createElement('script'), { src: '{{plotly}}' });
+  script.onerror = () => script.remove(); // the charts ask again, and say so
+  document.head.append(script);
+}
+"""
+
 
 @cache
 def _component(modules: str, styles: str, plotly_js: str):
@@ -35,6 +44,15 @@ def _component(modules: str, styles: str, plotly_js: str):
         js=bootstrap,
         isolate_styles=False,  # Plotly's measurements go wrong in a shadow root
     )
+
+
+def fetch_charts() -> None:
+    """Let the browser fetch Plotly.js while the server is still importing PyTorch."""
+    url = f"{address(PLOTLY)}/{PLOTLY.name}"
+    script = FETCH.replace("{{plotly}}", url)
+    fetcher = st.components.v2.component("decoding.fetch", js=script, isolate_styles=False)
+    with st.container(key="fetch"):
+        fetcher(key="fetch_charts")
 
 
 def step_component(data: bytes, on_event: Callable[[], None]) -> None:

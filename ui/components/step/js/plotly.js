@@ -8,25 +8,32 @@ let loading = null;
  * @returns {Promise<object>}
  */
 export function load_plotly(url) {
-  if (window.Plotly) return Promise.resolve(window.Plotly);
+  if (window.Plotly) return Promise.resolve(prepared(window.Plotly));
   if (!url) return Promise.reject(new Error('the page does not say where Plotly.js is'));
   loading ??= new Promise((resolve, reject) => {
-    const script = document.createElement('script');
+    // The page may have asked for it already, while the server was still getting ready.
+    const asked = document.head.querySelector(`script[src="${url}"]`);
+    const script = asked ?? document.createElement('script');
     const fail = reason => {
       loading = null;
       script.remove();
       reject(new Error(reason));
     };
+    script.addEventListener('load', () => {
+      if (window.Plotly) resolve(prepared(window.Plotly));
+      else fail(`${url} is not Plotly.js`);
+    });
+    script.addEventListener('error', () => fail(`${url} could not be loaded`));
+    if (asked) return;
     script.src = url;
-    script.onload = () => {
-      if (!window.Plotly) return fail(`${url} is not Plotly.js`);
-      remember_array_attributes(window.Plotly.PlotSchema);
-      resolve(window.Plotly);
-    };
-    script.onerror = () => fail(`${url} could not be loaded`);
     document.head.append(script);
   });
   return loading;
+}
+
+function prepared(plotly) {
+  remember_array_attributes(plotly.PlotSchema);
+  return plotly;
 }
 
 const ARRAYS = ['x', 'y', 'base', 'hovertext', 'customdata', 'text'];
@@ -37,7 +44,7 @@ const ARRAYS = ['x', 'y', 'base', 'hovertext', 'customdata', 'text'];
  */
 function remember_array_attributes(schema) {
   const find = schema?.findArrayAttributes;
-  if (!find) return; // another version of Plotly: slower, nothing else
+  if (!find || find.remembers) return; // another version of Plotly is slower, nothing else
   const known = new Map();
   schema.findArrayAttributes = trace => {
     const key = `${trace.type} ${trace.uid} ${ARRAYS.filter(name => Array.isArray(trace[name]))} ${
@@ -50,6 +57,7 @@ function remember_array_attributes(schema) {
     }
     return found;
   };
+  schema.findArrayAttributes.remembers = true;
 }
 
 const COLOURS = ['ground', 'text', 'muted', 'line', 'panel', 'kept', 'removed', 'chosen', 'chosen-text',
