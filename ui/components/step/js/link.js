@@ -7,7 +7,7 @@
 const RETRY_MS = 8000;
 const LATE_MS = 1000; // an event older than this that a new message does not answer was probably lost
 const SUPERSEDED = new Set(['settings', 'inspect', 'find', 'sync']); // only the newest of these matters
-const MOST_WAITING = 4; // clicks beyond these would go on happening long after the finger has left
+const MOST_WAITING = 8; // clicks beyond these would go on happening long after the finger has left
 
 /**
  * @param {() => object} describe what every event carries (place, settings, what the page has)
@@ -52,7 +52,7 @@ export function create_link(describe, send) {
         for (let place = waiting.length - 1; place >= 0; place--) {
           if (waiting[place].kind === kind) waiting.splice(place, 1)[0].resolve(null);
         }
-      } else if (waiting.length >= MOST_WAITING) {
+      } else if (waiting.filter(event => event.kind === kind).length >= MOST_WAITING) {
         return Promise.resolve(null);
       }
       return new Promise(resolve => {
