@@ -35,6 +35,16 @@ ARTEFACTS = ROOT / "test-artefacts"
 START_DEADLINE_S = 60
 PATIENCE_MS = 30_000  # the first step loads a model, perhaps on a busy machine
 
+# Their names are a contract with screen readers.
+FIGURES = [
+    "Logits",
+    "Softmax",
+    "Cumulative probability",
+    "Rank curve",
+    "KV cache",
+    "Latency per step",
+]
+
 CHROMIUM_FLAGS = [
     "--disable-gpu",
     "--no-first-run",

@@ -10,17 +10,11 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
+from tests.browser.conftest import FIGURES
+
 STEP = Path(__file__).resolve().parents[2] / "ui" / "components" / "step"
 PLOTLY = files("plotly") / "package_data" / "plotly.min.js"
 ORIGIN = "http://charts.test"
-NAMES = [
-    "Logits",
-    "Softmax",
-    "Cumulative probability",
-    "Rank curve",
-    "KV cache",
-    "Latency per step",
-]
 HOSTILE = ["<b>bold</b>", "<script>window.hit = 1</script>", "$x$", "x" * 500, "&lt;i&gt;"]
 
 PAGE = """<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,">
@@ -194,7 +188,7 @@ def zoomed_range(page: Page) -> list[float]:
 
 
 def test_every_chart_is_a_named_figure_with_words(charts: Page):
-    for name in NAMES:
+    for name in FIGURES:
         expect(figure(charts, name)).to_be_visible()
         expect(figure(charts, name).locator(".dv-chart-text")).not_to_be_empty()
         expect(figure(charts, name).locator(".dv-spoken")).not_to_be_empty()

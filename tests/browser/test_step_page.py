@@ -9,17 +9,9 @@ from playwright.sync_api import BrowserContext, Locator, Page, expect
 from engine.decoder import Decoder
 from engine.model import load_model
 from engine.sampling import SamplingSettings
-from tests.browser.conftest import ARTEFACTS
+from tests.browser.conftest import ARTEFACTS, FIGURES
 from tests.ui import hostile
 
-FIGURES = [
-    "Logits",
-    "Softmax",
-    "Cumulative probability",
-    "Rank curve",
-    "KV cache",
-    "Latency per step",
-]
 CAPITAL = "The capital of France is"
 HOSTILE_PROMPT = "<script>alert(1)</script> <img src=x onerror=alert(1)> $x$ *b* `code`"
 
