@@ -48,7 +48,7 @@ format: $(DEV_STAMP) ## ruff: apply format and safe fixes
 	$(PYTHON) -m ruff check --fix .
 	$(PYTHON) -m ruff format .
 
-models: corpus $(RUN_STAMP) ## retrain the bundled models (CORPUS=folder, SIZE=full)
+models: corpus $(DEV_STAMP) ## retrain the bundled models (CORPUS=folder, SIZE=full)
 	$(PYTHON) -m models.training --size "$(SIZE)" --corpus "$(CORPUS)" $(ARGS)
 
 corpus: # asked for before anything is installed

@@ -47,7 +47,9 @@ from engine.errors import (
 )
 from engine.kernels import fastest_cpu_dtype
 
-BUNDLED_FOLDER = Path(__file__).resolve().parent.parent / "models" / "target"
+_MODELS = Path(__file__).resolve().parent.parent / "models"
+BUNDLED_FOLDER = _MODELS / "target"
+BUNDLED_DIFFUSION_FOLDER = _MODELS / "diffusion"
 
 _HUB_ID = re.compile(r"[\w][\w.\-]*(/[\w][\w.\-]*)?")
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
@@ -81,8 +83,17 @@ class Located:
     notices: tuple[str, ...] = ()
 
 
-def locate(source: str | Path, revision: str | None, progress: Progress = untold) -> Located:
+def locate(
+    source: str | Path,
+    revision: str | None,
+    progress: Progress = untold,
+    *,
+    is_causal: bool = True,
+) -> Located:
     """The folder that holds a model, fetched first if it is a hub id.
+
+    `is_causal` says which of the bundled models ``bundled`` is: the language model, or the masked
+    diffusion model.
 
     Raises:
         ModelNotFoundError: neither a folder nor a repository within reach.
@@ -94,7 +105,7 @@ def locate(source: str | Path, revision: str | None, progress: Progress = untold
         remedy = "leave it out for local models"
         raise SettingError("revision", revision, "applies to hub ids only", remedy)
     if text == "bundled":
-        return Located(BUNDLED_FOLDER)
+        return Located(BUNDLED_FOLDER if is_causal else BUNDLED_DIFFUSION_FOLDER)
     if is_folder:
         return Located(Path(text))
     if len(text) < 4096 and Path(text).is_file():
@@ -218,6 +229,8 @@ def load(
     device: torch.device,
     dtype: torch.dtype | None,
     progress: Progress = untold,
+    *,
+    is_causal: bool = True,
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, list[str]]:
     """Read configuration, weights and tokenizer of a folder.
 
@@ -226,6 +239,8 @@ def load(
         device: where the weights go.
         dtype: what they are stored in; None chooses.
         progress: told what happens.
+        is_causal: whether a causal language model is wanted, or a masked diffusion model, which
+            config.json marks by ``"is_causal": false``. The other kind is refused.
 
     Returns:
         Model, tokenizer, and sentences that a person should see.
@@ -236,6 +251,7 @@ def load(
     """
     progress("Reading configuration and tokenizer", 0, None)
     config = _read_config(folder)
+    _refuse_the_other_kind(folder.name, config, is_causal)
     shards = _check_weights(folder)
     tokenizer = _read_tokenizer(folder)
     if dtype is None:
@@ -318,6 +334,18 @@ def _read_config(folder: Path) -> PretrainedConfig:
             "language model."
         )
     return config
+
+
+def _refuse_the_other_kind(name: str, config: PretrainedConfig, is_causal: bool) -> None:
+    """Run the wrong way, either kind of model would give fluent nonsense instead of an error."""
+    kinds = {
+        True: ("a causal language model", "load_model"),
+        False: ("a masked diffusion model", "load_diffusion_model"),
+    }
+    found = bool(getattr(config, "is_causal", True))  # as transformers reads it
+    if found is not is_causal:
+        (wanted, _), (kind, loader) = kinds[is_causal], kinds[found]
+        raise NotAModelError(f"{name} is {kind}, not {wanted}; open it with {loader}.")
 
 
 def _check_weights(folder: Path) -> list[Path]:

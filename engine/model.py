@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -34,6 +35,8 @@ from engine.vocabulary import Vocabulary
 BUNDLED = "bundled"
 # Share of the logits' range by which equal passes may differ: far above rounding, far below a leak.
 _LEAK = 0.01
+
+_Loaded = TypeVar("_Loaded")
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,7 @@ class LanguageModel:
         self._head_input: torch.Tensor | None = None
         if self._head is not None:
             self._head.register_forward_pre_hook(self._keep_head_input)
-        self.context_length = _context_length(self.config)
+        self.context_length = context_length_of(self.config)
         self.parameters = sum(weight.numel() for weight in hf.parameters())
         self._check_cache()
         self.vocab_size = self._calibrate()
@@ -177,7 +180,7 @@ class LanguageModel:
                 with kernels.apply(len(token_ids)):
                     logits = self.hf(**inputs).logits  # (1, 1 or positions, V)
             except (torch.OutOfMemoryError, RuntimeError) as error:
-                if not _is_out_of_memory(error):
+                if not is_out_of_memory(error):
                     raise
                 raise OutOfMemoryError(
                     f"{self.device} ran out of memory at {len(token_ids):,} new positions; use a "
@@ -311,13 +314,15 @@ def _read_only(row: torch.Tensor) -> np.ndarray:
     return array
 
 
-def _is_out_of_memory(error: BaseException) -> bool:
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether a forward pass failed for want of memory, on whatever device."""
     words = str(error).lower()
     known = ("not enough memory", "out of memory", "alloc_failed")  # CPU, CUDA and MPS, cuBLAS
     return isinstance(error, torch.OutOfMemoryError) or any(word in words for word in known)
 
 
-def _context_length(config) -> int | None:
+def context_length_of(config) -> int | None:
+    """Most positions that a configuration allows, None where it sets no limit."""
     for name in ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"):
         length = getattr(config, name, None)
         if isinstance(length, int) and length > 0:
@@ -363,17 +368,39 @@ def load_model(
         ModelError: one subclass for each way it can fail (see `engine.errors`).
         SettingError: an unknown device or dtype.
     """
+    return load_as(LanguageModel, source, device, dtype, revision, progress, is_causal=True)
+
+
+def load_as(
+    kind: Callable[..., _Loaded],
+    source: str | Path,
+    device: str,
+    dtype: str | torch.dtype,
+    revision: str | None,
+    progress: Callable[[str, int, int | None], None] | None,
+    *,
+    is_causal: bool,
+) -> _Loaded:
+    """What all loaders share; the arguments and the errors are those of `load_model`.
+
+    Args:
+        kind: makes the result from the transformers model and tokenizer; takes `name`, `source`,
+            `revision` and `notices` by keyword, as `LanguageModel` does.
+        is_causal: whether that is a causal language model or a masked diffusion model.
+    """
     from engine import checkpoint
 
     place = _device(device)
     wanted = _dtype(dtype)
     progress = progress or checkpoint.untold
-    located = checkpoint.locate(source, revision, progress)
-    hf, tokenizer, notices = checkpoint.load(located.folder, place, wanted, progress)
+    located = checkpoint.locate(source, revision, progress, is_causal=is_causal)
+    hf, tokenizer, notices = checkpoint.load(
+        located.folder, place, wanted, progress, is_causal=is_causal
+    )
     progress("Trying the model out", 0, None)
     is_folder = Path(source).is_dir() and str(source) != BUNDLED
     try:
-        return LanguageModel(
+        return kind(
             hf,
             tokenizer,
             name=located.folder.resolve().name if is_folder else str(source),

@@ -1,4 +1,7 @@
-"""`python -m models.training --size small --corpus DIR` runs all stages, each skipped when done."""
+"""`python -m models.training --size small --corpus DIR` trains, exports and measures all models.
+
+What is already there is skipped, and training goes on from its last checkpoint.
+"""
 
 import argparse
 from dataclasses import replace
@@ -19,31 +22,44 @@ def main() -> None:
         "tokenizer": stages.run_tokenizer,
         "prepare": stages.run_prepare,
         "train": stages.run_train,
-        "export": stages.run_export,
         "evaluate": stages.run_evaluate,
     }
-    parser = argparse.ArgumentParser(prog="python -m models.training", description=__doc__)
+    models = list(SIZES["small"])
+    parser = argparse.ArgumentParser(
+        prog="python -m models.training",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--size", choices=list(SIZES), default="small")
+    parser.add_argument("--models", nargs="+", choices=models, default=models)
     parser.add_argument("--corpus", type=Path, help="folder of *.txt.xz files")
     parser.add_argument("--stages", nargs="+", choices=list(runs), default=list(runs))
-    parser.add_argument("--tokens", type=int, help="training budget, instead of the preset's")
+    parser.add_argument("--tokens", type=int, help="training budget, with a single --models")
     parser.add_argument("--stop-after", type=int, metavar="STEP", help="end training early")
+    parser.add_argument("--start-from", type=Path, help="begin with the weights of this export")
     parser.add_argument("--runs", type=Path, default=HERE / "runs", help="tokens, checkpoints")
-    parser.add_argument("--output", type=Path, default=HERE.parent / "target", help="the export")
+    parser.add_argument("--output", type=Path, default=HERE.parent, help="the exports")
     parser.add_argument("--checkpoint", choices=["last", "best"], default="last", help="to export")
     parser.add_argument("--device", help="cpu or cuda; default: cuda where there is one")
     options = parser.parse_args()
+    if (options.tokens or options.start_from) and len(options.models) != 1:
+        parser.error("--tokens and --start-from are for one model: name it with --models")
 
-    size = SIZES[options.size]
+    plans = dict(SIZES[options.size])
     if options.tokens:
-        size = replace(size, recipe=replace(size.recipe, tokens=options.tokens))
+        (name,) = options.models
+        recipe = replace(plans[name].recipe, tokens=options.tokens)
+        plans[name] = replace(plans[name], recipe=recipe)
     work = stages.Workspace(
-        size,
-        options.corpus,
-        options.runs,
-        options.output,
-        choose_device(options.device),
-        options.checkpoint,
+        size=options.size,
+        plans=plans,
+        chosen=tuple(name for name in plans if name in options.models),
+        corpus=options.corpus,
+        runs=options.runs,
+        output=options.output,
+        device=choose_device(options.device),
+        checkpoint=options.checkpoint,
+        start_from=options.start_from,
     )
     for stage in options.stages:
         if stage == "train":

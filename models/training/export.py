@@ -1,4 +1,8 @@
-"""From a checkpoint to the folder that `transformers` loads as `Qwen3ForCausalLM`."""
+"""From a checkpoint to the folder that `transformers` loads as `Qwen3ForCausalLM`.
+
+A masked diffusion model is stored in the same form. Its configuration says `is_causal: false`, and
+its tokenizer has one token more, the mask; `engine.diffusion` opens it.
+"""
 
 import os
 import shutil
@@ -6,18 +10,20 @@ from pathlib import Path
 
 import torch
 from safetensors import safe_open
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
+from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, Qwen3Config
 
-from models.training.network import Decoder
+from models.training.network import Network
 from models.training.sizes import Architecture
-from models.training.tokenizer import END_OF_TEXT_ID, PAD_ID
+from models.training.tokenizer import END_OF_TEXT_ID, MASK, PAD_ID, save_tokenizer
+from models.training.train import LOG, checkpoint_tokens
 
 WEIGHTS = "model.safetensors"
 
 
-def export(checkpoint: Path, tokenizer: Path, output: Path) -> float:
-    """Write `output` anew from a checkpoint of `train` and a tokenizer folder.
+def export(checkpoint: Path, log: Path, tokenizer: Path, output: Path) -> float:
+    """Write `output` anew from a checkpoint of `train`, its log and a tokenizer folder.
 
     The new folder is complete, and has been loaded and compared, before it takes the old one's
     place, so that a reader finds either the old model or the new one.
@@ -27,15 +33,15 @@ def export(checkpoint: Path, tokenizer: Path, output: Path) -> float:
         both in bfloat16: rounding only.
     """
     state = torch.load(checkpoint, map_location="cpu", weights_only=True)
-    shape = Architecture(**state["architecture"])
-    network = Decoder(shape)
+    network = Network(Architecture(**state["architecture"]))
     network.load_state_dict(state["network"])
 
     output.parent.mkdir(parents=True, exist_ok=True)
     fresh = output.with_name(f".{output.name}.new-{os.getpid()}")
     fresh.mkdir()
     try:
-        _write(fresh, network, state["progress"]["step"], tokenizer)
+        _write(fresh, network, checkpoint_tokens(checkpoint), tokenizer)
+        shutil.copy(log, fresh / LOG)
         difference = _logit_difference(network, fresh)
         if difference > 0.5:
             raise ValueError(f"the export's logits differ from training by {difference:.2f}")
@@ -49,15 +55,21 @@ def export(checkpoint: Path, tokenizer: Path, output: Path) -> float:
     return difference
 
 
-def exported_step(output: Path) -> int | None:
-    """The training step of the weights in `output`, or None where there are none."""
-    if not (output / WEIGHTS).exists():
-        return None
-    with safe_open(output / WEIGHTS, framework="pt") as file:
-        return int((file.metadata() or {}).get("training_step", -1))
+def exported_weights(folder: Path) -> dict[str, Tensor]:
+    """The weights of an export under the names of `Network`."""
+    return {
+        name.removeprefix("model."): value.float()
+        for name, value in load_file(folder / WEIGHTS).items()
+    }
 
 
-def _write(folder: Path, network: Decoder, step: int, tokenizer: Path) -> None:
+def exported_tokens(folder: Path) -> int:
+    """How many tokens the weights of an export were trained on."""
+    with safe_open(folder / WEIGHTS, framework="pt") as file:
+        return int((file.metadata() or {}).get("training_tokens", -1))
+
+
+def _write(folder: Path, network: Network, tokens: int, tokenizer: Path) -> None:
     shape = network.shape
     config = Qwen3Config(
         architectures=["Qwen3ForCausalLM"],
@@ -77,25 +89,37 @@ def _write(folder: Path, network: Decoder, step: int, tokenizer: Path) -> None:
         eos_token_id=END_OF_TEXT_ID,
         pad_token_id=PAD_ID,
     )
+    if not shape.is_causal:
+        config.is_causal = False
+        config.mask_token_id = shape.vocab_size - 1
     config.save_pretrained(folder)
-    # No sampling defaults: whoever generates chooses temperature and filters in the open.
-    GenerationConfig(
-        bos_token_id=END_OF_TEXT_ID, eos_token_id=END_OF_TEXT_ID, pad_token_id=PAD_ID
-    ).save_pretrained(folder)
+    if shape.is_causal:
+        # No sampling defaults: whoever generates chooses temperature and filters in the open.
+        GenerationConfig(
+            bos_token_id=END_OF_TEXT_ID, eos_token_id=END_OF_TEXT_ID, pad_token_id=PAD_ID
+        ).save_pretrained(folder)
     # The tied output head is left out, as save_pretrained does; loading ties it again.
     weights = {f"model.{name}": value.bfloat16() for name, value in network.state_dict().items()}
-    save_file(weights, folder / WEIGHTS, metadata={"format": "pt", "training_step": str(step)})
+    save_file(weights, folder / WEIGHTS, metadata={"format": "pt", "training_tokens": str(tokens)})
     (folder / WEIGHTS).chmod(0o644)  # the safetensors library leaves it to its owner alone
-    for name in ("tokenizer.json", "tokenizer_config.json"):
-        shutil.copy(tokenizer / name, folder / name)
+    if shape.is_causal:
+        for name in ("tokenizer.json", "tokenizer_config.json"):
+            shutil.copy(tokenizer / name, folder / name)
+    else:
+        masking = AutoTokenizer.from_pretrained(tokenizer)
+        masking.add_special_tokens({"mask_token": MASK})
+        assert masking.mask_token_id == shape.vocab_size - 1
+        save_tokenizer(masking, folder)
 
 
 @torch.inference_mode()
-def _logit_difference(network: Decoder, folder: Path) -> float:
+def _logit_difference(network: Network, folder: Path) -> float:
     model = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True)
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     assert model.dtype == torch.bfloat16
     assert model.get_input_embeddings().weight is model.get_output_embeddings().weight
     ids = tokenizer("Once upon a time there was a king of France.", return_tensors="pt").input_ids
     ids = torch.cat([torch.full_like(ids[:, :1], END_OF_TEXT_ID), ids], dim=1)
-    return (model(ids).logits.float() - network.logits(ids).float()).abs().max().item()
+    # Said to the attention itself too: without a mask to apply it would go by its own default.
+    logits = model(ids, use_cache=False, is_causal=network.shape.is_causal).logits
+    return (logits.float() - network.logits(ids).float()).abs().max().item()

@@ -1,10 +1,11 @@
-"""The decoder used in training: Qwen3's arithmetic and parameter names, arranged for speed.
+"""The network used in training: Qwen3's arithmetic and parameter names, arranged for speed.
 
 Llama-style blocks (RMSNorm before each half, rotary positions, grouped-query attention, SwiGLU)
 with Qwen3's normalised queries and keys, and one matrix for both embedding and output head.
 Parameters are float32; every product casts them to `dtype` on the way, so the optimizer needs no
 second copy.
-`transformers.Qwen3ForCausalLM` computes the same logits from the same state dict (see `export`).
+`transformers.Qwen3ForCausalLM` computes the same logits from the same state dict (see `export`);
+so it does without the causal mask, which is all that tells a masked diffusion model apart.
 """
 
 import torch
@@ -54,12 +55,13 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return turned.to(x.dtype)
 
 
-def causal_attention(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """Softmax attention to this and earlier positions, with several query heads per key head.
+def attention(queries: Tensor, keys: Tensor, values: Tensor, is_causal: bool) -> Tensor:
+    """Softmax attention with several query heads per key head.
 
     Args:
         queries: (batch, length, query_heads, head_dim)
         keys, values: (batch, length, kv_heads, head_dim)
+        is_causal: attend to this and earlier positions only, instead of all.
 
     Returns:
         (batch, length, query_heads, head_dim)
@@ -71,7 +73,7 @@ def causal_attention(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
             queries.transpose(1, 2),
             keys.transpose(1, 2),
             values.transpose(1, 2),
-            is_causal=True,
+            is_causal=is_causal,
             enable_gqa=True,
         )
         return mixed.transpose(1, 2)
@@ -83,8 +85,10 @@ def causal_attention(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     keys = keys.permute(0, 2, 3, 1).reshape(batch * kv_heads, head_dim, length)
     values = values.permute(0, 2, 1, 3).reshape(batch * kv_heads, length, head_dim)
     scores = torch.bmm(queries, keys).view(batch * kv_heads, -1, length, length).float()
-    position = torch.arange(length, device=scores.device)
-    scores = torch.where(position <= position[:, None], scores * head_dim**-0.5, -1e30)
+    scores = scores * head_dim**-0.5
+    if is_causal:
+        position = torch.arange(length, device=scores.device)
+        scores = torch.where(position <= position[:, None], scores, -1e30)
     weights = torch.softmax(scores, dim=-1).to(values.dtype)
     mixed = torch.bmm(weights.view(batch * kv_heads, rows, length), values)
     return mixed.view(batch, query_heads, length, head_dim).transpose(1, 2)
@@ -96,6 +100,7 @@ class Attention(nn.Module):
     def __init__(self, shape: Architecture):
         super().__init__()
         self.head_dim = shape.head_dim
+        self.is_causal = shape.is_causal
         self.widths = [
             shape.num_attention_heads * shape.head_dim,
             shape.num_key_value_heads * shape.head_dim,
@@ -118,7 +123,7 @@ class Attention(nn.Module):
         ]
         queries = rotate(self.q_norm(heads[0]), cos, sin)
         keys = rotate(self.k_norm(heads[1]), cos, sin)
-        mixed = causal_attention(queries, keys, heads[2])
+        mixed = attention(queries, keys, heads[2], self.is_causal)
         return self.o_proj(mixed.reshape(batch, length, -1))
 
 
@@ -138,7 +143,7 @@ class FeedForward(nn.Module):
 
 
 class Block(nn.Module):
-    """One decoder layer: x + attention(norm(x)), then x + feed_forward(norm(x))."""
+    """One layer: x + attention(norm(x)), then x + feed_forward(norm(x))."""
 
     def __init__(self, shape: Architecture):
         super().__init__()
@@ -152,8 +157,8 @@ class Block(nn.Module):
         return x + self.mlp(self.post_attention_layernorm(x))
 
 
-class Decoder(nn.Module):
-    """The language model. Call `compile_blocks` once before training.
+class Network(nn.Module):
+    """A language model, or a masked diffusion model. Call `compile_blocks` once before training.
 
     Args:
         shape: sizes of everything.
@@ -199,14 +204,20 @@ class Decoder(nn.Module):
         return self.norm(x)
 
     def logits(self, ids: Tensor) -> Tensor:
-        """Next-token logits (batch, length, vocab) of token ids (batch, length)."""
+        """Logits (batch, length, vocab) of ids (batch, length): of the next token at each position
+        when causal, else of the position's own token."""
         return F.linear(self.hidden(ids), self.embed_tokens.weight.to(self.dtype))
 
-    def loss(self, ids: Tensor, targets: Tensor) -> Tensor:
-        """Mean cross-entropy in nats per token; ids and targets are (batch, length)."""
-        hidden = self.hidden(ids).flatten(0, 1)
+    def loss(self, hidden: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
+        """Weighted sum of cross-entropies in nats, with gradients.
+
+        Args:
+            hidden: (rows, hidden) from `hidden`, flattened or picked.
+            targets: (rows,) token ids.
+            weights: (rows,) float32; 1 / rows gives the mean.
+        """
         weight = self.embed_tokens.weight
-        return ChunkedCrossEntropy.apply(hidden, weight, targets.flatten(), self._cross_entropy)
+        return ChunkedCrossEntropy.apply(hidden, weight, targets, weights, self._cross_entropy)
 
     @torch.no_grad()
     def token_losses(self, ids: Tensor, targets: Tensor) -> Tensor:
@@ -220,21 +231,21 @@ class Decoder(nn.Module):
 
 
 def cross_entropy_with_gradient(
-    logits: Tensor, targets: Tensor, scale: float
+    logits: Tensor, targets: Tensor, weights: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Summed cross-entropy of logits (rows, vocab), and `scale` times its gradient there."""
+    """Weighted sum of the cross-entropies of logits (rows, vocab), and its gradient there."""
     wide = logits.float()
     wide = wide - wide.amax(-1, keepdim=True)
     powers = wide.exp()
     totals = powers.sum(-1, keepdim=True)
     chosen = wide.gather(1, targets[:, None])
     is_target = torch.arange(logits.shape[1], device=logits.device) == targets[:, None]
-    gradient = (powers / totals - is_target.float()) * scale
-    return (totals.log() - chosen).sum(), gradient.to(logits.dtype)
+    gradient = (powers / totals - is_target.float()) * weights[:, None]
+    return ((totals.log() - chosen)[:, 0] * weights).sum(), gradient.to(logits.dtype)
 
 
 class ChunkedCrossEntropy(torch.autograd.Function):
-    """Output head and mean cross-entropy at once, `CHUNK` rows at a time.
+    """Output head and weighted cross-entropy at once, `CHUNK` rows at a time.
 
     The logits of a whole batch would be the largest tensor of training by far. Here a chunk of
     them is turned into its gradient while still in cache, then dropped; the backward pass only
@@ -244,21 +255,21 @@ class ChunkedCrossEntropy(torch.autograd.Function):
     CHUNK = 1024
 
     @staticmethod
-    def forward(ctx, hidden, weight, targets, cross_entropy):
+    def forward(ctx, hidden, weight, targets, weights, cross_entropy):
         head = weight.to(hidden.dtype)
         total = torch.zeros((), device=hidden.device)
         hidden_gradient = torch.empty_like(hidden)
         weight_gradient = torch.zeros_like(weight)
         for start in range(0, len(hidden), ChunkedCrossEntropy.CHUNK):
             rows = slice(start, start + ChunkedCrossEntropy.CHUNK)
-            loss, gradient = cross_entropy(hidden[rows] @ head.T, targets[rows], 1 / len(hidden))
+            loss, gradient = cross_entropy(hidden[rows] @ head.T, targets[rows], weights[rows])
             total += loss
             torch.mm(gradient, head, out=hidden_gradient[rows])
             weight_gradient += gradient.T @ hidden[rows]
         ctx.save_for_backward(hidden_gradient, weight_gradient)
-        return total / len(hidden)
+        return total
 
     @staticmethod
     def backward(ctx, _):
         hidden_gradient, weight_gradient = ctx.saved_tensors
-        return hidden_gradient, weight_gradient, None, None
+        return hidden_gradient, weight_gradient, None, None, None

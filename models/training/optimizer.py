@@ -100,16 +100,16 @@ def _is_tall(matrix: Tensor) -> bool:
     return matrix.shape[0] > matrix.shape[1]
 
 
-def build_optimizers(network: nn.Module, recipe: Recipe) -> list[torch.optim.Optimizer]:
-    """Muon and Adam over all parameters; each group keeps its peak rate under "peak_lr"."""
+def build_optimizers(network: nn.Module, recipe: Recipe) -> tuple[Muon, torch.optim.Adam]:
+    """Both optimizers over all parameters; each group keeps its peak rate under "peak_lr"."""
     matrices, others = [], []
     for name, parameter in network.named_parameters():
         inside = parameter.ndim == 2 and "embed_tokens" not in name
         (matrices if inside else others).append(parameter)
-    optimizers = [
+    optimizers = (
         Muon(matrices, lr=recipe.muon_rate, weight_decay=recipe.muon_decay),
         torch.optim.Adam(others, lr=recipe.adam_rate, betas=(0.9, 0.95), fused=True),
-    ]
+    )
     for optimizer in optimizers:
         for group in optimizer.param_groups:
             group["peak_lr"] = group["lr"]

@@ -1,4 +1,4 @@
-"""Size presets: the shape of a model, the recipe that trains it, and the mix of texts it reads."""
+"""What `make models` trains: the shape of each model, its recipe, and the mix of texts it reads."""
 
 from dataclasses import dataclass, field
 
@@ -7,10 +7,10 @@ VOCABULARY_SIZE = 16_384
 # Shares of the training windows, by corpus file. A short run on a CPU sees each text few times, so
 # it leans on what the lessons ask of it: simple stories, plain facts, tales.
 LEAN_MIX = {
-    "stories_simple": 0.27,
-    "stories_classic": 0.25,
-    "facts_templates": 0.18,
-    "encyclopedia_vital": 0.08,
+    "stories_simple": 0.33,
+    "stories_classic": 0.21,
+    "facts_templates": 0.15,
+    "encyclopedia_vital": 0.09,
     "stories_qa": 0.06,
     "textbook": 0.03,
     "dialogue_chat": 0.03,
@@ -18,6 +18,22 @@ LEAN_MIX = {
     "dictionary": 0.03,
     "dialogue_service": 0.02,
     "encyclopedia_misc": 0.01,
+    "shakespeare": 0.01,
+}
+
+# While the rate decays a model settles on what it reads, so the best texts are kept for then (Hu et
+# al. 2024, "MiniCPM", arXiv:2404.06395).
+LEAN_DECAY_MIX = {
+    "stories_simple": 0.45,
+    "stories_classic": 0.14,
+    "facts_templates": 0.18,
+    "encyclopedia_vital": 0.06,
+    "stories_qa": 0.06,
+    "dialogue_chat": 0.03,
+    "countries": 0.02,
+    "dictionary": 0.02,
+    "dialogue_service": 0.02,
+    "textbook": 0.01,
     "shakespeare": 0.01,
 }
 
@@ -37,10 +53,27 @@ BROAD_MIX = {
     "shakespeare": 0.01,
 }
 
+# Filling gaps needs more reading than going on from the left, so the diffusion model reads only
+# what it will be asked to write: short plain passages.
+PLAIN_MIX = {
+    "stories_simple": 0.45,
+    "facts_templates": 0.20,
+    "stories_classic": 0.15,
+    "stories_qa": 0.07,
+    "dialogue_chat": 0.04,
+    "dictionary": 0.04,
+    "dialogue_service": 0.03,
+    "countries": 0.02,
+}
+
 
 @dataclass(frozen=True)
 class Architecture:
-    """The shape of the decoder. Field names are those of `transformers.Qwen3Config`."""
+    """The shape of a network. Field names are those of `transformers.Qwen3Config`.
+
+    `is_causal` tells a language model, whose positions see those before them, from a masked
+    diffusion model, whose positions see all others and whose last token is the mask.
+    """
 
     hidden_size: int
     num_hidden_layers: int
@@ -52,24 +85,28 @@ class Architecture:
     max_position_embeddings: int = 1024
     rms_norm_eps: float = 1e-6
     rope_theta: float = 10_000.0
+    is_causal: bool = True
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a size is trained. Rates are peaks; `train.rate_multiplier` is their schedule."""
+    """How a model is trained. Rates are peaks; `train.rate_multiplier` is their schedule."""
 
     tokens: int  # budget; the last step may pass it by less than one batch
-    batch_tokens: int  # tokens per step, whatever the window length
     mix: dict[str, float] = field(hash=False)
-    window: int = 256  # tokens per window while the rate is constant
-    long_window: int = 1024  # every second step of the decay, so that late positions are trained
+    decay_mix: dict[str, float] | None = field(default=None, hash=False)  # None: `mix` throughout
+    batch_tokens: int = 4_096  # tokens per step, whatever the window length
+    windows: tuple[int, ...] = (256,)  # tokens per window, step by step in turn
+    decay_windows: tuple[int, ...] = (256, 1024)  # the same while the rate decays
     aligned_share: float = 0.5  # windows that start at a document; half of them without its token
     warmup_steps: int = 60
     decay_share: float = 0.4  # of all steps, at the end, linearly to zero
     muon_rate: float = 0.02
     muon_decay: float = 0.05  # decoupled: weights shrink by rate x decay a step
     adam_rate: float = 4e-3
+    clip_norm: float = 1.0  # of Adam's gradients; Muon's steps have a fixed size by construction
     seed: int = 1
+    start_from: str | None = None  # the model of the same size whose weights are the beginning
 
     @property
     def steps(self) -> int:
@@ -78,46 +115,104 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class Size:
-    """A preset: `SIZES["small"]` fits a CPU, `SIZES["full"]` wants a GPU."""
+class Plan:
+    """One model to train: `name` is also its folder beside this package."""
 
     name: str
     architecture: Architecture
     recipe: Recipe
 
 
-SIZES = {
-    size.name: size
-    for size in (
-        # 8.6M parameters, 17 MB in bfloat16; about half an hour on two free CPU cores.
-        Size(
-            "small",
-            Architecture(
-                hidden_size=256,
-                num_hidden_layers=6,
-                num_attention_heads=4,
-                num_key_value_heads=2,
-                intermediate_size=704,
-            ),
-            Recipe(tokens=14_000_000, batch_tokens=4_096, mix=LEAN_MIX, decay_share=0.3),
-        ),
-        # 22M parameters, 44 MB in bfloat16; for one GPU.
-        Size(
-            "full",
-            Architecture(
-                hidden_size=384,
-                num_hidden_layers=10,
-                num_attention_heads=6,
-                num_key_value_heads=2,
-                intermediate_size=1_024,
-            ),
+def _by_name(*plans: Plan) -> dict[str, Plan]:
+    return {plan.name: plan for plan in plans}
+
+
+_DRAFT = Architecture(
+    hidden_size=128,
+    num_hidden_layers=4,
+    num_attention_heads=2,
+    num_key_value_heads=1,
+    intermediate_size=352,
+)
+_SMALL = Architecture(
+    hidden_size=256,
+    num_hidden_layers=6,
+    num_attention_heads=4,
+    num_key_value_heads=2,
+    intermediate_size=704,
+)
+_FULL = Architecture(
+    hidden_size=384,
+    num_hidden_layers=10,
+    num_attention_heads=6,
+    num_key_value_heads=2,
+    intermediate_size=1_024,
+)
+
+
+def _bidirectional(shape: Architecture) -> Architecture:
+    fields = {**shape.__dict__, "is_causal": False, "max_position_embeddings": 256}
+    return Architecture(**{**fields, "vocab_size": shape.vocab_size + 1})
+
+
+# Size -> models in the order of training: a model may start from one that comes before it.
+SIZES: dict[str, dict[str, Plan]] = {
+    # For a CPU of two cores: about three hours when they are free.
+    "small": _by_name(
+        Plan(
+            "target", _SMALL, Recipe(46_000_000, LEAN_MIX, LEAN_DECAY_MIX)
+        ),  # 8.6M parameters, 17 MB
+        Plan(
+            "draft", _DRAFT, Recipe(30_000_000, LEAN_MIX, LEAN_DECAY_MIX)
+        ),  # 2.8M parameters, 6 MB
+        Plan(
+            "diffusion",
+            _bidirectional(_SMALL),
             Recipe(
-                tokens=400_000_000,
+                22_000_000,
+                PLAIN_MIX,
+                windows=(64, 128, 256),
+                decay_windows=(64, 128, 256),
+                start_from="target",
+            ),
+        ),
+    ),
+    # For one GPU: minutes to half an hour.
+    "full": _by_name(
+        Plan(
+            "target",
+            _FULL,  # 22M parameters, 44 MB
+            Recipe(
+                400_000_000,
+                BROAD_MIX,
                 batch_tokens=32_768,
-                mix=BROAD_MIX,
-                window=512,
+                windows=(512,),
+                decay_windows=(512, 1024),
                 warmup_steps=100,
             ),
         ),
-    )
+        Plan(
+            "draft",
+            _DRAFT,
+            Recipe(
+                200_000_000,
+                BROAD_MIX,
+                batch_tokens=32_768,
+                windows=(512,),
+                decay_windows=(512, 1024),
+                warmup_steps=100,
+            ),
+        ),
+        Plan(
+            "diffusion",
+            _bidirectional(_SMALL),
+            Recipe(
+                300_000_000,
+                PLAIN_MIX,
+                batch_tokens=16_384,
+                windows=(64, 128, 256),
+                decay_windows=(64, 128, 256),
+            ),
+        ),
+    ),
 }

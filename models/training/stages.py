@@ -1,19 +1,22 @@
-"""The stages from a corpus folder to a measured export. Each looks for its own output first."""
+"""The stages from a corpus folder to measured exports. Each looks for its own output first."""
 
 import hashlib
 import json
 import shutil
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from torch import Tensor
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from models.training import corpus, train
-from models.training.evaluate import evaluate
-from models.training.export import export, exported_step
-from models.training.sizes import Size
+from models.training.curves import draw_curves
+from models.training.evaluation import evaluate
+from models.training.export import LOG, WEIGHTS, export, exported_tokens, exported_weights
+from models.training.sizes import Plan
 from models.training.tokenizer import encode_documents, save_tokenizer, token_bytes, train_tokenizer
 
 
@@ -22,21 +25,27 @@ class Workspace:
     """Where one run reads and writes.
 
     Attributes:
-        size: the preset to train.
+        size: its name; checkpoints of a model are in `runs/<size>/<model>`.
+        plans: all models of the size, by name.
+        chosen: those to train and export now.
         corpus: folder of *.txt.xz; None is enough for the stages after `prepare`.
-        runs: tokenizer, token files (shared by all sizes) and one folder of checkpoints a size.
-        output: the exported model. A tokenizer found there is kept, because other bundled models
-            share it; delete it to train a new one.
+        runs: tokenizer and token files, shared by all sizes, and the checkpoints.
+        output: receives one folder a model. A tokenizer found in its `target` is kept, because the
+            models share it; delete it to train a new one.
         device: "cpu" or "cuda".
         checkpoint: which one to export, "last" or "best".
+        start_from: a folder of exported weights to begin with, instead of random ones.
     """
 
-    size: Size
+    size: str
+    plans: Mapping[str, Plan]
+    chosen: tuple[str, ...]
     corpus: Path | None
     runs: Path
     output: Path
     device: str
     checkpoint: str = "last"
+    start_from: Path | None = None
 
     @property
     def tokenizer_folder(self) -> Path:
@@ -46,9 +55,8 @@ class Workspace:
     def token_folder(self) -> Path:
         return self.runs / "tokens"
 
-    @property
-    def checkpoints(self) -> Path:
-        return self.runs / self.size.name
+    def checkpoints(self, model: str) -> Path:
+        return self.runs / self.size / model
 
     def required_corpus(self) -> Path:
         if self.corpus is None:
@@ -58,17 +66,32 @@ class Workspace:
     def tokenizer(self) -> PreTrainedTokenizerFast:
         return AutoTokenizer.from_pretrained(self.tokenizer_folder)
 
+    def start(self, plan: Plan) -> tuple[dict[str, Tensor], int] | None:
+        """Weights to begin with and the tokens they have read, or None to begin at random."""
+        folder = self.start_from
+        if folder is None and plan.recipe.start_from:
+            folder = self.output / plan.recipe.start_from
+        if folder is None:
+            return None
+        if not (folder / WEIGHTS).exists():
+            raise FileNotFoundError(
+                f"{plan.name} starts from the weights in {folder}, which has none: train and"
+                f" export that model first"
+            )
+        return exported_weights(folder), exported_tokens(folder)
+
 
 def run_tokenizer(work: Workspace) -> None:
     """Train the shared tokenizer, or take the one that the output folder already has."""
     if (work.tokenizer_folder / "tokenizer.json").exists():
         print(f"tokenizer: {work.tokenizer_folder} is there")
         return
-    if (work.output / "tokenizer.json").exists():
+    kept = work.output / "target"
+    if (kept / "tokenizer.json").exists():
         work.tokenizer_folder.mkdir(parents=True)
         for name in ("tokenizer.json", "tokenizer_config.json"):
-            shutil.copy(work.output / name, work.tokenizer_folder / name)
-        print(f"tokenizer: taken from {work.output}")
+            shutil.copy(kept / name, work.tokenizer_folder / name)
+        print(f"tokenizer: taken from {kept}")
         return
     started = time.perf_counter()
     save_tokenizer(train_tokenizer(work.required_corpus()), work.tokenizer_folder)
@@ -97,45 +120,56 @@ def run_prepare(work: Workspace) -> None:
 
 
 def run_train(work: Workspace, stop_after: int | None = None) -> None:
-    """Train, or continue, until the budget of the recipe is spent."""
-    checkpoint = work.checkpoints / "last.pt"
-    if checkpoint.exists() and train.checkpoint_step(checkpoint) >= work.size.recipe.steps:
-        print(f"train: {checkpoint} is there")
-        return
-    train.train(
-        work.size,
-        corpus.read_token_files(work.token_folder),
-        token_bytes(work.tokenizer()),
-        work.checkpoints,
-        work.device,
-        stop_after,
-    )
+    """Train, or continue, each chosen model until its budget is spent, and export it.
+
+    Training and export go together, because a later model may start from an earlier one's export.
+    """
+    for name in work.chosen:
+        plan = work.plans[name]
+        checkpoint = work.checkpoints(name) / "last.pt"
+        if checkpoint.exists() and train.checkpoint_step(checkpoint) >= plan.recipe.steps:
+            print(f"train: {checkpoint} is there")
+        else:
+            train.train(
+                plan,
+                corpus.read_token_files(work.token_folder),
+                token_bytes(work.tokenizer()),
+                work.checkpoints(name),
+                work.device,
+                stop_after,
+                None if checkpoint.exists() else work.start(plan),
+            )
+        if train.checkpoint_step(checkpoint) >= plan.recipe.steps:
+            run_export(work, name)
 
 
-def run_export(work: Workspace) -> None:
-    """Replace the output folder by a checkpoint, unless it holds the same step."""
-    checkpoint = work.checkpoints / f"{work.checkpoint}.pt"
-    if exported_step(work.output) == train.checkpoint_step(checkpoint):
-        print(f"export: {work.output} is there")
+def run_export(work: Workspace, name: str) -> None:
+    """Replace a model's folder by a checkpoint, unless it holds the same one."""
+    folder = work.checkpoints(name)
+    checkpoint = folder / f"{work.checkpoint}.pt"
+    output = work.output / name
+    if (output / WEIGHTS).exists() and exported_tokens(output) == train.checkpoint_tokens(
+        checkpoint
+    ):
+        print(f"export: {output} is there")
         return
-    difference = export(checkpoint, work.tokenizer_folder, work.output)
-    print(f"export: {work.output}, largest logit difference to training {difference:.3f}")
-    for name in ("model.safetensors", "tokenizer.json"):
-        path = work.output / name
-        print(f"export: {name}: {path.stat().st_size:,} bytes, sha256 {sha256(path)}")
+    difference = export(checkpoint, folder / LOG, work.tokenizer_folder, output)
+    print(f"export: {output}, largest logit difference to training {difference:.3f}")
+    for file in (WEIGHTS, "tokenizer.json"):
+        path = output / file
+        print(f"export: {file}: {path.stat().st_size:,} bytes, sha256 {sha256(path)}")
 
 
 def run_evaluate(work: Workspace) -> None:
-    """Measure the exported folder; the report goes to the screen and next to the checkpoints."""
-    report_file = work.checkpoints / "evaluation.json"
-    fingerprint = sha256(work.output / "model.safetensors")
-    if report_file.exists() and json.loads(report_file.read_text())["weights"] == fingerprint:
-        print(f"evaluate: {report_file} is there")
-        return
+    """Measure the exported folders: tables, a picture of the losses, a JSON file and line."""
+    picture = work.output / "training-loss.png"
+    draw_curves({name: work.output / name / LOG for name in work.plans}, picture)
+    print(f"evaluate: {picture}")
     tokens = corpus.read_token_files(work.token_folder)
-    report = {"weights": fingerprint, **evaluate(work.output, tokens)}
-    report_file.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps(report))
+    report = evaluate(work.output, tokens)
+    text = json.dumps(report, ensure_ascii=False)
+    (work.output / "evaluation.json").write_text(text + "\n", encoding="utf-8")
+    print(text)
 
 
 def sha256(path: Path) -> str:

@@ -19,6 +19,7 @@ from models.training.sizes import VOCABULARY_SIZE
 
 END_OF_TEXT = SEPARATOR  # also opens a document, and stands for transformers' bos token
 PAD = "<|pad|>"
+MASK = "<|mask|>"  # added, as the last id, where a model fills masked places
 END_OF_TEXT_ID, PAD_ID = 0, 1
 
 # GPT-2's split into words, except that every digit is a token of its own: " 1945" is " 1", "9",

@@ -12,16 +12,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from models.training.corpus import HELD_OUT, Windows
-from models.training.network import Decoder
+from models.training.corpus import Windows
+from models.training.network import Network
+from models.training.objectives import MaskedTokens, NextToken, bits_per_byte, held_out_windows
 from models.training.optimizer import build_optimizers
-from models.training.sizes import Recipe, Size
+from models.training.sizes import Architecture, Plan, Recipe
 
 LOG_EVERY = 20  # steps
 CHECKPOINT_EVERY = 200
 MEASURE_EVERY = 400
-HELD_OUT_WINDOWS = 32  # of each validation shard, evenly spread over its documents
-HELD_OUT_ROWS = 16  # windows measured at once
+LOG = "training_log.jsonl"
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class Progress:
     seconds: float = 0.0  # inside the loop, summed over restarts
     best_step: int = 0
     best_bits: float = math.inf  # mean bits per byte over the validation shards
+    tokens_before: int = 0  # read by the weights that the run started from
 
 
 def rate_multiplier(step: int, steps: int, recipe: Recipe) -> float:
@@ -41,45 +42,75 @@ def rate_multiplier(step: int, steps: int, recipe: Recipe) -> float:
     return min(1.0, warm, decay)
 
 
+def is_decaying(step: int, steps: int, recipe: Recipe) -> bool:
+    """Whether the rate falls at this step."""
+    return step >= steps - recipe.decay_share * steps
+
+
 def window_length(step: int, steps: int, recipe: Recipe) -> int:
-    """Short windows; while the rate decays, every second step takes long ones."""
-    decaying = step >= steps - recipe.decay_share * steps
-    return recipe.long_window if decaying and step % 2 else recipe.window
+    """Tokens per window of a step: the recipe's lengths in turn."""
+    lengths = recipe.decay_windows if is_decaying(step, steps, recipe) else recipe.windows
+    return lengths[step % len(lengths)]
 
 
 class Trainer:
     """Network, optimizers and data of one run; `step()` is the unit of training.
 
     Args:
-        size: what to train, and how.
+        plan: what to train, and how.
         tokens: token files, shard name -> (tokens,).
         device: "cpu" or "cuda".
     """
 
-    def __init__(self, size: Size, tokens: Mapping[str, np.ndarray], device: str):
-        self.size = size
+    def __init__(self, plan: Plan, tokens: Mapping[str, np.ndarray], device: str):
+        recipe = plan.recipe
+        self.plan = plan
         self.device = device
-        self.network = Decoder(size.architecture)
-        self.network.initialise(size.recipe.seed)
+        self.network = Network(plan.architecture)
+        self.network.initialise(recipe.seed)
         self.network.to(device)
         self.network.compile_blocks()
-        self.optimizers = build_optimizers(self.network, size.recipe)
-        self.windows = Windows(tokens, size.recipe.mix, size.recipe.aligned_share, size.recipe.seed)
-        self.steps = size.recipe.steps
+        self.objective = NextToken() if plan.architecture.is_causal else MaskedTokens()
+        self.optimizers = build_optimizers(self.network, recipe)
+        self.windows, self.decay_windows = (
+            Windows(tokens, mix, recipe.aligned_share, recipe.seed)
+            for mix in (recipe.mix, recipe.decay_mix or recipe.mix)
+        )
+        self.steps = recipe.steps
         self.progress = Progress()
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that the weights have read."""
+        done = self.progress.step * self.plan.recipe.batch_tokens
+        return self.progress.tokens_before + done
+
+    def start_from(self, weights: Mapping[str, Tensor], tokens: int) -> None:
+        """Begin with trained weights, read with `tokens` tokens, instead of random ones.
+
+        A masked diffusion model has one token more than the language model it starts from, the
+        mask; it begins as the mean of the others.
+        """
+        weights = dict(weights)
+        table = weights["embed_tokens.weight"].float()
+        missing = self.plan.architecture.vocab_size - len(table)
+        mean = table.mean(0, keepdim=True).expand(missing, -1)
+        weights["embed_tokens.weight"] = torch.cat([table, mean])
+        self.network.load_state_dict(weights)
+        self.progress = replace(self.progress, tokens_before=tokens)
 
     def step(self) -> Tensor:
         """Train on the next batch; returns its mean loss in nats per token, still on the device."""
-        recipe, step = self.size.recipe, self.progress.step
-        # 1. Data.
+        recipe, step = self.plan.recipe, self.progress.step
         length = window_length(step, self.steps, recipe)
-        batch = self.windows.batch(step, recipe.batch_tokens // length, length)
-        ids, targets = (torch.from_numpy(array).to(self.device) for array in batch)
-        # 2. Gradients.
-        loss = self.network.loss(ids, targets)
+        rows = recipe.batch_tokens // length
+        windows = self.decay_windows if is_decaying(step, self.steps, recipe) else self.windows
+        loss = self.objective.loss(self.network, windows, step, rows, length)
         loss.backward()
-        # 3. Update.
-        for optimizer in self.optimizers:
+        muon, adam = self.optimizers
+        for group in adam.param_groups:
+            torch.nn.utils.clip_grad_norm_(group["params"], recipe.clip_norm)
+        for optimizer in (muon, adam):
             for group in optimizer.param_groups:
                 group["lr"] = group["peak_lr"] * rate_multiplier(step, self.steps, recipe)
             optimizer.step()
@@ -90,9 +121,8 @@ class Trainer:
     def save(self, path: Path) -> None:
         """Write everything that `load` needs; a kill while writing leaves the previous file."""
         state = {
-            "size": self.size.name,
-            "architecture": asdict(self.size.architecture),
-            "recipe": asdict(self.size.recipe),
+            "architecture": asdict(self.plan.architecture),
+            "recipe": asdict(self.plan.recipe),
             "network": self.network.state_dict(),
             "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
             "progress": asdict(self.progress),
@@ -106,7 +136,7 @@ class Trainer:
     def load(self, path: Path) -> None:
         """Continue from a file of `save`."""
         state = torch.load(path, map_location=self.device, weights_only=True)
-        if state["architecture"] != asdict(self.size.architecture):
+        if Architecture(**state["architecture"]) != self.plan.architecture:
             raise ValueError(f"{path} holds another architecture: {state['architecture']}")
         self.network.load_state_dict(state["network"])
         for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
@@ -117,41 +147,58 @@ class Trainer:
 
 def checkpoint_step(path: Path) -> int:
     """Steps done by the checkpoint at `path`."""
-    return torch.load(path, map_location="cpu", weights_only=True, mmap=True)["progress"]["step"]
+    return _state(path)["progress"]["step"]
+
+
+def checkpoint_tokens(path: Path) -> int:
+    """Tokens that the weights of the checkpoint at `path` have read."""
+    state = _state(path)
+    before = state["progress"].get("tokens_before", 0)
+    return before + state["progress"]["step"] * state["recipe"]["batch_tokens"]
+
+
+def _state(path: Path) -> dict:
+    return torch.load(path, map_location="cpu", weights_only=True, mmap=True)
 
 
 def train(
-    size: Size,
+    plan: Plan,
     tokens: Mapping[str, np.ndarray],
     token_bytes: np.ndarray,
     folder: Path,
     device: str = "cpu",
     stop_after: int | None = None,
+    start: tuple[Mapping[str, Tensor], int] | None = None,
 ) -> None:
-    """Train `size` until its token budget is spent, continuing from `folder/last.pt`.
+    """Train until the plan's token budget is spent, continuing from `folder/last.pt`.
 
     The budget may be changed by a restart as long as the decay has not begun.
 
     Args:
+        plan: what to train, and how.
         tokens: token files, shard name -> (tokens,); those named `valid_*` are only measured.
         token_bytes: bytes each token stands for, (vocab,).
         folder: receives `last.pt`, from which training continues; `best.pt`, the one with the
-            lowest held-out loss; and `log.jsonl`.
+            lowest held-out loss; and `training_log.jsonl`.
         device: "cpu" or "cuda".
         stop_after: stop, with a checkpoint, when this many steps are done (for trials).
+        start: weights to begin with, and the tokens they have read (`Trainer.start_from`).
     """
     folder.mkdir(parents=True, exist_ok=True)
     torch.set_flush_denormal(True)
     torch.set_float32_matmul_precision("high")
-    trainer = Trainer(size, tokens, device)
+    recipe = plan.recipe
+    trainer = Trainer(plan, tokens, device)
     if (folder / "last.pt").exists():
         trainer.load(folder / "last.pt")
-    held_out = held_out_windows(tokens, size.recipe.window)
+    elif start:
+        trainer.start_from(*start)
+    held_out = held_out_windows(tokens, max(recipe.windows))
     parameters = sum(parameter.numel() for parameter in trainer.network.parameters())
     first, last = trainer.progress.step, min(trainer.steps, stop_after or trainer.steps)
     _say(
-        f"{size.name}: {parameters:,} parameters, steps {first:,} to {last:,} of {trainer.steps:,},"
-        f" {size.recipe.batch_tokens:,} tokens each,"
+        f"{plan.name}: {parameters:,} parameters, steps {first:,} to {last:,} of {trainer.steps:,},"
+        f" {recipe.batch_tokens:,} tokens each,"
         f" on {device} with {torch.get_num_threads()} threads"
     )
     seconds_before, started = trainer.progress.seconds, time.perf_counter()
@@ -166,18 +213,18 @@ def train(
             if not math.isfinite(loss):
                 raise FloatingPointError(f"the loss is {loss} at step {step}: lower the rates")
             now = time.perf_counter()
-            speed = (step - logged_step) * size.recipe.batch_tokens / (now - logged_at)
-            minutes_left = (trainer.steps - step) * size.recipe.batch_tokens / speed / 60
+            speed = (step - logged_step) * recipe.batch_tokens / (now - logged_at)
+            minutes_left = (trainer.steps - step) * recipe.batch_tokens / speed / 60
             _say(
                 f"step {step:6,}/{trainer.steps:,}  loss {loss:.3f}  {speed:,.0f} tokens/s"
                 f"  {minutes_left:.1f} min left"
             )
-            _log(folder, step=step, loss=round(loss, 4), tokens_per_second=round(speed))
+            _log(folder, tokens=trainer.tokens, loss=round(loss, 4), speed=round(speed))
             logged_step, logged_at, losses = step, now, []
 
         if step % MEASURE_EVERY == 0 or step == last:
             began = time.perf_counter()
-            bits = measure_bits(trainer.network, held_out, token_bytes, device)
+            bits = bits_per_byte(trainer.objective, trainer.network, held_out, token_bytes)
             mean = sum(bits.values()) / len(bits)
             if mean < trainer.progress.best_bits:
                 trainer.progress = replace(trainer.progress, best_step=step, best_bits=mean)
@@ -188,46 +235,15 @@ def train(
                 f"held out, bits per byte: {row}  mean {mean:.3f}"
                 f"  (best {best.best_bits:.3f} at step {best.best_step:,})"
             )
-            _log(folder, step=step, held_out={k: round(v, 4) for k, v in bits.items()})
+            _log(folder, tokens=trainer.tokens, held_out={k: round(v, 4) for k, v in bits.items()})
             logged_at += time.perf_counter() - began  # keep the speed free of measuring
 
         if step % CHECKPOINT_EVERY == 0 or step == last:
             trainer.save(folder / "last.pt")
     _say(
-        f"{size.name}: {trainer.progress.step:,} of {trainer.steps:,} steps done,"
+        f"{plan.name}: {trainer.progress.step:,} of {trainer.steps:,} steps done,"
         f" {trainer.progress.seconds / 60:.1f} min"
     )
-
-
-def held_out_windows(
-    tokens: Mapping[str, np.ndarray], length: int, count: int = HELD_OUT_WINDOWS
-) -> dict[str, np.ndarray]:
-    """The first `length` + 1 tokens of evenly spread validation documents: (count, length + 1)."""
-    windows = {}
-    for shard, row in tokens.items():
-        if shard.startswith(HELD_OUT):
-            starts = np.flatnonzero(row == 0)
-            starts = starts[np.linspace(0, len(starts) - 1, count).astype(int)]
-            windows[shard.removeprefix(HELD_OUT)] = np.stack(
-                [row.take(np.arange(start, start + length + 1), mode="wrap") for start in starts]
-            ).astype(np.int64)
-    return windows
-
-
-def measure_bits(
-    network: Decoder, windows: Mapping[str, np.ndarray], token_bytes: np.ndarray, device: str
-) -> dict[str, float]:
-    """Bits per byte of text for each shard; end-of-text tokens count neither way."""
-    bits = {}
-    for shard, window in windows.items():
-        rows = torch.from_numpy(window).to(device)
-        losses = [
-            network.token_losses(part[:, :-1], part[:, 1:]) for part in rows.split(HELD_OUT_ROWS)
-        ]
-        sizes = token_bytes[window[:, 1:]]
-        nats = torch.cat(losses).double().cpu().numpy()[sizes > 0].sum()
-        bits[shard] = float(nats / math.log(2) / sizes.sum())
-    return bits
 
 
 def _say(text: str) -> None:
@@ -235,5 +251,5 @@ def _say(text: str) -> None:
 
 
 def _log(folder: Path, **values) -> None:
-    with open(folder / "log.jsonl", "a", encoding="utf-8") as file:
+    with open(folder / LOG, "a", encoding="utf-8") as file:
         file.write(json.dumps(values) + "\n")

@@ -275,6 +275,18 @@ def test_a_config_that_is_no_json(folder, content):
     fails(NotAModelError, folder, "config.json of tiny-llama is no valid JSON", "download")
 
 
+def test_a_masked_diffusion_model(folder):
+    edit_json(folder / "config.json", is_causal=False)
+    fails(
+        NotAModelError,
+        folder,
+        "tiny-llama is a masked diffusion model, not a causal language model; open it with "
+        "load_diffusion_model.",
+    )
+    edit_json(folder / "config.json", is_causal=True)
+    assert load_model(folder).vocab_size == VOCAB
+
+
 @pytest.mark.parametrize(
     "config",
     [

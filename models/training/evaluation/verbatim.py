@@ -1,0 +1,48 @@
+"""How often a prompt stands word for word in the training texts.
+
+A prompt that does tests memory; one that does not tests whether a fact was learnt apart from its
+wording.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from engine.vocabulary import Vocabulary
+from models.training.tokenizer import END_OF_TEXT_ID
+
+_BLOCK = 1_000_000  # tokens turned into text at a time
+_BETWEEN_DOCUMENTS = b"\x00"  # no prompt holds it, so none is found across two documents
+
+
+def token_pieces(vocabulary: Vocabulary) -> list[bytes]:
+    """The bytes of every token; the end-of-text token's are a mark that no prompt holds."""
+    pieces = [vocabulary.token_bytes(token_id) for token_id in range(vocabulary.known)]
+    pieces[END_OF_TEXT_ID] = _BETWEEN_DOCUMENTS
+    return pieces
+
+
+def occurrences(
+    prompts: Iterable[str], shards: Mapping[str, np.ndarray], pieces: Sequence[bytes]
+) -> dict[str, int]:
+    """How often each prompt occurs, case by case, a line break counting as a space.
+
+    Args:
+        shards: name -> (tokens,), the training texts.
+        pieces: bytes by token id.
+    """
+    wanted = {prompt: prompt.encode().replace(b"\n", b" ") for prompt in prompts}
+    counts = dict.fromkeys(wanted, 0)
+    for row in shards.values():
+        text = _text(row, pieces)
+        for prompt, data in wanted.items():
+            counts[prompt] += text.count(data)
+    return counts
+
+
+def _text(row: np.ndarray, pieces: Sequence[bytes]) -> bytes:
+    blocks = [
+        b"".join(map(pieces.__getitem__, row[start : start + _BLOCK].tolist()))
+        for start in range(0, len(row), _BLOCK)
+    ]
+    return b"".join(blocks).replace(b"\n", b" ")

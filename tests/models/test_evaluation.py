@@ -1,0 +1,401 @@
+"""Every part of the evaluation on texts and distributions whose answers fit in the head."""
+
+import json
+import math
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from transformers import AutoTokenizer
+
+from engine.decoder import Decoder
+from engine.sampling import SamplingSettings
+from models.training.evaluation import (
+    diffusion,
+    fact_tables,
+    likelihood,
+    recall,
+    report,
+    text_tables,
+)
+from models.training.evaluation.facts import CAPITALS, CAPITALS_OTHERWISE, FACTS, OPEN
+from models.training.evaluation.generation import continuation, continuations
+from models.training.evaluation.loading import (
+    documents,
+    evenly,
+    load_for_scoring,
+    log_softmax,
+    scorer,
+)
+from models.training.evaluation.markdown import code, quotation, table
+from models.training.evaluation.timing import file_sizes, median_ms, timed_load
+from models.training.evaluation.verbatim import occurrences
+from tests.engine import tiny_models
+
+BUNDLED = Path(__file__).parents[2] / "models" / "target"
+
+
+def _score(table):
+    """A causal model that looks at the last token alone: token -> probabilities of the next."""
+    with np.errstate(divide="ignore"):  # a probability of 0 is a logit of -inf
+        rows = {token: np.log(np.array(probs, dtype=np.float32)) for token, probs in table.items()}
+    return lambda ids: np.stack([rows[int(token)] for token in ids])
+
+
+# Of four tokens, 0 is the end of text. After 0 comes 1 or 2, then mostly the next number.
+CHAIN = {
+    0: (1 / 4, 1 / 2, 1 / 8, 1 / 8),
+    1: (1 / 8, 1 / 8, 1 / 2, 1 / 4),
+    2: (1 / 8, 1 / 8, 1 / 4, 1 / 2),
+    3: (1 / 2, 1 / 4, 1 / 8, 1 / 8),
+}
+
+
+# Loading
+
+
+def test_documents_keep_their_end_of_text_token():
+    row = np.array([0, 5, 6, 0, 7, 0, 8])
+    assert [document.tolist() for document in documents(row)] == [[0, 5, 6], [0, 7], [0, 8]]
+
+
+def test_evenly_takes_the_ends_and_no_item_twice():
+    assert evenly(range(9), 3) == [0, 4, 8]
+    assert evenly(range(3), 40) == [0, 1, 2]
+    assert evenly([], 3) == []
+
+
+def test_log_softmax_leaves_tokens_that_cannot_come_where_they_are():
+    row = log_softmax(np.array([[2.0, 2.0, -np.inf]], dtype=np.float32))
+    np.testing.assert_allclose(row, [[-math.log(2), -math.log(2), -np.inf]], rtol=1e-6)
+
+
+# Likelihood
+
+
+def test_bits_per_byte_are_counted_by_position():
+    # Document 0 1 2 3: 1 + 1 + 1 bits. Document 0 2: 3 bits. Tokens are 1, 2 and 3 bytes long.
+    shards = {"a": np.array([0, 1, 2, 3, 0, 2])}
+    sizes = np.array([0, 1, 2, 3])
+    found = likelihood.held_out_bits(_score(CHAIN), shards, sizes, context=8, early=1)["a"]
+    assert found.early == pytest.approx((1 + 3) / (1 + 2))
+    assert found.late == pytest.approx((1 + 1) / (2 + 3))
+    assert found.all == pytest.approx((1 + 3 + 1 + 1) / (1 + 2 + 2 + 3))
+
+
+def test_texts_are_read_up_to_the_end_of_the_context():
+    shards = {"a": np.array([0, 1, 2, 3])}
+    found = likelihood.held_out_bits(_score(CHAIN), shards, np.arange(4), context=2, early=2)["a"]
+    assert found.late is None
+    assert found.all == pytest.approx((1 + 1) / (1 + 2))
+
+
+def _even_score(vocab, mask_id):
+    def score(ids):
+        logits = np.zeros((len(ids), vocab), dtype=np.float32)
+        logits[:, mask_id] = -np.inf
+        return logits
+
+    return score
+
+
+def test_the_bound_of_an_even_model_is_the_size_of_its_vocabulary():
+    # Four tokens and a mask: 2 bits for each token, whatever is masked; 3 tokens in 6 bytes.
+    shards = {"a": np.array([0, 1, 2, 3, 0, 3, 2, 1])}
+    found = likelihood.diffusion_bound(
+        _even_score(5, mask_id=4), shards, np.array([0, 1, 2, 3, 0]), 8, mask_id=4, seed=0
+    )["a"]
+    assert found.bits == pytest.approx(2 * 3 / 6)
+    assert found.standard_error == pytest.approx(0, abs=1e-6)
+
+
+def test_the_bound_averages_over_the_number_of_masked_places():
+    """A model that is sure where it sees a neighbour and even where it sees none.
+
+    Two tokens "1 2". With one masked, it is known: 0 bits. With both masked: 2 bits each, 4 in all.
+    The number is 1 or 2 with equal chances, so the bound is 2 bits; two draws, one from each half,
+    hit that exactly.
+    """
+
+    def score(ids):
+        logits = np.zeros((2, 5), dtype=np.float32)
+        logits[:, 4] = -np.inf
+        if list(ids).count(4) == 1:
+            logits[0, 1] = logits[1, 2] = 100
+        return logits
+
+    shards = {"a": np.array([0, 1, 2])}
+    found = likelihood.diffusion_bound(
+        score, shards, np.array([0, 1, 1, 1, 0]), 8, mask_id=4, seed=3, draws=2
+    )["a"]
+    assert found.bits == pytest.approx(2 / 2)
+
+
+def test_stratified_counts_cover_every_number_evenly():
+    generator = np.random.default_rng(5)
+    counts = np.bincount(
+        [c for _ in range(3000) for c in likelihood.stratified_counts(6, 3, generator)], minlength=7
+    )
+    assert counts[0] == 0 and len(counts) == 7
+    assert counts[1] + counts[2] == counts[3] + counts[4] == counts[5] + counts[6] == 3000
+    # 3,000 fair coins for each pair: outside of +-150 by chance once in 2 x 10^7.
+    assert abs(counts[[1, 3, 5]] - 1500).max() < 150
+
+
+def test_the_standard_error_is_that_of_the_mean_for_texts_of_one_length():
+    found = likelihood._bound(np.array([2.0, 4.0, 6.0]), np.array([2.0, 2.0, 2.0]))
+    # Nats per byte 1, 2, 3: mean 2, standard error 1 / sqrt(3).
+    assert found.bits == pytest.approx(2 / math.log(2))
+    assert found.standard_error == pytest.approx(1 / math.sqrt(3) / math.log(2))
+
+
+# Facts
+
+WORDS = {"a": [1], "b": [2], " b": [2], " c": [3], " bc": [2, 3], " bb": [2, 2], " x": [0]}
+
+
+def test_recall_counts_first_tokens_and_whole_answers():
+    questions = {"a": ("bc",), "b": ("b", "x")}
+    found = recall.recall(_score(CHAIN), WORDS.__getitem__, questions, end_of_text=False)
+    # After a: b comes first, then c: spelled. After b: c comes first; b and x are among five.
+    assert (found.asked, found.first, found.first_five, found.spelled) == (2, 1, 2, 1)
+    assert found.missed == {"b": 3}
+
+
+def test_a_known_beginning_is_not_a_whole_answer():
+    found = recall.recall(_score(CHAIN), WORDS.__getitem__, {"a": ("bb",)}, end_of_text=True)
+    assert (found.first, found.spelled) == (1, 0)
+
+
+def test_one_of_several_answers_is_enough():
+    found = recall.recall(_score(CHAIN), WORDS.__getitem__, {"a": ("c", "bc")}, end_of_text=True)
+    assert (found.first, found.spelled) == (1, 1)
+
+
+def test_the_end_of_text_token_goes_in_front_when_asked():
+    seen = []
+
+    def score(ids):
+        seen.append(list(ids))
+        return _score(CHAIN)(ids)
+
+    for end_of_text in (True, False):
+        recall.recall(score, WORDS.__getitem__, {"a": ("b",)}, end_of_text=end_of_text)
+    assert seen == [[0, 1, 2], [1, 2]]
+
+
+def test_entropy_is_measured_at_the_end_of_a_prompt():
+    found = recall.entropies(_score(CHAIN | {3: (1, 0, 0, 0), 1: (1 / 4,) * 4}), [[0, 1], [1, 3]])
+    assert found.bits == pytest.approx((2, 0), abs=1e-6)
+    assert (found.mean, found.lowest, found.highest) == pytest.approx((1, 0, 2), abs=1e-6)
+
+
+def test_most_probable_tokens_come_in_order():
+    found = recall.most_probable(_score(CHAIN), [0, 1], count=2)
+    assert [token for token, _ in found] == [2, 3]
+    assert [p for _, p in found] == pytest.approx([1 / 2, 1 / 4])
+
+
+def test_the_lists_of_facts_are_as_long_as_the_card_says():
+    others = [prompt for group in FACTS.values() for prompt in group]
+    assert len(CAPITALS) >= 54 and len(CAPITALS_OTHERWISE) >= 40 and len(OPEN) >= 20
+    assert len(others) >= 120
+    everything = [*CAPITALS, *CAPITALS_OTHERWISE, *others, *OPEN]
+    assert len(set(everything)) == len(everything), "a prompt is asked twice"
+    answers = [
+        a for group in (CAPITALS, CAPITALS_OTHERWISE, *FACTS.values()) for a in group.items()
+    ]
+    for prompt, accepted in answers:
+        assert prompt == prompt.strip(), "the space before the answer belongs to the answer"
+        assert accepted and all(answer == answer.strip() != "" for answer in accepted)
+
+
+# Prompts in the training texts
+
+PIECES = [b"\x00", b"the", b" cat", b" sat", b"\n", b"."]
+
+
+def test_occurrences_are_counted_across_tokens_and_lines_but_not_documents():
+    shards = {
+        "a": np.array([0, 1, 2, 3, 5, 0, 1, 2]),
+        "b": np.array([0, 1, 2, 4, 1, 2, 3, 0, 3]),
+    }
+    prompts = ["the cat", "cat sat.", "cat the cat", "sat sat", "The cat"]
+    assert occurrences(prompts, shards, PIECES) == {
+        "the cat": 4,
+        "cat sat.": 1,
+        "cat the cat": 1,
+        "sat sat": 0,
+        "The cat": 0,
+    }
+
+
+# Markdown
+
+
+def test_a_table_aligns_numbers_and_shows_gaps():
+    assert table(("", "n", "share"), [("a|b", 12345, 0.5), ("c", 2, None)], digits=2) == (
+        "|  | n | share |\n| --- | ---: | ---: |\n| a&#124;b | 12,345 | 0.50 |\n| c | 2 | – |"
+    )
+
+
+def test_a_quotation_keeps_lines_and_shows_signs_as_they_are():
+    assert quotation("Q: a\nA:", " *b*\n\nc_d <e>") == (
+        "> **Q: a**<br>\n> **A:** \\*b\\*\n>\n> c\\_d &lt;e>"
+    )
+
+
+def test_code_shows_line_breaks():
+    assert code(" a\n`b`") == "` a↵'b'`"
+
+
+# Timing
+
+
+def test_the_second_load_is_the_one_that_is_timed(tmp_path):
+    loads = []
+    model, seconds = timed_load(lambda folder: loads.append(folder) or len(loads), tmp_path)
+    assert model == 2 and loads == [tmp_path] * 2 and seconds >= 0
+
+
+def test_every_repeat_counts():
+    calls = []
+    assert median_ms(lambda: calls.append(None), repeats=5) >= 0
+    assert len(calls) == 5
+
+
+def test_weights_are_told_from_other_files(tmp_path):
+    (tmp_path / "model.safetensors").write_bytes(b"1234567")
+    (tmp_path / "config.json").write_bytes(b"123")
+    (tmp_path / "more").mkdir()
+    assert file_sizes(tmp_path) == (7, 10)
+
+
+# With real, tiny models
+
+
+def test_a_scorer_gives_the_rows_that_the_decoder_sees():
+    model = tiny_models.shared("qwen3")
+    decoder = Decoder(model, [5, 6, 7], SamplingSettings())
+    for _ in range(4):
+        decoder.step()
+    rows = scorer(model)([5, 6, 7, *decoder.token_ids])
+    for index in range(4):
+        np.testing.assert_allclose(rows[2 + index], decoder.logits(index), atol=1e-4)
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """Tiny random models in the form of the bundled ones, with the bundled tokenizer."""
+    folder = tmp_path_factory.mktemp("models")
+    tokenizer = AutoTokenizer.from_pretrained(BUNDLED)
+    special = {"bos_token_id": 0, "eos_token_id": 0, "pad_token_id": 1}
+    for seed, name in enumerate(("target", "draft", "diffusion")):
+        changes = special | {"vocab_size": len(tokenizer), "tie_word_embeddings": True}
+        if name == "diffusion":
+            tokenizer.add_special_tokens({"mask_token": "<|mask|>"})
+            changes |= {"vocab_size": len(tokenizer), "is_causal": False}
+            changes["mask_token_id"] = tokenizer.mask_token_id
+        tiny_models.build("qwen3", seed, **changes).save_pretrained(folder / name)
+        tokenizer.save_pretrained(folder / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(exported):
+    return load_for_scoring(exported / "target")
+
+
+def test_a_continuation_is_what_the_decoder_writes(model):
+    settings = SamplingSettings(temperature=0.7, seed=3)
+    text = continuation(model, "The sun is", settings, 5)
+    decoder = Decoder(model, "The sun is", settings)
+    assert list(text.ids) == [step.token_id for step in decoder.run(5)]
+    assert (text.text, text.seed, text.ended) == (decoder.text, 3, False)
+    assert list(text.prompt_ids) == model.vocabulary.encode("The sun is")
+
+
+def test_the_end_of_text_token_is_no_part_of_a_continuation(model, monkeypatch):
+    greedy = SamplingSettings(temperature=0.0)
+    third = continuation(model, "The sun is", greedy, 3).ids[2]
+    monkeypatch.setattr(model, "eos_ids", (third,))
+    text = continuation(model, "The sun is", greedy, 9)
+    assert text.ended and len(text.ids) <= 2 and third not in text.ids
+
+
+def test_every_prompt_is_continued_with_every_seed(model):
+    texts = continuations(model, ["One", "Two"], SamplingSettings(), (4, 5), 2)
+    assert [(text.prompt, text.seed) for text in texts] == [
+        ("One", 4),
+        ("One", 5),
+        ("Two", 4),
+        ("Two", 5),
+    ]
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """The same evaluation on a few tokens of each kind."""
+    capitals = ("The capital of France is", "The capital of Germany is")
+    monkeypatch.setattr(fact_tables, "CAPITALS", {name: CAPITALS[name] for name in capitals})
+    monkeypatch.setattr(fact_tables, "CAPITALS_OTHERWISE", dict([*CAPITALS_OTHERWISE.items()][:2]))
+    monkeypatch.setattr(fact_tables, "FACTS", {name: FACTS[name] for name in ("shapes", "colours")})
+    monkeypatch.setattr(text_tables, "STORY_PROMPTS", ("Once upon a time",))
+    monkeypatch.setattr(text_tables, "OTHER_PROMPTS", ("The sun is",))
+    monkeypatch.setattr(text_tables, "CONTINUATION_TOKENS", 12)
+    monkeypatch.setattr(text_tables, "SAMPLE_TOKENS", 8)
+    monkeypatch.setattr(text_tables, "SAMPLES", {"Once upon a time": range(2)})
+    monkeypatch.setattr(diffusion, "STEPS", (1, 8))
+
+
+@pytest.fixture(scope="module")
+def tokens(model):
+    story = model.vocabulary.encode("The old fox went home to his supper and ate some bread. " * 7)
+    fact = model.vocabulary.encode("The capital of France is Paris.\nA cat is an animal.")
+    return {
+        "facts": np.array([0, *fact, 0, *fact], dtype=np.uint16),
+        "stories": np.array([0, *story[:60], 0, *story[5:70]], dtype=np.uint16),
+        "valid_stories": np.array([0, *story[:90], 0, *story[9:99]], dtype=np.uint16),
+    }
+
+
+def test_the_whole_evaluation(exported, tokens, short, capsys):
+    found = report.evaluate(exported, tokens)
+    printed = capsys.readouterr()
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    assert found["absent"] == []
+    assert set(found["timing"]) == set(found["weights"]) == {"target", "draft", "diffusion"}
+    assert found["verbatim"]["capitals"] == {"The capital of France is": 2}
+    assert found["facts"]["recall"]["capitals"]["with"]["asked"] == 2
+    # 90 tokens of a text that training holds 60 and 65 of, which overlap.
+    assert found["recitation"]["held-out stories"]["longest"] == 12
+    assert found["recitation"]["held-out stories"]["share"] == 1
+    assert found["acceptance"]["1.0"]["positions"] == 4 * 12
+    assert [entry["seed"] for entry in found["samples"]] == [0, 1]
+    tables = [line for line in printed.out.splitlines() if line.startswith("| ---")]
+    assert len(tables) == 13
+    assert "evaluate: timing took" in printed.err
+
+
+def test_a_draft_that_is_the_target_is_always_accepted(exported, tokens, short, tmp_path):
+    for name in ("target", "draft"):
+        shutil.copytree(exported / "target", tmp_path / name)
+    found = report.evaluate(tmp_path, tokens)
+    assert found["absent"] == ["diffusion"]
+    for row in found["acceptance"].values():
+        assert row["acceptance"] == pytest.approx(1) and row["tokens_per_pass"] == pytest.approx(5)
+    assert found["likelihood"]["target"] == found["likelihood"]["draft"]
+
+
+def test_models_that_are_not_there_are_named(exported, tokens, tmp_path, capsys):
+    shutil.copytree(exported / "diffusion", tmp_path / "diffusion")
+    found = report.evaluate(tmp_path, tokens)
+    assert found["absent"] == ["target", "draft"]
+    assert set(found["likelihood"]) == {"diffusion"} and "samples" not in found
+    assert "not there: target, draft." in capsys.readouterr().out
+
+
+def test_a_folder_without_models_is_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match="target, draft, diffusion"):
+        report.evaluate(tmp_path, {})

@@ -1,0 +1,269 @@
+"""What the evaluation says of texts: recited, repeated, foreseen by a draft, filled in by steps."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from models.training.evaluation import acceptance, diffusion, recitation
+from models.training.evaluation.repetition import ends_in_loop, repeated_share
+
+# Recitation
+
+TRAINED = [
+    np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 21, 22, 23, 24, 25, 26, 27, 28]),
+    np.array([0, 31, 32, 33, 34]),
+]
+
+
+def test_recited_n_grams_of_a_corpus_of_twenty_tokens():
+    index = recitation.NGramIndex(TRAINED)
+    texts = [
+        (2, 3, 4, 5, 6, 7, 8, 9, 10, 21),  # three 8-grams, the first two recited, nine in a row
+        (21, 22, 23, 24, 99, 25, 26, 27, 28),  # two, none recited
+        (31, 32, 33),  # too short to hold one
+    ]
+    found = recitation.recitation(index, texts)
+    assert (found.grams, found.recited, found.share) == (5, 2, pytest.approx(0.4))
+    assert found.longest == 9 and found.longest_run == (2, 3, 4, 5, 6, 7, 8, 9, 10)
+
+
+def test_n_grams_do_not_reach_from_shard_to_shard():
+    index = recitation.NGramIndex(TRAINED)
+    assert not index.occurring((27, 28, 31), 3).any()
+    assert index.occurring((27, 28), 2).all()
+
+
+def test_longest_run_of_strangers_is_empty():
+    assert recitation.longest_run(recitation.NGramIndex(TRAINED), [(50, 51), ()]) == ()
+
+
+def test_the_index_agrees_with_a_search_through_all_n_grams():
+    draws = np.random.default_rng(1)
+    shards = [draws.integers(3, size=length) for length in (400, 90, 300)]
+    text = tuple(draws.integers(3, size=60).tolist())
+    index = recitation.NGramIndex(shards)
+    for n in (1, 4, 6, 8):
+        trained = {
+            tuple(shard[start : start + n].tolist())
+            for shard in shards
+            for start in range(len(shard) - n + 1)
+        }
+        expected = [text[start : start + n] in trained for start in range(len(text) - n + 1)]
+        assert index.occurring(text, n).tolist() == expected
+    assert 0 < sum(expected) < len(expected), "the last case must tell something"
+
+
+@pytest.mark.parametrize("n", [0, -1])
+def test_n_must_be_positive(n):
+    with pytest.raises(ValueError, match="n must be at least 1"):
+        recitation.NGramIndex(TRAINED).occurring((1,), n)
+
+
+def test_a_text_longer_than_every_shard_is_refused():
+    with pytest.raises(ValueError, match="no longer than a shard, got 21"):
+        recitation.NGramIndex(TRAINED).occurring(range(21), 2)
+
+
+# Repetition
+
+
+def test_repeated_share_counts_n_grams_seen_before():
+    assert repeated_share((1, 2, 1, 2, 1), 2) == pytest.approx(1 - 2 / 4)
+    assert repeated_share((1, 2, 3, 4), 2) == 0
+    assert repeated_share((1, 2), 4) == 0
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        ((9, *(1, 2, 3) * 8), True),
+        ((9, *(1, 2, 3) * 8, 1, 2), True),  # cut off in the middle of a round
+        ((9, *(1, 2, 3) * 7), False),  # 21 tokens: too short
+        (tuple(range(10)) * 3, True),
+        (tuple(range(10)) * 2, False),  # twice is no loop
+        ((*(1, 2, 3) * 8, 9), False),  # it got out again
+        (tuple(range(33)) * 4, False),  # a round is too long
+        ((5,) * 24, True),
+        ((), False),
+    ],
+)
+def test_a_loop_is_three_rounds_at_the_end(ids, expected):
+    assert ends_in_loop(ids) is expected
+
+
+# Acceptance
+
+DRAFT = np.log(np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1]]))
+TARGET = np.log(np.array([[0.2, 0.6, 0.2], [0.3, 0.6, 0.1]]))
+
+
+def test_acceptance_is_what_two_distributions_share():
+    found = acceptance.acceptance_probability(DRAFT, TARGET, 1.0)
+    assert found == pytest.approx([0.2 + 0.3 + 0.2, 0.1 + 0.6 + 0.1])
+
+
+def test_temperature_is_applied_to_both():
+    found = acceptance.acceptance_probability(DRAFT[:1], TARGET[:1], 0.5)
+    draft = np.array([0.25, 0.09, 0.04]) / 0.38
+    target = np.array([0.04, 0.36, 0.04]) / 0.44
+    assert found == pytest.approx([np.minimum(draft, target).sum()])
+
+
+def test_at_temperature_0_the_most_probable_tokens_must_agree():
+    assert acceptance.acceptance_probability(DRAFT, TARGET, 0).tolist() == [0, 1]
+    assert acceptance.accepted_share(DRAFT, TARGET, [1, 1], 0).tolist() == [0, 1]
+
+
+def test_accepted_share_of_given_tokens():
+    found = acceptance.accepted_share(DRAFT, TARGET, [1, 0], 1.0)
+    assert found == pytest.approx([0.3 / 0.6, 0.1 / 0.3])
+    assert acceptance.accepted_share(DRAFT, TARGET, [0, 1], 1.0) == pytest.approx([1, 1])
+
+
+def test_accepted_share_averages_to_the_acceptance_probability():
+    for row in range(2):
+        shares = [
+            acceptance.accepted_share(DRAFT[[row]], TARGET[[row]], [t], 1.0)[0] for t in range(3)
+        ]
+        mean = float(np.exp(TARGET[row]) @ shares)
+        assert mean == pytest.approx(acceptance.acceptance_probability(DRAFT, TARGET, 1.0)[row])
+
+
+def test_a_perfect_draft_gives_one_token_more_than_it_proposes():
+    found = acceptance.walk([np.ones(20), np.ones(7)], proposals=4)
+    assert found.tokens_per_pass == 5 and found.reached == (1, 1, 1, 1)
+
+
+def test_a_useless_draft_gives_one_token_per_pass():
+    assert acceptance.walk([np.zeros(9)], proposals=4).tokens_per_pass == 1
+
+
+def test_passes_start_behind_rejections():
+    # Two proposals a pass. Passes start at 0 (accepts one, then rejects), at 2 (accepts two), and
+    # at 5 (rejects at once); from 6 on there is no room.
+    shares = np.array([1.0, 0, 1, 1, 1, 0, 1, 1])
+    found = acceptance.walk([shares[:8]], proposals=2)
+    assert found.reached == pytest.approx((2 / 3, 1 / 3))
+    assert found.tokens_per_pass == pytest.approx((2 + 3 + 1) / 3)
+
+
+def test_the_walk_is_the_mean_over_all_ways_to_accept():
+    """Against every sequence of yes and no, pass by pass, with its chance."""
+    shares = np.array([0.5, 0.25, 0.75, 0.5, 0.1, 0.9, 0.5])
+    proposals = 2
+    starts = 0.0
+    accepted_in_all = 0.0
+    for outcome in itertools.product((0, 1), repeat=len(shares)):
+        chance = math.prod(
+            s if yes else 1 - s for s, yes in zip(shares.tolist(), outcome, strict=True)
+        )
+        place = 0
+        while place + proposals < len(shares):
+            run = 0
+            while run < proposals and outcome[place + run]:
+                run += 1
+            starts += chance
+            accepted_in_all += chance * run
+            place += run + 1
+    found = acceptance.walk([shares], proposals)
+    assert found.tokens_per_pass == pytest.approx(1 + accepted_in_all / starts)
+
+
+def test_a_walk_needs_room_for_a_pass():
+    with pytest.raises(ValueError, match="longer than 4 tokens"):
+        acceptance.walk([np.ones(4)], proposals=4)
+
+
+# Diffusion
+
+
+class Filler:
+    """A diffusion model of six tokens, the last the mask: each place holds the next number, 0 to 4.
+
+    It is sure of a place whose left neighbour it sees, and of others slightly prefers token 0.
+    """
+
+    name, mask_id, pad_id, vocab_size, context_length = "filler", 5, None, 6, 64
+
+    def logits(self, ids):
+        rows = np.zeros((len(ids), 6), dtype=np.float32)
+        rows[:, 5] = -np.inf
+        rows[:, 0] = 0.5
+        for place in range(1, len(ids)):
+            if ids[place - 1] != self.mask_id:
+                rows[place, (ids[place - 1] + 1) % 5] = 9
+        return rows
+
+
+def _story():
+    first, second = [1, 2, 3, 4, 1, 2, 3, 4], [2, 3, 4, 1, 2, 3, 4, 1]
+    return np.array([0, *first, 0, 1, 0, *second])
+
+
+def test_gaps_are_cut_from_the_middle_of_texts_that_are_long_enough():
+    gaps = diffusion.held_out_gaps(_story(), count=9, window=8, gap=2)
+    assert [gap.ids for gap in gaps] == [(1, 2, 3, 4, 1, 2, 3, 4), (2, 3, 4, 1, 2, 3, 4, 1)]
+    assert gaps[0].hidden == (4, 1)
+    assert gaps[0].canvas(5) == (1, 2, 3, 5, 5, 2, 3, 4)
+
+
+def test_passages_hide_all_but_the_prompt():
+    passages = diffusion.held_out_passages(_story(), count=1, prompt=3, passage=4)
+    assert passages[0].canvas(5) == (1, 2, 3, 5, 5, 5, 5)
+    assert passages[0].hidden == (4, 1, 2, 3)
+
+
+GAP = diffusion.Gap((1, 2, 3, 4, 0, 1), 2, 5)
+
+
+def test_one_step_guesses_what_a_step_for_each_token_knows():
+    model = Filler()
+    assert diffusion.fill(model, GAP, steps=1, temperature=0.0, seed=0) == (3, 0, 0)
+    assert diffusion.fill(model, GAP, steps=3, temperature=0.0, seed=0) == (3, 4, 0)
+
+
+def test_recovered_tokens_are_compared_place_by_place():
+    assert diffusion.recovered([GAP, GAP], [(3, 4, 0), (4, 4, 3)]) == pytest.approx(4 / 6)
+
+
+def test_the_judge_reads_the_prompt_and_scores_the_rest():
+    # Whatever the last token is, 0, 1, 2 and 3 have these chances: 3, 3, 2 and 1 bits.
+    probs = np.array([1 / 8, 1 / 8, 1 / 4, 1 / 2], dtype=np.float32)
+    gap = diffusion.Gap((0, 1, 2, 3), 2, 4)
+
+    def judge(ids):
+        return np.log(probs)[None].repeat(len(ids), axis=0)
+
+    assert diffusion.bits_per_token(judge, [gap], [(2, 3)]) == pytest.approx((2 + 1) / 2)
+    assert diffusion.bits_per_token(judge, [gap, gap], [(2, 3), (2, 0)]) == pytest.approx(8 / 4)
+
+
+def test_the_judge_sees_the_prompt_and_what_was_written_before():
+    # Sure of the next number after the last one it saw: 0 bits for 2 3 after 0 1, many for 3 2.
+    gap = diffusion.Gap((0, 1, 9, 9), 2, 4)
+
+    def judge(ids):
+        return np.stack([np.eye(5, dtype=np.float32)[token + 1] * 50 for token in ids])
+
+    assert diffusion.bits_per_token(judge, [gap], [(2, 3)]) == pytest.approx(0, abs=1e-6)
+    assert diffusion.bits_per_token(judge, [gap], [(3, 2)]) == pytest.approx(50 / math.log(2))
+
+
+def test_quality_leaves_gaps_out_where_there_are_more_steps_than_tokens():
+    passage = diffusion.Gap((1, 2, 3, 4, 0, 1), 1, 6)
+
+    def judge(ids):
+        return np.zeros((len(ids), 8), dtype=np.float32)
+
+    found = diffusion.quality_by_steps(
+        Filler(), judge, [GAP], [passage], steps=(1, 3, 5), temperature=0.0
+    )
+    assert found[1] == diffusion.Quality(
+        recovered=2 / 3,
+        bits_per_token=pytest.approx(3),
+        repeated_pairs=0.5,  # 2 0 0 0 0: of four pairs, 0 0 twice again
+    )
+    assert found[3].recovered == 1
+    assert found[5].recovered is None and found[5].repeated_pairs == 0
