@@ -40,7 +40,15 @@ from benchmarks.timing import Case, Times, in_turns, ratio, timed_ms
 from engine.decoder import Decoder
 from engine.kernels import ENGINE_LOCK, Kernels, fastest_cpu_dtype, keep_freed_memory
 from engine.model import LanguageModel, load_model
-from engine.sampling import Context, SamplingSettings, shape
+from engine.sampling import (
+    Context,
+    Dry,
+    DynamicTemperature,
+    Mirostat,
+    SamplingSettings,
+    Xtc,
+    shape,
+)
 from engine.trace import StageSummary
 
 BUNDLED = "bundled"
@@ -62,6 +70,29 @@ PIPELINES = {
     "T 0.8, top-p 0.9": SamplingSettings(temperature=0.8, top_p=0.9),
     "T 1.5, min-p 0.05": SamplingSettings(temperature=1.5, min_p=0.05),
     "T 1, nothing cut": SamplingSettings(),
+    "every stage": SamplingSettings(
+        logit_bias={5: 1.0, 900: -2.0},
+        repetition_penalty=1.1,
+        presence_penalty=0.2,
+        frequency_penalty=0.2,
+        dry=Dry(),
+        no_repeat_ngram=3,
+        banned=[[7], [1, 2, 3]],
+        min_new_tokens=8,
+        temperature=0.9,
+        dynamic_temperature=DynamicTemperature(0.8, 1.2),
+        top_h=0.95,
+        top_k=50,
+        top_p=0.95,
+        min_p=0.01,
+        typical_p=0.95,
+        epsilon_cutoff=3e-4,
+        eta_cutoff=3e-4,
+        top_n_sigma=3.0,
+        tail_free=0.98,
+        xtc=Xtc(),
+        mirostat=Mirostat(),
+    ),
 }
 VOCABULARIES = (16_384, 49_152, 151_936)
 
@@ -705,7 +736,10 @@ def _measure_pipeline(
     has_goal: bool,
 ) -> None:
     context = Context(ids, len(ids))
-    processors = LogitsProcessorList(stage.processor() for stage in settings.chain)
+    # Of "every stage", theirs runs the thirteen that transformers has.
+    processors = LogitsProcessorList(
+        stage.processor(context) for stage in settings.chain if stage.in_transformers
+    )
     input_ids, scores = torch.from_numpy(ids)[None], torch.from_numpy(row)[None]
     generator = torch.Generator().manual_seed(0)
     uniform = np.random.default_rng(0)

@@ -10,8 +10,6 @@ included, so that stepping on repeats the same tokens and logits; `fork` goes tw
 
 from __future__ import annotations
 
-import operator
-import secrets
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -21,14 +19,16 @@ import numpy as np
 import torch
 import transformers
 
-from engine import stopping
+from engine import inputs, stopping
 from engine.cache import CacheFormula
-from engine.errors import ContextFullError, LogitsError, PromptError, SettingError
+from engine.errors import ContextFullError, LogitsError, SettingError
 from engine.model import LanguageModel
 from engine.prefix import Prefix
 from engine.record import LogitRecord, RowSource
 from engine.sampling import Context, Distribution, Drawn, SamplingSettings, shape
+from engine.stages import MirostatState, mirostat_mu
 from engine.trace import StageSummary, Step, Trace
+from engine.uniform import UniformStream
 from engine.vocabulary import TextStream
 
 
@@ -50,6 +50,7 @@ class _Mark:
     text_length: int  # before it
     text_state: tuple[bytes, int]  # before it
     generator: tuple[int, torch.Tensor] | None  # parity mode: seed, and the state after it
+    mirostat: MirostatState | None  # after it
 
 
 class Decoder:
@@ -84,13 +85,14 @@ class Decoder:
     ) -> None:
         self.model = model
         self._stop_strings = stopping.checked_stop_strings(stop_strings)
-        self.prompt_ids = _prompt_ids(model, prompt)
+        self.prompt_ids = inputs.prompt_ids(model, prompt)
         self.steps: list[Step] = []
         self._ids = np.empty(len(self.prompt_ids) + 64, np.int64)  # grows by doubling
         self._ids[: len(self.prompt_ids)] = self.prompt_ids
-        self._settings = _usable(settings or SamplingSettings(), model)
+        self._settings = inputs.checked_settings(settings or SamplingSettings(), model)
         self._settings_from: list[tuple[int, SamplingSettings]] = [(0, self._settings)]
-        self._uniform = _UniformStream(self._settings.seed)
+        self._uniform = UniformStream(self._settings.seed)
+        self._xtc_uniform = UniformStream(self._settings.seed, stream=1)
         self._record = LogitRecord(model)
         self._marks: list[_Mark] = []
         self._stream = TextStream()
@@ -106,12 +108,13 @@ class Decoder:
 
     @settings.setter
     def settings(self, settings: SamplingSettings) -> None:
-        settings = _usable(settings, self.model, keep_seed_of=self._settings)
+        settings = inputs.checked_settings(settings, self.model, keep_seed_of=self._settings)
         with self._lock:
             if settings == self._settings:
                 return
             if settings.seed != self._settings.seed:
-                self._uniform = _UniformStream(settings.seed)
+                self._uniform = UniformStream(settings.seed)
+                self._xtc_uniform = UniformStream(settings.seed, stream=1)
             self._settings = settings
             if self._settings_from[-1][0] == len(self.steps):
                 self._settings_from.pop()
@@ -196,7 +199,8 @@ class Decoder:
                 remedy = "choose a token that the model can give"
                 raise SettingError("token_id", token_id, "has a logit of -inf here", remedy)
             shaped = time.perf_counter()
-            distribution = self._shape(row.logits)
+            context = self._context(len(self.steps), self._settings)
+            distribution = self._shape(row.logits, self._settings, context)
             entropy_bits = distribution.entropy_bits
             stages = tuple(
                 StageSummary(stage.name, stage.survivors, stage.mass_removed)
@@ -205,7 +209,8 @@ class Decoder:
             drawing = time.perf_counter()
             generator = self._generator()
             u, drawn = self._draw(distribution, generator, token_id)
-            mark = self._mark(generator)
+            mirostat = distribution.mirostat_after(context.mirostat_mu, drawn.token_id)
+            mark = self._mark(generator, mirostat)
             chosen = time.perf_counter()
             return self._append(
                 row,
@@ -226,6 +231,8 @@ class Decoder:
                 forward_ms=row.forward_ms,
                 shape_ms=(drawing - shaped) * 1e3,
                 draw_ms=(chosen - drawing) * 1e3,
+                xtc_uniform=context.xtc_uniform if self._settings.stage("xtc") else None,
+                mirostat_mu=context.mirostat_mu,
             )
 
     def propose(self) -> Drawn:
@@ -234,7 +241,8 @@ class Decoder:
         Runs the forward pass if there is none waiting; `step` then uses it, with the same `u`.
         """
         with self._lock:
-            distribution = self._shape(self._forward().logits)
+            row, context = self._forward(), self._context(len(self.steps), self._settings)
+            distribution = self._shape(row.logits, self._settings, context)
             return self._draw(distribution, self._generator())[1]
 
     def uniform(self, index: int) -> float:
@@ -245,11 +253,28 @@ class Decoder:
         Raises:
             SettingError: `index` is no step that there could be.
         """
-        if not _is_whole(index) or not 0 <= index <= len(self.steps):
-            remedy = f"use 0 to {len(self.steps)}"
-            raise SettingError("step index", index, "is neither taken nor next", remedy)
         with self._lock:
-            return self._uniform[int(index)]
+            return self._uniform[self._checked_place(index)]
+
+    def context(self, index: int, settings: SamplingSettings | None = None) -> Context:
+        """What the stages of a step, taken or to come, know besides the logits.
+
+        Tokens so far, end-of-text ids, the step's number for XTC, and Mirostat's bound as it stood
+        there: it follows from the steps before, so it is the same however one came here.
+
+        Args:
+            index: the step.
+            settings: None for those the step was taken with, or is to be taken with.
+
+        Raises:
+            SettingError: `index` is no step that there could be.
+        """
+        with self._lock:
+            index = self._checked_place(index)
+            if settings is None:
+                is_next = index == len(self.steps)
+                settings = self._settings if is_next else self.settings_at(index)
+            return self._context(index, settings)
 
     def next_distribution(self, settings: SamplingSettings | None = None) -> Distribution:
         """The distribution that the next token will be drawn from, before it is drawn.
@@ -260,7 +285,9 @@ class Decoder:
             settings: None for those in force.
         """
         with self._lock:
-            return self._shape(self._forward().logits, settings)
+            settings = settings or self._settings
+            row, context = self._forward(), self._context(len(self.steps), settings)
+            return self._shape(row.logits, settings, context)
 
     def run(self, max_new_tokens: int = 64) -> Iterator[Step]:
         """Step until a stop rule fires; yields every step, the last one included.
@@ -329,7 +356,8 @@ class Decoder:
             twin.steps = list(self.steps)
             twin._ids = self._ids.copy()
             twin._settings_from = list(self._settings_from)
-            twin._uniform = _UniformStream(self._settings.seed)
+            twin._uniform = UniformStream(self._settings.seed)
+            twin._xtc_uniform = UniformStream(self._settings.seed, stream=1)
             twin._record = self._record.fork()
             twin._marks = list(self._marks)
             twin._stream = TextStream()
@@ -354,8 +382,7 @@ class Decoder:
             index = self._checked_index(index)
             if settings is None:
                 settings = self.settings_at(index)
-            context = Context(self._ids[: len(self.prompt_ids) + index], len(self.prompt_ids))
-            return shape(self._record.row(index), settings, context)
+            return shape(self._record.row(index), settings, self._context(index, settings))
 
     def trace(self) -> Trace:
         """Everything so far as plain values, to be saved or shown."""
@@ -416,10 +443,31 @@ class Decoder:
         self._next = _NextRow(read.forward.logits, source, read.ms, read.is_prefill, reused=False)
         return self._next
 
-    def _shape(self, logits: np.ndarray, settings: SamplingSettings | None = None) -> Distribution:
-        context = Context(self._ids[: self._total], len(self.prompt_ids))
+    def _context(self, index: int, settings: SamplingSettings) -> Context:
+        prompt_length = len(self.prompt_ids)
+        before = self._marks[index - 1].mirostat if index else None
+        return Context(
+            self._ids[: prompt_length + index],
+            prompt_length,
+            self.model.eos_ids,
+            xtc_uniform=self._xtc_uniform_at(index) if settings.stage("xtc") else 0.0,
+            mirostat_mu=mirostat_mu(settings.chain, before),
+        )
+
+    def _xtc_uniform_at(self, index: int) -> float:
+        """The number of a step: that of the seed it was taken with, or is to be taken with."""
+        seed = self._settings.seed
+        if index < len(self.steps):
+            seed = self.settings_at(index).seed
+        if seed != self._xtc_uniform.seed:
+            return UniformStream(seed, stream=1)[index]
+        return self._xtc_uniform[index]
+
+    def _shape(
+        self, logits: np.ndarray, settings: SamplingSettings, context: Context
+    ) -> Distribution:
         try:
-            return shape(logits, settings or self._settings, context)
+            return shape(logits, settings, context)
         except LogitsError:
             # Not a row to go on from, and what made it may have reached the cache.
             self._next = None
@@ -527,9 +575,15 @@ class Decoder:
             self._ids = np.resize(self._ids, 2 * self._ids.size)
         self._ids[self._total] = token_id
 
-    def _mark(self, generator: torch.Generator | None) -> _Mark:
+    def _mark(self, generator: torch.Generator | None, mirostat: MirostatState | None) -> _Mark:
         state = None if generator is None else (self._settings.seed, generator.get_state())
-        return _Mark(len(self._text), self._stream.state, state)
+        return _Mark(len(self._text), self._stream.state, state, mirostat)
+
+    def _checked_place(self, index: int) -> int:
+        if not _is_whole(index) or not 0 <= index <= len(self.steps):
+            remedy = f"use 0 to {len(self.steps)}"
+            raise SettingError("step index", index, "is neither taken nor next", remedy)
+        return int(index)
 
     def _checked_index(self, index: int) -> int:
         if not _is_whole(index) or not -len(self.steps) <= index < len(self.steps):
@@ -548,63 +602,3 @@ class Decoder:
 
 def _is_whole(value: object) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
-class _UniformStream:
-    """The uniform numbers of a seed, by step: the n-th of NumPy's PCG64 generator.
-
-    A number belongs to its step, whatever was drawn, forced or rewound before; so "the same u under
-    other settings" means what it says.
-    """
-
-    def __init__(self, seed: int) -> None:
-        self._generator = np.random.Generator(np.random.PCG64(seed))
-        self._drawn: list[float] = []
-
-    def __getitem__(self, index: int) -> float:
-        while len(self._drawn) <= index:
-            self._drawn.extend(self._generator.random(64).tolist())
-        return self._drawn[index]
-
-
-def _usable(
-    settings: SamplingSettings, model: LanguageModel, keep_seed_of: SamplingSettings | None = None
-) -> SamplingSettings:
-    """Settings checked against the model, with a seed chosen where none was given."""
-    if not isinstance(settings, SamplingSettings):
-        remedy = "use for example SamplingSettings(temperature=0.7)"
-        raise SettingError("settings", settings, "must be SamplingSettings", remedy)
-    settings.check_vocabulary(model.vocab_size)
-    if settings.seed is None:
-        seed = keep_seed_of.seed if keep_seed_of else secrets.randbelow(2**32)
-        settings = settings.replace(seed=seed)
-    return settings
-
-
-def _prompt_ids(model: LanguageModel, prompt: str | Sequence[int]) -> list[int]:
-    if isinstance(prompt, str):
-        ids = model.vocabulary.encode(prompt)
-    else:
-        try:
-            ids = [operator.index(token_id) for token_id in prompt]
-        except TypeError as error:
-            raise PromptError(
-                "The prompt must be text or one row of token ids; give for example "
-                "tokenizer(text)['input_ids']."
-            ) from error
-    if not ids:
-        raise PromptError("The prompt holds no token; type at least one character.")
-    inputs = model.input_size
-    outside = next((token_id for token_id in ids if not 0 <= token_id < inputs), None)
-    if outside is not None:
-        raise PromptError(
-            f"The prompt holds token id {outside:,}, but the model knows ids 0 to {inputs - 1:,}; "
-            "use the tokenizer that belongs to the model."
-        )
-    length = model.context_length
-    if length is not None and len(ids) >= length:
-        raise PromptError(
-            f"The prompt has {len(ids):,} tokens and the context of {model.name} holds {length:,}, "
-            f"one of them for the first new token; shorten it by {len(ids) - length + 1:,} tokens."
-        )
-    return ids

@@ -11,7 +11,7 @@ import math
 import os
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +73,8 @@ class Step:
         shape_ms: the chain and its figures.
         draw_ms: the draw.
         total_ms: all of it, with bookkeeping.
+        xtc_uniform: the step's number for XTC, 0 <= u < 1; None where XTC is not in the chain.
+        mirostat_mu: Mirostat's bound on the surprise before the step, in bits; None without it.
     """
 
     index: int
@@ -101,6 +103,8 @@ class Step:
     shape_ms: float
     draw_ms: float
     total_ms: float
+    xtc_uniform: float | None = None
+    mirostat_mu: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; bytes as hexadecimal text."""
@@ -138,6 +142,8 @@ def _checked(kind: type, data: Any) -> dict[str, Any]:
         raise TraceError(f"A {kind.__name__} must be an object, got {type(data).__name__}.")
     values = {}
     for item in fields(kind):
+        if item.name not in data and item.default is not MISSING:
+            continue  # written before there was such a field
         if item.name not in data:
             raise TraceError(f"A {kind.__name__} lacks {item.name}.")
         value = data[item.name]

@@ -34,6 +34,25 @@ def rows(decoder: Decoder) -> np.ndarray:
     return np.stack([decoder.logits(i) for i in range(len(decoder.steps))]).copy()
 
 
+def arguments_of_generate(settings: SamplingSettings) -> dict[str, object]:
+    """The stages of a chain as transformers' `generate` takes them."""
+    names = {
+        "no_repeat_ngram": "no_repeat_ngram_size",
+        "banned": "bad_words_ids",
+        "logit_bias": "sequence_bias",
+    }
+    forms = {
+        "banned": lambda sequences: [list(ids) for ids in sequences],
+        "logit_bias": lambda pairs: [[[token_id], added] for token_id, added in pairs],
+    }
+    return {
+        names.get(stage.setting, stage.setting): forms.get(stage.setting, lambda value: value)(
+            stage.value
+        )
+        for stage in settings.chain
+    }
+
+
 def generate(
     model: LanguageModel, prompt: Sequence[int], tokens: int, seed: int | None = None, **settings
 ) -> tuple[list[int], np.ndarray]:

@@ -1,0 +1,218 @@
+"""One row of a batch: what is asked for, the text while it grows, what it has become.
+
+The forward pass is the batch's (`engine.batch`); here are the other parts of a step, by the rules
+of `engine.decoder`: shape, draw, append, stop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine import stopping
+from engine.errors import DecodingError, SettingError
+from engine.inputs import checked_settings
+from engine.model import LanguageModel
+from engine.sampling import Context, SamplingSettings, shape
+from engine.stages import MirostatState, mirostat_mu
+from engine.uniform import UniformStream
+from engine.vocabulary import TextStream
+
+RECORD = np.dtype(
+    [
+        ("token_id", np.int64),
+        ("logprob", np.float64),
+        ("model_entropy_bits", np.float64),
+        ("final_entropy_bits", np.float64),
+        ("survivors", np.int64),
+        ("probability", np.float64),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One text to be generated.
+
+    Attributes:
+        prompt: text, or token ids.
+        settings: how its tokens are chosen; a seed of None is replaced by a fresh one.
+        max_tokens: most tokens to generate, at least 1.
+    """
+
+    prompt: str | Sequence[int]
+    settings: SamplingSettings
+    max_tokens: int = 64
+
+
+@dataclass(frozen=True)
+class BatchText:
+    """One row of a batch: a text, finished or half done.
+
+    Attributes:
+        prompt_ids: token ids of the prompt.
+        settings: how its tokens were chosen, with the seed in use.
+        text: the generated text, without special tokens and without an unfinished character.
+        stop_reason: ``max_tokens``, ``eos``, ``stop_string`` or ``context``; None for a text that
+            has not ended.
+        stop_string: the stop string that ended it, else None.
+        error: why it could not go on, None for all others.
+        records: (tokens,) structured array, one entry per generated token, an end-of-text token
+            included: ``token_id``; ``logprob``, natural logarithm of the raw probability
+            (temperature 1, nothing cut); ``model_entropy_bits`` of that raw distribution;
+            ``final_entropy_bits`` of the one drawn from; ``survivors`` and ``probability`` in the
+            draw.
+    """
+
+    prompt_ids: tuple[int, ...]
+    settings: SamplingSettings
+    text: str
+    stop_reason: str | None
+    stop_string: str | None
+    error: DecodingError | None
+    records: np.ndarray
+
+    @property
+    def token_ids(self) -> list[int]:
+        """Ids of the generated tokens."""
+        return self.records["token_id"].tolist()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more will come: a stop rule has fired, or it failed."""
+        return self.stop_reason is not None or self.error is not None
+
+
+class GrowingText:
+    """A row while it is being generated; the fields are those of `BatchText`."""
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        prompt_ids: tuple[int, ...],
+        row: Row,
+        stop_strings: tuple[str, ...],
+    ) -> None:
+        self._model = model
+        self.prompt_ids = prompt_ids
+        self.settings = checked_settings(row.settings, model)
+        if self.settings.parity:
+            remedy = "switch parity off, or use a Decoder"
+            problem = "cannot repeat generate bit for bit in a batch"
+            raise SettingError("parity", True, problem, remedy)
+        stopping.checked_max_new_tokens(row.max_tokens)
+        self.limit = at_least_one("max_tokens", row.max_tokens)
+        self.length = 0
+        self.text = ""
+        self.stop_reason: str | None = None
+        self.stop_string: str | None = None
+        self.error: DecodingError | None = None
+        self._stop_strings = stop_strings
+        self._stream = TextStream()
+        self._uniform: UniformStream | None = None  # made when it starts: rows may be many
+        self._xtc_uniform: UniformStream | None = None
+        self._mirostat: MirostatState | None = None
+        self._records = np.empty(0, RECORD)
+        self._ids = np.empty(0, np.int64)  # prompt and generated tokens, as `Context` wants them
+        self._snapshot: BatchText | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        return self.stop_reason is not None or self.error is not None
+
+    def token_id(self, place: int) -> int:
+        """A generated token."""
+        return int(self._records[: self.length][place]["token_id"])
+
+    def snapshot(self) -> BatchText:
+        if self._snapshot is not None:
+            return self._snapshot
+        records = self._records[: self.length].copy()
+        records.setflags(write=False)
+        snapshot = BatchText(
+            self.prompt_ids,
+            self.settings,
+            self.text,
+            self.stop_reason,
+            self.stop_string,
+            self.error,
+            records,
+        )
+        if self.has_ended:  # it stays as it is: only the snapshot is still needed
+            self._snapshot = snapshot
+            self._records, self._ids = records, np.empty(0, np.int64)
+            self._uniform = self._xtc_uniform = None
+        return snapshot
+
+    def append(self, logits: np.ndarray) -> None:
+        """Shape (vocab,) logits, draw, append: a step of the decoder without its forward pass."""
+        if self._uniform is None:
+            self._uniform = UniformStream(self.settings.seed)
+            self._xtc_uniform = UniformStream(self.settings.seed, stream=1)
+        prompt_length, total = len(self.prompt_ids), len(self.prompt_ids) + self.length
+        if self.length == self._records.size:
+            self._grow()
+        try:
+            context = Context(
+                self._ids[:total],
+                prompt_length,
+                self._model.eos_ids,
+                xtc_uniform=self._xtc_uniform[self.length] if self.settings.stage("xtc") else 0.0,
+                mirostat_mu=mirostat_mu(self.settings.chain, self._mirostat),
+            )
+            distribution = shape(logits, self.settings, context)
+        except DecodingError as error:
+            self.error = error.with_traceback(None)  # which would hold the whole pass' logits
+            return
+        drawn = distribution.draw(0.0 if self.settings.is_greedy else self._uniform[self.length])
+        self._mirostat = distribution.mirostat_after(context.mirostat_mu, drawn.token_id)
+        self._records[self.length] = (
+            drawn.token_id,
+            distribution.raw.logprob(drawn.token_id),
+            distribution.raw.entropy_bits,
+            distribution.final_entropy_bits,
+            distribution.survivors,
+            drawn.probability,
+        )
+        self._ids[total] = drawn.token_id
+        self.length += 1
+        self._write(drawn.token_id)
+
+    def _grow(self) -> None:
+        size = min(self.limit, max(16, 2 * self.length))
+        self._records = np.concatenate([self._records, np.empty(size - self.length, RECORD)])
+        ids = np.empty(len(self.prompt_ids) + size, np.int64)
+        ids[: len(self.prompt_ids)] = self.prompt_ids
+        ids[len(self.prompt_ids) :][: self.length] = self._records["token_id"][: self.length]
+        self._ids = ids
+
+    def _write(self, token_id: int) -> None:
+        """The text that a token completes, and whether it ends it, by the decoder's rules."""
+        vocabulary = self._model.vocabulary
+        text = ""
+        if not vocabulary.is_special(token_id):
+            text = self._stream.feed(vocabulary.token_bytes(token_id))
+        self.text += text
+        match = stopping.find_stop_string(self.text, len(text), self._stop_strings)
+        self.stop_string = match.string if match else None
+        length = self._model.context_length
+        if token_id in self._model.eos_ids:
+            self.stop_reason = stopping.EOS
+        elif match is not None:
+            self.stop_reason = stopping.STOP_STRING
+        elif self.length >= self.limit:
+            self.stop_reason = stopping.MAX_TOKENS
+        elif length is not None and len(self.prompt_ids) + self.length >= length:
+            self.stop_reason = stopping.CONTEXT
+
+
+def at_least_one(setting: str, value: object) -> int:
+    """`value` as a plain number, or a `SettingError` where it is no whole number from 1."""
+    remedy = "use a whole number from 1"
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise SettingError(setting, value, "must be a whole number", remedy)
+    if value < 1:
+        raise SettingError(setting, value, "must be at least 1", remedy)
+    return int(value)

@@ -1,0 +1,252 @@
+"""What a chain made of one row of logits: every stage's result, the probabilities, the draw."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.ranking import RankedRow, Survivors
+from engine.stages import (
+    CutStage,
+    DynamicTemperature,
+    Mirostat,
+    MirostatState,
+    Stage,
+    Temperature,
+)
+
+
+class StageResult:
+    """What one stage of the chain did to the row.
+
+    Attributes:
+        stage: the stage.
+        before, after: the tokens in the race before and after it.
+    """
+
+    def __init__(self, stage: Stage, before: Survivors, after: Survivors) -> None:
+        self.stage = stage
+        self.before = before
+        self.after = after
+
+    def __repr__(self) -> str:
+        removed = f"mass_removed={self.mass_removed:.4g}"
+        return f"StageResult({self.name}, survivors={self.survivors:,}, {removed})"
+
+    @property
+    def name(self) -> str:
+        """The stage's setting, e.g. ``top_p``."""
+        return self.stage.name
+
+    @property
+    def survivors(self) -> int:
+        """How many tokens are left after this stage."""
+        return self.after.count
+
+    @cached_property
+    def mass_removed(self) -> float:
+        """Share of the probability that the tokens removed here held just before, 0 to 1."""
+        before, after = self.before, self.after
+        if after.count == before.count:
+            return 0.0
+        if after.row is before.row:
+            return max(0.0, 1.0 - after.mass / before.mass)
+        if before.is_cut:
+            return float(before.probs[~self.kept].sum())
+        return float(before.row.all_weights[~self.kept].sum()) / before.row.total
+
+    @property
+    def kept(self) -> np.ndarray:
+        """(vocab,) bool, True for every token left after this stage."""
+        return self.after.scores > -np.inf
+
+    @property
+    def probs(self) -> np.ndarray:
+        """(vocab,) float64 distribution right after this stage, renormalised."""
+        return self.after.probs
+
+    @property
+    def entropy_bits(self) -> float:
+        """Shannon entropy in bits of the distribution right after this stage."""
+        return self.after.entropy_bits
+
+
+class Drawn(NamedTuple):
+    """A drawn token: its id and its final probability."""
+
+    token_id: int
+    probability: float
+
+
+class Candidate(NamedTuple):
+    """One line of the candidates table.
+
+    Attributes:
+        rank: 1 for the highest score just before the first cut (by default, after penalties and
+            temperature).
+        token_id: the token.
+        logit: raw logit, as the model gave it.
+        prob: probability there.
+        cumulative: sum of `prob` down to and including this rank.
+        removed_by: name of the stage that removed it, None for a survivor.
+        final_prob: probability in the draw, 0 for a removed token.
+    """
+
+    rank: int
+    token_id: int
+    logit: float
+    prob: float
+    cumulative: float
+    removed_by: str | None
+    final_prob: float
+
+
+class Distribution:
+    """What a chain made of one row of logits.
+
+    Attributes:
+        logits: (vocab,) float32 raw logits.
+        stages: one `StageResult` per stage, in order.
+    """
+
+    def __init__(self, raw: RankedRow, stages: Sequence[StageResult]) -> None:
+        self._raw = raw
+        self.logits = raw.scores
+        self.stages = tuple(stages)
+        self._start = stages[0].before if stages else Survivors(raw)
+        self._final = stages[-1].after if stages else self._start
+
+    @property
+    def raw(self) -> RankedRow:
+        """The raw logits with their ranking, softmax and entropy (temperature 1, nothing cut)."""
+        return self._raw
+
+    @property
+    def survivors(self) -> int:
+        """How many tokens can still be drawn."""
+        return self._final.count
+
+    @property
+    def final_scores(self) -> np.ndarray:
+        """(vocab,) float32 scores at the end of the chain, removed tokens at -inf."""
+        return self._final.scores
+
+    @cached_property
+    def probs(self) -> np.ndarray:
+        """(vocab,) float64 final probabilities, 0 for removed tokens, sum 1."""
+        return self._final.probs
+
+    @property
+    def tempered(self) -> Survivors:
+        """The tokens after the temperature stage or, without one, just before the first cut.
+
+        After the last of them where both temperatures are on.
+        """
+        for result in reversed(self.stages):
+            if isinstance(result.stage, (Temperature, DynamicTemperature)):
+                return result.after
+        shaped = self._start
+        cut_seen = False
+        for result in self.stages:
+            cut_seen = cut_seen or isinstance(result.stage, CutStage)
+            if not cut_seen:
+                shaped = result.after
+        return shaped
+
+    @property
+    def before_cuts(self) -> Survivors:
+        """The tokens just before the first stage that cuts: the ranking `candidates` is in.
+
+        Greedy is such a cut, so at temperature 0 these are the model's own odds after penalties.
+        """
+        for result in self.stages:
+            cuts = isinstance(result.stage, CutStage) or (
+                isinstance(result.stage, Temperature) and result.stage.is_greedy
+            )
+            if cuts:
+                return result.before
+        return self._final
+
+    @property
+    def entropy_bits(self) -> float:
+        """Shannon entropy in bits after the temperature (0 when greedy): how torn the draw is."""
+        return self.tempered.entropy_bits
+
+    @property
+    def final_entropy_bits(self) -> float:
+        """Shannon entropy in bits of the distribution that is drawn from, after all cuts."""
+        return self._final.entropy_bits
+
+    def draw(self, u: float) -> Drawn:
+        """The token at `u` on the cumulative distribution, in rank order from the most likely.
+
+        Args:
+            u: uniform number, 0 <= u < 1.
+        """
+        final = self._final
+        place = final.rank_at(u)
+        probability = float(final.row.weights[place]) / final.mass
+        return Drawn(int(final.row.ids[place]), probability)
+
+    def sample(self, u: float) -> int:
+        """Id of the token that `u` draws."""
+        return self.draw(u).token_id
+
+    def probability(self, token_id: int) -> float:
+        """Final probability of one token, 0 where it was removed."""
+        final = self._final
+        if final.stop < final.row.count:
+            place = np.flatnonzero(final.ids == token_id)
+            return float(final.weights[place[0]]) / final.mass if place.size else 0.0
+        return math.exp(final.logprob(token_id))
+
+    def removed_by(self, token_id: int) -> str | None:
+        """Name of the stage that removed a token, None where it survived."""
+        for result in self.stages:
+            if result.before.scores[token_id] > -np.inf >= result.after.scores[token_id]:
+                return result.name
+        return None
+
+    def mirostat_after(self, mu: float | None, token_id: int) -> MirostatState | None:
+        """What Mirostat hands on to the next step; None for a chain without it.
+
+        Args:
+            mu: as it was before this step (`Context.mirostat_mu`).
+            token_id: what was drawn or forced.
+        """
+        for result in self.stages:
+            if isinstance(result.stage, Mirostat):
+                return result.stage.after(mu, result.before, token_id)
+        return None
+
+    def candidates(self, count: int) -> list[Candidate]:
+        """The `count` leading tokens in rank order, removed ones included in their place."""
+        start = self.before_cuts
+        row = start.row
+        row.sort_to_depth(count)
+        ids = row.ids[:count]
+        removed: dict[int, str] = {}
+        for result in self.stages:
+            if result.survivors < result.before.count:
+                out = ids[~(result.after.scores[ids] > -np.inf)]
+                for token_id in out.tolist():
+                    removed.setdefault(token_id, result.name)
+        final_probs = self.probs[ids]
+        probs = row.weights[:count] / start.mass
+        cumulative = row.cumulative[:count] / start.mass
+        return [
+            Candidate(
+                rank=place + 1,
+                token_id=token_id,
+                logit=float(self.logits[token_id]),
+                prob=float(probs[place]),
+                cumulative=float(cumulative[place]),
+                removed_by=removed.get(token_id),
+                final_prob=float(final_probs[place]),
+            )
+            for place, token_id in enumerate(ids.tolist())
+        ]

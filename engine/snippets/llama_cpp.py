@@ -1,0 +1,260 @@
+"""llama.cpp: its server's own ``/completion``, and the command-line program.
+
+Names, defaults and order as in version 0.7.0 (build 11669, 2026; `common/sampling.cpp`). The order
+of its samplers is a setting, so ours is written out (``samplers``), and samplers that are not in it
+do not run: none of its defaults (temperature 0.8, top-k 40, top-p 0.95, min-p 0.05) remains. Fixed
+are the logit bias, which comes first; the three penalties, which are one sampler; and Mirostat,
+which replaces all samplers but the temperature.
+"""
+
+from __future__ import annotations
+
+from engine.sampling import Stage
+from engine.snippets.table import (
+    BANNED,
+    WHOLE_TEXT,
+    Biases,
+    Entry,
+    Remark,
+    Request,
+    Snippet,
+    Translation,
+    absent,
+    bans,
+    biases,
+    most_tokens,
+    order_remarks,
+    same,
+    translate,
+)
+from engine.snippets.writing import curl, seed_of_32_bits, shell_command
+
+SERVER_NAME = "llama.cpp server"
+CLI_NAME = "llama.cpp command line"
+_NONE = "has no such sampler"
+_COUNTS_PROMPT = "counts the tokens of the prompt too, where ours counts generated ones only"
+
+
+def _penalty(name: str, differs: str | None = None) -> Entry:
+    # The penalties look back 64 tokens unless told otherwise.
+    def values(stage: Stage) -> dict[str, object]:
+        return {name: stage.value, "repeat_last_n": WHOLE_TEXT}
+
+    return Entry((name, "repeat_last_n"), values, differs=lambda stage: differs)
+
+
+def _dry(stage: Stage) -> dict[str, object]:
+    return {
+        "dry_multiplier": stage.multiplier,
+        "dry_base": stage.base,
+        "dry_allowed_length": stage.allowed_length,
+        "dry_penalty_last_n": stage.last_n if stage.last_n >= 0 else WHOLE_TEXT,
+    }
+
+
+def _dynamic_temperature(stage: Stage) -> dict[str, object]:
+    return {
+        "temperature": (stage.low + stage.high) / 2,
+        "dynatemp_range": (stage.high - stage.low) / 2,
+        "dynatemp_exponent": stage.exponent,
+    }
+
+
+def _top_k(stage: Stage) -> str:
+    return "keeps exactly k tokens, where ours keeps all that are equal to the k-th"
+
+
+TABLE: dict[str, Entry] = {
+    "logit_bias": biases("logit_bias"),
+    "repetition_penalty": _penalty("repeat_penalty"),
+    "presence_penalty": _penalty("presence_penalty", _COUNTS_PROMPT),
+    "frequency_penalty": _penalty("frequency_penalty", _COUNTS_PROMPT),
+    "dry": Entry(
+        ("dry_multiplier", "dry_base", "dry_allowed_length", "dry_penalty_last_n"),
+        _dry,
+        differs=lambda stage: (
+            "sequence breakers are texts there, not token ids, so its own are used: "
+            "a line break, a colon, a quotation mark and an asterisk"
+        ),
+    ),
+    "no_repeat_ngram": absent(_NONE),
+    "banned": bans("logit_bias", "written as a bias of minus infinity"),
+    "min_new_tokens": absent("cannot rule out the end of the text for some tokens only"),
+    "temperature": same("temperature"),
+    "dynamic_temperature": Entry(
+        ("temperature", "dynatemp_range", "dynatemp_exponent"), _dynamic_temperature
+    ),
+    "top_h": absent(_NONE),
+    "top_k": Entry(("top_k",), lambda stage: {"top_k": stage.value}, differs=_top_k),
+    "top_p": same("top_p"),
+    "min_p": same("min_p"),
+    "typical_p": same("typical_p"),
+    "epsilon_cutoff": absent(_NONE),
+    "eta_cutoff": absent(_NONE),
+    "top_n_sigma": same("top_n_sigma"),
+    "tail_free": absent("was removed from it in 2024"),
+    "xtc": Entry(
+        ("xtc_threshold", "xtc_probability"),
+        lambda stage: {
+            "xtc_threshold": stage.threshold,
+            "xtc_probability": stage.probability,
+        },
+    ),
+    "mirostat": Entry(
+        ("mirostat", "mirostat_tau", "mirostat_eta"),
+        lambda stage: {"mirostat": 2, "mirostat_tau": stage.tau, "mirostat_eta": stage.eta},
+        differs=lambda stage: "measures a token's surprise after its cut, ours before it",
+    ),
+}
+
+SAMPLERS = {
+    "repetition_penalty": "penalties",
+    "presence_penalty": "penalties",
+    "frequency_penalty": "penalties",
+    "dry": "dry",
+    "temperature": "temperature",
+    "dynamic_temperature": "temperature",
+    "top_k": "top_k",
+    "top_p": "top_p",
+    "min_p": "min_p",
+    "typical_p": "typ_p",
+    "top_n_sigma": "top_n_sigma",
+    "xtc": "xtc",
+}
+_ALWAYS_FIRST = ("logit_bias", "banned")
+_BESIDE_MIROSTAT = (*_ALWAYS_FIRST, "temperature", "mirostat")
+_PENALTIES = ("repetition_penalty", "frequency_penalty", "presence_penalty")
+
+# The server's parameters as flags. `logit_bias`, `samplers` and `stop` are written apart.
+FLAGS = {
+    "temperature": "--temp",
+    "dynatemp_range": "--dynatemp-range",
+    "dynatemp_exponent": "--dynatemp-exp",
+    "top_k": "--top-k",
+    "top_p": "--top-p",
+    "min_p": "--min-p",
+    "typical_p": "--typical",
+    "top_n_sigma": "--top-nsigma",
+    "xtc_threshold": "--xtc-threshold",
+    "xtc_probability": "--xtc-probability",
+    "repeat_penalty": "--repeat-penalty",
+    "presence_penalty": "--presence-penalty",
+    "frequency_penalty": "--frequency-penalty",
+    "repeat_last_n": "--repeat-last-n",
+    "dry_multiplier": "--dry-multiplier",
+    "dry_base": "--dry-base",
+    "dry_allowed_length": "--dry-allowed-length",
+    "dry_penalty_last_n": "--dry-penalty-last-n",
+    "mirostat": "--mirostat",
+    "mirostat_tau": "--mirostat-ent",
+    "mirostat_eta": "--mirostat-lr",
+    "seed": "--seed",
+}
+
+
+def _chain(chain: tuple[Stage, ...]) -> tuple[list[Stage], list[Remark]]:
+    """The stages that can be written together, and why the others cannot."""
+    names = [stage.setting for stage in chain]
+    out: dict[str, str] = {}
+    if "temperature" in names and "dynamic_temperature" in names:
+        greedy = any(stage.setting == "temperature" and stage.value == 0 for stage in chain)
+        loser = "dynamic_temperature" if greedy else "temperature"
+        out[loser] = "only one of temperature and dynamic_temperature can be on there"
+    if "mirostat" in names:
+        why = "does not run beside Mirostat there"
+        out |= {name: why for name in names if name not in _BESIDE_MIROSTAT}
+    written = [s for s in chain if s.setting not in out or TABLE[s.setting].lacking]
+    lacking = [(n, why) for n, why in out.items() if not TABLE[n].lacking]
+    return written, lacking
+
+
+def _translation(request: Request, target: str) -> Translation:
+    """The request's parameters under the server's names, samplers in the person's order."""
+    chain, lacking = _chain(request.settings.chain)
+    result = translate(chain, TABLE)
+    result.lacking += lacking
+    written = [stage.setting for stage in result.written]
+    theirs = [name for name in _ALWAYS_FIRST if name in written]
+    if "mirostat" in written:
+        result.add({"temperature": result.parameters.get("temperature", 1.0)})  # else 0.8
+        theirs += ["temperature", "mirostat"]
+    else:
+        samplers = list(dict.fromkeys(SAMPLERS[n] for n in written if n in SAMPLERS))
+        if not samplers:  # one that does nothing, lest an empty list be taken for "the default"
+            samplers = ["temperature"]
+            result.add({"temperature": 1.0})
+        result.add({"samplers": samplers})
+        for sampler in samplers:
+            # Within the one sampler for penalties, repetition comes first.
+            inside = _PENALTIES if sampler == "penalties" else written
+            theirs += [n for n in inside if n in written and SAMPLERS.get(n) == sampler]
+    result.differs += order_remarks(result.written, theirs, target)
+    reach = most_tokens(request)
+    for name in ("repeat_last_n", "dry_penalty_last_n"):
+        if result.parameters.get(name) == WHOLE_TEXT:
+            result.parameters[name] = reach
+    seed = request.settings.seed
+    if seed is not None and not request.settings.is_greedy:
+        seed, remark = seed_of_32_bits(seed)
+        result.add({"seed": seed})
+        result.differs.append(("seed", remark))
+    remark = "llama.cpp reads GGUF files; its convert_hf_to_gguf.py makes one of a model"
+    result.differs.append(("model", remark))
+    return result
+
+
+def server_snippet(request: Request) -> Snippet:
+    """Ask a running server (``llama-server -m MODEL.gguf``)."""
+    result = _translation(request, SERVER_NAME)
+    body = {"prompt": request.prompt, "n_predict": request.max_tokens, **result.parameters}
+    if "logit_bias" in body:
+        bias: Biases = body["logit_bias"]
+        body["logit_bias"] = [[t, False if b is BANNED else b] for t, b in bias.items()]
+    if request.stop_strings:
+        body["stop"] = list(request.stop_strings)
+    code = curl("http://localhost:8080/completion", body) + "\n"
+    return Snippet(SERVER_NAME, "bash", code, tuple(result.lacking), tuple(result.differs))
+
+
+def cli_snippet(request: Request) -> Snippet:
+    """Run ``llama-completion``, the program for raw text (once a part of ``llama-cli``)."""
+    result = _translation(request, CLI_NAME)
+    parameters = dict(result.parameters)
+    bias: Biases = parameters.pop("logit_bias", {})
+    samplers = parameters.pop("samplers", None)
+    file = request.model if request.model.endswith(".gguf") else f"{request.model}.gguf"
+    flags: list[tuple[str, str | None]] = [
+        ("--model", file),
+        ("--no-conversation", None),
+        ("--escape", None),
+        ("--prompt", escaped(request.prompt)),
+        ("--predict", str(request.max_tokens)),
+    ]
+    if samplers is not None:
+        flags.append(("--samplers", ";".join(samplers)))
+    flags += [(FLAGS[name], str(value)) for name, value in parameters.items()]
+    flags += [
+        ("--logit-bias", f"{token_id}-inf" if b is BANNED else f"{token_id}{b:+}")
+        for token_id, b in bias.items()
+    ]
+    flags += [("--reverse-prompt", escaped(string)) for string in request.stop_strings]
+    remark = "before December 2025 llama-completion was called llama-cli"
+    differs = (*result.differs, ("program", remark))
+    code = shell_command("llama-completion", flags) + "\n"
+    return Snippet(CLI_NAME, "bash", code, tuple(result.lacking), differs)
+
+
+_ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "'": "\\x27"}
+
+
+def escaped(text: str) -> str:
+    r"""Text in the escapes that ``--escape`` undoes, all on one line.
+
+    Control characters are not safe in a terminal even between quotes, so whatever cannot be seen is
+    written as the bytes of its UTF-8, for example ``\x1b``.
+    """
+
+    def bytewise(character: str) -> str:
+        return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogatepass"))
+
+    return "".join(_ESCAPES.get(c) or (c if c.isprintable() else bytewise(c)) for c in text)

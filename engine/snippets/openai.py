@@ -1,0 +1,116 @@
+"""Chat completions as OpenAI defines them, and as many other services and servers copy them.
+
+By OpenAI's published API reference (``POST /v1/chat/completions``, 2026). All samplers are off
+unless asked for. In which order they apply is not published; assumed is the usual one: bias,
+penalties, temperature, top-p. Models that think before they answer refuse most of these settings.
+"""
+
+from __future__ import annotations
+
+from engine.snippets.table import (
+    BANNED,
+    Biases,
+    Entry,
+    Remark,
+    Request,
+    Snippet,
+    absent,
+    bans,
+    biases,
+    order_remarks,
+    same,
+    translate,
+    within,
+)
+from engine.snippets.writing import curl, python_call
+
+PYTHON_NAME = "OpenAI-style API (Python)"
+CURL_NAME = "OpenAI-style API (curl)"
+_NONE = "is no part of this API"
+_LARGEST_BIAS = 100.0
+_MOST_STOP_STRINGS = 4
+
+TABLE: dict[str, Entry] = {
+    "logit_bias": biases("logit_bias", _LARGEST_BIAS),
+    "repetition_penalty": absent(f"{_NONE}; presence_penalty and frequency_penalty are"),
+    "presence_penalty": within("presence_penalty", -2.0, 2.0),
+    "frequency_penalty": within("frequency_penalty", -2.0, 2.0),
+    "dry": absent(_NONE),
+    "no_repeat_ngram": absent(_NONE),
+    "banned": bans("logit_bias", f"written as a bias of -{_LARGEST_BIAS:g}, the lowest allowed"),
+    "min_new_tokens": absent(_NONE),
+    "temperature": within("temperature", 0.0, 2.0),
+    "dynamic_temperature": absent(_NONE),
+    "top_h": absent(_NONE),
+    "top_k": absent(_NONE),
+    "top_p": same("top_p"),
+    "min_p": absent(_NONE),
+    "typical_p": absent(_NONE),
+    "epsilon_cutoff": absent(_NONE),
+    "eta_cutoff": absent(_NONE),
+    "top_n_sigma": absent(_NONE),
+    "tail_free": absent(_NONE),
+    "xtc": absent(_NONE),
+    "mirostat": absent(_NONE),
+}
+ORDER = (
+    "logit_bias",
+    "banned",
+    "presence_penalty",
+    "frequency_penalty",
+    "temperature",
+    "top_p",
+)
+
+
+def _body(request: Request, target: str) -> tuple[dict[str, object], list[Remark], list[Remark]]:
+    """The request's parameters, what is lacking and what differs."""
+    settings = request.settings
+    result = translate(settings.chain, TABLE)
+    swaps = order_remarks(result.written, ORDER, target, published=False)
+    differs = [*result.differs, *swaps]
+    lacking = list(result.lacking)
+    body: dict[str, object] = {
+        "model": request.model,
+        "messages": [{"role": "user", "content": request.prompt}],
+        "max_tokens": request.max_tokens,
+        **result.parameters,
+    }
+    if "logit_bias" in body:  # JSON has no numbers as keys
+        bias: Biases = body["logit_bias"]
+        ban = -_LARGEST_BIAS
+        body["logit_bias"] = {str(t): ban if b is BANNED else b for t, b in bias.items()}
+    if settings.seed is not None and not settings.is_greedy:
+        body["seed"] = settings.seed
+        remark = "is a wish there, not a promise, and gives other random numbers than here"
+        differs.append(("seed", remark))
+    if request.stop_strings:
+        body["stop"] = list(request.stop_strings[:_MOST_STOP_STRINGS])
+        if len(request.stop_strings) > _MOST_STOP_STRINGS:
+            lacking.append(("stop_strings", f"at most {_MOST_STOP_STRINGS} are allowed there"))
+    remark = "becomes a message in a chat template there, where ours is the beginning of the text"
+    differs.append(("prompt", remark))
+    remark = "is called max_completion_tokens by OpenAI's newest models, max_tokens elsewhere"
+    differs.append(("max_tokens", remark))
+    return body, lacking, differs
+
+
+def python_snippet(request: Request) -> Snippet:
+    """Through OpenAI's client, which reads the key from the environment."""
+    body, lacking, differs = _body(request, PYTHON_NAME)
+    lines = [
+        "from openai import OpenAI",
+        "",
+        "client = OpenAI()  # for another service: OpenAI(base_url=..., api_key=...)",
+        f"completion = {python_call('client.chat.completions.create', [], body)}",
+        "print(completion.choices[0].message.content)",
+    ]
+    code = "\n".join(lines) + "\n"
+    return Snippet(PYTHON_NAME, "python", code, tuple(lacking), tuple(differs))
+
+
+def curl_snippet(request: Request) -> Snippet:
+    """The same request by hand."""
+    body, lacking, differs = _body(request, CURL_NAME)
+    code = curl("https://api.openai.com/v1/chat/completions", body, key="OPENAI_API_KEY") + "\n"
+    return Snippet(CURL_NAME, "bash", code, tuple(lacking), tuple(differs))

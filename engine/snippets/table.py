@@ -1,0 +1,294 @@
+"""What every target's table is made of, and what it means when two stages change places.
+
+A target is one program or service that can sample. Its table has an `Entry` for every setting of
+ours (`SETTINGS`), so that nothing is left out in silence: an entry says how the setting is written
+there, or why it cannot be. Its `order` says in which order the target applies what it has.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from engine.sampling import SamplingSettings, Stage
+
+# Every setting that a table must know, in our default order.
+SETTINGS = (
+    "logit_bias",
+    "repetition_penalty",
+    "presence_penalty",
+    "frequency_penalty",
+    "dry",
+    "no_repeat_ngram",
+    "banned",
+    "min_new_tokens",
+    "temperature",
+    "dynamic_temperature",
+    "top_h",
+    "top_k",
+    "top_p",
+    "min_p",
+    "typical_p",
+    "epsilon_cutoff",
+    "eta_cutoff",
+    "top_n_sigma",
+    "tail_free",
+    "xtc",
+    "mirostat",
+)
+
+# The mark of a banned token among biases: each target writes a ban in its own way.
+BANNED = None
+# The mark of a look-back over all tokens. Some engines once took -1 for that and now refuse it or
+# take it for 0, so a number that no text of the request exceeds is written instead.
+WHOLE_TEXT = -1
+Biases = dict[int, float | None]
+Remark = tuple[str, str]  # setting, explanation
+
+
+@dataclass(frozen=True)
+class Snippet:
+    """The current settings as code for another engine.
+
+    Attributes:
+        target: what the code is for, e.g. ``vLLM``.
+        language: what it is written in: ``python`` or ``bash``.
+        code: the code, ready to be copied.
+        lacking: settings that the target does not have, or not all of, each with an explanation.
+        differs: settings that mean something else there, or apply at another place of the chain,
+            each with an explanation.
+    """
+
+    target: str
+    language: str
+    code: str
+    lacking: tuple[Remark, ...] = ()
+    differs: tuple[Remark, ...] = ()
+
+
+@dataclass(frozen=True)
+class Request:
+    """One generation, as every target is asked for it.
+
+    Attributes:
+        settings: how tokens are chosen.
+        prompt: text to go on from.
+        model: its name, folder or hub id.
+        max_tokens: most tokens to generate.
+        stop_strings: texts that end generation.
+        dtype: what the weights are stored in; ``auto`` leaves it to the checkpoint.
+    """
+
+    settings: SamplingSettings
+    prompt: str
+    model: str
+    max_tokens: int
+    stop_strings: tuple[str, ...] = ()
+    dtype: str = "auto"
+
+
+def most_tokens(request: Request) -> int:
+    """A number of tokens that prompt and answer together cannot exceed: a token to the byte."""
+    spare = 16  # for the marks that a tokenizer puts around text
+    return len(request.prompt.encode("utf-8", "surrogatepass")) + request.max_tokens + spare
+
+
+def _nothing(stage: Stage) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How one setting of ours is written in a target.
+
+    Attributes:
+        names: the target's own parameters for it; empty where it has none.
+        values: from our stage to those parameters.
+        lacking: why it cannot be written at all; empty where it can.
+        partly: what of a stage cannot be written, None where all of it can.
+        differs: what it does otherwise there, None where it is the same.
+    """
+
+    names: tuple[str, ...] = ()
+    values: Callable[[Stage], Mapping[str, object]] = lambda stage: {}
+    lacking: str = ""
+    partly: Callable[[Stage], str | None] = _nothing
+    differs: Callable[[Stage], str | None] = _nothing
+
+
+def absent(why: str) -> Entry:
+    """The target has nothing of the kind."""
+    return Entry(lacking=why)
+
+
+def same(name: str, remark: str | None = None) -> Entry:
+    """A one-number setting under the target's name, the number unchanged."""
+    return Entry((name,), lambda stage: {name: stage.value}, differs=lambda stage: remark)
+
+
+def within(name: str, low: float, high: float) -> Entry:
+    """A one-number setting that the target takes only between `low` and `high`."""
+
+    def remark(stage: Stage) -> str | None:
+        if low <= stage.value <= high:
+            return None
+        return f"is {stage.value:g} here; there it can only be {low:g} to {high:g}"
+
+    values = lambda stage: {name: min(high, max(low, stage.value))}  # noqa: E731
+    return Entry((name,), values, differs=remark)
+
+
+SAME_IDS = "token ids are the same there only for the same model with the same tokenizer"
+
+
+def biases(name: str, most: float | None = None) -> Entry:
+    """A bias for each token id, by adding to its logit; `most` is the largest that is allowed."""
+
+    def remark(stage: Stage) -> str:
+        if most is None or all(abs(bias) <= most for bias in bias_of(stage).values()):
+            return SAME_IDS
+        return f"{SAME_IDS}; biases are limited to -{most:g} to {most:g}"
+
+    def values(stage: Stage) -> dict[str, object]:
+        limited = bias_of(stage)
+        if most is not None:
+            limited = {token: min(most, max(-most, bias)) for token, bias in limited.items()}
+        return {name: limited}
+
+    return Entry((name,), values, differs=remark)
+
+
+def bans(name: str, how: str) -> Entry:
+    """Banned single tokens as biases; `how` says what the target makes of a ban."""
+
+    def partly(stage: Stage) -> str | None:
+        longer = sum(len(sequence) > 1 for sequence in sequences_of(stage))
+        if not longer:
+            return None
+        what = "one word" if longer == 1 else f"{longer:,} words"
+        return f"{what} of several tokens cannot be banned by ids there"
+
+    def values(stage: Stage) -> dict[str, object]:
+        singles = [sequence[0] for sequence in sequences_of(stage) if len(sequence) == 1]
+        return {name: dict.fromkeys(singles, BANNED)} if singles else {}
+
+    remark = f"{how}, an end-of-text token too if it is among them; {SAME_IDS}"
+    return Entry((name,), values, partly=partly, differs=lambda stage: remark)
+
+
+def bias_of(stage: Stage) -> dict[int, float]:
+    """Token id -> bias of a logit bias stage."""
+    return {int(token_id): float(bias) for token_id, bias in dict(stage.value).items()}
+
+
+def sequences_of(stage: Stage) -> list[tuple[int, ...]]:
+    """The banned token sequences; a bare id is a sequence of one."""
+    return [(s,) if isinstance(s, int) else tuple(int(i) for i in s) for s in stage.value]
+
+
+@dataclass
+class Translation:
+    """A chain in the words of a target.
+
+    Attributes:
+        parameters: the target's parameters, in the order of our chain.
+        written: the stages that are among them, in the order of our chain.
+        lacking, differs: see `Snippet`.
+    """
+
+    parameters: dict[str, object] = field(default_factory=dict)
+    written: list[Stage] = field(default_factory=list)
+    lacking: list[Remark] = field(default_factory=list)
+    differs: list[Remark] = field(default_factory=list)
+
+    def add(self, parameters: Mapping[str, object]) -> None:
+        """Take parameters in; biases of several stages join, and a ban outweighs a bias."""
+        for name, value in parameters.items():
+            before = self.parameters.get(name)
+            if isinstance(value, dict) and isinstance(before, dict):
+                value = {
+                    token: BANNED if BANNED in (before.get(token, 0), value.get(token, 0)) else bias
+                    for token, bias in (before | value).items()
+                }
+            self.parameters[name] = value
+
+
+def translate(chain: Iterable[Stage], table: Mapping[str, Entry]) -> Translation:
+    """A chain in the words of the table's target, without regard to order."""
+    result = Translation()
+    for stage in chain:
+        entry = table[stage.setting]
+        if entry.lacking:
+            result.lacking.append((stage.setting, entry.lacking))
+            continue
+        values = entry.values(stage)
+        result.add(values)
+        if values:
+            result.written.append(stage)
+        if partly := entry.partly(stage):
+            result.lacking.append((stage.setting, partly))
+        if differs := entry.differs(stage):
+            result.differs.append((stage.setting, differs))
+    return result
+
+
+class Effect(enum.Enum):
+    """What it does to the distribution that two stages change places."""
+
+    NONE = "the result is the same"
+    ODDS = "the odds change, and kept tokens only where a later cut looks at the odds"
+    KEPT = "this can change which tokens are kept"
+
+
+_ADDS = {"logit_bias", "presence_penalty", "frequency_penalty", "dry"}
+_BANS = {"no_repeat_ngram", "banned", "min_new_tokens"}
+_EDITS = _ADDS | _BANS | {"repetition_penalty"}
+_MAY_DROP_THE_FIRST = {"typical_p", "xtc"}
+
+
+def swap_effect(first: Stage, second: Stage) -> Effect:
+    """What changes when two neighbouring stages change places.
+
+    Exact arithmetic is meant: a sum may round differently in another order.
+    """
+    names = {first.setting, second.setting}
+    greedy = any(stage.setting == "temperature" and stage.value == 0 for stage in (first, second))
+    if greedy:
+        # The highest score stays the highest through every cut that always keeps it.
+        return Effect.KEPT if names & (_EDITS | _MAY_DROP_THE_FIRST) else Effect.NONE
+    if names <= _EDITS:
+        mixed = "repetition_penalty" in names and names & _ADDS  # (z + b) / r is not z / r + b
+        return Effect.ODDS if mixed else Effect.NONE
+    if "temperature" in names:
+        # Dividing all scores keeps ranks, and a distance in standard deviations.
+        if names & (_BANS | {"repetition_penalty", "top_k", "top_n_sigma"}):
+            return Effect.NONE
+        return Effect.ODDS if names & (_ADDS | {"dynamic_temperature"}) else Effect.KEPT
+    if "dynamic_temperature" in names:  # its T comes from the entropy of what is there
+        return Effect.ODDS if names & (_EDITS | {"top_k", "top_n_sigma"}) else Effect.KEPT
+    if names == {"top_k", "min_p"}:  # each a number of leading ranks that the other cannot move
+        return Effect.NONE
+    return Effect.KEPT
+
+
+def order_remarks(
+    chain: Sequence[Stage], theirs: Sequence[str], target: str, *, published: bool = True
+) -> list[Remark]:
+    """One remark for each pair of stages that the target applies in the other order.
+
+    Args:
+        chain: the stages that the target has, in our order.
+        theirs: settings in the order in which the target applies them.
+        target: its name, for the remark.
+        published: whether the target says in which order it applies them.
+    """
+    place = {setting: i for i, setting in enumerate(theirs)}
+    remarks = []
+    for i, first in enumerate(chain):
+        for second in chain[i + 1 :]:
+            if place[first.setting] > place[second.setting]:
+                how = "applies it after" if published else "presumably applies it after"
+                text = f"comes before {second.setting} here; {target} {how}"
+                remarks.append((first.setting, f"{text}: {swap_effect(first, second).value}"))
+    return remarks

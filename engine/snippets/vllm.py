@@ -1,0 +1,152 @@
+"""vLLM, as in version 0.32: the Python class, and the OpenAI-style server it comes with.
+
+Order (`vllm.v1.sample.sampler.Sampler`): banned words, minimum of tokens, logit bias, repetition,
+frequency and presence penalty, temperature, min-p, then top-k and top-p. A `SamplingParams` starts
+with everything off. The server instead fills what a request leaves open from the checkpoint's
+generation_config.json (unless started with ``--generation-config vllm``), so that there the five
+settings which it reads are always written.
+"""
+
+from __future__ import annotations
+
+import math
+
+from engine.sampling import Stage
+from engine.snippets.table import (
+    BANNED,
+    Biases,
+    Entry,
+    Remark,
+    Request,
+    Snippet,
+    absent,
+    bans,
+    biases,
+    order_remarks,
+    same,
+    translate,
+    within,
+)
+from engine.snippets.writing import python_call, python_literal
+
+NAME = "vLLM"
+SERVER_NAME = "vLLM server"
+_NONE = "has none built in; it would need a custom logits processor (--logits-processors)"
+_LOWEST_TEMPERATURE = 0.01
+_LARGEST_BIAS = 100.0  # in the server, as in OpenAI's API
+
+
+def _temperature(stage: Stage) -> str | None:
+    if 0 < stage.value < _LOWEST_TEMPERATURE:
+        return f"vLLM raises temperatures between 0 and {_LOWEST_TEMPERATURE:g} to that"
+    return None
+
+
+TABLE: dict[str, Entry] = {
+    "logit_bias": biases("logit_bias"),
+    "repetition_penalty": same("repetition_penalty"),
+    "presence_penalty": within("presence_penalty", -2.0, 2.0),
+    "frequency_penalty": within("frequency_penalty", -2.0, 2.0),
+    "dry": absent(_NONE),
+    "no_repeat_ngram": absent(_NONE),
+    "banned": bans("logit_bias", "written as a bias of minus infinity"),
+    "min_new_tokens": same("min_tokens"),
+    "temperature": Entry(
+        ("temperature",), lambda stage: {"temperature": stage.value}, differs=_temperature
+    ),
+    "dynamic_temperature": absent(_NONE),
+    "top_h": absent(_NONE),
+    "top_k": same("top_k"),
+    "top_p": same("top_p"),
+    "min_p": same("min_p"),
+    "typical_p": absent(_NONE),
+    "epsilon_cutoff": absent(_NONE),
+    "eta_cutoff": absent(_NONE),
+    "top_n_sigma": absent(_NONE),
+    "tail_free": absent(_NONE),
+    "xtc": absent(_NONE),
+    "mirostat": absent(_NONE),
+}
+SERVER_TABLE = TABLE | {
+    "logit_bias": biases("logit_bias", _LARGEST_BIAS),
+    "banned": bans("logit_bias", f"written as a bias of -{_LARGEST_BIAS:g}, the lowest allowed"),
+}
+
+ORDER = (
+    "min_new_tokens",
+    "logit_bias",
+    "banned",
+    "repetition_penalty",
+    "frequency_penalty",
+    "presence_penalty",
+    "temperature",
+    "min_p",
+    "top_k",
+    "top_p",
+)
+# What the server would take from the checkpoint otherwise.
+SERVER_OFF = {
+    "temperature": 1.0,
+    "top_p": 1.0,
+    "top_k": 0,
+    "min_p": 0.0,
+    "repetition_penalty": 1.0,
+}
+# Parameters that OpenAI's client does not know and passes on unseen.
+EXTRA_BODY = ("top_k", "min_p", "repetition_penalty", "min_tokens")
+
+
+def _with_bans(parameters: dict[str, object], ban: float) -> dict[str, object]:
+    bias: Biases = parameters.get("logit_bias", {})
+    if not bias:
+        return parameters
+    return parameters | {"logit_bias": {t: ban if b is BANNED else b for t, b in bias.items()}}
+
+
+def _common(request: Request) -> tuple[dict[str, object], list[Remark]]:
+    """Parameters that are no stages, and what to say about them."""
+    keywords: dict[str, object] = {"max_tokens": request.max_tokens}
+    if request.stop_strings:
+        keywords["stop"] = list(request.stop_strings)
+    if request.settings.seed is None or request.settings.is_greedy:
+        return keywords, []
+    remark = "the same seed gives other random numbers in another engine, so other tokens"
+    return keywords | {"seed": request.settings.seed}, [("seed", remark)]
+
+
+def snippet(request: Request) -> Snippet:
+    """Load the model in this process, generate, print."""
+    result = translate(request.settings.chain, TABLE)
+    common, remarks = _common(request)
+    parameters = common | _with_bans(result.parameters, -math.inf)
+    lines = [
+        "from vllm import LLM, SamplingParams",
+        "",
+        f"llm = LLM(model={python_literal(request.model)}, dtype={python_literal(request.dtype)})",
+        f"params = {python_call('SamplingParams', [], parameters)}",
+        f"outputs = llm.generate([{python_literal(request.prompt)}], params)",
+        "print(outputs[0].outputs[0].text)",
+    ]
+    differs = (*result.differs, *order_remarks(result.written, ORDER, NAME), *remarks)
+    return Snippet(NAME, "python", "\n".join(lines) + "\n", tuple(result.lacking), differs)
+
+
+def server_snippet(request: Request) -> Snippet:
+    """Ask a running server (``vllm serve MODEL``) through OpenAI's client."""
+    result = translate(request.settings.chain, SERVER_TABLE)
+    common, remarks = _common(request)
+    parameters = SERVER_OFF | _with_bans(result.parameters, -_LARGEST_BIAS)
+    if "logit_bias" in parameters:  # JSON has no numbers as keys
+        parameters["logit_bias"] = {str(t): b for t, b in parameters["logit_bias"].items()}
+    extra = {name: parameters.pop(name) for name in EXTRA_BODY if name in parameters}
+    keywords = {"model": request.model, "prompt": request.prompt, **common, **parameters}
+    lines = [
+        "from openai import OpenAI",
+        "",
+        'client = OpenAI(base_url="http://localhost:8000/v1", api_key="EMPTY")',
+        "completion = "
+        + python_call("client.completions.create", [], keywords | {"extra_body": extra}),
+        "print(completion.choices[0].text)",
+    ]
+    differs = (*result.differs, *order_remarks(result.written, ORDER, SERVER_NAME), *remarks)
+    return Snippet(SERVER_NAME, "python", "\n".join(lines) + "\n", tuple(result.lacking), differs)

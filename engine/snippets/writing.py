@@ -1,0 +1,76 @@
+"""Values as source code: nothing in a prompt or a name may end the string it is written in.
+
+Python strings are written by `repr`, which also escapes what cannot be seen (control characters,
+marks that turn the direction of text). JSON is pure ASCII without a single quote, so that it can
+stand between single quotes in a shell as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+
+INDENT = "    "
+
+
+def python_literal(value: object) -> str:
+    """A Python expression that evaluates to `value`."""
+    if isinstance(value, float) and math.isinf(value):
+        return 'float("inf")' if value > 0 else 'float("-inf")'
+    if isinstance(value, dict):
+        items = (f"{python_literal(k)}: {python_literal(v)}" for k, v in value.items())
+        return "{" + ", ".join(items) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(python_literal, value)) + "]"
+    return repr(value)
+
+
+def python_call(function: str, arguments: Sequence[str], keywords: Mapping[str, object]) -> str:
+    """A call over several lines, e.g. ``f(\\n    x,\\n    top_k=5,\\n)``.
+
+    Args:
+        function: what is called.
+        arguments: expressions, written first and as they are.
+        keywords: keyword arguments, written as literals.
+    """
+    lines = [*arguments, *(f"{name}={python_literal(value)}" for name, value in keywords.items())]
+    return f"{function}(\n" + "".join(f"{INDENT}{line},\n" for line in lines) + ")"
+
+
+def shell_json(value: object) -> str:
+    """`value` as JSON between single quotes: one argument for any POSIX shell."""
+    text = json.dumps(value, indent=2, allow_nan=False)
+    return "'" + text.replace("'", "\\u0027") + "'"
+
+
+def curl(url: str, body: Mapping[str, object], *, key: str | None = None) -> str:
+    """A POST request with a JSON body.
+
+    Args:
+        url: where to.
+        body: the request.
+        key: name of the environment variable that holds the key, if one is needed.
+    """
+    lines = [f"curl {url}", "-H 'Content-Type: application/json'"]
+    if key is not None:
+        lines.append(f'-H "Authorization: Bearer ${key}"')
+    return " \\\n  ".join([*lines, f"-d {shell_json(body)}"])
+
+
+def shell_command(program: str, flags: Sequence[tuple[str, str | None]]) -> str:
+    """A command line, one flag with its value to a line; a value may hold anything but NUL."""
+    lines = [flag if value is None else f"{flag} {shlex.quote(value)}" for flag, value in flags]
+    return " \\\n  ".join([program, *lines])
+
+
+MAX_SEED_32 = 2**32 - 2  # the highest 32-bit number itself means "choose one" in llama.cpp
+
+
+def seed_of_32_bits(seed: int) -> tuple[int, str]:
+    """A seed for an engine that takes 32 bits, and what there is to say about it."""
+    remark = "the same seed gives other random numbers in another engine, so other tokens"
+    if seed <= MAX_SEED_32:
+        return seed, remark
+    return seed % (MAX_SEED_32 + 1), f"{remark}; it is shortened to 32 bits there"

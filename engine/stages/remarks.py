@@ -1,0 +1,89 @@
+"""What stages do to each other: which one has no effect because of another, and what to know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from engine.stages.adaptive import Mirostat, Xtc
+from engine.stages.base import BanStage, CutStage, Stage
+from engine.stages.cuts import TypicalP
+from engine.stages.temperature import DynamicTemperature, Temperature
+
+
+class Remark(NamedTuple):
+    """Something to know about a stage in its chain.
+
+    Attributes:
+        stage: the stage.
+        reason: half a sentence that says it.
+        has_effect: False where the draw would be the same without the stage.
+    """
+
+    stage: Stage
+    reason: str
+    has_effect: bool
+
+
+def switched_off(chain: Sequence[Stage]) -> list[tuple[Stage, str]]:
+    """The stages that have no effect on the draw, as they are set or because of another one.
+
+    Args:
+        chain: stages in the order they apply.
+
+    Returns:
+        Stage and reason, in the order of the chain.
+    """
+    return [(stage, reason) for stage, reason, has_effect in remarks(chain) if not has_effect]
+
+
+def remarks(chain: Sequence[Stage]) -> list[Remark]:
+    """Everything to know about how the stages of a chain act together, in its order.
+
+    At most one remark a stage. Every order and combination is allowed; this explains what it means.
+    """
+    return list(_remarks(list(chain)))
+
+
+def _remarks(chain: list[Stage]) -> Iterator[Remark]:
+    greedy = next((i for i, stage in enumerate(chain) if _is_greedy(stage)), None)
+    mirostat = next((i for i, stage in enumerate(chain) if isinstance(stage, Mirostat)), None)
+    for place, stage in enumerate(chain):
+        idle = stage.no_effect()
+        if idle is not None:
+            yield Remark(stage, idle, False)
+        elif greedy is not None and place > greedy:
+            if isinstance(stage, BanStage):
+                reason = "temperature 0 has left one token: it can only refuse that one"
+                yield Remark(stage, reason, True)
+            else:
+                yield Remark(stage, "temperature 0 has already left a single token", False)
+        elif greedy is not None and place < greedy and _keeps_the_best(stage):
+            reason = "temperature 0 takes the most likely token, which this keeps in front"
+            # A later penalty may put another token first, and what Typical and XTC remove depends
+            # on the tokens left and on their odds.
+            if all(map(_keeps_the_best, chain[place:greedy])):
+                yield Remark(stage, reason, False)
+        elif _is_temperature(stage) and any(map(_is_temperature, chain[:place])):
+            yield Remark(stage, "it divides what another temperature has divided before", True)
+        elif mirostat is not None and isinstance(stage, CutStage) and place != mirostat:
+            if place < mirostat:
+                reason = "mirostat sees only the tokens left here, and may not reach its tau"
+            else:
+                reason = "it cuts what mirostat let through, so the surprise falls short of tau"
+            yield Remark(stage, reason, True)
+
+
+def _is_greedy(stage: Stage) -> bool:
+    return isinstance(stage, Temperature) and stage.is_greedy
+
+
+def _is_temperature(stage: Stage) -> bool:
+    return isinstance(stage, (Temperature, DynamicTemperature))
+
+
+def _keeps_the_best(stage: Stage) -> bool:
+    """Whether the most likely token is still the most likely one after it."""
+    if isinstance(stage, (TypicalP, Xtc)):
+        return False
+    return _is_temperature(stage) or isinstance(stage, CutStage)
