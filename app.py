@@ -1,4 +1,4 @@
-"""The step page, which is the app's home: `streamlit run app.py`.
+"""The app: `streamlit run app.py`. Its pages are the files in `pages/`, the step page is its home.
 
 Streamlit imports this file once as a server, to find `app`, and then runs it for each visitor.
 """
@@ -7,6 +7,8 @@ import streamlit as st
 
 if __name__ != "__main__":
     import threading
+
+    from streamlit.runtime.pages_manager import PagesManager
 
     from ui.components import step
     from ui.served_files import routes
@@ -17,14 +19,12 @@ if __name__ != "__main__":
 
         preload()
 
+    # Else the first visitor to come by a page's own address gets that file alone, before any
+    # `st.navigation` has told Streamlit that `pages/` is not to be taken for a list of pages.
+    PagesManager.uses_pages_directory = False
     app = st.App(__file__, routes=routes(step.SERVED))
     threading.Thread(target=get_ready, name="get ready", daemon=True).start()
 else:
-    from ui.components.step import fetch_charts
+    from ui.shell import chosen_page
 
-    st.set_page_config(page_title="Decoding Visualiser", layout="wide")
-    fetch_charts()
-
-    from ui.step_page import step_page  # with PyTorch, which takes seconds the first time
-
-    step_page()
+    chosen_page().run()

@@ -19,11 +19,10 @@ import numpy as np
 import torch
 import transformers
 
-from engine import inputs, stopping
+from engine import guidance, inputs, stopping
 from engine.cache import CacheFormula
 from engine.errors import ContextFullError, LogitsError, SettingError
 from engine.model import LanguageModel
-from engine.prefix import Prefix
 from engine.record import LogitRecord, RowSource
 from engine.sampling import Context, Distribution, Drawn, SamplingSettings, shape
 from engine.stages import MirostatState, mirostat_mu
@@ -41,6 +40,7 @@ class _NextRow:
     forward_ms: float
     is_prefill: bool
     reused: bool
+    negative_forward_ms: float | None = None  # under guidance, part of forward_ms
 
 
 @dataclass(frozen=True)
@@ -62,15 +62,19 @@ class Decoder:
         settings: how tokens are chosen; may be changed at any time (`decoder.settings = ...`) and
             then holds from the next step on.
         stop_strings: texts that end generation; one may begin and end inside tokens.
+        negative_prompt: what guidance leads away from; None for the prompt's last token.
+        guidance_scale: strength of the guidance (see `engine.guidance`); 1 switches it off.
 
     Attributes:
         prompt_ids: token ids of the prompt.
+        guidance: scale and negative prompt; None without guidance. With it, raw logits are the
+            guided row: log-probabilities that are not normalised.
         steps: the steps so far; read-only.
 
     Raises:
         PromptError: an empty prompt, one longer than the context, or ids outside the vocabulary.
         TokenizerError: a text for a model without a tokenizer.
-        SettingError: a setting that does not fit this model.
+        SettingError: a setting that does not fit this model, or an empty negative prompt.
 
     A decoder may be used from any thread, one call at a time; further calls wait.
     """
@@ -82,10 +86,15 @@ class Decoder:
         settings: SamplingSettings | None = None,
         *,
         stop_strings: str | Sequence[str] = (),
+        negative_prompt: str | Sequence[int] | None = None,
+        guidance_scale: float = guidance.OFF,
     ) -> None:
         self.model = model
         self._stop_strings = stopping.checked_stop_strings(stop_strings)
         self.prompt_ids = inputs.prompt_ids(model, prompt)
+        self.guidance = guidance.checked_guidance(
+            model, self.prompt_ids, negative_prompt, guidance_scale
+        )
         self.steps: list[Step] = []
         self._ids = np.empty(len(self.prompt_ids) + 64, np.int64)  # grows by doubling
         self._ids[: len(self.prompt_ids)] = self.prompt_ids
@@ -98,7 +107,7 @@ class Decoder:
         self._stream = TextStream()
         self._text = ""
         self._next: _NextRow | None = None
-        self._prefix = Prefix(model, len(self.prompt_ids))
+        self._prefix = guidance.new_prefix(model, len(self.prompt_ids), self.guidance)
         self._lock = threading.RLock()
 
     @property
@@ -158,16 +167,21 @@ class Decoder:
     def tokens_left(self) -> int | None:
         """How many more tokens the context takes, None where the model sets no limit."""
         length = self.model.context_length
-        return None if length is None else length - self._total
+        return None if length is None else length - self._longest
 
     @property
     def cache_formula(self) -> CacheFormula | None:
-        """The formula for this model's cache; None before the prefill or for other states."""
+        """The formula for this model's cache; None before the prefill, guided or of other kind."""
         return self._prefix.formula
 
     @property
     def _total(self) -> int:
         return len(self.prompt_ids) + len(self.steps)
+
+    @property
+    def _longest(self) -> int:
+        negative = self.guidance.negative_prompt_ids if self.guidance else ()
+        return max(len(self.prompt_ids), len(negative)) + len(self.steps)
 
     def step(self, token_id: int | None = None) -> Step:
         """Generate one token: forward, shape, draw, append.
@@ -229,6 +243,7 @@ class Decoder:
                 survivors=distribution.survivors,
                 stages=stages,
                 forward_ms=row.forward_ms,
+                negative_forward_ms=row.negative_forward_ms,
                 shape_ms=(drawing - shaped) * 1e3,
                 draw_ms=(chosen - drawing) * 1e3,
                 xtc_uniform=context.xtc_uniform if self._settings.stage("xtc") else None,
@@ -409,6 +424,7 @@ class Decoder:
                 settings=tuple((first, s.to_dict()) for first, s in self._settings_from),
                 stop_strings=self.stop_strings,
                 steps=tuple(self.steps),
+                guidance=self.guidance,
             )
 
     def release_cache(self) -> bool:
@@ -429,18 +445,20 @@ class Decoder:
             return self._next
         total = self._total
         length = self.model.context_length
-        if length is not None and total >= length:
+        if length is not None and self._longest >= length:
             raise ContextFullError(
                 f"The context of {length:,} tokens is full; rewind, or start from a shorter prompt."
             )
         parity = self._settings.parity
         read = self._prefix.read(self._ids[:total], parity=parity)
         try:
-            source = self._record.keep(read.forward, tokens=read.tokens, parity=parity)
+            kept = guidance.keep(self._record, read, self.model, self.guidance, parity=parity)
         except BaseException:
             self._prefix.forget()  # it has read what the record does not hold
             raise
-        self._next = _NextRow(read.forward.logits, source, read.ms, read.is_prefill, reused=False)
+        self._next = _NextRow(
+            read.forward.logits, kept[0], read.ms, read.is_prefill, False, kept[1]
+        )
         return self._next
 
     def _context(self, index: int, settings: SamplingSettings) -> Context:
@@ -566,7 +584,7 @@ class Decoder:
         if limit is not None and len(self.steps) + 1 >= limit:
             return stopping.MAX_TOKENS
         length = self.model.context_length
-        if length is not None and self._total + 1 >= length:
+        if length is not None and self._longest + 1 >= length:
             return stopping.CONTEXT
         return None
 

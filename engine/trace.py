@@ -41,6 +41,28 @@ class StageSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class Guidance:
+    """Classifier-free guidance of a run (see `engine.guidance`).
+
+    Attributes:
+        scale: above 1 towards the prompt, below 1 towards the negative prompt; never 1.
+        negative_prompt_ids: token ids of the negative prompt.
+        negative_prompt: that as text.
+    """
+
+    scale: float
+    negative_prompt_ids: tuple[int, ...]
+    negative_prompt: str
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Guidance:
+        """The inverse of `asdict`; raises `TraceError` on anything missing or of a wrong type."""
+        values = _checked(cls, data)
+        ids = tuple(_of_type(int, token_id) for token_id in values["negative_prompt_ids"])
+        return cls(**values | {"negative_prompt_ids": ids})
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One step of generation: the logits, what the chain made of them, the token, the cost.
 
@@ -75,6 +97,8 @@ class Step:
         total_ms: all of it, with bookkeeping.
         xtc_uniform: the step's number for XTC, 0 <= u < 1; None where XTC is not in the chain.
         mirostat_mu: Mirostat's bound on the surprise before the step, in bits; None without it.
+        negative_forward_ms: the share of `forward_ms` that the negative prompt's pass took; None
+            without guidance and if reused.
     """
 
     index: int
@@ -105,6 +129,7 @@ class Step:
     total_ms: float
     xtc_uniform: float | None = None
     mirostat_mu: float | None = None
+    negative_forward_ms: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; bytes as hexadecimal text."""
@@ -133,6 +158,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "bool": (bool,),
     "bytes": (str,),
     "tuple[StageSummary, ...]": (list,),
+    "tuple[int, ...]": (list,),
 }
 
 
@@ -179,6 +205,7 @@ class Trace:
         settings: (first step, settings as plain values), in order; each holds until the next.
         stop_strings: texts that end generation.
         steps: every step.
+        guidance: what guided it; None without guidance.
     """
 
     model: dict[str, Any]
@@ -187,6 +214,7 @@ class Trace:
     settings: tuple[tuple[int, dict[str, Any]], ...] = ()
     stop_strings: tuple[str, ...] = ()
     steps: tuple[Step, ...] = field(default=())
+    guidance: Guidance | None = None
 
     @property
     def text(self) -> str:
@@ -233,7 +261,7 @@ class Trace:
         return self._header() | {"steps": [step.to_dict() for step in self.steps]}
 
     def _header(self) -> dict[str, Any]:
-        return {
+        header = {
             "format": FORMAT,
             "version": VERSION,
             "model": self.model,
@@ -242,6 +270,10 @@ class Trace:
             "settings": [[first, values] for first, values in self.settings],
             "stop_strings": list(self.stop_strings),
         }
+        if self.guidance is not None:
+            ids = list(self.guidance.negative_prompt_ids)
+            header["guidance"] = asdict(self.guidance) | {"negative_prompt_ids": ids}
+        return header
 
     @classmethod
     def from_dict(cls, data: Any) -> Trace:
@@ -269,6 +301,7 @@ class Trace:
                 settings=tuple(settings),
                 stop_strings=tuple(_of_type(str, s) for s in _of_type(list, data["stop_strings"])),
                 steps=tuple(Step.from_dict(step) for step in _of_type(list, data["steps"])),
+                guidance=Guidance.from_dict(data["guidance"]) if "guidance" in data else None,
             )
         except (KeyError, TypeError, ValueError) as error:
             raise TraceError(f"The trace is damaged ({error!r}); save it again.") from error

@@ -10,8 +10,8 @@ import reprlib
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from engine.errors import DecodingError
 from engine.sampling import SamplingSettings
+from ui.chains import CARDS, MOST, EventError, parse_settings
 
 Kind = Literal[
     "sync",  # the browser lacks something: send everything
@@ -28,18 +28,14 @@ Kind = Literal[
     "force",
     "branch",
     "find",
+    "tokenize",  # which tokens a text is split into
+    "snippets",  # the settings as code for other programs
     "labels",  # of tokens that did not come with the row
     "trace",  # everything so far, to keep
 ]
 
-SETTINGS = ("repetition_penalty", "temperature", "top_k", "top_p", "min_p", "seed")
-LONGEST_QUERY = 200
+LONGEST_QUERY = 1000
 MOST_IDS = 1000
-MOST = 2**53  # beyond it a browser's numbers are not whole
-
-
-class EventError(DecodingError):
-    """The browser sent something that this version does not understand."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +70,8 @@ class Event:
         kind: what was done.
         at: the text that it was done to.
         have: what the browser holds.
-        settings: the sliders.
+        settings: the stages that are on, and the seed.
+        order: names of all cards, also of stages that are off, in the order of the chain.
         max_tokens, stop_strings: the stop rules.
         playing: whether Play or Run to end asked, so that stop rules hold.
         manual: whether the next token is proposed and waits for a person.
@@ -82,7 +79,7 @@ class Event:
         token_id: the token to force.
         branch: the branch to show.
         prompt, chat: for a new run.
-        query: text to look for in the vocabulary.
+        query: text to look for in the vocabulary, or to split into tokens.
         ids: tokens whose labels are asked for.
         token: the session that a reloaded page had.
     """
@@ -93,6 +90,7 @@ class Event:
     at: Place = Place()
     have: Have = NOTHING
     settings: SamplingSettings = field(default_factory=SamplingSettings)
+    order: tuple[str, ...] = CARDS
     max_tokens: int = 64
     stop_strings: tuple[str, ...] = ()
     playing: bool = False
@@ -124,6 +122,9 @@ def parse(data: Any) -> Event:
     stop_strings = limits.data.get("stop_strings", [])
     if not isinstance(stop_strings, list) or not all(isinstance(s, str) for s in stop_strings):
         raise EventError("The page sent stop strings that are no texts; reload the page.")
+    settings, order = SamplingSettings(), CARDS
+    if "settings" in data:
+        settings, order = parse_settings(data["settings"])
     return Event(
         client=fields.text("client"),
         number=fields.whole("number", 0),
@@ -132,7 +133,8 @@ def parse(data: Any) -> Event:
         have=Have(
             have.text("run"), have.whole("branch", 0), have.whole("length", 0), have.text("row")
         ),
-        settings=_settings(data.get("settings", {})),
+        settings=settings,
+        order=order,
         max_tokens=limits.whole("max_tokens", 64),
         stop_strings=tuple(map(_encodable, stop_strings)),
         playing=bool(data.get("playing")),
@@ -155,12 +157,6 @@ def sender(data: Any) -> tuple[str, int]:
         return fields.text("client"), fields.whole("number", 0)
     except EventError:
         return "", 0
-
-
-def _settings(data: Any) -> SamplingSettings:
-    if not isinstance(data, dict):
-        raise EventError("The page sent settings that are none; reload the page.")
-    return SamplingSettings(**{name: data[name] for name in SETTINGS if name in data})
 
 
 def _ids(data: Any) -> tuple[int, ...]:

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-# An example is shown as it was measured, so sliders that it does not name go where they do nothing.
+from ui.chains import CARDS
+
+# An example is shown as it was measured: the usual cards, and sliders that it does not name where
+# they do nothing.
 NEUTRAL = {"repetition_penalty": 1.0, "temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0}
 
 
@@ -29,12 +32,12 @@ class Example:
     settings: dict[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, object]:
-        """For the page: the same fields, with all sliders."""
+        """For the page: the same fields, with all sliders and their order."""
         return {
             "name": self.name,
             "prompt": self.prompt,
             "look_at": self.look_at,
-            "settings": NEUTRAL | self.settings,
+            "settings": {"order": list(CARDS), **NEUTRAL, **self.settings},
         }
 
 

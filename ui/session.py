@@ -19,8 +19,12 @@ from engine import stopping
 from engine.decoder import Decoder
 from engine.errors import DecodingError, SettingError
 from engine.model import LanguageModel
+from engine.ranking import RankedRow
 from engine.sampling import Distribution, SamplingSettings
+from engine.snippets import Snippet
 from engine.trace import Step
+from ui.answers import Found, found_tokens, settings_as_code, tokens_of
+from ui.chains import cards_of, fitted
 from ui.events import NOTHING, Event, Have, Place
 from ui.labels import tokens_text
 from ui.token_labels import labels_of
@@ -29,7 +33,7 @@ T = TypeVar("T")
 
 RUN_BUDGET_S = 0.1  # Run to end comes back this often, so that the page follows and can stop it
 MOST_BRANCHES = 50
-MOST_FOUND = 13  # the page shows 12, and says where there are more
+UNSHAPED = SamplingSettings()
 
 # Streamlit runs each event in a thread of its own, and PyTorch gives every new thread a new pool to
 # warm up, which costs more than a step. Forward passes take turns anyway, so one thread does them.
@@ -57,21 +61,6 @@ class Branch:
     departs_at: int = 0
 
 
-@dataclass(frozen=True)
-class Found:
-    """A token that a search found.
-
-    Attributes:
-        token_id: the token.
-        raw_rank: place among the raw logits of the step on screen, 1 for the highest.
-        logit: its raw logit there.
-    """
-
-    token_id: int
-    raw_rank: int
-    logit: float
-
-
 class Session:
     """One visitor's state.
 
@@ -79,11 +68,13 @@ class Session:
         token: a secret by which a reloaded page finds its session again.
         model: the model, shared with other visitors.
         prompt, chat: what the text started from, and whether through the chat template.
+        order: names of the stages that have a card on the page, also of those that are off, in the
+            order of the chain.
         branches: by number.
         error: what went wrong with the last event, empty if nothing did.
         have: what the browser holds already.
         acknowledged: the last event's client and number.
-        found: answer to the last event if that was a search.
+        found, tokenized, snippets: answers to the last event if it asked for them.
         wants_trace: whether the last event asked for the trace.
         asked_labels: ids of tokens whose labels the last event asked for.
     """
@@ -94,13 +85,19 @@ class Session:
         self.error = ""
         self.have = NOTHING
         self.acknowledged = ("", 0)
-        self.found: list[Found] | None = None
-        self.wants_trace = False
-        self.asked_labels: tuple[int, ...] = ()
+        self._forget_questions()
         self.max_tokens = 64
-        self.playing = False
+        self.order = cards_of(settings)
         self._runs = 0
         self._begin(Decoder(model, prompt, settings), prompt, chat=False)
+
+    def _forget_questions(self) -> None:
+        self.found: list[Found] | None = None
+        self.tokenized: list[Found] | None = None
+        self.snippets: list[Snippet] | None = None
+        self.asked_labels: tuple[int, ...] = ()
+        self.wants_trace = False
+        self.playing = False
 
     def _begin(self, decoder: Decoder, prompt: str, chat: bool) -> None:
         self.model = decoder.model
@@ -157,23 +154,28 @@ class Session:
         """
         if not self.is_pending:
             return self.decoder.logits(self.index)
-        distribution = self._next_distribution()
+        distribution = self.distribution(UNSHAPED)
         return None if distribution is None else distribution.logits
 
-    def distribution(self) -> Distribution | None:
-        """What the settings make of the step on screen."""
-        if not self.is_pending:
-            return self.decoder.distribution(self.index, self.settings)
-        return self._next_distribution()
+    def distribution(self, settings: SamplingSettings | None = None) -> Distribution | None:
+        """What settings (None: those in force) make of the step on screen.
 
-    def _next_distribution(self) -> Distribution | None:
-        if self.is_over:
-            return None
+        None where no token can follow or all are banned; why becomes `error`.
+        """
+        settings = settings or self.settings
         try:
-            return _on_worker(self.decoder.next_distribution)
+            if not self.is_pending:
+                return self.decoder.distribution(self.index, settings)
+            if self.is_over:
+                return None
+            return _on_worker(self.decoder.next_distribution, settings)
         except DecodingError as error:
             self.error = self.error or str(error)
             return None
+
+    def _raw(self) -> RankedRow | None:
+        distribution = self.distribution(UNSHAPED)
+        return None if distribution is None else distribution.raw
 
     @property
     def is_over(self) -> bool:
@@ -221,7 +223,7 @@ class Session:
         self.acknowledged = (event.client, event.number)
         self.have = event.have
         self.error = ""
-        self.found = None
+        self._forget_questions()
         self.wants_trace = event.kind == "trace"
         self.asked_labels = tuple(i for i in event.ids if 0 <= i < self.model.vocab_size)
         self.playing = event.playing
@@ -235,22 +237,18 @@ class Session:
     def refuse(self, client: str, number: int, error: DecodingError) -> None:
         """Answer an event that could not be understood."""
         self.acknowledged = (client, number)
-        self.found = None
-        self.wants_trace = False
-        self.asked_labels = ()
-        self.playing = False
+        self._forget_questions()
         self.error = str(error)
 
     def load(self, model: LanguageModel) -> None:
-        """Go on with another model from the same prompt; raises what `Decoder` raises."""
-        settings = self.settings
-        if settings.top_k > model.vocab_size:
-            settings = settings.replace(top_k=0)
+        """Go on with another model from the same prompt; raises what `Decoder` raises.
+
+        The cards stay. What names tokens of the old vocabulary cannot, and `error` says so.
+        """
+        settings, lost = fitted(self.settings, self.model, model)
         self._begin(Decoder(model, self.prompt, settings), self.prompt, chat=False)
-        self.error = ""
-        self.found = None
-        self.wants_trace = self.playing = False
-        self.asked_labels = ()
+        self.error = lost
+        self._forget_questions()
 
     def copy(self) -> Session:
         """An independent session with the same texts, for a second tab."""
@@ -273,6 +271,7 @@ class Session:
         if event.kind != "start":
             self.decoder.settings = event.settings
             self.decoder.stop_strings = event.stop_strings
+            self.order = event.order
         self.max_tokens = max_tokens
 
     def _is_here(self, at: Place) -> bool:
@@ -288,6 +287,7 @@ class Session:
             prompt = self.model.vocabulary.chat_ids(event.prompt)
         decoder = Decoder(self.model, prompt, event.settings, stop_strings=list(event.stop_strings))
         self._begin(decoder, event.prompt, event.chat)
+        self.order = event.order
 
     def _step(self, event: Event) -> None:
         if not self._is_here(event.at) or self.is_over:
@@ -391,14 +391,22 @@ class Session:
         self._follow(event)
 
     def _find(self, event: Event) -> None:
-        distribution = self.distribution()
-        if distribution is None:
-            return
-        raw = distribution.raw
-        ids = labels_of(self.model.vocabulary).find(event.query, raw.scores, MOST_FOUND)
-        self.found = [
-            Found(token_id, raw.rank(token_id), float(raw.scores[token_id])) for token_id in ids
-        ]
+        raw = self._raw()
+        if raw is not None:
+            self.found = found_tokens(self.model.vocabulary, event.query, raw)
+
+    def _tokenize(self, event: Event) -> None:
+        self.tokenized = tokens_of(self.model.vocabulary, event.query, self._raw())
+
+    def _snippets(self, event: Event) -> None:
+        self.snippets = settings_as_code(
+            self.model,
+            self.settings,
+            self.prompt,
+            chat=self.chat,
+            max_tokens=self.max_tokens,
+            stop_strings=self.decoder.stop_strings,
+        )
 
     def steps_from(self, have: Have) -> tuple[int, list[Step]]:
         """The steps that the browser lacks, and the index of the first of them."""
@@ -423,6 +431,8 @@ _HANDLERS: dict[str, Callable[[Session, Event], None]] = {
     "force": Session._force,
     "branch": Session._branch,
     "find": Session._find,
+    "tokenize": Session._tokenize,
+    "snippets": Session._snippets,
     "labels": Session._nothing,  # the message brings them
     "trace": Session._nothing,  # and this
 }

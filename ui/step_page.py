@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+
 import streamlit as st
 from streamlit.runtime import Runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -9,31 +11,21 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from engine.errors import DecodingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
+from ui.chains import cards_of
 from ui.components.step import sent_event, step_component
 from ui.components.step.message import message
-from ui.events import parse, sender
+from ui.events import Event, parse, sender
 from ui.examples import EXAMPLES
 from ui.labels import markdown_text
 from ui.model_chooser import first_model, model_chooser
 from ui.session import Session
 from ui.session_store import SessionStore
+from ui.shell import HandedOver, header, taken_over
 
 GONE = (
     "The text that this tab had is no longer here (the app was started again, or many others have "
     "come since), so a new one has begun."
 )
-STYLE = """
-<style>
-.block-container { padding: 0.7rem 1.6rem 2rem; max-width: 1900px; }
-.stApp h1 { font-size: 1.3rem; padding: 0; }
-header.stAppHeader { background: transparent; pointer-events: none; }
-header.stAppHeader * { pointer-events: auto; }
-.stMainBlockContainer [data-testid="stVerticalBlock"] { gap: 0.5rem; }
-.st-key-header { min-height: 2.4rem; }
-.st-key-fetch { display: none; }
-@media (max-width: 640px) { .block-container { padding-left: 0.8rem; padding-right: 0.8rem; } }
-</style>
-"""
 
 
 def _is_connected(connection: str) -> bool:
@@ -47,17 +39,10 @@ def _store() -> SessionStore:
 
 def step_page() -> None:
     """Draw the whole page."""
-    st.html(STYLE)
-    header = st.container(
-        key="header",
-        horizontal=True,
-        horizontal_alignment="distribute",
-        vertical_alignment="center",
-    )
-    header.title("Decoding Visualiser", anchor=False, width="content")
+    band = header()
     problem = _begin()
     session: Session | None = st.session_state.get("session")
-    with header:
+    with band:
         model_chooser(session.model if session else None, _on_load)
     if session:
         _live()
@@ -67,6 +52,9 @@ def step_page() -> None:
 
 def _begin() -> str:
     """On the first visit, load a model and begin a text; why there is none, if so."""
+    handed = taken_over()
+    if handed is not None:
+        _begin_with(handed)
     if "session" in st.session_state:
         return ""
     try:
@@ -77,6 +65,28 @@ def _begin() -> str:
     session.error = problem
     _keep(session)
     return ""
+
+
+def _begin_with(handed: HandedOver) -> None:
+    """A new text with what another page has handed over; why not, the component says."""
+    session: Session | None = st.session_state.get("session")
+    if session is None or session.model is not handed.model:
+        session = _first_text(handed.model)
+        _keep(session)
+        # The tab remembers the text of before: this one was asked for later.
+        st.session_state["not_resumed"] = True
+    session.apply(
+        Event(
+            client=f"page {secrets.token_hex(8)}",
+            number=1,
+            kind="start",
+            prompt=handed.prompt,
+            chat=handed.chat,
+            settings=handed.settings,
+            order=cards_of(handed.settings),
+            max_tokens=handed.max_tokens,
+        )
+    )
 
 
 def _first_text(model: LanguageModel) -> Session:
@@ -119,6 +129,10 @@ def _on_event() -> None:
         session.refuse(*sender(data), error)
         return
     if event.kind == "resume":
+        if "not_resumed" in st.session_state:
+            del st.session_state["not_resumed"]
+            session.apply(event)
+            return
         resumed = _store().resume(event.token, _connection(), session)
         if resumed is not None:
             session = st.session_state["session"] = resumed

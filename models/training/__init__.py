@@ -1,13 +1,15 @@
-"""Trains the bundled target model from a folder of plain text: `python -m models.training`.
+"""Trains the bundled models from a folder of plain text: `python -m models.training`.
 
 One noun per module, in the order of the stages:
 
-`sizes`      what a model of a given name looks like and how it is trained
-`tokenizer`  the byte-level BPE all bundled models share
-`corpus`     documents, the overlap check, token files and training windows
-`network`    the decoder, written for training speed, with the parameter names of Qwen3
-`optimizer`  Muon for matrices, Adam for the embedding and the norms
-`train`      the loop, with checkpoints that resume
-`export`     the folder that `transformers` loads
-`evaluate`   bits per byte, facts and samples of the exported folder
+`sizes`       what each model of a given size looks like and how it is trained
+`tokenizer`   the byte-level BPE all bundled models share
+`corpus`      documents, the overlap check, token files and training windows
+`network`     the network, written for training speed, with the parameter names of Qwen3
+`objectives`  what it learns to predict: the next token, or the tokens under a mask
+`optimizer`   Muon for matrices, Adam for the embedding and the norms
+`train`       the loop, with checkpoints that resume
+`export`      the folder that `transformers` loads
+`curves`      the picture of the training logs
+`evaluation`  bits per byte, facts, samples, acceptance and more, of the exported folders
 """

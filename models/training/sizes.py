@@ -4,36 +4,38 @@ from dataclasses import dataclass, field
 
 VOCABULARY_SIZE = 16_384
 
-# Shares of the training windows, by corpus file. A short run on a CPU sees each text few times, so
-# it leans on what the lessons ask of it: simple stories, plain facts, tales.
+# Shares of the training windows, by corpus file. A run on a CPU sees a part of the texts only, so
+# it leans on what the lessons ask of it: tales, simple stories, plain facts. But not too far: with
+# a third of the windows from `stories_simple`, read 13 times in 40 M tokens, a model of 8.6M
+# parameters reached 0.41 bits per byte on those stories and 0.92 on new ones; after 14 M, 0.89.
 LEAN_MIX = {
-    "stories_simple": 0.33,
-    "stories_classic": 0.21,
-    "facts_templates": 0.15,
-    "encyclopedia_vital": 0.09,
+    "stories_classic": 0.34,
+    "encyclopedia_vital": 0.16,
+    "stories_simple": 0.12,
+    "facts_templates": 0.10,
     "stories_qa": 0.06,
-    "textbook": 0.03,
-    "dialogue_chat": 0.03,
-    "countries": 0.03,
-    "dictionary": 0.03,
-    "dialogue_service": 0.02,
-    "encyclopedia_misc": 0.01,
+    "textbook": 0.05,
+    "dialogue_chat": 0.05,
+    "dictionary": 0.04,
+    "dialogue_service": 0.03,
+    "countries": 0.02,
+    "encyclopedia_misc": 0.02,
     "shakespeare": 0.01,
 }
 
 # While the rate decays a model settles on what it reads, so the best texts are kept for then (Hu et
 # al. 2024, "MiniCPM", arXiv:2404.06395).
 LEAN_DECAY_MIX = {
-    "stories_simple": 0.45,
-    "stories_classic": 0.14,
-    "facts_templates": 0.18,
-    "encyclopedia_vital": 0.06,
-    "stories_qa": 0.06,
-    "dialogue_chat": 0.03,
+    "stories_classic": 0.30,
+    "stories_simple": 0.22,
+    "facts_templates": 0.14,
+    "encyclopedia_vital": 0.10,
+    "stories_qa": 0.08,
+    "dialogue_chat": 0.05,
+    "dialogue_service": 0.03,
+    "dictionary": 0.03,
     "countries": 0.02,
-    "dictionary": 0.02,
-    "dialogue_service": 0.02,
-    "textbook": 0.01,
+    "textbook": 0.02,
     "shakespeare": 0.01,
 }
 

@@ -1,270 +1,38 @@
 """Stage cards, loop band and Notice line, mounted by themselves: no server, no model.
 
-The fixture shapes a row of 16,384 scores by the rules of the chain, so every figure has a reason.
+The page shapes a row of 16,384 scores by the component's own arithmetic.
 """
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, Route, expect
+from playwright.sync_api import Browser, Page, expect
 
-STEP = Path(__file__).resolve().parents[2] / "ui" / "components" / "step"
-ORIGIN = "http://step.test"
-STYLES = ("base", "cards", "loop")
-TYPES = {".js": "text/javascript", ".css": "text/css"}
-
-PAGE = f"""<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-{"".join(f'<link rel="stylesheet" href="/css/{name}.css">' for name in STYLES)}
-<body style="margin: 12px"><div class="dv" data-theme="light">
-<div id="loop"></div><div id="notice"></div><div id="cards" style="max-width: 372px"></div></div>
-<script type="module" src="/fixture.js"></script>"""
-
-FIXTURE = r"""
-import * as cards from '/js/cards.js';
-import * as loop from '/js/loop.js';
-import { find_loop, create as create_notice } from '/js/notice.js';
-
-const VOCAB = 16384;
-const LEADERS = ['␣Paris', '␣the', '␣a', '␣located', '␣in', '␣one', '␣known', '␣Lyon', '␣called',
-  '␣now', '␣home', '␣also', '␣not', '<b>&amp;</b>', '␣London'];
-const LOGITS = Float64Array.from({ length: VOCAB }, (_, i) => 13.1 - 0.9 * Math.log2(i + 1));
-const label_of = id => LEADERS[id] ?? `t${id}`;
-
-export const state = {
-  session: 's', run: 'r', branch: 1,
-  model: { name: 'm', vocab_size: VOCAB, context_length: 1024 },
-  prompt_tokens: [20, 21, 22, 2, 1].map(id => ({ id, label: label_of(id), special: false })),
-  steps: [], branches: [], index: 0, row: { u: 0.58713 },
-  settings: { repetition_penalty: 1, temperature: 0.9, top_k: 8, top_p: 0.9, min_p: 0, seed: 7 },
-  limits: { max_tokens: 64, stop_strings: [] },
-  mode: 'paused', manual: false, slow: false, speed: 4, point: null, row_count: 15, stop: null,
-};
-
-export function step_of(id, changes = {}) {
-  return {
-    id, label: label_of(id), special: false, partial: false, forced: false, reused: false,
-    probability: 0.5, model_probability: 0.4, rank: id + 1, u: 0.58713, entropy: 2, survivors: 7,
-    forward_ms: 6.1, total_ms: 6.7, positions: 5, ...changes,
-  };
-}
-
-const bits_of = probs => -probs.reduce((sum, p) => (p > 0 ? sum + p * Math.log2(p) : sum), 0);
-function softmax(scores) {
-  const highest = Math.max(...scores);
-  const weights = scores.map(score => Math.exp(score - highest));
-  const total = weights.reduce((sum, weight) => sum + weight, 0);
-  return weights.map(weight => weight / total);
-}
-
-// The chain by the book: every stage on the whole row.
-export function view_of(state, options = {}) {
-  const { logits = LOGITS, pending = false, u = 0.58713 } = options;
-  const { same = true, as_recorded = true, undrawn = false, proposed = null } = options;
-  const { settings } = state;
-  const text = [...state.prompt_tokens, ...state.steps.slice(0, state.index)];
-  const seen = new Set(text.map(token => token.id));
-  const penalty = settings.repetition_penalty;
-  const T = settings.temperature;
-  const raw_probs = softmax([...logits]);
-  let scores = [...logits].map((z, id) => (!seen.has(id) ? z : z > 0 ? z / penalty : z * penalty));
-  const raw_bits = bits_of(raw_probs);
-  const penalised_bits = bits_of(softmax(scores));
-  if (T > 0) scores = scores.map(score => score / T);
-  const order = scores.map((_, id) => id).sort((a, b) => scores[b] - scores[a] || a - b);
-  const prob_by_id = softmax(scores);
-  const probs = order.map(id => prob_by_id[id]);
-  const cumulative = [];
-  probs.reduce((sum, p) => (cumulative.push(sum + p), sum + p), 0);
-  const stages = [];
-  const ends = {};
-  const bits_to = n => bits_of(probs.slice(0, n).map(p => p / cumulative[n - 1]));
-  let left = logits.length;
-  const cut = (name, on, value, after, tied = 0) => {
-    stages.push({ name, on, value, before: left, after: on ? after : left,
-      mass_removed: on ? 1 - cumulative[after - 1] / cumulative[left - 1] : 0,
-      entropy_before: bits_to(left), entropy_after: on ? bits_to(after) : bits_to(left),
-      last_rank: on && after < left ? after : null, tied });
-    if (on) left = after;
-    ends[name] = on ? after : null;
-  };
-  const edit = { before: left, after: left, mass_removed: 0, last_rank: null, tied: 0 };
-  stages.push({
-    name: 'repetition_penalty', on: penalty !== 1, value: penalty, ...edit,
-    entropy_before: raw_bits, entropy_after: penalised_bits,
-  });
-  if (T === 0) cut('temperature', true, 0, 1);
-  else {
-    stages.push({
-      name: 'temperature', on: T !== 1, value: T, ...edit,
-      entropy_before: penalised_bits, entropy_after: bits_of(probs),
-    });
-  }
-  const k = settings.top_k;
-  let with_ties = Math.min(k, left);
-  while (k && with_ties < left && scores[order[with_ties]] === scores[order[k - 1]]) with_ties++;
-  cut('top_k', k > 0, k, with_ties, k && with_ties > k ? with_ties - k : 0);
-  const target = settings.top_p * cumulative[left - 1];
-  const nucleus = cumulative.findIndex(sum => sum >= target - 1e-15) + 1 || left;
-  cut('top_p', settings.top_p < 1, settings.top_p, Math.min(left, nucleus));
-  const passing = probs.slice(0, left).filter(p => p >= settings.min_p * probs[0]).length;
-  cut('min_p', settings.min_p > 0, settings.min_p, Math.max(1, passing));
-  const points = [{ name: 'raw', label: 'Logits' },
-    ...stages.filter(stage => stage.on).map(stage => ({ name: stage.name, label: stage.name })),
-    { name: 'renormalised', label: 'Softmax' }, { name: 'drawn', label: 'Draw' }];
-  const mass = cumulative[left - 1];
-  const point = state.point ?? points.length - 1;
-  const is_shaped = points.findIndex(each => each.name === 'renormalised') <= point;
-  const step = pending ? null : state.steps[state.index];
-  const remover = place => stages.find(({ last_rank }) => last_rank && place >= last_rank);
-  const row_at = place => {
-    const id = order[place];
-    return {
-      rank: place + 1, id, label: label_of(id), logit: logits[id], score: scores[id],
-      raw_prob: raw_probs[id], prob: probs[place], cumulative: cumulative[place],
-      removed_by: remover(place)?.name ?? null, chosen: step?.id === id,
-      final_prob: is_shaped ? (place < left ? probs[place] / mass : 0) : null,
-    };
-  };
-  const rows = order.slice(0, state.row_count).map((_, place) => row_at(place));
-  const ranks = [];
-  const next = rank => (rank < 100 ? rank + 1 : Math.ceil(rank * 1.08));
-  for (let rank = 1; rank < logits.length; rank = next(rank)) ranks.push(rank);
-  ranks.push(logits.length);
-  const sorted_raw = [...raw_probs].sort((a, b) => b - a);
-  const hit = Math.max(0, cumulative.findIndex(sum => sum > u * mass));
-  const greedy = T === 0;
-  return {
-    index: state.index, is_pending: pending, vocab: logits.length, exact: true, points, point, rows,
-    others: { count: logits.length - rows.length, prob: 0, final_prob: 0, removed_by: null },
-    kept: left, stages,
-    cut: left < logits.length ? { after_rank: left, stage: 'top_k', kept: left, mass } : null,
-    curve: {
-      ranks, raw_probs: ranks.map(r => sorted_raw[r - 1]), probs: ranks.map(r => probs[r - 1]),
-      cumulative: ranks.map(r => cumulative[r - 1]),
-      final: ranks.map(r => (r <= left ? probs[r - 1] / mass : 0)),
-    },
-    top_k_rank: ends.top_k, nucleus_rank: ends.top_p, min_p_rank: ends.min_p,
-    draw: greedy || undrawn ? null : { u, rank: hit + 1, id: order[hit],
-      label: label_of(order[hit]), same,
-      from: (cumulative[hit - 1] ?? 0) / mass, to: cumulative[hit] / mass },
-    chosen: step || proposed !== null ? row_at(order.indexOf(step?.id ?? proposed)) : null,
-    entropy: { raw: raw_bits, tempered: bits_of(probs), final: bits_to(left),
-      shown: point === 0 ? raw_bits : stages.filter(stage => stage.on)
-        .slice(0, point).at(-1)?.entropy_after ?? raw_bits },
-    greedy, as_recorded,
-  };
-}
-
-export const calls = [];
-let options = {};
-const log = name => (...values) => calls.push([name, ...values]);
-const actions = {
-  settle: log('settle'), next_stage: log('next_stage'), skip_stages: log('skip_stages'),
-  set(changes) { calls.push(['set', changes]); Object.assign(state.settings, changes); update(); },
-  show(changes) { calls.push(['show', changes]); Object.assign(state, changes); update(); },
-};
-const parts = [cards, loop, { create: create_notice }].map((part, place) =>
-  part.create(document.getElementById(['cards', 'loop', 'notice'][place]), actions));
-
-export function update(changes = {}, next_options = options, reason = 'step') {
-  options = next_options;
-  const { settings, ...rest } = changes;
-  Object.assign(state, rest);
-  Object.assign(state.settings, settings);
-  const view = options.none ? null : view_of(state, options);
-  for (const part of parts) part.update(state, view, reason);
-  return view;
-}
-
-/** How many changes of the DOM one more update of these parts makes. */
-export function changes_of(places, settings) {
-  const seen = [];
-  const observer = new MutationObserver(records => seen.push(...records));
-  const everything = { subtree: true, childList: true, attributes: true, characterData: true };
-  observer.observe(document.body, everything);
-  const next = { ...state, settings: { ...state.settings, ...settings } };
-  for (const place of places) parts[place].update(next, view_of(next), 'slide');
-  seen.push(...observer.takeRecords());
-  observer.disconnect();
-  const added = seen.flatMap(record => [...record.addedNodes]);
-  const rebuilt = added.filter(node => node.nodeType === Node.ELEMENT_NODE).length;
-  return { changes: seen.length, rebuilt };
-}
-
-state.steps = [step_of(0)];
-update();
-window.t = { state, actions, calls, update, step_of, find_loop, changes_of, LOGITS };
-document.body.dataset.ready = 'true';
-"""
+from tests.browser.cards_page import (
+    bars,
+    button,
+    calls,
+    card,
+    cards_page,
+    exact,
+    open_cards,
+    path,
+    slider,
+    update,
+)
 
 
 @pytest.fixture(scope="module")
 def opened(browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 1440, "height": 1000})
-    page = context.new_page()
-    problems: list[str] = []
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
-    page.route(f"{ORIGIN}/**", serve)
-    yield page
-    context.close()
-    assert problems == []
-
-
-def serve(route: Route) -> None:
-    path = route.request.url.removeprefix(ORIGIN)
-    if path == "/":
-        route.fulfill(body=PAGE, content_type="text/html")
-    elif path == "/fixture.js":
-        route.fulfill(body=FIXTURE, content_type=TYPES[".js"])
-    elif path == "/favicon.ico":
-        route.fulfill(status=204)
-    else:
-        file = STEP / path.lstrip("/")
-        route.fulfill(body=file.read_text(), content_type=TYPES[file.suffix])
+    with cards_page(browser) as page:
+        yield page
 
 
 @pytest.fixture
 def page(opened: Page) -> Page:
-    opened.goto(f"{ORIGIN}/")
-    opened.wait_for_selector("body[data-ready]")
+    open_cards(opened)
     return opened
-
-
-def slider(page: Page, name: str) -> Locator:
-    return page.get_by_role("slider", name=name, exact=True)
-
-
-def exact(page: Page, name: str) -> Locator:
-    label = name if name == "Seed" else f"{name}, exact value"
-    return page.get_by_role("spinbutton", name=label, exact=True)
-
-
-def card(page: Page, name: str) -> Locator:
-    return page.get_by_role("group", name=f"Card: {name}", exact=True)
-
-
-def button(page: Page, name: str) -> Locator:
-    return page.get_by_role("button", name=name, exact=True)
-
-
-def update(page: Page, changes: str = "{}", options: str = "{}") -> None:
-    page.evaluate(f"void t.update({changes}, {options})")
-
-
-def calls(page: Page) -> list:
-    """What was called since the last time, as [name, value...]."""
-    return page.evaluate("t.calls.splice(0)")
-
-
-def path(page: Page, picture: str, name: str) -> str:
-    return page.locator(f"svg[data-picture={picture}] .dv-geo-{name}").get_attribute("d")
-
-
-def bars(page: Page, picture: str, name: str) -> int:
-    return path(page, picture, name).count("M")
 
 
 def test_names_values_and_ranges(page: Page):
@@ -459,6 +227,7 @@ def test_presets_set_all_five_and_keep_the_seed(page: Page):
     for name, (temperature, top_k, top_p, min_p) in wanted.items():
         presets.get_by_role("button", name=name, exact=True).click()
         settings = {
+            "order": ["repetition_penalty", "temperature", "top_k", "top_p", "min_p"],
             "repetition_penalty": 1,
             "temperature": temperature,
             "top_k": top_k,
@@ -467,6 +236,22 @@ def test_presets_set_all_five_and_keep_the_seed(page: Page):
         }
         assert calls(page) == [["set", settings], ["settle"]]
         expect(presets.locator("[aria-pressed=true]")).to_have_text([name])
+
+
+def test_a_preset_takes_other_cards_away_and_brings_the_first_order_back(page: Page):
+    own = "{order: ['xtc', 'top_k', 'temperature', 'repetition_penalty', 'top_p', 'min_p'], "
+    update(page, f"{{settings: {own} xtc: {{threshold: 0.1, probability: 0.5}}}}}}")
+    expect(card(page, "XTC")).to_be_visible()
+    button(page, "Code").click()
+    changes = calls(page)[0][1]
+    assert changes["order"] == ["repetition_penalty", "temperature", "top_k", "top_p", "min_p"]
+    assert changes["xtc"] is None
+    expect(card(page, "XTC")).to_have_count(0)
+    # A card that is off changes nothing: the chain is still the preset's.
+    update(page, "{settings: {order: ['xtc', ...t.state.settings.order]}}")
+    expect(button(page, "Code")).to_have_attribute("aria-pressed", "true")
+    update(page, "{settings: {order: ['xtc', 'top_p', 'temperature'], xtc: null}}")
+    expect(button(page, "Code")).to_have_attribute("aria-pressed", "false")
 
 
 def test_effects_say_what_each_stage_did(page: Page):
@@ -502,12 +287,14 @@ def test_pictures_are_drawn_from_the_row(page: Page):
     assert path(page, "temperature", "before").count("H") == 16
     update(page, "{settings: {repetition_penalty: 1.5}}")
     assert bars(page, "repetition_penalty", "kept") == 9
-    shown = page.evaluate("t.update().rows.filter(row => row.id == 1 || row.id == 2).length")
-    assert bars(page, "repetition_penalty", "before") == shown
-    page.evaluate("t.state.settings.repetition_penalty = 1.1")
-    assert page.evaluate("t.update().rows.filter(row => row.id == 1 || row.id == 2).length") == 2
-    assert bars(page, "repetition_penalty", "before") == 2  # outlined, with an arrow
-    assert bars(page, "repetition_penalty", "arrow") == 2
+    # The text's five tokens that move, of which the leading two go far enough for an arrow.
+    moved = page.evaluate("t.update().stages[0].figures.edited.map(token => token.id)")
+    assert sorted(moved) == [1, 2, 20, 21, 22]
+    assert bars(page, "repetition_penalty", "before") == 5
+    assert bars(page, "repetition_penalty", "arrow") >= 2
+    update(page, "{settings: {repetition_penalty: 1.01}}")
+    assert bars(page, "repetition_penalty", "before") == 5
+    assert bars(page, "repetition_penalty", "arrow") == 0  # the outline says enough
     assert path(page, "draw", "needle").startswith("M54.02 ")  # u = 0.58713 of 92
     assert bars(page, "draw", "chosen") == 1
 
@@ -526,7 +313,7 @@ def test_the_draw_card_in_each_situation(page: Page):
     expect(draw).to_contain_text("drew ")
     update(page, "{}", "{pending: true}")
     expect(draw).to_contain_text("will be drawn with u = 0.587130")
-    update(page, "{}", "{same: false, as_recorded: false, u: 0.9}")
+    update(page, "{}", "{recorded: {...t.state.settings, temperature: 1.4}, u: 0.9}")
     expect(draw.locator(".dv-draw-line")).to_have_text(re.compile(r"^same u now draws “␣\w+”$"))
     update(page, "{settings: {temperature: 0}}", "{}")
     expect(draw).to_contain_text("temperature 0")

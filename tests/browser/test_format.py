@@ -36,6 +36,10 @@ def page(browser):
         ("score_text(-0.001)", "0.00"),
         ("score_text(-Infinity)", "−∞"),
         ("stage_name('top_k')", "top-k"),
+        ("stage_name('dry')", "DRY"),
+        ("stage_name('mirostat')", "Mirostat"),
+        ("stage_name('several')", "several"),
+        ("stage_name(null)", None),  # nothing removed it
         ("stage_label('repetition_penalty')", "Repetition penalty"),
         ("quoted('abcdef', 4)", "“\u2068abc…\u2069”"),
         ("isolated(undefined)", "\u2068\u2069"),

@@ -37,11 +37,13 @@ for (const name of ['inspect', 'force', 'set', 'settle', 'show', 'switch_branch'
   actions[name] = (...given) => { calls.push([name, ...given]); };
 }
 actions.find = query => { calls.push(['find', query]); return answers.find(query); };
+actions.tokenize = () => Promise.resolve([]);
 
 const WORDS = ['␣Paris', '␣the', '␣a', '␣located', '␣in', '␣one', '␣known', '␣Lyon', '␣called',
   '␣now'];
 const PROMPT = ['The', '␣capital', '␣of', '␣France', '␣is'];
 const VOCAB = 16384;
+const ROW = { vocab: VOCAB, possible: VOCAB, values: new Float32Array(1), ids: [], seen_ids: [] };
 
 export function make_step(place, changes = {}) {
   return {
@@ -59,7 +61,7 @@ export function make_state(length, changes = {}) {
       prompt: 'The capital of France is', chat: false,
     prompt_tokens: PROMPT.map((label, id) => ({ id, label, special: false })),
     steps: Array.from({ length }, (_, place) => make_step(place)), branches: [], index: length - 1,
-      row: {},
+      row: ROW,
     settings: { repetition_penalty: 1, temperature: 0.9, top_k: 8, top_p: 0.9, min_p: 0, seed: 0 },
     limits: { max_tokens: 64, stop_strings: [] }, mode: 'paused', manual: false, slow: false,
       speed: 4, point: null,
@@ -114,7 +116,7 @@ export function make_view(options = {}) {
 }
 """
 
-# A double of the view's two functions that the search asks; their own tests are elsewhere.
+# A double of the view's functions that the search asks; their own tests are elsewhere.
 VIEW_DOUBLE = """
 export function candidate(state, view, { id, raw_rank }) {
   const is_kept = raw_rank <= state.settings.top_k;
@@ -124,6 +126,10 @@ export function candidate(state, view, { id, raw_rank }) {
     final_prob: is_kept ? 0.125 : 0,
   };
 }
+export const trace_of = (state, { raw_rank }) => [
+  { name: 'raw', rank: raw_rank, score: 1, prob: 0.1, removed: false },
+  { name: 'top_k', rank: null, score: 1, prob: 0, removed: true },
+];
 export const admit = (state, { id, raw_rank }) => raw_rank > 5000 ? null : { setting: 'top_k',
   value: raw_rank };
 """

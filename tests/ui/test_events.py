@@ -1,11 +1,16 @@
 """What the browser sends: understood, or refused in words."""
 
 import math
+from typing import get_args
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from engine.errors import DecodingError, SettingError
-from ui.events import EventError, Have, Place, parse, sender
+from engine.sampling import STAGES
+from ui.chains import CARDS
+from ui.events import LONGEST_QUERY, Event, EventError, Have, Kind, Place, parse, sender
 
 SENT = {
     "client": "c1",
@@ -13,7 +18,14 @@ SENT = {
     "kind": "force",
     "at": {"run": "r", "branch": 2, "length": 5},
     "have": {"run": "r", "branch": 2, "length": 5, "row": "k"},
-    "settings": {"temperature": 0.7, "top_k": 50.0, "top_p": 0.9, "seed": 3},
+    "settings": {
+        "order": ["top_p", "min_p", "temperature", "top_k"],
+        "temperature": 0.7,
+        "top_k": 50.0,
+        "top_p": 0.9,
+        "min_p": 0,
+        "seed": 3,
+    },
     "limits": {"max_tokens": 20, "stop_strings": ["\n\n"]},
     "manual": True,
     "token_id": 300.0,
@@ -26,8 +38,10 @@ def test_an_event_is_read_whole():
     assert (event.client, event.number, event.kind) == ("c1", 7, "force")
     assert event.at == Place("r", 2, 5)
     assert event.have == Have("r", 2, 5, "k")
+    assert [stage.name for stage in event.settings.chain] == ["top_p", "temperature", "top_k"]
     assert event.settings.top_k == 50
     assert event.settings.seed == 3
+    assert event.order == ("top_p", "min_p", "temperature", "top_k")
     assert (event.max_tokens, event.stop_strings) == (20, ("\n\n",))
     assert (event.token_id, event.index) == (300, 4)
     assert event.manual
@@ -38,6 +52,7 @@ def test_what_is_missing_has_its_default():
     event = parse({"client": "c1", "number": 1, "kind": "step"})
     assert event.have == Have()
     assert event.settings.chain == ()
+    assert event.order == CARDS
     assert event.token_id is None
 
 
@@ -53,6 +68,9 @@ def test_what_is_missing_has_its_default():
         {"at": []},
         {"have": {"length": "x"}},
         {"settings": "hot"},
+        {"settings": None},
+        {"settings": {}},
+        {"settings": {"order": ["heat"]}},
         {"limits": {"stop_strings": [1]}},
         {"token_id": math.inf},
         {"query": 4},
@@ -71,10 +89,59 @@ def test_what_is_no_event_is_refused_and_has_no_sender(data):
 
 
 def test_a_setting_out_of_range_is_refused_by_name_and_the_sender_is_known():
-    data = {**SENT, "settings": {"top_p": 1.4}}
+    data = {**SENT, "settings": {"order": ["top_p"], "top_p": 1.4}}
     with pytest.raises(SettingError, match=r"top_p must be above 0 and at most 1, got 1\.4"):
         parse(data)
     assert sender(data) == ("c1", 7)
+
+
+def test_a_page_from_before_the_update_is_told_to_reload_and_the_sender_is_known():
+    data = {**SENT, "settings": {"temperature": 0.7, "top_k": 50, "seed": 3}}
+    with pytest.raises(EventError, match="reload the page"):
+        parse(data)
+    assert sender(data) == ("c1", 7)
+
+
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_every_kind_carries_settings_and_cards(kind):
+    event = parse({**SENT, "kind": kind})
+    assert event.kind == kind
+    assert event.settings.temperature == 0.7
+    assert event.order == ("top_p", "min_p", "temperature", "top_k")
+
+
+def test_a_query_is_bounded():
+    event = parse({**SENT, "kind": "tokenize", "query": "x" * 10**6})
+    assert len(event.query) == LONGEST_QUERY
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=8,
+)
+FIELDS = sorted({*SENT, *Event.__dataclass_fields__})
+
+
+@settings(max_examples=300)
+@given(
+    st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=4),
+    st.dictionaries(st.sampled_from([*STAGES, "order", "seed"]), JSON, max_size=4),
+    st.booleans(),
+)
+def test_whatever_a_browser_sends_is_an_event_or_a_refusal(changes, chain, has_chain):
+    data = {**SENT, **changes}
+    if has_chain:
+        data["settings"] = {**SENT["settings"], **chain}
+    try:
+        event = parse(data)
+    except DecodingError as refusal:
+        assert str(refusal).endswith(".")
+        client, number = sender(data)
+        assert isinstance(client, str) and isinstance(number, int)
+    else:
+        assert event.kind in get_args(Kind)
+        assert {stage.name for stage in event.settings.chain} <= set(event.order)
 
 
 def test_half_a_surrogate_pair_can_be_sent_back():

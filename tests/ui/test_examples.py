@@ -9,6 +9,7 @@ import pytest
 from engine.decoder import Decoder
 from engine.model import load_model
 from engine.sampling import SamplingSettings
+from ui.chains import CARDS, parse_settings
 from ui.examples import EXAMPLES, NEUTRAL, Example
 
 BY_NAME = {example.name: example for example in EXAMPLES}
@@ -64,11 +65,20 @@ def test_the_page_gets_every_slider_and_cannot_change_the_example():
         "name": "a",
         "prompt": "b",
         "look_at": "c",
-        "settings": NEUTRAL | {"temperature": 0.0},
+        "settings": {"order": list(CARDS), **NEUTRAL, "temperature": 0.0},
     }
     sent["settings"]["top_k"] = 9
+    sent["settings"]["order"].append("xtc")
     assert NEUTRAL["top_k"] == 0 and example.settings == {"temperature": 0.0}
+    assert "xtc" not in CARDS
     json.dumps([example.to_dict() for example in EXAMPLES])
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_what_the_page_gets_is_what_was_measured(example):
+    chosen, order = parse_settings(json.loads(json.dumps(example.to_dict()["settings"])))
+    assert chosen == SamplingSettings(**NEUTRAL | example.settings)
+    assert order == CARDS
 
 
 def test_the_first_example_begins_with_a_real_choice():

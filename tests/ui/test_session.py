@@ -7,6 +7,7 @@ import pytest
 from engine.decoder import Decoder
 from engine.errors import OutOfMemoryError
 from engine.sampling import SamplingSettings
+from ui.chains import cards_of
 from ui.events import Event, Have, Place
 from ui.session import Session
 from ui.session_store import SessionStore
@@ -29,6 +30,7 @@ class Visitor:
         fields.setdefault("at", Place(session.run, session.current, length))
         fields.setdefault("have", Have(session.run, session.current, length))
         fields.setdefault("settings", self.settings)
+        fields.setdefault("order", cards_of(fields["settings"]))
         return Event(client="browser", number=self.number, kind=kind, **fields)
 
     def do(self, kind: str, **fields) -> Event:

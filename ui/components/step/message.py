@@ -7,19 +7,24 @@ last ones it has, and the row unless it holds it.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import struct
+from dataclasses import asdict
 
 import numpy as np
 
-from engine.sampling import SamplingSettings
+from engine.decoder import Decoder
+from engine.sampling import SamplingSettings, Xtc
 from engine.trace import Step
+from ui.answers import Found
+from ui.chains import edited_ids, plain_settings, stage_defaults
 from ui.components.step.rows import SMALL_VOCABULARY, pack_row
-from ui.events import SETTINGS
 from ui.examples import EXAMPLES
 from ui.session import Session
 from ui.token_labels import TokenLabels, labels_of
 
+WITH_XTC = SamplingSettings(chain=[Xtc()])
 LABELLED = 256  # ranks whose labels come with a row; others show their id
 
 STEP_FIELDS = (
@@ -32,6 +37,7 @@ STEP_FIELDS = (
     "model_probability",
     "rank",
     "u",
+    "mirostat_mu",
     "entropy",
     "model_entropy",
     "survivors",
@@ -77,20 +83,12 @@ def message(session: Session) -> bytes:
         },
         "cache_formula": _formula(session),
         "pending_bytes": session.decoder.pending_bytes.hex(" "),
-        "found": None,
+        "found": _found(session.found, labels),
+        "tokenized": _found(session.tokenized, labels),
+        "snippets": _snippets(session),
         "labels": [[token_id, labels[token_id]] for token_id in session.asked_labels],
         "trace": session.decoder.trace().to_json() if session.wants_trace else None,
     }
-    if session.found is not None:
-        header["found"] = [
-            {
-                "id": found.token_id,
-                "label": labels[found.token_id],
-                "raw_rank": found.raw_rank,
-                "logit": found.logit if np.isfinite(found.logit) else None,
-            }
-            for found in session.found
-        ]
     logits = session.logits()  # None where no token can follow
     if logits is not None:
         header["row_key"], header["row"], row_bytes = _row(session, logits, labels)
@@ -113,6 +111,7 @@ def _text(session: Session, labels: TokenLabels) -> dict:
             "parameters": model.parameters,
             "vocab_size": model.vocab_size,
             "context_length": model.context_length,
+            "eos_ids": list(model.eos_ids),
             "has_chat_template": vocabulary.has_chat_template,
             "notices": list(model.notices),
         },
@@ -123,7 +122,8 @@ def _text(session: Session, labels: TokenLabels) -> dict:
             for token_id in session.decoder.prompt_ids
         ],
         "examples": [example.to_dict() for example in EXAMPLES],
-        "settings": _settings(session.settings),
+        "settings": plain_settings(session.settings, session.order),
+        "stage_defaults": stage_defaults(vocabulary),
         "limits": {
             "max_tokens": session.max_tokens,
             "stop_strings": list(session.decoder.stop_strings),
@@ -131,8 +131,24 @@ def _text(session: Session, labels: TokenLabels) -> dict:
     }
 
 
-def _settings(settings: SamplingSettings) -> dict[str, float]:
-    return {name: getattr(settings, name) for name in SETTINGS}
+def _found(tokens: list[Found] | None, labels: TokenLabels) -> list[dict] | None:
+    if tokens is None:
+        return None
+    return [
+        {
+            "id": found.token_id,
+            "label": labels[found.token_id],
+            "raw_rank": found.raw_rank,
+            "logit": None if found.logit in (None, -np.inf) else found.logit,
+        }
+        for found in tokens
+    ]
+
+
+def _snippets(session: Session) -> list[dict] | None:
+    if session.snippets is None:
+        return None
+    return [asdict(snippet) for snippet in session.snippets]
 
 
 def _steps(session: Session, steps: list[Step], labels: TokenLabels) -> list[list]:
@@ -149,6 +165,7 @@ def _steps(session: Session, steps: list[Step], labels: TokenLabels) -> list[lis
             float(np.exp(step.logprob)),
             step.rank,
             step.u,
+            step.mirostat_mu,
             step.entropy_bits,
             step.model_entropy_bits,
             step.survivors,
@@ -205,24 +222,39 @@ def _formula(session: Session) -> str | None:
 def _shown_step(session: Session) -> dict:
     """What the row's step was taken with, or the next one will be."""
     decoder, index = session.decoder, session.index
+    shown = {
+        "index": index,
+        "is_pending": session.is_pending,
+        "xtc_u": decoder.context(index, WITH_XTC).xtc_uniform,
+        "mirostat_mu": decoder.context(index).mirostat_mu,
+        "mirostat": _mirostat_before(decoder, index),
+    }
     if session.is_pending:
-        return {
-            "index": index,
-            "is_pending": True,
+        return shown | {
             "chosen": None,
             "forced": False,
             "u": decoder.uniform(index),
             "recorded_settings": None,
         }
     step = decoder.steps[index]
-    return {
-        "index": index,
-        "is_pending": False,
+    return shown | {
         "chosen": step.token_id,
         "forced": step.forced,
         "u": step.u,
-        "recorded_settings": _settings(decoder.settings_at(index)),
+        "recorded_settings": plain_settings(decoder.settings_at(index)),
     }
+
+
+def _mirostat_before(decoder: Decoder, index: int) -> dict[str, float] | None:
+    """What the step before left to Mirostat: its bound, and the tau that it was steered towards.
+
+    Under settings with another tau it begins anew, so the page needs both.
+    """
+    stage = decoder.settings_at(index - 1).stage("mirostat") if index else None
+    if stage is None:
+        return None
+    mu = decoder.context(index, SamplingSettings(chain=[stage])).mirostat_mu
+    return {"tau": stage.tau, "mu": mu}
 
 
 def _row(
@@ -230,21 +262,24 @@ def _row(
 ) -> tuple[str, dict | None, bytes]:
     """Key, header and arrays of the row; no header where the browser has the row already."""
     exact = not session.playing
-    key = f"{session.row_key}/{'exact' if exact or logits.size <= SMALL_VOCABULARY else 'binned'}"
+    edited = edited_ids(session.settings)
+    key = _row_key(session, logits.size, exact, edited)
     if key == session.have.row:
         return key, None, b""
     decoder, index = session.decoder, session.index
-    # The context, which the repetition penalty looks at, and the token of the step itself.
-    seen = [*decoder.prompt_ids, *decoder.token_ids[: index + 1]]
+    # The context, which penalties look at, the token of the step itself, and what else is edited.
+    seen = [*decoder.prompt_ids, *decoder.token_ids[: index + 1], *edited, *session.model.eos_ids]
     header, data = pack_row(logits, seen=seen, exact=exact)
     header["labels"] = [labels[token_id] for token_id in header.pop("leading_ids")[:LABELLED]]
+    header["edited_labels"] = [[token_id, labels[token_id]] for token_id in edited[:LABELLED]]
     header["engine_stages"] = header["engine_settings"] = None
-    if not header["exact"]:
-        distribution = session.distribution()
-        header["engine_settings"] = _settings(session.settings)
+    distribution = None if header["exact"] else session.distribution()
+    if distribution is not None:
+        header["engine_settings"] = plain_settings(session.settings)
         header["engine_stages"] = [
             {
                 "name": stage.name,
+                "first_rank": stage.after.start + 1,
                 "survivors": stage.survivors,
                 "mass_removed": stage.mass_removed,
                 "entropy_bits": stage.entropy_bits,
@@ -252,3 +287,11 @@ def _row(
             for stage in distribution.stages
         ]
     return key, header, data
+
+
+def _row_key(session: Session, vocab: int, exact: bool, edited: list[int]) -> str:
+    """Another one where the browser would get something that it lacks."""
+    if vocab <= SMALL_VOCABULARY:
+        return f"{session.row_key}/whole"
+    ids = hashlib.blake2b(repr(sorted(edited)).encode(), digest_size=8).hexdigest()
+    return f"{session.row_key}/{'exact' if exact else 'binned'}/{ids}"

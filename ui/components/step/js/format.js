@@ -1,5 +1,7 @@
 // Numbers and token texts for reading. The same wording everywhere: "0.03 %", "16,384", "1.5 KiB".
 
+import { stage_of } from './catalogue.js';
+
 const WHOLE = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 
 /** 16384 -> "16,384". */
@@ -40,19 +42,18 @@ export function score_text(score, digits = 2) {
   return score < 0 && Number(text) > 0 ? `−${text}` : text;
 }
 
-const STAGE_NAMES = {
-  repetition_penalty: 'repetition penalty',
-  temperature: 'temperature',
-  top_k: 'top-k',
-  top_p: 'top-p',
-  min_p: 'min-p',
-};
+/** The field's name of a stage as a heading: "Top-k". */
+export function stage_label(name) {
+  return stage_of(name)?.label ?? name.replace(/^./, first => first.toUpperCase());
+}
 
-/** The field's name of a stage: "top-k". */
-export const stage_name = name => STAGE_NAMES[name] ?? name;
-
-/** The same as a heading: "Top-k". */
-export const stage_label = name => stage_name(name).replace(/^./, first => first.toUpperCase());
+/** The same within a sentence: "top-k", "DRY"; what is no stage stays as it is. */
+export function stage_name(name) {
+  const stage = stage_of(name);
+  if (!stage) return name;
+  const is_own_name = /^[A-Z]{2}|^Mirostat/.test(stage.label);
+  return is_own_name ? stage.label : stage.label.replace(/^./, first => first.toLowerCase());
+}
 
 /** At most `longest` characters, the rest as an ellipsis; never splits a surrogate pair. */
 export function shorten(text, longest) {

@@ -6,7 +6,7 @@
 
 const RETRY_MS = 8000;
 const LATE_MS = 1000; // an event older than this that a new message does not answer was probably lost
-const SUPERSEDED = new Set(['settings', 'inspect', 'find', 'sync']); // only the newest of these matters
+const SUPERSEDED = new Set(['settings', 'inspect', 'find', 'snippets', 'sync']); // only the newest of these matters
 const MOST_WAITING = 8; // clicks beyond these would go on happening long after the finger has left
 
 /**

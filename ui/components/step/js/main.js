@@ -3,6 +3,7 @@
 import * as branches from './branches.js';
 import * as cards from './cards.js';
 import * as charts from './charts.js';
+import * as draw_part from './draw.js';
 import * as loop from './loop.js';
 import * as notice from './notice.js';
 import * as prompt from './prompt.js';
@@ -15,81 +16,18 @@ import { count } from './format.js';
 import { listen } from './keys.js';
 import { create_link } from './link.js';
 import { LARGEST_SEED } from './shape.js';
+import { new_state, recall, remember, remember_preferences, usual_settings } from './state.js';
 import { make_view, unlabelled } from './view.js';
 import { read_message, take_in } from './wire.js';
 
 // The strip scrolls to its end, which forces a layout: after all others, so that there is one.
-const PARTS = { prompt, transport, branches, loop, table, search, notice, cards, strip, charts };
+const PARTS = {
+  prompt, transport, branches, loop, table, search, notice, cards, draw: draw_part, strip, charts,
+};
 const SESSION_KEY = 'decoding-visualiser-session';
-const PREFERENCES_KEY = 'decoding-visualiser-preferences';
 const REASONS = ['slide', 'step', 'resize', 'theme']; // why the page is drawn, by how much must be drawn anew
 const SETTLE_MS = 400;
 const MOST_LABELS = 256; // asked for at once
-
-/** Everything the page knows; the fields are those of README.md. */
-function new_state() {
-  return {
-    session: '',
-    run: '',
-    branch: 0,
-    model: null,
-    prompt: '',
-    chat: false,
-    prompt_tokens: [],
-    examples: [],
-    steps: [],
-    branches: [],
-    index: 0,
-    row: null,
-    row_key: '',
-    settings: { repetition_penalty: 1, temperature: 1, top_k: 0, top_p: 1, min_p: 0, seed: 0 },
-    limits: { max_tokens: 64, stop_strings: [] },
-    mode: 'paused',
-    manual: false,
-    slow: false,
-    speed: 4,
-    point: null,
-    row_count: 15,
-    keys: true,
-    enlarged: null,
-    stop: null,
-    error: '',
-    error_at: '',
-    said: '',
-    cache_formula: null,
-    pending_bytes: '',
-    ...preferences(),
-  };
-}
-
-function preferences() {
-  try {
-    const { speed, row_count, keys } = JSON.parse(localStorage.getItem(PREFERENCES_KEY) ?? '{}');
-    return {
-      ...(Number.isInteger(speed) && { speed }),
-      ...(row_count >= 5 && row_count <= 200 && { row_count }),
-      ...(typeof keys === 'boolean' && { keys }),
-    };
-  } catch {
-    return {}; // storage may be switched off; the defaults do
-  }
-}
-
-function remember(storage_name, key, value) {
-  try {
-    window[storage_name].setItem(key, value);
-  } catch {
-    // Storage may be switched off or full: the page works without, and only a reload starts anew.
-  }
-}
-
-function recall(key) {
-  try {
-    return sessionStorage.getItem(key);
-  } catch {
-    return null;
-  }
-}
 
 /**
  * Mount the component into its markup.
@@ -231,7 +169,7 @@ export function mount(root, send) {
     stop_playing();
     state.point = null;
     if (is_starting) return; // begun here: what is on the sliders holds, also what has moved meanwhile
-    state.settings = { ...state.first_settings };
+    state.settings = { ...usual_settings(), ...state.first_settings }; // charts read them, card or not
     state.limits = { ...state.first_limits };
   }
 
@@ -382,10 +320,7 @@ export function mount(root, send) {
       },
       show(changes) {
         Object.assign(state, changes);
-        if ('speed' in changes || 'row_count' in changes || 'keys' in changes) {
-          const { speed, row_count, keys } = state;
-          remember('localStorage', PREFERENCES_KEY, JSON.stringify({ speed, row_count, keys }));
-        }
+        if ('speed' in changes || 'row_count' in changes || 'keys' in changes) remember_preferences(state);
         redraw('step');
       },
       toggle(name, on = !state[name]) {
@@ -421,6 +356,16 @@ export function mount(root, send) {
       async find(query) {
         const message = await link.post('find', { query });
         return message?.found ?? null; // null: no scores at this place
+      },
+      async tokenize(text) {
+        const message = await link.post('tokenize', { query: text });
+        const tokens = message?.tokenized ?? [];
+        for (const { id, label } of tokens) state.row?.labels.set(id, label);
+        return tokens;
+      },
+      async snippets() {
+        const message = await link.post('snippets');
+        return message?.snippets ?? [];
       },
     };
 

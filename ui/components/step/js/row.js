@@ -33,16 +33,49 @@ export function unpack_row(header, buffer, offset) {
 }
 
 // By the array of scores, so that a copy of the row object finds it as well.
-const RANKS = new WeakMap();
+const KNOWN = new WeakMap();
+
+function known_of(row) {
+  let known = KNOWN.get(row.values);
+  if (!known) {
+    known = { ranks: new Uint32Array(row.vocab), scores: new Map(), settled: new Set(), version: 0 };
+    row.seen_ids.forEach((seen, place) => {
+      known.ranks[seen] = row.seen_ranks[place];
+      known.scores.set(seen, row.seen_values[place]);
+    });
+    row.ids.forEach((id, place) => { known.ranks[id] = place + 1; });
+    KNOWN.set(row.values, known);
+  }
+  return known;
+}
 
 /** Rank of a token in the row, from 1; 0 where it is not known (or the token is at -inf). */
-export function raw_rank_of(row, id) {
-  let ranks = RANKS.get(row.values);
-  if (!ranks) {
-    ranks = new Uint32Array(row.vocab);
-    row.seen_ids.forEach((seen, place) => { ranks[seen] = row.seen_ranks[place]; });
-    row.ids.forEach((known, place) => { ranks[known] = place + 1; });
-    RANKS.set(row.values, ranks);
+export const raw_rank_of = (row, id) => known_of(row).ranks[id] ?? 0;
+
+/** Score of a token whose rank came along singly; undefined for any other. */
+export const told_score = (row, id) => known_of(row).scores.get(id);
+
+/** Whether a token without a rank is known to have none: it is at -inf, or the model has no score for it. */
+export const is_settled = (row, id) =>
+  id >= row.vocab || row.ids.length === row.possible || known_of(row).settled.has(id);
+
+/** A number that changes whenever more about the row's tokens is known. */
+export const knowledge_of = row => known_of(row).version;
+
+/**
+ * Take down what is known of a single token of the row: a search found it, or the server was asked for it.
+ *
+ * @param {object} row
+ * @param {{id: number, raw_rank?: number, logit?: number|null}} token without a finite logit it is at -inf
+ */
+export function learn_token(row, { id, raw_rank = 0, logit = null }) {
+  const known = known_of(row);
+  if (id >= row.vocab || known.ranks[id] || known.settled.has(id)) return;
+  if (Number.isFinite(logit) && raw_rank >= 1 && raw_rank <= row.possible) {
+    known.ranks[id] = raw_rank;
+    known.scores.set(id, logit);
+  } else {
+    known.settled.add(id);
   }
-  return ranks[id] ?? 0;
+  known.version++;
 }

@@ -1,10 +1,12 @@
-// The search over the whole vocabulary: "why not my token?" - its rank and scores, the stage that cut it,
-// and the smallest change of one setting that would admit it.
+// The search over the whole vocabulary: tokens that match a text or that it is split into, what became of
+// each, and the smallest change of one setting that would admit it. why.js shows a chosen one's whole way.
 
 import { element, set_attribute, set_text } from './dom.js';
-import { count, percent, quoted, score_text, stage_name } from './format.js';
-import { OFF } from './shape.js';
+import { count, percent, quoted, score_text } from './format.js';
+import { create_choice, create_pieces } from './pieces.js';
+import { knowledge_of, learn_token } from './row.js';
 import { admit, candidate } from './view.js';
+import { create_why, describe_change, removal } from './why.js';
 
 const DEBOUNCE_MS = 150;
 const SETTLED_MS = 120; // without a change for so long, the smallest changes are worked out
@@ -15,6 +17,7 @@ const NO_SCORES = 'There are no scores here to search in; press Back first.';
 /** The part with the field `Search the vocabulary`. */
 export function create(root, actions) {
   let matches = [];
+  let pieces = []; // the tokens that the text is split into
   let latest = { state: null, view: null };
   let asked_for = ''; // the query that the matches answer, or will
   let answered = ''; // the query that the list was last filled for: another one starts at its top
@@ -30,7 +33,11 @@ export function create(root, actions) {
   });
   const status = element('p', { class: 'dv-search-status', role: 'status' });
   const list = element('ul', { class: 'dv-search-results dv-hidden', 'aria-label': 'Matches' });
-  root.append(element('div', { class: 'dv-search-panel', role: 'search' }, field, status, list));
+  const split = create_pieces(choose);
+  const why = create_why(actions, () => choose(null));
+  root.append(element(
+    'div', { class: 'dv-search-panel', role: 'search' }, field, status, split.node, list, why.node,
+  ));
   const items = [];
 
   field.addEventListener('input', () => {
@@ -59,9 +66,24 @@ export function create(root, actions) {
     field.value = '';
     asked_for = '';
     matches = [];
+    pieces = [];
     is_waiting = false;
     set_text(status, '');
+    choose(null);
     draw();
+  }
+
+  /** Show a token's way; the one that is on show already is put away. */
+  function choose(token) {
+    const is_shown = token !== null && token.id === why.token?.id;
+    why.show(token === null || is_shown ? null : { id: token.id, label: token.label });
+    draw_choice();
+  }
+
+  function draw_choice() {
+    const chosen = why.token?.id;
+    for (const item of items) item.choice.press(item.match.id === chosen);
+    split.update(asked_for, pieces, chosen);
   }
 
   async function find() {
@@ -69,6 +91,10 @@ export function create(root, actions) {
     const query = field.value;
     if (query === '' || !latest.state) return;
     const number = ++request;
+    if (query !== asked_for) {
+      pieces = [];
+      why.show(null);
+    }
     asked_for = query;
     asked_step = step_key(latest.state);
     is_waiting = true;
@@ -80,10 +106,26 @@ export function create(root, actions) {
     if (number !== request) return;
     is_waiting = false;
     matches = answer.found.slice(0, MOST_MATCHES);
+    learn(matches);
+    if (matches.length === 1 && query !== answered) why.show(matches[0]);
     if (query !== answered) list.scrollTop = 0;
     answered = query;
     set_text(status, answer.said);
     draw();
+    const split_up = await actions.tokenize(query);
+    if (number !== request) return;
+    pieces = split_up;
+    learn(pieces);
+    draw();
+  }
+
+  /** Take down where the tokens rank: stages that edit them, and their ways, are exact from then on. */
+  function learn(found) {
+    const { state, view } = latest;
+    if (!view || asked_step !== step_key(state)) return;
+    const before = knowledge_of(state.row);
+    for (const token of found) if (token.raw_rank !== null) learn_token(state.row, token);
+    if (view.inexact_because && knowledge_of(state.row) !== before) actions.show({});
   }
 
   function draw() {
@@ -93,11 +135,13 @@ export function create(root, actions) {
     set_attribute(list, 'aria-busy', is_waiting ? 'true' : null);
     while (items.length > matches.length) items.pop().li.remove();
     while (items.length < matches.length) {
-      const item = create_item(actions);
+      const item = create_item(actions, choose);
       items.push(item);
       list.append(item.li);
     }
     items.forEach((item, at) => update_item(item, matches[at], view && candidate(state, view, matches[at])));
+    draw_choice();
+    if (latest.state) why.update(latest.state, view);
     clearTimeout(advice_timer);
     if (view && !is_stale()) advice_timer = setTimeout(advise, SETTLED_MS, 0);
   }
@@ -125,6 +169,7 @@ export function create(root, actions) {
   function destroy() {
     clearTimeout(timer);
     clearTimeout(advice_timer);
+    why.destroy();
   }
 
   return { update, destroy };
@@ -143,13 +188,12 @@ function describe_result(query, number) {
   return `${number === 1 ? '1 token matches' : `${number} tokens match`} ${text}.`;
 }
 
-function create_item(actions) {
-  const item = { match: null, found: null, change: null };
+function create_item(actions, choose) {
+  const item = { match: null, found: null, change: null, choice: create_choice(choose) };
   const apply = () => {
     actions.set(item.change);
     actions.settle();
   };
-  item.label = element('span', { class: 'dv-token' });
   item.figures = element('span', { class: 'dv-match-figures' });
   item.removal = element('span', { class: 'dv-match-removed' });
   item.outcome = element('span');
@@ -163,7 +207,7 @@ function create_item(actions) {
     },
   });
   item.li = element(
-    'li', {}, item.label, item.figures, item.fate,
+    'li', {}, item.choice.node, item.figures, item.fate,
     element('span', { class: 'dv-match-actions' }, item.apply, item.force),
   );
   return item;
@@ -173,8 +217,7 @@ function create_item(actions) {
 function update_item(item, match, found) {
   item.match = match;
   item.found = found;
-  set_text(item.label, match.label);
-  set_attribute(item.label, 'title', match.label);
+  item.choice.update(match);
   set_attribute(item.force, 'aria-label', `Force ${match.label}`);
   const is_possible = match.logit !== null;
   const figures = [`id ${match.id}`];
@@ -220,14 +263,4 @@ function set_change(item, change) {
     force.focus({ preventScroll: true });
   }
   apply.classList.toggle('dv-hidden', change === null);
-}
-
-const removal = ({ removed_by }) => (
-  removed_by === 'temperature' ? 'removed: greedy takes the highest' : `removed by ${stage_name(removed_by)}`
-);
-
-function describe_change({ setting, value }) {
-  // Temperature 1 is said as the number that it is: temperature 0 might be taken for "off".
-  if (setting !== 'temperature' && value === OFF[setting]) return `${stage_name(setting)} off`;
-  return `${stage_name(setting)} ${setting === 'top_k' ? count(value) : Number(value.toPrecision(4))}`;
 }

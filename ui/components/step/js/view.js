@@ -2,7 +2,11 @@
 
 import { count, stage_label } from './format.js';
 import { raw_rank_of } from './row.js';
-import { chain_of, is_cut_stage, OFF, raw_score, shape } from './shape.js';
+import { raw_score } from './shape.js';
+import { has_u, is_as_recorded, is_greedy, shape_of } from './view_chain.js';
+import { cut_of, default_order_of, stages_of } from './view_stages.js';
+
+export { admit } from './view_admit.js';
 
 /** Everything on screen, made of the state; null while there is no row. The README lists what it holds. */
 export function make_view(state) {
@@ -15,7 +19,7 @@ export function make_view(state) {
 
   const rows = leading_rows(scene);
   const chosen = chosen_row(scene, rows);
-  const stages = stages_of(shaped, settings);
+  const stages = stages_of(shaped, settings, id => label_of(state, id));
   const draw = scene.is_drawn ? draw_of(scene) : null;
   const end_of_cut = name => {
     const place = shaped.stages.findIndex(stage => stage.name === name);
@@ -25,14 +29,16 @@ export function make_view(state) {
     index: row.index,
     is_pending: row.is_pending,
     vocab: row.vocab,
-    exact: row.exact,
+    ...exactness(row, shaped),
     points,
     point,
     rows,
     others: others_of(scene, rows, chosen),
     kept: scene.survivors.count,
     cut: cut_of(scene),
+    emptied_by: shaped.emptied_by?.name ?? null,
     stages,
+    default_order: default_order_of(state, shaped),
     curve: null,
     top_k_rank: end_of_cut('top_k'),
     nucleus_rank: end_of_cut('top_p'),
@@ -49,7 +55,8 @@ export function make_view(state) {
     as_recorded: is_as_recorded(state),
   };
   view.curve = curve_of(scene, [
-    ...stages.map(stage => stage.last_rank),
+    ...stages.flatMap(stage => [stage.first_rank, stage.last_rank]),
+    view.cut?.first_rank,
     view.cut?.after_rank,
     draw?.rank,
     chosen?.rank,
@@ -70,44 +77,43 @@ export function candidate(state, view, { id, label, raw_rank, logit }) {
   return { ...row, label: label ?? row.label };
 }
 
+/**
+ * A token's way through the chain: how it stands in the raw logits, and after every stage that is on.
+ *
+ * @param {object} state
+ * @param {{id: number, raw_rank?: number, logit?: number|null}} token as a row of the view or a search has it
+ * @returns {{name: string, rank: number|null, score: number, prob: number, removed: boolean}[]} `rank` counts
+ *   those still in the race, `prob` is renormalised over them; a removed token keeps its last score
+ */
+export function trace_of(state, { id, raw_rank = raw_rank_of(state.row, id), logit = null }) {
+  const { row } = state;
+  const shaped = shape_of(state);
+  const names = ['raw', ...shaped.stages.map(({ name }) => name)];
+  if (raw_rank < 1 || raw_rank > row.possible) {
+    return names.map(name => ({ name, rank: null, score: -Infinity, prob: 0, removed: true }));
+  }
+  const ranks = shaped.trace(raw_rank);
+  const first = logit ?? raw_score(row, id, raw_rank);
+  let score = first;
+  return names.map((name, done) => {
+    const rank = ranks[done];
+    if (!rank) return { name, rank: null, score, prob: 0, removed: true };
+    const { ranking, start, mass } = shaped.after(done);
+    score = shaped.score(first, id, done);
+    const prob = Math.exp(score - ranking.highest) / mass;
+    return { name, rank: rank - start, score, prob, removed: false };
+  });
+}
+
 // --- the chain over the row ------------------------------------------------------------------
 
-function shape_of(state, changes = null) {
-  const { row, settings } = state;
-  const chain = chain_of(changes ? { ...settings, ...changes } : settings);
-  const figures = changes ? null : engine_figures(row, chain);
-  return shape(row, chain, { context: context_of(state), figures, keep: !changes });
-}
-
-/** The engine's results by stage, where the browser has only bins, and both have the same settings. */
-function engine_figures(row, chain) {
-  if (row.exact || !row.engine_stages) return null;
-  return is_same_chain(chain, chain_of(row.engine_settings)) ? row.engine_stages : null;
-}
-
-const is_same_chain = (one, other) =>
-  one.length === other.length &&
-  one.every(({ name, value }, place) => name === other[place].name && value === other[place].value);
-
-const is_as_recorded = ({ row, settings }) =>
-  !row.recorded_settings || is_same_chain(chain_of(settings), chain_of(row.recorded_settings));
-
-const has_u = row => row.u !== null && row.u !== undefined;
-
-const is_greedy = shaped => shaped.stages.some(({ name, value }) => name === 'temperature' && value === 0);
-
-const CONTEXTS = new WeakMap();
-
-/** Ids of the tokens in front of the row's step. */
-function context_of({ row, prompt_tokens, steps }) {
-  const length = prompt_tokens.length + Math.min(row.index, steps.length);
-  let known = CONTEXTS.get(row.values);
-  if (known?.length !== length) {
-    const tokens = [...prompt_tokens, ...steps.slice(0, row.index)];
-    known = { length, ids: new Set(tokens.map(token => token.id)) };
-    CONTEXTS.set(row.values, known);
-  }
-  return known.ids;
+/** Whether every figure is exact and, where not, why. */
+function exactness(row, shaped) {
+  if (!row.exact) return { exact: false, inexact_because: 'The tail of the row came in bins, to keep pace.' };
+  const number = new Set(shaped.unknown).size;
+  if (!number) return { exact: true, inexact_because: null };
+  const which = number === 1 ? 'one token that is edited' : `${count(number)} tokens that are edited`;
+  return { exact: false, inexact_because: `The scores of ${which} have not come from the server yet.` };
 }
 
 function points_of(shaped) {
@@ -201,7 +207,8 @@ function row_of(scene, id, raw_rank, logit) {
 function chosen_id({ row, manual }, shaped) {
   if (row.chosen !== null && row.chosen !== undefined) return row.chosen;
   if (!manual || !row.is_pending) return null;
-  if (is_greedy(shaped)) return shaped.final.ranking.id_at(1);
+  if (!shaped.final.count) return null;
+  if (is_greedy(shaped)) return shaped.final.ranking.id_at(shaped.final.start + 1);
   return has_u(row) ? shaped.draw(row.u).id : null;
 }
 
@@ -245,45 +252,9 @@ function others_of(scene, rows, chosen) {
 
 // --- stages, cut, draw -----------------------------------------------------------------------
 
-function stages_of(shaped, settings) {
-  let before = shaped.raw.count;
-  let entropy_before = shaped.raw.entropy_bits;
-  return Object.keys(OFF).map(name => {
-    const place = shaped.stages.findIndex(stage => stage.name === name);
-    const stage = shaped.stages[place];
-    const after = stage ? stage.after.count : before;
-    const entropy_after = stage ? stage.entropy_bits : entropy_before;
-    const is_cut = stage && is_cut_stage(stage) && after < shaped.before_cuts.count;
-    const result = {
-      name,
-      on: stage !== undefined,
-      value: settings[name],
-      before,
-      after,
-      mass_removed: stage ? stage.mass_removed : 0,
-      entropy_before,
-      entropy_after,
-      last_rank: is_cut ? shaped.extent(place + 1).rank : null,
-      tied: name === 'top_k' && stage ? Math.max(0, after - stage.value) : 0,
-    };
-    before = after;
-    entropy_before = entropy_after;
-    return result;
-  });
-}
-
-/** The line between what is kept and what is removed, drawn by the last stage that removed something. */
-function cut_of({ shaped, done, survivors }) {
-  const removes = stage => is_cut_stage(stage) && stage.after.count < stage.before.count;
-  const last = shaped.stages.slice(0, done).findLast(removes);
-  if (!last) return null;
-  const { rank, mass } = shaped.extent(done);
-  return { after_rank: rank, stage: last.name, kept: survivors.count, mass: Math.min(1, mass) };
-}
-
 function draw_of({ state, shaped }) {
   const { row } = state;
-  if (!has_u(row) || is_greedy(shaped)) return null;
+  if (!has_u(row) || is_greedy(shaped) || !shaped.final.count) return null;
   const { rank, id, from, to } = shaped.draw(row.u);
   const drawn = id ?? drawn_beyond(state, shaped, rank);
   return {
@@ -340,85 +311,4 @@ function curve_of({ shaped, base, is_final, ranked }, marked) {
     cumulative: ranks.map(rank => Math.min(1, ranking.cumulative_at(rank) / mass)),
     final: ranks.map(rank => (is_final ? shaped.final_prob_of(rank) : null)),
   };
-}
-
-// --- what would let a token in ---------------------------------------------------------------
-
-/**
- * The smallest change of one setting that would let a removed token survive; null where it survives, or
- * where no such change exists.
- *
- * @param {object} state
- * @param {{id: number, raw_rank: number, logit: number|null}} token as a search found it
- * @returns {{setting: string, value: number}|null}
- */
-export function admit(state, { id, raw_rank, logit }) {
-  const { row } = state;
-  if (raw_rank < 1 || raw_rank > row.possible || !Number.isFinite(logit)) return null;
-  const survives = shaped => shaped.trace(raw_rank).at(-1) > 0;
-  if (survives(shape_of(state))) return null;
-  let best = null;
-  for (const [setting, values] of Object.entries(looser(state, id))) {
-    const admits = place => survives(shape_of(state, { [setting]: values.at(place) }));
-    const place =
-      setting === 'repetition_penalty' ? first_of_all(values.length, admits) : first(values.length, admits);
-    if (place === null) continue;
-    const value = values.at(place);
-    const travel = travelled(setting, state.settings[setting], value, row.vocab);
-    if (!best || travel < best.travel) best = { setting, value, travel };
-  }
-  return best && { setting: best.setting, value: best.value };
-}
-
-/** The first place that admits, where whatever lies beyond one that admits does too; null if none does. */
-function first(length, admits) {
-  if (!length || !admits(length - 1)) return null;
-  let [low, high] = [0, length - 1];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (admits(middle)) high = middle;
-    else low = middle + 1;
-  }
-  return low;
-}
-
-/** The same for the penalty, which moves other tokens of the context too: more need not mean better. */
-function first_of_all(length, admits) {
-  for (let place = 0; place < length; place++) if (admits(place)) return place;
-  return null;
-}
-
-/** Values in steps of a slider, from the next one after `from` to `to`: {length, at(place)}. */
-function notches(from, to, step) {
-  const direction = Math.sign(to - from);
-  const first = direction > 0 ? Math.floor(from / step + 1e-6) + 1 : Math.ceil(from / step - 1e-6) - 1;
-  const length = direction * (Math.round(to / step) - first) + 1;
-  const at = place => Number(((first + direction * place) * step).toFixed(2));
-  return { length: direction ? Math.max(0, length) : 0, at };
-}
-
-/** For each setting that may let a token in: the values to try, from the least change on. */
-function looser(state, id) {
-  const { row, settings } = state;
-  const { repetition_penalty, temperature, top_k, top_p, min_p } = settings;
-  // A token of the context is held down by the penalty, any other is helped by it.
-  const penalty_end = context_of(state).has(id) ? 0.5 : 2;
-  const is_towards = penalty_end < 1 ? repetition_penalty > 0.5 : repetition_penalty < 2;
-  const values = {
-    repetition_penalty: is_towards ? notches(repetition_penalty, penalty_end, 0.05) : { length: 0 },
-    temperature: temperature < 2 ? notches(temperature, 2, 0.05) : { length: 0 },
-  };
-  if (top_k !== OFF.top_k) {
-    const length = row.possible - top_k;
-    values.top_k = { length, at: place => (place === length - 1 ? OFF.top_k : top_k + 1 + place) };
-  }
-  if (top_p !== OFF.top_p) values.top_p = notches(top_p, OFF.top_p, 0.01);
-  if (min_p !== OFF.min_p) values.min_p = notches(min_p, OFF.min_p, 0.01);
-  return values;
-}
-
-/** How far a slider moves, as a share of its way. */
-function travelled(setting, from, to, vocab) {
-  if (setting === 'top_k') return Math.log2((to || vocab) / from) / Math.log2(vocab);
-  return Math.abs(to - from) / { repetition_penalty: 1.5, temperature: 2, top_p: 1, min_p: 1 }[setting];
 }

@@ -18,7 +18,7 @@ export function read_message(bytes) {
 }
 
 function labels_by_id(row, labels) {
-  return new Map(labels.map((label, place) => [row.ids[place], label]));
+  return new Map([...row.edited_labels, ...labels.map((label, place) => [row.ids[place], label])]);
 }
 
 /**
@@ -59,6 +59,7 @@ function take_text(state, text) {
   state.chat = text.chat;
   state.prompt_tokens = text.prompt_tokens.map(([id, label, special]) => ({ id, label, special }));
   state.examples = text.examples;
+  state.stage_defaults = text.stage_defaults;
   state.first_settings = text.settings;
   state.first_limits = text.limits;
 }

@@ -1,0 +1,252 @@
+"""Classifier-free guidance: towards the prompt, away from a negative prompt.
+
+    >>> decoder = Decoder(model, "A kind answer:", negative_prompt="An answer:", guidance_scale=1.5)
+
+Each step runs the model twice, on the prompt's text and on the same tokens after the negative
+prompt, each with a cache of its own. The chain then sees
+
+    negative + scale * (prompt - negative)
+
+of the two rows' natural log-probabilities (Sanchez et al. 2023, "Stay on topic with
+Classifier-Free Guidance", arXiv:2306.17806), as transformers' `guidance_scale` computes it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence, Sized
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from engine import inputs
+from engine.cache import CacheFormula, CacheSize
+from engine.errors import PromptError, SettingError
+from engine.kernels import ENGINE_LOCK
+from engine.model import Forward
+from engine.prefix import Prefix, Reading
+from engine.trace import Guidance
+
+if TYPE_CHECKING:
+    from engine.model import LanguageModel
+    from engine.record import LogitRecord, RowSource
+
+# The paper goes up to 3; far beyond this, float32 would begin to lose the difference of two rows.
+MAX_SCALE = 100.0
+OFF = 1.0
+
+
+def checked_guidance(
+    model: LanguageModel,
+    prompt_ids: Sequence[int],
+    negative_prompt: str | Sequence[int] | None,
+    scale: float,
+) -> Guidance | None:
+    """What to guide by, checked against the model; None at scale 1, which changes nothing.
+
+    Args:
+        prompt_ids: token ids of the prompt.
+        negative_prompt: text or token ids; None for the prompt's last token, as transformers does.
+        scale: above 1 towards the prompt, below 1 towards the negative prompt, 0 to `MAX_SCALE`.
+
+    Raises:
+        SettingError: a scale out of range, or an empty negative prompt.
+        PromptError: a negative prompt longer than the context, or with ids outside the vocabulary.
+        TokenizerError: a text for a model without a tokenizer.
+    """
+    scale = _checked_scale(scale)
+    given = prompt_ids[-1:] if negative_prompt is None else negative_prompt
+    if isinstance(given, Sized) and len(given) == 0:
+        remedy = "type at least one character, or leave it out to use the prompt's last token"
+        raise SettingError("negative_prompt", negative_prompt, "holds no token", remedy)
+    try:
+        ids = inputs.prompt_ids(model, given)
+    except PromptError as error:
+        raise PromptError(str(error).replace("The prompt", "The negative prompt", 1)) from error
+    if scale == OFF:
+        return None
+    text = b"".join(model.vocabulary.token_bytes(token_id) for token_id in ids)
+    return Guidance(scale, tuple(ids), text.decode("utf-8", "replace"))
+
+
+def _checked_scale(scale: object) -> float:
+    remedy = f"use 0 to {MAX_SCALE:g}; 1 switches guidance off, 1.5 is a good start"
+    if isinstance(scale, bool) or not isinstance(scale, (int, float, np.number)):
+        raise SettingError("guidance_scale", scale, "must be a number", remedy)
+    if not 0 <= scale <= MAX_SCALE:  # NaN fails this too
+        raise SettingError("guidance_scale", scale, f"must be from 0 to {MAX_SCALE:g}", remedy)
+    return float(scale)
+
+
+def guided_row(
+    prompt: np.ndarray, negative: np.ndarray, scale: float, dtype: torch.dtype
+) -> np.ndarray:
+    """(vocab,) float32 guided log-probabilities, not normalised; read-only.
+
+    A token that either row rules out (-inf) is ruled out; the formula alone would make it NaN.
+
+    Args:
+        prompt, negative: (vocab,) float32 raw logits.
+        scale: of the guidance.
+        dtype: what the negative row's softmax is computed in. In parity mode the model's, as
+            transformers does; float32 otherwise, which bfloat16 models lose least by.
+    """
+    # Under the lock: a thread's first operation fixes its number of threads.
+    with ENGINE_LOCK, torch.inference_mode():
+        towards = torch.log_softmax(torch.tensor(prompt), -1)
+        away = torch.log_softmax(torch.tensor(negative).to(dtype), -1)
+        row = (scale * (towards - away) + away).numpy()
+    row[np.isneginf(prompt) | np.isneginf(negative)] = -np.inf
+    row.setflags(write=False)
+    return row
+
+
+@dataclass(frozen=True)
+class GuidedReading(Reading):
+    """The forward passes over both texts; `forward.logits` is the guided row, `ms` all the time.
+
+    Attributes:
+        prompt, negative: the passes over each text.
+    """
+
+    prompt: Reading
+    negative: Reading
+
+
+class GuidedPrefix:
+    """What the model has read of the prompt's text and of the negative one; used as a `Prefix`.
+
+    Attributes:
+        positions, cache: those of the prompt's text.
+    """
+
+    formula: CacheFormula | None = None  # two texts of two lengths: no one number of positions
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        prompt_length: int,
+        guidance: Guidance,
+        read: tuple[Prefix, Prefix] | None = None,
+    ) -> None:
+        self._model = model
+        self._prompt_length = prompt_length
+        self._guidance = guidance
+        self._negative_ids = np.array(guidance.negative_prompt_ids, np.int64)
+        self._prompt, self._negative = read or (
+            Prefix(model, prompt_length),
+            Prefix(model, len(guidance.negative_prompt_ids)),
+        )
+
+    @property
+    def positions(self) -> int:
+        return self._prompt.positions
+
+    @property
+    def cache(self) -> object:
+        return self._prompt.cache
+
+    @property
+    def size(self) -> CacheSize:
+        """Bytes of both caches."""
+        one, other = self._prompt.size, self._negative.size
+        return CacheSize(one.logical + other.logical, one.held + other.held)
+
+    def forget(self) -> None:
+        """Give the memory of both back."""
+        self._prompt.forget()
+        self._negative.forget()
+
+    def read(self, token_ids: np.ndarray, *, parity: bool) -> GuidedReading:
+        """Run the model over what it has not read of both texts.
+
+        Args:
+            token_ids: (positions,) the whole text, prompt included.
+            parity: run PyTorch's default kernels and round as `generate` does.
+
+        Raises:
+            OutOfMemoryError: both caches are forgotten.
+        """
+        start = time.perf_counter()
+        generated = token_ids[self._prompt_length :]
+        try:
+            prompt = self._prompt.read(token_ids, parity=parity)
+            negative = self._negative.read(
+                np.concatenate([self._negative_ids, generated]), parity=parity
+            )
+            dtype = _dtype(self._model, parity)
+            rows = prompt.forward.logits, negative.forward.logits
+            row = guided_row(*rows, self._guidance.scale, dtype)
+        except BaseException:
+            self.forget()  # one of them may be a token ahead
+            raise
+        ms = (time.perf_counter() - start) * 1e3
+        is_prefill = prompt.is_prefill or negative.is_prefill
+        forward = Forward(row, None, ms)
+        return GuidedReading(forward, prompt.tokens, ms, is_prefill, prompt, negative)
+
+    def rewind(self, positions: int) -> None:
+        """Take both caches back, to at most `positions` of the prompt's text."""
+        self._prompt.rewind(positions)
+        self._negative.rewind(positions - self._prompt_length + len(self._negative_ids))
+
+    def fork(self) -> GuidedPrefix:
+        """An independent copy that shares what is never written to."""
+        read = self._prompt.fork(), self._negative.fork()
+        return GuidedPrefix(self._model, self._prompt_length, self._guidance, read)
+
+
+class _GuidedSource:
+    """A guided row as the two rows it was made from, which are recorded exactly."""
+
+    __slots__ = ("dtype", "negative", "prompt", "scale")
+
+    def __init__(
+        self, prompt: RowSource, negative: RowSource, scale: float, dtype: torch.dtype
+    ) -> None:
+        self.prompt = prompt
+        self.negative = negative
+        self.scale = scale
+        self.dtype = dtype
+
+    @property
+    def bytes_held(self) -> int:
+        return self.prompt.bytes_held + self.negative.bytes_held
+
+    def row(self, model: LanguageModel) -> np.ndarray:
+        rows = self.prompt.row(model), self.negative.row(model)
+        return guided_row(*rows, self.scale, self.dtype)
+
+
+def new_prefix(
+    model: LanguageModel, prompt_length: int, guidance: Guidance | None
+) -> Prefix | GuidedPrefix:
+    """Nothing read yet: of one text, or under guidance of two."""
+    if guidance is None:
+        return Prefix(model, prompt_length)
+    return GuidedPrefix(model, prompt_length, guidance)
+
+
+def keep(
+    record: LogitRecord,
+    read: Reading,
+    model: LanguageModel,
+    guidance: Guidance | None,
+    *,
+    parity: bool,
+) -> tuple[RowSource | _GuidedSource, float | None]:
+    """Where the row of a reading can be had from again, and the negative pass' milliseconds."""
+    if guidance is None:
+        return record.keep(read.forward, tokens=read.tokens, parity=parity), None
+    prompt, negative = (
+        record.keep(part.forward, tokens=part.tokens, parity=parity)
+        for part in (read.prompt, read.negative)
+    )
+    source = _GuidedSource(prompt, negative, guidance.scale, _dtype(model, parity))
+    return source, read.negative.ms
+
+
+def _dtype(model: LanguageModel, parity: bool) -> torch.dtype:
+    return model.dtype if parity else torch.float32

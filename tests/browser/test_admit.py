@@ -1,0 +1,158 @@
+"""What would let a removed token in: every answer is true, and nothing smaller would do."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from engine.sampling import SamplingSettings
+from engine.stages import Banned, TopK, Xtc
+from tests.browser.arithmetic import Case, random_row
+from tests.browser.modules import modules_page
+from tests.browser.views import viewed
+
+
+@pytest.fixture(scope="module")
+def page(browser):
+    with modules_page(browser, "row.js", "view.js") as page:
+        yield page
+
+
+NOTCH = {
+    **{"temperature": 0.05, "repetition_penalty": 0.05, "presence_penalty": 0.05},
+    **{"frequency_penalty": 0.05, "top_n_sigma": 0.05, "top_k": 1, "no_repeat_ngram": 1},
+    **dict.fromkeys(("top_p", "min_p", "typical_p", "tail_free", "top_h"), 0.01),
+}
+ADMIT_CHAINS = [
+    {"top_k": 10},
+    {"top_p": 0.5, "temperature": 0.8},
+    {"min_p": 0.5},
+    {"temperature": 0.0},
+    {"repetition_penalty": 1.9, "min_p": 0.3},
+    {"top_k": 50, "top_p": 0.8, "min_p": 0.02},
+]
+
+
+@pytest.mark.parametrize("chain", ADMIT_CHAINS, ids=str)
+@pytest.mark.parametrize("kind", ["normal", "bfloat16"])
+def test_admit_names_the_smallest_change_that_lets_a_token_in(page, chain, kind):
+    rng = np.random.default_rng(7)
+    logits = random_row(rng, 2000, kind) / np.float32(2)
+    order = np.argsort(-logits, kind="stable")
+    context = [int(token) for token in order[2:9]]
+    case = Case(logits, SamplingSettings(**chain), context)
+    tokens = [int(order[place]) for place in (0, 1, 4, 8, 15, 30, 60, 700)]
+    admitted = viewed(page, case, tokens=tokens)["admitted"]
+    assert any(admitted)
+
+    def survives(token, name, value):
+        changed = Case(case.logits, case.settings.replace(**{name: value}), case.context)
+        return changed.distribution.probability(token) > 0
+
+    for token, change in zip(tokens, admitted, strict=True):
+        if case.distribution.probability(token) > 0:
+            assert change is None
+        if change is None:
+            continue
+        name, value = change["setting"], change["value"]
+        assert survives(token, name, value)
+        before = getattr(case.settings, name)
+        if name == "top_k" and value == 0:
+            value = logits.size
+        nearer = round(value - math.copysign(NOTCH[name], value - before), 2)
+        if abs(nearer - before) >= NOTCH[name] / 2:
+            assert not survives(token, name, int(nearer) if name == "top_k" else nearer)
+
+
+WINDOW_CHAINS = [
+    {"typical_p": 0.3},
+    {"tail_free": 0.6},
+    {"top_h": 0.2},
+    {"top_n_sigma": 1.5, "top_k": 400},
+    {"epsilon_cutoff": 0.0021, "temperature": 0.9},
+    {"eta_cutoff": 0.3, "typical_p": 0.9},
+    {"no_repeat_ngram": 1, "top_p": 0.9},
+    {"min_new_tokens": 20, "top_k": 20},
+    {"xtc": Xtc(threshold=0.01, probability=1.0)},
+]
+
+
+@pytest.mark.parametrize("chain", WINDOW_CHAINS, ids=lambda chain: "-".join(chain))
+def test_no_nearer_value_of_the_named_setting_lets_the_token_in(page, chain):
+    rng = np.random.default_rng(8)
+    logits = random_row(rng, 2000, "normal") / np.float32(2)
+    order = np.argsort(-logits, kind="stable")
+    text = [int(order[place]) for place in (2, 7, 3, 7, 8, 7)]
+    case = Case(
+        logits,
+        SamplingSettings(**chain),
+        text,
+        prompt_length=2,
+        eos_ids=(int(order[1]),),
+        xtc_u=0.3,
+    )
+    tokens = [int(order[place]) for place in (0, 1, 2, 4, 7, 8, 15, 30, 60, 700)]
+    result = viewed(page, case, tokens=tokens)
+
+    def survives(token, name, value):
+        changed = replace(case, settings=case.settings.replace(**{name: value}))
+        return changed.distribution.probability(token) > 0
+
+    named = set()
+    for token, change in zip(tokens, result["admitted"], strict=True):
+        if case.distribution.probability(token) > 0:
+            assert change is None
+        if change is None:
+            continue
+        name, value = change["setting"], change["value"]
+        named.add(name)
+        assert survives(token, name, Xtc(**value) if name == "xtc" else value)
+        for nearer in nearer_values(name, chain.get(name), value):
+            assert not survives(token, name, nearer), (name, nearer)
+    assert next(iter(chain)) in named
+
+
+def nearer_values(name: str, before, value) -> list:
+    """What a slider passes between the two, both left out."""
+    if name == "xtc":
+        assert value["probability"] == before.probability
+        passed = np.round(np.arange(before.threshold + 0.01, value["threshold"] - 0.005, 0.01), 2)
+        return [Xtc(threshold=float(each), probability=before.probability) for each in passed]
+    if name in ("epsilon_cutoff", "eta_cutoff"):
+        digits = [float(f"{digit}e{power}") for power in range(-8, 0) for digit in range(1, 10)]
+        return [each for each in digits if value < each < before]
+    if name == "min_new_tokens":
+        return [before - 1] if value != before - 1 else []
+    off = SamplingSettings().__getattr__(name)
+    if before is None or value == off:  # beyond the slider's end
+        return []
+    step = NOTCH[name]
+    number = round(abs(value - before) / step - 1e-6)
+    passed = [before + math.copysign(step * count, value - before) for count in range(1, number)]
+    return [int(each) if isinstance(before, int) else round(each, 2) for each in passed]
+
+
+def test_nothing_is_said_of_a_token_that_no_single_setting_lets_in(page):
+    four = np.array([4, 3, 2, 1], np.float32)
+    case = Case(four, SamplingSettings(chain=[Banned([[1]]), TopK(2)]), [])
+    assert viewed(page, case, tokens=[1])["admitted"] == [None]
+
+
+@pytest.mark.parametrize(
+    ("chain", "place", "setting"),
+    [
+        ({"top_k": 10}, 15, "top_k"),
+        ({"top_p": 0.5}, 300, "top_p"),
+        ({"min_p": 0.5}, 300, "min_p"),
+        ({"temperature": 0.0}, 1, "temperature"),
+        ({"repetition_penalty": 2.0, "top_k": 1}, 0, "repetition_penalty"),
+        ({"presence_penalty": 0.05, "top_k": 1}, 0, "presence_penalty"),
+        ({"frequency_penalty": 0.05, "top_k": 1}, 0, "frequency_penalty"),
+    ],
+)
+def test_admit_can_name_each_setting(page, chain, place, setting):
+    logits = np.linspace(4, -4, 2000, dtype=np.float32)
+    case = Case(logits, SamplingSettings(**chain), [0])
+    (change,) = viewed(page, case, tokens=[place])["admitted"]
+    assert change["setting"] == setting

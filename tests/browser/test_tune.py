@@ -1,0 +1,136 @@
+"""The tune page in Chromium: what only a browser shows, and the README's five minutes."""
+
+import re
+
+import pandas as pd
+import pytest
+from playwright.sync_api import Page, expect
+
+SWEEP_MS = 240_000  # a sweep on a machine that does other things as well
+
+
+@pytest.fixture
+def tune(page: Page) -> Page:
+    """The page with its opening sweep done."""
+    page.goto("/tune")
+    expect(page.get_by_role("figure", name="Heatmap of perplexity")).to_be_visible(timeout=SWEEP_MS)
+    expect(page.get_by_role("button", name="Cancel")).to_have_count(0, timeout=SWEEP_MS)
+    return page
+
+
+def fill(page: Page, role: str, name: str, value: str) -> None:
+    box = page.get_by_role(role, name=name, exact=True)
+    box.fill(value)
+    box.press("Enter")
+
+
+def click_cell(page: Page, column: int, row: int, *, columns: int, rows: int) -> None:
+    """A press near a corner of a cell of the large heatmap, rows from the bottom."""
+    plot = page.locator(".stPlotlyChart").first.locator(".nsewdrag").bounding_box()
+    page.mouse.click(
+        plot["x"] + plot["width"] * (column + 0.15) / columns,
+        plot["y"] + plot["height"] * (1 - (row + 0.2) / rows),
+    )
+
+
+def test_a_click_anywhere_in_a_cell_shows_its_texts_and_marks_it(tune):
+    for column, row, label in ((4, 0, "T 1.6, p 0.5"), (0, 4, "T 0.4, p 1"), (2, 2, "T 1, p 0.9")):
+        click_cell(tune, column, row, columns=5, rows=5)
+        expect(tune.get_by_text(f"{label}, mean of 1 text")).to_be_visible()
+        chosen = label.split()[1].rstrip(",")
+        expect(tune.get_by_role("combobox", name=re.compile("Cell: Temperature"))).to_have_value(
+            chosen
+        )
+
+
+def test_a_million_cells_are_refused_and_the_result_stays(tune):
+    fill(tune, "textbox", "X values", "0.001 to 1 step 0.001")
+    fill(tune, "textbox", "Y values", "0.001 to 1 step 0.001")
+    expect(tune.get_by_text("got 1,000,000; use fewer than 1,000 x 1,000 cells")).to_be_visible()
+    expect(tune.get_by_role("button", name="Run sweep")).to_be_disabled()
+    expect(tune.get_by_role("figure", name="Heatmap of perplexity")).to_be_visible()
+
+
+def test_inputs_and_result_are_there_after_another_page(tune):
+    tune.get_by_role("textbox", name="Prompt 1").fill("Der <b>Rest</b> $x$ ist *Schweigen*.")
+    fill(tune, "spinbutton", "Seeds", "2")
+    expect(tune.get_by_text("50 texts")).to_be_visible()
+    tune.get_by_role("link", name="Compare").click()
+    expect(tune.get_by_role("button", name="Run sweep")).to_have_count(0)
+    tune.get_by_role("link", name="Tune").click()
+    expect(tune.get_by_text("50 texts")).to_be_visible()
+    expect(tune.get_by_role("textbox", name="Prompt 1")).to_have_value(
+        "Der <b>Rest</b> $x$ ist *Schweigen*."
+    )
+    expect(tune.get_by_role("figure", name="Heatmap of perplexity")).to_be_visible()
+
+
+def test_a_prompt_of_markup_is_shown_as_it_stands(tune):
+    tune.get_by_role("textbox", name="Prompt 1").fill("<b id='evil'>A</b> **B** $x$")
+    fill(tune, "spinbutton", "Max tokens", "4")
+    expect(tune.get_by_text("at most 4 tokens")).to_be_visible()
+    tune.get_by_role("button", name="Run sweep").click()
+    texts = tune.get_by_role("list", name="Texts of the chosen cell")
+    expect(texts).to_contain_text("<b id='evil'>A</b> **B** $x$", timeout=SWEEP_MS)
+    assert tune.locator("#evil").count() == 0
+
+
+def test_five_minutes_for_a_support_answer(tune, tmp_path):
+    """The steps of "Tune sampling in five minutes" in the README."""
+    # 1, 2: the prompt, and what to sweep over
+    expect(tune.get_by_role("textbox", name="Prompt 1")).to_have_value(re.compile("^Customer: My"))
+    fill(tune, "spinbutton", "Seeds", "4")
+    fill(tune, "spinbutton", "Max tokens", "64")
+    expect(tune.get_by_text("100 texts")).to_be_visible()
+    # 3: Run, Cancel, Continue
+    tune.get_by_role("button", name="Run sweep").click()
+    expect(tune.get_by_role("progressbar")).to_be_visible()
+    expect(tune.get_by_text(re.compile("of 100 texts, about .* left"))).to_be_visible()
+    tune.get_by_role("button", name="Cancel").click()
+    expect(tune.get_by_text(re.compile("Ended early with .* of 100 texts"))).to_be_visible()
+    tune.get_by_role("button", name="Continue").click()
+    expect(tune.get_by_role("button", name="Cancel")).to_be_visible()
+    expect(tune.get_by_role("button", name="Cancel")).to_have_count(0, timeout=SWEEP_MS)
+    expect(tune.get_by_text(re.compile("Ended early"))).to_have_count(0)
+    # 4: read cells
+    click_cell(tune, 4, 4, columns=5, rows=5)
+    expect(tune.get_by_text("T 1.6, p 1, mean of 4 texts")).to_be_visible()
+    expect(tune.get_by_role("list", name="Texts of the chosen cell")).to_contain_text("seed 3")
+    click_cell(tune, 1, 2, columns=5, rows=5)
+    expect(tune.get_by_text("T 0.7, p 0.9, mean of 4 texts")).to_be_visible()
+    # 5: the trade-off
+    tune.get_by_role("radio", name="Trade-off").click()
+    front = tune.get_by_role("figure", name="Trade-off: diversity against likelihood")
+    expect(front).to_contain_text("on the front")
+    front.scroll_into_view_if_needed()
+    mark = front.locator(".scatterlayer .trace").nth(1).locator(".point").first.bounding_box()
+    tune.mouse.click(mark["x"] + mark["width"] / 2, mark["y"] + mark["height"] / 2)
+    expect(tune.get_by_text("T 0.7, p 0.9, mean of 4 texts")).to_have_count(0)
+    tune.get_by_role("figure", name="Heatmap of perplexity").scroll_into_view_if_needed()
+    click_cell(tune, 1, 2, columns=5, rows=5)
+    expect(tune.get_by_text("T 0.7, p 0.9, mean of 4 texts")).to_be_visible()
+    tune.get_by_role("radio", name="Best cells").click()
+    expect(tune.get_by_role("region", name=re.compile("Best cell"))).to_contain_text("★")
+    # 6: what to take away
+    tune.get_by_role("radio", name="Export").click()
+    with tune.expect_download() as download:
+        tune.get_by_role("button", name="Download CSV").click()
+    download.value.save_as(tmp_path / "sweep.csv")
+    assert len(pd.read_csv(tmp_path / "sweep.csv")) == 100
+    tune.get_by_role("button", name="Take-away code").click()
+    expect(tune.locator("code").filter(has_text="temperature=0.7").first).to_be_visible()
+    tune.keyboard.press("Escape")
+    tune.get_by_role("button", name="Use these settings").click()
+    expect(tune.get_by_role("slider", name="Temperature")).to_have_value("0.7")
+    expect(tune.get_by_role("textbox", name="Prompt")).to_have_value(re.compile("^Customer: My"))
+
+
+@pytest.mark.parametrize("width", [390, 768, 1440])
+def test_nothing_is_wider_than_the_window(page, width):
+    page.set_viewport_size({"width": width, "height": 844})
+    page.goto("/tune")
+    expect(page.get_by_role("figure", name="Heatmap of perplexity")).to_be_visible(timeout=SWEEP_MS)
+    page.get_by_role("radio", name="Best cells").click()
+    expect(page.get_by_role("region", name=re.compile("Best cell"))).to_be_visible()
+    main = page.locator('[data-testid="stMain"]')
+    assert main.evaluate("e => e.scrollWidth - e.clientWidth") <= 0

@@ -1,0 +1,145 @@
+"""The parts of the tune page that need no page: lists of values, charts, texts as HTML."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from engine.errors import SettingError
+from engine.sampling import STAGES, SamplingSettings
+from engine.sweep import Axis, Sweep
+from tests.ui import hostile
+from ui.chains import is_one_number
+from ui.charts.tune import (
+    Grid,
+    Point,
+    colours_of,
+    figure_text,
+    front_figure,
+    heatmap_figure,
+    shades,
+)
+from ui.tune_view import small_heatmaps, texts_list
+from ui.tuning import SWEEPABLE
+from ui.value_lists import INITIAL, parse_values, unescaped
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("0.5, 0.7, 1", (0.5, 0.7, 1)),
+        ("0.5 0.7\n1;2", (0.5, 0.7, 1, 2)),
+        ("0.1 to 0.4 step 0.1", (0.1, 0.2, 0.3, 0.4)),
+        ("0:1:0.25", (0, 0.25, 0.5, 0.75, 1)),
+        ("40..10 by 10, 0", (40, 30, 20, 10, 0)),
+        ("1e-3, .5, +2.", (0.001, 0.5, 2)),
+    ],
+)
+def test_lists_and_ranges_are_read(text, values):
+    assert parse_values("temperature", text) == values
+
+
+def test_whole_numbers_stay_whole_as_top_k_wants_them():
+    assert all(isinstance(value, int) for value in parse_values("top_k", "10 to 50 step 20, 1.0"))
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("0.5, hot", "axis top_p holds something that is no number, got 'hot'"),
+        ("0.5, nan", "axis top_p holds something that is no number, got 'nan'"),
+        ("", "axis top_p has no values"),
+        ("0 to 1", "axis top_p holds a range without a step, got '0 to 1'"),
+        ("0 to 1 step 0", "axis top_p holds a range with a step of 0"),
+        ("0 to 1 step 0.000001", "axis top_p has too many values, got 1,000,001"),
+        ("0 to 1e15 step 1e-300", "axis top_p has too many values"),
+        ("1e16", "axis top_p holds a value that no setting takes"),
+        ("9" * 30_000, "axis top_p is too long a list"),
+    ],
+)
+def test_what_is_no_list_is_named(text, sentence):
+    with pytest.raises(SettingError, match=r"^axis top_p") as caught:
+        parse_values("top_p", text)
+    assert str(caught.value).startswith(sentence)
+    assert caught.value.remedy
+
+
+def test_every_setting_of_one_number_begins_with_values_that_its_stage_takes():
+    assert set(SWEEPABLE) == {name for name in STAGES if is_one_number(name)}
+    for name in SWEEPABLE:
+        axis = Axis(name, parse_values(name, INITIAL[name]))
+        assert len(Sweep(SamplingSettings(), axis, prompts=["a"]).cells) >= 4
+
+
+def test_a_stop_string_is_typed_on_one_line():
+    assert unescaped(r"\nCustomer: \\n") == "\nCustomer: \\n"
+
+
+# --- charts ---------------------------------------------------------------------------------------
+
+GRID = Grid(
+    "perplexity", "Temperature", "Top-p", ["0.5", "1"], ["a", "b"], [[1, 10], [100, math.nan]]
+)
+
+
+def test_a_heatmap_has_a_point_for_every_cell_that_gives_its_place_back():
+    figure = heatmap_figure(GRID, (1, 0))
+    heat, points = figure.data
+    assert [list(place) for place in points.customdata] == [[0, 0], [1, 0], [0, 1], [1, 1]]
+    assert list(points.text) == ["1.00", "10.0", "100", "–"]
+    assert heat.z[1][0] == 1  # the highest
+    frame = figure.layout.shapes[0]
+    assert (frame.x0, frame.x1, frame.y0, frame.y1) == (0.5, 1.5, -0.5, 0.5)
+
+
+def test_shades_go_by_powers_of_ten_where_asked():
+    grid = Grid("p", "x", "y", ["1", "2", "3"], [""], [[1, 10, 100]], log=True)
+    assert shades(grid) == [[0, 0.5, 1]]
+    assert shades(Grid("p", "x", "y", ["1"], [""], [[math.inf]]))[0][0] != 0  # NaN
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_figures_can_be_read_on_every_cell(dark):
+    def luminance(colour: str) -> float:
+        if colour.startswith("#"):
+            parts = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+        else:
+            parts = [float(part) for part in colour[4:-1].split(",")]
+        linear = [
+            part / 3294.6 if part <= 10 else ((part / 255 + 0.055) / 1.055) ** 2.4 for part in parts
+        ]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    for step in range(101):
+        ground, ink = map(luminance, colours_of(step / 100, dark))
+        contrast = (max(ground, ink) + 0.05) / (min(ground, ink) + 0.05)
+        assert contrast >= 4.5, f"{contrast:.2f} at {step} %"
+
+
+def test_the_front_is_joined_up_and_infinite_points_are_left_out():
+    points = [
+        Point("a", 1, 3, 0, True),
+        Point("b", 2, 2, 1, True),
+        Point("c", 1, 1, 2, False),
+        Point("d", math.inf, 1, 3, True),
+    ]
+    others, front, chosen = front_figure(points, "x", "y", chosen=2).data
+    assert list(front.text) == ["a", "b"]
+    assert [list(cell) for cell in front.customdata] == [[0], [1]]
+    assert list(others.text) == ["c"]
+    assert list(chosen.x) == [1]
+
+
+def test_figures_are_short():
+    shown = [figure_text(value) for value in (0.126, -3.14, 61.4, 14987.2, 3e9, math.inf, math.nan)]
+    assert shown == ["0.13", "−3.14", "61.4", "14,987", "3e+09", "∞", "–"]
+
+
+@pytest.mark.parametrize("text", [*hostile.VOCAB, "<script>x</script>", "<b>&amp;", "a\u202eb"])
+def test_no_text_becomes_markup(text):
+    row = {"seed": 0, "length": 1, "text": text, "ended": True, "stop_reason": "eos"}
+    row |= {"error": math.nan, "perplexity": 1.0, "distinct_2": 1.0, "seq_rep_4": 0.0}
+    html = texts_list(text, pd.DataFrame([row]))
+    for tag in ("<script", "<img", "<b>", "<a ", "<svg", "\u202e"):
+        assert tag not in html
+    assert small_heatmaps([Grid(text, "", "", ["<b>"], ["<b>"], [[1.0]])], False).count("<b>") == 0

@@ -1,0 +1,232 @@
+"""The sampling chain as the page has it: cards in their order, each with a value, on or off.
+
+    {"order": ["temperature", "top_p", "xtc"], "temperature": 0.7, "top_p": 1, "xtc": None, ...}
+
+`order` names the stages that have a card, in the order in which they apply. A stage of one number
+is off at the engine's off value, any other at None and else an object of its fields. A name that
+`order` lacks has no card. What comes from a browser is trusted in nothing: see `parse_settings`.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from engine.errors import DecodingError, SettingError
+from engine.model import LanguageModel
+from engine.sampling import STAGES, SamplingSettings, Stage
+from engine.stages import Banned, Dry, LogitBias
+from engine.vocabulary import Vocabulary
+
+CARDS = ("repetition_penalty", "temperature", "top_k", "top_p", "min_p")  # of a new page
+MOST_ENTRIES = 2000  # names, lists and numbers in one stage: they come with every event
+LONGEST_TEXT = 100  # characters of a text in a stage
+DEEPEST = 3
+MOST = 2**53  # beyond it a browser's numbers are not whole
+BREAKERS = ("\n", ":", '"', "*")  # that DRY's makers begin with
+
+
+class EventError(DecodingError):
+    """The browser sent something that this version does not understand."""
+
+
+def is_one_number(name: str) -> bool:
+    """Whether a stage's value is a plain number while it is on."""
+    first, *others = fields(STAGES[name])
+    return not others and first.type in ("int", "float")
+
+
+def cards_of(settings: SamplingSettings) -> tuple[str, ...]:
+    """The cards of a page that begins with these settings: `CARDS`, and every stage that is on.
+
+    The chain's own order stays; each further card stands before those that follow it by default.
+    """
+    place = {name: number for number, name in enumerate(STAGES)}
+    order = [stage.setting for stage in settings.chain]
+    for name in CARDS:
+        if name not in order:
+            later = (i for i, other in enumerate(order) if place[other] > place[name])
+            order.insert(next(later, len(order)), name)
+    return tuple(order)
+
+
+def plain_settings(
+    settings: SamplingSettings, order: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """Settings for the page.
+
+    Args:
+        settings: the chain.
+        order: the cards; every stage of the chain is among them, in the chain's order. None for
+            those of the chain alone.
+    """
+    on = {stage.setting: stage for stage in settings.chain}
+    order = list(on) if order is None else list(order)
+    return {
+        "order": order,
+        **{name: _plain_value(name, on.get(name)) for name in order},
+        "seed": settings.seed,
+    }
+
+
+def _plain_value(name: str, stage: Stage | None) -> Any:
+    if is_one_number(name):
+        return STAGES[name].off if stage is None else stage.value
+    return None if stage is None else stage.to_dict()  # an off value may be an empty list
+
+
+def parse_settings(data: Any) -> tuple[SamplingSettings, tuple[str, ...]]:
+    """Settings and cards out of what a page sent; the inverse of `plain_settings`.
+
+    Values of names that have no card are passed over.
+
+    Raises:
+        EventError: another shape than expected, such as that of a page from before an update.
+        SettingError: a value outside its range, or more of them than anybody needs.
+    """
+    if not isinstance(data, dict):
+        raise EventError("The page sent settings that are none; reload the page.")
+    if "order" not in data:
+        raise EventError("The app was updated since this page was loaded; reload the page.")
+    order = _order(data["order"])
+    for name in data:
+        if name not in STAGES and name not in ("order", "seed"):
+            raise EventError(f"The page sent an unknown setting, {name[:40]!r}; reload the page.")
+    chain = [
+        [name, _fields(name, data.get(name))] for name in order if not _is_off(name, data.get(name))
+    ]
+    return SamplingSettings.from_dict({"chain": chain, "seed": data.get("seed", 0)}), order
+
+
+def _order(data: Any) -> tuple[str, ...]:
+    is_list = isinstance(data, list) and len(data) <= len(STAGES)
+    if not is_list or not all(isinstance(name, str) for name in data):
+        raise EventError("The page sent an order of stages that is none; reload the page.")
+    for place, name in enumerate(data):
+        if name not in STAGES:
+            raise EventError(f"The page sent an unknown stage, {name[:40]!r}; reload the page.")
+        if name in data[:place]:
+            raise EventError(f"The page sent the stage {name} twice; reload the page.")
+    return tuple(data)
+
+
+def _is_off(name: str, value: Any) -> bool:
+    kind = STAGES[name]
+    if is_one_number(name):
+        if value is None and kind.off is None:
+            return True
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            shown = reprlib.repr(value)
+            raise EventError(f"The page sent {name} = {shown}, not a number; reload the page.")
+        return kind.is_off(value)
+    names = [item.name for item in fields(kind)]
+    if len(names) == 1 and isinstance(value, dict) and list(value) == names:
+        value = value[names[0]]  # a list without an entry, as a new card has, is off too
+    return kind.is_off(value)
+
+
+def _fields(name: str, value: Any) -> dict[str, Any]:
+    """A stage's fields by name."""
+    if is_one_number(name):
+        return {fields(STAGES[name])[0].name: value}
+    if not isinstance(value, dict):
+        shown = reprlib.repr(value)
+        raise EventError(f"The page sent {name} = {shown}, not its fields; reload the page.")
+    _check_size(name, value)
+    return value
+
+
+def _check_size(name: str, value: dict[str, Any]) -> None:
+    """Refuse what is too large to be handed on: before it is sorted, looked up or quoted."""
+    level, entries = [value], 0
+    for _ in range(DEEPEST):
+        inner: list[Any] = []
+        for container in level:
+            entries += len(container)
+            inner += container.values() if isinstance(container, dict) else container
+        if entries > MOST_ENTRIES:
+            remedy = f"use at most {MOST_ENTRIES:,}"
+            raise SettingError(name, entries, "holds too many entries", remedy)
+        if any(map(_is_oversized, inner)):
+            raise EventError(f"The page sent {name} with a value that is too large; reload it.")
+        level = [item for item in inner if isinstance(item, (dict, list))]
+    if level:
+        raise EventError(f"The page sent {name} as lists in lists in lists; reload the page.")
+
+
+def _is_oversized(value: Any) -> bool:
+    if isinstance(value, str):
+        return len(value) > LONGEST_TEXT
+    return isinstance(value, int) and abs(value) >= MOST
+
+
+# --- what depends on a model's tokens -------------------------------------------------------------
+
+
+def stage_defaults(vocabulary: Vocabulary) -> dict[str, dict[str, Any]]:
+    """Fields with which a newly added stage starts, for every stage that is more than a number."""
+    defaults = {}
+    for name, kind in STAGES.items():
+        if kind is Dry:
+            defaults[name] = Dry(breakers=breaker_ids(vocabulary)).to_dict()
+        elif not is_one_number(name):
+            names = fields(kind)
+            defaults[name] = {names[0].name: []} if len(names) == 1 else kind().to_dict()
+    return defaults
+
+
+def breaker_ids(vocabulary: Vocabulary) -> tuple[int, ...]:
+    """The tokens of `BREAKERS`, as they come after a word and after a space."""
+    if vocabulary.tokenizer is None:
+        return ()
+    found = set()
+    for text in BREAKERS:
+        for before in ("", "a", "a "):
+            ids = vocabulary.tokenizer(before + text, add_special_tokens=False)["input_ids"]
+            if ids and vocabulary.token_bytes(ids[-1]).strip(b" ") == text.encode():
+                found.add(ids[-1])
+    return tuple(sorted(i for i in found if i < vocabulary.size))
+
+
+def edited_ids(settings: SamplingSettings) -> list[int]:
+    """Ids that a bias or a ban may act on, each once."""
+    ids: dict[int, None] = {}
+    for stage in settings.chain:
+        if isinstance(stage, LogitBias):
+            ids.update(dict.fromkeys(token_id for token_id, _ in stage.bias))
+        elif isinstance(stage, Banned):
+            ids.update(dict.fromkeys(token_id for part in stage.sequences for token_id in part))
+    return list(ids)
+
+
+def fitted(
+    settings: SamplingSettings, before: LanguageModel, after: LanguageModel
+) -> tuple[SamplingSettings, str]:
+    """Settings of one model for another, and a sentence on what it could not take over.
+
+    Token ids mean something only under the tokenizer that they come from.
+    """
+    same = (before.tokenizer_hash, before.vocab_size) == (after.tokenizer_hash, after.vocab_size)
+    chain, lost = [], []
+    for stage in settings.chain:
+        if isinstance(stage, Dry) and not same:
+            stage = replace(stage, breakers=breaker_ids(after.vocabulary))
+        if _fits(stage, after.vocab_size) and (same or not isinstance(stage, (LogitBias, Banned))):
+            chain.append(stage)
+        else:
+            lost.append(stage.setting)
+    if not lost:
+        return settings.replace(chain=chain), ""
+    named = ", ".join(lost)
+    sentence = f"Off, because the tokens of this model are others: {named}; set anew what you need."
+    return settings.replace(chain=chain), sentence
+
+
+def _fits(stage: Stage, vocab_size: int) -> bool:
+    try:
+        stage.check_vocabulary(vocab_size)
+    except SettingError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Charts of the pages: pure functions from plain results to a Plotly figure."""

@@ -1,0 +1,271 @@
+"""Charts of the tune page: a heatmap of one metric over a grid, two metrics against each other.
+
+Plotly lets nobody click a heatmap's cell in a way that Streamlit hears of; so an unseen point lies
+in the middle of every cell, bears its text, and is what a click finds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+from plotly.colors import sample_colorscale
+
+from ui.charts.template import literal, palette, template
+
+MOST_LABELS = 14  # columns of a grid whose cells still have room for their values
+
+
+@dataclass(frozen=True)
+class Grid:
+    """One metric over the cells of a sweep.
+
+    Attributes:
+        metric: its name for reading.
+        x_name, y_name: the settings; `y_name` is empty where there is one axis only.
+        x_values, y_values: as shown, in order; `y_values` has one entry then.
+        values: one row per y value, one entry per x value; NaN where there is none yet.
+        log: whether colours go by the logarithm, for a metric over several powers of ten.
+    """
+
+    metric: str
+    x_name: str
+    y_name: str
+    x_values: Sequence[str]
+    y_values: Sequence[str]
+    values: Sequence[Sequence[float]]
+    log: bool = False
+
+
+@dataclass(frozen=True)
+class Point:
+    """One cell in a chart of two metrics.
+
+    Attributes:
+        label: its settings in short.
+        x, y: the metrics.
+        cell: index of the cell, which a click gives back.
+        on_front: whether no other cell beats it.
+    """
+
+    label: str
+    x: float
+    y: float
+    cell: int
+    on_front: bool
+
+
+def figure_text(value: float) -> str:
+    """A metric for reading in little room: three digits or so."""
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    size = abs(value)
+    if size >= 1_000_000:
+        shown = f"{value:.0e}"
+    elif size >= 100:
+        shown = f"{value:,.0f}"
+    else:
+        shown = f"{value:.1f}" if size >= 10 else f"{value:.2f}"
+    return shown.replace("-", "−")
+
+
+def heatmap_figure(
+    grid: Grid, chosen: tuple[int, int] | None = None, dark: bool = False
+) -> go.Figure:
+    """One metric, large: values in the cells, the chosen cell framed; points can be clicked.
+
+    Each point's `customdata` is the place of its cell, along x and along y.
+
+    Args:
+        grid: what to show.
+        chosen: place of the chosen cell along x and along y, None for none.
+        dark: the theme.
+    """
+    columns, rows = len(grid.x_values), len(grid.y_values)
+    figure = _heatmap(grid, dark, _label_size(columns, rows))
+    if chosen is not None:
+        x, y = chosen
+        figure.add_shape(
+            type="rect",
+            x0=x - 0.5,
+            x1=x + 0.5,
+            y0=y - 0.5,
+            y1=y + 0.5,
+            line={"color": palette(dark).series[1], "width": 4},
+        )
+    figure.update_layout(
+        height=min(620, 95 + max(2, rows) * 58),
+        xaxis_title=literal(grid.x_name),
+        yaxis_title=literal(grid.y_name),
+        margin={"l": 10, "r": 10, "t": 10, "b": 10},
+        hoverdistance=-1,  # wherever in a cell the pointer is, its point is the nearest
+        dragmode=False,
+    )
+    return figure
+
+
+def _label_size(columns: int, rows: int) -> int:
+    """Type size of the values in the cells, 0 where they have no room."""
+    if columns > MOST_LABELS or rows > 18:
+        return 0
+    return 14 if columns <= 6 else 12 if columns <= 9 else 9
+
+
+def shades(grid: Grid) -> list[list[float]]:
+    """Where each value lies between the lowest, 0, and the highest, 1; NaN where there is none."""
+    scaled = [[_colour_value(value, grid.log) for value in row] for row in grid.values]
+    known = [value for row in scaled for value in row if not math.isnan(value)]
+    low, high = (min(known), max(known)) if known else (0.0, 1.0)
+    if low == high:  # the same everywhere, neither low nor high
+        low, high = low - 1, high + 2
+    return [[(value - low) / (high - low) for value in row] for row in scaled]
+
+
+def colours_of(shade: float, dark: bool) -> tuple[str, str]:
+    """The colour of a cell, and one that can be read on it."""
+    look = palette(dark)
+    if math.isnan(shade):
+        return "rgba(0,0,0,0)", look.text
+    (ground,) = sample_colorscale(list(look.scale), [shade])
+    # Black or white, whichever stands out more: one of them has a contrast of 4.5 on any colour.
+    return ground, "#000000" if _luminance(ground) > 0.179 else "#ffffff"
+
+
+def _luminance(colour: str) -> float:
+    """Relative luminance of ``rgb(r, g, b)``, as WCAG 2 defines it."""
+    parts = [float(part) / 255 for part in colour[4:-1].split(",")]
+    red, green, blue = (p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _heatmap(grid: Grid, dark: bool, label_size: int) -> go.Figure:
+    colours = shades(grid)
+    figure = go.Figure()
+    figure.add_heatmap(
+        z=colours,
+        zmin=0,
+        zmax=1,
+        colorscale=list(palette(dark).scale),
+        xgap=2,
+        ygap=2,
+        showscale=False,
+        hoverinfo="skip",
+    )
+    places = [(x, y) for y in range(len(grid.y_values)) for x in range(len(grid.x_values))]
+    shown = [figure_text(grid.values[y][x]) for x, y in places]
+    figure.add_scatter(
+        x=[x for x, _ in places],
+        y=[y for _, y in places],
+        mode="markers+text" if label_size else "markers",
+        text=shown,
+        customdata=[list(place) for place in places],
+        hovertext=[_hover(grid, x, y) for x, y in places],
+        hovertemplate="%{hovertext}<extra></extra>",
+        marker={"size": 24, "opacity": 0},
+        textfont={
+            "size": label_size or 1,
+            "color": [colours_of(colours[y][x], dark)[1] for x, y in places],
+        },
+        selected={"marker": {"opacity": 0}},
+        unselected={"marker": {"opacity": 0}},
+        showlegend=False,
+    )
+    for axis, values in (("xaxis", grid.x_values), ("yaxis", grid.y_values)):
+        figure.layout[axis].update(
+            tickmode="array",
+            tickvals=list(range(len(values))),
+            ticktext=[literal(value) for value in values],
+            range=[-0.5, len(values) - 0.5],
+            showgrid=False,
+            zeroline=False,
+            fixedrange=True,
+        )
+    if not grid.y_name:
+        figure.update_yaxes(showticklabels=False)
+    figure.update_layout(template=template(dark))
+    return figure
+
+
+def _colour_value(value: float, log: bool) -> float:
+    if not math.isfinite(value) or (log and value <= 0):
+        return math.nan
+    return math.log10(value) if log else value
+
+
+def _hover(grid: Grid, x: int, y: int) -> str:
+    settings = f"{grid.x_name} {grid.x_values[x]}"
+    if grid.y_name:
+        settings += f", {grid.y_name} {grid.y_values[y]}"
+    return literal(f"{settings}: {grid.metric} {figure_text(grid.values[y][x])}", 200)
+
+
+def front_figure(
+    points: Sequence[Point],
+    x_name: str,
+    y_name: str,
+    chosen: int | None = None,
+    dark: bool = False,
+) -> go.Figure:
+    """Two metrics against each other, larger being better in both; the front is joined up.
+
+    Each point's `customdata` is the index of its cell.
+
+    Args:
+        points: the cells; those with a NaN or an infinite metric are left out.
+        x_name, y_name: the metrics for reading.
+        chosen: index of the chosen cell.
+        dark: the theme.
+    """
+    points = [point for point in points if math.isfinite(point.x) and math.isfinite(point.y)]
+    front = sorted((point for point in points if point.on_front), key=lambda p: (p.x, -p.y))
+    others = [point for point in points if not point.on_front]
+    colours = palette(dark)
+    figure = go.Figure()
+    looks = (
+        (others, "beaten by another cell", "circle-open", 9, colours.muted, "markers"),
+        (front, "on the front: no cell is better in both", "diamond", 12, colours.series[0], None),
+    )
+    for some, name, symbol, size, colour, mode in looks:
+        figure.add_scatter(
+            x=[point.x for point in some],
+            y=[point.y for point in some],
+            name=name,
+            mode=mode or "lines+markers+text",
+            text=[literal(point.label) for point in some],
+            textposition=[("top right", "bottom left")[i % 2] for i in range(len(some))],
+            textfont={"size": 12},
+            cliponaxis=False,
+            customdata=[[point.cell] for point in some],
+            hovertemplate="%{text}<br>%{x:.3g}, %{y:.3g}<extra></extra>",
+            marker={"symbol": symbol, "size": size, "color": colour, "opacity": 1},
+            line={"dash": "dot", "width": 1.5, "color": colour},
+            selected={"marker": {"opacity": 1}},
+            unselected={"marker": {"opacity": 1}},
+        )
+    ringed = [point for point in points if point.cell == chosen]
+    figure.add_scatter(
+        x=[point.x for point in ringed],
+        y=[point.y for point in ringed],
+        name="the chosen cell",
+        mode="markers",
+        hoverinfo="skip",
+        marker={
+            "symbol": "circle-open",
+            "size": 20,
+            "color": colours.series[1],
+            "line": {"width": 3},
+        },
+    )
+    figure.update_layout(
+        template=template(dark),
+        height=420,
+        xaxis_title=literal(x_name),
+        yaxis_title=literal(y_name),
+        dragmode=False,
+        margin={"l": 10, "r": 60, "t": 60, "b": 10},
+    )
+    return figure

@@ -1,0 +1,160 @@
+// Many draws from one distribution: a seeded generator, the counts, and how far they are from what is
+// expected. No DOM: plain arithmetic.
+
+import { sum_over } from './ranking.js';
+
+const MOST_NAMED = 8; // leading tokens that have a stretch of their own
+
+/** So many stretches there can be: with the hit token, and those before and after it. */
+export const MOST_STRETCHES = MOST_NAMED + 3;
+
+/** Whole numbers of 64 bits from a seed, to fill a larger state with (splitmix64, Steele et al. 2014). */
+export function splitmix64(seed) {
+  let state = BigInt.asUintN(64, BigInt(seed));
+  const mix = (word, shift, factor) => BigInt.asUintN(64, (word ^ (word >> shift)) * factor);
+  return () => {
+    state = BigInt.asUintN(64, state + 0x9e3779b97f4a7c15n);
+    const word = mix(mix(state, 30n, 0xbf58476d1ce4e5b9n), 27n, 0x94d049bb133111ebn);
+    return word ^ (word >> 31n);
+  };
+}
+
+const rotate = (word, by) => (word << by) | (word >>> (32 - by));
+
+/** Whole numbers of 32 bits from four such words, not all 0 (xoshiro128**, Blackman and Vigna 2018). */
+export function xoshiro128(words) {
+  const state = Uint32Array.from(words);
+  return () => {
+    const word = Math.imul(rotate(Math.imul(state[1], 5), 7), 9) >>> 0;
+    const shifted = state[1] << 9;
+    state[2] ^= state[0];
+    state[3] ^= state[1];
+    state[1] ^= state[2];
+    state[0] ^= state[3];
+    state[2] ^= shifted;
+    state[3] = rotate(state[3], 11);
+    return word;
+  };
+}
+
+/** Uniform numbers in [0, 1) with 53 bits, from a seed. */
+export function uniform_numbers(seed) {
+  const fill = splitmix64(seed);
+  const halves = word => [Number(word & 0xffffffffn), Number(word >> 32n)];
+  const next = xoshiro128([fill(), fill()].flatMap(halves));
+  return () => {
+    const high = next() >>> 5;
+    return (high * 2 ** 26 + (next() >>> 6)) / 2 ** 53;
+  };
+}
+
+/**
+ * The final distribution as stretches of [0, 1): the leading tokens one by one, the rest together, and apart
+ * from it the token that is hit.
+ *
+ * @param {Survivors} final the tokens in the draw
+ * @param {number|null} hit rank of the token that must have a stretch of its own
+ * @returns {{first: number, last: number, from: number, to: number}[]} ranks, and where they lie; they meet
+ */
+export function stretches_of(final, hit = null) {
+  const { ranking, start, stop, mass, before } = final;
+  const named = Math.min(start + MOST_NAMED, stop);
+  const ends = [];
+  for (let rank = start + 1; rank <= named; rank++) ends.push(rank);
+  if (hit !== null && hit > named) ends.push(hit - 1, hit);
+  if (stop > named) ends.push(stop);
+  const place = rank => Math.min(1, Math.max(0, (ranking.cumulative_at(rank) - before) / mass));
+  const stretches = [];
+  let first = start + 1;
+  for (const last of ends) {
+    if (last < first) continue;
+    const to = last === stop ? 1 : place(last);
+    stretches.push({ first, last, from: place(first - 1), to });
+    first = last + 1;
+  }
+  return stretches;
+}
+
+/** A uniform number for reading; one below 1 never looks as if it were 1. */
+export const u_text = u => u.toFixed(u < 0.99995 ? 4 : 10);
+
+/** A stretch in words: [0.4000, 0.7000); a narrow one with as many digits as tell its ends apart. */
+export function stretch_text(from, to) {
+  const digits = to > from ? Math.min(15, Math.max(4, Math.ceil(-Math.log10(to - from)) + 1)) : 4;
+  return `[${from.toFixed(digits)}, ${to.toFixed(digits)})`;
+}
+
+/** Draws from one distribution, counted by rank. */
+export class Sampling {
+  /**
+   * @param {Survivors} final the tokens in the draw
+   * @param {number} seed of the uniform numbers
+   */
+  constructor(final, seed) {
+    Object.assign(this, { final, seed, total: 0, counts: new Map() });
+    this.next = uniform_numbers(seed);
+  }
+
+  /** Draw as often, after what was drawn before. */
+  draw(number) {
+    const { final, counts } = this;
+    for (let each = 0; each < number; each++) {
+      const rank = final.rank_at(this.next());
+      counts.set(rank, (counts.get(rank) ?? 0) + 1);
+    }
+    this.total += number;
+  }
+
+  /**
+   * How often one of the tokens of a stretch was drawn, how often that is expected, and the standard
+   * deviation of such a count.
+   */
+  within({ first, last, from, to }) {
+    let count = 0;
+    if (first === last) count = this.counts.get(first) ?? 0;
+    else for (const [rank, number] of this.counts) if (rank >= first && rank <= last) count += number;
+    const prob = to - from;
+    return { count, expected: this.total * prob, sigma: Math.sqrt(this.total * prob * (1 - prob)) };
+  }
+
+  /** Half the summed distances between the shares drawn and the probabilities, over all tokens. */
+  get variation() {
+    let distance = 0;
+    let drawn = 0; // the probability of all tokens that were drawn; the others have no count
+    for (const [rank, count] of this.counts) {
+      const prob = this.final.prob_at(rank);
+      distance += Math.abs(count / this.total - prob);
+      drawn += prob;
+    }
+    return (distance + Math.max(0, 1 - drawn)) / 2;
+  }
+
+  /** What that is on average in as many fair draws. */
+  get usual_variation() {
+    const { final, total } = this;
+    const { ranking, start, stop, mass } = final;
+    const term = (run, count) => count * mean_deviation(total, ranking.weight_of(run) / mass);
+    return sum_over(ranking, start, stop, term) / total / 2;
+  }
+}
+
+let log_factorials = new Float64Array(1);
+
+function log_factorials_to(number) {
+  if (log_factorials.length > number) return log_factorials;
+  const longer = new Float64Array(2 * number + 1);
+  longer.set(log_factorials);
+  for (let n = log_factorials.length; n < longer.length; n++) longer[n] = longer[n - 1] + Math.log(n);
+  return (log_factorials = longer);
+}
+
+/** Mean absolute distance of a binomial count from its expectation, by De Moivre's closed form. */
+export function mean_deviation(draws, prob) {
+  if (prob <= 0 || prob >= 1) return 0;
+  const above = Math.floor(draws * prob) + 1;
+  if (above > draws) return 0; // so near to 1 that the product was rounded up
+  const logs = log_factorials_to(draws);
+  const log_ways = logs[draws] - logs[above] - logs[draws - above];
+  const log_chance = log_ways + above * Math.log(prob) + (draws - above) * Math.log1p(-prob);
+  return 2 * above * (1 - prob) * Math.exp(log_chance);
+}

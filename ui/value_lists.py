@@ -1,0 +1,114 @@
+"""Lists of values as a person writes them: ``0.5, 0.7, 1`` or ``0.2 to 1.4 step 0.3``.
+
+Also the values with which a sweep over each setting begins: few, wide apart, the off value among
+them, so that the first heatmap shows where to look closer.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal
+
+from engine.errors import SettingError
+from engine.sweep import MOST_TEXTS
+
+INITIAL = {
+    "temperature": "0.4, 0.7, 1, 1.3, 1.6",
+    "top_p": "0.5, 0.7, 0.9, 0.95, 1",
+    "top_k": "2, 10, 40, 100, 0",
+    "min_p": "0, 0.02, 0.05, 0.1, 0.2",
+    "repetition_penalty": "1, 1.05, 1.1, 1.2, 1.4",
+    "presence_penalty": "0, 0.25, 0.5, 1, 1.5",
+    "frequency_penalty": "0, 0.25, 0.5, 1, 1.5",
+    "no_repeat_ngram": "0, 2, 3, 4, 6",
+    "min_new_tokens": "0, 8, 16, 32",
+    "typical_p": "0.2, 0.5, 0.8, 0.95, 1",
+    "epsilon_cutoff": "0, 0.0003, 0.001, 0.003, 0.01",
+    "eta_cutoff": "0, 0.0003, 0.001, 0.003, 0.01",
+    "top_n_sigma": "0.5, 1, 1.5, 2, 0",
+    "tail_free": "0.5, 0.8, 0.95, 0.99, 1",
+    "top_h": "0.2, 0.4, 0.6, 0.8, 1",
+}
+LONGEST = 20_000  # characters
+LARGEST = 1e15  # up to here steps of a range come out exactly
+
+_REMEDY = "write numbers such as 0.5, 0.7, 1 or a range such as 0.2 to 1.4 step 0.3"
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?"
+_RANGE = re.compile(
+    rf"({_NUMBER})\s*(?:to|\.\.|:)\s*({_NUMBER})(?:\s*(?:step|by|:)\s*({_NUMBER}))?", re.IGNORECASE
+)
+
+
+def parse_values(setting: str, text: str) -> tuple[int | float, ...]:
+    """The numbers in a list or in ranges, in the order they are written in.
+
+    Both ends of a range belong to it. Whole numbers come as int, as top-k wants them.
+
+    Args:
+        setting: what the values are for; errors name it.
+        text: parts between commas, semicolons or line breaks, each a number or a range.
+
+    Raises:
+        SettingError: something that is no number, a range without end, more values than any sweep
+            takes.
+    """
+    name = f"axis {setting}"
+    if len(text) > LONGEST:
+        raise SettingError(name, text, "is too long a list", f"use at most {LONGEST:,} characters")
+    values: list[int | float] = []
+    for part in re.split(r"[,;\n]", text):
+        part = part.strip()
+        found = _RANGE.fullmatch(part)
+        if found:
+            values += _range(name, part, *found.groups(), room=MOST_TEXTS - len(values))
+        else:
+            values += [_plain(_number(name, word)) for word in part.split()]
+    if not values:
+        raise SettingError(name, text, "has no values", _REMEDY)
+    if len(values) > MOST_TEXTS:
+        raise _too_many(name, len(values))
+    return tuple(values)
+
+
+def _range(
+    name: str, part: str, first: str, last: str, step: str | None, room: int
+) -> list[int | float]:
+    if step is None:
+        remedy = f"write how far apart the values are: {first} to {last} step 0.1"
+        raise SettingError(name, part, "holds a range without a step", remedy)
+    start, end, width = (_number(name, text) for text in (first, last, step))
+    if not width:
+        raise SettingError(name, part, "holds a range with a step of 0", _REMEDY)
+    width = abs(width) if end >= start else -abs(width)
+    count = math.floor((end - start) / width) + 1
+    if count > room:
+        raise _too_many(name, count)
+    return [_plain(start + place * width) for place in range(count)]
+
+
+def _number(name: str, text: str) -> Decimal:
+    # Decimal, so that three steps of 0.1 are 0.3.
+    if not re.fullmatch(_NUMBER, text):
+        raise SettingError(name, text, "holds something that is no number", _REMEDY)
+    if abs(float(text)) > LARGEST:
+        remedy = f"use values up to {LARGEST:,.0f}"
+        raise SettingError(name, text, "holds a value that no setting takes", remedy)
+    return Decimal(text)
+
+
+def _plain(value: Decimal) -> int | float:
+    return int(value) if value == value.to_integral_value() else float(value)
+
+
+def _too_many(name: str, count: int) -> SettingError:
+    remedy = f"use at most {MOST_TEXTS:,}, as a sweep takes no more texts; 5 or 6 are usual"
+    return SettingError(name, count, "has too many values", remedy)
+
+
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\"}
+
+
+def unescaped(text: str) -> str:
+    r"""A text of one line with ``\n``, ``\t``, ``\r`` and ``\\`` made what they stand for."""
+    return re.sub(r"\\([ntr\\])", lambda found: _ESCAPES[found.group(1)], text)
