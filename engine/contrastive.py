@@ -187,8 +187,7 @@ class ContrastiveSearch:
     def step(self) -> ContrastiveStep:
         """Generate one token: run all candidates, score, choose, append.
 
-        The first call reads the prompt too. Stepping on after a stop rule has fired is allowed;
-        only the end of the context is final.
+        The first call reads the prompt too. Only the end of the context is final.
 
         Raises:
             ContextFullError: the context has no position left.
@@ -220,16 +219,12 @@ class ContrastiveSearch:
             scored = time.perf_counter()
             cache = passed.cache_of(chosen)
             self._keep_directions(passed.directions[chosen][None], self._total)
-            # From here on nothing can fail: what remembers the step changes together.
-            self._cache = cache
-            self._proposals.append(following)
             size = caches.size(cache)
             token_id = token_ids[chosen]
             token_bytes = self.model.vocabulary.token_bytes(token_id)
             is_special = self.model.vocabulary.is_special(token_id)
-            self._text_before.append((len(self._text), self._stream.state))
+            before = len(self._text), self._stream.state
             text = "" if is_special else self._stream.feed(token_bytes)
-            self._text += text
             step = ContrastiveStep(
                 index=len(self.steps),
                 token_id=token_id,
@@ -247,7 +242,12 @@ class ContrastiveSearch:
                 score_ms=(scored - scoring) * 1e3,
                 total_ms=(time.perf_counter() - start) * 1e3,
             )
+            # The step exists: what remembers it changes together.
+            self._cache = cache
+            self._proposals.append(following)
+            self._text_before.append(before)
             self.steps.append(step)
+            self._text += text
             self.model.cache_budget.used(self, size.held)
             return step
 
@@ -260,17 +260,13 @@ class ContrastiveSearch:
         Raises:
             SettingError: `max_new_tokens` is negative or beyond any run.
         """
-        limit = stopping.checked_max_new_tokens(max_new_tokens)
-        return self._run(limit)
+        return self._run(stopping.checked_max_new_tokens(max_new_tokens))
 
     def _run(self, limit: int) -> Iterator[ContrastiveStep]:
         while True:
             with self._lock:  # so that the conditions still hold when the step is taken
-                if (
-                    len(self.steps) >= limit
-                    or self.stop_reason not in (None, stopping.MAX_TOKENS)
-                    or self.tokens_left == 0
-                ):
+                has_ended = self.stop_reason not in (None, stopping.MAX_TOKENS)
+                if has_ended or len(self.steps) >= limit or self.tokens_left == 0:
                     return
                 step = self._step(limit)
             yield step
@@ -278,8 +274,7 @@ class ContrastiveSearch:
     def rewind(self, length: int) -> None:
         """Keep the first `length` generated tokens and forget the rest; stepping on repeats them.
 
-        A cache that cannot be cropped (recurrent states, a full sliding window) is given up, and
-        the next step rebuilds it by the same passes that made it.
+        A cache that cannot be cropped is given up; the next step repeats the passes that made it.
 
         Raises:
             SettingError: `length` is negative or more than there is.
@@ -304,11 +299,9 @@ class ContrastiveSearch:
         """Give the cache's memory back, to be rebuilt when needed; False if in use just now."""
         if not self._lock.acquire(blocking=False):
             return False
-        try:
-            self._cache = None
-            return True
-        finally:
-            self._lock.release()
+        self._cache = None
+        self._lock.release()
+        return True
 
     # The parts of a step.
 
@@ -330,8 +323,8 @@ class ContrastiveSearch:
         """The `top_k` most likely tokens; `LogitsError` where there is no distribution."""
         row = RankedRow(logits)
         row.sort_to_depth(self.top_k)
-        probabilities = row.weights[: self.top_k] / row.total
-        return list(zip(row.ids[: self.top_k].tolist(), probabilities.tolist(), strict=True))
+        ids, probs = row.ids.tolist(), (row.weights / row.total).tolist()
+        return list(zip(ids, probs, strict=True))[: self.top_k]
 
     def _pass_candidates(self, token_ids: list[int], cache: Cache, position: int) -> _Passed:
         """Run each candidate as the next token; `cache` stays as it is."""
@@ -363,18 +356,17 @@ class ContrastiveSearch:
     ) -> tuple[ContrastiveCandidate, ...]:
         with ENGINE_LOCK, torch.inference_mode():
             cosines = directions @ self._directions[: self._total].T  # (candidates, positions)
-            nearest = [int(place) for place in cosines.argmax(-1)]
-            penalties = [float(row[place]) for row, place in zip(cosines, nearest, strict=True)]
+            penalties, nearest = (figures.tolist() for figures in cosines.max(-1))
         if not np.isfinite(penalties).all():
             raise LogitsError(
                 "The model returned hidden states that are not finite, so similarities have no "
                 "value; load it in another dtype (float32 instead of float16) or check its weights."
             )
         candidates, alpha = [], self.penalty_alpha
-        for (token_id, probability), penalty, place in zip(
+        for (token_id, probability), cosine, place in zip(
             proposal, penalties, nearest, strict=True
         ):
-            penalty = min(1.0, penalty)  # rounding
+            penalty = min(1.0, cosine)  # rounding
             score = (1 - alpha) * probability - alpha * penalty
             candidates.append(ContrastiveCandidate(token_id, probability, penalty, place, score))
         return tuple(candidates)
@@ -413,8 +405,7 @@ def _forward(
         repeat: copies to make of the cache's one row first.
 
     Returns:
-        (rows, vocab) float32 logits after each row, and (rows, tokens, d_model) float32 unit
-        vectors of the last layer's hidden states.
+        (rows, vocab) float32 logits, and (rows, tokens, d_model) unit vectors of the last layer.
 
     Raises:
         OutOfMemoryError: the cache may be half updated and must be thrown away.
@@ -436,10 +427,8 @@ def _forward(
             ) from error
         states = getattr(out, "hidden_states", None)
         if not states or states[-1].shape[:2] != ids.shape:
-            raise NotAModelError(
-                f"{model.name} does not give the hidden states that contrastive search compares; "
-                "choose another model."
-            )
+            wanted = "the hidden states that contrastive search compares"
+            raise NotAModelError(f"{model.name} does not give {wanted}; choose another model.")
         directions = torch.nn.functional.normalize(states[-1].to(torch.float32), dim=-1)
         return out.logits[:, -1].to(torch.float32).cpu().numpy(), directions
 

@@ -313,11 +313,11 @@ def _ways(comparison: Comparison, column: Column, key: str) -> None:
         "From the step page",
         key=f"{key}_from",
         disabled=session is None,
-        help="Takes its prompt for all columns, and its settings and seed for this one.",
+        help="Takes its model and prompt for all columns, and its settings and seed for this one.",
     ):
-        if session.model is not comparison.model:
-            comparison.load(session.model)
-        comparison.take_over(session.prompt, session.chat, session.settings, column.number)
+        comparison.take_over(
+            session.model, session.prompt, session.chat, session.settings, column.number
+        )
         st.rerun()
     st.button(
         "Remove this column",

@@ -167,34 +167,73 @@ class Comparison:
 
         What names tokens of the old vocabulary is switched off, and `error` says so.
         """
-        taken = [fitted(column.settings, self.model, model) for column in self.columns]
-        decoders = [
-            self._decoder(settings.replace(seed=self.effective(column).seed), model)
-            for column, (settings, _) in zip(self.columns, taken, strict=True)
-        ]
-        self.stop()
-        self.model = model
-        for column, decoder, (settings, _) in zip(self.columns, decoders, taken, strict=True):
-            column.settings = settings
-            self._show(column)
-            column.begin(decoder)
-        self.drop_sampling()
-        self._want(FIRST_TOKENS)
-        self.error = " ".join(dict.fromkeys(lost for _, lost in taken if lost))
+        settings, lost = self._fitted(self.columns, model)
+        chat = self.chat and model.vocabulary.has_chat_template
+        self._exchange(model, self.prompt, chat, self.seed, settings)
+        self.error = lost
 
-    def take_over(self, prompt: str, chat: bool, settings: SamplingSettings, number: int) -> None:
-        """The prompt for all columns and the settings for one, seed included."""
+    def take_over(
+        self,
+        model: LanguageModel,
+        prompt: str,
+        chat: bool,
+        settings: SamplingSettings,
+        number: int,
+    ) -> None:
+        """Model and prompt for all columns and the settings for one, seed included.
+
+        All together or, where they are refused, nothing: the prompt that is here need not fit a
+        model that comes with a prompt of its own.
+        """
         column = self.column(number)
         if column is None:
             return
         self.changes += 1
         self._show(column)
-        before = self.prompt, self.chat, self.seed, column.settings
-        self.prompt, self.chat, column.settings = prompt, chat, settings
-        if self.same_u:
-            self.seed = settings.seed
-        if not self._restart():
-            self.prompt, self.chat, self.seed, column.settings = before
+        others, lost = self._fitted([other for other in self.columns if other is not column], model)
+        seed = settings.seed if self.same_u else self.seed
+        try:
+            self._exchange(model, prompt, chat, seed, {**others, number: settings})
+        except DecodingError as error:
+            self.error = str(error)
+        else:
+            self.error = lost
+
+    def _fitted(
+        self, columns: list[Column], model: LanguageModel
+    ) -> tuple[dict[int, SamplingSettings], str]:
+        """Settings by column number as another model can take them, and what it cannot."""
+        taken = {column.number: fitted(column.settings, self.model, model) for column in columns}
+        lost = " ".join(dict.fromkeys(lost for _, lost in taken.values() if lost))
+        return {number: settings for number, (settings, _) in taken.items()}, lost
+
+    def _exchange(
+        self,
+        model: LanguageModel,
+        prompt: str,
+        chat: bool,
+        seed: int,
+        settings: dict[int, SamplingSettings],
+    ) -> None:
+        """Begin all texts anew from this; what fails, fails before anything has changed."""
+        start = _readable(model, prompt, chat)
+        decoders = []
+        for column in self.columns:
+            own = settings[column.number]
+            decoders.append(Decoder(model, start, own.replace(seed=seed) if self.same_u else own))
+        length = self._length()
+        if model is not self.model:
+            self.stop()
+            self.drop_sampling()
+            length = FIRST_TOKENS
+            for column in self.columns:
+                self._show(column)
+        self.changes += chat != self.chat
+        self.model, self.prompt, self.chat, self.seed = model, prompt, chat, seed
+        for column, decoder in zip(self.columns, decoders, strict=True):
+            column.settings = settings[column.number]
+            column.begin(decoder)
+        self._want(length)
 
     def _show(self, column: Column) -> None:
         column.fields += 1
@@ -212,7 +251,7 @@ class Comparison:
     def _restart(self, columns: list[Column] | None = None) -> bool:
         """New texts for these columns (None: all), as long as the longest was; False if refused."""
         self.error = ""
-        length = max(self._wanted, *(column.length for column in self.columns))
+        length = self._length()
         try:
             self._begin(self.columns if columns is None else columns)
         except DecodingError as error:
@@ -222,23 +261,14 @@ class Comparison:
         return True
 
     def _begin(self, columns: list[Column]) -> None:
-        decoders = [self._decoder(self.effective(column), self.model) for column in columns]
+        prompt = _readable(self.model, self.prompt, self.chat)
+        decoders = [Decoder(self.model, prompt, self.effective(column)) for column in columns]
         for column, decoder in zip(columns, decoders, strict=True):
             column.begin(decoder)
 
-    def _decoder(self, settings: SamplingSettings, model: LanguageModel) -> Decoder:
-        return Decoder(model, self.read_prompt(model), settings)
-
-    def read_prompt(self, model: LanguageModel) -> str | list[int]:
-        """The prompt as decoders take it.
-
-        Raises:
-            PromptError: it is too long.
-        """
-        if len(self.prompt) > LONGEST_PROMPT:
-            length = f"{len(self.prompt):,} characters"
-            raise PromptError(f"The prompt has {length}; use at most {LONGEST_PROMPT:,}.")
-        return list(model.vocabulary.chat_ids(self.prompt)) if self.chat else self.prompt
+    def _length(self) -> int:
+        """Tokens of the longest text, or those that it is still to have again."""
+        return max(self._wanted, *(column.length for column in self.columns))
 
     # --- growing ----------------------------------------------------------------------------------
 
@@ -308,7 +338,7 @@ class Comparison:
         try:
             self.sampling = SamplingRun(
                 self.model,
-                self.read_prompt(self.model),
+                _readable(self.model, self.prompt, self.chat),
                 [
                     (column.number, f"{place}. {column.title}", column.settings)
                     for place, column in enumerate(self.columns, start=1)
@@ -327,3 +357,11 @@ class Comparison:
         if self.sampling is not None:
             self.sampling.cancel()
             self.sampling = None
+
+
+def _readable(model: LanguageModel, prompt: str, chat: bool) -> str | list[int]:
+    """A prompt as decoders take it; raises `PromptError` or `TokenizerError` if none can."""
+    if len(prompt) > LONGEST_PROMPT:
+        length = f"{len(prompt):,} characters"
+        raise PromptError(f"The prompt has {length}; use at most {LONGEST_PROMPT:,}.")
+    return list(model.vocabulary.chat_ids(prompt)) if chat else prompt

@@ -36,6 +36,8 @@ Kind = Literal[
 
 LONGEST_QUERY = 1000
 MOST_IDS = 1000
+MOST_STOP_STRINGS = 32  # every step looks for each, in the thread that all visitors' steps share
+LONGEST_STOP_STRING = 200  # characters
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ def parse(data: Any) -> Event:
     """The event in what the browser sent.
 
     Raises:
-        EventError: another shape than expected.
+        EventError: another shape than expected, or stop strings that are too many or too long.
         SettingError: a setting outside its range.
     """
     fields = _Fields(data)
@@ -119,9 +121,6 @@ def parse(data: Any) -> Event:
         raise EventError(f"The page sent an unknown event, {kind[:40]!r}; {remedy}.")
     at, have = _Fields(data.get("at", {})), _Fields(data.get("have", {}))
     limits = _Fields(data.get("limits", {}))
-    stop_strings = limits.data.get("stop_strings", [])
-    if not isinstance(stop_strings, list) or not all(isinstance(s, str) for s in stop_strings):
-        raise EventError("The page sent stop strings that are no texts; reload the page.")
     settings, order = SamplingSettings(), CARDS
     if "settings" in data:
         settings, order = parse_settings(data["settings"])
@@ -136,7 +135,7 @@ def parse(data: Any) -> Event:
         settings=settings,
         order=order,
         max_tokens=limits.whole("max_tokens", 64),
-        stop_strings=tuple(map(_encodable, stop_strings)),
+        stop_strings=_stop_strings(limits.data.get("stop_strings", [])),
         playing=bool(data.get("playing")),
         manual=bool(data.get("manual")),
         index=fields.whole("index", None),
@@ -164,6 +163,19 @@ def _ids(data: Any) -> tuple[int, ...]:
     if not is_list or not all(type(token_id) is int for token_id in data):
         raise EventError("The page sent token ids that are none; reload the page.")
     return tuple(data)
+
+
+def _stop_strings(data: Any) -> tuple[str, ...]:
+    if not isinstance(data, list) or not all(isinstance(string, str) for string in data):
+        raise EventError("The page sent stop strings that are no texts; reload the page.")
+    if len(data) > MOST_STOP_STRINGS:
+        remedy = f"use at most {MOST_STOP_STRINGS}, one per line"
+        raise EventError(f"There are {len(data):,} stop strings; {remedy}.")
+    longest = max(map(len, data), default=0)
+    if longest > LONGEST_STOP_STRING:
+        remedy = f"use at most {LONGEST_STOP_STRING}"
+        raise EventError(f"A stop string has {longest:,} characters; {remedy}.")
+    return tuple(map(_encodable, data))
 
 
 def _encodable(text: str) -> str:

@@ -15,9 +15,11 @@ from engine.metrics import Summary, TextMetrics, summary, text_metrics
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.sweep import seconds_left
+from ui.sweep_work import room
 
 MOST_SAMPLES = 200  # per column
 MAX_ROWS = 32  # in one forward pass, for which other visitors' steps wait
+LOOK_SECONDS = 0.1  # between two looks, while it waits, whether it is still wanted
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,6 +54,7 @@ class SamplingRun:
 
     Attributes:
         columns, prompt_text: as given.
+        is_waiting: whether sweeps and samples of other visitors go first.
         problem: why it ended early, empty if it did not.
 
     Raises:
@@ -76,6 +79,7 @@ class SamplingRun:
         self.columns = tuple(columns)
         self.prompt_text = prompt_text
         self.problem = ""
+        self.is_waiting = False
         rows, self._columns_of_rows = [], []
         for seed in range(first_seed, first_seed + count):  # every column soon has its first text
             for number, _, settings in columns:
@@ -93,7 +97,8 @@ class SamplingRun:
         """Begin, or go on after a cancel.
 
         Args:
-            is_wanted: asked after every token; where the visitor has gone, it ends.
+            is_wanted: asked after every token and while it waits for its turn; where the visitor
+                has gone, it ends.
         """
         if self.is_running or self.is_done:
             return
@@ -105,21 +110,39 @@ class SamplingRun:
         self._thread.start()
 
     def _run(self, cancel: threading.Event, is_wanted: Callable[[], bool]) -> None:
-        first = None
+        if not self._has_room(cancel, is_wanted):
+            return
         try:
-            for progress in self._batch.run(cancel):
-                first = progress if first is None else first
-                self._done = progress.rows_done
-                self._share = progress.tokens_done / max(1.0, progress.tokens_expected)
-                self._left = seconds_left(
-                    progress.seconds,
-                    progress.tokens_done - first.tokens_done,
-                    progress.tokens_expected - progress.tokens_done,
-                )
-                if not is_wanted():
-                    cancel.set()
+            self._generate(cancel, is_wanted)
         except DecodingError as error:  # for the page to show: here it would be lost
             self.problem = str(error)
+        finally:
+            room.release()
+
+    def _has_room(self, cancel: threading.Event, is_wanted: Callable[[], bool]) -> bool:
+        """Wait for one of the places that sweeps and samples share; False if ended meanwhile."""
+        self.is_waiting = True
+        try:
+            while not room.acquire(timeout=LOOK_SECONDS):
+                if cancel.is_set() or not is_wanted():
+                    return False
+            return True
+        finally:
+            self.is_waiting = False
+
+    def _generate(self, cancel: threading.Event, is_wanted: Callable[[], bool]) -> None:
+        first = None
+        for progress in self._batch.run(cancel):
+            first = progress if first is None else first
+            self._done = progress.rows_done
+            self._share = progress.tokens_done / max(1.0, progress.tokens_expected)
+            self._left = seconds_left(
+                progress.seconds,
+                progress.tokens_done - first.tokens_done,
+                progress.tokens_expected - progress.tokens_done,
+            )
+            if not is_wanted():
+                cancel.set()
 
     def cancel(self) -> None:
         """End it after the token in work; what is there stays."""
@@ -148,6 +171,8 @@ class SamplingRun:
     @property
     def progress(self) -> str:
         """How far it has come, in words."""
+        if self.is_waiting:
+            return "Waiting for the sweeps and samples of other visitors"
         words = f"{self._done:,} of {len(self._columns_of_rows):,} texts"
         if self.is_running and self._left is not None:
             words += f", about {max(1, round(self._left)):,} s left"

@@ -268,10 +268,12 @@ class Session:
         if event.kind in ("sync", "resume"):
             return  # a page that has just appeared knows no settings yet
         max_tokens = stopping.checked_max_new_tokens(event.max_tokens)
-        if event.kind != "start":
-            self.decoder.settings = event.settings
-            self.decoder.stop_strings = event.stop_strings
-            self.order = event.order
+        stop_strings = stopping.checked_stop_strings(event.stop_strings)
+        if event.kind == "start":
+            return  # they are those of the text to come, once it is there
+        self.decoder.settings = event.settings  # the last that may be refused
+        self.decoder.stop_strings = stop_strings
+        self.order = event.order
         self.max_tokens = max_tokens
 
     def _is_here(self, at: Place) -> bool:
@@ -288,6 +290,7 @@ class Session:
         decoder = Decoder(self.model, prompt, event.settings, stop_strings=list(event.stop_strings))
         self._begin(decoder, event.prompt, event.chat)
         self.order = event.order
+        self.max_tokens = event.max_tokens
 
     def _step(self, event: Event) -> None:
         if not self._is_here(event.at) or self.is_over:

@@ -21,7 +21,7 @@ SUM_UP_SECONDS = 2.0
 GRACE_SECONDS = 60.0  # that a lost connection may take to come back
 LOOK_SECONDS = 2.0  # between two looks whether the visitor is still there
 
-_room = threading.BoundedSemaphore(SWEEPS_AT_ONCE)
+room = threading.BoundedSemaphore(SWEEPS_AT_ONCE)
 _speeds: weakref.WeakKeyDictionary[LanguageModel, float] = weakref.WeakKeyDictionary()
 _openings: weakref.WeakKeyDictionary[LanguageModel, SweepResult] = weakref.WeakKeyDictionary()
 
@@ -104,7 +104,7 @@ class SweepWork:
                 try:
                     self._generate(is_wanted)
                 finally:
-                    _room.release()
+                    room.release()
         except DecodingError as error:  # for the page to show: here it would be lost
             self.problem = str(error)
         finally:
@@ -116,7 +116,7 @@ class SweepWork:
         """Wait for a place; False if cancelled meanwhile."""
         self.is_waiting = True
         try:
-            while not _room.acquire(timeout=0.1):
+            while not room.acquire(timeout=0.1):
                 if self._cancel.is_set():
                     return False
             return True

@@ -169,7 +169,7 @@ def _count(tuning: Tuning) -> str:
 def _progress(tuning: Tuning) -> str:
     work = tuning.work
     if work.is_waiting:
-        return "Waiting for the sweeps of other visitors"
+        return "Waiting for the sweeps and samples of other visitors"
     text = f"{work.texts_done:,} of {work.sweep.count:,} texts"
     left = work.seconds_left
     return text if left is None else f"{text}, about {_duration(left)} left"

@@ -67,7 +67,7 @@ export const state = {
   session: 's', run: 'r', branch: 1,
   model: { name: 'm', vocab_size: VOCAB, context_length: 1024, eos_ids: [9] },
   stage_defaults: { dry: { multiplier: 0.8, base: 1.75, allowed_length: 2, last_n: -1,
-    breakers: [9, 40] } },
+    breakers: [9, 40] }, logit_bias: { bias: [] }, banned: { sequences: [] } },
   prompt_tokens: [20, 21, 22, 2, 1].map(id => ({ id, label: label_of(id), special: false })),
   steps: [], branches: [], index: 0, row: null,
   settings: { order: ['repetition_penalty', 'temperature', 'top_k', 'top_p', 'min_p'],
@@ -86,14 +86,14 @@ export function step_of(id, changes = {}) {
 
 /** The row of the state's step. `recorded`: what it was taken with; if absent, as it is now. */
 function shown_row({ logits = LOGITS, pending = false, u = 0.58713, undrawn = false,
-  recorded = null, xtc_u = 0, mirostat_mu = null }) {
+  recorded = null, xtc_u = 0, mirostat = null }) {
   if (logits.some((z, id) => z !== row_made_of[id]) || logits.length !== row_made_of.length) {
     [row_made_of, row_made] = [logits, row_of(logits)];
   }
   const step = pending ? null : state.steps[state.index];
   return {
     ...row_made, index: state.index, is_pending: pending, chosen: step?.id ?? null,
-    forced: step?.forced ?? false, u: undrawn ? null : u, xtc_u, mirostat_mu,
+    forced: step?.forced ?? false, u: undrawn ? null : u, xtc_u, mirostat,
     recorded_settings: pending ? null : recorded ?? { ...state.settings },
   };
 }

@@ -68,7 +68,7 @@ export function show_row({ header, data, labels, step, ...row }) {
   const bytes = Uint8Array.from(atob(data), character => character.charCodeAt(0));
   state.row = {
     ...unpack_row(header, bytes.buffer, 0), labels: new Map(labels), index: 0, is_pending: !step,
-    chosen: step?.id ?? null, forced: step?.forced ?? false, xtc_u: 0, mirostat_mu: null,
+    chosen: step?.id ?? null, forced: step?.forced ?? false, xtc_u: 0, mirostat: null,
     recorded_settings: step ? { ...state.settings } : null, ...row,
   };
   state.steps = step ? [step] : [];

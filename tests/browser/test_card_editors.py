@@ -269,6 +269,48 @@ def test_an_empty_list_cannot_be_switched_on(page: Page):
     expect(page.get_by_role("textbox", name="Add word to Banned words")).to_be_focused()
 
 
+@pytest.mark.parametrize(
+    ("name", "button_text", "empty"),
+    [("logit_bias", "Add token", "{bias: []}"), ("banned", "Add word", "{sequences: []}")],
+)
+def test_an_empty_list_waits_for_its_first_token(
+    page: Page, name: str, button_text: str, empty: str
+):
+    """As it is added, and as a settings value that was remembered: one and the same card."""
+    title = label(page, name)
+    switch = page.get_by_role("switch", name=f"{title} on", exact=True)
+    box = page.get_by_role("textbox", name=f"{button_text} to {title}")
+    button(page, "Add stage").click()
+    page.get_by_role("menuitem", name=title, exact=True).click()
+    added = page.evaluate("t.calls.filter(([name]) => name === 'set').at(-1)[1]")
+    assert added[name] is None and name in added["order"]
+    looks = []
+    for value in ("null", empty):
+        update(page, f"{{settings: {{{name}: {value}}}}}")
+        assert page.evaluate("t.chain_of(t.state.settings).map(stage => stage.name)") == [
+            "temperature",
+            "top_k",
+            "top_p",
+        ]
+        expect(switch).to_have_attribute("aria-checked", "false")
+        expect(card(page, title)).to_have_class(re.compile("dv-card-faded"))
+        expect(box).to_be_visible()
+        page.evaluate("document.activeElement.blur()")
+        calls(page)
+        switch.click()
+        assert calls(page) == []
+        expect(box).to_be_focused()
+        looks.append(card(page, title).evaluate("card => card.outerHTML"))
+    assert looks[0] == looks[1]
+    update(page, f"{{settings: {{{name}: {empty}}}}}", "{none: true}")
+    expect(card(page, title).locator(".dv-effects")).to_have_text(re.compile("^off"))
+    page.evaluate("t.answers.tokenize = [{id: 3, label: '␣located'}]")
+    update(page, "{}", "{}")
+    box.fill(" located")
+    box.press("Enter")
+    expect(switch).to_have_attribute("aria-checked", "true")
+
+
 def test_words_are_banned_as_sequences_of_tokens(page: Page):
     update(page, "{settings: {order: ['banned'], banned: null}}")
     calls(page)
@@ -372,7 +414,8 @@ def test_pictures_of_windows_and_thresholds(page: Page):
     alone(page, "xtc", options="{xtc_u: 0.7}")
     assert bars(page, "xtc", "removed") == 0
     expect(card(page, "XTC")).to_contain_text("sits this step out: own u 0.700 ≥ 0.5")
-    alone(page, "mirostat", options="{mirostat_mu: 3.5}")
+    alone(page, "mirostat", options="{mirostat: {tau: 3, mu: 3.5}}")
+    expect(card(page, "Mirostat")).to_contain_text("μ = 3.50 bits")
     alone(page, "typical_p", "{typical_p: 0.2}")
     view = page.evaluate("t.update()")["stages"][0]
     assert view["first_rank"] > 1
@@ -384,6 +427,16 @@ def test_pictures_of_windows_and_thresholds(page: Page):
     assert path(page, "banned", "arrow").count("L") == 2  # two tokens struck out
     alone(page, "dynamic_temperature")
     assert path(page, "dynamic_temperature", "arrow").count("V9") == 1
+
+
+def test_mirostat_s_bound_comes_back_with_its_tau(page: Page):
+    """No answer of the server's comes in between: what the step before left is not lost."""
+    options = "{pending: true, mirostat: {tau: 3, mu: 2.2}}"
+    alone(page, "mirostat", options=options)
+    own = card(page, "Mirostat")
+    for tau, mu in ((3, "2.20"), (5, "10.00"), (3, "2.20")):
+        update(page, f"{{settings: {{mirostat: {{tau: {tau}, eta: 0.1}}}}}}", options)
+        expect(own).to_contain_text(f"μ = {mu} bits")
 
 
 def test_a_later_temperature_is_in_no_curve_and_still_drawn(page: Page):

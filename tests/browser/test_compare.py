@@ -41,16 +41,18 @@ def test_the_step_page_is_as_it_was_left(page: Page):
         button(page, "Step").click()
         expect(generated(page)).to_have_count(number)
     page.get_by_role("slider", name="Temperature", exact=True).fill("0.6")
+    button(page, "Step").click()  # takes the settings along
+    expect(generated(page)).to_have_count(3)
     before = generated(page).all_inner_texts()
     go_to(page, "Compare")
     expect(texts(page)).to_have_count(4)
     expect(page).to_have_title("Compare · Decoding Visualiser")
     go_to(page, "Step")
-    expect(generated(page)).to_have_count(2)
+    expect(generated(page)).to_have_count(3)
     assert generated(page).all_inner_texts() == before
     expect(page.get_by_role("slider", name="Temperature", exact=True)).to_have_value("0.6")
     button(page, "Step").click()
-    expect(generated(page)).to_have_count(3)
+    expect(generated(page)).to_have_count(4)
 
 
 def test_the_page_opens_with_texts_that_part_at_a_mark(page: Page):

@@ -331,6 +331,31 @@ def test_a_thousand_draws_and_another_thousand(page: Page) -> None:
     assert rows(page) == first
 
 
+def test_draws_of_another_context_are_not_shown(page: Page) -> None:
+    """The same scores and chain, but not XTC's number, mirostat's bound or the seed."""
+    show_row(page, LOGITS, LABELS, u=0.5)
+    xtc = {"threshold": 0.02, "probability": 0.5}
+    update(page, settings={"order": ["xtc", "mirostat"], "xtc": xtc}, row={"xtc_u": 0.1})
+    changes = [
+        {"row": {"xtc_u": 0.9}},
+        {"settings": {"xtc": None, "mirostat": {"tau": 3, "eta": 0.1}}},
+        {"row": {"mirostat": {"tau": 3, "mu": 2.5}}},
+        {"settings": {"seed": 8}},
+    ]
+    for change in changes:
+        button(page, "Draw 1,000 times").click()
+        expect(status(page)).to_contain_text("1,000 draws gave ")
+        before = [row[:2] for row in rows(page)]
+        update(page, **change)
+        expect(status(page)).to_contain_text("Draw 1,000 times to see")
+        assert {row[2] for row in rows(page)} == {""}
+        assert ([row[:2] for row in rows(page)] == before) == ("seed" in change.get("settings", {}))
+    button(page, "Draw 1,000 times").click()
+    expect(status(page)).to_contain_text("seed 8")
+    update(page, row={"mirostat": {"tau": 3, "mu": 2.5}})  # the same, from another message
+    expect(status(page)).to_contain_text("1,000 draws gave ")
+
+
 def test_greedy_draws_nothing(page: Page) -> None:
     show_row(page, FOUR, FOUR_LABELS, u=0.65)
     update(page, settings={"temperature": 0})

@@ -357,6 +357,19 @@ def test_mirostat_begins_anew_where_its_aim_is_moved(page):
     assert view["kept"] == shape(case.logits, SamplingSettings(chain=[Mirostat(tau=4)])).survivors
 
 
+def test_mirostat_goes_on_in_a_step_that_was_taken_without_it(page):
+    """Switched on as a what-if, it starts from the bound that the step before left."""
+    logits = random_row(np.random.default_rng(12), 3000, "normal")
+    with_it = SamplingSettings(chain=[Mirostat(tau=3)])
+    taken = Case(logits, SamplingSettings(), [], [0.5])
+    engine = Case(logits, with_it, [], [0.5], mu=12).distribution
+    assert engine.survivors != shape(logits, with_it).survivors  # the bound matters
+    left = {"tau": 3, "mu": 12}
+    view = viewed(page, taken, chosen=5, settings=plain_settings(with_it), mirostat=left)["view"]
+    assert view["stages"][-1]["figures"]["mu"] == 12
+    assert view["kept"] == engine.survivors
+
+
 # --- while playing: the tail in bins -----------------------------------------------------------
 
 

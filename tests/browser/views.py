@@ -23,11 +23,21 @@ VIEW = """({ header, data, state, tokens }) => {
 
 
 def viewed(
-    page, case: Case, *, chosen=None, point=None, exact=True, tokens=(), settings=None, seen=None
+    page,
+    case: Case,
+    *,
+    chosen=None,
+    point=None,
+    exact=True,
+    tokens=(),
+    settings=None,
+    seen=None,
+    mirostat=None,
 ):
     """The view of a case, and what the browser says of some tokens.
 
     `settings` are what the browser's cards stand at, where not at what the step was taken with.
+    `mirostat` is what the step before left, where that is not the case's own `mu`.
     """
     seen = seen_by(case) if seen is None else seen
     header, data = pack_row(
@@ -41,7 +51,7 @@ def viewed(
             "is_pending": chosen is None,
             "u": case.us[0] if case.us else None,
             "xtc_u": case.xtc_u,
-            "mirostat_mu": case.mu,
+            "mirostat": mirostat or case.plain_context["mirostat"],
             "chosen": chosen,
             "forced": False,
             "recorded_settings": recorded,

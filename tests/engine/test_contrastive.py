@@ -169,7 +169,6 @@ def test_a_lost_cache_is_rebuilt_to_the_same_bits(architecture):
     assert step.is_prefill
     assert step.prefill_ms > 0
     list(search.run(TOKENS))
-    assert [plain(s) for s in search.steps[:10]] == [plain(s) for s in lone.steps[:10]]
     assert [s.candidates for s in search.steps] == [s.candidates for s in lone.steps]
 
 

@@ -370,6 +370,20 @@ def test_the_step_page_s_prompt_and_settings_come_over(app):
     assert field(app, 3, "top_k").value == 5
 
 
+def test_the_step_page_s_model_comes_over_although_it_has_no_chat_template(app):
+    session, comparison = app.session_state["session"], held(app)
+    tokenizer = hostile.tokenizer()
+    tokenizer.chat_template = "w7|{{ messages[0]['content'] }}"
+    comparison.load(LanguageModel(hostile.language_model(), tokenizer, name="chat"))
+    comparison.set_prompt(PROMPT, chat=True)
+    assert comparison.chat
+    app.run()
+    app.button(key="compare_3_from").click().run()
+    assert not app.exception
+    assert held(app).model is session.model
+    assert (held(app).prompt, held(app).chat, held(app).error) == (session.prompt, False, "")
+
+
 def test_what_was_handed_over_is_not_replaced_by_what_the_tab_remembers(app, monkeypatch):
     del app.session_state["session"]  # the page was reloaded here, so the step page has none yet
     app.button(key="compare_1_open").click().run()

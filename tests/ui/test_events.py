@@ -10,7 +10,18 @@ from hypothesis import strategies as st
 from engine.errors import DecodingError, SettingError
 from engine.sampling import STAGES
 from ui.chains import CARDS
-from ui.events import LONGEST_QUERY, Event, EventError, Have, Kind, Place, parse, sender
+from ui.events import (
+    LONGEST_QUERY,
+    LONGEST_STOP_STRING,
+    MOST_STOP_STRINGS,
+    Event,
+    EventError,
+    Have,
+    Kind,
+    Place,
+    parse,
+    sender,
+)
 
 SENT = {
     "client": "c1",
@@ -113,6 +124,27 @@ def test_every_kind_carries_settings_and_cards(kind):
 def test_a_query_is_bounded():
     event = parse({**SENT, "kind": "tokenize", "query": "x" * 10**6})
     assert len(event.query) == LONGEST_QUERY
+
+
+def test_stop_strings_are_bounded_in_number_and_length():
+    longest = ["x" * LONGEST_STOP_STRING] * MOST_STOP_STRINGS
+    assert parse({**SENT, "limits": {"stop_strings": longest}}).stop_strings == tuple(longest)
+
+
+@pytest.mark.parametrize(
+    ("stop_strings", "sentence"),
+    [
+        (["."] * 200_000, "There are 200,000 stop strings; use at most 32, one per line."),
+        (["."] * (MOST_STOP_STRINGS + 1), "There are 33 stop strings; use at most 32"),
+        (["\n", "x" * (LONGEST_STOP_STRING + 1)], "A stop string has 201 characters; use at most"),
+    ],
+)
+def test_stop_strings_beyond_the_bounds_are_refused_and_the_sender_is_known(stop_strings, sentence):
+    data = {**SENT, "limits": {"stop_strings": stop_strings}}
+    with pytest.raises(EventError) as error:
+        parse(data)
+    assert str(error.value).startswith(sentence)
+    assert sender(data) == ("c1", 7)
 
 
 JSON = st.recursive(

@@ -84,6 +84,35 @@ def test_settings_that_are_refused_leave_chain_and_cards(visitor, session, kind)
     assert len(session.decoder.steps) == 1
 
 
+@pytest.mark.parametrize("kind", ["settings", "start"])
+@pytest.mark.parametrize(
+    ("limits", "sentence"),
+    [
+        ({"stop_strings": ("\n", "")}, "stop_strings must be non-empty text"),
+        ({"max_tokens": 9, "stop_strings": ("",)}, "stop_strings must be non-empty text"),
+        ({"max_tokens": -1, "stop_strings": ("\n",)}, "max_new_tokens must not be negative"),
+        ({"max_tokens": 9, "settings": SamplingSettings(top_k=10**6)}, "top_k is above"),
+    ],
+)
+def test_limits_or_settings_that_are_refused_leave_everything(
+    visitor, session, kind, limits, sentence
+):
+    held = {"max_tokens": 20, "stop_strings": ("a stop that never comes",)}
+    visitor.settings = TURNED
+    visitor.do("step", order=TURNED_CARDS, **held)
+    visitor.do(kind, **{"settings": SamplingSettings(), "order": CARDS, "prompt": "Once", **limits})
+    assert sentence in session.error
+    assert (session.settings, session.order) == (TURNED, TURNED_CARDS)
+    assert {"max_tokens": session.max_tokens, "stop_strings": session.decoder.stop_strings} == held
+    assert (session.prompt, len(session.decoder.steps)) == (PROMPT, 1)
+
+
+def test_a_start_brings_its_limits(visitor, session):
+    visitor.do("start", prompt="Once", max_tokens=9, stop_strings=("\n",))
+    assert session.error == ""
+    assert (session.max_tokens, session.decoder.stop_strings) == (9, ("\n",))
+
+
 def test_another_model_keeps_the_cards_and_says_what_it_cannot_take_over(visitor, session, bundled):
     chain = [LogitBias({300: 2.0}), Dry(breakers=(5,)), Temperature(0.5), Banned([[7]])]
     order = ("logit_bias", "xtc", "dry", "temperature", "banned", "top_k")

@@ -3,6 +3,7 @@
 import { effect } from './card_effects.js';
 import { exact_field, exact_text, slider_of, switch_of } from './card_fields.js';
 import { usual_value } from './catalogue.js';
+import { is_on as is_stage_on } from './chain.js';
 import { element, set_attribute, set_class, set_text } from './dom.js';
 import { stage_picture } from './geometry.js';
 import { token_editor } from './token_editors.js';
@@ -108,8 +109,9 @@ export function stage_card(stage, actions, { grip, remove }) {
   let defaults = {};
   let vocab = null;
   let is_line = false;
-  const known = () => remembered ?? usual_value(stage, defaults);
-  const is_on = () => value !== stage.off;
+  // An empty list of tokens is no value to switch on with: such a card waits for its first token.
+  const known = () => remembered ?? (editor ? null : usual_value(stage, defaults));
+  const is_on = () => is_stage_on({ [name]: value }, name);
   const starting_value = () => {
     const start = known();
     return name === 'top_k' && vocab ? Math.min(start, vocab) : start;

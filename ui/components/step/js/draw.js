@@ -9,7 +9,7 @@ import { count, percent, quoted, stage_name, tokens } from './format.js';
 import { was_greedy } from './loop.js';
 import { Sampling, stretch_text, stretches_of, u_text } from './sampling.js';
 import { chain_of, is_same_chain } from './shape.js';
-import { has_u, shape_of } from './view_chain.js';
+import { context_of, has_u, shape_of } from './view_chain.js';
 
 const DRAWS = 1000;
 const NARROW = '(max-width: 700px)';
@@ -24,7 +24,7 @@ export function create(root, actions) {
   let is_near = true;
   let is_due = false; // something changed while nobody could see it
   let is_wheel = false;
-  let sampled = null; // {values, chain, sampling}: the draws, and the distribution that they are of
+  let sampled = null; // {sampling, values, chain, context, seed}: the draws, and what they are of
 
   const bar = create_bar();
   const wheel = create_wheel();
@@ -100,8 +100,10 @@ export function create(root, actions) {
 
   /** The draws so far, where they are of the distribution on show. */
   function sampling_of(state) {
-    const chain = chain_of(state.settings);
-    const is_same = sampled?.values === state.row.values && is_same_chain(sampled.chain, chain);
+    const now = drawn_of(state);
+    // XTC and mirostat make other distributions of the same scores where the context is another.
+    const is_same = sampled?.values === now.values && is_same_chain(sampled.chain, now.chain)
+      && sampled.context === now.context && sampled.seed === now.seed;
     if (!is_same) sampled = null;
     return sampled?.sampling ?? null;
   }
@@ -111,13 +113,19 @@ export function create(root, actions) {
     if (obstacle_of(state, view) !== null) return;
     if (!sampling_of(state)) {
       const sampling = new Sampling(shape_of(state).final, state.settings.seed);
-      sampled = { values: state.row.values, chain: chain_of(state.settings), sampling };
+      sampled = { sampling, ...drawn_of(state) };
     }
     sampled.sampling.draw(DRAWS);
     draw();
   }
 
   return { update, destroy: () => watch.disconnect() };
+}
+
+/** What a thousand draws depend on. */
+function drawn_of(state) {
+  const { row, settings } = state;
+  return { values: row.values, chain: chain_of(settings), context: context_of(state), seed: settings.seed };
 }
 
 /** Why there is nothing to draw a thousand times; null where there is. */

@@ -1,6 +1,6 @@
 // The chain of a state's settings over its row: what views, searches and traces start from.
 
-import { Context } from './context.js';
+import { Context, is_same_value } from './context.js';
 import { chain_of, is_same_chain, shape } from './shape.js';
 
 /**
@@ -41,18 +41,15 @@ export const is_greedy = ({ stages }) =>
 const CONTEXTS = new WeakMap();
 
 /** The text in front of the row's step, and what else belongs to the step. */
-export function context_of({ row, settings, prompt_tokens, steps, model }) {
+export function context_of({ row, prompt_tokens, steps, model }) {
   const prompt_length = prompt_tokens.length;
   const length = prompt_length + Math.min(row.index, steps.length);
-  const { xtc_u = null, mirostat_mu: mu = null } = row;
+  const { xtc_u = null, mirostat = null } = row; // what the step before left, whatever the cards stand at now
   const known = CONTEXTS.get(row.values);
   const is_same = known && known.token_ids.length === length && known.prompt_length === prompt_length
-    && known.xtc_u === xtc_u && (known.mirostat?.mu ?? null) === mu;
+    && known.xtc_u === xtc_u && is_same_value(known.mirostat, mirostat);
   if (is_same) return known;
   const token_ids = [...prompt_tokens, ...steps.slice(0, row.index)].map(token => token.id);
-  // The state belongs to the tau that the server had: with another one mirostat begins anew.
-  const tau = (row.recorded_settings ?? settings).mirostat?.tau ?? null;
-  const mirostat = mu === null ? null : { tau, mu };
   const context = new Context(token_ids, { prompt_length, eos_ids: model?.eos_ids ?? [], xtc_u, mirostat });
   CONTEXTS.set(row.values, context);
   return context;
