@@ -208,6 +208,11 @@ def test_every_plan_can_be_trained(size):
 def uncompiled(monkeypatch):
     """Compiling takes longer than six steps, and needs a C++ compiler."""
     monkeypatch.setattr(Network, "compile_blocks", lambda self: None)
+    precision = torch.get_float32_matmul_precision()
+    yield
+    # `train` sets both for its process, which here is that of all other tests.
+    torch.set_flush_denormal(False)
+    torch.set_float32_matmul_precision(precision)
 
 
 def tiny_run(tmp_path, shape: Architecture, **changes):
