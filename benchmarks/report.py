@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -138,6 +139,20 @@ class Report:
             self._goals.append({"figure": key, "value": value, "goal": str(goal), "met": met})
         shown = f"{number(value)} {unit}".rstrip()
         print(f"  {name:<54} {shown:>14}  {verdict:<24} {detail}".rstrip(), flush=True)
+
+    def table(self, header: Sequence[str], lines: Sequence[tuple]) -> None:
+        """Figures that were added one by one, once more side by side; not in the JSON line.
+
+        Args:
+            header: names of the columns; the first one's entries are text.
+            lines: a text and its figures each.
+        """
+        width = max(len(header[0]), *(len(line[0]) for line in lines))
+        print()
+        print("  ".join([f"  {header[0]:<{width}}", *(f"{name:>16}" for name in header[1:])]))
+        for name, *figures in lines:
+            print("  ".join([f"  {name:<{width}}", *(f"{number(f):>16}" for f in figures)]))
+        print(flush=True)
 
     def finish(self) -> dict[str, object]:
         """Print all goals once more and the JSON line; returns what that line holds."""

@@ -19,30 +19,30 @@ row. In float32 logits then differ by some 1e-6, and a draw only where `u` lies 
 between two tokens. In bfloat16 one unit in the last place is 1 part in 256, so that logits differ
 by hundredths and some texts part from their twins. They are samples of the same distributions as
 far as bfloat16 tells them apart, but not the same texts; for those, load the model in float32.
+
+Under guidance (see `engine.guidance`) a row has a second cache, of the negative prompt's text; rows
+share their passes where both prompts are the same, whatever their scales.
 """
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from transformers.cache_utils import Cache, LinearAttentionCacheLayerMixin
 
-from engine import cache as caches
 from engine import stopping
+from engine.batch_prefix import BatchPrefix, Opening
 from engine.batch_row import RECORD, BatchText, GrowingText, Row, at_least_one
 from engine.errors import OutOfMemoryError
+from engine.guidance import checked_guidance
 from engine.inputs import prompt_ids
-from engine.kernels import ENGINE_LOCK
-from engine.model import LanguageModel, is_out_of_memory
+from engine.model import LanguageModel
 
-__all__ = ["MOST_ROWS", "RECORD", "Batch", "BatchText", "Progress", "Row", "can_repeat"]
+__all__ = ["MOST_ROWS", "RECORD", "Batch", "BatchText", "Progress", "Row"]
 
 # Beyond this a product over more rows is hardly faster for each, and cancelling takes longer.
 MOST_ROWS = 128
@@ -105,7 +105,8 @@ class Batch:
                 ids = tuple(prompt_ids(model, row.prompt))
             if isinstance(row.prompt, str):
                 prompts[row.prompt] = ids
-            self._rows.append(GrowingText(model, ids, row, strings))
+            guided_by = checked_guidance(model, ids, row.negative_prompt, row.guidance_scale)
+            self._rows.append(GrowingText(model, ids, row, strings, guided_by))
         # Kept up to date, as counting afresh after every token would take longer than the token.
         self._ended = self._ended_early = self._tokens = 0
         self._at_most = sum(row.limit for row in self._rows)
@@ -152,18 +153,14 @@ class Batch:
             yield self._progress(start)
             if cancel is not None and cancel.is_set():
                 return
-            for prompt_ids, rows in self._by_prompt():
-                for _ in self._run_prompt(prompt_ids, rows):
+            for opening, rows in self._by_opening():
+                for _ in self._run_opening(opening, rows):
                     yield self._progress(start)
                     if cancel is not None and cancel.is_set():
                         return
         finally:
             self._is_running = False
-            self.model.cache_budget.used(self, 0)
-
-    def release_cache(self) -> bool:
-        """A batch in work keeps its cache (see `engine.cache.CacheOwner`)."""
-        return False
+            self.model.cache_budget.give_back(self)
 
     def _progress(self, start: float) -> Progress:
         going_on = len(self._rows) - self._ended
@@ -182,10 +179,10 @@ class Batch:
             seconds=time.perf_counter() - start,
         )
 
-    def _step(self, row: GrowingText, logits: np.ndarray) -> None:
+    def _step(self, row: GrowingText, logits: Sequence[np.ndarray]) -> None:
         """One token more for a row, and what that changes in the counts."""
         length = row.length
-        row.append(logits)
+        row.append(*logits)
         self._tokens += row.length - length
         if row.has_ended:
             self._count_ended(row)
@@ -197,23 +194,22 @@ class Batch:
         if row.error is not None:
             self._notice(f"A text could not go on: {row.error}")
 
-    def _by_prompt(self) -> list[tuple[tuple[int, ...], list[GrowingText]]]:
-        groups: dict[tuple[int, ...], list[GrowingText]] = {}
+    def _by_opening(self) -> list[tuple[Opening, list[GrowingText]]]:
+        groups: dict[Opening, list[GrowingText]] = {}
         for row in self._rows:
             if not row.has_ended:
-                groups.setdefault(row.prompt_ids, []).append(row)
+                groups.setdefault(row.opening, []).append(row)
         return list(groups.items())
 
-    def _run_prompt(self, prompt_ids: tuple[int, ...], rows: list[GrowingText]) -> Iterator[None]:
-        """All rows of one prompt, in as many parts as it takes; yields after every token."""
-        cache = self.model.new_cache()
+    def _run_opening(self, opening: Opening, rows: list[GrowingText]) -> Iterator[None]:
+        """All rows of one opening, in as many parts as it takes; yields after every token."""
         try:
-            logits = self.model.forward(prompt_ids, cache, 0).logits
+            prefill = BatchPrefix(self.model, opening)
         except OutOfMemoryError as error:
             self._fail(rows, str(error))
             yield
             return
-        most = self._most_rows(cache, rows)
+        most = self._most_rows(prefill, rows)
         by_length: dict[int, list[GrowingText]] = {}  # more than one length after a cancelled run
         for row in rows:
             by_length.setdefault(row.length, []).append(row)
@@ -225,7 +221,7 @@ class Batch:
                 part = part[:most]
             failure = ""  # the words alone: the error itself would hold the pass' memory
             try:
-                yield from self._run_part(part, cache, logits)
+                yield from self._run_part(part, prefill)
             except OutOfMemoryError as error:
                 failure = str(error)
             if failure:
@@ -242,75 +238,48 @@ class Batch:
                 _hand_back_memory(self.model.device)
                 waiting.append(part)
 
-    def _run_part(
-        self, rows: list[GrowingText], prompt_cache: Cache, logits: np.ndarray
-    ) -> Iterator[None]:
-        """Rows of one prompt and one length, to their ends; yields after every token.
+    def _run_part(self, rows: list[GrowingText], prefill: BatchPrefix) -> Iterator[None]:
+        """Rows of one opening and one length, to their ends; yields after every token.
 
         Raises:
-            OutOfMemoryError: the rows have the tokens they had; their cache is thrown away.
+            OutOfMemoryError: the rows have the tokens they had; their caches are thrown away.
         """
         self.rows_per_pass = max(self.rows_per_pass, len(rows))
-        position = len(rows[0].prompt_ids)
-        with _naming_memory(self.model, len(rows)):
-            cache = _repeated(prompt_cache, len(rows))
-        step_logits = np.broadcast_to(logits, (len(rows), logits.size))
+        prefix = prefill.repeated(len(rows))
         for place in range(rows[0].length):  # drawn before a split or a cancel: read again
-            tokens = [row.token_id(place) for row in rows]
-            step_logits = self._forward(tokens, cache, position + place)
+            prefix.read([row.token_id(place) for row in rows], place)
             yield
         while True:
-            for row, row_logits in zip(rows, step_logits, strict=True):
-                self._step(row, row_logits)
+            for row, logits in zip(rows, zip(*prefix.logits, strict=True), strict=True):
+                self._step(row, logits)
             going_on = [i for i, row in enumerate(rows) if not row.has_ended]
             yield
             if not going_on:
                 return
             if len(going_on) < len(rows):
                 rows = [rows[i] for i in going_on]
-                with _naming_memory(self.model, len(rows)), torch.inference_mode():
-                    cache.batch_select_indices(torch.tensor(going_on, device=self.model.device))
-            end = position + rows[0].length - 1
-            step_logits = self._forward([row.token_id(-1) for row in rows], cache, end)
+                prefix.keep(going_on)
+            prefix.read([row.token_id(-1) for row in rows], rows[0].length - 1)
 
-    def _forward(self, token_ids: list[int], cache: Cache, position: int) -> np.ndarray:
-        """(rows, vocab) float32 logits after one more token in each row."""
-        model = self.model
-        if len(token_ids) == 1:  # as a lone decoder steps
-            logits = model.forward(token_ids, cache, position).logits[None]
-        else:
-            logits = _forward_rows(model, token_ids, cache, position)
-        model.cache_budget.used(self, caches.size(cache).held)
-        return logits
-
-    def _most_rows(self, cache: Cache, rows: list[GrowingText]) -> int:
-        """How many rows of this prompt go into one pass, from its cache after the prefill."""
-        if not can_repeat(cache):
+    def _most_rows(self, prefill: BatchPrefix, rows: list[GrowingText]) -> int:
+        """How many rows of an opening go into one pass, by what other batches leave of memory."""
+        if not prefill.can_repeat:
             if len(rows) > 1:
                 self._notice(
                     f"The cache of {self.model.name} holds states that transformers cannot repeat "
                     "for a batch, so texts of one prompt were generated one by one."
                 )
             return 1
-        prompt = len(rows[0].prompt_ids)
-        positions = prompt + max(row.limit for row in rows)
-        if self.model.context_length is not None:
-            positions = min(positions, self.model.context_length)
-        formula = caches.formula(cache)
-        if formula is not None:
-            per_row = formula.bytes_at(positions)
-        else:  # another layout, whose size grows at most with the positions
-            per_row = math.ceil(caches.size(cache).logical * positions / prompt)
-        # Old and new tensors exist side by side while one is made from the other; logits are there
-        # in the model's dtype, in float32, and shaped.
-        per_row = 2 * per_row + 16 * self.model.vocab_size
-        fitting = max(1, self.model.cache_budget.limit // per_row)
-        if fitting < min(self._most, len(rows)):
+        wanted = min(self._most, len(rows))
+        tokens = max(row.limit for row in rows)
+        per_row = prefill.bytes_per_row(tokens)
+        fitting = max(1, self.model.cache_budget.reserve(self, per_row * wanted) // per_row)
+        if fitting < wanted:
             self._notice(
-                f"The memory for caches holds {fitting:,} texts of {positions:,} tokens at a time, "
-                f"so {len(rows):,} texts of one prompt were generated in parts."
+                f"The memory for caches holds {fitting:,} texts of {tokens:,} new tokens at a "
+                f"time, so {len(rows):,} texts of one prompt were generated in parts."
             )
-        return min(self._most, fitting)
+        return fitting
 
     def _fail(self, rows: list[GrowingText], out_of_memory: str) -> None:
         for row in rows:
@@ -319,58 +288,6 @@ class Batch:
 
     def _notice(self, sentence: str) -> None:
         self._notices[sentence] = None
-
-
-def can_repeat(cache: Cache) -> bool:
-    """Whether a filled cache can be repeated and thinned out along its batch dimension.
-
-    Transformers offers that for attention layers of every kind, sliding windows included. States of
-    recurrent layers and convolutions have no such operation, also where a layer has both.
-    """
-    return all(
-        hasattr(layer, "batch_repeat_interleave")
-        and hasattr(layer, "batch_select_indices")
-        and not isinstance(layer, LinearAttentionCacheLayerMixin)
-        for layer in cache.layers
-    )
-
-
-def _repeated(cache: Cache, rows: int) -> Cache:
-    """An independent cache with a batch of `rows` equal rows."""
-    twin = caches.fork(cache)
-    if rows > 1:
-        with torch.inference_mode():
-            twin.batch_repeat_interleave(rows)
-    return twin
-
-
-def _forward_rows(
-    model: LanguageModel, token_ids: list[int], cache: Cache, position: int
-) -> np.ndarray:
-    """(rows, vocab) float32 logits of one pass over one token per row, all at one position.
-
-    Raises:
-        OutOfMemoryError: the cache may be half updated and must be thrown away.
-    """
-    with ENGINE_LOCK, torch.inference_mode(), _naming_memory(model, len(token_ids)):
-        ids = torch.tensor(token_ids, dtype=torch.long, device=model.device)[:, None]
-        with model.kernels.apply(len(token_ids)):
-            logits = model.hf(**model._inputs(ids, cache, position)).logits  # (rows, 1, V)
-        return logits[:, -1].to(torch.float32).cpu().numpy()
-
-
-@contextmanager
-def _naming_memory(model: LanguageModel, rows: int) -> Iterator[None]:
-    """Turn PyTorch's ways to say that there is no memory left into `OutOfMemoryError`."""
-    try:
-        yield
-    except (torch.OutOfMemoryError, RuntimeError) as error:
-        if not is_out_of_memory(error):
-            raise
-        raise OutOfMemoryError(
-            f"{model.device} ran out of memory with {rows:,} texts at once; use fewer or shorter "
-            "texts, a smaller model or a smaller dtype."
-        ) from error
 
 
 def _hand_back_memory(device: torch.device) -> None:

@@ -10,14 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
-from engine import stopping
+from engine import guidance, stopping
+from engine.batch_prefix import Opening
 from engine.errors import DecodingError, SettingError
 from engine.inputs import checked_settings
 from engine.model import LanguageModel
 from engine.sampling import Context, SamplingSettings, shape
 from engine.stages import MirostatState, mirostat_mu
-from engine.uniform import UniformStream
+from engine.trace import Guidance
+from engine.uniform import TextRandomness
 from engine.vocabulary import TextStream
 
 RECORD = np.dtype(
@@ -40,11 +43,14 @@ class Row:
         prompt: text, or token ids.
         settings: how its tokens are chosen; a seed of None is replaced by a fresh one.
         max_tokens: most tokens to generate, at least 1.
+        negative_prompt, guidance_scale: as a `Decoder` takes them.
     """
 
     prompt: str | Sequence[int]
     settings: SamplingSettings
     max_tokens: int = 64
+    negative_prompt: str | Sequence[int] | None = None
+    guidance_scale: float = guidance.OFF
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,8 @@ class BatchText:
             included: ``token_id``; ``logprob``, natural logarithm of the raw probability
             (temperature 1, nothing cut); ``model_entropy_bits`` of that raw distribution;
             ``final_entropy_bits`` of the one drawn from; ``survivors`` and ``probability`` in the
-            draw.
+            draw. Under guidance the guided row counts as the raw one, normalised.
+        guidance: what guided it; None without guidance.
     """
 
     prompt_ids: tuple[int, ...]
@@ -73,6 +80,7 @@ class BatchText:
     stop_string: str | None
     error: DecodingError | None
     records: np.ndarray
+    guidance: Guidance | None = None
 
     @property
     def token_ids(self) -> list[int]:
@@ -94,9 +102,11 @@ class GrowingText:
         prompt_ids: tuple[int, ...],
         row: Row,
         stop_strings: tuple[str, ...],
+        guided_by: Guidance | None = None,
     ) -> None:
         self._model = model
         self.prompt_ids = prompt_ids
+        self.guidance = guided_by
         self.settings = checked_settings(row.settings, model)
         if self.settings.parity:
             remedy = "switch parity off, or use a Decoder"
@@ -111,8 +121,7 @@ class GrowingText:
         self.error: DecodingError | None = None
         self._stop_strings = stop_strings
         self._stream = TextStream()
-        self._uniform: UniformStream | None = None  # made when it starts: rows may be many
-        self._xtc_uniform: UniformStream | None = None
+        self._random = TextRandomness()
         self._mirostat: MirostatState | None = None
         self._records = np.empty(0, RECORD)
         self._ids = np.empty(0, np.int64)  # prompt and generated tokens, as `Context` wants them
@@ -121,6 +130,11 @@ class GrowingText:
     @property
     def has_ended(self) -> bool:
         return self.stop_reason is not None or self.error is not None
+
+    @property
+    def opening(self) -> Opening:
+        negative = self.guidance.negative_prompt_ids if self.guidance else None
+        return Opening(self.prompt_ids, negative)
 
     def token_id(self, place: int) -> int:
         """A generated token."""
@@ -139,34 +153,40 @@ class GrowingText:
             self.stop_string,
             self.error,
             records,
+            self.guidance,
         )
         if self.has_ended:  # it stays as it is: only the snapshot is still needed
             self._snapshot = snapshot
             self._records, self._ids = records, np.empty(0, np.int64)
-            self._uniform = self._xtc_uniform = None
+            self._random = TextRandomness()
         return snapshot
 
-    def append(self, logits: np.ndarray) -> None:
-        """Shape (vocab,) logits, draw, append: a step of the decoder without its forward pass."""
-        if self._uniform is None:
-            self._uniform = UniformStream(self.settings.seed)
-            self._xtc_uniform = UniformStream(self.settings.seed, stream=1)
+    def append(self, logits: np.ndarray, negative: np.ndarray | None = None) -> None:
+        """Shape (vocab,) logits, draw, append: a step of the decoder without its forward pass.
+
+        Under guidance `negative` are those after the negative prompt's text.
+        """
+        if negative is not None:
+            logits = guidance.guided_row(logits, negative, self.guidance.scale, torch.float32)
         prompt_length, total = len(self.prompt_ids), len(self.prompt_ids) + self.length
+        seed, place = self.settings.seed, self.length
         if self.length == self._records.size:
             self._grow()
+        has_xtc = self.settings.stage("xtc") is not None
         try:
             context = Context(
                 self._ids[:total],
                 prompt_length,
                 self._model.eos_ids,
-                xtc_uniform=self._xtc_uniform[self.length] if self.settings.stage("xtc") else 0.0,
+                xtc_uniform=self._random.xtc_uniform(seed, place) if has_xtc else 0.0,
                 mirostat_mu=mirostat_mu(self.settings.chain, self._mirostat),
             )
             distribution = shape(logits, self.settings, context)
         except DecodingError as error:
             self.error = error.with_traceback(None)  # which would hold the whole pass' logits
             return
-        drawn = distribution.draw(0.0 if self.settings.is_greedy else self._uniform[self.length])
+        is_greedy = self.settings.is_greedy
+        drawn = distribution.draw(0.0 if is_greedy else self._random.uniform(seed, place))
         self._mirostat = distribution.mirostat_after(context.mirostat_mu, drawn.token_id)
         self._records[self.length] = (
             drawn.token_id,
@@ -197,15 +217,14 @@ class GrowingText:
         self.text += text
         match = stopping.find_stop_string(self.text, len(text), self._stop_strings)
         self.stop_string = match.string if match else None
-        length = self._model.context_length
-        if token_id in self._model.eos_ids:
-            self.stop_reason = stopping.EOS
-        elif match is not None:
-            self.stop_reason = stopping.STOP_STRING
-        elif self.length >= self.limit:
-            self.stop_reason = stopping.MAX_TOKENS
-        elif length is not None and len(self.prompt_ids) + self.length >= length:
-            self.stop_reason = stopping.CONTEXT
+        self.stop_reason = stopping.reason(
+            self._model,
+            token_id,
+            self.stop_string,
+            tokens=self.length,
+            limit=self.limit,
+            positions=max(map(len, self.opening.texts)) + self.length,
+        )
 
 
 def at_least_one(setting: str, value: object) -> int:

@@ -188,11 +188,13 @@ class CacheBudget:
     """A limit on the bytes of all caches of one model together.
 
     Where it is exceeded, the owners that have not stepped for longest give their caches back; they
-    rebuild them from their token ids when they step again.
+    rebuild them from their token ids when they step again. Batches cannot do without theirs: they
+    reserve beforehand what they will need, and share the limit among themselves.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
+        self._reserved: dict[int, tuple[weakref.ref, int]] = {}
         self._held: dict[int, tuple[weakref.ref[CacheOwner], int]] = {}  # oldest use first
         self._lock = threading.Lock()
 
@@ -208,6 +210,28 @@ class CacheBudget:
                 total = self._total()
             if total > self.limit:
                 self._evict(total, keep=key)
+
+    def reserve(self, owner: object, wanted: int) -> int:
+        """Bytes that `owner` may hold from now on: what it wants, or what others have left of it.
+
+        A reservation takes the place of the owner's last one, and ends with `give_back` or with the
+        owner.
+        """
+        with self._lock:
+            others = {
+                key: entry
+                for key, entry in self._reserved.items()
+                if key != id(owner) and entry[0]() is not None
+            }
+            left = max(0, self.limit - sum(held for _, held in others.values()))
+            granted = min(wanted, left)
+            self._reserved = others | {id(owner): (weakref.ref(owner), granted)}
+            return granted
+
+    def give_back(self, owner: object) -> None:
+        """End a reservation, if there is one."""
+        with self._lock:
+            self._reserved.pop(id(owner), None)
 
     def _total(self) -> int:
         return sum(held for _, held in self._held.values())

@@ -45,7 +45,7 @@ from engine.errors import (
     UnsafeWeightsError,
     WeightsError,
 )
-from engine.kernels import fastest_cpu_dtype
+from engine.kernels import cpu_dtype
 
 _MODELS = Path(__file__).resolve().parent.parent / "models"
 BUNDLED_FOLDER = _MODELS / "target"
@@ -257,9 +257,7 @@ def load(
     if dtype is None:
         dtype = _checkpoint_dtype(config, shards[0])
         if device.type == "cpu":
-            text = config.get_text_config(decoder=True)
-            rows = min(getattr(text, "vocab_size", 4096), 16_384)
-            dtype = fastest_cpu_dtype(dtype, rows, getattr(text, "hidden_size", 512))
+            dtype = cpu_dtype(dtype)
     transformers_logging.disable_progress_bar()
     size = sum(shard.stat().st_size for shard in shards)
     progress(f"Reading {size / 1e6:,.1f} MB of weights", 0, None)

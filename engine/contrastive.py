@@ -20,8 +20,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -29,82 +28,28 @@ from transformers.cache_utils import Cache
 
 from engine import cache as caches
 from engine import inputs, stopping
-from engine.batch import can_repeat
+from engine.batch_prefix import can_repeat
 from engine.batch_row import at_least_one
+from engine.contrastive_step import ContrastiveCandidate, ContrastiveStep
 from engine.errors import (
     ContextFullError,
     LogitsError,
-    NotAModelError,
-    OutOfMemoryError,
     SettingError,
 )
 from engine.kernels import ENGINE_LOCK
-from engine.model import LanguageModel, is_out_of_memory
+from engine.model import LanguageModel
 from engine.ranking import RankedRow
-from engine.vocabulary import TextStream
+from engine.written import WrittenText
+
+FORMAT = "contrastive-search"  # of `to_dict`
+VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class ContrastiveCandidate:
-    """One of the most likely next tokens, and how it fares.
+class _Proposal(NamedTuple):
+    """The most likely tokens after a text, before their hidden states are known."""
 
-    Attributes:
-        token_id: the token.
-        probability: the model's, over the full vocabulary at temperature 1.
-        penalty: largest cosine similarity of its hidden state to one before it, -1 to 1.
-        nearest: position in the text, 0 for the prompt's first token, of that most similar state.
-        score: (1 - penalty_alpha) * probability - penalty_alpha * penalty.
-    """
-
-    token_id: int
-    probability: float
-    penalty: float
-    nearest: int
-    score: float
-
-
-@dataclass(frozen=True, slots=True)
-class ContrastiveStep:
-    """One step: the candidates, the token chosen among them, the cost.
-
-    Attributes:
-        index: 0 for the first generated token.
-        token_id: the token appended.
-        token_bytes: its bytes; a special token's name.
-        text: text that this token completed; empty for special tokens and unfinished characters.
-        is_special: whether it is a control token.
-        candidates: most likely first; fewer than `top_k` where the model rules all others out.
-        chosen: place of the best score among them, the likelier on a tie; above 0 where the
-            penalty changed what greedy decoding would have taken.
-        stop_reason: None, ``max_tokens``, ``eos`` or ``context``.
-        is_prefill: whether the prompt was read, in the first step or to rebuild a lost cache.
-        cache_positions: positions in the cache, this token's included.
-        cache_bytes: bytes of the cached values of the text, without the other candidates.
-        prefill_ms: wall time in milliseconds of reading the prompt, or all that a lost cache held.
-        forward_ms: the pass over the candidates.
-        score_ms: penalties, scores and the next candidates.
-        total_ms: all of it, with bookkeeping.
-    """
-
-    index: int
-    token_id: int
-    token_bytes: bytes
-    text: str
-    is_special: bool
-    candidates: tuple[ContrastiveCandidate, ...]
-    chosen: int
-    stop_reason: str | None
-    is_prefill: bool
-    cache_positions: int
-    cache_bytes: int
-    prefill_ms: float
-    forward_ms: float
-    score_ms: float
-    total_ms: float
-
-
-# The most likely tokens after a text, before their hidden states are known: (id, probability).
-_Proposal = list[tuple[int, float]]
+    tokens: list[tuple[int, float]]  # id, probability
+    entropy_bits: float  # of the whole distribution
 
 
 class _Passed(NamedTuple):
@@ -124,16 +69,17 @@ class ContrastiveSearch:
         top_k: how many candidates a step looks at; the paper uses 4 to 10. 1 is greedy decoding.
         penalty_alpha: weight of the penalty against the probability, 0 to 1; the paper uses 0.6.
             0 is greedy decoding.
+        stop_strings: texts that end generation; one may begin and end inside tokens.
 
     Attributes:
         prompt_ids: token ids of the prompt.
-        top_k, penalty_alpha: as given.
+        top_k: as given.
         steps: the steps so far; read-only.
 
     Raises:
         PromptError: an empty prompt, one longer than the context, or ids outside the vocabulary.
         TokenizerError: a text for a model without a tokenizer.
-        SettingError: `top_k` or `penalty_alpha` out of range.
+        SettingError: `top_k` or `penalty_alpha` out of range, or an empty stop string.
 
     May be used from any thread, one call at a time; further calls wait.
     """
@@ -144,20 +90,40 @@ class ContrastiveSearch:
         prompt: str | Sequence[int],
         top_k: int = 4,
         penalty_alpha: float = 0.6,
+        *,
+        stop_strings: str | Sequence[str] = (),
     ) -> None:
         self.model = model
         self.top_k = _checked_top_k(top_k, model.vocab_size)
-        self.penalty_alpha = _checked_alpha(penalty_alpha)
+        self._penalty_alpha = _checked_alpha(penalty_alpha)
+        self._stop_strings = stopping.checked_stop_strings(stop_strings)
         self.prompt_ids = inputs.prompt_ids(model, prompt)
         self.steps: list[ContrastiveStep] = []
         self._proposals: list[_Proposal] = []  # by step, and the next; empty before the prefill
         # Unit vectors of the text's hidden states; grows by doubling. (capacity, d_model)
         self._directions: torch.Tensor | None = None
         self._cache: Cache | None = None
-        self._stream = TextStream()
-        self._text = ""
-        self._text_before: list[tuple[int, tuple[bytes, int]]] = []  # by step: length, state
+        self._written = WrittenText(model.vocabulary)
+        self._passes = 0
         self._lock = threading.RLock()
+
+    @property
+    def penalty_alpha(self) -> float:
+        """Weight of the penalty; a change holds for tokens to come."""
+        return self._penalty_alpha
+
+    @penalty_alpha.setter
+    def penalty_alpha(self, penalty_alpha: float) -> None:
+        self._penalty_alpha = _checked_alpha(penalty_alpha)
+
+    @property
+    def stop_strings(self) -> tuple[str, ...]:
+        """Texts that end generation; a change holds for tokens to come."""
+        return self._stop_strings
+
+    @stop_strings.setter
+    def stop_strings(self, stop_strings: str | Sequence[str]) -> None:
+        self._stop_strings = stopping.checked_stop_strings(stop_strings)
 
     @property
     def token_ids(self) -> list[int]:
@@ -167,7 +133,17 @@ class ContrastiveSearch:
     @property
     def text(self) -> str:
         """The generated text, without special tokens and without an unfinished character."""
-        return self._text
+        return self._written.text
+
+    @property
+    def pending_bytes(self) -> bytes:
+        """Bytes of a character that the last tokens began and none has finished yet."""
+        return self._written.pending
+
+    @property
+    def cache_formula(self) -> caches.CacheFormula | None:
+        """The formula for this model's cache; None before the prefill, and for other kinds."""
+        return None if self._cache is None else caches.formula(self._cache)
 
     @property
     def stop_reason(self) -> str | None:
@@ -205,15 +181,17 @@ class ContrastiveSearch:
                     "start from a shorter prompt."
                 )
             start = time.perf_counter()
+            passes_before = self._passes
             is_prefill = self._cache is None
             if is_prefill:
                 self._read()
             proposal = self._proposals[len(self.steps)]
             running = time.perf_counter()
-            token_ids = [token_id for token_id, _ in proposal]
+            token_ids = [token_id for token_id, _ in proposal.tokens]
             passed = self._pass_candidates(token_ids, self._cache, self._total)
             scoring = time.perf_counter()
-            candidates = self._scored(proposal, passed.directions)
+            alpha = self._penalty_alpha
+            candidates = self._scored(proposal, passed.directions, alpha)
             chosen = int(np.argmax([candidate.score for candidate in candidates]))
             following = self._propose(passed.logits[chosen])
             scored = time.perf_counter()
@@ -221,22 +199,32 @@ class ContrastiveSearch:
             self._keep_directions(passed.directions[chosen][None], self._total)
             size = caches.size(cache)
             token_id = token_ids[chosen]
-            token_bytes = self.model.vocabulary.token_bytes(token_id)
-            is_special = self.model.vocabulary.is_special(token_id)
-            before = len(self._text), self._stream.state
-            text = "" if is_special else self._stream.feed(token_bytes)
+            piece = self._written.piece(token_id, self.stop_strings)
+            reason = stopping.reason(
+                self.model,
+                token_id,
+                piece.stop_string,
+                tokens=len(self.steps) + 1,
+                limit=limit,
+                positions=self._total + 1,
+            )
             step = ContrastiveStep(
                 index=len(self.steps),
                 token_id=token_id,
-                token_bytes=token_bytes,
-                text=text,
-                is_special=is_special,
+                token_bytes=piece.token_bytes,
+                text=piece.text,
+                is_special=piece.is_special,
                 candidates=candidates,
                 chosen=chosen,
-                stop_reason=self._why_stop(token_id, limit),
+                penalty_alpha=alpha,
+                model_entropy_bits=proposal.entropy_bits,
+                stop_reason=reason,
+                stop_string=piece.stop_string,
                 is_prefill=is_prefill,
                 cache_positions=self._total + 1,
                 cache_bytes=size.logical,
+                cache_bytes_held=size.held,
+                passes=self._passes - passes_before,
                 prefill_ms=(running - start) * 1e3 if is_prefill else 0.0,
                 forward_ms=(scoring - running) * 1e3,
                 score_ms=(scored - scoring) * 1e3,
@@ -245,9 +233,8 @@ class ContrastiveSearch:
             # The step exists: what remembers it changes together.
             self._cache = cache
             self._proposals.append(following)
-            self._text_before.append(before)
+            self._written.append(piece)
             self.steps.append(step)
-            self._text += text
             self.model.cache_budget.used(self, size.held)
             return step
 
@@ -255,7 +242,7 @@ class ContrastiveSearch:
         """Step until a stop rule fires; yields every step, the last one included.
 
         Rules: `max_new_tokens` (all generated tokens count, also those from before this call), an
-        end-of-text token, the end of the context.
+        end-of-text token, a stop string, the end of the context.
 
         Raises:
             SettingError: `max_new_tokens` is negative or beyond any run.
@@ -280,20 +267,48 @@ class ContrastiveSearch:
             SettingError: `length` is negative or more than there is.
         """
         with self._lock:
-            whole = isinstance(length, (int, np.integer)) and not isinstance(length, bool)
-            if not whole or not 0 <= length <= len(self.steps):
-                remedy = f"use 0 to {len(self.steps)}, the number of tokens generated so far"
-                raise SettingError("length", length, "cannot be rewound to", remedy)
+            length = inputs.checked_length(length, len(self.steps))
             if length == len(self.steps):
                 return
             if self._cache is not None and caches.can_crop(self._cache):
                 caches.crop(self._cache, len(self.prompt_ids) + length)
             else:
                 self._cache = None
-            characters, state = self._text_before[length]
-            self._text = self._text[:characters]
-            self._stream.restore(state)
-            del self.steps[length:], self._text_before[length:], self._proposals[length + 1 :]
+            self._written.rewind(length)
+            del self.steps[length:], self._proposals[length + 1 :]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything so far as plain values, for a file: model, prompt, settings, every step."""
+        with self._lock:
+            token_bytes = self.model.vocabulary.token_bytes
+            prompt = b"".join(token_bytes(token_id) for token_id in self.prompt_ids)
+            return {
+                "format": FORMAT,
+                "version": VERSION,
+                "model": self.model.facts,
+                "prompt": prompt.decode("utf-8", "replace"),
+                "prompt_ids": list(self.prompt_ids),
+                "top_k": self.top_k,
+                "stop_strings": list(self.stop_strings),
+                "steps": [step.to_dict() for step in self.steps],
+            }
+
+    def fork(self) -> ContrastiveSearch:
+        """A second search with the same past; the two are independent from here on."""
+        with self._lock:
+            twin = ContrastiveSearch.__new__(ContrastiveSearch)
+            twin.__dict__.update(self.__dict__)
+            twin._lock = threading.RLock()
+            twin.steps = list(self.steps)
+            twin._proposals = list(self._proposals)
+            twin._written = self._written.fork()
+            with ENGINE_LOCK, torch.inference_mode():
+                if self._directions is not None:
+                    twin._directions = self._directions.clone()
+            if self._cache is not None:
+                twin._cache = caches.fork(self._cache)
+                self.model.cache_budget.used(twin, caches.size(twin._cache).held)
+            return twin
 
     def release_cache(self) -> bool:
         """Give the cache's memory back, to be rebuilt when needed; False if in use just now."""
@@ -308,7 +323,7 @@ class ContrastiveSearch:
     def _read(self) -> None:
         """Read the text so far, by the same passes as the first time: equal shapes, equal bits."""
         cache = self.model.new_cache()
-        logits, directions = _forward(self.model, [self.prompt_ids], cache, 0)
+        logits, directions = self._forward([self.prompt_ids], cache, 0)
         if not self._proposals:
             proposal = self._propose(logits[0])
             self._keep_directions(directions[0], 0)
@@ -319,40 +334,46 @@ class ContrastiveSearch:
             cache = self._pass_candidates(token_ids, cache, position).cache_of(step.chosen)
         self._cache = cache
 
+    def _forward(
+        self, rows: list[list[int]], cache: Cache, position: int, repeat: int = 1
+    ) -> tuple[np.ndarray, torch.Tensor]:
+        self._passes += 1
+        return _forward(self.model, rows, cache, position, repeat)
+
     def _propose(self, logits: np.ndarray) -> _Proposal:
         """The `top_k` most likely tokens; `LogitsError` where there is no distribution."""
         row = RankedRow(logits)
         row.sort_to_depth(self.top_k)
         ids, probs = row.ids.tolist(), (row.weights / row.total).tolist()
-        return list(zip(ids, probs, strict=True))[: self.top_k]
+        return _Proposal(list(zip(ids, probs, strict=True))[: self.top_k], row.entropy_bits)
 
     def _pass_candidates(self, token_ids: list[int], cache: Cache, position: int) -> _Passed:
         """Run each candidate as the next token; `cache` stays as it is."""
-        model, count = self.model, len(token_ids)
+        count = len(token_ids)
         if count > 1 and not can_repeat(cache):  # recurrent states: one pass each
             twins = [caches.fork(cache) for _ in token_ids]
             passes = [
-                _forward(model, [[token_id]], twin, position)
+                self._forward([[token_id]], twin, position)
                 for token_id, twin in zip(token_ids, twins, strict=True)
             ]
             logits = np.concatenate([logits for logits, _ in passes])
             directions = torch.cat([directions for _, directions in passes])
             return _Passed(logits, directions[:, 0], twins.__getitem__)
         rows = caches.fork(cache)
-        logits, directions = _forward(
-            model, [[token_id] for token_id in token_ids], rows, position, repeat=count
+        logits, directions = self._forward(
+            [[token_id] for token_id in token_ids], rows, position, repeat=count
         )
 
         def cache_of(place: int) -> Cache:
             if count > 1:
                 with ENGINE_LOCK, torch.inference_mode():
-                    rows.batch_select_indices(torch.tensor([place], device=model.device))
+                    rows.batch_select_indices(torch.tensor([place], device=self.model.device))
             return rows
 
         return _Passed(logits, directions[:, 0], cache_of)
 
     def _scored(
-        self, proposal: _Proposal, directions: torch.Tensor
+        self, proposal: _Proposal, directions: torch.Tensor, alpha: float
     ) -> tuple[ContrastiveCandidate, ...]:
         with ENGINE_LOCK, torch.inference_mode():
             cosines = directions @ self._directions[: self._total].T  # (candidates, positions)
@@ -362,9 +383,9 @@ class ContrastiveSearch:
                 "The model returned hidden states that are not finite, so similarities have no "
                 "value; load it in another dtype (float32 instead of float16) or check its weights."
             )
-        candidates, alpha = [], self.penalty_alpha
+        candidates = []
         for (token_id, probability), cosine, place in zip(
-            proposal, penalties, nearest, strict=True
+            proposal.tokens, penalties, nearest, strict=True
         ):
             penalty = min(1.0, cosine)  # rounding
             score = (1 - alpha) * probability - alpha * penalty
@@ -381,16 +402,6 @@ class ContrastiveSearch:
                     grown[:start] = self._directions[:start]
                 self._directions = grown
             self._directions[start:end] = directions
-
-    def _why_stop(self, token_id: int, limit: int | None) -> str | None:
-        if token_id in self.model.eos_ids:
-            return stopping.EOS
-        if limit is not None and len(self.steps) + 1 >= limit:
-            return stopping.MAX_TOKENS
-        length = self.model.context_length
-        if length is not None and self._total + 1 >= length:
-            return stopping.CONTEXT
-        return None
 
 
 def _forward(
@@ -411,26 +422,13 @@ def _forward(
         OutOfMemoryError: the cache may be half updated and must be thrown away.
         NotAModelError: the model does not give its hidden states.
     """
-    with ENGINE_LOCK, torch.inference_mode():
-        ids = torch.tensor(rows, dtype=torch.long, device=model.device)
-        try:
-            if repeat > 1:
-                cache.batch_repeat_interleave(repeat)
-            with model.kernels.apply(ids.numel()):
-                out = model.hf(**model._inputs(ids, cache, position), output_hidden_states=True)
-        except (torch.OutOfMemoryError, RuntimeError) as error:
-            if not is_out_of_memory(error):
-                raise
-            raise OutOfMemoryError(
-                f"{model.device} ran out of memory with {len(rows):,} candidates; use a smaller "
-                "top_k, a shorter prompt or a smaller model."
-            ) from error
-        states = getattr(out, "hidden_states", None)
-        if not states or states[-1].shape[:2] != ids.shape:
-            wanted = "the hidden states that contrastive search compares"
-            raise NotAModelError(f"{model.name} does not give {wanted}; choose another model.")
-        directions = torch.nn.functional.normalize(states[-1].to(torch.float32), dim=-1)
-        return out.logits[:, -1].to(torch.float32).cpu().numpy(), directions
+    at = f"with {len(rows):,} candidates"
+    remedy = "use a smaller top_k, a shorter prompt or a smaller model"
+    with ENGINE_LOCK, torch.inference_mode(), model.naming_memory(at, remedy):
+        if repeat > 1:
+            cache.batch_repeat_interleave(repeat)
+        logits, states = model.forward_rows(rows, cache, position, hidden_states=True)
+        return logits, torch.nn.functional.normalize(states.to(torch.float32), dim=-1)
 
 
 def _checked_top_k(top_k: object, vocab_size: int) -> int:

@@ -30,10 +30,10 @@ from engine.diffusion_model import (
     checked_canvas,
     continuation,
     fill_gaps,
-    is_whole,
     load_diffusion_model,
 )
 from engine.errors import DecodingError, SettingError
+from engine.inputs import is_whole
 from engine.sampling import Distribution, SamplingSettings, Temperature, shape
 
 __all__ = [

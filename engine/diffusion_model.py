@@ -12,15 +12,11 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from engine.errors import (
-    NotAModelError,
-    OutOfMemoryError,
-    PromptError,
-    SettingError,
-    TokenizerError,
-)
-from engine.kernels import ENGINE_LOCK, keep_freed_memory
-from engine.model import BUNDLED, context_length_of, is_out_of_memory, load_as
+from engine.errors import NotAModelError, PromptError, SettingError, TokenizerError
+from engine.inputs import is_whole
+from engine.kernels import ENGINE_LOCK
+from engine.loaded import LoadedModel
+from engine.loading import BUNDLED, load_as
 from engine.vocabulary import Vocabulary
 
 MASK_SIGN = "░"  # a mask within a text for people
@@ -30,22 +26,13 @@ _GAP = re.compile(r"(\\?)\[([0-9]+)\]")
 _GAP_EXAMPLE = "write a number in brackets for a gap of so many tokens, as in The [4] sat"
 
 
-class DiffusionModel:
+class DiffusionModel(LoadedModel):
     """A masked diffusion model, shared by all decoders and threads.
 
-    Attributes:
-        name: short name for the screen.
-        source: what it was loaded from: ``bundled``, a folder or a hub id.
-        revision: commit of the hub repository, None for local models.
-        hf: the transformers model.
-        tokenizer: the transformers tokenizer, None for a bare model.
+    Attributes, besides those of `LoadedModel` (the mask is one of the `vocab_size` tokens):
         vocabulary: tokens as bytes and text.
-        vocab_size: how many tokens the model scores, V, the mask among them.
-        context_length: most positions of a canvas, None where the model sets no limit.
         mask_id: id of the mask.
         pad_id: id of the padding token, None without one or where it also ends a text.
-        parameters: number of weights (tied ones once).
-        notices: sentences about this model that a person should see.
     """
 
     def __init__(
@@ -64,35 +51,13 @@ class DiffusionModel:
             NotAModelError: it names no mask, or it does not attend in both directions.
             TokenizerError: model and tokenizer disagree on the mask.
         """
-        keep_freed_memory()
-        self.hf = hf.eval().requires_grad_(False)
-        self.tokenizer = tokenizer
-        self.name = name or type(hf).__name__
-        self.source = source
-        self.revision = revision
-        self.notices = tuple(notices)
-        self.parameters = sum(weight.numel() for weight in hf.parameters())
-        config = hf.config.get_text_config(decoder=True)
-        self.context_length = context_length_of(config)
-        self.mask_id = self._mask_id(config)
-        self.pad_id = _pad_id(config, tokenizer)
+        super().__init__(
+            hf, tokenizer, name=name, source=source, revision=revision, notices=notices
+        )
+        self.mask_id = self._mask_id(self.config)
+        self.pad_id = _pad_id(self.config, tokenizer)
         self.vocab_size = self._check_both_directions()
         self.vocabulary = Vocabulary(tokenizer, self.vocab_size)
-
-    @property
-    def device(self) -> torch.device:
-        """Where the weights are."""
-        return self.hf.device
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """What the weights are stored in."""
-        return self.hf.dtype
-
-    def __repr__(self) -> str:
-        dtype = str(self.dtype).removeprefix("torch.")
-        size = f"{self.parameters / 1e6:.1f}M parameters, V={self.vocab_size:,}"
-        return f"DiffusionModel({self.name}, {size}, {self.device} {dtype})"
 
     def logits(self, ids: Sequence[int]) -> np.ndarray:
         """(length, vocab) float32 logits of each position's own token, in one pass.
@@ -122,19 +87,13 @@ class DiffusionModel:
         return b"".join(pieces).decode("utf-8", "replace")
 
     def _forward(self, ids: Sequence[int]) -> np.ndarray:
-        with ENGINE_LOCK, torch.inference_mode():
+        at = f"at a canvas of {len(ids):,} positions"
+        remedy = "use a shorter one, a smaller model or a smaller dtype"
+        with ENGINE_LOCK, torch.inference_mode(), self.naming_memory(at, remedy):
             row = torch.tensor([list(ids)], dtype=torch.long, device=self.device)
-            try:
-                # transformers sets this keyword from config.is_causal too, for mask and kernel
-                # alike; given here, it also holds for a configuration that lacks the field.
-                logits = self.hf(input_ids=row, is_causal=False, use_cache=False).logits
-            except (torch.OutOfMemoryError, RuntimeError) as error:
-                if not is_out_of_memory(error):
-                    raise
-                raise OutOfMemoryError(
-                    f"{self.device} ran out of memory at a canvas of {len(ids):,} positions; use "
-                    "a shorter one, a smaller model or a smaller dtype."
-                ) from error
+            # transformers sets this keyword from config.is_causal too, for mask and kernel alike;
+            # given here, it also holds for a configuration that lacks the field.
+            logits = self.hf(input_ids=row, is_causal=False, use_cache=False).logits
             return logits[0].to(torch.float32).cpu().numpy()  # (length, vocab)
 
     def _mask_id(self, config) -> int:
@@ -151,7 +110,7 @@ class DiffusionModel:
                 "tokenizer; set mask_token_id in config.json to the tokenizer's."
             )
         mask_id = known if named is None else named
-        inputs = self.hf.get_input_embeddings().weight.shape[0]
+        inputs = self.input_size
         if not is_whole(mask_id) or not 0 <= mask_id < inputs:
             raise NotAModelError(
                 f"The mask of {self.name} has id {mask_id!r}, but the model knows ids 0 to "
@@ -321,8 +280,3 @@ def checked_canvas(model: DiffusionModel, canvas: Sequence[int]) -> tuple[int, .
             "tokens."
         )
     return ids
-
-
-def is_whole(value: object) -> bool:
-    """Whether this is a whole number; True and False are not."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)

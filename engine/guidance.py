@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,7 +56,7 @@ def checked_guidance(
         PromptError: a negative prompt longer than the context, or with ids outside the vocabulary.
         TokenizerError: a text for a model without a tokenizer.
     """
-    scale = _checked_scale(scale)
+    scale = checked_scale(scale)
     given = prompt_ids[-1:] if negative_prompt is None else negative_prompt
     if isinstance(given, Sized) and len(given) == 0:
         remedy = "type at least one character, or leave it out to use the prompt's last token"
@@ -71,7 +71,8 @@ def checked_guidance(
     return Guidance(scale, tuple(ids), text.decode("utf-8", "replace"))
 
 
-def _checked_scale(scale: object) -> float:
+def checked_scale(scale: object) -> float:
+    """A scale as a number; raises `SettingError` where it is none, or out of range."""
     remedy = f"use 0 to {MAX_SCALE:g}; 1 switches guidance off, 1.5 is a good start"
     if isinstance(scale, bool) or not isinstance(scale, (int, float, np.number)):
         raise SettingError("guidance_scale", scale, "must be a number", remedy)
@@ -93,14 +94,44 @@ def guided_row(
         dtype: what the negative row's softmax is computed in. In parity mode the model's, as
             transformers does; float32 otherwise, which bfloat16 models lose least by.
     """
+    return guided_rows(prompt, negative, dtype).at(scale)
+
+
+@dataclass(frozen=True)
+class GuidedRows:
+    """The two rows that a guided one is made of.
+
+    Attributes:
+        prompt, negative: (vocab,) float32 natural log-probabilities after each text; read-only.
+    """
+
+    prompt: np.ndarray
+    negative: np.ndarray
+
+    def at(self, scale: float) -> np.ndarray:
+        """(vocab,) float32 guided row at any scale; read-only.
+
+        At 1 the prompt's row as it is. Else three operations, each rounded to float32, so that
+        other programs can have the same bits.
+        """
+        if scale == OFF:
+            return self.prompt
+        with np.errstate(invalid="ignore"):  # -inf - -inf, which is mended below
+            row = np.float32(scale) * (self.prompt - self.negative) + self.negative
+        row[np.isneginf(self.prompt) | np.isneginf(self.negative)] = -np.inf
+        row.setflags(write=False)
+        return row
+
+
+def guided_rows(prompt: np.ndarray, negative: np.ndarray, dtype: torch.dtype) -> GuidedRows:
+    """The log-probabilities of two rows of raw logits; see `guided_row`."""
     # Under the lock: a thread's first operation fixes its number of threads.
     with ENGINE_LOCK, torch.inference_mode():
-        towards = torch.log_softmax(torch.tensor(prompt), -1)
-        away = torch.log_softmax(torch.tensor(negative).to(dtype), -1)
-        row = (scale * (towards - away) + away).numpy()
-    row[np.isneginf(prompt) | np.isneginf(negative)] = -np.inf
-    row.setflags(write=False)
-    return row
+        towards = torch.log_softmax(torch.tensor(prompt), -1).numpy()
+        away = torch.log_softmax(torch.tensor(negative).to(dtype), -1).float().numpy()
+    towards.setflags(write=False)
+    away.setflags(write=False)
+    return GuidedRows(towards, away)
 
 
 @dataclass(frozen=True)
@@ -120,6 +151,7 @@ class GuidedPrefix:
 
     Attributes:
         positions, cache: those of the prompt's text.
+        guidance: by what; another scale holds from the next reading on.
     """
 
     formula: CacheFormula | None = None  # two texts of two lengths: no one number of positions
@@ -133,7 +165,7 @@ class GuidedPrefix:
     ) -> None:
         self._model = model
         self._prompt_length = prompt_length
-        self._guidance = guidance
+        self.guidance = guidance
         self._negative_ids = np.array(guidance.negative_prompt_ids, np.int64)
         self._prompt, self._negative = read or (
             Prefix(model, prompt_length),
@@ -147,6 +179,11 @@ class GuidedPrefix:
     @property
     def cache(self) -> object:
         return self._prompt.cache
+
+    @property
+    def negative_size(self) -> CacheSize:
+        """Bytes of the negative text's cache."""
+        return self._negative.size
 
     @property
     def size(self) -> CacheSize:
@@ -178,7 +215,7 @@ class GuidedPrefix:
             )
             dtype = _dtype(self._model, parity)
             rows = prompt.forward.logits, negative.forward.logits
-            row = guided_row(*rows, self._guidance.scale, dtype)
+            row = guided_row(*rows, self.guidance.scale, dtype)
         except BaseException:
             self.forget()  # one of them may be a token ahead
             raise
@@ -195,10 +232,10 @@ class GuidedPrefix:
     def fork(self) -> GuidedPrefix:
         """An independent copy that shares what is never written to."""
         read = self._prompt.fork(), self._negative.fork()
-        return GuidedPrefix(self._model, self._prompt_length, self._guidance, read)
+        return GuidedPrefix(self._model, self._prompt_length, self.guidance, read)
 
 
-class _GuidedSource:
+class GuidedSource:
     """A guided row as the two rows it was made from, which are recorded exactly."""
 
     __slots__ = ("dtype", "negative", "prompt", "scale")
@@ -215,9 +252,34 @@ class _GuidedSource:
     def bytes_held(self) -> int:
         return self.prompt.bytes_held + self.negative.bytes_held
 
+    def rows(self, model: LanguageModel) -> GuidedRows:
+        """The two rows, from the record."""
+        return guided_rows(self.prompt.row(model), self.negative.row(model), self.dtype)
+
     def row(self, model: LanguageModel) -> np.ndarray:
-        rows = self.prompt.row(model), self.negative.row(model)
-        return guided_row(*rows, self.scale, self.dtype)
+        return self.rows(model).at(self.scale)
+
+    def at(self, scale: float) -> GuidedSource:
+        """The same step's row at another scale."""
+        return GuidedSource(self.prompt, self.negative, scale, self.dtype)
+
+
+def changed_scale(guidance: Guidance | None, scale: float) -> Guidance:
+    """Guidance by the same negative prompt at another scale, also at 1.
+
+    Raises:
+        SettingError: a scale out of range, or one for a text without a negative prompt.
+    """
+    scale = checked_scale(scale)
+    if guidance is None:
+        remedy = "begin a decoder with a negative prompt and another scale than 1"
+        raise SettingError("guidance_scale", scale, "finds no negative prompt read", remedy)
+    return replace(guidance, scale=scale)
+
+
+def negative_cache_bytes(prefix: Prefix | GuidedPrefix) -> int | None:
+    """Bytes of the negative text's cached values; None without guidance."""
+    return prefix.negative_size.logical if isinstance(prefix, GuidedPrefix) else None
 
 
 def new_prefix(
@@ -236,7 +298,7 @@ def keep(
     guidance: Guidance | None,
     *,
     parity: bool,
-) -> tuple[RowSource | _GuidedSource, float | None]:
+) -> tuple[RowSource | GuidedSource, float | None]:
     """Where the row of a reading can be had from again, and the negative pass' milliseconds."""
     if guidance is None:
         return record.keep(read.forward, tokens=read.tokens, parity=parity), None
@@ -244,7 +306,7 @@ def keep(
         record.keep(part.forward, tokens=part.tokens, parity=parity)
         for part in (read.prompt, read.negative)
     )
-    source = _GuidedSource(prompt, negative, guidance.scale, _dtype(model, parity))
+    source = GuidedSource(prompt, negative, guidance.scale, _dtype(model, parity))
     return source, read.negative.ms
 
 

@@ -1,10 +1,12 @@
-"""What a text is started with, checked against the model: settings and prompt."""
+"""What comes from outside, checked: settings and prompt against the model, places in a text."""
 
 from __future__ import annotations
 
 import operator
 import secrets
 from collections.abc import Sequence
+
+import numpy as np
 
 from engine.errors import PromptError, SettingError
 from engine.model import LanguageModel
@@ -57,3 +59,42 @@ def prompt_ids(model: LanguageModel, prompt: str | Sequence[int]) -> list[int]:
             f"one of them for the first new token; shorten it by {len(ids) - length + 1:,} tokens."
         )
     return ids
+
+
+def is_whole(value: object) -> bool:
+    """Whether this is a whole number; True and False are not."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def checked_length(length: object, steps: int) -> int:
+    """How much of a text of so many steps to keep; `SettingError` where there is less."""
+    if not is_whole(length) or not 0 <= length <= steps:
+        remedy = f"use 0 to {steps}, the number of tokens generated so far"
+        raise SettingError("length", length, "cannot be rewound to", remedy)
+    return int(length)
+
+
+def checked_place(index: object, steps: int) -> int:
+    """A step that was taken or is next; `SettingError` for any other."""
+    if not is_whole(index) or not 0 <= index <= steps:
+        remedy = f"use 0 to {steps}"
+        raise SettingError("step index", index, "is neither taken nor next", remedy)
+    return int(index)
+
+
+def checked_index(index: object, steps: int) -> int:
+    """A recorded step, negative ones counted from the end; `SettingError` for any other."""
+    if not is_whole(index) or not -steps <= index < steps:
+        remedy = f"use 0 to {steps - 1}" if steps else "take a step first"
+        raise SettingError("step index", index, "is not a recorded step", remedy)
+    return int(index) % steps
+
+
+def checked_token(token_id: object, model: LanguageModel) -> int:
+    """A token of the vocabulary; `SettingError` for any other."""
+    remedy = f"use a whole number from 0 to {model.vocab_size - 1:,}"
+    if not is_whole(token_id):
+        raise SettingError("token_id", token_id, "must be a whole number", remedy)
+    if not 0 <= token_id < model.vocab_size:
+        raise SettingError("token_id", token_id, "is outside the vocabulary", remedy)
+    return int(token_id)

@@ -1,9 +1,15 @@
-"""Which CPU kernels, dtype and threads a model decodes with, found by a short calibration.
+"""Which CPU kernels, dtype and threads a model decodes with: fixed rules, so that texts come back.
 
-A decode step multiplies one row by every weight matrix, a prefill many rows. On some CPUs bf16 runs
-twice as fast through PyTorch's own kernels as through oneDNN for one row, and many times slower for
-a prefill; on others oneDNN wins both. So nothing is assumed: a few steps of each kind are timed
-when a model is loaded.
+oneDNN and PyTorch's own kernels add in different orders, and so, in float32, do one thread and
+several. Logits then differ in their last bits, and in bfloat16 soon the text of a seed with them.
+So the choice follows from the model and from what the CPU can do, never from a timing, which falls
+out one way today and another tomorrow. `Kernels` goes into every trace.
+
+    dtype     half precision where the CPU has instructions for it, else float32
+    oneDNN    for all but single rows in half precision: it repacks the weights at every product,
+              which a prefill earns back and one row does not (twice as slow on the CPUs tried)
+    threads   one for small models, whose products are over before a second thread has woken, and
+              which one program more on the same cores would slow down a hundredfold on several
 """
 
 from __future__ import annotations
@@ -27,14 +33,18 @@ ENGINE_LOCK = threading.RLock()
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # names of mallopt(3)
 _REPEATS = 3
-_PRODUCT_REPEATS = 12  # a single product takes a millisecond, so noise can be waited out
-# Several threads must gain this much over one.
-_CLEAR_GAIN = 0.85
+# Weights that a single thread reads about as fast as it can wake others.
+_SMALL_BYTES = 100e6
 _HOPELESS = 4.0  # how much slower than usual shows that a core is taken
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 300.0  # seconds on a single thread
 _SPIN = 0.02  # seconds that PyTorch's threads may go on spinning after a step
-# From here on a prefill gains from every core; below, waking the threads costs more.
+# From here on a pass counts as a prefill.
 _MANY_TOKENS = 128
+# What a CPU must have any of, in the names of `torch.cpu.get_capabilities`: x86, then ARM.
+HALF_PRECISION: dict[torch.dtype, tuple[str, ...]] = {
+    torch.bfloat16: ("avx512_bf16", "amx_bf16", "bf16"),
+    torch.float16: ("avx512_fp16", "amx_fp16", "fp16_arith"),
+}
 
 
 @dataclass(frozen=True)
@@ -43,11 +53,13 @@ class Kernels:
 
     Attributes:
         onednn: whether single-token steps go through oneDNN (longer inputs always do).
-        threads: CPU threads of passes over few tokens; 0 leaves all to PyTorch.
+        threads: CPU threads of passes over fewer than 128 tokens; 0 leaves it to PyTorch.
+        prefill_threads: those of longer passes.
     """
 
     onednn: bool = True
     threads: int = 0
+    prefill_threads: int = 0
 
     @contextmanager
     def apply(self, tokens: int) -> Iterator[None]:
@@ -56,16 +68,17 @@ class Kernels:
         The process' own setting is put back, so that nothing else notices.
         """
         threads = torch.get_num_threads()
-        fewer = 0 < self.threads != threads and tokens < _MANY_TOKENS
+        wanted = self.threads if tokens < _MANY_TOKENS else self.prefill_threads
+        others = 0 < wanted != threads
         without_onednn = tokens == 1 and not self.onednn
-        if fewer:
-            torch.set_num_threads(self.threads)
+        if others:
+            torch.set_num_threads(wanted)
         if without_onednn:
             _switch_onednn(False)
         try:
             yield
         finally:
-            if fewer:
+            if others:
                 torch.set_num_threads(threads)
             if without_onednn:
                 _switch_onednn(True)
@@ -95,39 +108,39 @@ def keep_freed_memory() -> None:
         mallopt(_M_MMAP_THRESHOLD, 32 * 2**20)
 
 
-def fastest_cpu_dtype(checkpoint_dtype: torch.dtype, rows: int, columns: int) -> torch.dtype:
+def cpu_dtype(checkpoint_dtype: torch.dtype) -> torch.dtype:
     """The dtype to decode in on this CPU: the checkpoint's, or float32 where that is faster.
 
     Half-precision weights are half as much to read, but a CPU without instructions for them loses
-    more by converting. Times one product of the size of the output layer each way. A float32
-    checkpoint stays float32: precision is never given up for speed unasked.
+    more by converting, most of all in a prefill. A float32 checkpoint stays float32: precision is
+    never given up for speed unasked.
     """
-    if checkpoint_dtype == torch.float32:
-        return torch.float32
-    best: dict[torch.dtype, float] = {}
-    with ENGINE_LOCK, torch.inference_mode():
-        for dtype in (checkpoint_dtype, torch.float32):
-            weight = torch.ones(rows, columns, dtype=dtype)
-            row = torch.ones(1, columns, dtype=dtype)
-
-            def product(weight: torch.Tensor = weight, row: torch.Tensor = row) -> None:
-                torch.nn.functional.linear(row, weight)
-
-            times = _times(_candidates(dtype), product, _PRODUCT_REPEATS)
-            best[dtype] = min(times.values())
-    return min(best, key=best.__getitem__)
+    wanted = HALF_PRECISION.get(checkpoint_dtype, ())
+    able = torch.cpu.get_capabilities()
+    return checkpoint_dtype if any(able.get(name) for name in wanted) else torch.float32
 
 
-def calibrate(step: Callable[[], None], dtype: torch.dtype) -> tuple[Kernels, float]:
-    """The fastest kernels for a model's decode step on this CPU, and its seconds with them.
+def cpu_kernels(dtype: torch.dtype, weight_bytes: int) -> Kernels:
+    """The kernels of a model: by its dtype and size and by PyTorch's number of threads alone.
 
     Args:
-        step: runs one decode step.
         dtype: what the weights are stored in.
+        weight_bytes: bytes of all weights.
     """
-    times = _times(_candidates(dtype), step, _REPEATS)
-    best = min(times, key=times.__getitem__)
-    return best, times[best]
+    threads = 1 if weight_bytes < _SMALL_BYTES else torch.get_num_threads()
+    return Kernels(dtype not in HALF_PRECISION, threads, threads)
+
+
+def step_seconds(step: Callable[[], None], kernels: Kernels) -> float:
+    """Seconds of the fastest of a few decode steps, for `CrowdGuard`."""
+    with kernels.apply(tokens=1):
+        step()  # caches and lazy set-up
+        times = []
+        for _ in range(_REPEATS):
+            start = time.perf_counter()
+            step()
+            times.append(time.perf_counter() - start)
+    return min(times)
 
 
 class CrowdGuard:
@@ -191,38 +204,3 @@ def _cores() -> int:
     """Cores that this process may use."""
     usable = getattr(os, "sched_getaffinity", None)
     return len(usable(0)) if usable else os.cpu_count() or 1
-
-
-def _candidates(dtype: torch.dtype) -> list[Kernels]:
-    """All ways to run a step in this dtype; float32 products hardly depend on oneDNN."""
-    threads = sorted({1, torch.get_num_threads()})
-    onednn = (True,) if dtype == torch.float32 else (True, False)
-    return [Kernels(on, count) for on in onednn for count in threads]
-
-
-def _times(
-    candidates: list[Kernels], step: Callable[[], None], repeats: int
-) -> dict[Kernels, float]:
-    """Seconds of the fastest run of each; more threads are charged for being less dependable."""
-    times: dict[Kernels, float] = {}
-    for kernels in candidates:
-        fastest = min(times.values(), default=float("inf"))
-        charge = 1 if kernels.threads == 1 else _CLEAR_GAIN
-        times[kernels] = _time(kernels, step, repeats, give_up=_HOPELESS * fastest) / charge
-    return times
-
-
-def _time(kernels: Kernels, step: Callable[[], None], repeats: int, give_up: float) -> float:
-    """Seconds of the fastest of a few runs after a first; or of that one, if above `give_up`."""
-    with kernels.apply(tokens=1):
-        fastest = float("inf")
-        for run in range(1 + repeats):
-            start = time.perf_counter()
-            step()
-            seconds = time.perf_counter() - start
-            if run == 0:
-                if seconds > give_up:
-                    return seconds
-                continue  # caches and lazy set-up
-            fastest = min(fastest, seconds)
-    return fastest

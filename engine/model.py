@@ -6,14 +6,12 @@ which all visitors share: it holds weights and tokenizer, never a cache.
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import torch
@@ -21,22 +19,26 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.cache_utils import Cache
 
 from engine import cache as caches
-from engine.errors import DecodingError, NotAModelError, OutOfMemoryError, SettingError
+from engine.errors import NotAModelError
 from engine.kernels import (
     DEFAULT_KERNELS,
     ENGINE_LOCK,
+    HALF_PRECISION,
     CrowdGuard,
     Kernels,
-    calibrate,
-    keep_freed_memory,
+    cpu_kernels,
+    step_seconds,
 )
+from engine.loaded import LoadedModel
+from engine.loading import BUNDLED, load_as
 from engine.vocabulary import Vocabulary
 
-BUNDLED = "bundled"
+__all__ = ["BUNDLED", "Forward", "LanguageModel", "load_model"]
+
 # Share of the logits' range by which equal passes may differ: far above rounding, far below a leak.
 _LEAK = 0.01
-
-_Loaded = TypeVar("_Loaded")
+# So many steps must repeat on one thread before the number of threads may vary.
+_REPEATED_STEPS = 16
 
 
 @dataclass(frozen=True)
@@ -55,24 +57,16 @@ class Forward:
     ms: float
 
 
-class LanguageModel:
+class LanguageModel(LoadedModel):
     """A causal language model ready to be stepped; shared by all decoders and threads.
 
-    Attributes:
-        name: short name for the screen.
-        source: what it was loaded from: ``bundled``, a folder or a hub id.
-        revision: commit of the hub repository, None for local models.
-        hf: the transformers model.
-        tokenizer: the transformers tokenizer, None for a bare model.
+    Attributes, besides those of `LoadedModel`:
         vocabulary: tokens as bytes and text.
-        vocab_size: how many tokens the model scores, V.
-        context_length: most positions the model takes, None where it sets no limit.
         eos_ids: ids that end a text; empty where the model names none.
-        parameters: number of weights (tied ones once).
+        kernels: how forward passes run on a CPU (see `engine.kernels`).
         replays_exactly: whether the output layer alone, run on a recorded hidden state, repeats the
             logits bit for bit.
         cache_budget: the limit on all decoders' caches together.
-        notices: sentences about this model that a person should see.
     """
 
     def __init__(
@@ -84,16 +78,17 @@ class LanguageModel:
         source: str = "memory",
         revision: str | None = None,
         notices: Sequence[str] = (),
+        kernels: Kernels | None = None,
     ) -> None:
-        """Wrap a loaded transformers model; raises `NotAModelError` if it cannot be stepped."""
-        keep_freed_memory()
-        self.hf = hf.eval().requires_grad_(False)
-        self.tokenizer = tokenizer
-        self.name = name or type(hf).__name__
-        self.source = source
-        self.revision = revision
-        self.config = hf.config.get_text_config(decoder=True)
-        self._guard = CrowdGuard(DEFAULT_KERNELS, float("inf"))
+        """Wrap a loaded transformers model; raises `NotAModelError` if it cannot be stepped.
+
+        `kernels` are those of another machine whose texts are to come back; None for this one's.
+        """
+        super().__init__(
+            hf, tokenizer, name=name, source=source, revision=revision, notices=notices
+        )
+        self.kernels = kernels or self._usual_kernels()
+        self._guard: CrowdGuard | None = None
         self.replays_exactly = False
         names = inspect.signature(hf.forward).parameters
         self._cache_argument = "cache_params" if "cache_params" in names else "past_key_values"
@@ -105,50 +100,31 @@ class LanguageModel:
         self._head_input: torch.Tensor | None = None
         if self._head is not None:
             self._head.register_forward_pre_hook(self._keep_head_input)
-        self.context_length = context_length_of(self.config)
-        self.parameters = sum(weight.numel() for weight in hf.parameters())
         self._check_cache()
-        self.vocab_size = self._calibrate()
+        self.vocab_size = self._try_out()
         self.vocabulary = Vocabulary(tokenizer, self.vocab_size)
         self.cache_budget = caches.CacheBudget(caches.default_budget(self.device))
         self.eos_ids = _eos_ids(hf, tokenizer, self.vocab_size)
-        self.notices = (*notices, *self._notices())
+        self.notices += tuple(self._notices())
+
+    def _usual_kernels(self) -> Kernels:
+        if self.device.type != "cpu":
+            return DEFAULT_KERNELS
+        weights = sum(weight.numel() * weight.element_size() for weight in self.hf.parameters())
+        return cpu_kernels(self.dtype, weights)
 
     @property
-    def device(self) -> torch.device:
-        """Where the weights are."""
-        return self.hf.device
+    def facts(self) -> dict[str, object]:
+        """What a text depends on besides prompt and settings, as plain values for a file.
 
-    @property
-    def dtype(self) -> torch.dtype:
-        """What the weights and the cache are stored in."""
-        return self.hf.dtype
-
-    @property
-    def input_size(self) -> int:
-        """How many token ids the model takes in (may differ from `vocab_size`)."""
-        return self.hf.get_input_embeddings().weight.shape[0]
-
-    @cached_property
-    def tokenizer_hash(self) -> str | None:
-        """SHA-256 of the tokenizer, to tell whether two are the same; None without one."""
-        if self.tokenizer is None:
-            return None
-        backend = getattr(self.tokenizer, "backend_tokenizer", None)
-        described = (
-            backend.to_str() if backend else repr(sorted(self.tokenizer.get_vocab().items()))
-        )
-        return hashlib.sha256(described.encode("utf-8", "surrogatepass")).hexdigest()
-
-    @property
-    def kernels(self) -> Kernels:
-        """How decode steps run on a CPU while nothing else takes its cores."""
-        return self._guard.kernels
-
-    def __repr__(self) -> str:
-        dtype = str(self.dtype).removeprefix("torch.")
-        size = f"{self.parameters / 1e6:.1f}M parameters, V={self.vocab_size:,}"
-        return f"LanguageModel({self.name}, {size}, {self.device} {dtype})"
+        With `kernels` on a CPU, and the instructions that PyTorch uses there: under the same ones
+        and the same versions a seed gives the same text.
+        """
+        facts = super().facts
+        if self.device.type == "cpu":
+            instructions = torch.backends.cpu.get_cpu_capability()
+            facts["kernels"] = asdict(self.kernels) | {"instructions": instructions}
+        return facts
 
     def new_cache(self) -> Cache:
         """An empty cache for this model."""
@@ -171,23 +147,18 @@ class LanguageModel:
         """
         start = time.perf_counter()
         with ENGINE_LOCK, torch.inference_mode():
-            kernels = self._kernels(len(token_ids), parity)
+            kernels = self._kernels_now(len(token_ids), parity)
             # Under the lock: a thread's first operation fixes its number of threads.
             ids = torch.tensor([token_ids], dtype=torch.long, device=self.device)
-            inputs = self._inputs(ids, cache, position)
-            try:
+            inputs = self.inputs(ids, cache, position)
+            at = f"at {len(token_ids):,} new positions"
+            remedy = "use a shorter prompt, a smaller model or a smaller dtype"
+            with self.naming_memory(at, remedy), kernels.apply(len(token_ids)):
                 running = time.perf_counter()
-                with kernels.apply(len(token_ids)):
-                    logits = self.hf(**inputs).logits  # (1, 1 or positions, V)
-            except (torch.OutOfMemoryError, RuntimeError) as error:
-                if not is_out_of_memory(error):
-                    raise
-                raise OutOfMemoryError(
-                    f"{self.device} ran out of memory at {len(token_ids):,} new positions; use a "
-                    "shorter prompt, a smaller model or a smaller dtype."
-                ) from error
-            if len(token_ids) == 1 and not parity:
-                self._guard.took(kernels, time.perf_counter() - running)
+                logits = self.hf(**inputs).logits  # (1, 1 or positions, V)
+                seconds = time.perf_counter() - running
+            if self._guard is not None and len(token_ids) == 1 and not parity:
+                self._guard.took(kernels, seconds)
             row = logits[0, -1].to(torch.float32).cpu()
             hidden, self._head_input = self._head_input, None
         if logits.shape[1] > 1:
@@ -196,19 +167,70 @@ class LanguageModel:
             hidden = hidden[:, -1:].clone()
         return Forward(_read_only(row), hidden, (time.perf_counter() - start) * 1e3)
 
-    def _kernels(self, tokens: int, parity: bool) -> Kernels:
-        if parity:
-            return DEFAULT_KERNELS
-        # Only single-token steps are known to give equal bits on any number of threads.
-        return self._guard.current() if tokens == 1 else self._guard.kernels
+    def forward_rows(
+        self,
+        rows: Sequence[Sequence[int]],
+        cache: Cache,
+        position: int,
+        *,
+        hidden_states: bool = False,
+    ) -> tuple[np.ndarray, torch.Tensor | None]:
+        """Run rows of equal length through the model at once, all from one position on.
 
-    def _inputs(self, ids: torch.Tensor, cache: Cache, position: int) -> dict[str, object]:
+        Args:
+            rows: the tokens that each row adds to its part of the cache.
+            cache: what the model has seen so far, a batch of as many rows; updated in place.
+            position: how many tokens that were.
+            hidden_states: whether those of the last layer are wanted.
+
+        Returns:
+            (rows, vocab) float32 logits after each row, and (rows, tokens, d_model) hidden states
+            in the model's dtype and on its device.
+
+        Raises:
+            NotAModelError: the model does not give its hidden states.
+            RuntimeError: PyTorch's own where there is no memory left (see `naming_memory`). The
+                cache may then be half updated and must be thrown away.
+        """
+        with ENGINE_LOCK, torch.inference_mode():
+            ids = torch.tensor(rows, dtype=torch.long, device=self.device)
+            inputs = self.inputs(ids, cache, position)
+            if hidden_states:
+                inputs["output_hidden_states"] = True
+            with self.kernels.apply(ids.numel()):
+                output = self.hf(**inputs)
+            self._head_input = None
+            logits = output.logits[:, -1].to(torch.float32).cpu().numpy()
+            if not hidden_states:
+                return logits, None
+            states = getattr(output, "hidden_states", None)
+            if not states or states[-1].shape[:2] != ids.shape:
+                raise NotAModelError(
+                    f"{self.name} does not give the hidden states of its last layer; choose "
+                    "another model."
+                )
+            return logits, states[-1]
+
+    def inputs(self, ids: torch.Tensor, cache: Cache, position: int) -> dict[str, object]:
+        """The arguments of the transformers model for one more pass, under its own names.
+
+        Args:
+            ids: (rows, tokens) token ids, on the model's device.
+            cache: what each row has seen so far.
+            position: how many tokens that were, equal for all rows.
+        """
         inputs = {"input_ids": ids, self._cache_argument: cache, **self._always}
         if self._takes_positions:
             # Some models count from 0 again where no positions are given.
             end = position + ids.shape[1]
             inputs["position_ids"] = torch.arange(position, end, device=self.device)[None]
         return inputs
+
+    def _kernels_now(self, tokens: int, parity: bool) -> Kernels:
+        if parity:
+            return DEFAULT_KERNELS
+        is_guarded = self._guard is not None and tokens == 1
+        return self._guard.current() if is_guarded else self.kernels
 
     def replay(self, hidden: torch.Tensor, *, tokens: int, parity: bool) -> np.ndarray:
         """(vocab,) float32 logits from a recorded hidden state, by the output layer alone.
@@ -219,7 +241,7 @@ class LanguageModel:
                 kernels.
         """
         with ENGINE_LOCK, torch.inference_mode():
-            with self._kernels(tokens, parity).apply(tokens):
+            with self._kernels_now(tokens, parity).apply(tokens):
                 logits = self._head(hidden)
             self._head_input = None
             return _read_only(logits[0, -1].to(torch.float32).cpu())
@@ -258,18 +280,17 @@ class LanguageModel:
                 "would mix; choose another architecture."
             )
 
-    def _calibrate(self) -> int:
-        """Choose kernels, check that replaying is exact; returns the number of logits."""
+    def _try_out(self) -> int:
+        """Check what may vary from step to step; returns the number of logits."""
         cache = self.new_cache()
         prefill = self.forward([0, 0, 0], cache, 0)
-        if self.device.type == "cpu":
-            ids = torch.zeros(1, 1, dtype=torch.long)
-            inputs = self._inputs(ids, cache, 3)
+        # In float32 attention adds in another order on another number of threads.
+        if self.kernels.threads > 1 and self.dtype in HALF_PRECISION:
             with ENGINE_LOCK, torch.inference_mode():
-                best, usual = calibrate(lambda: self.hf(**inputs), self.dtype)
-                if best.threads > 1 and not self._repeats_on_one_thread(inputs, best):
-                    best = replace(best, threads=1)
-            self._guard = CrowdGuard(best, usual)
+                if self._repeats_on_one_thread(cache):
+                    ids = torch.zeros(1, 1, dtype=torch.long)
+                    trial = partial(self.hf, **self.inputs(ids, caches.fork(cache), 3))
+                    self._guard = CrowdGuard(self.kernels, step_seconds(trial, self.kernels))
         decode = self.forward([0], cache, 3)
         self.replays_exactly = all(
             forward.hidden is not None
@@ -282,14 +303,18 @@ class LanguageModel:
         )
         return prefill.logits.size
 
-    def _repeats_on_one_thread(self, inputs: dict[str, object], kernels: Kernels) -> bool:
-        """Whether a step gives the same bits on one thread, so that the number may change."""
-        logits = []
-        for threads in (kernels.threads, 1):
-            cache = caches.fork(inputs[self._cache_argument])
-            with replace(kernels, threads=threads).apply(tokens=1):
-                logits.append(self.hf(**inputs | {self._cache_argument: cache}).logits)
-        return torch.equal(*logits)
+    def _repeats_on_one_thread(self, cache: Cache) -> bool:
+        """Whether some steps give the same bits on one thread, so that the number may change."""
+        caches_of = {threads: caches.fork(cache) for threads in (self.kernels.threads, 1)}
+        for position in range(3, 3 + _REPEATED_STEPS):
+            ids = torch.full((1, 1), position, dtype=torch.long)
+            logits = []
+            for threads, twin in caches_of.items():
+                with replace(self.kernels, threads=threads).apply(tokens=1):
+                    logits.append(self.hf(**self.inputs(ids, twin, position)).logits)
+            if not torch.equal(*logits):
+                return False
+        return True
 
     def _notices(self) -> list[str]:
         notices = []
@@ -314,22 +339,6 @@ def _read_only(row: torch.Tensor) -> np.ndarray:
     return array
 
 
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether a forward pass failed for want of memory, on whatever device."""
-    words = str(error).lower()
-    known = ("not enough memory", "out of memory", "alloc_failed")  # CPU, CUDA and MPS, cuBLAS
-    return isinstance(error, torch.OutOfMemoryError) or any(word in words for word in known)
-
-
-def context_length_of(config) -> int | None:
-    """Most positions that a configuration allows, None where it sets no limit."""
-    for name in ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"):
-        length = getattr(config, name, None)
-        if isinstance(length, int) and length > 0:
-            return length
-    return None
-
-
 def _eos_ids(hf: PreTrainedModel, tokenizer, vocab_size: int) -> tuple[int, ...]:
     """End-of-text ids, from where `generate` takes them, else from the tokenizer."""
     generation = getattr(hf, "generation_config", None)
@@ -349,6 +358,7 @@ def load_model(
     dtype: str | torch.dtype = "auto",
     revision: str | None = None,
     progress: Callable[[str, int, int | None], None] | None = None,
+    kernels: Kernels | None = None,
 ) -> LanguageModel:
     """Load a causal language model.
 
@@ -363,80 +373,12 @@ def load_model(
         revision: commit, tag or branch of a hub repository.
         progress: told what happens, how much of it is done and of how much (None: unknown); a
             download counts bytes. What it raises ends the loading and is passed on.
+        kernels: those that a trace names, to have its text again on another CPU; None for the
+            usual ones of this CPU.
 
     Raises:
         ModelError: one subclass for each way it can fail (see `engine.errors`).
         SettingError: an unknown device or dtype.
     """
-    return load_as(LanguageModel, source, device, dtype, revision, progress, is_causal=True)
-
-
-def load_as(
-    kind: Callable[..., _Loaded],
-    source: str | Path,
-    device: str,
-    dtype: str | torch.dtype,
-    revision: str | None,
-    progress: Callable[[str, int, int | None], None] | None,
-    *,
-    is_causal: bool,
-) -> _Loaded:
-    """What all loaders share; the arguments and the errors are those of `load_model`.
-
-    Args:
-        kind: makes the result from the transformers model and tokenizer; takes `name`, `source`,
-            `revision` and `notices` by keyword, as `LanguageModel` does.
-        is_causal: whether that is a causal language model or a masked diffusion model.
-    """
-    from engine import checkpoint
-
-    place = _device(device)
-    wanted = _dtype(dtype)
-    progress = progress or checkpoint.untold
-    located = checkpoint.locate(source, revision, progress, is_causal=is_causal)
-    hf, tokenizer, notices = checkpoint.load(
-        located.folder, place, wanted, progress, is_causal=is_causal
-    )
-    progress("Trying the model out", 0, None)
-    is_folder = Path(source).is_dir() and str(source) != BUNDLED
-    try:
-        return kind(
-            hf,
-            tokenizer,
-            name=located.folder.resolve().name if is_folder else str(source),
-            source=str(source),
-            revision=located.commit,
-            notices=(*located.notices, *notices),
-        )
-    except DecodingError:
-        raise
-    except Exception as error:  # its first forward pass
-        raise NotAModelError(
-            f"{located.folder.name} loads but cannot be run ({error}); check its config.json or "
-            "choose another model."
-        ) from error
-
-
-def _device(device: str) -> torch.device:
-    available = ["cpu"]
-    if torch.cuda.is_available():
-        available += ["cuda", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
-    if torch.backends.mps.is_available():
-        available.append("mps")
-    if str(device) == "auto":
-        return torch.device("cuda" if "cuda" in available else available[-1])
-    if str(device) not in available:
-        remedy = f"use auto or one of {', '.join(available)}"
-        raise SettingError("device", str(device), "is not available on this machine", remedy)
-    return torch.device(device)
-
-
-def _dtype(dtype: str | torch.dtype) -> torch.dtype | None:
-    known = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-    name = str(dtype).removeprefix("torch.")
-    if name == "auto":
-        return None
-    if name not in known:
-        remedy = f"use auto or one of {', '.join(known)}"
-        raise SettingError("dtype", name, "is not a dtype that models are run in", remedy)
-    return known[name]
+    kind = partial(LanguageModel, kernels=kernels)
+    return load_as(kind, source, device, dtype, revision, progress, is_causal=True)

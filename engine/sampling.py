@@ -58,7 +58,6 @@ from engine.stages import (
     Xtc,
     ranked_after,
     remarks,
-    switched_off,
 )
 
 __all__ = [
@@ -97,7 +96,6 @@ __all__ = [
     "draw",
     "remarks",
     "shape",
-    "switched_off",
 ]
 
 

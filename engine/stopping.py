@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from engine.errors import SettingError
+
+if TYPE_CHECKING:
+    from engine.model import LanguageModel
 
 MAX_TOKENS = "max_tokens"
 EOS = "eos"
@@ -74,3 +78,35 @@ def find_stop_string(
             if best is None or (start, len(string)) < (best.start, len(best.string)):
                 best = match
     return best
+
+
+def reason(
+    model: LanguageModel,
+    token_id: int,
+    stop_string: str | None,
+    *,
+    tokens: int,
+    limit: int | None,
+    positions: int,
+) -> str | None:
+    """Why generation ends with a token, None where it goes on.
+
+    An end-of-text token or stop string comes before a limit.
+
+    Args:
+        model: for its end-of-text ids and the length of its context.
+        token_id: the token.
+        stop_string: the stop string that ends with it, if any.
+        tokens: how many have been generated, this one included.
+        limit: most there may be, None for any number.
+        positions: those of the text in the context, prompt and this token included.
+    """
+    if token_id in model.eos_ids:
+        return EOS
+    if stop_string is not None:
+        return STOP_STRING
+    if limit is not None and tokens >= limit:
+        return MAX_TOKENS
+    if model.context_length is not None and positions >= model.context_length:
+        return CONTEXT
+    return None

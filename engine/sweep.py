@@ -38,6 +38,7 @@ from engine.batch_row import at_least_one
 from engine.errors import PromptError, SettingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
+from engine.time_left import TimeLeft
 
 MOST_TEXTS = 20_000
 _NO_AXES = ("chain", "seed", "parity")  # arguments of SamplingSettings that are no stages
@@ -82,16 +83,13 @@ class Axis:
         """`settings` with this axis at `value`.
 
         Raises:
-            SettingError: the value is out of range, or there is no such setting; names the axis.
+            SettingError: the value is out of range, or there is no such setting. It names the
+                setting, which tells the axis, as the two never share one.
         """
         stage_name, _, field_name = self.setting.partition(".")
-        try:
-            if not field_name:
-                return settings.replace(**{stage_name: value})
-            return settings.replace(chain=self._with_field(settings, stage_name, field_name, value))
-        except SettingError as error:
-            problem = f"cannot take this value: {str(error).rstrip('.')}"
-            raise SettingError(f"axis {self.setting}", value, problem, error.remedy) from error
+        if not field_name:
+            return settings.replace(**{stage_name: value})
+        return settings.replace(chain=self._with_field(settings, stage_name, field_name, value))
 
     def _with_field(
         self, settings: SamplingSettings, stage_name: str, field_name: str, value: float
@@ -116,7 +114,7 @@ class Cell:
 
     Attributes:
         x, y: the values of the axes; `y` is None where there is one axis only.
-        settings: what they make of the base settings; the seed is still the base's.
+        settings: what they make of the base settings; the seed is to be replaced by each text's.
     """
 
     x: float
@@ -129,7 +127,8 @@ class Sweep:
     """A grid of settings to try: cells times seeds times prompts.
 
     Attributes:
-        base: settings of everything that no axis changes; its own seed is not used.
+        base: settings of everything that no axis changes. Its own seed is not used and becomes 0,
+            so that equal sweeps are equal.
         x, y: the axes; `y` may be None.
         prompts: texts, or rows of token ids.
         seeds: one text per seed, cell and prompt; the same seeds in every cell.
@@ -137,7 +136,7 @@ class Sweep:
         stop_strings: texts that end generation.
 
     Raises:
-        SettingError: a value that a stage refuses (axis and value are named), the same setting on
+        SettingError: a value that a stage refuses (setting and value are named), one setting on
             both axes, parity mode, more than 20,000 texts. All cells' settings are made here, so
             nothing of this comes up while it runs.
         PromptError: no prompt.
@@ -177,6 +176,7 @@ class Sweep:
         if self.base.parity:
             remedy = "switch parity off"
             raise SettingError("parity", True, "cannot be kept in a sweep", remedy)
+        object.__setattr__(self, "base", self.base.replace(seed=0))
         self._check_count()
         object.__setattr__(self, "cells", tuple(self._cells()))
 
@@ -232,7 +232,8 @@ class SweepProgress:
         texts_done, texts: texts that have ended, and all of them.
         tokens_done: tokens generated so far.
         seconds: wall time so far.
-        seconds_left: estimate of the rest, None before there is anything to go by.
+        seconds_left: estimate of the rest (see `engine.time_left`), None before there is anything
+            to go by.
     """
 
     texts_done: int
@@ -254,6 +255,8 @@ class SweepRun:
         self.sweep = sweep
         self._cancel = cancel
         self._seconds = 0.0
+        longest = min(sweep.max_tokens, model.context_length or sweep.max_tokens)
+        self._time_left = TimeLeft(sweep.count, longest, len(sweep.prompts))
         # Seeds go round slower than cells, so that every cell soon has its first text.
         self._places = [
             (prompt, seed, cell)
@@ -273,15 +276,9 @@ class SweepRun:
 
     def __iter__(self) -> Iterator[SweepProgress]:
         before = self._seconds
-        first = None
-        for done in self._batch.run(self._cancel):
+        for done in self._time_left.watched(self._batch.run(self._cancel)):
             self._seconds = before + done.seconds
-            first = done if first is None else first
-            left = seconds_left(
-                done.seconds,
-                done.tokens_done - first.tokens_done,
-                done.tokens_expected - done.tokens_done,
-            )
+            left = self._time_left.seconds(max(1, self._batch.rows_per_pass))
             yield SweepProgress(done.rows_done, done.rows, done.tokens_done, self._seconds, left)
 
     @property
@@ -416,10 +413,18 @@ class SweepResult:
         Args:
             names: columns of `cells` to be large; with a minus in front (``"-seq_rep_4"``), small.
         """
+        return self.cells[metrics.pareto_front(self.oriented(*names))]
+
+    def oriented(self, *names: str) -> np.ndarray:
+        """(cells, names) float64 columns of `cells`, turned so that more is better.
+
+        Args:
+            names: as for `pareto`.
+        """
         columns = [
             -self.cells[name[1:]] if name.startswith("-") else self.cells[name] for name in names
         ]
-        return self.cells[metrics.pareto_front(np.stack(columns, axis=1).astype(np.float64))]
+        return np.stack(columns, axis=1).astype(np.float64)
 
     def to_csv(self, path: str | PathLike[str]) -> None:
         """Write `texts` as a CSV file."""
@@ -440,10 +445,3 @@ def _bounded(name: str, values: Iterable) -> tuple:
         remedy = f"use at most {MOST_TEXTS:,} texts in all"
         raise SettingError(name, f"more than {MOST_TEXTS:,}", "are too many", remedy)
     return taken
-
-
-def seconds_left(seconds: float, tokens_done: int, tokens_left: float) -> float | None:
-    """Time for the rest at the speed so far; None before there is a speed."""
-    if tokens_done <= 0 or seconds <= 0:
-        return None
-    return max(0.0, tokens_left) * seconds / tokens_done

@@ -45,7 +45,8 @@ class Guidance:
     """Classifier-free guidance of a run (see `engine.guidance`).
 
     Attributes:
-        scale: above 1 towards the prompt, below 1 towards the negative prompt; never 1.
+        scale: of the next step, above 1 towards the prompt, below 1 towards the negative prompt;
+            every step holds the one that it was taken with.
         negative_prompt_ids: token ids of the negative prompt.
         negative_prompt: that as text.
     """
@@ -99,6 +100,11 @@ class Step:
         mirostat_mu: Mirostat's bound on the surprise before the step, in bits; None without it.
         negative_forward_ms: the share of `forward_ms` that the negative prompt's pass took; None
             without guidance and if reused.
+        negative_cache_bytes: the share of `cache_bytes` that the negative prompt's text has; None
+            without guidance.
+        guidance_scale: scale of the guidance; None without it.
+        final_entropy_bits: entropy of the distribution that the token was drawn from, after all
+            cuts; None in traces from before this was recorded.
     """
 
     index: int
@@ -130,6 +136,9 @@ class Step:
     xtc_uniform: float | None = None
     mirostat_mu: float | None = None
     negative_forward_ms: float | None = None
+    negative_cache_bytes: int | None = None
+    guidance_scale: float | None = None
+    final_entropy_bits: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; bytes as hexadecimal text."""
@@ -199,7 +208,8 @@ class Trace:
 
     Attributes:
         model: what was stepped: name, source, revision, dtype, device, vocab_size, parameters,
-            tokenizer_hash, versions of torch and transformers.
+            tokenizer_hash, versions of torch and transformers; on a CPU its kernels, threads and
+            instructions (see `engine.model.LanguageModel.facts`).
         prompt_ids: token ids of the prompt.
         prompt: the prompt as text.
         settings: (first step, settings as plain values), in order; each holds until the next.

@@ -24,3 +24,26 @@ class UniformStream:
         while len(self._drawn) <= index:
             self._drawn.extend(self._generator.random(64).tolist())
         return self._drawn[index]
+
+
+class TextRandomness:
+    """The uniform numbers of one text: by purpose, seed and step, so there is nothing to rewind."""
+
+    _DRAW, _XTC = 0, 1
+
+    def __init__(self) -> None:
+        self._streams: dict[int, UniformStream] = {}  # of the seed that was asked for last
+
+    def uniform(self, seed: int, index: int) -> float:
+        """The number that a step's token is drawn with, 0 <= u < 1."""
+        return self._number(self._DRAW, seed, index)
+
+    def xtc_uniform(self, seed: int, index: int) -> float:
+        """The number that decides whether XTC acts in a step, 0 <= u < 1."""
+        return self._number(self._XTC, seed, index)
+
+    def _number(self, stream: int, seed: int, index: int) -> float:
+        kept = self._streams.get(stream)
+        if kept is None or kept.seed != seed:
+            kept = self._streams[stream] = UniformStream(seed, stream=stream)
+        return kept[index]

@@ -6,16 +6,18 @@
     ('transformers', ())
 
 One module per target holds its table: the name of each of our settings there, or why it has none
-(`engine.snippets.table`). To add a setting, add it to `table.SETTINGS` and to every table; the
-tests name each that lacks it.
+(`engine.snippets.table`). A new stage needs an entry in every table; the tests name each that lacks
+it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from engine import stopping
 from engine.errors import SettingError
+from engine.guidance import OFF, checked_scale
 from engine.sampling import SamplingSettings
 from engine.snippets import llama_cpp, ollama, openai, transformers, vllm
 from engine.snippets.table import Request, Snippet
@@ -32,6 +34,12 @@ _TARGETS: tuple[Callable[[Request], Snippet], ...] = (
     openai.python_snippet,
     openai.curl_snippet,
 )
+# What transformers alone has.
+_NO_GUIDANCE = (
+    "guidance",
+    "is not there: the negative prompt is left out, the text will be another",
+)
+_NO_SEARCH = ("contrastive search", "is not there: this code samples instead")
 
 
 def snippets(
@@ -42,6 +50,9 @@ def snippets(
     max_tokens: int,
     stop_strings: str | Sequence[str] = (),
     dtype: str = "auto",
+    negative_prompt: str | None = None,
+    guidance_scale: float = OFF,
+    contrastive: tuple[int, float] | None = None,
 ) -> list[Snippet]:
     """Code for every target, in the order of the page.
 
@@ -55,10 +66,14 @@ def snippets(
         stop_strings: texts that end generation.
         dtype: what the weights are stored in, e.g. ``float32``; ``auto`` leaves it to the
             checkpoint. For the app's own tokens in parity mode it must be what the app uses.
+        negative_prompt: what classifier-free guidance leads away from; None for no guidance.
+        guidance_scale: its strength; 1 switches it off.
+        contrastive: top_k and penalty_alpha, to search instead of sampling; `settings` then have
+            no effect and are not written.
 
     Raises:
         SettingError: a prompt that is no text, a model without a name or with invisible characters
-            in it, no tokens to generate, or an empty stop string.
+            in it, no tokens to generate, an empty stop string, or a scale out of range.
     """
     if not isinstance(prompt, str):
         raise SettingError("prompt", prompt, "must be text", "decode token ids first")
@@ -68,12 +83,23 @@ def snippets(
     max_tokens = stopping.checked_max_new_tokens(max_tokens)
     if max_tokens < 1:
         raise SettingError("max_tokens", max_tokens, "must be at least 1", "use for example 64")
+    is_guided = negative_prompt is not None and checked_scale(guidance_scale) != OFF
     request = Request(
-        settings=settings,
+        settings=settings if contrastive is None else SamplingSettings(),
         prompt=prompt,
         model=model,
         max_tokens=max_tokens,
         stop_strings=stopping.checked_stop_strings(stop_strings),
         dtype=dtype,
+        negative_prompt=negative_prompt if is_guided else None,
+        guidance_scale=guidance_scale,
+        contrastive=contrastive,
     )
-    return [target(request) for target in _TARGETS]
+    lacking = (*([_NO_GUIDANCE] if is_guided else []), *([_NO_SEARCH] if contrastive else []))
+    written = [target(request) for target in _TARGETS]
+    return [
+        snippet
+        if snippet.target == transformers.NAME
+        else replace(snippet, lacking=(*lacking, *snippet.lacking))
+        for snippet in written
+    ]

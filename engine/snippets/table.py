@@ -1,8 +1,8 @@
 """What every target's table is made of, and what it means when two stages change places.
 
 A target is one program or service that can sample. Its table has an `Entry` for every setting of
-ours (`SETTINGS`), so that nothing is left out in silence: an entry says how the setting is written
-there, or why it cannot be. Its `order` says in which order the target applies what it has.
+ours (`engine.stages.STAGES`), so that nothing is left out in silence: an entry says how the setting
+is written there, or why it cannot be. Its `ORDER` is that in which the target applies what it has.
 """
 
 from __future__ import annotations
@@ -12,31 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from engine.sampling import SamplingSettings, Stage
-
-# Every setting that a table must know, in our default order.
-SETTINGS = (
-    "logit_bias",
-    "repetition_penalty",
-    "presence_penalty",
-    "frequency_penalty",
-    "dry",
-    "no_repeat_ngram",
-    "banned",
-    "min_new_tokens",
-    "temperature",
-    "dynamic_temperature",
-    "top_h",
-    "top_k",
-    "top_p",
-    "min_p",
-    "typical_p",
-    "epsilon_cutoff",
-    "eta_cutoff",
-    "top_n_sigma",
-    "tail_free",
-    "xtc",
-    "mirostat",
-)
 
 # The mark of a banned token among biases: each target writes a ban in its own way.
 BANNED = None
@@ -78,6 +53,10 @@ class Request:
         max_tokens: most tokens to generate.
         stop_strings: texts that end generation.
         dtype: what the weights are stored in; ``auto`` leaves it to the checkpoint.
+        negative_prompt: what classifier-free guidance leads away from; None without guidance.
+        guidance_scale: its strength.
+        contrastive: top_k and penalty_alpha of contrastive search, which no setting acts on; None
+            for sampling.
     """
 
     settings: SamplingSettings
@@ -86,6 +65,9 @@ class Request:
     max_tokens: int
     stop_strings: tuple[str, ...] = ()
     dtype: str = "auto"
+    negative_prompt: str | None = None
+    guidance_scale: float = 1.0
+    contrastive: tuple[int, float] | None = None
 
 
 def most_tokens(request: Request) -> int:

@@ -8,10 +8,11 @@ checkpoints usually set are always written.
 
 from __future__ import annotations
 
-from engine.sampling import Stage
+from engine.sampling import SamplingSettings, Stage
 from engine.snippets.table import (
     SAME_IDS,
     Entry,
+    Remark,
     Request,
     Snippet,
     absent,
@@ -74,6 +75,30 @@ ORDER = (*PROCESSORS, *WARPERS)
 OFF = {"repetition_penalty": 1.0, "temperature": 1.0, "top_k": 0, "top_p": 1.0}
 
 
+def _what_runs(settings: SamplingSettings) -> tuple[list[Stage], list[Remark]]:
+    """The stages that generate runs, and what to say of the others.
+
+    Without sampling it runs none of the warpers, and warns of their settings.
+    """
+    chain = list(settings.chain)
+    if not settings.is_greedy:
+        return chain, []
+    greedy = next(i for i, stage in enumerate(chain) if stage.setting == "temperature")
+    matters = [stage for stage in chain[:greedy] if stage.setting == "typical_p"]
+    why = (
+        "does not run without sampling, and temperature 0 is that; here it may drop the best token"
+    )
+    runs = [stage for stage in chain if stage.setting not in WARPERS or stage is chain[greedy]]
+    return runs, [(stage.setting, why) for stage in matters]
+
+
+# Since version 5 the search is no part of the package; generate fetches it.
+_SEARCH = {
+    "custom_generate": "transformers-community/contrastive-search",
+    "trust_remote_code": True,
+}
+
+
 def snippet(request: Request) -> Snippet:
     """Load the model, generate, print.
 
@@ -81,14 +106,14 @@ def snippet(request: Request) -> Snippet:
     one by one.
     """
     settings = request.settings
-    result = translate(settings.chain, TABLE)
+    chain, not_run = _what_runs(settings)
+    result = translate(chain, TABLE)
+    result.lacking += not_run
     differs = [*result.differs, *order_remarks(result.written, ORDER, NAME)]
     parameters = result.parameters
     if settings.is_greedy:
-        # Without sampling, none of the later processors runs, and generate warns of their settings.
-        later = {name for setting in WARPERS for name in TABLE[setting].names}
-        parameters = {name: value for name, value in parameters.items() if name not in later}
-        off = {name: value for name, value in OFF.items() if name not in later}
+        parameters = {name: v for name, v in parameters.items() if name != "temperature"}
+        off = {name: v for name, v in OFF.items() if name not in WARPERS}
     else:
         off = OFF
     keywords = {"max_new_tokens": request.max_tokens, "do_sample": not settings.is_greedy}
@@ -98,6 +123,15 @@ def snippet(request: Request) -> Snippet:
     arguments = ["inputs.input_ids", "attention_mask=inputs.attention_mask"]
     if request.stop_strings:
         arguments.append("tokenizer=tokenizer")
+    if request.negative_prompt is not None:
+        arguments.append("negative_prompt_ids=negative.input_ids")
+        keywords["guidance_scale"] = request.guidance_scale
+    if request.contrastive is not None:
+        k, alpha = request.contrastive
+        stops = {name: v for name, v in keywords.items() if name == "stop_strings"}
+        keywords = {"max_new_tokens": request.max_tokens, "do_sample": False, **_SEARCH, **stops}
+        keywords |= {"top_k": k, "penalty_alpha": alpha}
+        differs = [("contrastive search", "comes from the hub there, as code that is run here")]
     lines = [
         "import torch",
         "from transformers import AutoModelForCausalLM, AutoTokenizer",
@@ -108,7 +142,10 @@ def snippet(request: Request) -> Snippet:
         f"name, dtype={python_literal(request.dtype)})",
         f'inputs = tokenizer({python_literal(request.prompt)}, return_tensors="pt")',
     ]
-    if settings.seed is not None and not settings.is_greedy:
+    if request.negative_prompt is not None:
+        text = python_literal(request.negative_prompt)
+        lines.append(f'negative = tokenizer({text}, return_tensors="pt")')
+    if settings.seed is not None and not settings.is_greedy and request.contrastive is None:
         lines.append(f"torch.manual_seed({settings.seed})")
         if not settings.parity:
             remark = "transformers draws by torch.multinomial: other tokens, except in parity mode"

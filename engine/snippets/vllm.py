@@ -19,6 +19,7 @@ from engine.snippets.table import (
     Remark,
     Request,
     Snippet,
+    Translation,
     absent,
     bans,
     biases,
@@ -103,6 +104,15 @@ def _with_bans(parameters: dict[str, object], ban: float) -> dict[str, object]:
     return parameters | {"logit_bias": {t: ban if b is BANNED else b for t, b in bias.items()}}
 
 
+def _least_tokens(result: Translation, request: Request) -> None:
+    """Keep the minimum within the maximum, which vLLM insists on."""
+    least = result.parameters.get("min_tokens", 0)
+    if least > request.max_tokens:
+        result.parameters["min_tokens"] = request.max_tokens
+        why = f"is {least:,} here; vLLM takes no more than the most, {request.max_tokens:,}"
+        result.differs.append(("min_new_tokens", why))
+
+
 def _common(request: Request) -> tuple[dict[str, object], list[Remark]]:
     """Parameters that are no stages, and what to say about them."""
     keywords: dict[str, object] = {"max_tokens": request.max_tokens}
@@ -117,6 +127,7 @@ def _common(request: Request) -> tuple[dict[str, object], list[Remark]]:
 def snippet(request: Request) -> Snippet:
     """Load the model in this process, generate, print."""
     result = translate(request.settings.chain, TABLE)
+    _least_tokens(result, request)
     common, remarks = _common(request)
     parameters = common | _with_bans(result.parameters, -math.inf)
     lines = [
@@ -134,6 +145,7 @@ def snippet(request: Request) -> Snippet:
 def server_snippet(request: Request) -> Snippet:
     """Ask a running server (``vllm serve MODEL``) through OpenAI's client."""
     result = translate(request.settings.chain, SERVER_TABLE)
+    _least_tokens(result, request)
     common, remarks = _common(request)
     parameters = SERVER_OFF | _with_bans(result.parameters, -_LARGEST_BIAS)
     if "logit_bias" in parameters:  # JSON has no numbers as keys

@@ -7,9 +7,17 @@ tokens at -inf and leaves its input alone:
     array([-inf,   3., -inf], dtype=float32)
 
 Two kinds exist. An `EditStage` changes scores (bias, penalties, bans, temperature). A `CutStage`
-removes tokens by their rank. To add one: write the class with its `setting` name and the value that
-switches it off, put it into `DEFAULT_ORDER`, add its cases and its slow twin to the tests.
-`SamplingSettings` then takes it as a keyword, the decoder records it and the pages list it.
+removes tokens by their rank. To add one, write the class with its `setting` name and the value that
+switches it off, put it into `DEFAULT_ORDER`, add its cases and its slow twin to the tests, and what
+there is to say about it to `remarks.py`. `SamplingSettings` then takes it as a keyword, decoders,
+batches and sweeps run and record it. It also needs
+
+    engine/snippets/           an entry in the table of every program, if only "it has none"
+    ui/components/step/js/     what the step page computes by itself: chain.js (its off value),
+                               stages_edit.js or stages_cut.js (the rule), catalogue.js (label,
+                               formula, fields), stage_words.js, remarks.js, admit_values.js
+
+Tests fail where an entry is missing, and where the page's rule and this one disagree on a row.
 
 Wherever transformers has the same rule, the class also names its processor: the tests compare the
 two row by row, and parity mode runs the processor itself.
@@ -55,7 +63,7 @@ from engine.stages.penalties import (
     PresencePenalty,
     RepetitionPenalty,
 )
-from engine.stages.remarks import Remark, remarks, switched_off
+from engine.stages.remarks import Remark, remarks
 from engine.stages.temperature import DynamicTemperature, Temperature
 
 # The order in which transformers applies those it has (GenerationMixin._get_logits_processor). The
@@ -124,5 +132,4 @@ __all__ = [
     "mirostat_mu",
     "ranked_after",
     "remarks",
-    "switched_off",
 ]

@@ -25,18 +25,6 @@ class Remark(NamedTuple):
     has_effect: bool
 
 
-def switched_off(chain: Sequence[Stage]) -> list[tuple[Stage, str]]:
-    """The stages that have no effect on the draw, as they are set or because of another one.
-
-    Args:
-        chain: stages in the order they apply.
-
-    Returns:
-        Stage and reason, in the order of the chain.
-    """
-    return [(stage, reason) for stage, reason, has_effect in remarks(chain) if not has_effect]
-
-
 def remarks(chain: Sequence[Stage]) -> list[Remark]:
     """Everything to know about how the stages of a chain act together, in its order.
 

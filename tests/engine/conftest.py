@@ -1,5 +1,8 @@
 """Shared by the tests of the engine: one CPU thread, a tiny tokenizer, a tiny model with it."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 import tokenizers
 import torch
@@ -7,6 +10,7 @@ import transformers
 
 from engine.model import LanguageModel
 from tests.engine import tiny_models
+from tests.engine.folders import tiny_model, tiny_tokenizer
 
 END = "<|end|>"
 # Enough text for merges of several letters, with characters of two, three and four bytes.
@@ -55,3 +59,24 @@ def text_model(text_hf, tokenizer) -> LanguageModel:
     model = LanguageModel(text_hf, tokenizer, name="tiny text model")
     model.eos_ids = ()  # the tests about it set their own
     return model
+
+
+@pytest.fixture
+def llama() -> LanguageModel:
+    """A model of the test's own, to be changed and broken."""
+    return LanguageModel(tiny_models.build("llama"))
+
+
+@pytest.fixture(scope="session")
+def original(tmp_path_factory) -> Path:
+    """A whole model in a folder; no test may change it."""
+    folder = tmp_path_factory.mktemp("models") / "tiny-llama"
+    tiny_model().save_pretrained(folder)
+    tiny_tokenizer().save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def folder(original, tmp_path) -> Path:
+    """A whole model that a test may spoil."""
+    return Path(shutil.copytree(original, tmp_path / "tiny-llama"))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.batch import Batch, BatchText, Row
+from engine.batch import Batch, Row
 from engine.decoder import Decoder
 from engine.errors import PromptError, SettingError
 from engine.model import LanguageModel
@@ -15,60 +15,10 @@ from engine.sampling import Mirostat, SamplingSettings, Xtc
 from tests.engine import tiny_models
 from tests.engine.runs import GREEDY, sampling
 from tests.engine.tiny_models import ARCHITECTURES, RECURRENT
+from tests.engine.twins import finished, is_twin, lone
 
 TOKENS = 20
 PROMPT, OTHER = tiny_models.prompt(0, 7), tiny_models.prompt(1, 12)
-CLOSE = 1e-3  # of logprobs and entropies: far above float32 rounding, far below another context's
-EDGE = 1e-4  # how near to the edge between two tokens a draw may go either way
-
-
-@pytest.fixture
-def llama() -> LanguageModel:
-    """A model of the test's own, to be changed and broken."""
-    return LanguageModel(tiny_models.build("llama"))
-
-
-def finished(model: LanguageModel, rows: list[Row], **arguments) -> Batch:
-    batch = Batch(model, rows, **arguments)
-    for _ in batch.run():
-        pass
-    assert batch.is_done and all(text.has_ended for text in batch.texts)
-    return batch
-
-
-def lone(model: LanguageModel, row: Row, stop_strings=()) -> Decoder:
-    decoder = Decoder(model, row.prompt, row.settings, stop_strings=stop_strings)
-    for _ in decoder.run(row.max_tokens):
-        pass
-    return decoder
-
-
-def is_twin(text: BatchText, decoder: Decoder) -> bool:
-    """Whether a text is the decoder's; if not, it must part from it at the edge of a draw."""
-    ids, expected = text.token_ids, decoder.token_ids
-    pairs = enumerate(zip(ids, expected, strict=False))
-    parting = next((place for place, (one, other) in pairs if one != other), None)
-    length = len(expected) if parting is None else parting
-    for name in ("logprob", "model_entropy_bits", "probability"):
-        wanted = [getattr(step, name) for step in decoder.steps[:length]]
-        np.testing.assert_allclose(text.records[name][:length], wanted, atol=CLOSE, err_msg=name)
-    for index in range(length):
-        final = decoder.distribution(index).final_entropy_bits
-        assert text.records["final_entropy_bits"][index] == pytest.approx(final, abs=CLOSE)
-    if parting is not None:
-        u, distribution = decoder.steps[parting].u, decoder.distribution(parting)
-        assert u is not None, "greedy tokens differ"
-        near = {distribution.sample(min(max(u + step, 0), 1 - 1e-9)) for step in (-EDGE, EDGE)}
-        assert ids[parting] in near, f"token {parting} is another one, and not by rounding"
-        return False
-    assert ids == expected
-    assert (text.stop_reason, text.stop_string) == (
-        decoder.stop_reason,
-        decoder.steps[-1].stop_string,
-    )
-    assert text.text == decoder.text
-    survivors = [step.survivors for step in decoder.steps]
-    return text.records["survivors"].tolist() == survivors
 
 
 def mixed_rows(tokens: int = TOKENS) -> list[Row]:
@@ -215,9 +165,26 @@ def test_the_memory_for_caches_limits_a_pass_and_says_so(llama):
     llama.cache_budget.limit = 4 * per_row + per_row // 2
     batch = finished(llama, rows)
     assert batch.rows_per_pass == 4
-    assert len(batch.notices) == 1 and "holds 4 texts of 17 tokens" in batch.notices[0]
+    assert len(batch.notices) == 1 and "holds 4 texts of 10 new tokens" in batch.notices[0]
     llama.cache_budget.limit = 1
     assert finished(llama, rows).rows_per_pass == 1, "one text is always tried"
+
+
+def test_batches_at_once_share_the_memory_for_caches(llama):
+    def batch(seeds: range) -> Batch:
+        return Batch(llama, [Row(PROMPT, sampling(seed), 10) for seed in seeds])
+
+    per_row = 2 * 3 * 2 * 2 * 8 * 4 * 17 + 16 * llama.vocab_size
+    llama.cache_budget.limit = 5 * per_row
+    first, second, third = batch(range(3)), batch(range(6)), batch(range(6))
+    runs = [first.run(), second.run(), third.run()]
+    for run in runs:
+        next(run), next(run)
+    widths = [one.rows_per_pass for one in (first, second, third)]
+    assert widths == [3, 2, 1], "each takes of the limit what those before it have left"
+    for run in runs:
+        run.close()
+    assert finished(llama, [Row(PROMPT, sampling(s), 10) for s in range(9)]).rows_per_pass == 5
 
 
 def break_passes(model: LanguageModel, wider_than: int, after: int = 0) -> None:

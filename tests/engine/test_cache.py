@@ -8,7 +8,7 @@ import torch
 
 from engine.cache import CacheBudget
 from engine.decoder import Decoder
-from engine.kernels import CrowdGuard, Kernels
+from engine.kernels import Kernels
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from tests.engine import tiny_models
@@ -113,8 +113,7 @@ def bf16_model() -> LanguageModel:
 @pytest.mark.parametrize("onednn", [True, False], ids=["onednn", "native kernels"])
 @pytest.mark.parametrize("seed", range(3))
 def test_bf16_rewinds_and_replays_bit_for_bit(bf16_model, monkeypatch, onednn, seed):
-    guard = CrowdGuard(Kernels(onednn=onednn, threads=1), usual=1.0)
-    monkeypatch.setattr(bf16_model, "_guard", guard)
+    monkeypatch.setattr(bf16_model, "kernels", Kernels(onednn=onednn, threads=1))
     monkeypatch.setattr("engine.record.RECENT_BYTES", 0)  # all rows but the last are replayed
     decoder = Decoder(bf16_model, tiny_models.prompt(seed), sampling(seed))
     assert bf16_model.replays_exactly

@@ -40,12 +40,6 @@ def plain(step) -> tuple:
     return (step.index, step.token_id, step.candidates, step.chosen, step.text, step.stop_reason)
 
 
-@pytest.fixture
-def llama() -> LanguageModel:
-    """A model of the test's own, to be changed and broken."""
-    return LanguageModel(tiny_models.build("llama"))
-
-
 def last_states(model, token_ids) -> tuple[np.ndarray, np.ndarray]:
     """Logits after a text and (positions, d_model) hidden states, in float64, without a cache."""
     with torch.inference_mode():

@@ -36,12 +36,6 @@ def guided(model, settings=GREEDY, *, prompt=PROMPT, negative=NEGATIVE, scale=1.
     return Decoder(model, prompt, settings, negative_prompt=negative, guidance_scale=scale, **more)
 
 
-@pytest.fixture
-def llama() -> LanguageModel:
-    """A model of the test's own, to be changed and broken."""
-    return LanguageModel(tiny_models.build("llama"))
-
-
 # Against transformers.
 
 

@@ -1,28 +1,30 @@
-"""Kernel calibration, on a clock that the test drives."""
+"""Kernels by rule, threads by what the machine is at, on a clock that the test drives."""
 
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
 import pytest
 import torch
 
 from engine import kernels
-from engine.kernels import Kernels, calibrate, fastest_cpu_dtype
+from engine.decoder import Decoder
+from engine.kernels import Kernels, cpu_dtype, cpu_kernels
+from engine.model import LanguageModel
+from engine.sampling import SamplingSettings
+from tests.engine import tiny_models
 
 
 class Clock:
-    """Stands for `time`; steps move it on by what `cost` says for the kernels in force."""
+    """Stands for `time`."""
 
-    def __init__(self, cost):
+    def __init__(self):
         self.now = 0.0
-        self.cost = cost
-        self.steps = []
 
     def perf_counter(self):
         return self.now
-
-    def step(self):
-        onednn = torch._C._get_mkldnn_enabled()
-        threads = torch.get_num_threads()
-        self.steps.append((onednn, threads))
-        self.now += self.cost[onednn, threads]
 
 
 @pytest.fixture
@@ -33,37 +35,142 @@ def three_threads():
     torch.set_num_threads(before)
 
 
+# A clock by which one way to run a step costs a thousand times as much as the other, then the
+# bundled model as everybody loads it.
+TEXT_OF_A_SEED = """
+import json, sys, torch
+from engine import kernels
+
+class Clock:
+    now = 0.0
+    def perf_counter(self):
+        slow = (torch._C._get_mkldnn_enabled(), torch.get_num_threads() > 1) == SLOW
+        self.now += 1.0 if slow else 0.001
+        return self.now
+
+SLOW = tuple(json.loads(sys.argv[1]))
+kernels.time = Clock()
+torch.set_num_threads(2)
+
+from dataclasses import asdict
+from engine.decoder import Decoder
+from engine.model import load_model
+from engine.sampling import SamplingSettings
+
+model = load_model(device="cpu")
+decoder = Decoder(model, "Once upon a time", SamplingSettings(seed=7, top_p=0.9))
+for _ in decoder.run(24):
+    pass
+print(json.dumps([model.facts, decoder.token_ids]))
+"""
+
+
+def test_no_timing_changes_the_text_of_a_seed():
+    found = []
+    for slow in ([True, False], [False, False], [True, True], [False, True]):
+        ran = subprocess.run(
+            [sys.executable, "-c", TEXT_OF_A_SEED, json.dumps(slow)],
+            capture_output=True,
+            text=True,
+            env=os.environ | {"PYTHONPATH": os.getcwd()},
+            timeout=600,
+        )
+        assert ran.returncode == 0, ran.stderr
+        found.append(json.loads(ran.stdout.splitlines()[-1]))
+    facts, token_ids = found[0]
+    assert facts["kernels"]["threads"] == facts["kernels"]["prefill_threads"] == 1
+    assert len(token_ids) == 24
+    assert found[1:] == [found[0]] * 3, "another timing, another text for the same seed"
+
+
 @pytest.mark.parametrize(
-    ("cost", "expected"),
+    ("dtype", "size", "expected"),
     [
-        pytest.param({(True, 1): 4, (True, 3): 3, (False, 1): 2, (False, 3): 1}, (False, 3)),
-        pytest.param({(True, 1): 2, (True, 3): 1, (False, 1): 4, (False, 3): 3}, (True, 3)),
-        # A second thread that gains less than its charge is left out.
-        pytest.param({(True, 1): 1, (True, 3): 0.9, (False, 1): 2, (False, 3): 2}, (True, 1)),
-        # Contention: all cores are worse than one.
-        pytest.param({(True, 1): 2, (True, 3): 50, (False, 1): 1, (False, 3): 40}, (False, 1)),
+        pytest.param(torch.bfloat16, 2e7, Kernels(False, 1, 1), id="small, half precision"),
+        pytest.param(torch.float16, 2e9, Kernels(False, 3, 3), id="large, half precision"),
+        pytest.param(torch.float32, 4e7, Kernels(True, 1, 1), id="small, float32"),
+        pytest.param(torch.float32, 4e9, Kernels(True, 3, 3), id="large, float32"),
     ],
 )
-def test_calibrate_takes_the_fastest_way(monkeypatch, three_threads, cost, expected):
-    clock = Clock(cost)
-    monkeypatch.setattr(kernels, "time", clock)
-    chosen, seconds = calibrate(clock.step, torch.bfloat16)
-    assert (chosen.onednn, chosen.threads) == expected
-    assert seconds >= cost[expected]
-    assert torch.get_num_threads() == 3, "calibration must leave the number of threads alone"
+def test_kernels_follow_from_dtype_and_size(three_threads, dtype, size, expected):
+    assert cpu_kernels(dtype, int(size)) == expected
 
 
-def test_a_hopeless_way_is_tried_once_only(monkeypatch, three_threads):
-    clock = Clock({(True, 1): 1, (True, 3): 50, (False, 1): 1, (False, 3): 1})
-    monkeypatch.setattr(kernels, "time", clock)
-    calibrate(clock.step, torch.bfloat16)
-    assert clock.steps.count((True, 3)) == 1
+@pytest.mark.parametrize(
+    ("able", "checkpoint", "expected"),
+    [
+        ({"avx512_bf16"}, torch.bfloat16, torch.bfloat16),
+        ({"amx_bf16"}, torch.bfloat16, torch.bfloat16),
+        ({"bf16"}, torch.bfloat16, torch.bfloat16),  # ARM
+        ({"avx2", "avx512_fp16"}, torch.bfloat16, torch.float32),
+        ({"avx512_fp16"}, torch.float16, torch.float16),
+        ({"avx512_bf16"}, torch.float16, torch.float32),
+        ({"avx512_bf16", "avx512_fp16"}, torch.float32, torch.float32),
+        ({"avx512_bf16"}, torch.float64, torch.float32),
+    ],
+)
+def test_the_dtype_follows_from_the_instructions_of_the_cpu(
+    monkeypatch, able, checkpoint, expected
+):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: dict.fromkeys(able, True))
+    assert cpu_dtype(checkpoint) == expected
 
 
-def test_float32_steps_are_not_timed_without_onednn(monkeypatch, three_threads):
-    clock = Clock({(True, 1): 1, (True, 3): 1})
-    monkeypatch.setattr(kernels, "time", clock)
-    assert calibrate(clock.step, torch.float32)[0].onednn
+def test_a_small_model_gives_the_same_bits_on_any_number_of_cores(three_threads):
+    prompt = tiny_models.prompt(0, 140)  # long enough for a prefill of its own kind
+    logits = []
+    for cores in (1, 3):
+        torch.set_num_threads(cores)
+        decoder = Decoder(LanguageModel(tiny_models.build("llama")), prompt, SamplingSettings())
+        decoder.step(), decoder.step()
+        logits.append([decoder.logits(0), decoder.logits(1)])
+        assert decoder.model.kernels.prefill_threads == 1
+    np.testing.assert_array_equal(*logits)
+
+
+def test_a_float32_model_never_changes_its_number_of_threads(monkeypatch, three_threads):
+    monkeypatch.setattr(kernels, "_SMALL_BYTES", 0)
+    monkeypatch.setattr(kernels, "_busy_elsewhere", lambda: 9)
+    model = LanguageModel(tiny_models.build("llama"))
+    assert model.kernels.threads == 3
+    seen = []
+    model.hf.register_forward_pre_hook(lambda *_: seen.append(torch.get_num_threads()))
+    decoder = Decoder(model, tiny_models.prompt(0), SamplingSettings())
+    for _ in decoder.run(4):
+        pass
+    assert seen == [3] * 4, "its logits depend on the number of threads"
+
+
+def test_a_model_whose_steps_differ_on_one_thread_never_changes_it(monkeypatch, three_threads):
+    monkeypatch.setattr(kernels, "_SMALL_BYTES", 0)
+    monkeypatch.setattr(kernels, "_busy_elsewhere", lambda: 9)
+    hf = tiny_models.build("llama", dtype=torch.bfloat16)
+    assert LanguageModel(hf)._guard is not None, "an ordinary model may"
+
+    def late_difference(module, arguments, keywords, output):
+        if keywords["position_ids"][0, -1] == 14 and torch.get_num_threads() == 1:
+            output.logits[..., 0] += 1
+        return output
+
+    hf.register_forward_hook(late_difference, with_kwargs=True)
+    assert LanguageModel(hf)._guard is None
+
+
+def test_kernels_of_another_machine_give_its_text_and_stand_in_the_trace():
+    hf = tiny_models.build("llama", dtype=torch.bfloat16)
+    elsewhere = Kernels(onednn=True, threads=1, prefill_threads=1)
+    model = LanguageModel(hf, kernels=elsewhere)
+    assert model.kernels == elsewhere
+    assert model.replays_exactly, "its rows must replay with these kernels"
+    decoder = Decoder(model, tiny_models.prompt(0), SamplingSettings())
+    seen = []
+    hf.register_forward_pre_hook(lambda *_: seen.append(torch._C._get_mkldnn_enabled()))
+    for _ in decoder.run(3):
+        pass
+    assert seen == [True] * 3
+    recorded = decoder.trace().model["kernels"]
+    assert recorded.pop("instructions") == torch.backends.cpu.get_cpu_capability()
+    assert Kernels(**recorded) == elsewhere
 
 
 def test_the_onednn_switch_is_off_inside_and_as_before_outside():
@@ -88,7 +195,7 @@ def quiet(monkeypatch):
 
 
 def test_a_lone_step_looks_whether_a_core_is_taken(monkeypatch):
-    clock = Clock({})
+    clock = Clock()
     monkeypatch.setattr(kernels, "time", clock)
     guard = kernels.CrowdGuard(MANY, usual=0.01)
     monkeypatch.setattr(kernels, "_busy_elsewhere", lambda: 1)
@@ -103,7 +210,7 @@ def test_a_lone_step_looks_whether_a_core_is_taken(monkeypatch):
 
 
 def test_a_slow_step_sends_the_next_ones_to_one_thread_for_a_while(monkeypatch):
-    clock = Clock({})
+    clock = Clock()
     monkeypatch.setattr(kernels, "time", clock)
     guard = kernels.CrowdGuard(MANY, usual=0.01)
     assert guard.current() == MANY
@@ -117,7 +224,7 @@ def test_a_slow_step_sends_the_next_ones_to_one_thread_for_a_while(monkeypatch):
 
 
 def test_each_failure_in_a_row_makes_the_pause_longer_and_a_success_resets_it(monkeypatch):
-    clock = Clock({})
+    clock = Clock()
     monkeypatch.setattr(kernels, "time", clock)
     guard = kernels.CrowdGuard(MANY, usual=0.01)
     pauses = []
@@ -145,14 +252,12 @@ def test_a_long_prefill_takes_all_threads(three_threads):
         assert torch.get_num_threads() == 3
 
 
+def test_a_long_prefill_keeps_the_threads_it_was_loaded_with(three_threads):
+    with Kernels(threads=1, prefill_threads=2).apply(tokens=1000):
+        assert torch.get_num_threads() == 2
+    assert torch.get_num_threads() == 3
+
+
 def test_a_prefill_goes_through_onednn():
     with Kernels(onednn=False).apply(tokens=9):
         assert torch._C._get_mkldnn_enabled()
-
-
-def test_a_float32_checkpoint_stays_float32():
-    assert fastest_cpu_dtype(torch.float32, 64, 64) == torch.float32
-
-
-def test_half_precision_stays_or_becomes_float32():
-    assert fastest_cpu_dtype(torch.bfloat16, 512, 64) in (torch.bfloat16, torch.float32)

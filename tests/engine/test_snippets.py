@@ -11,7 +11,7 @@ from transformers import GenerationConfig
 
 from engine.errors import NoCandidatesError, SettingError
 from engine.sampling import STAGES, Context, SamplingSettings, Stage, Temperature, TopP, shape
-from engine.snippets import llama_cpp, ollama, openai, table, transformers, vllm
+from engine.snippets import llama_cpp, ollama, openai, transformers, vllm
 from engine.snippets.table import Effect, swap_effect
 from tests.engine.snippet_reading import EXAMPLES, parameters, stage, unescaped, written
 
@@ -62,17 +62,11 @@ LLAMA_SAMPLERS = {
 
 
 class TestTables:
-    def test_every_setting_of_the_engine_is_known(self):
-        unknown = set(STAGES) - set(table.SETTINGS)
-        assert not unknown, f"add {sorted(unknown)} to SETTINGS and to every target's table"
-        gone = set(table.SETTINGS) - set(STAGES)
-        assert not gone, f"the engine has no {sorted(gone)}"
-
     @pytest.mark.parametrize("target", TABLES)
     def test_a_target_handles_every_setting(self, target):
-        missing = set(table.SETTINGS) - set(TABLES[target])
+        missing = set(STAGES) - set(TABLES[target])
         assert not missing, f"{target} says nothing of {sorted(missing)}"
-        assert set(TABLES[target]) == set(table.SETTINGS)
+        assert set(TABLES[target]) == set(STAGES)
 
     @pytest.mark.parametrize("target", TABLES)
     def test_an_entry_has_documented_names_or_a_reason(self, target):
@@ -99,7 +93,7 @@ class TestTables:
         assert names - {"logit_bias"} <= set(llama_cpp.FLAGS)
 
     @pytest.mark.parametrize("target", TABLES)
-    @pytest.mark.parametrize("setting", table.SETTINGS)
+    @pytest.mark.parametrize("setting", STAGES)
     def test_a_setting_is_written_or_said_to_be_lacking(self, target, setting):
         entry = TABLES[target][setting]
         snippet = written([stage(setting)])[target]
@@ -114,7 +108,7 @@ class TestTables:
     @pytest.mark.parametrize("target", TABLES)
     def test_all_at_once_uses_documented_names_only(self, target):
         for left_out in ("mirostat", "dynamic_temperature", "temperature"):
-            chain = [stage(name) for name in table.SETTINGS if name != left_out]
+            chain = [stage(name) for name in STAGES if name != left_out]
             snippet = written(chain, stop_strings=("\n", "END"))[target]
             asked = set(parameters(snippet))
             assert asked <= set(DOCUMENTED[target].split()), "a name that nothing documents"
@@ -154,6 +148,24 @@ class TestValues:
             assert found[target]["temperature"] == 0, f"{target} would sample"
         for target, snippet in all_.items():
             assert "seed" not in snippet.code, f"{target}: nothing is drawn, so no seed is needed"
+
+    def test_greedy_transformers_does_not_run_typical_p_and_says_so(self):
+        typical = stage("typical_p", 0.3)
+        before = written([typical, stage("temperature", 0)])["transformers"]
+        assert "does not run without sampling" in dict(before.lacking)["typical_p"]
+        assert "typical_p" not in before.code and not before.differs
+        after = written([stage("temperature", 0), typical])["transformers"]
+        assert not after.lacking, "behind temperature 0 it changes nothing here either"
+        sampled = written([typical, stage("temperature", 0.5)])["transformers"]
+        assert not sampled.lacking and parameters(sampled)["typical_p"] == 0.3
+
+    @pytest.mark.parametrize("target", ["vLLM", "vLLM server"])
+    def test_vllm_is_asked_for_no_more_tokens_at_least_than_at_most(self, target):
+        found = written(SamplingSettings(min_new_tokens=5), max_tokens=3)[target]
+        assert parameters(found)["min_tokens"] == 3
+        assert "is 5 here" in dict(found.differs)["min_new_tokens"]
+        fitting = written(SamplingSettings(min_new_tokens=3), max_tokens=3)[target]
+        assert "min_new_tokens" not in dict(fitting.differs)
 
     def test_a_seed_is_written_with_a_remark(self):
         for target, snippet in written(SamplingSettings(seed=12)).items():
@@ -273,7 +285,7 @@ class TestValues:
 
 class TestOrder:
     def test_the_default_order_needs_no_remark_in_transformers(self):
-        chain = [stage(name) for name in table.SETTINGS]
+        chain = [stage(name) for name in STAGES]
         remarks = [text for _, text in written(chain)["transformers"].differs]
         assert not [text for text in remarks if "comes before" in text]
 

@@ -12,7 +12,7 @@ from engine.decoder import Decoder
 from engine.errors import PromptError, SettingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings, TopK, TopP
-from engine.sweep import MOST_TEXTS, Axis, Sweep, SweepResult, seconds_left
+from engine.sweep import MOST_TEXTS, Axis, Sweep, SweepResult
 from tests.engine import tiny_models
 
 TEMPERATURES, NUCLEI = (0.5, 1.0, 1.5), (0.6, 1.0)
@@ -148,6 +148,9 @@ def test_hotter_texts_are_more_diverse_and_less_likely(text_model):
     assert (np.diff(found.pivot("self_bleu").loc[math.nan]) < 0).all()
     assert found.pivot("self_bleu")[0.0].item() == pytest.approx(1.0), "greedy texts are all alike"
     assert len(found.pareto("mean_logprob", "sample_distinct_1")) >= 2
+    columns = found.oriented("mean_logprob", "-perplexity")
+    assert columns[:, 0].tolist() == found.cells["mean_logprob"].tolist()
+    assert columns[:, 1].tolist() == (-found.cells["perplexity"]).tolist()
     best = found.pareto("-perplexity")
     assert best["perplexity"].tolist() == [found.cells["perplexity"].min()]
 
@@ -196,10 +199,10 @@ def test_a_cancelled_sweep_keeps_its_texts_and_can_go_on(text_model, result):
 
 def test_progress_ends_with_all_texts_and_no_time_left(text_model):
     progress = list(small().run(text_model))
-    assert progress[0].seconds_left is None, "nothing to go by yet"
+    assert progress[0].seconds_left is progress[1].seconds_left is None, "nothing to go by yet"
     assert progress[-1].texts_done == progress[-1].texts == 24
     assert progress[-1].seconds_left == 0.0
-    assert all(later.seconds_left > 0 for later in progress[1:-1])
+    assert all(later.seconds_left > 0 for later in progress[2:-1])
 
 
 def test_every_cell_has_a_text_before_any_has_two(text_model):
@@ -208,12 +211,6 @@ def test_every_cell_has_a_text_before_any_has_two(text_model):
         if progress.texts_done == 6:
             break
     assert run.result().cells["texts"].tolist() == [1] * 6
-
-
-def test_seconds_left_by_hand():
-    assert seconds_left(10.0, 100, 50.0) == 5.0
-    assert seconds_left(10.0, 100, -1.0) == 0.0
-    assert seconds_left(0.0, 0, 50.0) is None
 
 
 # Axes and checks.
@@ -241,9 +238,12 @@ def test_numbers_of_numpy_are_taken_in():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"x": ("temperature", [1.0, -1.0])}, "axis temperature .*must not be negative.* got -1.0"),
-        ({"y": ("top_p", [0.5, 1.5])}, r"axis top_p .*above 0 and at most 1.* got 1.5"),
-        ({"x": ("top_q", [1])}, "axis top_q .*is not a setting.*known are"),
+        (
+            {"x": ("temperature", [1.0, -1.0])},
+            r"^temperature must not be negative, got -1\.0; [^;]+$",
+        ),
+        ({"y": ("top_p", [0.5, 1.5])}, r"^top_p must be above 0 and at most 1, got 1\.5; [^;]*$"),
+        ({"x": ("top_q", [1])}, "^top_q is not a setting.*known are"),
         ({"x": ("min_p.ratio", [0.1])}, "min_p is a stage that is off.*on are: top_k"),
         ({"x": ("top_k.size", [5])}, "has no such field.*use one of k"),
         ({"x": ("seed", [1])}, "axis is not a setting to sweep over"),
@@ -269,6 +269,12 @@ def test_what_makes_no_sense_is_refused_when_the_sweep_is_made(changes, words):
     with pytest.raises(SettingError, match=words):
         axes = {name: Axis(*changes[name]) for name in ("x", "y") if name in changes}
         small(**changes | axes)
+
+
+def test_a_seed_of_the_base_settings_makes_no_other_sweep():
+    base = SamplingSettings(top_k=30, seed=7)
+    assert small(base=base) == small()
+    assert small(base=base).cells == small().cells
 
 
 def test_a_sweep_has_a_prompt():

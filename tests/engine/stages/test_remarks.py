@@ -12,6 +12,7 @@ from engine.sampling import (
     Dry,
     DynamicTemperature,
     Mirostat,
+    Remark,
     RepetitionPenalty,
     SamplingSettings,
     Temperature,
@@ -21,13 +22,16 @@ from engine.sampling import (
     Xtc,
     remarks,
     shape,
-    switched_off,
 )
 from tests.engine.stages.test_twins import any_context, any_stage
 
 
+def off(chain) -> list[Remark]:
+    return [remark for remark in remarks(chain) if not remark.has_effect]
+
+
 def names_off(*chain) -> list[str]:
-    return [stage.setting for stage, _ in switched_off(chain)]
+    return [remark.stage.setting for remark in off(chain)]
 
 
 def test_what_temperature_0_makes_idle():
@@ -46,7 +50,7 @@ def test_what_temperature_0_makes_idle():
 def test_values_that_change_nothing():
     chain = [Dry(multiplier=0), Temperature(1), TopP(1), Xtc(threshold=0.7), Mirostat()]
     assert names_off(*chain) == ["dry", "temperature", "top_p", "xtc"]
-    reasons = {stage.setting: reason for stage, reason in switched_off(chain)}
+    reasons = {remark.stage.setting: remark.reason for remark in off(chain)}
     assert reasons["xtc"] == "no two tokens can both reach a threshold above one half"
     assert reasons["top_p"] == "at 1.0 it changes nothing"
     assert names_off(Xtc(probability=0)) == ["xtc"]
@@ -81,10 +85,10 @@ def test_a_stage_without_effect_leaves_no_trace_in_the_draw(seed, greedy):
         full = shape(logits, SamplingSettings(chain=chain), context)
     except NoCandidatesError:
         return
-    off = [stage for stage, _ in switched_off(chain)]
-    rest = [stage for stage in chain if stage not in off]
+    idle = [remark.stage for remark in off(chain)]
+    rest = [stage for stage in chain if stage not in idle]
     left = shape(logits, SamplingSettings(chain=rest), context)
-    assert full.probs == pytest.approx(left.probs, abs=1e-6), f"{off} of {chain} had an effect"
+    assert full.probs == pytest.approx(left.probs, abs=1e-6), f"{idle} of {chain} had an effect"
 
 
 @given(st.integers(0, 10**6))

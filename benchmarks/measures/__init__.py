@@ -1,0 +1,7 @@
+"""What `python -m benchmarks.engine` measures, by subject.
+
+models.py     the models, the bare loop, how much is measured
+decoding.py   a recorded step against a bare pass, `generate`, other CPU kernels
+memory.py     bandwidth, the record, forks and rewinds, with and without a cache
+pipelines.py  shaping and draw alone, against transformers' processors
+"""

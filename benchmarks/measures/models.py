@@ -1,0 +1,236 @@
+"""The models that are measured, the loop they are measured against, and how much is measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, partial
+
+import numpy as np
+import torch
+from transformers import (
+    AutoModelForCausalLM,
+    DynamicCache,
+    GenerationConfig,
+    LlamaConfig,
+    PretrainedConfig,
+    PreTrainedModel,
+    Qwen2Config,
+)
+
+from engine.kernels import ENGINE_LOCK, Kernels, cpu_dtype
+from engine.model import LanguageModel, load_model
+from engine.sampling import SamplingSettings
+
+BUNDLED = "bundled"
+PROMPT_TOKENS = 64
+IN_A_ROW = 4  # steps of one decoder before the next one has its turn, as caches would have it
+LOGIT_SPREAD = 4.0  # standard deviation of a trained model's logits, roughly
+FLAT_SPREAD = 0.6  # of an untrained one's: the worst case for top-p, half the vocabulary survives
+TEXT = "Once upon a time there was a small village by the sea. The people there told stories. " * 60
+
+SETTINGS = {
+    "T 0.8, top-k 50, top-p 0.9, rep. 1.1": SamplingSettings(
+        temperature=0.8, top_k=50, top_p=0.9, repetition_penalty=1.1
+    ),
+    "top-p 0.9": SamplingSettings(top_p=0.9),
+}
+COMMON = next(iter(SETTINGS))
+
+
+@dataclass(frozen=True)
+class Size:
+    """How one model is measured.
+
+    Attributes:
+        config: its shape; None for the bundled model.
+        steps: decode steps per round.
+        ratio: most that a recorded step may take, in bare forward passes.
+        bandwidth: least share of the memory bandwidth that bf16 decoding should reach, if any.
+        gpu_only: too large for a CPU.
+    """
+
+    config: Callable[[], PretrainedConfig] | None
+    steps: int
+    ratio: float | None = None
+    bandwidth: float | None = None
+    gpu_only: bool = False
+
+
+def _qwen(vocab: int, width: int, inner: int, layers: int, heads: int, kv: int, tied: bool):
+    return Qwen2Config(
+        vocab_size=vocab,
+        hidden_size=width,
+        intermediate_size=inner,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=kv,
+        tie_word_embeddings=tied,
+        max_position_embeddings=4096,
+    )
+
+
+def _llama_135m() -> LlamaConfig:
+    return LlamaConfig(
+        vocab_size=49_152,
+        hidden_size=576,
+        intermediate_size=1536,
+        num_hidden_layers=30,
+        num_attention_heads=9,
+        num_key_value_heads=3,
+        tie_word_embeddings=True,
+        max_position_embeddings=2048,
+        bos_token_id=None,
+        eos_token_id=None,
+    )
+
+
+SIZES = {
+    BUNDLED: Size(None, steps=48, ratio=1.10),
+    "0.13B": Size(_llama_135m, steps=16),
+    "0.5B": Size(
+        partial(_qwen, 151_936, 896, 4864, 24, 14, 2, True), steps=12, ratio=1.03, bandwidth=0.50
+    ),
+    "7B": Size(
+        partial(_qwen, 152_064, 3584, 18_944, 28, 28, 4, False),
+        steps=32,
+        ratio=1.03,
+        bandwidth=0.60,
+        gpu_only=True,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is measured: steps per round (None: as the size has it), rounds, quick or not."""
+
+    steps: int | None
+    rounds: int
+    quick: bool
+
+
+def random_model(config: PretrainedConfig, dtype: torch.dtype, device: str) -> PreTrainedModel:
+    """A model of this shape with random weights and logits of a trained model's spread."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        with torch.device(device), torch.random.fork_rng():
+            torch.manual_seed(0)
+            hf = AutoModelForCausalLM.from_config(config).eval()
+    finally:
+        torch.set_default_dtype(before)
+    hf = hf.to(dtype)
+    with torch.no_grad():
+        ids = torch.arange(1, 9, device=hf.device)[None]
+        spread = hf(ids, use_cache=False).logits[0, -1].float().std()
+        hf.base_model.norm.weight.mul_(LOGIT_SPREAD / spread)
+    return hf
+
+
+@cache
+def default_threads() -> int:
+    """Threads that PyTorch was started with; to be asked before the engine sets its own."""
+    return torch.get_num_threads()
+
+
+def load(name: str, dtype: torch.dtype, device: str) -> LanguageModel:
+    """The model of this size as the engine runs it."""
+    torch.set_num_threads(default_threads())
+    if name == BUNDLED:
+        model = load_model(device=device, dtype=dtype)
+    else:
+        model = LanguageModel(random_model(SIZES[name].config(), dtype, device), name=name)
+    # `generate` must not stop early; the engine has read its end-of-text ids already.
+    model.hf.generation_config = GenerationConfig(pad_token_id=0)
+    return model
+
+
+def chosen_dtype(name: str, device: str) -> torch.dtype:
+    """The dtype that the engine would run a bf16 checkpoint of this size in."""
+    if device != "cpu":
+        return torch.bfloat16
+    return load_model(device="cpu").dtype if name == BUNDLED else cpu_dtype(torch.bfloat16)
+
+
+def weight_bytes(model: LanguageModel) -> int:
+    """Bytes of weights that a decode step reads: all but an embedding used for look-up only."""
+    total = sum(weight.numel() * weight.element_size() for weight in model.hf.parameters())
+    embedding = model.hf.get_input_embeddings().weight
+    if embedding is not model.hf.get_output_embeddings().weight:
+        total -= embedding.numel() * embedding.element_size()
+    return total
+
+
+def prompt_ids(model: LanguageModel, length: int) -> list[int]:
+    """A prompt of exactly this many tokens: text where the model has a tokenizer."""
+    if model.tokenizer is not None:
+        ids = model.vocabulary.encode(TEXT)
+        return (ids * math.ceil(length / len(ids)))[:length]
+    return np.random.default_rng(0).integers(0, model.vocab_size, length).tolist()
+
+
+def synchronizer(model: LanguageModel) -> Callable[[], None] | None:
+    """What waits for the model's device; None on a CPU."""
+    return partial(torch.cuda.synchronize, model.device) if model.device.type == "cuda" else None
+
+
+@contextmanager
+def bare_kernels(model: LanguageModel, kernels: Kernels | None = None) -> Iterator[None]:
+    """What a hand-written loop with the engine's kernels would set once, before it starts."""
+    with (
+        ENGINE_LOCK,
+        torch.inference_mode(),
+        (kernels or model.kernels).apply(tokens=1),
+    ):
+        yield
+
+
+@contextmanager
+def default_kernels() -> Iterator[None]:
+    """PyTorch as a user of transformers has it."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(default_threads())
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+class BareLoop:
+    """The cheapest loop there is: forward, argmax, and nothing kept."""
+
+    def __init__(self, model: LanguageModel, ids: Sequence[int]) -> None:
+        self._hf = model.hf
+        self._device = model.device
+        self._cache = DynamicCache(config=model.hf.config)
+        with torch.inference_mode():
+            self._token = self._forward(ids)
+
+    def step(self) -> None:
+        """One token."""
+        self._token = self._forward([self._token])
+
+    def _forward(self, ids: Sequence[int]) -> int:
+        output = self._hf(
+            input_ids=torch.tensor([ids], device=self._device),
+            past_key_values=self._cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        return int(output.logits[0, -1].argmax())
+
+
+def dtype_name(model: LanguageModel) -> str:
+    """``bfloat16``, ``float32``..."""
+    return str(model.dtype).removeprefix("torch.")
+
+
+def describe(kernels: Kernels) -> str:
+    """Kernels in words."""
+    threads = kernels.threads or default_threads()
+    return (
+        f"oneDNN {'on' if kernels.onednn else 'off'}, {threads} thread{'s' if threads > 1 else ''}"
+    )

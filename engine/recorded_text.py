@@ -1,0 +1,270 @@
+"""What a decoder has generated so far, and all that one may ask about it afterwards.
+
+Nothing here runs the model: a step's logits come from the record, and everything else follows from
+them, the settings it was taken with and the steps before it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from engine import inputs, stopping
+from engine.model import LanguageModel
+from engine.record import LogitRecord
+from engine.sampling import Context, Distribution, SamplingSettings, shape
+from engine.stages import MirostatState, mirostat_mu
+from engine.trace import Guidance, Step, Trace
+from engine.uniform import TextRandomness
+from engine.written import WrittenText
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What a step leaves for the next one, besides the text.
+
+    Attributes:
+        generator: in parity mode the seed, and the state of PyTorch's generator.
+        mirostat: Mirostat's bound; None without it.
+    """
+
+    generator: tuple[int, torch.Tensor] | None
+    mirostat: MirostatState | None
+
+
+class RecordedText:
+    """A text of a shared model as far as it has been generated; base of `engine.decoder.Decoder`.
+
+    Attributes:
+        model: the model.
+        prompt_ids: token ids of the prompt.
+        guidance: negative prompt, and scale of the next step; None without guidance. With it, raw
+            logits are the guided row: log-probabilities that are not normalised.
+        steps: the steps so far; read-only.
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        prompt_ids: Sequence[int],
+        settings: SamplingSettings,
+        guidance: Guidance | None,
+        stop_strings: tuple[str, ...],
+    ) -> None:
+        self.model = model
+        self.prompt_ids = list(prompt_ids)
+        self.guidance = guidance
+        self.steps: list[Step] = []
+        self._ids = np.empty(len(self.prompt_ids) + 64, np.int64)  # grows by doubling
+        self._ids[: len(self.prompt_ids)] = self.prompt_ids
+        self._settings = settings
+        self._settings_from: list[tuple[int, SamplingSettings]] = [(0, settings)]
+        self._stop_strings = stop_strings
+        self._random = TextRandomness()
+        self._record = LogitRecord(model)
+        self._marks: list[Mark] = []
+        self._written = WrittenText(model.vocabulary)
+        self._lock = threading.RLock()
+
+    @property
+    def settings(self) -> SamplingSettings:
+        """How the next token is chosen."""
+        return self._settings
+
+    @settings.setter
+    def settings(self, settings: SamplingSettings) -> None:
+        settings = self._checked(settings)
+        with self._lock:
+            if settings == self._settings:
+                return
+            self._settings = settings
+            if self._settings_from[-1][0] == len(self.steps):
+                self._settings_from.pop()
+            self._settings_from.append((len(self.steps), settings))
+
+    def settings_at(self, index: int) -> SamplingSettings:
+        """The settings that a step was taken with."""
+        index = inputs.checked_index(index, len(self.steps))
+        return next(s for first, s in reversed(self._settings_from) if first <= index)
+
+    @property
+    def stop_strings(self) -> tuple[str, ...]:
+        """Texts that end generation; a change holds for tokens to come."""
+        return self._stop_strings
+
+    @stop_strings.setter
+    def stop_strings(self, stop_strings: str | Sequence[str]) -> None:
+        self._stop_strings = stopping.checked_stop_strings(stop_strings)
+
+    @property
+    def token_ids(self) -> list[int]:
+        """Ids of the generated tokens."""
+        return [step.token_id for step in self.steps]
+
+    @property
+    def text(self) -> str:
+        """The generated text, without special tokens and without an unfinished character."""
+        return self._written.text
+
+    @property
+    def pending_bytes(self) -> bytes:
+        """Bytes of a character that the last tokens began and none has finished yet."""
+        return self._written.pending
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why the last step ended generation, None while it goes on."""
+        return self.steps[-1].stop_reason if self.steps else None
+
+    @property
+    def tokens_left(self) -> int | None:
+        """How many more tokens the context takes, None where the model sets no limit."""
+        length = self.model.context_length
+        return None if length is None else length - self._longest
+
+    @property
+    def _total(self) -> int:
+        return len(self.prompt_ids) + len(self.steps)
+
+    @property
+    def _longest(self) -> int:
+        negative = self.guidance.negative_prompt_ids if self.guidance else ()
+        return max(len(self.prompt_ids), len(negative)) + len(self.steps)
+
+    def logits(self, index: int) -> np.ndarray:
+        """(vocab,) float32 raw logits of a step, exactly as the model gave them; read-only."""
+        with self._lock:
+            return self._record.row(inputs.checked_index(index, len(self.steps)))
+
+    def distribution(self, index: int, settings: SamplingSettings | None = None) -> Distribution:
+        """What any settings make of a step's logits.
+
+        Args:
+            index: the step.
+            settings: None for those the step was taken with.
+
+        Raises:
+            NoCandidatesError: the settings leave no token.
+            SettingError: `index` is no recorded step, or the settings do not fit the vocabulary.
+        """
+        with self._lock:
+            index = inputs.checked_index(index, len(self.steps))
+            settings = self.settings_at(index) if settings is None else self._checked(settings)
+            return shape(self._record.row(index), settings, self._context(index, settings))
+
+    def uniform(self, index: int) -> float:
+        """The uniform number that belongs to a step: the one it was or is to be drawn with.
+
+        Greedy, forced and parity steps do without it.
+
+        Raises:
+            SettingError: `index` is no step that there could be.
+        """
+        with self._lock:
+            index = inputs.checked_place(index, len(self.steps))
+            return self._random.uniform(self._seed_of(index), index)
+
+    def context(self, index: int, settings: SamplingSettings | None = None) -> Context:
+        """What the stages of a step, taken or to come, know besides the logits.
+
+        Tokens so far, end-of-text ids, the step's number for XTC, and Mirostat's bound as it stood
+        there: it follows from the steps before, so it is the same however one came here.
+
+        Args:
+            index: the step.
+            settings: None for those the step was taken with, or is to be taken with.
+
+        Raises:
+            SettingError: `index` is no step that there could be.
+        """
+        with self._lock:
+            index = inputs.checked_place(index, len(self.steps))
+            if settings is None:
+                is_next = index == len(self.steps)
+                settings = self._settings if is_next else self.settings_at(index)
+            return self._context(index, settings)
+
+    def trace(self) -> Trace:
+        """Everything so far as plain values, to be saved or shown."""
+        with self._lock:
+            vocabulary = self.model.vocabulary
+            prompt = b"".join(vocabulary.token_bytes(token_id) for token_id in self.prompt_ids)
+            return Trace(
+                model=self.model.facts,
+                prompt_ids=tuple(self.prompt_ids),
+                prompt=prompt.decode("utf-8", "replace"),
+                settings=tuple((first, s.to_dict()) for first, s in self._settings_from),
+                stop_strings=self.stop_strings,
+                steps=tuple(self.steps),
+                guidance=self.guidance,
+            )
+
+    def _checked(self, settings: SamplingSettings) -> SamplingSettings:
+        return inputs.checked_settings(settings, self.model, keep_seed_of=self._settings)
+
+    def _context(self, index: int, settings: SamplingSettings) -> Context:
+        prompt_length = len(self.prompt_ids)
+        before = self._marks[index - 1].mirostat if index else None
+        has_xtc = settings.stage("xtc") is not None
+        return Context(
+            self._ids[: prompt_length + index],
+            prompt_length,
+            self.model.eos_ids,
+            xtc_uniform=self._random.xtc_uniform(self._seed_of(index), index) if has_xtc else 0.0,
+            mirostat_mu=mirostat_mu(settings.chain, before),
+        )
+
+    def _seed_of(self, index: int) -> int:
+        """The seed that a step was taken with, or is to be taken with."""
+        is_taken = index < len(self.steps)
+        return (self.settings_at(index) if is_taken else self._settings).seed
+
+    def _generator(self) -> torch.Generator | None:
+        """Parity mode's generator, where the step before left it.
+
+        It begins anew, seeded as `torch.manual_seed` seeds the global one, where that step had
+        another seed or was no parity step. So it depends on the recorded steps alone: rewinding,
+        forking and changing a setting to and fro need no care.
+        """
+        if not self._settings.parity:
+            return None
+        seed = self._settings.seed
+        generator = torch.Generator(device=self.model.device).manual_seed(seed)
+        before = self._marks[-1].generator if self._marks else None
+        if before is not None and before[0] == seed:
+            generator.set_state(before[1])
+        return generator
+
+    def _mark(self, generator: torch.Generator | None, mirostat: MirostatState | None) -> Mark:
+        state = None if generator is None else (self._settings.seed, generator.get_state())
+        return Mark(state, mirostat)
+
+    def _write_id(self, token_id: int) -> None:
+        if self._total == self._ids.size:
+            self._ids = np.resize(self._ids, 2 * self._ids.size)
+        self._ids[self._total] = token_id
+
+    def _forget_from(self, length: int) -> None:
+        """Keep the first `length` steps; at least one must go."""
+        self._written.rewind(length)
+        self._record.truncate(length)
+        del self.steps[length:], self._marks[length:]
+        # The settings in force stay; those that only later steps had are forgotten.
+        self._settings_from = [entry for entry in self._settings_from if entry[0] < length]
+        if not self._settings_from or self._settings_from[-1][1] != self._settings:
+            self._settings_from.append((length, self._settings))
+
+    def _part_from(self, other: RecordedText) -> None:
+        """Make independent what this copy of `other` still shares with it."""
+        self._lock = threading.RLock()
+        self.steps = list(other.steps)
+        self._ids = other._ids.copy()
+        self._settings_from = list(other._settings_from)
+        self._random = TextRandomness()
+        self._record = other._record.fork()
+        self._marks = list(other._marks)
+        self._written = other._written.fork()

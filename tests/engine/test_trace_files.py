@@ -1,0 +1,321 @@
+"""Files that are no traces, or damaged ones: each is refused with a sentence."""
+
+import json
+import random
+from dataclasses import MISSING, fields, replace
+from pathlib import Path
+
+import pandas
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from engine import trace as trace_module
+from engine.errors import DecodingError, TraceError
+from engine.trace import Step, Trace
+from tests.engine.traces import ENDINGS, EXAMPLE, EXAMPLE_STEP
+
+
+def refused(path: Path, *parts: str) -> None:
+    with pytest.raises(TraceError) as caught:
+        Trace.load(path)
+    message = str(caught.value)
+    for part in parts:
+        assert part in message, f"{message!r} does not say {part!r}"
+    assert message.endswith("."), f"{message!r} is no sentence"
+
+
+def written(path: Path, data: object) -> Path:
+    path.write_text(data if isinstance(data, str) else json.dumps(data), encoding="utf-8")
+    return path
+
+
+def plain(**changes) -> dict:
+    return EXAMPLE.to_dict() | changes
+
+
+def plain_step(**changes) -> dict:
+    return plain(steps=[EXAMPLE_STEP.to_dict() | changes])
+
+
+def without(data: dict, name: str) -> dict:
+    return {key: value for key, value in data.items() if key != name}
+
+
+@pytest.mark.parametrize("ending", [*ENDINGS, ".txt", ""])
+def test_no_such_file(ending, tmp_path):
+    refused(tmp_path / f"lost{ending}", "lost", "cannot be read", "No such file")
+
+
+def test_a_folder_is_no_trace(tmp_path):
+    (tmp_path / "run.json").mkdir()
+    refused(tmp_path / "run.json", "run.json cannot be read")
+
+
+@pytest.mark.parametrize("name", ["a\x00b.json", "a" * 5_000 + ".json"])
+def test_impossible_file_names(name, tmp_path):
+    with pytest.raises(TraceError):
+        Trace.load(tmp_path / name)
+    with pytest.raises(TraceError):
+        EXAMPLE.save(tmp_path / name)
+
+
+OTHER_JSON = "This is no decoding trace; choose a file saved by this app"
+GOOD = json.dumps(plain())
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [
+        ("", "no valid JSON"),
+        ("not json", "no valid JSON"),
+        (GOOD[:-10], "no valid JSON"),
+        (GOOD + GOOD, "no valid JSON"),
+        ("[" * 100_000, "no valid JSON"),
+        ('{"a":' * 100_000 + "1" + "}" * 100_000, "no valid JSON"),
+        (GOOD.replace("17.25", "NaN"), "NaN is no number"),
+        (GOOD.replace("17.25", "Infinity"), "Infinity is no number"),
+        (GOOD.replace("17.25", "-Infinity"), "-Infinity is no number"),
+        (GOOD.replace("17.25", "1e999"), "logit of a Step must be float, got inf"),
+        (GOOD.replace('"prompt":', '"prompt": "x", "prompt":'), "a key stands twice"),
+        (GOOD.replace('"rank": 1', '"rank": 1, "rank": 2'), "a key stands twice"),
+        (GOOD.replace("6342", "9" * 5_000), "no valid JSON"),
+        ("{}", OTHER_JSON),
+        ("[]", OTHER_JSON),
+        ("3", OTHER_JSON),
+        ("null", OTHER_JSON),
+        ('"decoding-trace"', OTHER_JSON),
+        ('{"format": "chat", "version": 1}', OTHER_JSON),
+        ('{"format": ["decoding-trace"]}', OTHER_JSON),
+    ],
+    ids=lambda value: value[:24],
+)
+def test_other_text_files_are_refused(content, part, tmp_path):
+    refused(written(tmp_path / "run.json", content), part)
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path):
+    (tmp_path / "run.json").write_bytes(b"\xff\xfe\x00\x80" * 9)
+    refused(tmp_path / "run.json", "no valid JSON")
+
+
+@pytest.mark.parametrize("version", [2, 0, "1", None, 1.5, [1]])
+def test_another_version_is_refused_by_its_number(version, tmp_path):
+    data = plain(version=version)
+    refused(written(tmp_path / "run.json", data), f"version {version!r}, this app reads 1; update")
+
+
+@pytest.mark.parametrize("name", [*(set(plain()) - {"format", "version"})])
+def test_a_missing_part_is_refused(name, tmp_path):
+    refused(
+        written(tmp_path / "run.json", without(plain(), name)), "damaged", name, "save it again"
+    )
+
+
+@pytest.mark.parametrize("name", [item.name for item in fields(Step) if item.default is MISSING])
+def test_a_step_that_lacks_a_field_is_refused(name, tmp_path):
+    data = plain(steps=[without(EXAMPLE_STEP.to_dict(), name)])
+    refused(written(tmp_path / "run.json", data), f"A Step lacks {name}.")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("token_id", True),  # a bool is an int to Python, not in a trace
+        ("token_id", 1.0),
+        ("token_id", "1"),
+        ("token_id", None),
+        ("rank", [1]),
+        ("logit", "3"),
+        ("logit", False),
+        ("logit", None),
+        ("u", "0.5"),
+        ("text", None),
+        ("text", 3),
+        ("forced", 1),
+        ("forced", "yes"),
+        ("is_prefill", None),
+        ("token_bytes", [1, 2]),
+        ("stages", None),
+        ("stages", {}),
+        ("stages", "top_p"),
+        ("stop_reason", 3),
+    ],
+)
+def test_a_field_of_a_wrong_type_is_refused_by_name(name, value, tmp_path):
+    path = written(tmp_path / "run.json", plain_step(**{name: value}))
+    refused(path, f"{name} of a Step must be", f"got {value!r}")
+
+
+@pytest.mark.parametrize("value", ["abc", "zz", "é", " "])
+def test_bytes_that_are_no_hexadecimal_are_refused(value, tmp_path):
+    path = written(tmp_path / "run.json", plain_step(token_bytes=value))
+    if value == " ":  # white space between the digits is allowed by bytes.fromhex
+        assert Trace.load(path).steps[0].token_bytes == b""
+    else:
+        refused(path, "token_bytes of a step is no hexadecimal text")
+
+
+@pytest.mark.parametrize(
+    ("stage", "part"),
+    [
+        ({"name": "top_p", "survivors": 3}, "A StageSummary lacks mass_removed."),
+        ({"name": "top_p", "survivors": 3, "mass_removed": "0"}, "mass_removed of a StageSummary"),
+        ({"name": 3, "survivors": 3, "mass_removed": 0}, "name of a StageSummary must be str"),
+        ("top_p", "A StageSummary must be an object, got str."),
+        (None, "A StageSummary must be an object, got NoneType."),
+    ],
+)
+def test_a_damaged_stage_is_refused(stage, part, tmp_path):
+    refused(written(tmp_path / "run.json", plain_step(stages=[stage])), part)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"steps": None},
+        {"steps": 3},
+        {"steps": {"0": {}}},
+        {"steps": [3]},
+        {"model": None},
+        {"model": "tiny"},
+        {"model": [1]},
+        {"prompt_ids": None},
+        {"prompt_ids": ["a"]},
+        {"prompt_ids": [None]},
+        {"prompt_ids": 3},
+        {"prompt_ids": [True]},
+        {"prompt_ids": [1.5]},
+        {"prompt_ids": "123"},
+        {"prompt": None},
+        {"prompt": 3},
+        {"settings": [3]},
+        {"settings": [[0]]},
+        {"settings": [[0, 3]]},
+        {"settings": [["x", {}]]},
+        {"settings": [[1.5, {}]]},
+        {"settings": {"0": {}}},
+        {"stop_strings": 3},
+        {"stop_strings": "END"},
+        {"stop_strings": [3]},
+    ],
+    ids=str,
+)
+def test_a_damaged_header_is_refused_not_converted(change, tmp_path):
+    refused(written(tmp_path / "run.json", plain(**change)))
+
+
+@pytest.mark.parametrize("order", [[0, 0], [1, 0], [0, 2], [1]])
+def test_steps_out_of_order_are_refused(order, tmp_path):
+    data = plain(steps=[EXAMPLE_STEP.to_dict() | {"index": index} for index in order])
+    wrong = next(place for place, index in enumerate(order) if place != index)
+    refused(
+        written(tmp_path / "run.json", data),
+        f"Step {wrong} of the trace says that it is step {order[wrong]}.",
+    )
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_file_above_the_limit_is_not_even_read(ending, tmp_path, monkeypatch):
+    monkeypatch.setattr(trace_module, "MAX_FILE_BYTES", 1_000)
+    path = tmp_path / f"run{ending}"
+    path.write_bytes(b"x" * 1_001)
+    monkeypatch.setattr(Path, "read_bytes", None)
+    refused(path, "1,001 bytes, more than the 1,000")
+
+
+def test_a_parquet_file_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
+    many = replace(
+        EXAMPLE, steps=tuple(replace(EXAMPLE_STEP, index=i, text="a" * 500) for i in range(2_000))
+    )
+    path = many.save(tmp_path / "run.parquet")
+    assert len(Trace.load(path).steps) == 2_000
+    # The text compresses to almost nothing, so the file is far below the limit, its content above.
+    monkeypatch.setattr(trace_module, "MAX_FILE_BYTES", 2 * path.stat().st_size)
+    refused(path, "unpacks to more than")
+
+
+def test_a_parquet_file_of_endless_equal_rows_is_refused(tmp_path, monkeypatch):
+    # Equal values take no space in Parquet: a few kB hold millions of rows.
+    path = tmp_path / "run.parquet"
+    table = pyarrow.table({"index": pyarrow.array([0] * 1_000_000)})
+    header = json.dumps(EXAMPLE._header())
+    pyarrow.parquet.write_table(table.replace_schema_metadata({"decoding-trace": header}), path)
+    assert path.stat().st_size < 100_000
+    monkeypatch.setattr(trace_module, "MAX_FILE_BYTES", 1_000_000)
+    refused(path, "unpacks to more than")
+
+
+def test_other_parquet_files_are_refused(tmp_path):
+    path = tmp_path / "run.parquet"
+    path.write_bytes(b"")
+    refused(path, "no readable Parquet file")
+    path.write_bytes(b"PAR1 not really PAR1")
+    refused(path, "no readable Parquet file")
+    pandas.DataFrame({"a": [1]}).to_parquet(path)
+    refused(path, OTHER_JSON)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.6, 0.9, 0.999])
+def test_a_truncated_parquet_file_is_refused(share, tmp_path):
+    path = EXAMPLE.save(tmp_path / "run.parquet")
+    data = path.read_bytes()
+    path.write_bytes(data[: int(share * len(data))])
+    refused(path, "no readable Parquet file")
+
+
+@pytest.mark.parametrize(
+    "header", ["", "3", "[]", "{", '{"format": "chat"}', "NaN", '{"steps": 3}']
+)
+def test_a_parquet_file_with_another_header_is_refused(header, tmp_path):
+    path = tmp_path / "run.parquet"
+    table = pyarrow.table({"index": [0]}).replace_schema_metadata({"decoding-trace": header})
+    pyarrow.parquet.write_table(table, path)
+    refused(path)
+
+
+def mutated(data: bytes, rng: random.Random) -> bytes:
+    """Some bytes changed, cut out, doubled or put elsewhere."""
+    copy = bytearray(data)
+    for _ in range(rng.choice([1, 1, 2, 8])):
+        if not copy:
+            break
+        at = rng.randrange(len(copy))
+        kind = rng.randrange(5)
+        if kind == 0:
+            copy[at] = rng.randrange(256)
+        elif kind == 1:
+            copy[at] ^= 1 << rng.randrange(8)
+        elif kind == 2:
+            del copy[at : at + rng.choice([1, 4, 64])]
+        elif kind == 3:
+            copy[at:at] = copy[at : at + rng.choice([1, 16])]
+        else:
+            copy[at:at] = rng.choice(
+                [b"0", b"-", b"9" * 30, b"null", b'"', b"\x00", b"1e999", b"["]
+            )
+    return bytes(copy)
+
+
+@pytest.mark.parametrize(("ending", "cases"), [(".json", 2_000), (".parquet", 2_000)])
+def test_a_damaged_file_gives_a_trace_or_a_trace_error(ending, cases, tmp_path):
+    path = EXAMPLE.save(tmp_path / f"run{ending}")
+    data = path.read_bytes()
+    rng = random.Random(7)
+    outcomes = {"loaded": 0, "refused": 0}
+    for case in range(cases):
+        changed = mutated(data, rng)
+        path.write_bytes(changed)
+        try:
+            trace = Trace.load(path)
+        except TraceError as error:
+            assert isinstance(error, DecodingError) and str(error)
+            outcomes["refused"] += 1
+        except BaseException as error:
+            raise AssertionError(f"case {case} raises {error!r}: {changed[:400]!r}") from error
+        else:
+            # Whatever loads is a whole trace: it can be used and saved again.
+            assert Trace.from_dict(json.loads(json.dumps(trace.to_dict()))) == trace
+            outcomes["loaded"] += 1
+    print(outcomes)
+    assert outcomes["refused"] > cases / 4, f"most damage should be noticed: {outcomes}"
