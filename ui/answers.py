@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.errors import SettingError
+from engine.guidance import OFF
 from engine.model import BUNDLED, LanguageModel
 from engine.ranking import RankedRow
 from engine.sampling import SamplingSettings
 from engine.snippets import Snippet, snippets
 from engine.vocabulary import Vocabulary
+from ui.texts import Contrastive
 from ui.token_labels import labels_of
 
 MOST_FOUND = 13  # the page shows 12, and says where there are more
@@ -63,19 +65,29 @@ def settings_as_code(
     chat: bool,
     max_tokens: int,
     stop_strings: tuple[str, ...],
+    negative_prompt: str | None = None,
+    guidance_scale: float = OFF,
+    strategy: Contrastive | None = None,
 ) -> list[Snippet]:
-    """The settings for other programs, with the text that the model reads and the stop rules.
+    """The settings for other programs, with the texts that the model reads and the stop rules.
 
     Raises:
         SettingError: what no program could run, such as no token to generate.
     """
+
+    def read(text: str) -> str:
+        return model.vocabulary.chat(text) if chat else text
+
     return snippets(
         settings,
-        model.vocabulary.chat(prompt) if chat else prompt,
+        read(prompt),
         model="models/target" if model.source == BUNDLED else model.source,
         max_tokens=max_tokens,
         stop_strings=stop_strings,
         dtype=str(model.dtype).removeprefix("torch."),
+        negative_prompt=None if negative_prompt is None else read(negative_prompt),
+        guidance_scale=guidance_scale,
+        contrastive=None if strategy is None else (strategy.top_k, strategy.penalty_alpha),
     )
 
 

@@ -16,15 +16,17 @@ from engine.model import LanguageModel
 from engine.sampling import STAGES
 from ui.chains import CARDS, is_one_number
 from ui.charts.compare import TextSeries, surprise_figure
+from ui.charts.template import CONFIG
 from ui.compare_column import OWN, PRESETS, Column, divergence
 from ui.compare_samples import samples
 from ui.compare_view import STYLE, cards, figures
-from ui.comparison import FEWEST, MOST, MOST_TOKENS, Comparison
+from ui.comparison import FEWEST, MOST, Comparison
+from ui.controls import is_dark, stage_number, whole_number
 from ui.examples import EXAMPLES
-from ui.labels import markdown_text
+from ui.labels import markdown_text, setting_name
 from ui.model_chooser import first_model, model_chooser
 from ui.session import Session
-from ui.shell import HandedOver, header, is_dark, open_in_step_page
+from ui.shell import HandedOver, header, open_in_step_page
 
 KEY = "compare"
 CAPTION = (
@@ -41,18 +43,19 @@ SPEEDS = {  # seconds between two looks, and of generating in each; one token at
     "Fastest": (0.2, 0.15),
 }
 OWN_U = "Every column draws with a seed of its own, so texts part by luck as well."
-LARGEST_SEED = 2**53 - 1  # that a browser's numbers hold exactly
 LOOK_SECONDS = 0.5  # between two looks at the samples
 USUAL = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty")
 OTHERS = tuple(name for name in STAGES if is_one_number(name) and name not in CARDS)
 PAGE_STYLE = """
 <style>
 .stMainBlockContainer h3 { font-size: 1.1rem; padding: 0.6rem 0 0; }
+[data-testid="stHeading"]:has(h3) [data-testid="stMarkdownContainer"] { margin-bottom: 0; }
 @media (max-width: 640px) {
   .st-key-compare_settings [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
   .st-key-compare_settings [data-testid="stColumn"] {
     flex: 1 1 40%; min-width: 40%; width: auto;
   }
+  [data-testid="stPopoverBody"] [data-testid="stColumn"] { flex: 1 1 40%; min-width: 40%; }
 }
 </style>
 """
@@ -133,10 +136,8 @@ def _common(comparison: Comparison) -> None:
             args=args,
         )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.number_input(
+        whole_number(
             "Seed",
-            0,
-            LARGEST_SEED,
             comparison.seed,
             width=130,
             key=f"{key}_seed",
@@ -144,10 +145,8 @@ def _common(comparison: Comparison) -> None:
             args=args,
             disabled=not comparison.same_u,
         )
-        st.number_input(
+        whole_number(
             "Max tokens",
-            1,
-            MOST_TOKENS,
             comparison.max_tokens,
             width=130,
             key=f"{key}_max_tokens",
@@ -209,7 +208,7 @@ def _on_common(changes: int) -> None:
 
 def _column_fields(comparison: Comparison, column: Column, place: int) -> None:
     key = f"compare_{column.number}"
-    names = [*PRESETS, OWN] if column.preset == OWN else list(PRESETS)
+    names = [*comparison.presets, OWN] if column.preset == OWN else list(comparison.presets)
     st.selectbox(
         f"Column {place}",
         names,
@@ -236,10 +235,8 @@ def _stage_fields(comparison: Comparison, column: Column, key: str) -> None:
         with boxes[number % 2]:
             _number(name, column, key)
     with boxes[1]:
-        st.number_input(
+        whole_number(
             "Own seed",
-            0,
-            LARGEST_SEED,
             column.settings.seed,
             key=f"{key}_seed",
             on_change=_on_field,
@@ -253,7 +250,7 @@ def _stage_fields(comparison: Comparison, column: Column, key: str) -> None:
         OTHERS,
         index=OTHERS.index(on[0]) if on else None,
         placeholder="Choose a stage",
-        format_func=_name,
+        format_func=setting_name,
         key=f"{key}_further",
         persist_state="session",
     )
@@ -268,24 +265,11 @@ def _on_field(number: int, fields: int, name: str, key: str) -> None:
         comparison.change(number, **{name: st.session_state[key]})
 
 
-def _name(setting: str) -> str:
-    known = {"top_k": "Top-k", "top_p": "Top-p", "min_p": "Min-p", "top_h": "Top-h"}
-    return known.get(setting, setting.replace("_", " ").capitalize())
-
-
 def _number(name: str, column: Column, key: str) -> None:
     """The field of a stage that is one number."""
-    off = STAGES[name].off
-    is_whole = isinstance(off, int)
-    value = getattr(column.settings, name)
-    if value is not None:
-        value = int(value) if is_whole else float(value)
-    st.number_input(
-        _name(name),
-        value=value,
-        step=1 if is_whole else 0.05,
-        format="%d" if is_whole else "%.4g",
-        help="empty switches it off" if off is None else f"{off} switches it off",
+    stage_number(
+        name,
+        column.settings,
         key=f"{key}_{name}",
         on_change=_on_field,
         args=(column.number, column.fields, name, f"{key}_{name}"),
@@ -294,6 +278,11 @@ def _number(name: str, column: Column, key: str) -> None:
 
 def _ways(comparison: Comparison, column: Column, key: str) -> None:
     """To the step page, from it, and away."""
+    with st.container(horizontal=True):
+        _way_buttons(comparison, column, key)
+
+
+def _way_buttons(comparison: Comparison, column: Column, key: str) -> None:
     if st.button(
         "Open in the step page",
         key=f"{key}_open",
@@ -383,4 +372,5 @@ def _surprise(comparison: Comparison) -> None:
             "Low and falling: the text is what the model expects, as in a loop. High: it was led "
             "where it would seldom go by itself. Drawn when the texts stand still."
         )
-        st.plotly_chart(surprise_figure(series, is_dark()), theme=None, key="compare_surprise")
+        figure = surprise_figure(series, is_dark())
+        st.plotly_chart(figure, theme=None, key="compare_surprise", config=CONFIG)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,11 +13,13 @@ from engine.errors import DecodingError
 from engine.metrics import TextMetrics, text_metrics
 from engine.sampling import SamplingSettings
 from engine.trace import Step
+from ui.labels import with_minus
 
-PRESETS = {
+PRESETS = {  # those of the step page, whose `js/cards.js` has them too
     "Greedy": SamplingSettings(temperature=0),
     "Pure sampling": SamplingSettings(),
     "Top-k 50": SamplingSettings(top_k=50),
+    "Top-p 0.9": SamplingSettings(top_p=0.9),
     "Nucleus: p 0.9, T 0.7": SamplingSettings(temperature=0.7, top_p=0.9),
     "Creative": SamplingSettings(temperature=1.2, min_p=0.05),
     "Code": SamplingSettings(temperature=0.2, top_p=0.95),
@@ -44,7 +46,6 @@ class Column:
     error: str = ""
     fields: int = 0
     presets: int = 0
-    _records: list[tuple] = field(default_factory=list)
 
     @property
     def preset(self) -> str:
@@ -75,7 +76,6 @@ class Column:
         """Start over with a new text."""
         self.decoder = decoder
         self.error = ""
-        self._records = []
 
     def can_go_on(self, max_tokens: int) -> bool:
         """Whether another token may follow."""
@@ -87,28 +87,15 @@ class Column:
     def step(self, max_tokens: int) -> None:
         """One token more, unless the text is over; a failure becomes `error`."""
         try:
-            step = next(self.decoder.run(max_tokens), None)
-            if step is None:
-                return
-            final = self.decoder.distribution(step.index).final_entropy_bits
+            next(self.decoder.run(max_tokens), None)
         except DecodingError as error:
             self.error = str(error)
-            return
-        self._records.append(
-            (
-                step.token_id,
-                step.logprob,
-                step.model_entropy_bits,
-                final,
-                step.survivors,
-                step.probability,
-            )
-        )
 
     @property
     def metrics(self) -> TextMetrics:
         """What its text measures so far."""
-        return text_metrics(np.array(self._records, RECORD))
+        records = [tuple(getattr(step, name) for name in RECORD.names) for step in self.steps]
+        return text_metrics(np.array(records, RECORD))
 
 
 @dataclass(frozen=True)
@@ -138,5 +125,6 @@ def summary_of(settings: SamplingSettings) -> str:
     shown = []
     for stage in settings.chain:
         value = stage.value
-        shown.append(f"{stage.name} {value:g}" if isinstance(value, (int, float)) else stage.name)
+        is_number = isinstance(value, (int, float))
+        shown.append(with_minus(f"{stage.name} {value:g}") if is_number else stage.name)
     return ", ".join(shown) or "nothing changed or cut"

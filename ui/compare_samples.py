@@ -2,46 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import streamlit as st
-from streamlit.runtime import Runtime
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from engine.errors import DecodingError
 from ui.charts.compare import SampleSeries, balance_figure, spread_figure
+from ui.charts.template import CONFIG
 from ui.compare_view import METRICS, sample_texts, summary_table
 from ui.comparison import Comparison
+from ui.controls import is_dark, still_there, whole_number
+from ui.csv_file import NOTE, spreadsheet_csv
 from ui.labels import markdown_text
-from ui.sampling_run import MOST_SAMPLES, SamplingRun
-from ui.shell import is_dark
+from ui.limits import MOST_SAMPLES, checked_whole
+from ui.sampling_run import SAMPLES, SamplingRun
 
-
-def _wanted() -> Callable[[], bool]:
-    """Whether this visitor is still connected, for a thread that runs without one."""
-    context = get_script_run_ctx()
-    connection = context.session_id if context else ""
-    return lambda: not Runtime.exists() or Runtime.instance().is_active_session(connection)
+USUAL = 16  # samples per setting
 
 
 def samples(comparison: Comparison) -> None:
     """Many texts per column: asking for them, their progress, their figures."""
-    st.subheader("Samples per setting", anchor=False)
+    st.subheader("Many texts of each column", anchor=False)
     run = comparison.sampling
     running = run is not None and run.is_running
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        count = st.number_input(
-            "Samples per setting",
-            1,
-            MOST_SAMPLES,
-            16,
-            width=160,
-            key="compare_samples",
-            persist_state="session",
+        count = whole_number(
+            SAMPLES, USUAL, width=180, key="compare_samples", persist_state="session"
         )
-        if st.button("Sample", type="primary", disabled=running, key="compare_sample"):
+        problem = _problem(count)
+        blocked = running or bool(problem)
+        if st.button("Sample", type="primary", disabled=blocked, key="compare_sample"):
             run = comparison.sample(count)
             if run is not None:
-                run.start(_wanted())
+                run.start(still_there())
             st.rerun()
         if running and st.button("Cancel", key="compare_cancel"):
             run.cancel()
@@ -49,8 +42,10 @@ def samples(comparison: Comparison) -> None:
             st.rerun()
         is_partial = run is not None and not running and not run.is_done
         if is_partial and st.button("Continue", key="compare_continue"):
-            run.start(_wanted())
+            run.start(still_there())
             st.rerun()
+    if problem:
+        st.error(markdown_text(problem))
     if run is None:
         st.caption(
             "One text is one throw of the dice. Many texts of each column, with the same seeds in "
@@ -64,6 +59,15 @@ def samples(comparison: Comparison) -> None:
     if st.session_state.pop("compare_was_running", False):
         st.rerun()  # without the clock of the fragment
     _results(run)
+
+
+def _problem(count: float | None) -> str:
+    """Why there can be no such number of samples; empty if there can."""
+    try:
+        checked_whole(SAMPLES, count, 1, MOST_SAMPLES)
+    except DecodingError as error:
+        return str(error)
+    return ""
 
 
 def _results(run: SamplingRun) -> None:
@@ -90,11 +94,12 @@ def _results(run: SamplingRun) -> None:
     with right:
         st.download_button(
             "Download CSV",
-            run.frame().to_csv(index=False).encode("utf-8", "replace"),
+            spreadsheet_csv(run.frame()),
             "samples.csv",
             "text/csv",
             key="compare_csv",
             on_click="ignore",
+            help=NOTE,
         )
     st.html(sample_texts(run.prompt_text, run.samples(column)))
 
@@ -119,7 +124,7 @@ def _sample_charts(run: SamplingRun, titles: dict[int, str]) -> None:
             persist_state="session",
         )
         figure = spread_figure(series(metric, metric), METRICS[metric][0], is_dark())
-        st.plotly_chart(figure, theme=None, key="compare_spread")
+        st.plotly_chart(figure, theme=None, key="compare_spread", config=CONFIG)
     with right:
         st.caption("Diversity against likelihood: towards the upper right is more of both.")
         figure = balance_figure(
@@ -128,4 +133,4 @@ def _sample_charts(run: SamplingRun, titles: dict[int, str]) -> None:
             "mean log-probability per token, nats",
             is_dark(),
         )
-        st.plotly_chart(figure, theme=None, key="compare_balance")
+        st.plotly_chart(figure, theme=None, key="compare_balance", config=CONFIG)

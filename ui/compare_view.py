@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from engine import stopping
 from engine.metrics import Summary, TextMetrics
+from engine.sampling import remarks
 from ui.compare_column import Column, Divergence, divergence, summary_of
 from ui.comparison import Comparison
-from ui.labels import visible
+from ui.labels import setting_name, stop_name, visible, with_minus
 from ui.sampling_run import Sample
 from ui.token_labels import TokenLabels, labels_of
 
 STYLE = """
 <style>
-.cmp { --cmp-muted: #5d6877; --cmp-line: #dfe4ea; --cmp-panel: #f5f7f9; --cmp-mark: #8a5a00; }
-@media (prefers-color-scheme: dark) {
-  .cmp { --cmp-muted: #9aa7b6; --cmp-line: #2a3541; --cmp-panel: #171f28; --cmp-mark: #f0b429; }
+.cmp {
+  --cmp-muted: light-dark(#5d6877, #9aa7b6); --cmp-line: light-dark(#dfe4ea, #2a3541);
+  --cmp-mark: light-dark(#8a5a00, #f0b429);
 }
 .cmp-grid { display: grid; gap: 0.75rem; grid-template-columns: repeat(var(--cmp-columns), 1fr); }
 .cmp-card {
@@ -60,6 +61,7 @@ ol.cmp.cmp-texts { margin: 0; padding: 0; list-style: none; display: grid; gap: 
 @media (max-width: 640px) {
   .cmp-grid, ol.cmp.cmp-texts { grid-template-columns: 1fr; }
   .cmp-text { min-height: 0; }
+  .cmp-scroll thead th { white-space: nowrap; }
 }
 </style>
 """
@@ -81,12 +83,7 @@ METRICS = {
     "seq_rep_4": ("repeated 4-grams", "share of runs of four that came before in the text", 2),
     "loop_tokens": ("in a loop", "tokens of the loop that the text ended in, 0 without one", 0),
 }
-REASONS = {
-    stopping.MAX_TOKENS: "max tokens",
-    stopping.EOS: "end of text",
-    stopping.STOP_STRING: "stop string",
-    stopping.CONTEXT: "context full",
-}
+LONGEST_FACT = 40  # characters that stay on one line
 
 
 def escaped(text: str) -> str:
@@ -94,6 +91,16 @@ def escaped(text: str) -> str:
     lines = text.encode("utf-8", "replace").decode("utf-8").split("\n")
     shown = (" ".join(visible(word) for word in line.split(" ")) for line in lines)
     return html.escape("\n".join(shown))
+
+
+def facts(words: Iterable[str]) -> str:
+    """A line of facts as HTML that breaks between them, not within ``distinct-2``."""
+    return " · ".join(
+        f'<span style="white-space: nowrap">{html.escape(word)}</span>'
+        if len(word) <= LONGEST_FACT
+        else html.escape(word)
+        for word in words
+    )
 
 
 def percent(probability: float) -> str:
@@ -108,7 +115,7 @@ def number(value: float, digits: int) -> str:
     """A figure for reading; NaN, which a text too short for it has, is a dash."""
     if math.isnan(value):
         return "–"
-    return "∞" if math.isinf(value) else f"{value:,.{digits}f}"
+    return "∞" if math.isinf(value) else with_minus(f"{value:,.{digits}f}")
 
 
 def reason(column: Column, max_tokens: int) -> str:
@@ -117,7 +124,7 @@ def reason(column: Column, max_tokens: int) -> str:
         return "failed"
     if column.can_go_on(max_tokens):
         return "goes on"
-    return REASONS.get(column.stop_reason or stopping.MAX_TOKENS, "ended")
+    return stop_name(column.stop_reason or stopping.MAX_TOKENS)
 
 
 # --- the texts ------------------------------------------------------------------------------------
@@ -148,13 +155,22 @@ def _card(comparison: Comparison, column: Column, place: int, parts: Divergence 
             f"{escaped(''.join(texts[parts.index + 1 :]))}"
         )
     prompt = f'<span class="cmp-prompt">{escaped(comparison.prompt)}</span>'
-    error = f'<p class="cmp-parts">{escaped(column.error)}</p>' if column.error else ""
+    notes = "".join(f'<p class="cmp-parts">{escaped(note)}</p>' for note in _notes(column))
     return (
         f'<section class="cmp-card" aria-label="Text of column {place}"><h3>{title}</h3>'
         f'<p class="cmp-muted">{about}</p>'
         f'<p class="cmp-text" tabindex="0">{prompt}{shown}</p>'
-        f'<p class="cmp-parts">{_parting(column, place, parts, labels)}</p>{error}</section>'
+        f'<p class="cmp-parts">{_parting(column, place, parts, labels)}</p>{notes}</section>'
     )
+
+
+def _notes(column: Column) -> list[str]:
+    """What to know about a column besides its text: stages at odds, why it could not go on."""
+    notes = []
+    for remark in remarks(column.settings.chain):
+        name = setting_name(remark.stage.setting)
+        notes.append(f"{name}{':' if remark.has_effect else ' has no effect:'} {remark.reason}.")
+    return [*notes, column.error] if column.error else notes
 
 
 def _parting(column: Column, place: int, parts: Divergence | None, labels: TokenLabels) -> str:
@@ -250,13 +266,13 @@ def sample_texts(prompt: str, samples: Sequence[Sample]) -> str:
     for sample in samples:
         metrics = sample.metrics
         about = (
-            f"seed {sample.text.settings.seed} · {metrics.length} tokens, "
-            f"{REASONS.get(sample.text.stop_reason, 'ended')} · "
-            f"perplexity {number(metrics.perplexity, 1)} · distinct-2 "
-            f"{number(metrics.distinct_2, 2)}"
+            f"seed {sample.text.settings.seed}",
+            f"{metrics.length} tokens, {stop_name(sample.text.stop_reason)}",
+            f"perplexity {number(metrics.perplexity, 1)}",
+            f"distinct-2 {number(metrics.distinct_2, 2)}",
         )
         items.append(
-            f'<li><p class="cmp-muted">{html.escape(about)}</p><div class="cmp-text">'
+            f'<li><p class="cmp-muted">{facts(about)}</p><div class="cmp-text">'
             f'<span class="cmp-prompt">{escaped(prompt)}</span>{escaped(sample.text.text)}'
             "</div></li>"
         )

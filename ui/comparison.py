@@ -17,11 +17,10 @@ from engine.sampling import SamplingSettings
 from ui.chains import fitted
 from ui.compare_column import PRESETS, Column
 from ui.examples import EXAMPLES
+from ui.limits import LARGEST_SEED, LONGEST_PROMPT, MOST_TOKENS, checked_whole
 from ui.sampling_run import SamplingRun
 
 FEWEST, MOST = 2, 6  # columns
-MOST_TOKENS = 512
-LONGEST_PROMPT = 20_000  # characters
 FIRST_TOKENS = 24  # that a column has when the page opens
 BUDGET_S = 0.8  # of generating at once; the rest comes in further looks
 
@@ -63,18 +62,20 @@ class Comparison:
         self.sampling: SamplingRun | None = None
         self._wanted = 0  # tokens that a text is to have again after it was begun anew
         self._next_number = 1
-        self.columns: list[Column] = []
-        for name in FIRST:
-            self._append(PRESETS[name])
+        self.columns = [self._made(name) for name in FIRST if name in self.presets]
         self._begin(self.columns)
         self._want(FIRST_TOKENS)
 
-    def _append(self, settings: SamplingSettings) -> Column:
+    def _made(self, preset: str) -> Column:
         # Every column has a seed of its own for when they do not share one.
-        column = Column(self._next_number, settings.replace(seed=self._next_number))
+        column = Column(self._next_number, PRESETS[preset].replace(seed=self._next_number))
         self._next_number += 1
-        self.columns.append(column)
         return column
+
+    @property
+    def presets(self) -> tuple[str, ...]:
+        """Names of the presets that this model's vocabulary allows."""
+        return tuple(name for name, settings in PRESETS.items() if _fits(settings, self.model))
 
     def column(self, number: int) -> Column | None:
         """The column of that number, None if it is gone."""
@@ -99,21 +100,26 @@ class Comparison:
         self.changes += 1
         self.set_prompt(prompt)
 
-    def set_seeds(self, same_u: bool, seed: int) -> None:
-        """Whether all columns draw with the numbers of one seed, and which."""
+    def set_seeds(self, same_u: bool, seed: float | None) -> None:
+        """Whether all columns draw with the numbers of one seed, and which, as it was typed."""
         before = self.same_u, self.seed
-        self.same_u, self.seed = same_u, seed
+        try:
+            self.same_u, self.seed = same_u, checked_whole("Seed", seed, 0, LARGEST_SEED)
+        except DecodingError as error:
+            self.error = str(error)
+            self.changes += 1
+            return
         if not self._restart():
             self.same_u, self.seed = before
             self.changes += 1
 
-    def set_max_tokens(self, max_tokens: int) -> None:
-        """Another limit; texts that are longer already stay."""
+    def set_max_tokens(self, max_tokens: float | None) -> None:
+        """Another limit, as it was typed; texts that are longer already stay."""
         self.error = ""
-        if 1 <= max_tokens <= MOST_TOKENS:
-            self.max_tokens = max_tokens
-        else:
-            self.error = f"Max tokens must be 1 to {MOST_TOKENS}, got {max_tokens:,}."
+        try:
+            self.max_tokens = checked_whole("Max tokens", max_tokens, 1, MOST_TOKENS)
+        except DecodingError as error:
+            self.error = str(error)
             self.changes += 1
 
     def set_settings(self, number: int, settings: SamplingSettings) -> None:
@@ -129,8 +135,8 @@ class Comparison:
         if column is None:
             return
         try:
-            if changes.get("seed", 0) is None:
-                raise SettingError("seed", None, "must be given", "use a whole number from 0")
+            if "seed" in changes:
+                changes["seed"] = checked_whole("Own seed", changes["seed"], 0, LARGEST_SEED)
             taken = self._set(column, column.settings.replace(**changes))
         except DecodingError as error:
             self.error, taken = str(error), False
@@ -152,8 +158,16 @@ class Comparison:
             self.error = f"{MOST} columns are the most there can be; remove one first."
             return
         present = {column.preset for column in self.columns}
-        name = next((name for name in PRESETS if name not in present), "Pure sampling")
-        self._restart([self._append(PRESETS[name])])
+        name = next((name for name in self.presets if name not in present), "Pure sampling")
+        column = self._made(name)
+        try:
+            self._begin([column])
+        except DecodingError as error:
+            self.error = str(error)
+            return
+        length = self._length()
+        self.columns.append(column)
+        self._want(length)
 
     def remove(self, number: int) -> None:
         """One column less."""
@@ -331,7 +345,7 @@ class Comparison:
 
     # --- samples ----------------------------------------------------------------------------------
 
-    def sample(self, count: int) -> SamplingRun | None:
+    def sample(self, count: float | None) -> SamplingRun | None:
         """`count` texts per column, to be started; None, and `error`, where that cannot be."""
         self.error = ""
         self.drop_sampling()
@@ -365,3 +379,11 @@ def _readable(model: LanguageModel, prompt: str, chat: bool) -> str | list[int]:
         length = f"{len(prompt):,} characters"
         raise PromptError(f"The prompt has {length}; use at most {LONGEST_PROMPT:,}.")
     return list(model.vocabulary.chat_ids(prompt)) if chat else prompt
+
+
+def _fits(settings: SamplingSettings, model: LanguageModel) -> bool:
+    try:
+        settings.check_vocabulary(model.vocab_size)
+    except SettingError:
+        return False
+    return True

@@ -8,16 +8,12 @@ import streamlit as st
 from streamlit.runtime import Runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-_NAMES = {"top_k": "Top-k", "top_p": "Top-p", "min_p": "Min-p", "top_h": "Top-h"}
-
-
-def setting_name(setting: str) -> str:
-    """A setting for reading: ``Top-p``, ``Repetition penalty``."""
-    return _NAMES.get(setting, setting.replace("_", " ").capitalize())
+from engine.sampling import STAGES, SamplingSettings
+from ui.labels import setting_name
 
 
 def is_dark() -> bool:
-    """Whether this visitor sees the dark theme."""
+    """Whether this visitor sees the dark theme, for charts."""
     return st.context.theme.type == "dark"
 
 
@@ -26,3 +22,63 @@ def still_there() -> Callable[[], bool]:
     context = get_script_run_ctx()
     connection = context.session_id if context else ""
     return lambda: not Runtime.exists() or Runtime.instance().is_active_session(connection)
+
+
+def whole_number(
+    label: str,
+    value: int,
+    *,
+    key: str,
+    on_change: Callable[..., None] | None = None,
+    args: tuple = (),
+    width: int | str = "stretch",
+    disabled: bool = False,
+    persist_state: str | None = None,
+    help: str | None = None,
+) -> float | None:
+    """A field for a whole number that says whatever is typed into it: see `limits.checked_whole`.
+
+    Streamlit keeps a number beyond the bounds that it knows to itself, with no word but a red
+    frame, and makes 2.5 a 2.
+    """
+    return st.number_input(
+        label,
+        value=float(value),
+        step=1.0,
+        format="%g",
+        key=key,
+        on_change=on_change,
+        args=args,
+        width=width,
+        disabled=disabled,
+        persist_state=persist_state,
+        help=help,
+    )
+
+
+def stage_number(
+    name: str,
+    settings: SamplingSettings,
+    *,
+    key: str,
+    on_change: Callable[..., None],
+    args: tuple,
+    disabled: bool = False,
+) -> None:
+    """The field of a stage that is one number."""
+    off = STAGES[name].off
+    is_whole = isinstance(off, int)
+    value = getattr(settings, name)
+    if value is not None:
+        value = int(value) if is_whole else float(value)
+    st.number_input(
+        setting_name(name),
+        value=value,
+        step=1 if is_whole else 0.05,
+        format="%d" if is_whole else "%.4g",
+        help="empty switches it off" if off is None else f"{off} switches it off",
+        key=key,
+        on_change=on_change,
+        args=args,
+        disabled=disabled,
+    )

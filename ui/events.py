@@ -6,12 +6,15 @@ Nothing in it is trusted: whatever has another shape than expected is refused wi
 
 from __future__ import annotations
 
+import math
 import reprlib
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from engine.guidance import OFF
 from engine.sampling import SamplingSettings
 from ui.chains import CARDS, MOST, EventError, parse_settings
+from ui.texts import Contrastive
 
 Kind = Literal[
     "sync",  # the browser lacks something: send everything
@@ -81,6 +84,9 @@ class Event:
         token_id: the token to force.
         branch: the branch to show.
         prompt, chat: for a new run.
+        negative_prompt: what its guidance leads away from; None for a run without guidance.
+        guidance_scale: of the steps to come, in a run with guidance.
+        strategy: contrastive search, or None for sampling; for a new run, and for steps to come.
         query: text to look for in the vocabulary, or to split into tokens.
         ids: tokens whose labels are asked for.
         token: the session that a reloaded page had.
@@ -102,6 +108,9 @@ class Event:
     branch: int | None = None
     prompt: str = ""
     chat: bool = False
+    negative_prompt: str | None = None
+    guidance_scale: float = OFF
+    strategy: Contrastive | None = None
     query: str = ""
     ids: tuple[int, ...] = ()
     token: str = ""
@@ -143,6 +152,9 @@ def parse(data: Any) -> Event:
         branch=fields.whole("branch", None),
         prompt=fields.text("prompt"),
         chat=bool(data.get("chat")),
+        negative_prompt=fields.text("negative_prompt") if data.get("guided") else None,
+        guidance_scale=fields.number("guidance_scale", OFF),
+        strategy=_strategy(data.get("strategy")),
         query=fields.text("query")[:LONGEST_QUERY],
         ids=_ids(data.get("ids", [])),
         token=fields.text("token"),
@@ -156,6 +168,16 @@ def sender(data: Any) -> tuple[str, int]:
         return fields.text("client"), fields.whole("number", 0)
     except EventError:
         return "", 0
+
+
+def _strategy(data: Any) -> Contrastive | None:
+    if data is None:
+        return None
+    fields = _Fields(data)
+    usual = Contrastive()
+    return Contrastive(
+        fields.whole("top_k", usual.top_k), fields.number("penalty_alpha", usual.penalty_alpha)
+    )
 
 
 def _ids(data: Any) -> tuple[int, ...]:
@@ -196,6 +218,13 @@ class _Fields:
         if not isinstance(value, str):
             raise EventError(f"The page sent {name} that is no text; reload the page.")
         return _encodable(value)
+
+    def number(self, name: str, default: float) -> float:
+        value = self.data.get(name, default)
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            shown = reprlib.repr(value)
+            raise EventError(f"The page sent {name} = {shown}, which is no number.")
+        return value if abs(value) < MOST else math.inf  # a whole number may be too large for float
 
     def whole(self, name: str, default: int | None) -> int | None:
         value = self.data.get(name, default)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from engine import stopping
+
 _GLYPHS = {" ": "␣", "\n": "⏎", "\r": "␍", "\t": "⇥"}
 
 # Cc control, Cf format (zero-width, direction marks), Co private use, Cn unassigned, Cs surrogate,
@@ -68,3 +70,44 @@ def size(count: int) -> str:
         if value < 1024 or unit == "GiB":
             break
     return f"{value:,.1f} {unit}"
+
+
+def about(seconds: float) -> str:
+    """An estimate of a time for reading, no more exact than it is: ``about 12 s``."""
+    if seconds < 1:
+        return "under 1 s"
+    if seconds < 90:
+        return f"about {seconds:.0f} s"
+    return f"about {seconds / 60:.0f} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"
+
+
+def with_minus(figure: str) -> str:
+    """A figure with the minus sign of print for the hyphen that code has: ``−0.56``."""
+    return figure.replace("-", "−")
+
+
+# --- names of what the engine has -----------------------------------------------------------------
+
+_SETTINGS = {"top_k": "Top-k", "top_p": "Top-p", "min_p": "Min-p", "top_h": "Top-h"}
+_SHORT = {"temperature": "T", "top_p": "p", "top_k": "k", "min_p": "min-p"}
+_STOPS = {
+    stopping.MAX_TOKENS: "max tokens",
+    stopping.EOS: "end of text",
+    stopping.STOP_STRING: "stop string",
+    stopping.CONTEXT: "context full",
+}
+
+
+def setting_name(setting: str) -> str:
+    """A setting for reading: ``Top-p``, ``Repetition penalty``."""
+    return _SETTINGS.get(setting, setting.replace("_", " ").capitalize())
+
+
+def short_setting_name(setting: str) -> str:
+    """A setting where there is little room: ``p``, ``repetition penalty``."""
+    return _SHORT.get(setting, setting.replace("_", " "))
+
+
+def stop_name(reason: str | None) -> str:
+    """Why a text has ended, for reading: ``end of text``."""
+    return _STOPS.get(reason, "ended")

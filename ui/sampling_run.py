@@ -1,25 +1,23 @@
-"""Many texts per column in the background: progress, Cancel, what is there so far."""
+"""Many texts per column in the background: what is there so far, and its figures."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
 from engine.batch import Batch, BatchText, Row
-from engine.errors import DecodingError, SettingError
 from engine.metrics import Summary, TextMetrics, summary, text_metrics
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from engine.sweep import seconds_left
-from ui.sweep_work import room
+from engine.time_left import TimeLeft
+from ui.background import BackgroundWork
+from ui.limits import MOST_SAMPLES, checked_whole
 
-MOST_SAMPLES = 200  # per column
 MAX_ROWS = 32  # in one forward pass, for which other visitors' steps wait
-LOOK_SECONDS = 0.1  # between two looks, while it waits, whether it is still wanted
+SAMPLES = "Samples per setting"  # what the page calls their number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,8 +35,8 @@ class Sample:
     metrics: TextMetrics
 
 
-class SamplingRun:
-    """Samples of several settings, made by a thread of its own.
+class SamplingRun(BackgroundWork):
+    """Samples of several settings.
 
     The k-th text of every column has the same seed, so columns differ by their settings rather than
     by luck.
@@ -54,12 +52,9 @@ class SamplingRun:
 
     Attributes:
         columns, prompt_text: as given.
-        is_waiting: whether sweeps and samples of other visitors go first.
-        problem: why it ended early, empty if it did not.
 
     Raises:
-        SettingError: a count out of range, or settings that do not fit.
-        PromptError: a prompt that does not fit.
+        DecodingError: a count out of range, settings or a prompt that do not fit.
     """
 
     def __init__(
@@ -68,95 +63,30 @@ class SamplingRun:
         prompt: str | Sequence[int],
         columns: Sequence[tuple[int, str, SamplingSettings]],
         *,
-        count: int,
+        count: float | None,
         first_seed: int,
         max_tokens: int,
         prompt_text: str = "",
     ) -> None:
-        if not 1 <= count <= MOST_SAMPLES:
-            remedy = f"use 1 to {MOST_SAMPLES}"
-            raise SettingError("samples", count, "is out of range", remedy)
+        per_column = checked_whole(SAMPLES, count, 1, MOST_SAMPLES)
+        super().__init__(per_column * len(columns))
         self.columns = tuple(columns)
         self.prompt_text = prompt_text
-        self.problem = ""
-        self.is_waiting = False
         rows, self._columns_of_rows = [], []
-        for seed in range(first_seed, first_seed + count):  # every column soon has its first text
+        # Every column soon has its first text.
+        for seed in range(first_seed, first_seed + per_column):
             for number, _, settings in columns:
                 rows.append(Row(prompt, settings.replace(seed=seed), max_tokens))
                 self._columns_of_rows.append(number)
         self._batch = Batch(model, rows, max_rows=MAX_ROWS)
-        self._cancel = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._time_left = TimeLeft(len(rows), max_tokens)
         self._samples: dict[int, Sample] = {}
-        self._share = 0.0
         self._done = 0
-        self._left: float | None = None
 
-    def start(self, is_wanted: Callable[[], bool] = lambda: True) -> None:
-        """Begin, or go on after a cancel.
-
-        Args:
-            is_wanted: asked after every token and while it waits for its turn; where the visitor
-                has gone, it ends.
-        """
-        if self.is_running or self.is_done:
-            return
-        self._cancel = threading.Event()
-        # A daemon: ending the app does not wait for texts.
-        self._thread = threading.Thread(
-            target=self._run, args=(self._cancel, is_wanted), name="samples", daemon=True
-        )
-        self._thread.start()
-
-    def _run(self, cancel: threading.Event, is_wanted: Callable[[], bool]) -> None:
-        if not self._has_room(cancel, is_wanted):
-            return
-        try:
-            self._generate(cancel, is_wanted)
-        except DecodingError as error:  # for the page to show: here it would be lost
-            self.problem = str(error)
-        finally:
-            room.release()
-
-    def _has_room(self, cancel: threading.Event, is_wanted: Callable[[], bool]) -> bool:
-        """Wait for one of the places that sweeps and samples share; False if ended meanwhile."""
-        self.is_waiting = True
-        try:
-            while not room.acquire(timeout=LOOK_SECONDS):
-                if cancel.is_set() or not is_wanted():
-                    return False
-            return True
-        finally:
-            self.is_waiting = False
-
-    def _generate(self, cancel: threading.Event, is_wanted: Callable[[], bool]) -> None:
-        first = None
-        for progress in self._batch.run(cancel):
-            first = progress if first is None else first
+    def _passes(self) -> Iterator[float | None]:
+        for progress in self._time_left.watched(self._batch.run(self._cancel)):
             self._done = progress.rows_done
-            self._share = progress.tokens_done / max(1.0, progress.tokens_expected)
-            self._left = seconds_left(
-                progress.seconds,
-                progress.tokens_done - first.tokens_done,
-                progress.tokens_expected - progress.tokens_done,
-            )
-            if not is_wanted():
-                cancel.set()
-
-    def cancel(self) -> None:
-        """End it after the token in work; what is there stays."""
-        self._cancel.set()
-
-    def wait(self, seconds: float | None = None) -> None:
-        """Until it has ended, at most so long."""
-        if self._thread is not None:
-            self._thread.join(seconds)
-
-    @property
-    def is_running(self) -> bool:
-        """Whether texts are being made."""
-        return self._thread is not None and self._thread.is_alive()
+            yield self._time_left.seconds(max(1, self._batch.rows_per_pass))
 
     @property
     def is_done(self) -> bool:
@@ -164,19 +94,9 @@ class SamplingRun:
         return self._batch.is_done
 
     @property
-    def share(self) -> float:
-        """How much is done, 0 to 1."""
-        return 1.0 if self.is_done else min(1.0, self._share)
-
-    @property
-    def progress(self) -> str:
-        """How far it has come, in words."""
-        if self.is_waiting:
-            return "Waiting for the sweeps and samples of other visitors"
-        words = f"{self._done:,} of {len(self._columns_of_rows):,} texts"
-        if self.is_running and self._left is not None:
-            words += f", about {max(1, round(self._left)):,} s left"
-        return words
+    def texts_done(self) -> int:
+        """Texts that have ended."""
+        return self._done
 
     @property
     def notices(self) -> tuple[str, ...]:

@@ -1,8 +1,9 @@
 """What all pages stand in: their list, the navigation, the band at the top with title and model.
 
 The navigation lies in Streamlit's own header, which is laid over that band, so that it takes no
-room of its own; on a phone Streamlit folds it into a menu. This file imports no PyTorch: the page
-is there before that is.
+room of its own; on a phone Streamlit folds it into a menu. Streamlit keeps its header in place, so
+the band stays with it and has a ground that hides what scrolls beneath. This file imports no
+PyTorch: the page is there before that is.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ PAGES = {  # file: name in the navigation
 }
 STYLE = """
 <style>
-.block-container { padding: 0.7rem 1.6rem 2rem; max-width: 1900px; }
+:root { --band-height: 3.75rem; --band-margin: 1.6rem; }
+.block-container { padding: 0 var(--band-margin) 2rem; max-width: 1900px; }
+.stMain { scroll-padding-top: var(--band-height); }
 .stApp h1 { font-size: 1.3rem; padding: 0; }
 header.stAppHeader {
   background: transparent; pointer-events: none; height: 3.9rem; min-height: 0;
@@ -35,13 +38,19 @@ header.stAppHeader {
 header.stAppHeader * { pointer-events: auto; }
 header.stAppHeader [data-testid="stToolbar"] { pointer-events: none; }
 .stMainBlockContainer [data-testid="stVerticalBlock"] { gap: 0.5rem; }
+[data-testid="stLayoutWrapper"]:has(> .st-key-header) {
+  position: sticky; top: 0; z-index: 100; height: var(--band-height);
+  width: calc(100% + 2 * var(--band-margin)); max-width: none;
+  margin: 0 calc(-1 * var(--band-margin)); padding: 0.7rem var(--band-margin);
+  background: light-dark(#ffffff, #0f141a); /* backgroundColor of .streamlit/config.toml */
+}
 .st-key-header { min-height: 2.4rem; }
 [data-testid="stLayoutWrapper"]:has(> .st-key-fetch) { display: none; }
 @media (max-width: 768px) {
   header.stAppHeader { left: 0; width: 3.2rem; right: auto; }
   .st-key-header { padding-left: 2.6rem; }
 }
-@media (max-width: 640px) { .block-container { padding-left: 0.8rem; padding-right: 0.8rem; } }
+@media (max-width: 640px) { :root { --band-margin: 0.8rem; } }
 </style>
 """
 
@@ -71,11 +80,6 @@ def header() -> DeltaGenerator:
     return band
 
 
-def is_dark() -> bool:
-    """Whether the visitor sees the dark theme, for charts."""
-    return st.context.theme.type == "dark"
-
-
 # --- from another page to the step page -----------------------------------------------------------
 
 
@@ -87,7 +91,7 @@ class HandedOver:
         model: the model; another one than the step page has replaces that.
         prompt, chat: the text to go on from, and whether through the chat template.
         settings: how tokens are chosen, seed included.
-        max_tokens: stop rule of Play and Run to end.
+        max_tokens, stop_strings: the stop rules.
     """
 
     model: LanguageModel
@@ -95,6 +99,7 @@ class HandedOver:
     settings: SamplingSettings
     chat: bool = False
     max_tokens: int = 64
+    stop_strings: tuple[str, ...] = ()
 
 
 _HANDED_OVER = "handed_over"

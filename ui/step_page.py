@@ -85,6 +85,7 @@ def _begin_with(handed: HandedOver) -> None:
             settings=handed.settings,
             order=cards_of(handed.settings),
             max_tokens=handed.max_tokens,
+            stop_strings=handed.stop_strings,
         )
     )
 

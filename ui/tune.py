@@ -16,7 +16,7 @@ import streamlit as st
 from engine.errors import DecodingError
 from engine.model import LanguageModel
 from ui.controls import still_there
-from ui.labels import markdown_text
+from ui.labels import about, markdown_text
 from ui.model_chooser import first_model, model_chooser
 from ui.session import Session
 from ui.shell import header
@@ -96,14 +96,6 @@ def _on_load(model: LanguageModel) -> None:
 # --- the sweep ------------------------------------------------------------------------------------
 
 
-def _duration(seconds: float) -> str:
-    if seconds < 1:
-        return "under 1 s"
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
 def _run_band(tuning: Tuning) -> None:
     """What Run would do, Run, and how far it has come; only this runs again while it works."""
     work, sweep = tuning.work, tuning.plan.sweep
@@ -129,7 +121,7 @@ def _run_band(tuning: Tuning) -> None:
     if tuning.error or tuning.plan.problem:
         st.error(markdown_text(tuning.error or tuning.plan.problem))
     if running:
-        st.progress(work.share, text=_progress(tuning))
+        st.progress(work.share, text=work.progress)
     elif work is not None:
         _state(tuning)
 
@@ -159,20 +151,11 @@ def _count(tuning: Tuning) -> str:
     if len(sweep.prompts) == 1:
         factors[2] = "1 prompt"
     seconds = tuning.seconds
-    time = f", at most about **{_duration(seconds)}**" if seconds is not None else ""
+    time = f", at most **{about(seconds)}**" if seconds is not None else ""
     return (
         f"{' × '.join(factors)} = **{sweep.count:,} texts** of at most "
         f"{sweep.max_tokens} tokens{time}"
     )
-
-
-def _progress(tuning: Tuning) -> str:
-    work = tuning.work
-    if work.is_waiting:
-        return "Waiting for the sweeps and samples of other visitors"
-    text = f"{work.texts_done:,} of {work.sweep.count:,} texts"
-    left = work.seconds_left
-    return text if left is None else f"{text}, about {_duration(left)} left"
 
 
 def _state(tuning: Tuning) -> None:
@@ -185,8 +168,8 @@ def _state(tuning: Tuning) -> None:
     if not work.is_done:
         st.info(
             f"Ended early with {work.texts_done:,} of {work.sweep.count:,} texts. Metrics are of "
-            "the texts that have ended; Continue goes on to the same texts as without a break."
+            "the texts that have ended; Continue goes on from here."
         )
-    elif tuning.has_changed:
+    elif tuning.has_changed and tuning.plan.sweep is not None:
         made = f"made by {work.model.name} " if work.model is not tuning.model else ""
         st.info(markdown_text(f"Below is the last sweep, {made}before your changes. Run anew."))

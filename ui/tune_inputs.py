@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from engine.sampling import STAGES
 from ui.chains import CARDS
-from ui.controls import setting_name
-from ui.labels import markdown_text
+from ui.controls import stage_number, whole_number
+from ui.labels import markdown_text, setting_name
 from ui.session import Session
 from ui.tuning import (
     EXAMPLES,
     MOST_PROMPTS,
-    MOST_SEEDS,
-    MOST_TOKENS,
     NONE,
     SWEEPABLE,
     AxisInput,
@@ -34,34 +31,29 @@ def inputs(tuning: Tuning) -> None:
     _axis(tuning, "Y", tuning.y, (NONE, *SWEEPABLE))
     left, right = st.columns(2)
     with left:
-        st.number_input(
+        key = _key(tuning, "seeds")
+        whole_number(
             "Seeds",
-            1,
-            MOST_SEEDS,
             tuning.seeds,
-            key="tune_seeds",
-            on_change=_on_number,
-            args=("seeds", "tune_seeds"),
+            key=key,
+            on_change=_on_seeds,
+            args=(key,),
             help="Texts per cell and prompt. Every cell draws with the same random numbers.",
         )
     with right:
-        st.number_input(
-            "Max tokens",
-            1,
-            MOST_TOKENS,
-            tuning.max_tokens,
-            key="tune_max_tokens",
-            on_change=_on_number,
-            args=("max_tokens", "tune_max_tokens"),
+        key = _key(tuning, "max_tokens")
+        whole_number(
+            "Max tokens", tuning.max_tokens, key=key, on_change=_on_max_tokens, args=(key,)
         )
     _base(tuning)
 
 
-def _on_number(name: str, key: str) -> None:
-    value = st.session_state[key]
-    if value is not None:
-        tuning_here().error = ""
-        setattr(tuning_here(), name, value)
+def _on_seeds(key: str) -> None:
+    tuning_here().set_seeds(st.session_state[key])
+
+
+def _on_max_tokens(key: str) -> None:
+    tuning_here().set_max_tokens(st.session_state[key])
 
 
 def _prompts(tuning: Tuning) -> None:
@@ -79,7 +71,7 @@ def _prompts(tuning: Tuning) -> None:
         st.text_area(
             f"Prompt {place + 1}",
             prompt,
-            height=92,
+            height=116,
             key=key,
             on_change=_on_prompt,
             args=(place, key),
@@ -205,22 +197,9 @@ def _base(tuning: Tuning) -> None:
 
 
 def _base_number(tuning: Tuning, name: str, *, disabled: bool) -> None:
-    off = STAGES[name].off
-    is_whole = isinstance(off, int)
-    value = getattr(tuning.base, name)
-    if value is not None:
-        value = int(value) if is_whole else float(value)
     key = _key(tuning, f"base_{name}")
-    st.number_input(
-        setting_name(name),
-        value=value,
-        step=1 if is_whole else 0.05,
-        format="%d" if is_whole else "%.4g",
-        help="empty switches it off" if off is None else f"{off} switches it off",
-        key=key,
-        on_change=_on_base,
-        args=(name, key),
-        disabled=disabled,
+    stage_number(
+        name, tuning.base, key=key, on_change=_on_base, args=(name, key), disabled=disabled
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from engine.sweep import Sweep, SweepResult
+from ui.labels import short_setting_name, with_minus
 
 
 @dataclass(frozen=True)
@@ -70,12 +71,9 @@ TRADE_OFFS = {  # name: columns along x and y, as `SweepResult.pareto` takes the
 }
 
 
-_SHORT = {"temperature": "T", "top_p": "p", "top_k": "k", "min_p": "min-p"}
-
-
 def value_text(value: float) -> str:
     """A value of an axis."""
-    return f"{value:.10g}"
+    return with_minus(f"{value:.10g}")
 
 
 def cell_label(sweep: Sweep, x: float, y: float | None) -> str:
@@ -83,8 +81,7 @@ def cell_label(sweep: Sweep, x: float, y: float | None) -> str:
     parts = []
     for axis, value in zip_longest((sweep.x, sweep.y), (x, y)):
         if axis is not None:
-            name = _SHORT.get(axis.setting, axis.setting.replace("_", " "))
-            parts.append(f"{name} {value_text(value)}")
+            parts.append(f"{short_setting_name(axis.setting)} {value_text(value)}")
     return ", ".join(parts)
 
 

@@ -10,6 +10,7 @@ import streamlit as st
 from engine.errors import DecodingError
 from engine.sweep import SweepResult
 from ui.answers import settings_as_code
+from ui.charts.template import CONFIG
 from ui.charts.tune import (
     Grid,
     Point,
@@ -17,8 +18,9 @@ from ui.charts.tune import (
     front_figure,
     heatmap_figure,
 )
-from ui.controls import is_dark, setting_name
-from ui.labels import markdown_text
+from ui.controls import is_dark
+from ui.csv_file import NOTE, spreadsheet_csv
+from ui.labels import markdown_text, setting_name
 from ui.shell import HandedOver, open_in_step_page
 from ui.tune_inputs import on_field
 from ui.tune_metrics import METRICS, TRADE_OFFS, cell_label, extremes, value_text
@@ -27,7 +29,6 @@ from ui.tuning import Tuning, tuning_here
 
 VIEWS = ("All metrics", "Trade-off", "Best cells", "Export")
 MOST_SMALL_CELLS = 400  # of a grid that is shown once for every metric
-CHART = {"displayModeBar": False, "scrollZoom": False}
 
 
 def results(tuning: Tuning) -> None:
@@ -54,7 +55,7 @@ def results(tuning: Tuning) -> None:
             key="tune_heatmap",
             on_select=_on_cell,
             selection_mode="points",
-            config=CHART,
+            config=CONFIG,
             alt=f"Heatmap of {grid.metric}",
         )
         st.caption(METRICS[tuning.metric].about)
@@ -139,8 +140,9 @@ def _cell(tuning: Tuning) -> None:
         use = st.button(
             "Use these settings",
             key="tune_use",
-            help="Goes to the step page and begins a new text there, with this cell's settings, "
-            "this prompt and the first seed: the first of these texts, token by token.",
+            help="Goes to the step page and begins a new text there with the same prompt, settings "
+            "and seed as the first of these texts, and the same stop string; in bfloat16 its text "
+            "may part from this one.",
         )
         with st.popover("Take-away code"), st.container(width=520):
             _code(tuning)
@@ -152,6 +154,7 @@ def _cell(tuning: Tuning) -> None:
                 tuning.chosen_settings,
                 work.chat,
                 sweep.max_tokens,
+                sweep.stop_strings,
             )
         )
 
@@ -177,7 +180,7 @@ def _cell_metrics(tuning: Tuning) -> str:
     figures = [f"{METRICS[name].name} {figure_text(row.iloc[0][name])}" for name in names]
     count = int(row.iloc[0]["texts"])
     texts = "1 text" if count == 1 else f"{count} texts"
-    return f"**{markdown_text(label)}**, mean of {texts}: {', '.join(figures)}"
+    return f"**{markdown_text(label)}**, mean of {texts}: {' · '.join(figures)}"
 
 
 def _code(tuning: Tuning) -> None:
@@ -236,11 +239,10 @@ def _trade_off(tuning: Tuning) -> None:
     )
     result, names = tuning.work.result, TRADE_OFFS[tuning.trade_off]
     cells = result.cells
-    columns = [-cells[name[1:]] if name.startswith("-") else cells[name] for name in names]
     front = set(result.pareto(*names).index)
     places = {(cell.x, cell.y): number for number, cell in enumerate(result.sweep.cells)}
     points = []
-    for index, (x, y) in enumerate(zip(*columns, strict=True)):
+    for index, (x, y) in enumerate(result.oriented(*names)):
         cell_x, cell_y = cells.loc[index, "x"], cells.loc[index, "y"]
         cell_y = None if np.isnan(cell_y) else cell_y
         label = cell_label(result.sweep, cell_x, cell_y)
@@ -253,7 +255,7 @@ def _trade_off(tuning: Tuning) -> None:
         key="tune_front",
         on_select=_on_point,
         selection_mode="points",
-        config=CHART,
+        config=CONFIG,
         alt=f"Trade-off: {tuning.trade_off}",
     )
     st.caption(
@@ -284,11 +286,12 @@ def _export(tuning: Tuning) -> None:
     with st.container(horizontal=True):
         st.download_button(
             "Download CSV",
-            lambda: frame.to_csv(index=False).encode("utf-8", "replace"),
+            lambda: spreadsheet_csv(frame),
             "sweep.csv",
             "text/csv",
             key="tune_csv",
             on_click="ignore",
+            help=NOTE,
         )
         st.download_button(
             "Download Parquet",

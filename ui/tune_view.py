@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from engine import stopping
 from ui.charts.tune import Grid, colours_of, figure_text, shades
-from ui.compare_view import escaped
+from ui.compare_view import escaped, facts
+from ui.labels import stop_name
 from ui.tune_metrics import METRICS, Extreme
 
 STYLE = """
@@ -46,18 +46,13 @@ STYLE = """
 }
 .tune-scroll th { font-weight: 400; color: var(--tune-muted); }
 .tune-scroll tbody th { color: inherit; min-width: 9rem; }
-.tune-scroll td { min-width: 8rem; }
+.tune-scroll td { white-space: nowrap; }
+.tune-scroll td:last-child { white-space: normal; min-width: 16rem; }
 .tune-best { font-weight: 600; }
 .tune-best::before { content: "★ "; }
 </style>
 """
 
-REASONS = {
-    stopping.MAX_TOKENS: "max tokens",
-    stopping.EOS: "end of text",
-    stopping.STOP_STRING: "stop string",
-    stopping.CONTEXT: "context full",
-}
 SHOWN_OF_PROMPT = 60  # characters before a text
 
 
@@ -68,7 +63,9 @@ def texts_list(prompt: str, texts: pd.DataFrame) -> str:
         prompt: what they go on from; its end is shown.
         texts: rows of `SweepResult.texts`.
     """
-    tail = prompt if len(prompt) <= SHOWN_OF_PROMPT else "…" + prompt[-SHOWN_OF_PROMPT:]
+    tail = prompt[-SHOWN_OF_PROMPT:]
+    if tail != prompt:  # from the next word on
+        tail = "…" + (tail.partition(" ")[2] or tail)
     items = []
     for row in texts.itertuples():
         about = [
@@ -80,7 +77,7 @@ def texts_list(prompt: str, texts: pd.DataFrame) -> str:
             ),
         ]
         items.append(
-            f'<li><p class="tune-muted">{html.escape(" · ".join(about))}</p>'
+            f'<li><p class="tune-muted">{facts(about)}</p>'
             f'<div class="tune-text"><span>{escaped(tail)}</span>{escaped(row.text)}</div></li>'
         )
     return (
@@ -92,7 +89,7 @@ def texts_list(prompt: str, texts: pd.DataFrame) -> str:
 def _ending(row: tuple) -> str:
     if isinstance(row.error, str):
         return f"failed: {row.error}"
-    return REASONS.get(row.stop_reason, "ended") if row.ended else "unfinished"
+    return stop_name(row.stop_reason) if row.ended else "unfinished"
 
 
 def small_heatmaps(grids: Iterable[Grid], dark: bool) -> str:

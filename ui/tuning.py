@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -19,6 +20,8 @@ from engine.model import LanguageModel
 from engine.sampling import STAGES, SamplingSettings
 from engine.sweep import MOST_TEXTS, Axis, Sweep
 from ui.chains import fitted, is_one_number
+from ui.labels import setting_name
+from ui.limits import LONGEST_PROMPT, MOST_TOKENS, checked_whole
 from ui.sweep_work import SweepWork, tokens_per_second
 from ui.tune_metrics import TRADE_OFFS
 from ui.value_lists import INITIAL, parse_values, unescaped
@@ -27,10 +30,8 @@ KEY = "tuning"
 NONE = "none"
 SWEEPABLE = tuple(name for name in STAGES if is_one_number(name))
 MOST_PROMPTS = 8
-LONGEST_PROMPT = 20_000  # characters
 MOST_CELLS = 2_500  # that a heatmap on a page still shows as cells
 MOST_SEEDS = 64
-MOST_TOKENS = 512
 MOST_TOKENS_IN_ALL = 2_000_000  # what is recorded of each takes some 50 bytes
 
 
@@ -86,11 +87,11 @@ class AxisInput:
         """The values as typed."""
         return self.texts.get(self.setting, INITIAL.get(self.setting, ""))
 
-    def axis(self) -> Axis | None:
-        """The axis; raises `SettingError` naming it and the value."""
+    def axis(self, field_name: str) -> Axis | None:
+        """The axis; raises `SettingError` naming the field and the value."""
         if self.setting == NONE:
             return None
-        return Axis(self.setting, parse_values(self.setting, self.text))
+        return Axis(self.setting, parse_values(field_name, self.text))
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,11 @@ class Tuning:
         return self._plan[1]
 
     def _sweep(self) -> Sweep:
-        x, y = self.x.axis(), self.y.axis()
+        x, y = self.x.axis("X values"), self.y.axis("Y values")
+        if y and x.setting == y.setting:
+            remedy = "choose another one, or none"
+            name = setting_name(x.setting)
+            raise SettingError("Y axis", name, "is the setting of the X axis too", remedy)
         cells = len(x.values) * (len(y.values) if y else 1)
         texts = cells * self.seeds * len(self.prompts)
         if texts <= MOST_TEXTS and cells > MOST_CELLS:
@@ -178,8 +183,9 @@ class Tuning:
             remedy = f"use at most {MOST_TOKENS_IN_ALL // texts:,} max tokens, or fewer texts"
             problem = f"has {texts:,} texts with more than {MOST_TOKENS_IN_ALL:,} tokens in all"
             raise SettingError("sweep", texts * self.max_tokens, problem, remedy)
-        for axis in filter(None, (x, y)):
-            self._check(axis)
+        for field_name, axis in (("X values", x), ("Y values", y)):
+            if axis:
+                self._check(field_name, axis)
         stop = unescaped(self.stop)
         return Sweep(
             base=self.base,
@@ -191,15 +197,13 @@ class Tuning:
             stop_strings=(stop,) if stop else (),
         )
 
-    def _check(self, axis: Axis) -> None:
-        """Raise `SettingError` for a value that this model's vocabulary rules out."""
-        for value in axis.values:
-            settings = axis.applied(SamplingSettings(), value)
-            try:
-                settings.check_vocabulary(self.model.vocab_size)
-            except SettingError as error:
-                problem = f"cannot take this value: {str(error).rstrip('.')}"
-                raise SettingError(f"axis {axis.setting}", value, problem, error.remedy) from error
+    def _check(self, field_name: str, axis: Axis) -> None:
+        """Refuse a value that its stage or this model's vocabulary rules out, naming the field."""
+        try:
+            for value in axis.values:
+                axis.applied(SamplingSettings(), value).check_vocabulary(self.model.vocab_size)
+        except SettingError as error:
+            raise DecodingError(f"{field_name}: {error}") from error
 
     def _read(self, place: int, prompt: str) -> str | tuple[int, ...]:
         """A prompt as the sweep takes it."""
@@ -250,14 +254,30 @@ class Tuning:
         self.prompts, self.stop = list(example.prompts), example.stop
         self.revision += 1
 
-    def set_base(self, name: str, value: float | None) -> None:
-        """Another value for a stage of the base settings; None switches it off."""
+    def set_seeds(self, seeds: float | None) -> None:
+        """Another number of texts per cell and prompt, as it was typed."""
+        with self._typed():
+            self.seeds = checked_whole("Seeds", seeds, 1, MOST_SEEDS)
+
+    def set_max_tokens(self, max_tokens: float | None) -> None:
+        """Another limit for every text, as it was typed."""
+        with self._typed():
+            self.max_tokens = checked_whole("Max tokens", max_tokens, 1, MOST_TOKENS)
+
+    @contextmanager
+    def _typed(self) -> Iterator[None]:
+        """A value from a field: refused, it becomes `error`, and the field shows the one before."""
         self.error = ""
         try:
-            self.base = self.base.replace(**{name: value})
-        except SettingError as error:
+            yield
+        except DecodingError as error:
             self.error = str(error)
             self.revision += 1
+
+    def set_base(self, name: str, value: float | None) -> None:
+        """Another value for a stage of the base settings; None switches it off."""
+        with self._typed():
+            self.base = self.base.replace(**{name: value})
 
     def load(self, model: LanguageModel) -> None:
         """Go on with another model; the sweep on screen stays that of the old one."""
@@ -269,7 +289,8 @@ class Tuning:
     def take_settings(self, settings: SamplingSettings, model: LanguageModel) -> None:
         """The settings of another page for all stages that no axis changes, and its model."""
         self.load(model)
-        self.base = settings.replace(parity=False)
+        # What `load` says was lost were the settings that these replace.
+        self.base, self.error = settings.replace(parity=False), ""
 
     # --- the sweep --------------------------------------------------------------------------------
 

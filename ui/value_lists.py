@@ -40,60 +40,63 @@ _RANGE = re.compile(
 )
 
 
-def parse_values(setting: str, text: str) -> tuple[int | float, ...]:
+def parse_values(field: str, text: str) -> tuple[int | float, ...]:
     """The numbers in a list or in ranges, in the order they are written in.
 
     Both ends of a range belong to it. Whole numbers come as int, as top-k wants them.
 
     Args:
-        setting: what the values are for; errors name it.
+        field: what the page calls the list; errors name it.
         text: parts between commas, semicolons or line breaks, each a number or a range.
 
     Raises:
-        SettingError: something that is no number, a range without end, more values than any sweep
-            takes.
+        SettingError: something that is no number, a range without end, a value twice, more values
+            than any sweep takes.
     """
-    name = f"axis {setting}"
     if len(text) > LONGEST:
-        raise SettingError(name, text, "is too long a list", f"use at most {LONGEST:,} characters")
+        remedy = f"use at most {LONGEST:,} characters"
+        raise SettingError(field, text, "are too long a list", remedy)
     values: list[int | float] = []
     for part in re.split(r"[,;\n]", text):
         part = part.strip()
         found = _RANGE.fullmatch(part)
         if found:
-            values += _range(name, part, *found.groups(), room=MOST_TEXTS - len(values))
+            values += _range(field, part, *found.groups(), room=MOST_TEXTS - len(values))
         else:
-            values += [_plain(_number(name, word)) for word in part.split()]
+            values += [_plain(_number(field, word)) for word in part.split()]
     if not values:
-        raise SettingError(name, text, "has no values", _REMEDY)
+        raise SettingError(field, text, "are missing", _REMEDY)
     if len(values) > MOST_TEXTS:
-        raise _too_many(name, len(values))
+        raise _too_many(field, len(values))
+    if len(set(values)) < len(values):
+        twice = next(value for value in values if values.count(value) > 1)
+        raise SettingError(field, twice, "hold a value twice", "write each value once")
     return tuple(values)
 
 
 def _range(
-    name: str, part: str, first: str, last: str, step: str | None, room: int
+    field: str, part: str, first: str, last: str, step: str | None, room: int
 ) -> list[int | float]:
     if step is None:
         remedy = f"write how far apart the values are: {first} to {last} step 0.1"
-        raise SettingError(name, part, "holds a range without a step", remedy)
-    start, end, width = (_number(name, text) for text in (first, last, step))
+        raise SettingError(field, part, "hold a range without a step", remedy)
+    start, end, width = (_number(field, text) for text in (first, last, step))
     if not width:
-        raise SettingError(name, part, "holds a range with a step of 0", _REMEDY)
+        raise SettingError(field, part, "hold a range with a step of 0", _REMEDY)
     width = abs(width) if end >= start else -abs(width)
     count = math.floor((end - start) / width) + 1
     if count > room:
-        raise _too_many(name, count)
+        raise _too_many(field, count)
     return [_plain(start + place * width) for place in range(count)]
 
 
-def _number(name: str, text: str) -> Decimal:
+def _number(field: str, text: str) -> Decimal:
     # Decimal, so that three steps of 0.1 are 0.3.
     if not re.fullmatch(_NUMBER, text):
-        raise SettingError(name, text, "holds something that is no number", _REMEDY)
+        raise SettingError(field, text, "hold something that is no number", _REMEDY)
     if abs(float(text)) > LARGEST:
         remedy = f"use values up to {LARGEST:,.0f}"
-        raise SettingError(name, text, "holds a value that no setting takes", remedy)
+        raise SettingError(field, text, "hold a value that no setting takes", remedy)
     return Decimal(text)
 
 
@@ -101,9 +104,9 @@ def _plain(value: Decimal) -> int | float:
     return int(value) if value == value.to_integral_value() else float(value)
 
 
-def _too_many(name: str, count: int) -> SettingError:
+def _too_many(field: str, count: int) -> SettingError:
     remedy = f"use at most {MOST_TEXTS:,}, as a sweep takes no more texts; 5 or 6 are usual"
-    return SettingError(name, count, "has too many values", remedy)
+    return SettingError(field, count, "are too many", remedy)
 
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\"}

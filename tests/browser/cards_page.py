@@ -218,3 +218,35 @@ def path(page: Page, picture: str, name: str) -> str:
 
 def bars(page: Page, picture: str, name: str) -> int:
     return path(page, picture, name).count("M")
+
+
+# --- every stage ---------------------------------------------------------------------------------
+
+DRY = "{multiplier: 0.8, base: 1.75, allowed_length: 2, last_n: -1, breakers: [9, 40]}"
+
+# Every stage on, with a text that gives each something to do.
+ALL = f"""{{settings: {{order: [...t.DEFAULT_ORDER],
+  logit_bias: {{bias: [[0, -3], [14, 5]]}}, repetition_penalty: 1.3, presence_penalty: 0.5,
+  frequency_penalty: 0.4, dry: {DRY}, no_repeat_ngram: 2,
+  banned: {{sequences: [[3], [1, 4]]}}, min_new_tokens: 5, temperature: 0.9,
+  dynamic_temperature: {{low: 0.5, high: 1.5, exponent: 1}}, top_h: 0.6, top_k: 60, top_p: 0.95,
+  min_p: 0.01, typical_p: 0.9, epsilon_cutoff: 0.0009, eta_cutoff: 0.002, top_n_sigma: 2,
+  tail_free: 0.95, xtc: {{threshold: 0.05, probability: 0.5}}, mirostat: {{tau: 3, eta: 0.1}}}},
+  steps: [0, 1, 2, 1, 2].map(id => t.step_of(id)), index: 4}}"""
+
+
+def alone(page: Page, name: str, changes: str = "{}", options: str = "{}") -> None:
+    """This stage only, as it is set in `ALL`."""
+    page.evaluate(
+        f"""name => {{
+          const all = {ALL};
+          const settings = {{ ...all.settings, order: [name] }};
+          for (const stage of t.STAGES) if (stage.name !== name) settings[stage.name] = stage.off;
+          t.update({{ ...all, settings: {{ ...settings, ...{changes} }} }}, {options});
+        }}""",
+        name,
+    )
+
+
+def label(page: Page, name: str) -> str:
+    return page.evaluate("name => t.STAGES.find(stage => stage.name === name).label", name)

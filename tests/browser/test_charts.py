@@ -212,7 +212,7 @@ def test_legends_fade_what_is_not_on_the_chart(charts: Page):
     charts.wait_for_function("part.drawn_costs > 0")
 
     def absent(name: str) -> list[str]:
-        return figure(charts, name).locator(".dv-legend-absent").all_inner_texts()
+        return figure(charts, name).locator(".dv-legend-absent:visible").all_inner_texts()
 
     assert absent("Cumulative probability") == ["min-p"]
     assert absent("Latency per step") == ["reused", "higher than the axis"]

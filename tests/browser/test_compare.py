@@ -137,6 +137,26 @@ def test_samples_can_be_cancelled_and_what_is_there_is_shown(page: Page):
     assert lines[0].startswith("column,name,seed,text,stop_reason,length")
 
 
+def test_a_bad_number_of_samples_is_said_in_words(page: Page):
+    opened(page)
+    count = page.get_by_role("spinbutton", name="Samples per setting", exact=True)
+    for typed, got in (("0", "0"), ("-5", "-5"), ("1000000", "1,000,000"), ("2.5", "2.5")):
+        count.fill(typed)
+        count.press("Enter")
+        expect(
+            page.get_by_text(f"got {got}; use a whole number from 1 to 200.", exact=False)
+        ).to_be_visible()
+        expect(button(page, "Sample")).to_be_disabled()
+        expect(count).to_have_value(typed)
+    count.fill("3")
+    count.press("Enter")
+    expect(button(page, "Sample")).to_be_enabled()
+    expect(page.get_by_role("alert")).to_have_count(0)
+    label = page.locator(".st-key-compare_samples label").bounding_box()
+    heading = page.get_by_role("heading", name="Many texts of each column").bounding_box()
+    assert heading["y"] + heading["height"] <= label["y"], "the heading lies on the label"
+
+
 @pytest.mark.parametrize(
     ("name", "width", "height", "scheme"),
     [

@@ -373,7 +373,7 @@ def test_without_scores_and_without_survivors(page: Page) -> None:
     show_row(page, FOUR, FOUR_LABELS, u=0.65)
     banned = {"sequences": [[0], [1], [2], [3]]}
     update(page, settings={"order": ["banned"], "banned": banned})
-    expect(figure(page)).to_contain_text("Nothing can be drawn: banned words removed every token.")
+    expect(figure(page)).to_contain_text("Nothing can be drawn: Banned words took the last token.")
     assert rows(page) == []
     update(page, row=None)
     expect(figure(page)).to_contain_text("There are no scores here to draw from.")

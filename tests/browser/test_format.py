@@ -35,6 +35,8 @@ def page(browser):
         ("score_text(12.3456, 3)", "12.346"),
         ("score_text(-0.001)", "0.00"),
         ("score_text(-Infinity)", "−∞"),
+        ("score_text(-1.0000000150474662e+30)", "−1.00e30"),
+        ("score_text(1000000)", "1000000.00"),
         ("stage_name('top_k')", "top-k"),
         ("stage_name('dry')", "DRY"),
         ("stage_name('mirostat')", "Mirostat"),

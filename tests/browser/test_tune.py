@@ -51,6 +51,18 @@ def test_a_million_cells_are_refused_and_the_result_stays(tune):
     expect(tune.get_by_role("figure", name="Heatmap of perplexity")).to_be_visible()
 
 
+def test_a_refused_value_is_said_once_and_names_its_field(tune):
+    fill(tune, "textbox", "X values", "0.5, 1e9")
+    alert = tune.get_by_role("alert")
+    expect(alert).to_contain_text("X values: temperature must be at most 1,000,000, got")
+    assert alert.inner_text().count("1,000,000,000") == 1
+    fill(tune, "textbox", "X values", "0.5, 1")
+    expect(alert).to_have_count(0)
+    fill(tune, "spinbutton", "Seeds", "2.5")
+    expect(alert).to_contain_text("Seeds must be a whole number, got 2.5")
+    expect(tune.get_by_role("spinbutton", name="Seeds")).to_have_value("1")
+
+
 def test_inputs_and_result_are_there_after_another_page(tune):
     tune.get_by_role("textbox", name="Prompt 1").fill("Der <b>Rest</b> $x$ ist *Schweigen*.")
     fill(tune, "spinbutton", "Seeds", "2")

@@ -8,14 +8,12 @@ import pytest
 from engine.ranking import Survivors
 from engine.sampling import SamplingSettings, shape
 from engine.stages import (
-    Banned,
     CutStage,
     Dry,
     DynamicTemperature,
     EditStage,
     EtaCutoff,
     FrequencyPenalty,
-    LogitBias,
     MinP,
     Mirostat,
     NoRepeatNGram,
@@ -149,6 +147,12 @@ def test_a_view_shows_what_the_engine_computes(page, case):
         engine = [getattr(in_order[rank - 1], attribute) for rank in curve["ranks"]]
         assert curve[name] == pytest.approx(engine, rel=1e-9, abs=1e-13), name
 
+    left = distribution.stages[-1].after if distribution.stages else Survivors(distribution.raw)
+    for name, survivors in (("leaders", left), ("model_leaders", Survivors(distribution.raw))):
+        assert [row["id"] for row in view[name]] == survivors.ids[:2].tolist()
+        shares = survivors.probs[survivors.ids[:2]]
+        assert [row["share"] for row in view[name]] == pytest.approx(shares, rel=1e-9)
+
     assert view["kept"] == distribution.survivors
     kept = [one for one in in_order if one.removed_by is None]
     if any(isinstance(stage.stage, CutStage) for stage in distribution.stages):
@@ -156,6 +160,10 @@ def test_a_view_shows_what_the_engine_computes(page, case):
         assert view["cut"]["after_rank"] == kept[-1].rank
         assert view["cut"]["kept"] == len(kept)
         assert view["cut"]["mass"] == pytest.approx(sum(one.prob for one in kept))
+        below = in_order[kept[-1].rank :][:1]
+        assert view["cut"]["stage"] == (below[0].removed_by if below else None)
+        above = {one.removed_by for one in in_order[: kept[0].rank - 1]}
+        assert set(view["cut"]["above"]) == above and len(view["cut"]["above"]) == len(above)
     elif not case.settings.is_greedy:
         assert view["cut"] is None
     check_stages(view, case, everything)
@@ -199,6 +207,12 @@ def check_stages(view, case, everything):
                 assert edited["from"] == stage.before.scores[edited["id"]]
                 after = stage.after.scores[edited["id"]]
                 assert edited["to"] == (after if np.isfinite(after) else -math.inf)
+            gone = changed[stage.after.scores[changed] == -np.inf]
+            rose = np.sum(stage.after.scores[changed] > stage.before.scores[changed])
+            assert (own["figures"]["banned"], own["figures"]["rose"]) == (gone.size, rose)
+            for name, survivors in (("before", stage.before), ("after", stage.after)):
+                share = survivors.probs[changed].sum()
+                assert own["figures"][f"share_{name}"] == pytest.approx(share, abs=1e-9)
 
 
 @pytest.mark.parametrize("case", [*random_view_cases(), merging_case()], ids=names_of)
@@ -262,112 +276,6 @@ def test_a_forced_token_without_a_logit_stands_behind_all_others(page):
     assert result["candidates"][0]["rank"] == 4
     assert result["admitted"] == [None]
     assert result["view"]["others"]["count"] == 0
-
-
-# --- the chain as a whole -----------------------------------------------------------------------
-
-
-def chain_view(page, *chain: Stage, logits=(4, 3, 2, 1), text=(), **options) -> dict:
-    case = Case(np.array(logits, np.float32), SamplingSettings(chain=chain), list(text), [0.5])
-    return viewed(page, case, **options)["view"]
-
-
-def test_the_default_order_is_named_where_the_result_differs(page):
-    # Softmax: .64 .24 .09 .03; at T = 2: .46 .28 .17 .10, so the nucleus of .8 grows from 2 to 3.
-    assert chain_view(page, Temperature(2), TopP(0.8))["default_order"] == {
-        "is_default": True,
-        "kept": 3,
-        "same": True,
-        "sentence": "",
-    }
-    other = chain_view(page, TopP(0.8), Temperature(2))["default_order"]
-    assert (other["is_default"], other["kept"], other["same"]) == (False, 3, True)
-    assert other["sentence"] == (
-        "In the default order (temperature, top-p) 3 tokens would stay instead of 2, "
-        "and the same u draws the same token."
-    )
-
-
-def test_the_default_order_is_said_to_be_the_same_where_it_is(page):
-    same = chain_view(page, TopK(2), Temperature(2))["default_order"]
-    assert (same["is_default"], same["kept"], same["same"]) == (False, 2, True)
-    assert same["sentence"].endswith("the result is the same here.")
-
-
-def test_a_stage_without_effect_says_why(page):
-    view = chain_view(page, Temperature(0), TopK(2), Banned([[1]]))
-    top_k = next(stage for stage in view["stages"] if stage["name"] == "top_k")
-    assert top_k["switched_off"] == "temperature 0 has already left a single token"
-    banned = next(stage for stage in view["stages"] if stage["name"] == "banned")
-    assert banned["switched_off"] is None
-    assert banned["remark"] == "temperature 0 has left one token: it can only refuse that one"
-
-
-def test_a_card_that_is_off_stays_in_its_place(page):
-    settings = {
-        "order": ["top_p", "logit_bias", "temperature", "dry", "top_k"],
-        **{"top_p": 0.8, "logit_bias": {"bias": []}, "temperature": 1, "dry": None, "top_k": 3},
-        **{"min_p": 0.9, "seed": 0},  # no card: off
-    }
-    view = chain_view(page, TopP(0.8), settings=settings)
-    assert [stage["name"] for stage in view["stages"]] == settings["order"]
-    on = [stage["name"] for stage in view["stages"] if stage["on"]]
-    assert on == ["top_p", "top_k"] == [point["name"] for point in view["points"][1:-2]]
-    assert [stage["after"] for stage in view["stages"]] == [2, 2, 2, 2, 2]
-    assert not view["as_recorded"]
-
-
-def test_nobody_left_is_shown_and_nothing_drawn(page):
-    view = chain_view(page, TopK(1), Banned([[0]]), TopP(0.9))
-    assert (view["emptied_by"], view["kept"], view["draw"]) == ("banned", 0, None)
-    assert [row["removed_by"] for row in view["rows"]] == ["banned", *["top_k"] * 3]
-    assert [row["final_prob"] for row in view["rows"]] == [0, 0, 0, 0]
-    assert view["cut"]["kept"] == 0
-    all_gone = chain_view(page, Banned([[0], [1], [2], [3]]))
-    assert (all_gone["emptied_by"], all_gone["kept"]) == ("banned", 0)
-    assert {row["removed_by"] for row in all_gone["rows"]} == {"banned"}
-
-
-def test_an_edit_of_an_unknown_token_makes_the_view_inexact(page):
-    logits = random_row(np.random.default_rng(10), LARGE, "normal")
-    token = int(np.argmin(logits))
-    case = Case(logits, SamplingSettings(chain=[LogitBias({token: 5.0}), TopK(9)]), [], [0.5])
-    assert viewed(page, case)["view"]["exact"]
-    view = viewed(page, case, seen=[])["view"]
-    assert not view["exact"]
-    assert view["inexact_because"] == (
-        "The scores of one token that is edited have not come from the server yet."
-    )
-
-
-def test_mirostat_begins_anew_where_its_aim_is_moved(page):
-    case = Case(
-        random_row(np.random.default_rng(11), 3000, "normal"),
-        SamplingSettings(chain=[Mirostat(tau=3)]),
-        [],
-        [0.5],
-        mu=2.5,
-    )
-    view = viewed(page, case)["view"]
-    assert view["stages"][-1]["figures"]["mu"] == 2.5
-    assert view["kept"] == case.distribution.survivors
-    moved = plain_settings(SamplingSettings(chain=[Mirostat(tau=4)]))
-    view = viewed(page, case, chosen=5, settings=moved)["view"]
-    assert view["stages"][-1]["figures"]["mu"] == 8
-    assert view["kept"] == shape(case.logits, SamplingSettings(chain=[Mirostat(tau=4)])).survivors
-
-
-def test_mirostat_goes_on_in_a_step_that_was_taken_without_it(page):
-    """Switched on as a what-if, it starts from the bound that the step before left."""
-    logits = random_row(np.random.default_rng(12), 3000, "normal")
-    with_it = SamplingSettings(chain=[Mirostat(tau=3)])
-    taken = Case(logits, SamplingSettings(), [], [0.5])
-    engine = Case(logits, with_it, [], [0.5], mu=12).distribution
-    assert engine.survivors != shape(logits, with_it).survivors  # the bound matters
-    left = {"tau": 3, "mu": 12}
-    view = viewed(page, taken, chosen=5, settings=plain_settings(with_it), mirostat=left)["view"]
-    assert view["stages"][-1]["figures"]["mu"] == 12
-    assert view["kept"] == engine.survivors
 
 
 # --- while playing: the tail in bins -----------------------------------------------------------

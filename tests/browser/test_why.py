@@ -126,6 +126,44 @@ def test_a_change_of_one_field_is_named_by_stage_and_field(page: Page) -> None:
     expect(part(page)).to_contain_text("It stays in the draw with")
 
 
+def test_a_ban_is_lifted_by_one_press_and_others_stay(page: Page) -> None:
+    first, second = token_at(1), token_at(2)
+    banned = {"sequences": [[first], [second]]}
+    order = ["banned", "temperature"]
+    update(page, settings={"order": order, "temperature": 1, "banned": banned})
+    look_for(page, {first: "␣first", token_at(300): "␣far"})
+    choose(page, "␣first")
+    part(page).get_by_role("button", name="Lift its ban", exact=True).click()
+    assert calls(page, "set") == [["set", {"banned": {"sequences": [[second]]}}]]
+    expect(part(page)).to_contain_text("It stays in the draw with")
+
+
+def test_the_stages_that_together_keep_a_token_out_are_named(page: Page) -> None:
+    update(page, settings={"top_k": 5, "top_p": 0.5})
+    look_for(page, {token_at(900): "␣far", token_at(1): "␣first"})
+    choose(page, "␣far")
+    expect(part(page)).to_contain_text(
+        "No change of one setting would admit it: top-k and top-p block it together."
+    )
+    expect(part(page).get_by_role("button")).to_have_count(1)  # Close
+    match = page.get_by_role("list", name="Matches").get_by_role("listitem").first
+    expect(match).to_contain_text("; no change of one setting would admit it: top-k and top-p")
+
+
+def test_a_bias_of_its_own_is_named_as_such(page: Page) -> None:
+    token = token_at(2)
+    bias = {"bias": [[token, -9]]}
+    order = ["logit_bias", "temperature", "top_k"]
+    update(page, settings={"order": order, "temperature": 1, "top_k": 3, "logit_bias": bias})
+    look_for(page, {token: "␣mine", token_at(300): "␣far"})
+    choose(page, "␣mine")
+    button = part(page).get_by_role("button", name="Set its bias −")
+    number = float(button.text_content().rpartition("−")[2])
+    button.click()
+    assert calls(page, "set") == [["set", {"logit_bias": {"bias": [[token, -number]]}}]]
+    expect(part(page)).to_contain_text("It stays in the draw with")
+
+
 def test_a_text_of_several_tokens_offers_each_of_them(page: Page) -> None:
     pieces = {token_at(700): "un", token_at(12): "believ", token_at(3): "able"}
     answer(page, "tokenize", LOGITS, pieces)

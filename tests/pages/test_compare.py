@@ -1,38 +1,23 @@
-"""The compare page without a browser: columns, divergence, samples, ways to the step page."""
+"""What the compare page compares: columns, divergence, what is drawn of them, samples."""
 
 import html.parser
 import math
-from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from engine.decoder import Decoder
+from engine.errors import LogitsError
 from engine.model import LanguageModel, load_model
-from engine.sampling import SamplingSettings
+from engine.sampling import DynamicTemperature, SamplingSettings, Temperature
 from tests.ui import hostile
-from ui import shell, step_page
 from ui.charts.compare import SampleSeries, TextSeries, balance_figure, surprise_figure
 from ui.charts.template import literal
 from ui.compare_column import OWN, PRESETS, divergence
 from ui.compare_view import cards, escaped, figures, number, sample_texts, summary_table
-from ui.comparison import MOST, MOST_TOKENS, Comparison
-from ui.sampling_run import MOST_SAMPLES
+from ui.comparison import MOST, Comparison
+from ui.limits import MOST_TOKENS
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = "pages/compare.py"
 PROMPT = "w1|w2|w3"
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> str:
-    """A tiny model whose texts do not end by themselves."""
-    folder = tmp_path_factory.mktemp("tiny") / "model"
-    hostile.language_model(context=128).save_pretrained(folder)
-    tokenizer = hostile.tokenizer()
-    tokenizer.eos_token = None
-    tokenizer.save_pretrained(folder)
-    return str(folder)
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +53,25 @@ def test_a_column_s_text_is_that_of_a_lone_decoder(comparison, model):
         alone = [step.token_id for step in decoder.run(column.length)]
         assert column.length == 24
         assert ids(column) == alone
+
+
+def test_a_column_s_figures_are_those_of_its_steps(comparison):
+    column = comparison.columns[3]
+    finals = [column.decoder.distribution(i).final_entropy_bits for i in range(column.length)]
+    assert column.metrics.final_entropy_bits == pytest.approx(sum(finals) / len(finals))
+    assert column.metrics.length == column.length == 24
+    logprobs = [step.logprob for step in column.steps]
+    assert column.metrics.logprob == pytest.approx(sum(logprobs))
+
+
+def test_a_step_is_in_its_figures_although_it_cannot_be_shaped_again(comparison, monkeypatch):
+    def refused(*_: object) -> None:
+        raise LogitsError("The logits are gone.")
+
+    monkeypatch.setattr(Decoder, "distribution", refused)
+    comparison.step()
+    for column in comparison.columns:
+        assert (column.length, column.metrics.length, column.error) == (25, 25, "")
 
 
 def test_the_divergence_is_the_first_place_where_tokens_differ(comparison):
@@ -119,7 +123,8 @@ def test_a_change_begins_only_that_column_anew_and_brings_it_to_the_others_lengt
         ({"temperature": -1.0}, "temperature must not be negative, got -1.0"),
         ({"top_p": 1.5}, "top_p must be above 0 and at most 1, got 1.5"),
         ({"top_k": 100_000}, "top_k is above the vocabulary"),
-        ({"seed": None}, "seed must be given"),
+        ({"seed": None}, "Own seed is empty; use a whole number from 0"),
+        ({"seed": 1.5}, "Own seed must be a whole number, got 1.5"),
     ],
 )
 def test_a_refused_value_changes_nothing_and_the_field_goes_back(comparison, changes, sentence):
@@ -140,7 +145,7 @@ def test_a_prompt_that_does_not_fit_leaves_the_texts(comparison):
         assert comparison.prompt == PROMPT
         assert [ids(column) for column in comparison.columns] == before
     comparison.set_max_tokens(MOST_TOKENS + 1)
-    assert "Max tokens must be 1 to 512, got 513" in comparison.error
+    assert "Max tokens is out of range, got 513; use a whole number from 1 to" in comparison.error
 
 
 def test_there_are_two_to_six_columns(comparison):
@@ -207,8 +212,21 @@ def test_hostile_tokens_are_text_wherever_they_stand(comparison):
         assert not parsed.tags
 
 
+def test_a_card_says_which_stage_has_no_effect(comparison):
+    column = comparison.columns[0]
+    comparison.set_settings(column.number, SamplingSettings(temperature=0, top_p=0.5))
+    shown = cards(comparison)
+    assert "Top-p has no effect: temperature 0 has already left a single token." in shown
+    comparison.set_settings(column.number, SamplingSettings(temperature=0.5, top_p=0.5))
+    assert "no effect" not in cards(comparison)
+    chain = [DynamicTemperature(0.5, 1.5), Temperature(0.7)]
+    comparison.set_settings(column.number, SamplingSettings(chain=chain))
+    assert "Temperature: it divides what another temperature has divided" in cards(comparison)
+
+
 def test_figures_for_reading():
     assert [number(math.nan, 2), number(math.inf, 2), number(1234.5, 1)] == ["–", "∞", "1,234.5"]
+    assert number(-0.56, 2) == "−0.56"
     assert literal("<b>&lt;") == "&lt;b&gt;&amp;lt;"
 
 
@@ -251,13 +269,15 @@ def test_samples_have_the_same_seeds_in_all_columns_and_sum_up(comparison):
     assert seen.text.count("±") > 12
 
 
-def test_cancelled_samples_stay_and_going_on_ends_with_the_same_texts(comparison):
+def test_cancelled_samples_stay_and_going_on_ends_with_the_same_texts(comparison, monkeypatch):
+    monkeypatch.setattr("ui.background.LOOK_SECONDS", 0)
+    monkeypatch.setattr("ui.background.GRACE_SECONDS", -1)
     comparison.set_max_tokens(20)
     whole = comparison.sample(20)
     whole.start()
     whole.wait()
     run = comparison.sample(20)
-    run.start(is_wanted=lambda: not run.samples())  # gone as soon as there is something
+    run.start(is_there=lambda: not run.samples())  # gone as soon as there is something
     run.wait()
     kept = len(run.samples())
     assert 0 < kept < 80
@@ -270,139 +290,16 @@ def test_cancelled_samples_stay_and_going_on_ends_with_the_same_texts(comparison
     assert list(run.frame()["text"]) == list(whole.frame()["text"])
 
 
-@pytest.mark.parametrize("count", [0, MOST_SAMPLES + 1])
-def test_a_count_out_of_range_is_answered_in_words(comparison, count):
+@pytest.mark.parametrize(
+    ("count", "sentence"),
+    [
+        (0, "Samples per setting is out of range, got 0; use a whole number from 1 to 200."),
+        (-5.0, "Samples per setting is out of range, got -5; use a whole number from 1 to 200."),
+        (1e6, "Samples per setting is out of range, got 1,000,000; use a whole number from 1 to"),
+        (2.5, "Samples per setting must be a whole number, got 2.5; use a whole number from 1 to"),
+        (None, "Samples per setting is empty; use a whole number from 1 to 200."),
+    ],
+)
+def test_a_count_out_of_range_is_answered_in_words(comparison, count, sentence):
     assert comparison.sample(count) is None
-    assert f"samples is out of range, got {count}; use 1 to {MOST_SAMPLES}" in comparison.error
-
-
-# --- the page -------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def app(monkeypatch, folder) -> AppTest:
-    monkeypatch.setenv("DECODING_MODEL", folder)
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).run()
-    assert not app.exception
-    return at_compare(app)
-
-
-def at_compare(app: AppTest) -> AppTest:
-    app.switch_page(PAGE).run()
-    assert not app.exception
-    return app
-
-
-def held(app: AppTest) -> Comparison:
-    return app.session_state["compare"]
-
-
-def field(app: AppTest, column: int, name: str):
-    fields = held(app).column(column).fields
-    return app.number_input(key=f"compare_{column}_{fields}_{name}")
-
-
-def test_all_pages_are_in_the_navigation():
-    files = {f"pages/{path.name}" for path in (ROOT / "pages").glob("*.py")}
-    assert files == set(shell.PAGES)
-
-
-def test_the_page_opens_with_texts_and_a_caption(app):
-    assert not app.error
-    assert any(caption.value.startswith("Notice") for caption in app.caption)
-    assert all(column.length for column in held(app).columns)
-
-
-def test_fields_change_a_column_and_a_refusal_is_a_sentence(app):
-    field(app, 2, "top_p").set_value(0.5).run()
-    assert held(app).column(2).settings.top_p == 0.5
-    assert app.selectbox(key="compare_2_preset_1").value == OWN
-    field(app, 2, "top_p").set_value(7.0).run()
-    assert not app.exception
-    assert app.error[0].value.startswith("top_p must be above 0")
-    assert field(app, 2, "top_p").value == 0.5
-    app.selectbox(key=f"compare_2_preset_{held(app).column(2).presets}").set_value("Code").run()
-    assert held(app).column(2).settings.chain == PRESETS["Code"].chain
-    assert field(app, 2, "temperature").value == 0.2
-
-
-def test_a_further_stage_can_be_added(app):
-    fields = held(app).column(2).fields
-    app.selectbox(key=f"compare_2_{fields}_further").set_value("typical_p").run()
-    field(app, 2, "typical_p").set_value(0.4).run()
-    assert held(app).column(2).settings.typical_p == 0.4
-
-
-def test_everything_is_there_after_a_visit_to_another_page(app):
-    app.text_area(key="compare_0_prompt").set_value("w4|w5").run()
-    field(app, 3, "min_p").set_value(0.2).run()
-    app.button(key="compare_add").click().run()
-    texts = [ids(column) for column in held(app).columns]
-    app.switch_page(shell.HOME).run()
-    at_compare(app)
-    assert app.text_area(key="compare_0_prompt").value == "w4|w5"
-    assert field(app, 3, "min_p").value == 0.2
-    assert [ids(column) for column in held(app).columns] == texts
-    assert len(texts) == 5
-
-
-def test_a_column_opens_in_the_step_page(app):
-    field(app, 4, "min_p").set_value(0.2).run()
-    wanted = held(app).effective(held(app).column(4))
-    app.button(key="compare_4_open").click().run()
-    assert not app.exception
-    session = app.session_state["session"]
-    assert session.prompt == held(app).prompt
-    assert session.settings == wanted
-    assert "min_p" in session.order
-    for _ in range(5):
-        session.decoder.step()
-    assert session.decoder.token_ids == ids(held(app).column(4))[:5]
-
-
-def test_the_step_page_s_prompt_and_settings_come_over(app):
-    session = app.session_state["session"]
-    settings = SamplingSettings(temperature=0.9, top_k=5, seed=11)
-    session.decoder.settings = settings
-    app.button(key="compare_3_from").click().run()
-    assert held(app).prompt == session.prompt
-    assert held(app).effective(held(app).column(3)) == settings
-    assert field(app, 3, "top_k").value == 5
-
-
-def test_the_step_page_s_model_comes_over_although_it_has_no_chat_template(app):
-    session, comparison = app.session_state["session"], held(app)
-    tokenizer = hostile.tokenizer()
-    tokenizer.chat_template = "w7|{{ messages[0]['content'] }}"
-    comparison.load(LanguageModel(hostile.language_model(), tokenizer, name="chat"))
-    comparison.set_prompt(PROMPT, chat=True)
-    assert comparison.chat
-    app.run()
-    app.button(key="compare_3_from").click().run()
-    assert not app.exception
-    assert held(app).model is session.model
-    assert (held(app).prompt, held(app).chat, held(app).error) == (session.prompt, False, "")
-
-
-def test_what_was_handed_over_is_not_replaced_by_what_the_tab_remembers(app, monkeypatch):
-    del app.session_state["session"]  # the page was reloaded here, so the step page has none yet
-    app.button(key="compare_1_open").click().run()
-    session = app.session_state["session"]
-    event = {"client": "tab", "number": 1, "kind": "resume", "token": "of before"}
-    monkeypatch.setattr(step_page, "sent_event", lambda: event)
-    monkeypatch.setattr(step_page.st, "session_state", app.session_state)
-    step_page._on_event()
-    monkeypatch.undo()
-    assert app.session_state["session"] is session
-    assert (session.error, session.acknowledged) == ("", ("tab", 1))
-
-
-def test_samples_are_made_and_can_be_taken_away(app):
-    app.number_input(key="compare_0_max_tokens").set_value(6).run()
-    app.number_input(key="compare_samples").set_value(2).run()
-    app.button(key="compare_sample").click().run()
-    held(app).sampling.wait()
-    app.run()
-    assert not app.exception
-    assert len(held(app).sampling.samples()) == 8
-    assert app.get("download_button")
+    assert comparison.error.startswith(sentence)

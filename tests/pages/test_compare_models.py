@@ -1,20 +1,15 @@
-"""Comparisons with another model, and samples that wait for those of other visitors."""
-
-import threading
-import time
+"""Comparisons with another model."""
 
 import pytest
 
 from engine.decoder import Decoder
+from engine.errors import PromptError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from engine.sweep import Axis, Sweep
 from tests.pages.test_compare import PROMPT, ids, settle
 from tests.ui import hostile
-from ui.comparison import Comparison
-from ui.sweep_work import SWEEPS_AT_ONCE, SweepWork
-
-PATIENCE_S = 60
+from ui.compare_column import PRESETS
+from ui.comparison import MOST, Comparison
 
 
 def made(context: int, template: str | None, name: str) -> LanguageModel:
@@ -43,6 +38,34 @@ def comparison(model) -> Comparison:
     settle(comparison)
     assert comparison.error == ""
     return comparison
+
+
+def test_a_small_vocabulary_leaves_out_the_presets_that_need_a_larger_one(model, monkeypatch):
+    monkeypatch.setitem(PRESETS, "Top-k 50", SamplingSettings(top_k=model.vocab_size + 1))
+    comparison = Comparison(model)
+    names = [column.preset for column in comparison.columns]
+    assert names == ["Greedy", "Pure sampling", "Nucleus: p 0.9, T 0.7"]
+    while len(comparison.columns) < MOST:
+        comparison.add()
+        assert comparison.error == ""
+    assert "Top-k 50" not in comparison.presets
+
+
+def test_a_column_that_cannot_begin_is_not_added(comparison, monkeypatch):
+    columns = list(comparison.columns)
+
+    def refused(*_: object) -> None:
+        raise PromptError("The prompt is empty.")
+
+    monkeypatch.setattr("ui.comparison.Decoder", refused)
+    comparison.add()
+    monkeypatch.undo()
+    assert comparison.columns == columns
+    assert comparison.error == "The prompt is empty."
+    comparison.add()
+    settle(comparison)
+    assert {column.length for column in comparison.columns} == {24}
+    assert len(comparison.columns) == 5
 
 
 def test_the_chat_template_ends_with_a_model_that_has_none(comparison, model, chat_model):
@@ -83,62 +106,3 @@ def test_a_model_and_prompt_that_are_refused_leave_everything_and_say_why(compar
     assert (comparison.model, comparison.prompt, comparison.chat, comparison.seed) == held
     assert (comparison.column(2).settings, comparison.sampling) == (settings, sampling)
     assert [ids(column) for column in comparison.columns] == before
-
-
-# --- the line of all visitors ---------------------------------------------------------------------
-
-
-class Hold:
-    """What `is_wanted` asks: says that a run has begun, and keeps it there."""
-
-    def __init__(self) -> None:
-        self.begun, self.go_on = threading.Event(), threading.Event()
-
-    def __call__(self) -> bool:
-        self.begun.set()
-        assert self.go_on.wait(PATIENCE_S)
-        return True
-
-
-def until(holds) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
-def test_samples_and_sweeps_of_many_visitors_share_one_line(model):
-    sweep = Sweep(SamplingSettings(), Axis("temperature", (0.5, 1)), prompts=[PROMPT], max_tokens=4)
-    work = SweepWork(sweep, model, [PROMPT])
-    runs = []
-    for _ in range(SWEEPS_AT_ONCE + 2):
-        visitor = Comparison(model)
-        visitor.set_max_tokens(4)
-        runs.append(visitor.sample(1))
-    *first, last, gone = runs
-    holds = [Hold() for _ in first]
-    try:
-        for run, hold in zip(first, holds, strict=True):
-            run.start(hold)
-            assert hold.begun.wait(PATIENCE_S)
-        gone.start(lambda: False)
-        gone.wait(PATIENCE_S)
-        assert (gone.is_running, gone.is_waiting, gone.samples()) == (False, False, [])
-        last.start()
-        until(lambda: last.is_waiting)
-        assert last.progress == "Waiting for the sweeps and samples of other visitors"
-        last.cancel()
-        last.wait(PATIENCE_S)
-        assert (last.is_running, last.is_waiting, last.samples()) == (False, False, [])
-        last.start()
-        work.start()
-        until(lambda: last.is_waiting and work.is_waiting)
-    finally:
-        for hold in holds:
-            hold.go_on.set()
-    for run in (*first, last):
-        run.wait(PATIENCE_S)
-        assert run.is_done
-    work.wait(PATIENCE_S)
-    assert work.is_done
-    assert not last.is_waiting

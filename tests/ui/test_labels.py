@@ -4,7 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ui.labels import markdown_text, size, token_label, tokens_text, visible
+from engine import stopping
+from ui.labels import (
+    about,
+    markdown_text,
+    setting_name,
+    short_setting_name,
+    size,
+    stop_name,
+    token_label,
+    tokens_text,
+    visible,
+    with_minus,
+)
 
 
 @pytest.mark.parametrize(
@@ -60,3 +72,19 @@ def test_numbers_for_reading():
     assert [size(n) for n in (0, 1023, 1024, 1536, 5 * 2**20, 3 * 2**30)] == [
         "0 B", "1023 B", "1.0 KiB", "1.5 KiB", "5.0 MiB", "3.0 GiB",
     ]  # fmt: skip
+    assert [about(s) for s in (0.4, 12.4, 89.4, 300, 7200)] == [
+        "under 1 s", "about 12 s", "about 89 s", "about 5 min", "about 2.0 h",
+    ]  # fmt: skip
+    assert with_minus("-0.56 to 1e-05") == "−0.56 to 1e−05"
+
+
+def test_names_for_reading():
+    assert [setting_name(n) for n in ("top_k", "repetition_penalty")] == [
+        "Top-k", "Repetition penalty",
+    ]  # fmt: skip
+    assert [short_setting_name(n) for n in ("top_k", "typical_p")] == ["k", "typical p"]
+    reasons = (stopping.EOS, stopping.STOP_STRING, stopping.MAX_TOKENS, stopping.CONTEXT)
+    assert [stop_name(reason) for reason in reasons] == [
+        "end of text", "stop string", "max tokens", "context full",
+    ]  # fmt: skip
+    assert stop_name(None) == "ended"

@@ -12,7 +12,7 @@ from ui.events import Event, Have, Place
 from ui.session import Session
 from ui.session_store import SessionStore
 
-PROMPT = "The capital of France is"
+PROMPT = "Once upon a time, there was a little"  # goes on for long
 
 
 class Visitor:

@@ -36,30 +36,33 @@ from ui.value_lists import INITIAL, parse_values, unescaped
     ],
 )
 def test_lists_and_ranges_are_read(text, values):
-    assert parse_values("temperature", text) == values
+    assert parse_values("X values", text) == values
 
 
 def test_whole_numbers_stay_whole_as_top_k_wants_them():
-    assert all(isinstance(value, int) for value in parse_values("top_k", "10 to 50 step 20, 1.0"))
+    assert all(
+        isinstance(value, int) for value in parse_values("X values", "10 to 50 step 20, 1.0")
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("0.5, hot", "axis top_p holds something that is no number, got 'hot'"),
-        ("0.5, nan", "axis top_p holds something that is no number, got 'nan'"),
-        ("", "axis top_p has no values"),
-        ("0 to 1", "axis top_p holds a range without a step, got '0 to 1'"),
-        ("0 to 1 step 0", "axis top_p holds a range with a step of 0"),
-        ("0 to 1 step 0.000001", "axis top_p has too many values, got 1,000,001"),
-        ("0 to 1e15 step 1e-300", "axis top_p has too many values"),
-        ("1e16", "axis top_p holds a value that no setting takes"),
-        ("9" * 30_000, "axis top_p is too long a list"),
+        ("0.5, hot", "X values hold something that is no number, got 'hot'"),
+        ("0.5, nan", "X values hold something that is no number, got 'nan'"),
+        ("", "X values are missing"),
+        ("0 to 1", "X values hold a range without a step, got '0 to 1'"),
+        ("0 to 1 step 0", "X values hold a range with a step of 0"),
+        ("0 to 1 step 0.000001", "X values are too many, got 1,000,001"),
+        ("0 to 1e15 step 1e-300", "X values are too many"),
+        ("1e16", "X values hold a value that no setting takes"),
+        ("9" * 30_000, "X values are too long a list"),
+        ("0.5, 1, 0.50", "X values hold a value twice, got 0.5"),
     ],
 )
 def test_what_is_no_list_is_named(text, sentence):
-    with pytest.raises(SettingError, match=r"^axis top_p") as caught:
-        parse_values("top_p", text)
+    with pytest.raises(SettingError) as caught:
+        parse_values("X values", text)
     assert str(caught.value).startswith(sentence)
     assert caught.value.remedy
 
@@ -128,6 +131,13 @@ def test_the_front_is_joined_up_and_infinite_points_are_left_out():
     assert [list(cell) for cell in front.customdata] == [[0], [1]]
     assert list(others.text) == ["c"]
     assert list(chosen.x) == [1]
+
+
+def test_a_metric_that_is_the_same_everywhere_fills_no_axis_with_nothing():
+    figure = front_figure([Point("a", -2, 1, 0, True), Point("b", -1, 1, 1, True)], "x", "y", 0)
+    assert list(figure.layout.yaxis.range) == pytest.approx([0.9, 1.1])
+    assert figure.layout.xaxis.range is None
+    assert front_figure([], "x", "y", 0).layout.yaxis.range is None
 
 
 def test_figures_are_short():

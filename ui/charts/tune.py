@@ -14,6 +14,7 @@ import plotly.graph_objects as go
 from plotly.colors import sample_colorscale
 
 from ui.charts.template import literal, palette, template
+from ui.labels import with_minus
 
 MOST_LABELS = 14  # columns of a grid whose cells still have room for their values
 
@@ -70,7 +71,7 @@ def figure_text(value: float) -> str:
         shown = f"{value:,.0f}"
     else:
         shown = f"{value:.1f}" if size >= 10 else f"{value:.2f}"
-    return shown.replace("-", "−")
+    return with_minus(shown)
 
 
 def heatmap_figure(
@@ -268,4 +269,14 @@ def front_figure(
         dragmode=False,
         margin={"l": 10, "r": 60, "t": 60, "b": 10},
     )
+    figure.update_xaxes(range=_range_of_one([point.x for point in points]))
+    figure.update_yaxes(range=_range_of_one([point.y for point in points]))
     return figure
+
+
+def _range_of_one(values: Sequence[float]) -> list[float] | None:
+    """A range where all values are the same, since Plotly's would reach from 0 to twice that."""
+    if not values or min(values) < max(values):
+        return None
+    margin = 0.1 * abs(values[0]) or 1.0
+    return [values[0] - margin, values[0] + margin]

@@ -10,16 +10,18 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
+from collections.abc import Sequence
 from dataclasses import asdict
 
 import numpy as np
 
+from engine.contrastive_step import ContrastiveStep
 from engine.decoder import Decoder
 from engine.sampling import SamplingSettings, Xtc
-from engine.trace import Step
+from engine.trace import Guidance, Step
 from ui.answers import Found
 from ui.chains import edited_ids, plain_settings, stage_defaults
-from ui.components.step.rows import SMALL_VOCABULARY, pack_row
+from ui.components.step.rows import SMALL_VOCABULARY, pack_guided, pack_row
 from ui.examples import EXAMPLES
 from ui.session import Session
 from ui.token_labels import TokenLabels, labels_of
@@ -51,6 +53,9 @@ STEP_FIELDS = (
     "cache_bytes",
     "cache_bytes_held",
     "formula_bytes",
+    "negative_forward_ms",
+    "negative_cache_bytes",
+    "guidance_scale",
 )
 
 
@@ -81,13 +86,15 @@ def message(session: Session) -> bytes:
             "is_over": session.is_over,
             "at_limit": session.has_reached_limit,
         },
+        "in_force": _in_force(session),
         "cache_formula": _formula(session),
         "pending_bytes": session.decoder.pending_bytes.hex(" "),
         "found": _found(session.found, labels),
         "tokenized": _found(session.tokenized, labels),
         "snippets": _snippets(session),
         "labels": [[token_id, labels[token_id]] for token_id in session.asked_labels],
-        "trace": session.decoder.trace().to_json() if session.wants_trace else None,
+        "trace": _trace(session) if session.wants_trace else None,
+        "search": _searched(session, labels),
     }
     logits = session.logits()  # None where no token can follow
     if logits is not None:
@@ -102,6 +109,7 @@ def message(session: Session) -> bytes:
 def _text(session: Session, labels: TokenLabels) -> dict:
     """What stays the same for a whole run."""
     model, vocabulary = session.model, session.model.vocabulary
+    guidance = _guidance(session)
     return {
         "model": {
             "name": model.name,
@@ -115,20 +123,88 @@ def _text(session: Session, labels: TokenLabels) -> dict:
             "has_chat_template": vocabulary.has_chat_template,
             "notices": list(model.notices),
         },
-        "prompt": session.prompt.encode("utf-8", "replace").decode("utf-8"),
+        "prompt": _plain_text(session.prompt),
         "chat": session.chat,
-        "prompt_tokens": [
-            [token_id, labels[token_id], vocabulary.is_special(token_id)]
-            for token_id in session.decoder.prompt_ids
-        ],
+        "prompt_tokens": _tokens(session.decoder.prompt_ids, session, labels),
+        "negative_prompt": _plain_text(session.beginning.negative_prompt),
+        "negative_tokens": _tokens(guidance.negative_prompt_ids, session, labels)
+        if guidance
+        else None,
+        "guidance_scale": session.guidance_scale,
+        "strategy": _strategy(session),
         "examples": [example.to_dict() for example in EXAMPLES],
         "settings": plain_settings(session.settings, session.order),
         "stage_defaults": stage_defaults(vocabulary),
-        "limits": {
-            "max_tokens": session.max_tokens,
-            "stop_strings": list(session.decoder.stop_strings),
-        },
+        "limits": _limits(session),
     }
+
+
+def _limits(session: Session) -> dict:
+    return {
+        "max_tokens": session.max_tokens,
+        "stop_strings": list(session.decoder.stop_strings),
+    }
+
+
+def _in_force(session: Session) -> dict | None:
+    """What the next step will be taken with, where the page has drawn what was refused."""
+    if not session.refused:
+        return None
+    return {
+        "settings": plain_settings(session.settings, session.order),
+        "limits": _limits(session),
+        "guidance_scale": session.guidance_scale if _guidance(session) else None,
+        "strategy": _strategy(session),
+    }
+
+
+def _guidance(session: Session) -> Guidance | None:
+    return None if session.search else session.decoder.guidance
+
+
+def _strategy(session: Session) -> dict | None:
+    """Contrastive search with its settings; None for sampling."""
+    return None if session.strategy is None else asdict(session.strategy)
+
+
+def _trace(session: Session) -> str:
+    if session.search:
+        return json.dumps(session.search.to_dict(), allow_nan=False, separators=(",", ":"))
+    return session.decoder.trace().to_json()
+
+
+def _searched(session: Session, labels: TokenLabels) -> dict | None:
+    """The step on screen of a contrastive search; None before there is one, and for sampling."""
+    if not session.search or session.is_pending:
+        return None
+    step = session.search.steps[session.index]
+    text = [*session.search.prompt_ids, *session.search.token_ids]
+    return {
+        "index": step.index,
+        "candidates": [
+            asdict(candidate)
+            | {
+                "label": labels[candidate.token_id],
+                "nearest_label": labels[text[candidate.nearest]],
+            }
+            for candidate in step.candidates
+        ],
+        "chosen": step.chosen,
+        "penalty_alpha": step.penalty_alpha,
+        "passes": step.passes,
+        "prefill_ms": step.prefill_ms,
+        "forward_ms": step.forward_ms,
+        "score_ms": step.score_ms,
+    }
+
+
+def _plain_text(text: str | None) -> str | None:
+    return None if text is None else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _tokens(token_ids: Sequence[int], session: Session, labels: TokenLabels) -> list[list]:
+    is_special = session.model.vocabulary.is_special
+    return [[token_id, labels[token_id], is_special(token_id)] for token_id in token_ids]
 
 
 def _found(tokens: list[Found] | None, labels: TokenLabels) -> list[dict] | None:
@@ -151,37 +227,66 @@ def _snippets(session: Session) -> list[dict] | None:
     return [asdict(snippet) for snippet in session.snippets]
 
 
-def _steps(session: Session, steps: list[Step], labels: TokenLabels) -> list[list]:
+def _steps(session: Session, steps: list, labels: TokenLabels) -> list[list]:
     """One list a step, in the order of `STEP_FIELDS`."""
     formula = session.decoder.cache_formula
-    return [
-        [
-            step.token_id,
-            labels[step.token_id],
-            step.is_special,
-            _is_partial(step.token_bytes),
-            step.forced,
-            step.probability,
-            float(np.exp(step.logprob)),
-            step.rank,
-            step.u,
-            step.mirostat_mu,
-            step.entropy_bits,
-            step.model_entropy_bits,
-            step.survivors,
-            round(step.forward_ms, 4),
-            round(step.shape_ms, 4),
-            round(step.draw_ms, 4),
-            round(step.total_ms, 4),
-            step.is_prefill,
-            step.reused,
-            step.cache_positions,
-            step.cache_bytes,
-            step.cache_bytes_held,
-            formula.bytes_at(step.cache_positions) if formula else None,
-        ]
-        for step in steps
-    ]
+    figures_of = _search_figures if session.search else _figures
+    sent = []
+    for step in steps:
+        figures = figures_of(step) | {
+            "id": step.token_id,
+            "label": labels[step.token_id],
+            "special": step.is_special,
+            "partial": _is_partial(step.token_bytes),
+            "is_prefill": step.is_prefill,
+            "positions": step.cache_positions,
+            "cache_bytes": step.cache_bytes,
+            "cache_bytes_held": step.cache_bytes_held,
+            "formula_bytes": formula.bytes_at(step.cache_positions) if formula else None,
+        }
+        sent.append([figures.get(name) for name in STEP_FIELDS])
+    return sent
+
+
+def _figures(step: Step) -> dict:
+    negative_ms = step.negative_forward_ms
+    return {
+        "forced": step.forced,
+        "probability": step.probability,
+        "model_probability": float(np.exp(step.logprob)),
+        "rank": step.rank,
+        "u": step.u,
+        "mirostat_mu": step.mirostat_mu,
+        "entropy": step.entropy_bits,
+        "model_entropy": step.model_entropy_bits,
+        "survivors": step.survivors,
+        "forward_ms": round(step.forward_ms, 4),
+        "shape_ms": round(step.shape_ms, 4),
+        "draw_ms": round(step.draw_ms, 4),
+        "total_ms": round(step.total_ms, 4),
+        "reused": step.reused,
+        "negative_forward_ms": None if negative_ms is None else round(negative_ms, 4),
+        "negative_cache_bytes": step.negative_cache_bytes,
+        "guidance_scale": step.guidance_scale,
+    }
+
+
+def _search_figures(step: ContrastiveStep) -> dict:
+    """The same of a contrastive search: as if greedy, since nothing is drawn; scoring shapes."""
+    return {
+        "forced": False,
+        "probability": 1.0,
+        "model_probability": step.candidates[step.chosen].probability,
+        "rank": step.chosen + 1,
+        "entropy": 0.0,
+        "model_entropy": step.model_entropy_bits,
+        "survivors": len(step.candidates),
+        "forward_ms": round(step.prefill_ms + step.forward_ms, 4),
+        "shape_ms": round(step.score_ms, 4),
+        "draw_ms": 0.0,
+        "total_ms": round(step.total_ms, 4),
+        "reused": False,
+    }
 
 
 def _is_partial(token_bytes: bytes) -> bool:
@@ -226,7 +331,6 @@ def _shown_step(session: Session) -> dict:
         "index": index,
         "is_pending": session.is_pending,
         "xtc_u": decoder.context(index, WITH_XTC).xtc_uniform,
-        "mirostat_mu": decoder.context(index).mirostat_mu,
         "mirostat": _mirostat_before(decoder, index),
     }
     if session.is_pending:
@@ -235,6 +339,7 @@ def _shown_step(session: Session) -> dict:
             "forced": False,
             "u": decoder.uniform(index),
             "recorded_settings": None,
+            "recorded_scale": None,
         }
     step = decoder.steps[index]
     return shown | {
@@ -242,6 +347,7 @@ def _shown_step(session: Session) -> dict:
         "forced": step.forced,
         "u": step.u,
         "recorded_settings": plain_settings(decoder.settings_at(index)),
+        "recorded_scale": step.guidance_scale,
     }
 
 
@@ -263,6 +369,9 @@ def _row(
     """Key, header and arrays of the row; no header where the browser has the row already."""
     exact = not session.playing
     edited = edited_ids(session.settings)
+    is_whole = _guidance(session) and (exact or logits.size <= SMALL_VOCABULARY)
+    if is_whole:
+        return _guided_row(session, labels, edited)
     key = _row_key(session, logits.size, exact, edited)
     if key == session.have.row:
         return key, None, b""
@@ -286,6 +395,21 @@ def _row(
             }
             for stage in distribution.stages
         ]
+    return key, header, data
+
+
+def _guided_row(
+    session: Session, labels: TokenLabels, edited: list[int]
+) -> tuple[str, dict | None, bytes]:
+    """The same as the two rows that it is made of: one message for every scale."""
+    key = f"{session.row_key}/guided"
+    if key == session.have.row:
+        return key, None, b""
+    header, data = pack_guided(session.guided_rows(), session.decoder.guidance_scale)
+    known = [*edited[:LABELLED], *header.pop("compared_ids")]
+    header["labels"] = [
+        [token_id, labels[token_id]] for token_id in [*header.pop("leading_ids")[:LABELLED], *known]
+    ]
     return key, header, data
 
 

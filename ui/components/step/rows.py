@@ -12,6 +12,12 @@ Layout (little-endian, every array begins at a multiple of four bytes):
     seen_ids   u32[seen]   tokens whose rank the browser asks for, where `ids` does not hold all
     seen_ranks u32[seen]   their ranks, from 1
     seen_values f32[seen]  their scores
+
+Under guidance the two rows that it is made of travel instead, from which the browser makes the
+guided row at any scale, bit by bit the engine's (`engine.guidance.GuidedRows.at`):
+
+    prompt     f32[vocab]  log-probabilities after the prompt's text, by token id
+    negative   f32[vocab]  and after the negative prompt's
 """
 
 from __future__ import annotations
@@ -20,6 +26,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from engine.guidance import GuidedRows
 from engine.ranking import RankedRow
 
 SMALL_VOCABULARY = 65_536  # up to here all ids are sent, in two bytes each
@@ -27,6 +34,7 @@ HEAD = 4096  # leading ranks that are sent with ids above that
 MOST_RUNS = 20_000  # more are binned where speed counts more than the last digit
 BINS = 1000
 LEADING_IDS = 512
+COMPARED = 32  # leading ranks of either text alone, to be compared with the guided ones
 _TINY = 1e-290
 
 
@@ -79,6 +87,34 @@ def pack_row(logits: np.ndarray, *, seen: Sequence[int] | None, exact: bool) -> 
         logits[asked].astype("<f4"),
     ]
     return header, b"".join(_aligned(part.tobytes()) for part in parts)
+
+
+def pack_guided(rows: GuidedRows, scale: float) -> tuple[dict, bytes]:
+    """The two rows of a guided one for the browser; see `pack_row` for header and errors.
+
+    Args:
+        rows: what the guided row is made of.
+        scale: of the guided row whose leading ids are wanted.
+    """
+    ranked = RankedRow(rows.at(scale))
+    ranked.sort_to_depth(LEADING_IDS)
+    parts = (rows.prompt, rows.negative)
+    compared = {int(token_id) for part in parts for token_id in _leading(part)}
+    header = {
+        "vocab": int(rows.prompt.size),
+        "exact": True,
+        "guided": True,
+        "leading_ids": ranked.ids[:LEADING_IDS].tolist(),
+        "compared_ids": sorted(compared),
+    }
+    return header, b"".join(part.astype("<f4").tobytes() for part in parts)
+
+
+def _leading(scores: np.ndarray) -> np.ndarray:
+    """Ids of the `COMPARED` highest scores, in any order."""
+    if scores.size <= COMPARED:
+        return np.arange(scores.size)
+    return np.argpartition(scores, -COMPARED)[-COMPARED:]
 
 
 def _aligned(data: bytes) -> bytes:

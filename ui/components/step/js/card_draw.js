@@ -3,6 +3,7 @@
 import { card_class, standing } from './card.js';
 import { exact_field } from './card_fields.js';
 import { element, set_attribute, set_class, set_text } from './dom.js';
+import { nothing_left } from './emptied.js';
 import { count, shorten } from './format.js';
 import { draw_picture } from './geometry.js';
 import { TAKEN_GREEDILY, was_greedy } from './loop.js';
@@ -26,6 +27,8 @@ function draw_story(state, view) {
   const hit = view.draw;
   const u = hit?.u ?? (step ?? state.row)?.u ?? null;
   if (step?.forced) return { before: 'chosen by hand, no draw', hit: { id: step.id }, u: null };
+  const emptied = nothing_left(view);
+  if (emptied) return { before: 'nothing is left to draw', second: emptied.reason, hit: null, u: null };
   if (view.greedy) {
     const leader = view.rows.find(row => (row.final_prob ?? 0) > 0) ?? view.rows[0];
     const second = 'the highest score is taken, no random number';

@@ -5,7 +5,7 @@ import { draw_card } from './card_draw.js';
 import { FIRST_CARDS, is_sorted, sorted, stage_of, STAGES } from './catalogue.js';
 import { create_chooser } from './chooser.js';
 import { element, set_attribute, set_class, set_text } from './dom.js';
-import { stage_label } from './format.js';
+import { stage_label, stage_name } from './format.js';
 import { create_reorder } from './reorder.js';
 import { chain_of } from './shape.js';
 import { create_take_away } from './snippets.js';
@@ -30,28 +30,86 @@ function off_values(names) {
 
 const as_text = settings => JSON.stringify(chain_of(settings));
 
-/** Presets bring the first five cards, in their order; any other card goes. */
-function preset_row(actions) {
-  let order = [];
-  const chains = PRESETS.map(({ settings }) => as_text(settings));
-  const buttons = PRESETS.map(({ label, settings }) => element('button', {
+/**
+ * Presets bring the first five cards, in their order; any other card goes.
+ *
+ * @param {object} actions
+ * @param {(before: object, label: string) => void} applied called with the settings that a preset replaced
+ */
+function preset_row(actions, applied) {
+  let settings = null;
+  const chains = PRESETS.map(preset => as_text(preset.settings));
+  const buttons = PRESETS.map(({ label, settings: own }) => element('button', {
     type: 'button', class: 'dv-preset', text: label, 'aria-pressed': 'false',
     onclick: () => {
-      const others = order.filter(name => !FIRST_CARDS.includes(name));
-      actions.set({ ...off_values(others), ...settings, order: [...FIRST_CARDS] });
+      const before = structuredClone(settings);
+      const others = before.order.filter(name => !FIRST_CARDS.includes(name));
+      actions.set({ ...off_values(others), ...own, order: [...FIRST_CARDS] });
       actions.settle();
+      applied(before, label);
     },
   }));
   return {
     row: element('div', { class: 'dv-presets', role: 'group', 'aria-label': 'Presets' }, ...buttons),
-    update(settings) {
-      order = settings.order;
+    focus: label => buttons.find(button => button.textContent === label).focus({ preventScroll: true }),
+    update(next) {
+      settings = next;
       const chain = as_text(settings);
       for (const [place, button] of buttons.entries()) {
         set_attribute(button, 'aria-pressed', String(chain === chains[place]));
       }
     },
   };
+}
+
+const is_same_order = (one, other) => one.join() === other.join();
+
+/** What a preset took away, in words; empty where every card kept its place. */
+function loss_text({ order }) {
+  const gone = order.filter(name => !FIRST_CARDS.includes(name));
+  const names = gone.map(stage_name).join(', ');
+  if (gone.length) return `${gone.length === 1 ? '1 card' : `${gone.length} cards`} removed: ${names}.`;
+  return is_same_order(order, FIRST_CARDS) ? '' : 'The stages stand in their default order again.';
+}
+
+/** Said after a preset that took something away, until the cards are others again; with the way back. */
+function undo_note(actions, announce, focus) {
+  let lost = null; // {before, label, model}: the settings that a preset replaced
+  let model = '';
+  const sentence = element('span');
+  const undo = element('button', { type: 'button', text: 'Undo', 'aria-label': 'Undo the preset', onclick: () => {
+    const { before, label } = lost;
+    // Whatever has been set since goes as well: the chain is the one that it was, down to its last value.
+    const { seed: _kept, ...chain } = before;
+    lost = null;
+    actions.set(chain);
+    actions.settle();
+    announce(`The chain is as it was before ${label}.`);
+    focus(label); // the button itself is gone
+  } });
+  const node = element('div', { class: 'dv-undo-note dv-hidden' }, undo, sentence);
+  return {
+    node,
+    /** A preset was chosen; of several in a row, what stood before the first comes back. */
+    applied(before, label) {
+      if (lost) lost.label = label;
+      else if (loss_text(before)) lost = { before, label, model };
+      if (lost) announce(loss_text(lost.before));
+      draw();
+    },
+    update(state) {
+      const { name, source } = state.model ?? {};
+      model = `${source}/${name}`;
+      const is_over = lost && (lost.model !== model || !is_same_order(state.settings.order, FIRST_CARDS));
+      if (is_over) lost = null;
+      draw();
+    },
+  };
+  function draw() {
+    const text = lost ? loss_text(lost.before) : '';
+    set_class(node, text ? 'dv-undo-note' : 'dv-undo-note dv-hidden');
+    set_text(sentence, text);
+  }
 }
 
 /** Said while the stages stand in another order than by default, with the way back. */
@@ -81,6 +139,9 @@ function arrange(list, nodes) {
     focused.focus({ preventScroll: true }); // an element that moves in the document loses it
   }
 }
+
+const IDLE = 'Contrastive search uses none of these cards: it takes the best of its k candidates. Choose Sampling and '
+  + 'press Start to use them.';
 
 /** The presets and the cards of the chain. */
 export function create(root, actions) {
@@ -131,7 +192,8 @@ export function create(root, actions) {
     announce(`${stage_label(name)} added, ${reorder.where(name)}`);
   }
 
-  const presets = preset_row(actions);
+  const undo = undo_note(actions, announce, label => presets.focus(label));
+  const presets = preset_row(actions, undo.applied);
   const take_away = create_take_away(actions);
   const note = order_note(() => {
     set_order(sorted(order));
@@ -139,16 +201,19 @@ export function create(root, actions) {
     cards.get(order[0]).card.querySelector('.dv-grip').focus({ preventScroll: true });
   });
   const draw = draw_card(actions);
+  const idle = element('p', { class: 'dv-idle-note', role: 'note', text: IDLE, hidden: true });
   root.append(
-    presets.row,
+    idle, presets.row,
     element('div', { class: 'dv-card-tools' }, chooser.node, take_away.button),
-    note.node, list, said, take_away.dialog,
+    undo.node, note.node, list, said, take_away.dialog,
   );
   return {
     update(state, view) {
       last = { state, view };
       order = state.settings.order;
+      idle.hidden = !state.strategy;
       presets.update(state.settings);
+      undo.update(state);
       chooser.update();
       note.update(order, view);
       const shown = order.map(card_of);

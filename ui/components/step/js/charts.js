@@ -4,62 +4,19 @@
 
 import * as cost from './charts_cost.js';
 import * as distribution from './charts_distribution.js';
-import { element, set_attribute, set_class, set_text, svg } from './dom.js';
-import { plotly_text, shorten } from './format.js';
+import {
+  make_figure, measure, place_labels, place_marks, place_titles, px, show_size,
+} from './charts_figure.js';
+import { export_figure, plot, PNG_SIZE, styles_of, without_empty, x_axis_of } from './charts_plot.js';
+import { element, set_attribute, set_class, set_text } from './dom.js';
 import { axis_id, axis_key, load_plotly, read_look, to_png } from './plotly.js';
-
-const PLOTLY_CONFIG = {
-  displaylogo: false, displayModeBar: false, responsive: false, showTips: false, doubleClick: false,
-};
-const IN_PLACE = { frame: { duration: 0, redraw: false }, transition: { duration: 0 }, mode: 'immediate' };
 
 // While steps run by, the charts leave the browser time for the rest of the page.
 const RUNNING_GAP_MS = { distribution: 85, cost: 1200 };
 const MOST_BARS = 20;
 const MOST_BARS_NARROW = 12;
 const NARROW = 400;
-const LABEL_LENGTH = 8;
-const FONT = 11;
-const FONT_ENLARGED = 19;
-const BOLDER = 1.7;
-const PNG_SIZE = { width: 960, height: 600 };
-
-// ---- HTML around the plots
-
-const icon = path => svg('svg', { viewBox: '0 0 16 16', width: 14, height: 14, 'aria-hidden': 'true' },
-  svg('path', { d: path, fill: 'none', stroke: 'currentColor', 'stroke-width': 1.6, 'stroke-linecap': 'round',
-    'stroke-linejoin': 'round' }));
-const LARGER = 'M9.5 2H14v4.5M14 2 9 7M6.5 14H2V9.5M2 14l5-5';
-const SMALLER = 'M14 6.5H9.5V2M9.5 6.5 14 2M2 9.5h4.5V14M6.5 9.5 2 14';
-
-/** The HTML of one figure, and its parts that change. */
-function make_figure({ key, name, y_title, legend }, subplots, handlers) {
-  const text = element('p', { class: 'dv-chart-text' });
-  const summary = element('p', { class: 'dv-spoken' });
-  const reset = element('button', { class: 'dv-chart-button dv-chart-reset', type: 'button', text: 'Reset',
-    'aria-label': `Reset zoom of ${name}`, onclick: () => handlers.reset(key) });
-  const enlarge = element('button', { class: 'dv-chart-button', type: 'button',
-    'aria-label': `Enlarge ${name}`, onclick: () => handlers.enlarge(key) }, icon(LARGER));
-  const png = element('button', { class: 'dv-chart-button', type: 'button', text: 'PNG',
-    'aria-label': `Save ${name} as PNG`, onclick: () => handlers.save(key) });
-  const swatch = look => element('span', { class: `dv-swatch dv-swatch-${look}`, 'aria-hidden': 'true' });
-  const items = legend.map(({ look, text: words }) => element('li', {}, swatch(look), words));
-  const labels = element('div', { class: 'dv-chart-labels', 'aria-hidden': 'true' });
-  const marks = element('div', { class: 'dv-chart-marks', 'aria-hidden': 'true' });
-  const y_name = element('span', { class: 'dv-chart-axis', text: y_title, 'aria-hidden': 'true' });
-  const x_names = subplots.map(subplot => element('span', { class: 'dv-chart-axis', 'aria-hidden': 'true',
-    text: subplot.has_token_labels ? '' : subplot.x_title }));
-  const plot = element('div', { class: 'dv-plot' }, y_name, ...x_names, labels, marks, reset);
-  const caption = element('figcaption', {},
-    element('div', { class: 'dv-chart-head' }, element('span', { class: 'dv-chart-title', text: name }),
-      enlarge, png),
-    text, element('ul', { class: 'dv-legend' }, ...items), summary);
-  const figure = element('figure', { class: 'dv-chart', role: 'figure', 'aria-label': name }, caption, plot);
-  return {
-    key, name, figure, caption, text, summary, reset, enlarge, plot, labels, marks, y_name, x_names,
-    legend: legend.map((entry, place) => ({ text: entry.text, item: items[place] })), spans: [],
-  };
-}
+const GAP = 8; // between the buttons and an enlarged figure
 
 /** One Plotly figure, what it draws, and what is known of its last drawing. */
 function make_group(name, subject) {
@@ -71,269 +28,6 @@ function make_group(name, subject) {
     is_dirty: true, is_busy: false, last: -Infinity,
   };
 }
-
-// ---- Where everything lies
-
-/** Room around a plot for ticks and titles, in pixels. */
-function insets(has_token_labels, font) {
-  return { left: Math.round(font * 4.9), right: 12, top: Math.round(font * 2.2),
-    bottom: Math.round(font * (has_token_labels ? 5.4 : 2.4)) };
-}
-
-/** The inner boxes of a group's subplots, relative to the grid, from where the HTML figures are now. */
-function measure(group, parts, grid, enlarged) {
-  const origin = grid.getBoundingClientRect();
-  const boxes = group.subplots.map(subplot => {
-    const part = parts[subplot.figure];
-    const outer = part.plot.getBoundingClientRect();
-    const font = enlarged === subplot.figure ? FONT_ENLARGED : FONT;
-    const inset = insets(subplot.has_token_labels, font);
-    const from = subplot.from * outer.width + inset.left;
-    const last = subplot.to === 1;
-    const to = last ? outer.width - inset.right : Math.max(subplot.to * outer.width, from + 3 * font) + font;
-    const left = subplot.gap ? from + 1.4 * font : from;
-    return { left: outer.left - origin.left + left, top: outer.top - origin.top + inset.top,
-      width: Math.max(10, to - left), height: Math.max(10, outer.height - inset.top - inset.bottom),
-      inner_left: left, inner_top: inset.top, font, outer_width: outer.width };
-  });
-  return { boxes, width: Math.round(origin.width), height: Math.round(origin.height) };
-}
-
-/** Move an element inside its plot, where that differs. */
-function put(target, style) {
-  for (const [name, value] of Object.entries(style)) {
-    if (target.style[name] !== value) target.style[name] = value;
-  }
-}
-
-const px = value => `${value.toFixed(1)}px`;
-
-function place_titles(part, boxes) {
-  boxes.forEach((box, place) => {
-    put(part.x_names[place], { right: px(box.outer_width - box.inner_left + box.font * 0.7),
-      top: px(box.inner_top + box.height + box.font * 0.55) });
-  });
-  put(part.y_name, { left: px(Math.max(0, boxes[0].inner_left - boxes[0].font * 4.4)), top: '0px' });
-}
-
-/** Token labels under the bars: HTML, so that they are literal and cheap to change. */
-function place_labels(part, labels, box) {
-  while (part.spans.length < labels.length) {
-    const span = element('span', { class: 'dv-token' });
-    part.spans.push(span);
-    part.labels.append(span);
-  }
-  const slot = box.width / Math.max(1, labels.length);
-  put(part.labels,
-    { top: px(box.inner_top + box.height + 4), left: px(box.inner_left), width: px(box.width) });
-  part.spans.forEach((span, place) => {
-    const label = labels[place];
-    set_class(span, label === undefined ? 'dv-hidden' : 'dv-token');
-    if (label === undefined) return;
-    set_text(span, shorten(label, LABEL_LENGTH));
-    set_attribute(span, 'title', label);
-    put(span, { right: px(box.width - (place + 0.5) * slot - box.font * 0.4) });
-  });
-}
-
-/** Where a value lies on an axis, 0 to 1. */
-function share_of(value, axis) {
-  const [from, to] = axis.range;
-  return ((axis.type === 'log' ? Math.log10(value) : value) - from) / (to - from);
-}
-
-/**
- * Labels beside their lines, in rows of their own where they would cover each other. Widths are estimated:
- * measuring them would cost a layout at each step.
- */
-function place_marks(part, marks, box, x_axis, y_axis) {
-  while (part.marks.children.length < marks.length) part.marks.append(element('span', { class: 'dv-mark' }));
-  put(part.marks, { left: px(box.inner_left), top: px(box.inner_top), width: px(box.width),
-    height: px(box.height) });
-  const taken = [];
-  const height = box.font * 1.5;
-  Array.from(part.marks.children).forEach((span, place) => {
-    const mark = marks[place];
-    const share = mark ? share_of(mark.x, x_axis) : -1;
-    const is_shown = share >= 0 && share <= 1;
-    set_class(span, is_shown ? 'dv-mark' : 'dv-hidden');
-    if (!is_shown) return;
-    const width = mark.text.length * box.font * 0.57 + 8;
-    const at = share * box.width;
-    const left = at + 6 + width > box.width ? Math.max(0, at - 6 - width) : at + 6;
-    let top = 0;
-    if (mark.y !== null) {
-      top = Math.min(Math.max((1 - share_of(mark.y, y_axis)) * box.height + 4, 0), box.height - height);
-    } else {
-      const free = row => !taken.some(other => left < other.left + other.width && other.left < left + width
-        && Math.abs(other.top - row) < height);
-      const rows = Array.from({ length: Math.floor(box.height / height) }, (_, row) =>
-        (mark.side === 'bottom' ? box.height - (row + 1) * height - 2 : row * height + 2));
-      top = rows.find(free) ?? rows[0];
-    }
-    taken.push({ left, top, width });
-    set_text(span, mark.text);
-    put(span, { left: px(left), top: px(top), color: `var(--dv-${mark.colour.replace('_', '-')})` });
-  });
-}
-
-// ---- Plotly
-
-/** The style that all axes share. */
-function axis_style(look, font) {
-  return { automargin: false, zeroline: false, gridcolor: look.line, linecolor: look.line,
-    tickcolor: look.line, tickfont: { size: font, color: look.muted }, ticklabelstandoff: 2,
-    exponentformat: 'none' };
-}
-
-/** The ticks of a zoomed rank axis: decades alone would leave it without any. */
-function zoomed_ticks(axis) {
-  const { tickvals: _values, ticktext: _texts, ...rest } = axis;
-  return { ...rest, nticks: 5, tickformat: ',~r' };
-}
-
-function layout_of(group, geometry, look) {
-  const { axes } = group.described;
-  const layout = {
-    width: geometry.width, height: geometry.height, margin: { l: 0, r: 0, t: 0, b: 0 }, autosize: false,
-    showlegend: false, hovermode: 'x', hoverdistance: -1, dragmode: 'zoom', barmode: 'overlay',
-    paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
-    font: { family: look.font, color: look.text, size: FONT },
-    hoverlabel: { align: 'left', bgcolor: look.panel, bordercolor: look.muted, namelength: 0,
-      font: { family: look.font, color: look.text, size: 13 } },
-  };
-  group.subplots.forEach((subplot, place) => {
-    const box = geometry.boxes[place];
-    const style = axis_style(look, box.font);
-    const [x_key, y_key] = [axis_key('x', subplot.number), axis_key('y', subplot.number)];
-    layout[x_key] = { ...style, ...x_axis_of(group, x_key), anchor: axis_id('y', subplot.number),
-      fixedrange: !subplot.zooms, showline: true,
-      domain: [box.left / geometry.width, (box.left + box.width) / geometry.width] };
-    layout[y_key] = { ...style, ...axes[y_key], anchor: axis_id('x', subplot.number), fixedrange: true,
-      domain: [1 - (box.top + box.height) / geometry.height, 1 - box.top / geometry.height] };
-  });
-  return layout;
-}
-
-/** An x axis as it is shown: as described, or as a person has zoomed it. */
-function x_axis_of(group, key) {
-  const axis = group.described.axes[key];
-  return group.zoom[key] ? { ...zoomed_ticks(axis), range: group.zoom[key] } : axis;
-}
-
-/** A number, or each of a list, times something. */
-const times = (value, factor) => (Array.isArray(value) ? value.map(one => one * factor) : value * factor);
-
-/** The styles of a group's traces; those of an enlarged figure are bolder, to be seen from the last row. */
-function styles_of(group, geometry, look) {
-  const bold = new Set(group.subplots.filter((_, place) => geometry.boxes[place].font === FONT_ENLARGED)
-    .map(subplot => axis_id('x', subplot.number)));
-  return group.subject.styles(look).map(style => {
-    if (!bold.has(style.xaxis)) return style;
-    const bolder = { ...style };
-    if (style.line) bolder.line = { ...style.line, width: style.line.width * BOLDER };
-    if (style.marker?.size) bolder.marker = { ...style.marker, size: times(style.marker.size, BOLDER) };
-    return bolder;
-  });
-}
-
-/** Plotly leaves a trace without points out, and `animate` then leaves what it had drawn: a gap clears it. */
-const without_empty = data =>
-  data.map(trace => (trace.x?.length === 0 ? { ...trace, x: [null], y: [null] } : trace));
-
-const full_traces = group => group.described.data.map((data, place) => ({ ...group.styles[place], ...data }));
-
-/** Plotly's animate rejects, without a reason, where a later drawing overtook it; all else is an error. */
-const unless_overtaken = reason => {
-  if (reason) throw reason;
-};
-
-/** The y ranges of a layout, as `Plotly.relayout` takes them, and the layout without them. */
-function without_ranges(layout) {
-  const ranges = {};
-  const rest = { ...layout };
-  for (const [key, axis] of Object.entries(layout)) {
-    if (!key.startsWith('yaxis')) continue;
-    const { range, ...others } = axis;
-    ranges[`${key}.range`] = range;
-    rest[key] = others;
-  }
-  return { ranges, rest };
-}
-
-/**
- * Draws a group; resolves when the drawing is in the DOM. Where only data and y ranges differ it is redrawn
- * in place: `animate` takes a third of the time of `react`, and `relayout` of a range a quarter.
- */
-function plot(plotly, group, geometry, look) {
-  group.styles ??= styles_of(group, geometry, look);
-  const layout = layout_of(group, geometry, look);
-  const { ranges, rest } = without_ranges(layout);
-  // Adding or removing bars, and anything of the layout, is beyond what animate redraws.
-  const key = JSON.stringify([rest, group.described.data[0].x.length]);
-  const was = group.ranges ?? {};
-  const moved = Object.fromEntries(
-    Object.entries(ranges).filter(([name, range]) => String(range) !== String(was[name])));
-  group.ranges = ranges;
-  if (!group.subject.animates || key !== group.key) {
-    group.key = key;
-    return plotly.react(group.layer, full_traces(group), layout, PLOTLY_CONFIG);
-  }
-  const { data } = group.described;
-  const moves = Object.keys(moved).length ? plotly.relayout(group.layer, moved) : null;
-  const drawn = new Promise((resolve, reject) => {
-    group.landed = resolve;
-    // Plotly tells of it some milliseconds after the paths have changed, which is what can be seen.
-    group.changed = moves ? null : resolve;
-    plotly.animate(group.layer, { data, traces: data.map((_, place) => place) }, IN_PLACE)
-      .catch(unless_overtaken).then(resolve, reject);
-  });
-  return Promise.all([moves, drawn]);
-}
-
-/** One figure alone, with titles, legend and token names as Plotly's own, for a PNG. */
-function export_figure(group, part, look) {
-  const own = group.subplots.filter(subplot => subplot.figure === part.key);
-  const definition = group.subject.figures.find(figure => figure.key === part.key);
-  const { axes, figures } = group.described;
-  const { labels, marks = [] } = figures[part.key];
-  const ids = own.map(subplot => axis_id('x', subplot.number));
-  const layout = {
-    ...PNG_SIZE, barmode: 'overlay', paper_bgcolor: look.ground, plot_bgcolor: look.ground, autosize: false,
-    font: { family: look.font, color: look.text, size: 14 },
-    margin: { l: 90, r: 30, t: 126, b: labels ? 110 : 70 },
-    title: { text: `${part.name}<br><sub>${plotly_text(figures[part.key].text, 130)}</sub>`, x: 0.03,
-      xanchor: 'left', y: 0.96 },
-    showlegend: true, legend: { orientation: 'h', x: 0, y: 1.04, yanchor: 'bottom', font: { size: 12 } },
-    annotations: [],
-  };
-  own.forEach((subplot, place) => {
-    const [x_key, y_key] = [axis_key('x', subplot.number), axis_key('y', subplot.number)];
-    const style = { ...axis_style(look, 13), automargin: true, showline: true };
-    const x = { ...style, ...x_axis_of(group, x_key), anchor: axis_id('y', subplot.number),
-      title: { text: subplot.x_title } };
-    if (labels) {
-      Object.assign(x, { showticklabels: true, tickvals: labels.map((_, index) => index), tickangle: -50,
-        ticktext: labels.map(label => plotly_text(label, 14)) });
-    }
-    if (own.length > 1) x.domain = place === 0 ? [0, 0.16] : [0.26, 1];
-    layout[x_key] = x;
-    layout[y_key] = { ...style, ...axes[y_key], anchor: axis_id('x', subplot.number),
-      title: { text: place === 0 ? definition.y_title : '' } };
-  });
-  for (const [place, mark] of marks.entries()) {
-    layout.annotations.push({ text: plotly_text(mark.text, 40), showarrow: false, xref: ids[0],
-      xanchor: 'left', xshift: 6, x: Math.log10(mark.x), font: { color: look[mark.colour], size: 13 },
-      ...(mark.y === null
-        ? { yref: 'paper', y: mark.side === 'bottom' ? 0.02 + 0.06 * place : 0.98 - 0.06 * place }
-        : { yref: ids[0].replace('x', 'y'), y: mark.y, yshift: -12 }) });
-  }
-  const data = full_traces(group).filter(trace => ids.includes(trace.xaxis))
-    .map(trace => ({ ...trace, showlegend: trace.showlegend !== false && trace.x.length > 0 }));
-  return { data, layout };
-}
-
-// ---- The part
 
 /**
  * Builds the charts.
@@ -530,14 +224,20 @@ export function create(root, actions) {
     if (key === enlarged) return;
     enlarged = key;
     for (const part of Object.values(parts)) {
-      const is_large = part.key === key;
-      set_class(part.figure, is_large ? 'dv-chart dv-chart-enlarged' : 'dv-chart');
-      set_attribute(part.enlarge, 'aria-label', `${is_large ? 'Shrink' : 'Enlarge'} ${part.name}`);
-      part.enlarge.replaceChildren(icon(is_large ? SMALLER : LARGER));
+      show_size(part, part.key === key);
     }
     for (const group of groups) group.key = null;
-    if (key) requestAnimationFrame(() => parts[key]?.figure.scrollIntoView({ block: 'start' }));
+    if (key) requestAnimationFrame(() => bring_into_sight(parts[key].figure));
     remeasure();
+  }
+
+  /** Below the buttons, which stay while a figure is enlarged. */
+  function bring_into_sight(figure) {
+    const buttons = root.closest('.dv')?.querySelector('[data-part=transport]');
+    const stays = buttons && getComputedStyle(buttons).position === 'sticky';
+    figure.style.scrollMarginTop = stays
+      ? px(Number.parseFloat(getComputedStyle(buttons).top) + buttons.offsetHeight + GAP) : '';
+    figure.scrollIntoView({ block: 'start' });
   }
 
   function remeasure() {

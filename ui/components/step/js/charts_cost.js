@@ -7,13 +7,18 @@ import { EMPTY, faded, nice_above, on, reader, steady_top } from './plotly.js';
 /** Legend entries, by their texts, of what is not on the chart right now. */
 export const absent = is_there => Object.keys(is_there).filter(text => !is_there[text]);
 
+/** Under guidance: the share of the negative prompt's text. */
+const NEGATIVE = 'negative prompt';
+
 /** What is on the page around each plot. */
 export const figures = [
   { key: 'kv_cache', name: 'KV cache', y_title: 'bytes', x_title: 'step',
-    legend: [{ look: 'kept', text: 'logical' }, { look: 'line-held', text: 'held' },
+    legend: [{ look: 'kept', text: 'logical' }, { look: 'negative', text: NEGATIVE },
+      { look: 'line-held', text: 'held' },
       { look: 'line-cut-2', text: 'formula' }, { look: 'line-chosen', text: 'inspected' }] },
   { key: 'latency', name: 'Latency per step', y_title: 'ms', x_title: 'step',
-    legend: [{ look: 'kept', text: 'forward' }, { look: 'shape', text: 'shape' },
+    legend: [{ look: 'kept', text: 'forward' }, { look: 'negative', text: NEGATIVE },
+      { look: 'shape', text: 'shape' },
       { look: 'draw', text: 'draw' }, { look: 'other', text: 'other' },
       { look: 'line-final', text: 'reused' }, { look: 'higher', text: 'higher than the axis' }] },
 ];
@@ -58,12 +63,14 @@ export function styles(look) {
     surface(number, 'draw', look.cut_2, { shape: '.', fgcolor: look.ground }, showlegend),
     surface(number, 'shape', look.chosen, { shape: 'x', fgcolor: look.text }, showlegend),
     surface(number, 'forward', look.kept, null, showlegend),
+    surface(number, NEGATIVE, look.kept, { shape: '/', fgcolor: look.ground }, showlegend),
     line(number, 'reused: logits from the record', { color: look.text, width: 3 }, { showlegend }),
   ];
   const inspected = number =>
     line(number, 'inspected', { color: look.chosen, width: 7 }, { showlegend: false, cliponaxis: false });
   return [
     surface(1, 'logical', faded(look.kept, 0.8)),
+    surface(1, NEGATIVE, look.kept, { shape: '/', fgcolor: look.ground }),
     line(1, 'held', { color: look.cut, width: 2, shape: 'hvh' }),
     line(1, 'formula', { color: look.cut_2, width: 2.5, dash: 'dot' }),
     inspected(1),
@@ -161,6 +168,15 @@ function inspected_mark(steps, places, index) {
 
 const HELD_MORE = 'more than logical: shared with another branch or kept from before a rewind';
 
+const has_negative = step => (step.negative_cache_bytes ?? null) !== null;
+
+/** How many positions a step's cache has seen; under guidance those of both. */
+function positions_words({ prompt_tokens, negative_tokens }, step) {
+  if (!has_negative(step)) return `${count(step.positions)} positions`;
+  const negative = step.positions - prompt_tokens.length + negative_tokens.length;
+  return `${count(step.positions)} + ${count(negative)} positions`;
+}
+
 function kv_cache(state, steps, memory, is_calm) {
   const x = steps.map(step => step.index + 1);
   const formula = steps.map(step => step.formula_bytes ?? null);
@@ -171,8 +187,9 @@ function kv_cache(state, steps, memory, is_calm) {
   const held = steps.map(step => step.cache_bytes_held);
   const ends = values => (values.length === 1 ? [values[0], values[0]] : values);
   const has_formula = formula.some(value => value !== null);
+  const is_guided = steps.some(step => has_negative(step));
   const words = steps.map((step, place) =>
-    `step ${count(x[place])}: ${size(step.cache_bytes)} at ${count(step.positions)} positions`
+    `step ${count(x[place])}: ${size(step.cache_bytes)} at ${positions_words(state, step)}`
     + `<br>held ${size(step.cache_bytes_held)}`
     + `${formula[place] === null ? '' : `<br>formula ${size(formula[place])}`}`);
   const shown = steps.find(step => step.index === state.index) ?? steps.at(-1);
@@ -182,13 +199,17 @@ function kv_cache(state, steps, memory, is_calm) {
     agrees = by_formula === shown.cache_bytes ? ', as the formula says' : `, formula ${size(by_formula)}`;
   }
   const is_more = shown.cache_bytes_held > shown.cache_bytes;
+  const share = has_negative(shown)
+    ? `, ${size(shown.negative_cache_bytes)} of it the negative prompt's text` : '';
   const now = `Step ${count(shown.index + 1)}: ${size(shown.cache_bytes)} at `
-    + `${count(shown.positions)} positions${agrees}; held ${size(shown.cache_bytes_held)}`
+    + `${positions_words(state, shown)}${agrees}${share}; held ${size(shown.cache_bytes_held)}`
     + `${is_more ? `, ${HELD_MORE}` : ''}.`;
-  const rule = state.cache_formula ? ` Formula: ${state.cache_formula}.` : ' This model has no formula.';
+  const none = is_guided ? ' Two texts, so no one formula.' : ' This model has no formula.';
+  const rule = state.cache_formula ? ` Formula: ${state.cache_formula}.` : none;
   return {
     data: [
       columns(x, steps.map(step => step.cache_bytes)),
+      is_guided ? columns(x, steps.map(step => step.negative_cache_bytes ?? 0)) : EMPTY,
       { x: held_x, y: ends(held) },
       has_formula ? { x: held_x, y: ends(formula) } : EMPTY,
       inspected_mark(steps, x, state.index),
@@ -197,7 +218,7 @@ function kv_cache(state, steps, memory, is_calm) {
     ],
     // The two long sentences together would not fit the caption's lines.
     text: is_more ? now : now + rule, summary: now + rule,
-    absent: absent({ formula: has_formula, inspected: steps.some(step => step.index === state.index) }),
+    absent: absent({ [NEGATIVE]: is_guided, formula: has_formula, inspected: steps.some(step => step.index === state.index) }),
     axes: {
       xaxis: step_axis(room(steps.at(-1).index + 1)),
       yaxis: { range: [0, top], ...byte_ticks(top) },
@@ -211,9 +232,15 @@ const parts_of = step => ({
   other: Math.max(0, step.total_ms - step.forward_ms - step.shape_ms - step.draw_ms),
 });
 
+/** Under guidance: that there were two passes, and how long each took. */
+function passes_words({ forward_ms, negative_forward_ms: negative = null }) {
+  return negative === null ? '' : ` in two passes, ${ms(forward_ms - negative)} and ${ms(negative)} (negative prompt)`;
+}
+
 function time_words(step) {
   const { forward, shape, draw, other } = parts_of(step);
-  const from = step.reused ? 'reused: logits from the record, no forward pass' : `forward ${ms(forward)}`;
+  const from = step.reused ? 'reused: logits from the record, no forward pass'
+    : `forward ${ms(forward)}${passes_words(step)}`;
   return `step ${count(step.index + 1)}${step.is_prefill ? ' (prefill)' : ''}: ${ms(step.total_ms)}`
     + `<br>${from}<br>shape ${ms(shape)}<br>draw ${ms(draw)}<br>other ${ms(other)}`;
 }
@@ -228,6 +255,7 @@ function stacked(steps, x, top) {
     upto(['forward', 'shape', 'draw']),
     upto(['forward', 'shape']),
     upto(['forward']),
+    steps.some(step => step.negative_forward_ms) ? columns(x, steps.map(step => step.negative_forward_ms ?? 0)) : EMPTY,
     strokes(reused.map(([, place]) => place),
       reused.map(([step]) => Math.min(step.total_ms + top * 0.015, top * 0.985))),
   ];
@@ -277,12 +305,13 @@ function latency(state, steps, memory, is_calm) {
   const speed = speed_words(decodes.filter(step => !step.reused).slice(-RECENT));
   const outliers = outlier_words(higher.length, most);
   const { forward } = parts_of(shown);
-  const from = shown.reused ? 'logits from the record' : `forward ${ms(forward)}`;
+  const from = shown.reused ? 'logits from the record' : `forward ${ms(forward)}${passes_words(shown)}`;
   const now = `Step ${count(shown.index + 1)}: ${ms(shown.total_ms)}, ${from}. `;
   return {
     data, text: now + speed + outliers,
     absent: absent({
       forward: steps.some(step => step.forward_ms > 0),
+      [NEGATIVE]: steps.some(step => step.negative_forward_ms > 0),
       shape: steps.some(step => step.shape_ms > 0),
       draw: steps.some(step => step.draw_ms > 0),
       other: steps.some(step => parts_of(step).other > 0),

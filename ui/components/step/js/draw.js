@@ -5,7 +5,8 @@ import { element, set_attribute, set_live, set_text } from './dom.js';
 import { create_bar } from './draw_bar.js';
 import { create_counts } from './draw_counts.js';
 import { create_wheel } from './draw_wheel.js';
-import { count, percent, quoted, stage_name, tokens } from './format.js';
+import { nothing_left } from './emptied.js';
+import { count, percent, quoted, tokens } from './format.js';
 import { was_greedy } from './loop.js';
 import { Sampling, stretch_text, stretches_of, u_text } from './sampling.js';
 import { chain_of, is_same_chain } from './shape.js';
@@ -163,7 +164,8 @@ function label_of({ row, steps }, { ranking, start }, rank) {
 
 function story_of(state, view, shaped, u, hit) {
   const step = view.is_pending ? null : state.steps[view.index];
-  if (view.emptied_by) return `Nothing can be drawn: ${stage_name(view.emptied_by)} removed every token.`;
+  const emptied = nothing_left(view);
+  if (emptied) return `Nothing can be drawn: ${emptied.reason}. ${emptied.remedy}`;
   if (view.greedy) return 'Temperature 0 is greedy: nothing is drawn, the highest score is taken.';
   if (step?.forced) return `${quoted(step.label)} was chosen by hand: nothing was drawn. ${PLAIN}`;
   if (was_greedy(state, view)) return `The step took the highest score: nothing was drawn. ${PLAIN}`;

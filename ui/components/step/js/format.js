@@ -38,7 +38,8 @@ export const bits = entropy => `${entropy.toFixed(2)} bits`;
 /** A score with a true minus sign; one that is not finite as an infinity. */
 export function score_text(score, digits = 2) {
   if (!Number.isFinite(score)) return score > 0 ? '∞' : '−∞';
-  const text = Math.abs(score).toFixed(digits);
+  const far = Math.abs(score); // from 0; very far, only its leading digits can be read
+  const text = far < 1e7 ? far.toFixed(digits) : far.toExponential(digits).replace('e+', 'e');
   return score < 0 && Number(text) > 0 ? `−${text}` : text;
 }
 

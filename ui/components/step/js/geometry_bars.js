@@ -53,15 +53,6 @@ export function box(left, right, top, floor) {
   return `M${number(left)} ${number(top)}H${number(right)}V${number(floor)}H${number(left)}z`;
 }
 
-/** The ranks that a stage leaves, and those it found, as [first, last] in the ranking before the cuts. */
-export function windows_of(view, stage, applied) {
-  const all = [1, view.vocab];
-  if (!applied) return { kept: all, race: all };
-  const window = each => [each.first_rank, each.last_rank ?? view.vocab];
-  const earlier = view.stages.slice(0, view.stages.indexOf(stage)).filter(each => each.last_rank !== null);
-  return { kept: window(stage), race: earlier.length ? window(earlier.at(-1)) : all };
-}
-
 /** Paths of bars: kept within one stretch of places, removed within the other, gone outside both. */
 export function bar_paths(heights, kept, race) {
   const paths = { kept: '', removed: '', gone: '' };
@@ -100,15 +91,12 @@ export const y_of = height => FLOOR - Math.min(1, Math.max(0, height)) * (FLOOR 
 /** A line across the picture at a height. */
 export const level = height => `M0 ${number(y_of(height))}H${WIDTH}`;
 
-/** Bars of the leading tokens under a scale, and what a cut does to them. */
-export function bars_of(view, stage, applied, scale = linear_heights) {
+/** Bars of the leading tokens under a scale, and what a cut does to them; `found` is what it finds. */
+export function bars_of(view, found, scale = linear_heights) {
   const ends = bar_ends(view.vocab);
-  const probs = bar_starts(ends).map(rank => at_rank(view.curve.ranks, view.curve.probs, rank));
-  const { heights, height_of } = scale(probs);
-  const windows = windows_of(view, stage, applied);
+  const { heights, height_of } = scale(bar_starts(ends).map(found.at));
   const places = ([first, last]) => [cut_place(first - 1, ends), cut_place(last, ends)];
-  const paths = bar_paths(heights, places(windows.kept), places(windows.race));
-  return { ends, probs, heights, height_of, paths, ...windows };
+  return { ends, heights, height_of, paths: bar_paths(heights, places(found.kept), places(found.race)) };
 }
 
 /** A vertical line after a rank; beyond the last bar an arrow says that it lies further right. */

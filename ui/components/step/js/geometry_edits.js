@@ -1,24 +1,15 @@
 // Pictures of the stages that change scores: tokens that move, tokens that are struck out, the whole curve
 // sharpened or flattened.
 
-import { stage_of } from './catalogue.js';
 import {
   at_rank, bar_ends, bar_paths, bar_starts, box, FLOOR, number, TOP, WIDTH,
 } from './geometry_bars.js';
+import { first_cut, product, temperature_of } from './geometry_race.js';
 
 const SCORE_BARS = 9;
 const MOVED_BARS = 5; // at most, so that leaders stay to compare with
 const SHORTEST_ARROW = 5;
 const BEYOND = 0.5; // of the picture's own span: where a score that leaves it is drawn
-
-/** The temperature that a stage divides by; 1 for one that does not. */
-function temperature_of({ name, on, value, figures }) {
-  if (!on || stage_of(name).group !== 'temperature') return 1;
-  const temperature = name === 'temperature' ? value : figures.temperature;
-  return temperature > 0 ? temperature : 1;
-}
-
-const product = stages => stages.reduce((all, stage) => all * temperature_of(stage), 1);
 
 /** Moved tokens, and the leaders among the others, as [{from, to}] by their score just before the stage. */
 function scores_around(view, stage, applied) {
@@ -80,13 +71,11 @@ function tempered({ ranks, probs }, power, starts) {
 
 /** What the shown curve's scores must be multiplied by, to be those just before and just after a stage. */
 function powers_around(view, stage) {
-  const is_cut = ({ name, on, value }) =>
-    on && (stage_of(name).kind === 'cut' || (name === 'temperature' && value === 0));
   const own = view.stages.indexOf(stage);
-  const first_cut = view.stages.findIndex(is_cut);
+  const first = first_cut(view.stages);
   // The curve stands as it was just before the first cut, or at the point that is looked at.
-  const last_shown = first_cut < 0 ? view.stages.length : first_cut;
-  const later = first_cut >= 0 && first_cut < own; // this stage is not in the curve yet
+  const last_shown = first < 0 ? view.stages.length : first;
+  const later = first >= 0 && first < own; // this stage is not in the curve yet
   if (later) {
     const before = 1 / product(view.stages.slice(last_shown, own));
     return [before, before / temperature_of(stage)];

@@ -7,6 +7,8 @@
 const RETRY_MS = 8000;
 const LATE_MS = 1000; // an event older than this that a new message does not answer was probably lost
 const SUPERSEDED = new Set(['settings', 'inspect', 'find', 'snippets', 'sync']); // only the newest of these matters
+// What changes neither the text nor the row on show: a click need not wait for its answer.
+const HARMLESS = new Set(['settings', 'labels']);
 const MOST_WAITING = 8; // clicks beyond these would go on happening long after the finger has left
 
 /**
@@ -37,10 +39,18 @@ export function create_link(describe, send) {
     transmit();
   }
 
+  const is_answer = message => in_flight !== null && message.client === client
+    && message.acknowledged >= in_flight.number;
+
   return {
     client,
+    /** Whether an answer is due that may change what a person is looking at. */
     get is_busy() {
-      return in_flight !== null;
+      return [in_flight, ...waiting].some(event => event && !HARMLESS.has(event.kind));
+    },
+    /** Whether no answer is due at all. */
+    get is_idle() {
+      return in_flight === null && waiting.length === 0;
     },
     get waits() {
       return waiting.length;
@@ -68,10 +78,13 @@ export function create_link(describe, send) {
       }
     },
 
+    /** Whether a message answers the event that is under way. */
+    is_answer,
+
     /** To be called with every message, after the state has taken it in; says which event it answers, if any. */
     received(message) {
       if (!in_flight) return;
-      if (message.client !== client || message.acknowledged < in_flight.number) {
+      if (!is_answer(message)) {
         if (performance.now() - in_flight.sent > LATE_MS) transmit();
         return;
       }

@@ -1,216 +1,51 @@
-// The loop band: one iteration from the tokens in to the token appended, with this step's own figures.
+// The loop band: one iteration from the tokens in to the token appended, with this step's own figures: a box
+// for every stage that is on, in the order of the cards.
 // In slow motion it says where the walk through the stages stands, and leads on.
 
 import { element, set_attribute, set_class, set_live, set_text } from './dom.js';
-import {
-  bits, count, isolated, ms, percent, quoted, score_text, stage_label, stage_name, tokens,
-} from './format.js';
-import { seen_count } from './shape.js';
+import { box_label, figure_of, hint, more_of, point_sentence } from './loop_words.js';
+import { chain_of } from './shape.js';
+
+export { TAKEN_GREEDILY, was_greedy } from './loop_words.js';
+export { whole_of } from './stage_words.js';
 
 const FASTEST_LIT = 3; // tokens a second: beyond that a wave of light would only flicker
-const HINT = 'Choose a stage to see the distribution as it stands there.';
-const SLOW_HINT = 'Slow motion: Next stage begins the next step at its scores.';
-/** Said of a step that took the highest score where the settings would draw. */
-export const TAKEN_GREEDILY = 'taken greedily; Re-roll draws one';
-const ALWAYS = ['raw', 'renormalised', 'drawn']; // points of every chain
+const BEFORE = ['tokens', 'forward']; // boxes around the points of the chain: plain text, nothing to look at
+const AFTER = ['append'];
 
-/** The parts of the band in order; those without `point` are no points of the chain, plain text. */
-const ITEMS = [
-  { key: 'tokens', label: 'Tokens in', figure: tokens_in },
-  { key: 'forward', label: 'Forward pass', figure: forward_pass, more: forward_time },
-  { key: 'raw', label: 'Logits', point: true, figure: (state, view) => tokens(view.vocab) },
-  { key: 'repetition_penalty', label: stage_label('repetition_penalty'), point: true, figure: penalty },
-  { key: 'temperature', label: stage_label('temperature'), point: true, figure: temperature },
-  { key: 'top_k', label: stage_label('top_k'), point: true, figure: left_over },
-  { key: 'top_p', label: stage_label('top_p'), point: true, figure: left_over },
-  { key: 'min_p', label: stage_label('min_p'), point: true, figure: left_over },
-  { key: 'renormalised', label: 'Softmax', point: true, figure: softmax },
-  { key: 'drawn', label: 'Draw', point: true, figure: drawn },
-  { key: 'append', label: 'Append', figure: append },
-];
-
-/** A setting as it was set; commas where it is large. */
-const plain = value => (value >= 1000 ? count(value) : String(value));
-
-/** The inspected step, null while it is still to be drawn. */
-const recorded = (state, view) => (view.is_pending ? null : state.steps[view.index]) ?? null;
-
-/** A step that took the highest score, looked at with settings that would draw. */
-export function was_greedy(state, view) {
-  const step = recorded(state, view);
-  return Boolean(step) && !step.forced && !view.greedy && !view.draw && (step.u ?? null) === null;
-}
-
-/** Of what a stage has removed its share: the whole mass, or what earlier cuts had left of it. */
-export function whole_of(view, stage) {
-  const earlier = view.stages.slice(0, view.stages.indexOf(stage));
-  return earlier.some(each => each.after < each.before) ? 'what was left' : 'the mass';
-}
-
-function tokens_in(state, view) {
-  const used = state.prompt_tokens.length + view.index;
-  const limit = state.model?.context_length;
-  return limit ? `${count(used)} of ${count(limit)}` : tokens(used);
-}
-
-/** A prefill reads the whole text; any later pass one token, all others are in the cache. */
-function forward_pass(state, view) {
-  const step = recorded(state, view);
-  if (step?.reused) return 'from the record';
-  const read = step?.positions ?? state.prompt_tokens.length + view.index;
-  const is_prefill = step?.is_prefill ?? view.index === 0;
-  return is_prefill ? `${count(read)} read at once` : `${count(read - 1)} from cache + 1 new`;
-}
-
-function forward_time(state, view) {
-  const step = recorded(state, view);
-  return step && !step.reused ? ms(step.forward_ms) : '';
-}
-
-function penalty(state, view, stage) {
-  return `factor ${plain(stage.value)}`;
-}
-
-function temperature(state, view, stage) {
-  return stage.value === 0 ? 'greedy' : `scores ÷ ${plain(stage.value)}`;
-}
-
-function left_over(state, view, stage) {
-  return `${count(stage.after)} left`;
-}
-
-/** What share of the probability the survivors held, before they were scaled to 1: over all cuts. */
-function mass_kept(view) {
-  return view.stages.reduce((mass, stage) => (stage.on ? mass * (1 - stage.mass_removed) : mass), 1);
-}
-
-function softmax(state, view) {
-  const mass = mass_kept(view);
-  return mass === 1 ? 'sum is 1' : `${percent(mass)} → 1`;
-}
-
-function is_revealed(state, view) {
-  return !view.is_pending || state.point !== null || view.chosen !== null;
-}
-
-function drawn(state, view) {
-  const step = recorded(state, view);
-  if (step?.forced) return 'by hand';
-  if (view.greedy) return 'the highest';
-  if (was_greedy(state, view)) return 'taken greedily';
-  const u = view.draw?.u ?? (step ?? state.row)?.u;
-  return u === undefined || u === null ? '' : `u = ${u.toFixed(4)}`;
-}
-
-function append(state, view) {
-  const step = recorded(state, view);
-  return step ? isolated(step.label, 14) : 'to come';
+/** The points of the chain; without scores those that the settings will make. */
+function point_names(state, view) {
+  if (view) return view.points.map(({ name }) => name);
+  return ['raw', ...chain_of(state.settings).map(({ name }) => name), 'renormalised', 'drawn'];
 }
 
 const place_of = (view, name) => view.points.findIndex(point => point.name === name);
 
-function penalty_sentence(state, view, stage) {
-  const seen = tokens(seen_count(state, view.index));
-  const result = stage.value > 1 ? 'fell' : 'rose';
-  const how = `positive scores were divided by ${plain(stage.value)}, negative ones multiplied`;
-  return `${seen} of the text so far ${result}: ${how}.`;
-}
-
-function temperature_sentence(state, view, stage) {
-  if (stage.value === 0) return 'Temperature 0 is greedy: the highest score alone stays, nothing is divided.';
-  const effect = stage.value < 1 ? 'gaps grow, the leader gains' : 'gaps shrink, the tail gains';
-  const change = `entropy ${stage.entropy_before.toFixed(2)} → ${bits(stage.entropy_after)}`;
-  return `Scores were divided by ${plain(stage.value)}: ${effect} (${change}).`;
-}
-
-function cut_sentence(state, view, stage) {
-  const share = `${Number((stage.value * 100).toFixed(4))} %`;
-  const some = `The ${count(stage.value)} highest scores stay`;
-  const highest = stage.value === 1 ? 'Only the highest score stays' : some;
-  const rule = {
-    top_k: highest,
-    top_p: `The fewest tokens that together hold ${share} stay`,
-    min_p: `Tokens stay that are at least ${share} as likely as the leader`,
-  }[stage.name];
-  const removed = stage.before - stage.after;
-  if (removed === 0 && stage.after === 1) return `${rule}: a single token was left anyway.`;
-  if (removed === 0) return `${rule}: here that is all ${count(stage.after)}, so nothing changes.`;
-  const tied = stage.tied > 0 ? `, ${count(stage.tied)} of them tied with the last` : '';
-  const went = `${tokens(removed)} with ${percent(stage.mass_removed)} of ${whole_of(view, stage)} went`;
-  return `${rule}: ${count(stage.before)} → ${count(stage.after)}${tied}; ${went}.`;
-}
-
-function raw_sentence(state, view) {
-  const [first, second] = view.rows;
-  const start = `The model gave each of its ${tokens(view.vocab)} a score`;
-  if (!first || !second) return `${start}.`;
-  const ahead = `${score_text(first.logit - second.logit)} ahead of ${quoted(second.label)}`;
-  return `${start}; ${quoted(first.label)} leads with ${score_text(first.logit)}, ${ahead}.`;
-}
-
-function softmax_sentence(state, view) {
-  const mass = mass_kept(view);
-  const leader = view.rows.find(row => row.final_prob > 0);
-  const end = leader ? `: ${quoted(leader.label)} stands at ${percent(leader.final_prob)}` : '';
-  if (mass === 1) return `Scores become probabilities that sum to 1${end}.`;
-  const left = view.kept === 1 ? 'one token' : tokens(view.kept);
-  return `The ${left} left held ${percent(mass)}; scaled up to sum to 1 again${end}.`;
-}
-
-function draw_sentence(state, view) {
-  const step = recorded(state, view);
-  if (step?.forced) return `${quoted(step.label)} was chosen by hand; no number was drawn.`;
-  if (view.greedy) return 'The highest score is taken; no random number is needed.';
-  if (was_greedy(state, view)) return `${quoted(step.label)} was ${TAKEN_GREEDILY}.`;
-  const draw = view.draw;
-  if (!draw) return 'A random number u between 0 and 1 picks a token.';
-  const range = `[${draw.from.toFixed(4)}, ${draw.to.toFixed(4)})`;
-  if (!is_revealed(state, view)) return `u = ${draw.u.toFixed(4)} will pick a token.`;
-  return `u = ${draw.u.toFixed(4)} falls into ${range}, the stretch of ${quoted(draw.label)}.`;
-}
-
-const SENTENCES = {
-  raw: raw_sentence,
-  repetition_penalty: penalty_sentence,
-  temperature: temperature_sentence,
-  top_k: cut_sentence,
-  top_p: cut_sentence,
-  min_p: cut_sentence,
-  renormalised: softmax_sentence,
-  drawn: draw_sentence,
-};
-
-/** What the line says while no stage is looked at. */
-function hint(state, view) {
-  if (state.manual && view.is_pending && view.chosen) {
-    return `Proposed: ${quoted(view.chosen.label)}. Enter or Step accepts it; or choose another row.`;
-  }
-  return state.slow ? SLOW_HINT : HINT;
-}
-
-/** Where the walk stands: "Stage 3 of 7: temperature. Scores were divided by 0.7: …". */
-function stage_sentence(state, view) {
-  const { name, label } = view.points[view.point];
-  const title = stage_name(name) === name ? label.toLowerCase() : stage_name(name);
-  const stage = view.stages.find(each => each.name === name);
-  const sentence = SENTENCES[name]?.(state, view, stage) ?? '';
-  return `Stage ${view.point + 1} of ${view.points.length}: ${title}. ${sentence}`;
-}
-
-function make_item(item, on_click) {
+function make_item(key, on_click) {
+  const label = box_label(key);
+  const is_point = !BEFORE.includes(key) && !AFTER.includes(key);
   const line = element('span', { class: 'dv-loop-figure' });
-  const inside = [element('span', { class: 'dv-loop-name', text: item.label }), line];
-  const box = item.point
+  const inside = [element('span', { class: 'dv-loop-name', text: label }), line];
+  const box = is_point
     ? element('button', {
-      type: 'button', class: 'dv-loop-box', 'aria-label': `Stage: ${item.label}`,
-      onclick: () => on_click(item.key),
+      type: 'button', class: 'dv-loop-box', 'aria-label': `Stage: ${label}`, onclick: () => on_click(key),
     }, ...inside)
     : element('div', { class: 'dv-loop-box' }, ...inside);
-  const node = element('li', { class: 'dv-loop-item', 'data-part-of-loop': item.key }, box);
-  return { ...item, line, box, node };
+  const node = element('li', { class: 'dv-loop-item', 'data-part-of-loop': key }, box);
+  node.style.setProperty('--letters', label.length);
+  node.style.setProperty('--longest-word', Math.max(...label.split(/[ -]/).map(word => word.length)));
+  return { key, is_point, line, box, node };
 }
 
-/** Keep the stage that is looked at in sight inside the band; the page itself never scrolls. */
+/** Let a list have these children in this order, moving none that stands right: focus and light stay. */
+function arrange(list, nodes) {
+  for (const child of Array.from(list.children)) if (!nodes.includes(child)) child.remove();
+  for (const [place, node] of nodes.entries()) {
+    if (list.children[place] !== node) list.insertBefore(node, list.children[place] ?? null);
+  }
+}
+
+/** Keep the stage that is looked at in sight inside a band that scrolls; the page itself never does. */
 function bring_into_sight(track, node) {
   if (track.scrollWidth <= track.clientWidth) return;
   const left = node.offsetLeft - track.offsetLeft - (track.clientWidth - node.offsetWidth) / 2;
@@ -232,12 +67,9 @@ export function create(root, actions) {
     if (place >= 0) actions.show({ point: state_now.point === place ? null : place });
   };
   const button = (text, run, look) => element('button', { type: 'button', text, onclick: run, class: look });
-  const items = ITEMS.map(item => make_item(item, choose));
-  const track = element(
-    'ol',
-    { class: 'dv-loop-track', 'aria-label': 'One step of the loop', 'data-wave': '0' },
-    ...items.map(item => item.node),
-  );
+  const made = new Map(); // boxes by key: a stage that comes back has the one that it had
+  let items = [];
+  const track = element('ol', { class: 'dv-loop-track', 'aria-label': 'One step of the loop', 'data-wave': '0' });
   const sentence = element('p', { class: 'dv-loop-sentence', 'aria-live': 'polite' });
   const next = button('Next stage', () => actions.next_stage(), 'dv-primary');
   const skip = button('Skip to the end', () => actions.skip_stages());
@@ -258,20 +90,28 @@ export function create(root, actions) {
     last_run = state.run;
   }
 
+  /** A box for each point, and those around them. */
+  function update_boxes(state, view) {
+    const keys = [...BEFORE, ...point_names(state, view), ...AFTER];
+    if (keys.length === items.length && keys.every((key, place) => key === items[place].key)) return;
+    for (const key of keys) if (!made.has(key)) made.set(key, make_item(key, choose));
+    items = keys.map(key => made.get(key));
+    wave = 0; // a box that comes must not shine for a step that ran before
+    set_attribute(track, 'data-wave', wave);
+    arrange(track, items.map(item => item.node));
+    items.forEach(({ node }, place) => node.style.setProperty('--turn', place / (items.length - 1)));
+  }
+
   function update_item(item, state, view) {
-    const place = item.point && view ? place_of(view, item.key) : -1;
-    const stage = view?.stages.find(each => each.name === item.key);
-    const is_shown = !item.point || place >= 0 || (!view && ALWAYS.includes(item.key));
+    const place = item.is_point && view ? place_of(view, item.key) : -1;
     const is_lit = state.point !== null && place >= 0 && place === view.point;
     const is_later = place >= 0 && place > view.point;
-    const looks = [is_shown ? '' : ' dv-hidden', is_lit ? ' dv-lit' : '', is_later ? ' dv-later' : ''];
-    set_class(item.node, `dv-loop-item${looks.join('')}`);
-    if (!is_shown) return;
-    const figure = view ? item.figure(state, view, stage) : '';
-    const more = view ? item.more?.(state, view) : '';
+    set_class(item.node, `dv-loop-item${is_lit ? ' dv-lit' : ''}${is_later ? ' dv-later' : ''}`);
+    const figure = view ? figure_of(item.key, state, view) : '';
+    const more = view ? more_of(item.key, state, view) : '';
     set_text(item.line, figure);
     set_attribute(item.box, 'title', more ? `${figure} · ${more}` : figure);
-    if (!item.point) return;
+    if (!item.is_point) return;
     set_attribute(item.box, 'aria-current', is_lit ? 'step' : null);
     set_attribute(item.box, 'aria-description', figure || null);
     set_attribute(item.box, 'disabled', !view);
@@ -287,7 +127,7 @@ export function create(root, actions) {
     set_class(line, state.slow || state.point !== null ? 'dv-loop-line dv-loop-told' : 'dv-loop-line');
     set_live(sentence, state, reason);
     if (!view) set_text(sentence, '');
-    else if (state.point !== null) set_text(sentence, stage_sentence(state, view));
+    else if (state.point !== null) set_text(sentence, point_sentence(state, view));
     else set_text(sentence, hint(state, view));
   }
 
@@ -295,6 +135,7 @@ export function create(root, actions) {
     update(state, view, reason) {
       state_now = state;
       view_now = view;
+      update_boxes(state, view);
       light_up(state);
       for (const item of items) update_item(item, state, view);
       update_walk(state, view, reason);

@@ -3,7 +3,9 @@
 import * as branches from './branches.js';
 import * as cards from './cards.js';
 import * as charts from './charts.js';
+import * as contrastive from './contrastive.js';
 import * as draw_part from './draw.js';
+import * as guidance from './guidance.js';
 import * as loop from './loop.js';
 import * as notice from './notice.js';
 import * as prompt from './prompt.js';
@@ -13,20 +15,23 @@ import * as table from './table.js';
 import * as transport from './transport.js';
 import { element } from './dom.js';
 import { count } from './format.js';
+import { at_scale, placed } from './guided.js';
 import { listen } from './keys.js';
 import { create_link } from './link.js';
-import { LARGEST_SEED } from './shape.js';
+import { watch_for_leaving } from './leaving.js';
+import { create_settled } from './settled.js';
+import { chain_of, LARGEST_SEED } from './shape.js';
 import { new_state, recall, remember, remember_preferences, usual_settings } from './state.js';
 import { make_view, unlabelled } from './view.js';
+import { create_walk } from './walk.js';
 import { read_message, take_in } from './wire.js';
 
 // The strip scrolls to its end, which forces a layout: after all others, so that there is one.
 const PARTS = {
-  prompt, transport, branches, loop, table, search, notice, cards, draw: draw_part, strip, charts,
+  prompt, transport, branches, loop, guidance, contrastive, table, search, notice, cards, draw: draw_part, strip, charts,
 };
 const SESSION_KEY = 'decoding-visualiser-session';
 const REASONS = ['slide', 'step', 'resize', 'theme']; // why the page is drawn, by how much must be drawn anew
-const SETTLE_MS = 400;
 const MOST_LABELS = 256; // asked for at once
 
 /**
@@ -46,11 +51,12 @@ export function mount(root, send) {
   let asked_to_resume = false;
   let plays = 0;
   let play_timer = 0;
-  let settle_timer = 0;
   let frame = 0;
   let why = null;
 
   const link = create_link(describe, send);
+  const settled = create_settled(state, () => link.post('settings'));
+  const walk = create_walk(state, link, { redraw, tell_now: settled.tell_now });
   const actions = make_actions();
   const parts = {};
   for (const [name, part] of Object.entries(PARTS)) {
@@ -60,6 +66,7 @@ export function mount(root, send) {
   const resize = new ResizeObserver(() => redraw('resize'));
   resize.observe(root);
   window.addEventListener('online', link.again);
+  const stop_watching = watch_for_leaving(root, { released: settled.tell_soon, leaving: settled.leave });
   // For tests and benchmarks: what is on screen, as data.
   let draws = 0;
   root.decoding = {
@@ -77,14 +84,34 @@ export function mount(root, send) {
   };
 
   function describe() {
+    settled.described();
     return {
       at: { run: state.run, branch: state.branch, length: state.steps.length },
       have: { run: state.run, branch: state.branch, length: state.steps.length, row: state.row_key },
       settings: state.settings,
+      guidance_scale: state.guidance_scale,
+      strategy: strategy_sent(),
       limits: state.limits,
       manual: state.manual,
       playing: state.mode !== 'paused',
     };
+  }
+
+  // --- settings on their way --------------------------------------------------------------------
+
+  /** What was refused must not stay on screen: back to what the server goes on with. */
+  function go_back_to({ settings, limits, guidance_scale, strategy }) {
+    state.settings = { ...usual_settings(), ...settings };
+    state.limits = { ...limits };
+    if (guidance_scale !== null) actions.guide(guidance_scale);
+    if (strategy) state.wanted = { ...state.wanted, ...strategy };
+    settled.described();
+  }
+
+  /** What contrastive search is asked to do; null for sampling. */
+  function strategy_sent() {
+    const { is_search, top_k, penalty_alpha } = state.wanted;
+    return is_search ? { top_k, penalty_alpha } : null;
   }
 
   // --- what is drawn when -----------------------------------------------------------------------
@@ -93,6 +120,7 @@ export function mount(root, send) {
     view = state.row ? make_view(state) : null;
     for (const part of Object.values(parts)) part.update(state, view, reason);
     root.classList.toggle('dv-enlarging', state.enlarged !== null);
+    root.classList.toggle('dv-searching', state.strategy !== null);
     if (view && state.mode === 'paused') ask_for_labels();
     draws += 1;
     root.dataset.length = String(state.steps.length);
@@ -145,6 +173,7 @@ export function mount(root, send) {
       return;
     }
     const is_new_run = message.run !== state.run;
+    if (is_new_run) take_beginning(message.text);
     if (!take_in(state, message)) {
       link.received(message);
       if (!asked_for_all) {
@@ -158,19 +187,38 @@ export function mount(root, send) {
     }
     if (is_new_run) begin_run();
     remember('sessionStorage', SESSION_KEY, state.session);
+    if (link.is_answer(message)) { // before the next event goes
+      if (message.in_force) go_back_to(message.in_force);
+      settled.confirmed();
+    }
     state.error_at = link.received(message) ?? state.error_at;
     state.said = '';
     if (state.error) stop_playing();
     redraw('step');
   }
 
+  /** Before its row is made: the scale and the strategy that a text came back with, as after a reload. */
+  function take_beginning(text) {
+    if (!text || is_starting) return;
+    if (text.negative_prompt !== null) state.guidance_scale = text.guidance_scale;
+    state.wanted = { ...state.wanted, is_search: text.strategy !== null, ...text.strategy };
+  }
+
   /** A text that this page has not seen: after Start, another model, or a reload. */
   function begin_run() {
     stop_playing();
     state.point = null;
+    if (state.strategy) state.manual = state.slow = false;
     if (is_starting) return; // begun here: what is on the sliders holds, also what has moved meanwhile
     state.settings = { ...usual_settings(), ...state.first_settings }; // charts read them, card or not
     state.limits = { ...state.first_limits };
+    settled.described();
+    const left = settled.left_behind();
+    if (!left) return settled.confirmed();
+    state.settings = left.settings;
+    state.wanted = left.wanted;
+    actions.guide(left.guidance_scale);
+    settled.tell_now();
   }
 
   // --- Play -------------------------------------------------------------------------------------
@@ -209,36 +257,6 @@ export function mount(root, send) {
   // --- what a person can do ---------------------------------------------------------------------
 
   function make_actions() {
-    const at_end = () => state.row?.is_pending && state.index === state.steps.length;
-
-    async function one_step() {
-      // What is on its way must be seen before it is agreed to.
-      if ((state.manual || state.slow) && link.is_busy) return null;
-      if (state.slow) return next_stage();
-      if (state.manual && !at_end()) return link.post('propose');
-      return link.post('step');
-    }
-
-    /** Slow motion: the scores of the next token, then stage after stage, then the token is appended. */
-    async function next_stage() {
-      if (link.is_busy) return;
-      if (!at_end() || state.point === null) {
-        if (!at_end()) await link.post('propose');
-        if (!at_end()) return; // the text is over, or a failure has said so
-        state.point = 0;
-      } else if (state.point < view.points.length - 1) {
-        state.point += 1;
-      } else {
-        return end_walk();
-      }
-      redraw('step');
-    }
-
-    async function end_walk() {
-      state.point = null;
-      await link.post('step');
-    }
-
     /** Any way to another place in the text ends Play first, and clicks that still wait. */
     function move(kind, fields) {
       stop_playing();
@@ -248,18 +266,20 @@ export function mount(root, send) {
     }
 
     return {
-      start(text, chat, settings = {}) {
+      start(text, chat, settings = {}, negative_prompt = null) {
         stop_playing();
         state.settings = { ...state.settings, ...settings };
         redraw('step');
         is_starting = true;
-        return link.post('start', { prompt: text, chat }).finally(() => {
+        const guided = negative_prompt !== null;
+        const fields = { prompt: text, chat, guided, negative_prompt: negative_prompt ?? '' };
+        return link.post('start', fields).finally(() => {
           is_starting = false;
         });
       },
       step() {
         if (state.mode !== 'paused') this.pause();
-        return one_step();
+        return walk.step();
       },
       back: () => state.steps.length && move('back'),
       rewind: () => state.steps.length && move('rewind'),
@@ -272,7 +292,7 @@ export function mount(root, send) {
         await move('reroll', { index });
         const step = state.steps[index];
         if (step?.id !== before || state.error || step.u === null) return;
-        state.said = `Seed ${count(seed)}: u = ${step.u.toFixed(4)} draws \u2068${step.label}\u2069 again.`;
+        state.said = `Seed ${count(seed)}: ${drawn_again(state, index)} \u2068${step.label}\u2069 again.`;
         redraw('step');
       },
       play: () => play('playing'),
@@ -309,10 +329,16 @@ export function mount(root, send) {
         state.settings = { ...state.settings, ...changes };
         redraw('slide');
       },
-      settle() {
-        clearTimeout(settle_timer); // keys move a slider in many small steps, and each of them ends
-        settle_timer = setTimeout(() => state.mode === 'paused' && link.post('settings'), SETTLE_MS);
+      want(changes) {
+        state.wanted = { ...state.wanted, ...changes };
+        redraw('slide');
       },
+      guide(scale) {
+        state.guidance_scale = scale;
+        if (state.row?.guidance) state.row = at_scale(state.row, scale);
+        redraw('slide');
+      },
+      settle: settled.settle,
       limit(changes) {
         state.limits = { ...state.limits, ...changes };
         redraw('step');
@@ -324,6 +350,7 @@ export function mount(root, send) {
         redraw('step');
       },
       toggle(name, on = !state[name]) {
+        if (state.strategy && on) return; // nothing is proposed, and there are no stages
         if (stop_playing()) after_playing();
         state[name] = on;
         state.point = null;
@@ -332,14 +359,14 @@ export function mount(root, send) {
         if (on && name === 'manual' && !state.stop?.is_over) link.post('propose');
         else if (!on && state.steps.length) link.post('inspect', { index: state.steps.length - 1 });
       },
-      next_stage,
-      skip_stages: end_walk,
+      next_stage: walk.next_stage,
+      skip_stages: walk.skip_stages,
       proceed() {
         if (state.manual || state.slow) this.step();
       },
       leave() {
         if (state.enlarged) this.show({ enlarged: null });
-        else if (state.slow && state.point !== null && at_end()) this.skip_stages();
+        else if (state.slow && state.point !== null && walk.is_at_end()) this.skip_stages();
         else if (state.point !== null) this.show({ point: null });
       },
       focus_search() {
@@ -355,11 +382,11 @@ export function mount(root, send) {
       is_busy: () => link.is_busy,
       async find(query) {
         const message = await link.post('find', { query });
-        return message?.found ?? null; // null: no scores at this place
+        return message?.found?.map(token => placed(state.row, token)) ?? null; // null: no scores at this place
       },
       async tokenize(text) {
         const message = await link.post('tokenize', { query: text });
-        const tokens = message?.tokenized ?? [];
+        const tokens = (message?.tokenized ?? []).map(token => placed(state.row, token));
         for (const { id, label } of tokens) state.row?.labels.set(id, label);
         return tokens;
       },
@@ -386,7 +413,8 @@ export function mount(root, send) {
     },
     destroy() {
       stop_playing();
-      clearTimeout(settle_timer);
+      settled.destroy();
+      stop_watching();
       link.close();
       stop_listening();
       resize.disconnect();
@@ -395,4 +423,13 @@ export function mount(root, send) {
       for (const part of Object.values(parts)) part.destroy?.();
     },
   };
+}
+
+/** "u = 0.5118 draws"; where XTC is on, with the number that it acts by. */
+function drawn_again({ steps, settings, row }, index) {
+  const u = steps[index].u.toFixed(4);
+  const is_shown = row?.index === index && typeof row.xtc_u === 'number';
+  const has_xtc = chain_of(settings).some(({ name }) => name === 'xtc');
+  if (!has_xtc || !is_shown) return `u = ${u} draws`;
+  return `u = ${u}, and ${row.xtc_u.toFixed(4)} for XTC, draw`;
 }

@@ -1,9 +1,12 @@
 // The Notice line: the one thing about this step that is most worth a look, computed from its figures.
 
 import { element, set_attribute, set_live, set_text } from './dom.js';
+import { nothing_left } from './emptied.js';
 import { bits, count, percent, quoted, stage_name, tokens } from './format.js';
+import { is_guided, moves_scores } from './loop_words.js';
+import { plain } from './stage_words.js';
+import { is_cut_stage } from './stages_cut.js';
 
-const CUTS = ['top_k', 'top_p', 'min_p'];
 const LOOP_TOKENS = 8;
 const LOOP_TIMES = 3;
 const LONGEST_LOOP = 64;
@@ -25,9 +28,6 @@ export function find_loop(ids) {
   return null;
 }
 
-/** A setting as it was set; commas where it is large. */
-const plain = value => (value >= 1000 ? count(value) : String(value));
-
 /** The whole chain is on screen, not a stage of it. */
 const is_at_end = view => view.point === view.points.length - 1;
 
@@ -40,7 +40,21 @@ const has_applied = (view, name) => {
 /** "1 in 240", for a probability well below one half. */
 const odds = probability => `1 in ${count(Math.round(1 / probability))}`;
 
+/** The stages that are on and behind the point. */
+const applied = view => view.stages.filter(stage => stage.on && has_applied(view, stage.name));
+
+/** The cuts among them; greedy is none here, and speaks for itself. */
+const applied_cuts = view =>
+  applied(view).filter(stage => is_cut_stage(stage) && stage.name !== 'temperature');
+
 const recorded_step = (state, view) => (view.is_pending ? null : state.steps[view.index]) ?? null;
+
+/** Said before a step is refused, and while the point is looked at that has nobody left. */
+function emptied(state, view) {
+  const found = nothing_left(view);
+  if (!found || (!is_at_end(view) && view.kept > 0)) return '';
+  return `nothing is left to draw: ${found.reason}. ${found.remedy}`;
+}
 
 function looping(state, view) {
   const end = view.is_pending ? view.index : view.index + 1;
@@ -57,7 +71,7 @@ function unlikely_draw(state, view) {
   const own = step.model_probability;
   const rank = `${quoted(step.label)} (rank ${count(step.rank)})`;
   if (step.probability < 0.02) {
-    const leader = view.as_recorded ? view.rows.find(row => row.final_prob > 0) : null;
+    const leader = view.as_recorded ? view.leaders[0] : null;
     const is_flat = leader && leader.final_prob < 0.1;
     const but = is_flat ? `; but even the likeliest token had only ${percent(leader.final_prob)}` : '';
     return `an unlikely draw: ${rank} had odds of ${odds(step.probability)}${but}.`;
@@ -73,92 +87,116 @@ function forced_against_settings(state, view) {
   const step = recorded_step(state, view);
   const row = view.chosen;
   if (!step?.forced || !row?.removed_by) return '';
-  const cut = row.removed_by === 'temperature' ? 'temperature 0' : stage_name(row.removed_by);
-  const removed = `${cut} removes it (rank ${count(row.rank)})`;
+  const removed = `${removal_name(row.removed_by)} removes it (rank ${count(row.rank)})`;
   return `${quoted(step.label)} was chosen by hand; ${removed}, so no draw could have hit it.`;
 }
 
 function greedy_choice(state, view) {
-  const leader = view.rows[0];
-  const second = view.rows[1];
-  if (!view.greedy || !has_applied(view, 'temperature') || !leader || !second) return '';
-  const gap = leader.raw_prob - second.raw_prob;
+  const is_by_chance = applied(view).some(stage => stage.name === 'xtc' && !stage.switched_off);
+  if (!view.greedy || !has_applied(view, 'temperature') || view.kept !== 1 || is_by_chance) return '';
+  const [taken] = view.leaders;
+  const beaten = view.rows.find(row => row.removed_by === 'temperature');
+  if (!taken) return '';
+  const gap = beaten ? taken.raw_prob - beaten.raw_prob : 1;
   if (gap >= 0 && gap < 0.03) {
-    const [one, other] = [leader, second].map(row => `${quoted(row.label)} ${percent(row.raw_prob)}`);
+    const [one, other] = [taken, beaten].map(row => `${quoted(row.label)} ${percent(row.raw_prob)}`);
     return `greedy hides a near tie: ${one} against ${other} before any setting; the first wins every time.`;
   }
-  return `greedy takes ${quoted(leader.label)} every time; drawn from the model’s own odds ` +
-    `it would come in ${percent(leader.raw_prob)} of cases.`;
+  return `greedy takes ${quoted(taken.label)} every time; drawn from the model’s own odds ` +
+    `it would come in ${percent(taken.raw_prob)} of cases.`;
 }
 
-const active_cuts = view => view.stages.filter(stage => stage.on && CUTS.includes(stage.name));
+/** From the first cut on, the stages that are no cuts. */
+function behind_the_cut(view) {
+  const stages = applied(view);
+  const first = stages.findIndex(is_cut_stage);
+  return first < 0 ? [] : stages.slice(first).filter(stage => !is_cut_stage(stage));
+}
+
+/** Whether nothing but cuts acts behind the first cut: those left then have the odds that they had before. */
+const is_only_cut = view => behind_the_cut(view).every(is_idle);
+
+/** Whether a stage that is no cut did nothing. */
+const is_idle = stage => !moves_scores(stage) && stage.after === stage.before;
 
 function much_cut(state, view) {
-  const cut = view.cut;
-  if (!cut || !active_cuts(view).length || !(1 - cut.mass > 0.1)) return '';
-  const others = view.vocab - cut.kept;
+  const { cut } = view;
+  // What is idle behind a cut might act on those that it took.
+  if (!cut || view.greedy || behind_the_cut(view).length || !(1 - cut.mass > 0.1)) return '';
+  const others = applied(view).find(is_cut_stage).before - cut.kept;
+  const other = others === 1 ? 'one' : count(others);
   return `${tokens(cut.kept)} held ${percent(cut.mass)} before the cut-offs; ` +
-    `without them, ${percent(1 - cut.mass)} of draws would come from the other ${count(others)}.`;
+    `without them, ${percent(1 - cut.mass)} of draws would come from the other ${other}.`;
 }
 
 function nothing_cut(state, view) {
-  const cuts = active_cuts(view);
-  if (!is_at_end(view) || !cuts.length) return '';
+  const cuts = applied_cuts(view);
+  if (!is_at_end(view) || view.greedy || !cuts.length) return '';
   const names = cuts.map(stage => stage_name(stage.name)).join(', ');
   const change = cuts.length === 1 ? 'changes' : 'change';
-  if (!view.cut) return `${names} ${change} nothing here: all ${tokens(view.kept)} stay.`;
-  const removed = 1 - view.cut.mass;
-  if (removed >= 0.001) return '';
-  const held = percent(Math.max(0, removed));
+  if (cuts.every(stage => stage.after === stage.before)) {
+    const all = view.kept === view.vocab ? `all ${tokens(view.kept)}` : 'all that came so far';
+    return `${names} ${change} nothing here: ${all} stay.`;
+  }
+  if (!is_only_cut(view) || !view.cut || 1 - view.cut.mass >= 0.001) return '';
+  const held = percent(Math.max(0, 1 - view.cut.mass));
   return `${names} ${change} next to nothing here: what is cut held ${held} of the mass.`;
-}
-
-/** The model's own leaders, or null where a penalty has moved them out of the rows. */
-function own_leaders(view) {
-  const leaders = view.rows.toSorted((one, other) => other.raw_prob - one.raw_prob).slice(0, 2);
-  const penalty = view.stages.find(stage => stage.name === 'repetition_penalty');
-  return leaders.length === 2 && !penalty?.on ? leaders : null;
 }
 
 /** A word about the model's own distribution is in place at the logits, and about the step as a whole. */
 const is_about_model = view => view.point === 0 || is_at_end(view);
 
+/** Whose logits they are. */
+const who = state => (is_guided(state) ? 'the guided model' : 'the model');
+
 function sure(state, view) {
   if (!is_about_model(view)) return '';
-  const leader = own_leaders(view)?.[0];
+  const [leader] = view.model_leaders;
   if (!leader || leader.raw_prob <= 0.95) return '';
-  return `before any setting the model is sure: ${quoted(leader.label)} has ${percent(leader.raw_prob)}.`;
+  return `before any setting ${who(state)} is sure: ${quoted(leader.label)} has ${percent(leader.raw_prob)}.`;
 }
 
 function torn(state, view) {
   if (!is_about_model(view)) return '';
   if (view.entropy.raw > 4) {
     const choices = count(Math.round(2 ** view.entropy.raw));
-    return `before any setting the model is torn: ${bits(view.entropy.raw)} of entropy, ` +
+    return `before any setting ${who(state)} is torn: ${bits(view.entropy.raw)} of entropy, ` +
       `as undecided as a fair choice among ${choices} tokens.`;
   }
-  const [first, second] = own_leaders(view) ?? [];
-  if (!first || first.raw_prob - second.raw_prob >= 0.03) return '';
+  const [first, second] = view.model_leaders;
+  if (!second || first.raw_prob - second.raw_prob >= 0.03) return '';
   const [one, other] = [first, second].map(row => `${quoted(row.label)} ${percent(row.raw_prob)}`);
-  return `before any setting the model is torn between two: ${one} against ${other}.`;
+  return `before any setting ${who(state)} is torn between two: ${one} against ${other}.`;
 }
 
+/** What a stage is set to, for a sentence: "temperature 0.7", "DRY". */
+function set_to({ name, value, figures }) {
+  if (name === 'dynamic_temperature') return `${stage_name(name)} (T = ${figures.temperature.toFixed(2)})`;
+  return typeof value === 'number' ? `${stage_name(name)} ${plain(value)}` : stage_name(name);
+}
+
+/** In front of the cuts: who gained or lost by what the penalties, bans and temperatures did there. */
 function leader_moved(state, view) {
-  const leader = view.rows[0];
+  const [leader] = view.rows;
   const { name } = view.points[view.point];
-  if (CUTS.includes(name) || name === 'renormalised') return ''; // these moved nothing
+  const here = view.stages.find(stage => stage.name === name);
+  if ((here && is_cut_stage(here)) || name === 'renormalised') return ''; // these moved nothing
   if (!leader || Math.abs(leader.prob - leader.raw_prob) < 0.03) return '';
-  const moved = view.stages.filter(stage =>
-    stage.on && !CUTS.includes(stage.name) && has_applied(view, stage.name));
-  if (!moved.length) return '';
-  const one = `${stage_name(moved[0].name)} ${plain(moved[0].value)}`;
-  const what = moved.length > 1 ? 'penalty and temperature together' : one;
+  const ranked = view.points.slice(1, 1 + view.ranked).map(point => point.name);
+  const moving = view.stages.filter(stage => ranked.includes(stage.name) && !is_idle(stage));
+  if (!moving.length) return '';
+  const names = moving.map(stage => stage_name(stage.name));
+  const what = moving.length === 1 ? set_to(moving[0])
+    : `${names.slice(0, -1).join(', ')} and ${names.at(-1)} together`;
   const verb = leader.prob > leader.raw_prob ? 'raised' : 'lowered';
   const change = `from ${percent(leader.raw_prob)} to ${percent(leader.prob)}`;
   const is_scaled = leader.final_prob > 0 && percent(leader.final_prob) !== percent(leader.prob);
   const drawn = is_scaled ? `; in the draw it has ${percent(leader.final_prob)}` : '';
-  return `${what} ${verb} the share of ${quoted(leader.label)} ${change}${drawn}.`;
+  const gone = leader.removed_by ? `; then ${removal_name(leader.removed_by)} removed it` : '';
+  return `${what} ${verb} the share of ${quoted(leader.label)} ${change}${gone || drawn}.`;
 }
+
+const removal_name = name => (name === 'temperature' ? 'temperature 0' : stage_name(name));
 
 /** Whose entropy it is that is on screen at the point. */
 function entropy_words(view) {
@@ -167,16 +205,21 @@ function entropy_words(view) {
   if (name === 'raw') return `the model’s own entropy is ${entropy}`;
   if (name === 'renormalised' || name === 'drawn') return `the entropy in the draw is ${entropy}`;
   const left = view.kept === 1 ? 'one token' : tokens(view.kept);
-  if (CUTS.includes(name)) return `the entropy of the ${left} left is ${entropy}`;
+  if (is_cut_stage(view.stages.find(stage => stage.name === name))) {
+    return `the entropy of the ${left} left is ${entropy}`;
+  }
   return `the entropy after ${stage_name(name)} is ${entropy}`;
 }
 
-/** The shares of the point: in the draw once they are scaled to 1, before the cuts until then. */
+/** Of those left at the point: in the draw once they are scaled to 1, before the cuts until then. */
 function summary(state, view) {
-  const [first, second] = view.rows;
+  const [first, second] = view.leaders;
   if (!first) return '';
-  const share = row => row.final_prob ?? row.prob;
-  const where = first.final_prob === null && view.cut ? ' before the cut' : '';
+  const is_scaled = first.final_prob !== null;
+  const is_cut = !is_scaled && view.cut !== null;
+  const is_as_before = is_cut && is_only_cut(view);
+  const share = row => (is_as_before ? row.prob : row.share);
+  const where = !is_cut ? '' : is_as_before ? ' before the cut' : ' of what is left';
   const leads = `${quoted(first.label)} leads with ${percent(share(first))}`;
   const follows = second && share(second) > 0
     ? `, ${quoted(second.label)} follows with ${percent(share(second))}` : '';
@@ -185,7 +228,7 @@ function summary(state, view) {
 
 // The first that has something to say is shown.
 const NOTICES = [
-  looping, unlikely_draw, forced_against_settings, greedy_choice, much_cut,
+  emptied, looping, unlikely_draw, forced_against_settings, greedy_choice, much_cut,
   nothing_cut, sure, torn, leader_moved, summary,
 ];
 

@@ -2,7 +2,9 @@
 
 import { element, set_attribute, set_text } from './dom.js';
 import { count, shorten } from './format.js';
+import { create_guidance_fields } from './guidance_fields.js';
 import { create_menu } from './menu.js';
+import { create_strategy_fields, differs_in_strategy } from './strategy_fields.js';
 
 /** Mounts into `root`; see README.md for what a part is. */
 export function create(root, actions) {
@@ -27,21 +29,36 @@ export function create(root, actions) {
   });
   const refusal = element('p', { class: 'dv-error', role: 'alert' });
   const hint = element('p', { class: 'dv-prompt-hint dv-muted', 'aria-live': 'polite' });
+  const strategy = create_strategy_fields(actions);
+  const guidance = create_guidance_fields(actions, { begin, changed: () => say(last_state) });
   root.append(
     element(
       'div',
       { class: 'dv-prompt-row' },
       area,
-      element('div', { class: 'dv-prompt-buttons' }, examples.node, chat_label, start),
+      element(
+        'div',
+        { class: 'dv-prompt-buttons' },
+        examples.node,
+        strategy.chooser,
+        guidance.button,
+        chat_label,
+        start,
+      ),
     ),
+    strategy.node,
+    guidance.node,
     refusal,
     hint,
   );
   let shown_run = null;
   let listed = null;
   let taught = null; // the example on screen, while its prompt is
+  let last_state = null;
 
-  const begin = () => actions.start(area.value, chat.checked && !chat_label.hidden);
+  function begin() {
+    actions.start(area.value, chat.checked && !chat_label.hidden, {}, guidance.text);
+  }
 
   function fit_height() {
     area.style.height = 'auto';
@@ -49,19 +66,27 @@ export function create(root, actions) {
   }
 
   /** What is said of an example was measured on the bundled model. */
-  const is_taught = state => taught?.prompt === area.value && state?.model.source === 'bundled';
+  const is_taught = state =>
+    taught?.prompt === area.value &&
+    state?.model.source === 'bundled' &&
+    guidance.text === null &&
+    !state.wanted.is_search;
 
   function say(state) {
     set_text(refusal, state?.error_at === 'start' ? state.error : '');
     const differs =
-      state && shown_run === state.run && (area.value !== state.prompt || chat.checked !== state.chat);
+      state &&
+      shown_run === state.run &&
+      (area.value !== state.prompt ||
+        chat.checked !== state.chat ||
+        guidance.differs(state) ||
+        differs_in_strategy(state));
     if (differs)
       set_text(hint, 'Press Start (Ctrl+Enter) to use the new prompt; the text below keeps its own.');
     else set_text(hint, is_taught(state) ? taught.look_at : '');
     start.classList.toggle('dv-wanted', Boolean(differs));
   }
 
-  let last_state = null;
   area.addEventListener('input', () => {
     fit_height();
     say(last_state);
@@ -80,6 +105,7 @@ export function create(root, actions) {
     area.value = example.prompt;
     chat.checked = false;
     fit_height();
+    actions.want({ is_search: false });
     actions.start(example.prompt, false, example.settings);
   }
 
@@ -110,8 +136,11 @@ export function create(root, actions) {
         shown_run = state.run;
         area.value = state.prompt;
         chat.checked = state.chat;
+        guidance.take(state);
         fit_height();
       }
+      strategy.update(state);
+      guidance.update(state);
       chat_label.hidden = !state.model.has_chat_template;
       set_attribute(
         area,

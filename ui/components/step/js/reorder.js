@@ -5,7 +5,7 @@ import { stage_label, stage_name } from './format.js';
 import { own_keys } from './own_keys.js';
 
 const GAP = 6; // between cards, as in cards.css
-const EDGE = 70; // near the window's edge the page scrolls along
+const EDGE = 70; // near the edge of what is seen of the list, or of the window, it scrolls along
 const FASTEST = 14; // pixels a frame
 
 /** A list with what stands at one place moved to another. */
@@ -83,11 +83,11 @@ export function create_reorder(list, { order, set_order, announce }) {
     if (event.button !== 0 || drag) return;
     const cards = order().map(each => list.querySelector(`[data-stage="${each}"]`));
     const from = order().indexOf(name);
-    const scroller = scroller_of(list);
+    const scrollers = scrollers_of(list);
     const boxes = cards.map(card => card.getBoundingClientRect());
     drag = {
-      name, grip, cards, boxes, from, to: from, scroller,
-      start: event.clientY, at: event.clientY, scrolled: scroller.scrollTop, frame: 0,
+      name, grip, cards, boxes, from, to: from, scrollers,
+      start: event.clientY, at: event.clientY, scrolled: scrolled_by(scrollers), frame: 0,
     };
     grip.setPointerCapture(event.pointerId);
     cards[from].classList.add('dv-card-dragged');
@@ -102,8 +102,8 @@ export function create_reorder(list, { order, set_order, announce }) {
 
   /** The dragged card under the pointer, the others where they would stand if it were dropped here. */
   function place_all() {
-    const { cards, boxes, from, start, at, scroller, scrolled } = drag;
-    const offset = at - start + scroller.scrollTop - scrolled;
+    const { cards, boxes, from, start, at, scrollers, scrolled } = drag;
+    const offset = at - start + scrolled_by(scrollers) - scrolled;
     const own = boxes[from];
     const middle = own.top + own.height / 2 + offset;
     const others = boxes.filter((_, place) => place !== from);
@@ -115,13 +115,15 @@ export function create_reorder(list, { order, set_order, announce }) {
   }
 
   function scroll_along() {
-    const { at, scroller } = drag;
-    const over = Math.min(0, at - EDGE) + Math.max(0, at - (window.innerHeight - EDGE));
-    if (over) {
+    const { at, scrollers } = drag;
+    const has_scrolled = scrollers.some(scroller => { // the innermost that can
+      const [top, bottom] = seen_of(scroller);
+      const over = Math.min(0, at - top - EDGE) + Math.max(0, at - (bottom - EDGE));
       const before = scroller.scrollTop;
-      scroller.scrollTop += Math.max(-FASTEST, Math.min(FASTEST, over / 4));
-      if (scroller.scrollTop !== before) place_all();
-    }
+      if (over) scroller.scrollTop += Math.max(-FASTEST, Math.min(FASTEST, over / 4));
+      return scroller.scrollTop !== before;
+    });
+    if (has_scrolled) place_all();
     drag.frame = requestAnimationFrame(scroll_along);
   }
 
@@ -179,11 +181,22 @@ function shift_of(place, from, to, height) {
   return 0;
 }
 
-/** What scrolls when the wheel turns over a node. */
-function scroller_of(node) {
-  for (let each = node.parentElement; each; each = each.parentElement) {
+/** What scrolls when the wheel turns over a node: the node itself, what it lies in, at last the page. */
+function scrollers_of(node) {
+  const page = document.scrollingElement;
+  const found = [];
+  for (let each = node; each && each !== page; each = each.parentElement) {
     const { overflowY } = getComputedStyle(each);
-    if (/auto|scroll/.test(overflowY) && each.scrollHeight > each.clientHeight) return each;
+    if (/auto|scroll/.test(overflowY) && each.scrollHeight > each.clientHeight) found.push(each);
   }
-  return document.scrollingElement;
+  return [...found, page];
+}
+
+const scrolled_by = scrollers => scrollers.reduce((sum, scroller) => sum + scroller.scrollTop, 0);
+
+/** Where on the screen a scroller begins and ends, as far as it is seen. */
+function seen_of(scroller) {
+  if (scroller === document.scrollingElement) return [0, window.innerHeight];
+  const { top, bottom } = scroller.getBoundingClientRect();
+  return [Math.max(0, top), Math.min(window.innerHeight, bottom)];
 }

@@ -5,8 +5,9 @@ import { element, set_attribute, set_text } from './dom.js';
 import { count, percent, quoted, score_text } from './format.js';
 import { create_choice, create_pieces } from './pieces.js';
 import { knowledge_of, learn_token } from './row.js';
-import { admit, candidate } from './view.js';
-import { create_why, describe_change, removal } from './why.js';
+import { candidate } from './view.js';
+import { admission } from './view_admit.js';
+import { blocked_text, change_order, create_why, describe_change, in_slices, removal } from './why.js';
 
 const DEBOUNCE_MS = 150;
 const SETTLED_MS = 120; // without a change for so long, the smallest changes are worked out
@@ -26,6 +27,7 @@ export function create(root, actions) {
   let is_waiting = false;
   let timer = 0;
   let advice_timer = 0;
+  let stop_search = () => {};
 
   const field = element('input', {
     type: 'search', 'aria-label': 'Search the vocabulary', autocomplete: 'off', spellcheck: 'false',
@@ -142,16 +144,23 @@ export function create(root, actions) {
     items.forEach((item, at) => update_item(item, matches[at], view && candidate(state, view, matches[at])));
     draw_choice();
     if (latest.state) why.update(latest.state, view);
-    clearTimeout(advice_timer);
+    hush();
     if (view && !is_stale()) advice_timer = setTimeout(advise, SETTLED_MS, 0);
   }
 
-  /** One match at a time: each takes many trial runs of the chain, and a slider must not wait for them. */
+  /** One match at a time: each takes many trial runs of the chain. */
   function advise(at) {
     const item = items.slice(at).find(each => each.found?.removed_by);
     if (!item) return;
-    show_advice(item, admit(latest.state, item.match));
-    advice_timer = setTimeout(advise, 0, items.indexOf(item) + 1);
+    stop_search = in_slices(admission(latest.state, item.match), found => {
+      if (found) show_advice(item, found);
+      advise(items.indexOf(item) + 1);
+    });
+  }
+
+  function hush() {
+    clearTimeout(advice_timer);
+    stop_search();
   }
 
   const is_stale = () => matches.length > 0 && asked_step !== step_key(latest.state);
@@ -168,7 +177,7 @@ export function create(root, actions) {
 
   function destroy() {
     clearTimeout(timer);
-    clearTimeout(advice_timer);
+    hush();
     why.destroy();
   }
 
@@ -244,12 +253,12 @@ function describe_outcome(found, is_possible) {
   return found.final_prob === null ? 'kept' : `kept, ${percent(found.final_prob)} in the draw`;
 }
 
-function show_advice(item, change) {
-  const advice = change
-    ? `the smallest change that would admit it: ${describe_change(change)}`
-    : 'no change of one setting would admit it';
+/** `found`: what `admit` found. */
+function show_advice(item, found) {
+  const advice = found.blocked_by ? blocked_text(found).replace(/^N/, 'n')
+    : `the smallest change that would admit it: ${describe_change(found)}`;
   set_text(item.outcome, `; ${advice}`);
-  set_change(item, change);
+  set_change(item, found.blocked_by ? null : found);
 }
 
 /** The button that applies a change; where it vanishes under the focus, its neighbour takes that over. */
@@ -257,8 +266,8 @@ function set_change(item, change) {
   const { apply, force, match } = item;
   item.change = change && { [change.setting]: change.value };
   if (change) {
-    set_text(apply, `Set ${describe_change(change)}`);
-    set_attribute(apply, 'aria-label', `Set ${describe_change(change)} to admit ${match.label}`);
+    set_text(apply, change_order(change));
+    set_attribute(apply, 'aria-label', `${change_order(change)} to admit ${match.label}`);
   } else if (apply.getRootNode().activeElement === apply) {
     force.focus({ preventScroll: true });
   }

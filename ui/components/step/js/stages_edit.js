@@ -82,7 +82,7 @@ function repeated_ngram_ends(n, ids) {
 }
 
 /** Last tokens of the sequences whose others just stood; an end of text alone cannot be banned. */
-function completed(sequences, { token_ids, eos_ids }) {
+export function completed(sequences, { token_ids, eos_ids }) {
   const stands = beginning => beginning.length <= token_ids.length
     && beginning.every((id, place) => id === token_ids[token_ids.length - beginning.length + place]);
   return sequences

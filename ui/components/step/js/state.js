@@ -2,6 +2,9 @@
 
 const PREFERENCES_KEY = 'decoding-visualiser-preferences';
 
+/** Where the scale of guidance stands before anybody has moved it. */
+export const USUAL_SCALE = 1.5;
+
 /** Everything the page knows; the fields are those of README.md. */
 export function new_state() {
   return {
@@ -12,6 +15,12 @@ export function new_state() {
     prompt: '',
     chat: false,
     prompt_tokens: [],
+    negative_prompt: null,
+    negative_tokens: null,
+    guidance_scale: USUAL_SCALE,
+    strategy: null,
+    searched: null,
+    wanted: { is_search: false, top_k: 4, penalty_alpha: 0.6 },
     examples: [],
     stage_defaults: {},
     steps: [],
@@ -69,6 +78,15 @@ export function remember(storage_name, key, value) {
     window[storage_name].setItem(key, value);
   } catch {
     // Storage may be switched off or full: the page works without, and only a reload starts anew.
+  }
+}
+
+/** Keep it no longer. */
+export function forget(storage_name, key) {
+  try {
+    window[storage_name].removeItem(key);
+  } catch {
+    // Storage may be switched off: there is nothing to forget.
   }
 }
 

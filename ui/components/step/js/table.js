@@ -2,14 +2,13 @@
 // Rows are made once and reused, so that focus stays on its rank while the tokens change.
 
 import { element, set_attribute, set_class, set_text } from './dom.js';
-import { count, percent, score_text, shorten, stage_name, tokens } from './format.js';
+import { count, percent, score_text, shorten, stage_name } from './format.js';
+import { is_cut_stage } from './stages_cut.js';
+import { BANS, EDITS, SCALES } from './stages_edit.js';
+import { create_cuts } from './table_cuts.js';
 
 const ROW_COUNTS = [5, 10, 15, 20, 30, 50, 100, 200];
 const COLUMNS = ['rank', 'token', 'id', 'logit', 'prob', 'cumulative', 'stage', 'final'];
-const CUT_ENDS = {
-  temperature: 'greedy keeps the highest only',
-  top_p: 'nucleus ends here',
-};
 const LONGEST_TITLE = 120;
 const HIGHEST_SCALES = [1, 0.5, 0.2]; // then ever smaller by 1, 2, 5
 
@@ -30,10 +29,8 @@ export function create(root, actions) {
     body,
     element('tbody', { class: 'dv-others' }, others.tr),
   );
-  const cut_text = element('span');
-  const cut = element('div', { class: 'dv-cut dv-hidden', 'aria-hidden': 'true' }, cut_text);
-  const cut_spoken = element('p', { class: 'dv-spoken' });
-  const box = element('div', { class: 'dv-table-box' }, table, cut, cut_spoken);
+  const cuts = create_cuts();
+  const box = element('div', { class: 'dv-table-box' }, table, ...cuts.nodes);
   const hint = element('span', { class: 'dv-muted' });
   const row_count = create_row_count(actions);
   root.append(
@@ -95,15 +92,12 @@ export function create(root, actions) {
       }
       body.append(fresh);
     }
-    // The row below the line makes room for its text; without such a row the same room is below the table.
-    const below = view.cut === null ? -1 : Math.min(view.cut.after_rank, shown.length);
-    rows.forEach((row, at) => update_row(row, shown[at], context, at === below));
+    const has_room = cuts.update(view, shown.length); // the row below a line makes room for its words
+    rows.forEach((row, at) => update_row(row, shown[at], context, has_room.includes(at)));
     update_others(others, view, context);
-    others.tr.classList.toggle('dv-after-cut', below === shown.length);
-    const has_row_below = below >= 0 && (below < shown.length || view.others.count > 0);
-    box.classList.toggle('dv-has-cut-room', has_row_below);
+    others.tr.classList.toggle('dv-after-cut', has_room.includes(shown.length));
+    box.style.setProperty('--rooms-left', cuts.rooms_left);
     update_beyond(chosen, context);
-    update_cut(view, last_rank);
   }
 
   function update_beyond(chosen, context) {
@@ -120,40 +114,20 @@ export function create(root, actions) {
     if (!beyond_body.isConnected) table.append(beyond_body);
   }
 
-  function update_cut(view, last_rank) {
-    cut.classList.toggle('dv-hidden', view.cut === null);
-    if (view.cut === null) {
-      set_text(cut_spoken, 'no cut-off');
-      return;
-    }
-    const { after_rank, stage, kept, mass } = view.cut;
-    const is_below = after_rank > last_rank;
-    const name = stage_name(stage);
-    const here = CUT_ENDS[stage] ?? `${name} ends here`;
-    const place = is_below ? `${name} ends at rank ${count(after_rank)}` : here;
-    const holds = kept === 1 ? 'holds' : 'hold';
-    const text = `${place} · ${count(kept)} of ${tokens(view.vocab)} ${holds} ${percent(mass)}`;
-    set_text(cut_text, `cut-off: ${text}`);
-    set_text(cut_spoken, `cut-off after rank ${count(after_rank)}: ${text}`);
-    set_class(cut, is_below ? 'dv-cut dv-cut-below' : 'dv-cut');
-    cut.style.setProperty('--after', Math.min(after_rank, rows.length));
-  }
-
   return { update };
 }
 
 // --- what the columns mean at this point of the chain ------------------------------------------
 
 function describe_context(state, view, shown, scale) {
-  const passed = new Set(view.points.slice(0, view.point + 1).map(({ name }) => name));
-  const is_scored = passed.has('repetition_penalty') || passed.has('temperature');
-  const figure = is_scored ? 'score' : 'logit';
+  const passed = view.points.slice(1, view.point + 1).map(({ name }) => ({ name, value: state.settings[name] }));
+  const figure = passed.some(changes_scores) ? 'score' : 'logit';
   const figures = shown.map(row => row[figure]).filter(Number.isFinite);
   const lowest = Math.min(...figures);
   const highest = Math.max(...figures);
   return {
     figure,
-    prob_name: probability_name(view, passed),
+    prob_name: probability_name(view),
     lowest,
     highest,
     scale,
@@ -161,11 +135,17 @@ function describe_context(state, view, shown, scale) {
   };
 }
 
-function probability_name(view, passed) {
-  if (passed.has('temperature')) return 'after temperature';
-  const { name } = view.points[view.point];
+/** Whether a stage gives those that stay other scores. */
+const changes_scores = stage =>
+  (stage.name in EDITS || stage.name in SCALES) && !BANS.includes(stage.name) && !is_cut_stage(stage);
+
+/** What the probabilities are of: the tokens as they stand in front of the first cut. */
+function probability_name({ points, point, ranked }) {
+  const { name } = points[point];
+  const last = ranked ? points[ranked].name : 'raw';
+  if (last in SCALES) return 'after temperature';
   if (name === 'raw') return 'probability';
-  return name === 'repetition_penalty' ? 'after the penalty' : 'before the cuts';
+  return name === last && name.endsWith('_penalty') ? 'after the penalty' : 'before the cuts';
 }
 
 function chosen_word(state, view) {

@@ -2,10 +2,12 @@
 // the status line.
 
 import { element, set_attribute, set_text } from './dom.js';
+import { nothing_left } from './emptied.js';
 import { bits, count, ms, size, tokens } from './format.js';
 import { KEYS } from './keys.js';
 import { create_menu } from './menu.js';
 
+const EMPTIED = 'Every token was removed before the draw'; // as engine/stages/base.py begins it
 const MOST_TOKENS = 1_000_000; // as in engine/stopping.py
 
 /** The right end of the speed slider: no waiting between tokens. */
@@ -16,9 +18,15 @@ function parameters_text(parameters) {
   return parameters >= 1e5 ? `${(parameters / 1e6).toFixed(1)} M` : count(parameters);
 }
 
+/** The engine's refusal of an emptied row names settings; the page says it with the cards' names. */
+function error_text({ error }, view) {
+  const found = error.startsWith(EMPTIED) ? nothing_left(view) : null;
+  return found ? `${EMPTIED}: ${found.reason}. ${found.remedy}` : error;
+}
+
 /** Whether there is a draw to be drawn again. */
 export const can_reroll = (state, view) =>
-  state.steps.length > 0 && !view?.greedy && !(state.manual && state.row?.is_pending);
+  state.steps.length > 0 && !state.strategy && !view?.greedy && !(state.manual && state.row?.is_pending);
 
 /** Mounts into `root`; see README.md for what a part is. */
 export function create(root, actions) {
@@ -161,13 +169,14 @@ export function create(root, actions) {
       set_attribute(speed, 'aria-valuetext', state.speed === 0 ? pace : `${tokens(state.speed)} a second`);
       manual.checked = state.manual;
       slow.checked = state.slow;
+      manual.disabled = slow.disabled = Boolean(state.strategy); // nothing is drawn, stage by stage or at all
       keys_on.checked = state.keys;
       last_most = state.limits.max_tokens;
       if (document.activeElement !== most && !most_error.textContent) most.value = String(last_most);
       if (document.activeElement !== stops) stops.value = state.limits.stop_strings.join('\n');
       show_status(state, view);
       show_chip(state);
-      set_text(error, state.error_at === 'start' ? '' : state.error); // the prompt shows that one
+      set_text(error, state.error_at === 'start' ? '' : error_text(state, view)); // the prompt shows that one
       set_text(stop, busy ? '' : state.said || (state.stop?.sentence ?? ''));
     },
   };
@@ -181,16 +190,24 @@ export function create(root, actions) {
         'step',
         view.is_pending ? `${count(view.index + 1)}, not drawn yet` : `${count(view.index + 1)} of ${count(length)}`,
       ]);
-      const where = view.point === view.points.length - 1 ? 'draw' : 'here';
-      parts.push([`entropy, model → ${where}`, `${view.entropy.raw.toFixed(2)} → ${bits(view.entropy.shown)}`]);
-      parts.push(['kept', `${count(view.kept)} of ${count(view.vocab)}`]);
+      const is_at_end = view.point === view.points.length - 1;
+      const shown = view.kept ? bits(view.entropy.shown) : 'none';
+      const name = `entropy, model → ${is_at_end ? 'draw' : 'here'}`;
+      parts.push([name, `${view.entropy.raw.toFixed(2)} → ${shown}`]);
+      const kept = view.kept ? `${count(view.kept)} of ${count(view.vocab)}` : `none: ${nothing_left(view).reason}`;
+      parts.push(['kept', kept]);
       if (taken && !view.is_pending) {
         parts.push([taken.reused ? 'logits from the record,' : 'this step', ms(taken.total_ms)]);
         parts.push(['cache', size(taken.cache_bytes)]);
       }
       if (!view.exact) parts.push(['tail', 'binned while playing (estimate)']);
     } else if (length) {
-      parts.push(['steps', count(length)]);
+      const taken = state.strategy ? state.steps[state.index] : null;
+      if (!taken) parts.push(['steps', count(length)]);
+      else {
+        parts.push(['step', `${count(state.index + 1)} of ${count(length)}`]);
+        parts.push(['this step', ms(taken.total_ms)], ['cache', size(taken.cache_bytes)]);
+      }
     }
     if (state.pending_bytes) parts.push(['unfinished character', state.pending_bytes]);
     while (status.children.length > parts.length) status.lastChild.remove();

@@ -32,7 +32,10 @@ export function make_view(state) {
     ...exactness(row, shaped),
     points,
     point,
+    ranked: scene.ranked,
     rows,
+    leaders: leaders_of(scene, scene.survivors),
+    model_leaders: leaders_of(scene, shaped.start),
     others: others_of(scene, rows, chosen),
     kept: scene.survivors.count,
     cut: cut_of(scene),
@@ -147,7 +150,7 @@ function scene_of(state, shaped, point) {
 
 /** Tokens on screen whose labels did not come with the row. */
 export const unlabelled = (state, view) =>
-  [...view.rows, view.draw, view.chosen]
+  [...view.rows, ...view.leaders, ...view.model_leaders, view.draw, view.chosen]
     .filter(token => token && token.id !== null && !state.row.labels.has(token.id))
     .map(token => token.id);
 
@@ -162,6 +165,17 @@ function leading_rows(scene) {
     const id = ranking.id_at(place + 1);
     const raw_rank = raw_rank_of(row, id);
     return row_of(scene, id, raw_rank, raw_score(row, id, raw_rank));
+  });
+}
+
+/** The two most likely of these tokens, as far as their ids are known; `share` is over all of these. */
+function leaders_of(scene, survivors) {
+  const { row } = scene.state;
+  const ranks = [1, 2].map(place => survivors.start + place).filter(rank => rank <= survivors.stop);
+  return ranks.filter(rank => survivors.ranking.id_at(rank) !== null).map(rank => {
+    const id = survivors.ranking.id_at(rank);
+    const raw_rank = raw_rank_of(row, id);
+    return { ...row_of(scene, id, raw_rank, raw_score(row, id, raw_rank)), share: survivors.prob_at(rank) };
   });
 }
 

@@ -26,9 +26,12 @@ function engine_figures(row, chain) {
   return is_same_chain(chain, chain_of(row.engine_settings)) ? row.engine_stages : null;
 }
 
-/** Whether the settings are those that the step was taken with. */
+/** Whether the settings, and the scale of guidance, are those that the step was taken with. */
 export const is_as_recorded = ({ row, settings }) =>
-  !row.recorded_settings || is_same_chain(chain_of(settings), chain_of(row.recorded_settings));
+  !row.recorded_settings
+  || (is_same_chain(chain_of(settings), chain_of(row.recorded_settings)) && has_same_scale(row));
+
+const has_same_scale = ({ guidance, scale, recorded_scale }) => !guidance || scale === recorded_scale;
 
 /** Whether the row came with the number that its step is drawn with. */
 export const has_u = row => row.u !== null && row.u !== undefined;

@@ -7,10 +7,12 @@ import { count, percent, score_text, shorten, stage_label, stage_name } from './
 import { is_settled, raw_rank_of } from './row.js';
 import { stretch_text, u_text } from './sampling.js';
 import { OFF, raw_score } from './shape.js';
-import { admit, trace_of } from './view.js';
+import { trace_of } from './view.js';
+import { admission } from './view_admit.js';
 import { has_u, shape_of } from './view_chain.js';
 
 const SETTLED_MS = 120; // without a change for so long, the smallest change is worked out
+const SLICE_MS = 8; // of that work at a time: a slider must not wait for it
 const LONGEST_TITLE = 120;
 const COLUMNS = ['After', 'Rank', 'Score', 'Probability', ''];
 
@@ -26,6 +28,7 @@ export function create_why(actions, on_close) {
   let latest = { state: null, view: null };
   let change = null;
   let timer = 0;
+  let stop_search = () => {};
 
   const title = element('span', { class: 'dv-token' });
   const close = element('button', { type: 'button', text: 'Close', onclick: on_close });
@@ -46,12 +49,17 @@ export function create_why(actions, on_close) {
     verdict, table, element('div', { class: 'dv-why-advice' }, advice, apply),
   );
   const rows = [];
-  const why = { node, token: null, show, update, destroy: () => clearTimeout(timer) };
+  const why = { node, token: null, show, update, destroy: hush };
+
+  function hush() {
+    clearTimeout(timer);
+    stop_search();
+  }
 
   function show(token) {
     why.token = token;
     node.classList.toggle('dv-hidden', token === null);
-    clearTimeout(timer);
+    hush();
     if (token && latest.state) draw();
   }
 
@@ -64,7 +72,7 @@ export function create_why(actions, on_close) {
   }
 
   function draw() {
-    clearTimeout(timer);
+    hush();
     const { state, view } = latest;
     const { token } = why;
     set_text(title, token.label);
@@ -95,15 +103,18 @@ export function create_why(actions, on_close) {
   function advise() {
     const { state } = latest;
     if (!state?.row || !why.token) return;
-    set_change(admit(state, placed(state.row, why.token)));
-    set_text(advice, change ? 'The smallest change of one setting that would admit it:'
-      : 'No change of one setting would admit it.');
+    stop_search = in_slices(admission(state, placed(state.row, why.token)), found => {
+      if (!found) return; // the draw has no such token to begin with
+      set_change(found.blocked_by ? null : found);
+      set_text(advice, found.blocked_by ? `${blocked_text(found)}.`
+        : 'The smallest change of one setting that would admit it:');
+    });
   }
 
   /** The button that applies a change; where it vanishes under the focus, its neighbour takes that over. */
   function set_change(found) {
     change = found && { [found.setting]: found.value };
-    if (found) set_text(apply, `Set ${describe_change(found)}`);
+    if (found) set_text(apply, change_order(found));
     else if (apply.getRootNode().activeElement === apply) close.focus({ preventScroll: true });
     apply.classList.toggle('dv-hidden', !found);
   }
@@ -111,19 +122,47 @@ export function create_why(actions, on_close) {
   return why;
 }
 
-/** What changes, in words: "top-k 212", "top-p off", "XTC threshold 0.31". */
-export function describe_change({ setting, value, field }) {
+/** Run a search a few milliseconds at a time; `done` gets its result. Gives what stops it. */
+export function in_slices(search, done) {
+  let timer = setTimeout(go);
+  function go() {
+    const end = performance.now() + SLICE_MS;
+    do {
+      const step = search.next();
+      if (step.done) return done(step.value);
+    } while (performance.now() < end);
+    timer = setTimeout(go);
+  }
+  return () => clearTimeout(timer);
+}
+
+/** What changes, in words: "top-k 212", "top-p off", "XTC threshold 0.31", "its ban lifted". */
+export function describe_change({ setting, value, field, bias, is_lifted }) {
+  if (is_lifted) return 'its ban lifted';
+  if (bias !== undefined) return `its bias ${score_text(bias, 1)}`;
   // Temperature 1 is said as the number that it is: temperature 0 might be taken for "off".
   if (setting !== 'temperature' && value === OFF[setting]) return `${stage_name(setting)} off`;
   if (field) return `${stage_name(setting)} ${field_name(setting, field)} ${number_text(value[field])}`;
   return `${stage_name(setting)} ${Number.isInteger(value) ? count(value) : number_text(value)}`;
 }
 
+/** The same as what a button would do. */
+export const change_order = change => (
+  change.is_lifted ? 'Lift its ban' : `Set ${describe_change(change)}`
+);
+
+/** Why there is no such change: the stages that keep a token out together. */
+export function blocked_text({ blocked_by }) {
+  const names = blocked_by.map(stage_name);
+  const last = names.pop();
+  return `No change of one setting would admit it: ${names.join(', ')} and ${last} block it together`;
+}
+
 const number_text = value => String(Number(value.toPrecision(4)));
 
 function field_name(setting, field) {
   const { label } = stage_of(setting)?.fields.find(({ name }) => name === field) ?? { label: field };
-  return label.toLowerCase();
+  return label.split(',')[0].toLowerCase(); // without its unit
 }
 
 /** The token with its place in the row, as `admit` and `trace_of` take it. */

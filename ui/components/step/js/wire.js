@@ -1,5 +1,6 @@
 // Messages in: bytes -> header, and the changes they make to the state.
 
+import { at_scale, unpack_guided } from './guided.js';
 import { unpack_row } from './row.js';
 
 const DECODER = new TextDecoder();
@@ -11,6 +12,10 @@ export function read_message(bytes) {
   if (message.row) {
     const labels = message.row.labels;
     const aligned = bytes.slice(4 + length).buffer; // typed arrays want an aligned start
+    if (message.row.guided) {
+      message.row = { ...message.row, guidance: unpack_guided(message.row, aligned), labels: new Map(labels) };
+      return message;
+    }
     message.row = { ...unpack_row(message.row, aligned, 0), ...message.row };
     message.row.labels = labels_by_id(message.row, labels);
   }
@@ -49,6 +54,7 @@ export function take_in(state, message) {
   state.error = message.error;
   state.cache_formula = message.cache_formula;
   state.pending_bytes = message.pending_bytes;
+  state.searched = message.search;
   take_row(state, message);
   return true;
 }
@@ -57,7 +63,11 @@ function take_text(state, text) {
   state.model = text.model;
   state.prompt = text.prompt;
   state.chat = text.chat;
-  state.prompt_tokens = text.prompt_tokens.map(([id, label, special]) => ({ id, label, special }));
+  const token_of = ([id, label, special]) => ({ id, label, special });
+  state.prompt_tokens = text.prompt_tokens.map(token_of);
+  state.strategy = text.strategy;
+  state.negative_prompt = text.negative_prompt;
+  state.negative_tokens = text.negative_tokens?.map(token_of) ?? null;
   state.examples = text.examples;
   state.stage_defaults = text.stage_defaults;
   state.first_settings = text.settings;
@@ -82,4 +92,5 @@ function take_row(state, message) {
   else if (message.row_key !== state.row_key) return; // a late answer to an earlier question
   state.row_key = message.row_key;
   Object.assign(state.row, message.step);
+  if (state.row.guidance) state.row = at_scale(state.row, state.guidance_scale);
 }

@@ -1,0 +1,225 @@
+"""Guidance in a browser: the engine's bits at any scale, moved by hand, kept through a reload."""
+
+import base64
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+from engine.decoder import Decoder
+from engine.guidance import GuidedRows
+from engine.model import load_model
+from engine.ranking import RankedRow
+from engine.sampling import SamplingSettings
+from tests.browser.modules import modules_page
+from tests.browser.step_page import (
+    assert_no_sideways_scroll,
+    button,
+    opened,
+    prompt,
+    sent_frames,
+    slider,
+    state,
+    take_steps,
+)
+
+PROMPT, NEGATIVE = "Once upon a time, a sad little", "Once upon a time, a little"
+
+MEASURE = """({ prompt, negative, scales, before, after }) => {
+  const { at_scale, compared, moved_text } = window.modules;
+  const floats = text => new Float32Array(
+    Uint8Array.from(atob(text), character => character.charCodeAt(0)).buffer);
+  const base64 = array => {
+    const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+    let text = '';
+    for (let start = 0; start < bytes.length; start += 8192) {
+      text += String.fromCharCode(...bytes.subarray(start, start + 8192));
+    }
+    return btoa(text);
+  };
+  const rows = { prompt: floats(prompt), negative: floats(negative) };
+  const row = { vocab: rows.prompt.length, guidance: rows };
+  return scales.map(scale => {
+    const made = at_scale(row, scale);
+    return {
+      scores: base64(made.scores),
+      ids: base64(Uint32Array.from(made.ids)),
+      values: base64(made.values),
+      counts: base64(made.counts),
+      compared: compared(made, 8),
+    };
+  });
+}"""
+
+
+def as_text(array: np.ndarray) -> str:
+    return base64.b64encode(array.tobytes()).decode()
+
+
+@pytest.fixture(scope="module")
+def modules(browser):
+    with modules_page(browser, "guided.js", "guidance.js", "contrastive.js") as page:
+        yield page
+
+
+@pytest.mark.parametrize("vocab", [5, 3_000, 70_000])
+def test_the_browser_makes_the_engines_bits_at_any_scale(modules, vocab):
+    """Rows with ties, zeros of both signs and tokens at -inf; seed 7."""
+    random = np.random.default_rng(7)
+    logs = random.normal(-8, 4, (2, vocab)).astype(np.float32)
+    logs[:, ::3] = np.round(logs[:, ::3])
+    logs[:, -1] = -0.0
+    if vocab > 5:
+        logs[0, 3:9] = logs[1, 7:12] = -np.inf
+    rows = GuidedRows(*logs)
+    scales = [1.0, 1.05, 1.5, 2.7, 5.0, 99.95]
+    made = modules.evaluate(
+        MEASURE,
+        {"prompt": as_text(logs[0]), "negative": as_text(logs[1]), "scales": scales},
+    )
+    for scale, got in zip(scales, made, strict=True):
+        expected = rows.at(scale)
+        scores = np.frombuffer(base64.b64decode(got["scores"]), np.float32)
+        assert np.array_equal(scores, expected), f"other bits at scale {scale}"
+        ranked = RankedRow(expected)
+        ranked.sort_to_depth(ranked.count)
+        ids = np.frombuffer(base64.b64decode(got["ids"]), np.uint32)
+        assert np.array_equal(ids, ranked.ids), f"another order at scale {scale}"
+        values = np.frombuffer(base64.b64decode(got["values"]), np.float32)
+        counts = np.frombuffer(base64.b64decode(got["counts"]), np.uint32)
+        assert np.array_equal(np.repeat(values, counts), expected[ranked.ids])
+        assert (np.diff(values) < 0).all(), "a run of equal scores is split"
+        first = got["compared"][0]
+        assert first["id"] == ranked.ids[0]
+        weights = np.exp(expected[ranked.ids].astype(np.float64) - float(expected[ranked.ids[0]]))
+        assert first["guided"]["prob"] == pytest.approx(1 / weights.sum(), rel=1e-9)
+        alone = RankedRow(logs[0])
+        assert first["prompt"]["rank"] == alone.rank(int(ranked.ids[0]))
+        shown = {row["id"] for row in got["compared"]}
+        assert {int(logs[0].argmax()), int(logs[1].argmax())} <= shown
+
+
+def test_ranks_that_moved_are_told_in_signs(modules):
+    said = modules.evaluate(
+        "[[1, 1], [5, 1], [1, 12], [3, 0], [0, 2]].map(pair => modules.moved_text(...pair))"
+    )
+    assert said == ["=", "▲ 4", "▼ 11", "ruled out", ""]
+
+
+def guided(page: Page, scale: float = 2.0) -> None:
+    """Begin under guidance, as a person does it."""
+    prompt(page).fill(PROMPT)
+    button(page, "Guidance").click()
+    negative_field(page).fill(NEGATIVE)
+    slider(page, "Guidance scale").fill(str(scale))
+    button(page, "Start").click()
+    expect(page.get_by_role("region", name="Guidance")).to_be_visible()
+
+
+def negative_field(page: Page):
+    return page.get_by_role("textbox", name="Negative prompt", exact=True)
+
+
+def moved_table(page: Page):
+    return page.get_by_role("table", name="What guidance moved", exact=True)
+
+
+def assert_rows_of(page: Page, decoder: Decoder, scale: float) -> None:
+    raw = RankedRow(decoder.guided_rows(len(decoder.steps)).at(scale))
+    rows = state(page, "view.rows")
+    ids = [row["id"] for row in rows]
+    raw.sort_to_depth(len(ids))
+    assert ids == raw.ids[: len(ids)].tolist()
+    for row in rows:
+        assert row["logit"] == raw.scores[row["id"]], "not the engine's bits"
+
+
+def test_a_text_under_guidance_from_start_to_reload(page: Page):
+    sent = sent_frames(page)
+    opened(page)
+    expect(negative_field(page)).to_be_hidden()
+    expect(moved_table(page)).to_be_hidden()
+    guided(page)
+    settings = SamplingSettings(**{"seed": state(page, "state.settings.seed")})
+    decoder = Decoder(load_model(), PROMPT, settings, negative_prompt=NEGATIVE, guidance_scale=2.0)
+    assert_rows_of(page, decoder, 2.0)
+    expect(moved_table(page).get_by_role("row")).not_to_have_count(0)
+
+    frames = len(sent)
+    slider(page, "Guidance scale").focus()
+    page.evaluate("document.querySelector('.dv').decoding.actions.guide(3.5)")
+    assert_rows_of(page, decoder, 3.5)
+    assert len(sent) == frames, "the scale waited for the server"
+
+    take_steps(page, 1)
+    decoder.guidance_scale = 3.5
+    decoder.step()
+    assert state(page, "state.steps[0].id") == decoder.steps[0].token_id
+    assert state(page, "state.steps[0].guidance_scale") == 3.5
+    assert state(page, "view.as_recorded")
+    slider(page, "Guidance scale").fill("1.5")
+    assert not state(page, "view.as_recorded")
+    region = page.get_by_role("region", name="Guidance")
+    expect(region).to_contain_text("two passes")
+    expect(region).to_contain_text("two caches")
+    for figure, words in (("KV cache", "negative prompt"), ("Latency per step", "in two passes")):
+        expect(page.get_by_role("figure", name=figure, exact=True)).to_contain_text(words)
+
+    button(page, "Rewind").click()
+    expect(page.locator(".dv")).to_have_attribute("data-length", "0")
+    page.reload()
+    expect(negative_field(page)).to_have_value(NEGATIVE)
+    expect(slider(page, "Guidance scale")).to_have_value("1.5")
+    decoder.rewind(0)
+    assert_rows_of(page, decoder, 1.5)
+
+    button(page, "Guidance").click()
+    button(page, "Start").click()
+    expect(region).to_be_hidden()
+    assert state(page, "state.negative_tokens") is None
+    assert_no_sideways_scroll(page)
+
+
+def test_nonsense_is_refused_in_one_sentence(page: Page):
+    opened(page)
+    button(page, "Guidance").click()
+    button(page, "Start").click()
+    alert = page.get_by_role("alert")
+    expect(alert.filter(has_text="The negative prompt is empty; type at least one")).to_be_visible()
+    field = page.get_by_role("spinbutton", name="Guidance scale, exact")
+    for typed in ("0.5", "1e9", "much"):
+        field.fill(typed)
+        field.press("Enter")
+        expect(alert.filter(has_text="Guidance scale must be")).to_be_visible()
+    assert state(page, "state.guidance_scale") == 1.5
+
+
+@pytest.mark.parametrize("width", [360, 390, 1440])
+def test_everything_of_both_strategies_is_within_reach(page: Page, width):
+    page.set_viewport_size({"width": width, "height": 844})
+    opened(page)
+    guided(page)
+    strategy = page.get_by_role("combobox", name="Strategy")
+    for control in (strategy, button(page, "Start"), negative_field(page)):
+        assert_within(control, width)
+    assert_within(moved_table(page), width)
+    assert_no_sideways_scroll(page)
+    strategy.select_option("Contrastive search")
+    expect(negative_field(page)).to_be_hidden()
+    for control in (slider(page, "Penalty alpha"), button(page, "Start")):
+        assert_within(control, width)
+    button(page, "Start").click()
+    take_steps(page, 1)
+    candidates = page.get_by_role("table", name="Candidates of the search", exact=True)
+    assert_within(candidates, width)
+    first = candidates.locator("tbody tr").first.get_by_role("rowheader").locator(".dv-token")
+    room = first.locator("xpath=..").bounding_box()
+    box = first.bounding_box()
+    assert box["x"] + box["width"] <= room["x"] + room["width"] + 1, "the token is cut off"
+    assert_no_sideways_scroll(page)
+
+
+def assert_within(control, width: int) -> None:
+    expect(control).to_be_visible()
+    box = control.bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= width, f"{control} is cut off at {box}"
