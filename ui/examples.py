@@ -69,7 +69,7 @@ EXAMPLES = (
     ),
     Example(
         "Loop",
-        "I am a",
+        "He said that",
         "Temperature 0 takes the likeliest token every time and soon repeats itself: raise the "
         "repetition penalty to 1.3 and run it again.",
         {"temperature": 0.0},

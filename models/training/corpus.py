@@ -3,8 +3,9 @@
 import hashlib
 import lzma
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -79,8 +80,13 @@ class Overlap:
 LONG_PARAGRAPH = 80  # letters and digits; shorter ones ("Once upon a time ...") repeat by chance
 
 
-def measure_overlap(corpus: Path) -> dict[str, Overlap]:
-    """Compare every validation document, and its long paragraphs, with all training documents."""
+def measure_overlap(corpus: Path, ours: Iterable[str] = ()) -> dict[str, Overlap]:
+    """Compare every validation document, and its long paragraphs, with all training documents.
+
+    Args:
+        corpus: the folder of shards.
+        ours: training documents that are in none of its files.
+    """
     held_out = {
         shard_name(path): [_fingerprints(text) for text in documents(path)]
         for path in held_out_shards(corpus)
@@ -92,10 +98,9 @@ def measure_overlap(corpus: Path) -> dict[str, Overlap]:
         for fingerprint in (whole, *paragraphs)
     }
     found: set[bytes] = set()
-    for path in training_shards(corpus):
-        for text in documents(path):
-            whole, paragraphs = _fingerprints(text)
-            found.update(wanted.intersection((whole, *paragraphs)))
+    for text in chain(*map(documents, training_shards(corpus)), ours):
+        whole, paragraphs = _fingerprints(text)
+        found.update(wanted.intersection((whole, *paragraphs)))
     return {
         shard: Overlap(
             len(entries),
@@ -128,17 +133,21 @@ def write_token_files(
     folder: Path,
     encode: Callable[[Iterator[str]], np.ndarray],
     overlaps: Mapping[str, Overlap],
+    ours: Mapping[str, Iterable[str]] | None = None,
 ) -> dict[str, int]:
     """Encode every shard into `folder/<shard>.npy`; returns the token counts.
 
-    Validation documents that training has seen are left out.
+    Validation documents that training has seen are left out. `ours` adds shards of our own: name ->
+    documents.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    shards = {shard_name(path): documents(path) for path in _shards(corpus)} | {
+        name: iter(texts) for name, texts in (ours or {}).items()
+    }
     counts = {}
-    for path in _shards(corpus):
-        name = shard_name(path)
+    for name, texts in shards.items():
         seen = overlaps[name].seen if name in overlaps else frozenset()
-        tokens = encode(text for n, text in enumerate(documents(path)) if n not in seen)
+        tokens = encode(text for n, text in enumerate(texts) if n not in seen)
         np.save(folder / f"{name}.npy", tokens)
         counts[name] = len(tokens)
     return counts

@@ -16,7 +16,8 @@ from models.training import corpus, train
 from models.training.curves import draw_curves
 from models.training.evaluation import evaluate
 from models.training.export import LOG, WEIGHTS, export, exported_tokens, exported_weights
-from models.training.sizes import Plan
+from models.training.sizes import TALES, TALES_SEED, Plan
+from models.training.tales import tales
 from models.training.tokenizer import encode_documents, save_tokenizer, token_bytes, train_tokenizer
 
 
@@ -99,13 +100,17 @@ def run_tokenizer(work: Workspace) -> None:
 
 
 def run_prepare(work: Workspace) -> None:
-    """Check training against validation documents, then encode all shards."""
+    """Check training against validation documents, then encode all shards and our own tales."""
     summary = work.token_folder / "summary.json"
-    fingerprint = sha256(work.tokenizer_folder / "tokenizer.json")
-    if summary.exists() and json.loads(summary.read_text())["tokenizer"] == fingerprint:
+    told = tales(TALES, TALES_SEED)
+    fingerprints = {
+        "tokenizer": sha256(work.tokenizer_folder / "tokenizer.json"),
+        "tales": hashlib.sha256("\n".join(told).encode()).hexdigest(),
+    }
+    if summary.exists() and fingerprints.items() <= json.loads(summary.read_text()).items():
         print(f"prepare: {work.token_folder} is there")
         return
-    overlaps = corpus.measure_overlap(work.required_corpus())
+    overlaps = corpus.measure_overlap(work.required_corpus(), told)
     for shard, overlap in overlaps.items():
         print(
             f"overlap: {shard}: {overlap.documents} documents, {len(overlap.repeated)} also in"
@@ -113,10 +118,12 @@ def run_prepare(work: Workspace) -> None:
             f" {len(overlap.seen)} left out"
         )
     encode = partial(encode_documents, work.tokenizer())
-    counts = corpus.write_token_files(work.required_corpus(), work.token_folder, encode, overlaps)
+    counts = corpus.write_token_files(
+        work.required_corpus(), work.token_folder, encode, overlaps, {"stories_tales": told}
+    )
     for shard, count in counts.items():
         print(f"prepare: {shard}: {count:,} tokens")
-    summary.write_text(json.dumps({"tokenizer": fingerprint, "tokens": counts}, indent=1))
+    summary.write_text(json.dumps({**fingerprints, "tokens": counts}, indent=1))
 
 
 def run_train(work: Workspace, stop_after: int | None = None) -> None:

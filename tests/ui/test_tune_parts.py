@@ -93,6 +93,7 @@ def test_a_heatmap_has_a_point_for_every_cell_that_gives_its_place_back():
     assert heat.z[1][0] == 1  # the highest
     frame = figure.layout.shapes[0]
     assert (frame.x0, frame.x1, frame.y0, frame.y1) == (0.5, 1.5, -0.5, 0.5)
+    assert points.selected.textfont.color == points.textfont.color[1]  # no other text fades
 
 
 def test_shades_go_by_powers_of_ten_where_asked():

@@ -1,0 +1,45 @@
+"""Many different tales from all plots."""
+
+import random
+from collections.abc import Iterator
+from functools import cache
+from itertools import islice
+from pathlib import Path
+
+from models.training.tales.grammar import Plot, parse_plots
+from models.training.tales.words import WORDS
+
+PLOTS = Path(__file__).parent / "plots"
+
+
+@cache
+def all_plots() -> tuple[Plot, ...]:
+    """The plots of all files, in the order of the files' names.
+
+    Raises:
+        ValueError: a plot is not well formed, or names a class of words that is not in `WORDS`.
+    """
+    plots = []
+    for file in sorted(PLOTS.glob("*.txt")):
+        for plot in parse_plots(file.read_text(encoding="utf-8")):
+            for slot, group in plot.slots.items():
+                if group not in WORDS:
+                    known = ", ".join(WORDS)
+                    raise ValueError(f"{file.name}: {slot} must be one of {known}, got {group}")
+            plots.append(plot)
+    return tuple(plots)
+
+
+def tales(count: int, seed: int) -> list[str]:
+    """So many tales, no two alike, every plot as often; the same ones for the same seed."""
+    return list(islice(_told(random.Random(seed)), count))
+
+
+def _told(chance: random.Random) -> Iterator[str]:
+    told = set()
+    while True:
+        for plot in all_plots():
+            text = plot.tell(WORDS, chance)
+            if text not in told:
+                told.add(text)
+                yield text

@@ -1,0 +1,83 @@
+"""The tales: the notation of plots, and every plot told many times without a slip of form."""
+
+import random
+import re
+
+import pytest
+
+from models.training.tales import tales
+from models.training.tales.grammar import Plot, Word, parse_plots
+from models.training.tales.telling import all_plots
+from models.training.tales.words import WORDS
+
+HEROES = {"child": (Word("Mia", "girl", "she"), Word("Otto", "owl", "he"))}
+
+
+def told(text: str, seed: int = 0, slots: dict[str, str] | None = None) -> str:
+    return Plot(slots or {"hero": "child"}, (text,)).tell(HEROES, random.Random(seed))
+
+
+def test_choices_stand_in_choices_and_may_be_empty():
+    texts = {told("a[ b[c|d]| e|].", seed) for seed in range(60)}
+    assert texts == {"a bc.", "a bd.", "a e.", "a."}
+
+
+def test_every_form_of_a_slot():
+    text = "{Hero} {hero.kind} {hero.many} {hero.he} {hero.He} {hero.him} {hero.his} {hero.himself}"
+    by_hero = {told(text, seed) for seed in range(20)}
+    assert by_hero == {
+        "Mia girl Mias she She her her herself",
+        "Otto owl Ottos he He him his himself",
+    }
+
+
+def test_the_article_fits_and_begins_a_sentence():
+    one = Plot({"food": "food"}, ("{A food}, {a food}.",))
+    assert one.tell({"food": (Word("apple"),)}, random.Random(0)) == "An apple, an apple."
+    assert one.tell({"food": (Word("pie"),)}, random.Random(0)) == "A pie, a pie."
+
+
+def test_two_slots_never_hold_the_same_word():
+    both = {"hero": "child", "friend": "child"}
+    for seed in range(30):
+        first, second = told("{hero} {friend}", seed, both).split()
+        assert first != second
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Once upon a time\n\nA tale.", "must begin with lines"),
+        ("hero: child", "no paragraphs"),
+        ("hero: child\n\nOne [of|two.", "brackets do not match"),
+        ("hero: child\n\n{friend} came.", "friend is used but not declared"),
+        ("hero: child\n\n{hero!} came.", "is no slot"),
+    ],
+)
+def test_a_plot_that_is_not_well_formed_is_refused(text: str, said: str):
+    with pytest.raises(ValueError, match=said):
+        parse_plots(text)
+
+
+def test_tales_are_many_different_and_the_same_again():
+    some = tales(3_000, seed=5)
+    assert len(set(some)) == 3_000
+    assert some[:50] == tales(50, seed=5) != tales(50, seed=6)
+    assert sum("Once upon a time" in text[:60] for text in some) > 300
+
+
+@pytest.mark.parametrize("number", range(len(all_plots())))
+def test_no_plot_slips_in_form(number: int):
+    plot = all_plots()[number]
+    for seed in range(40):
+        text = plot.tell(WORDS, random.Random(seed))
+        assert not re.search(r"[\[\]{}|]|  | [.,!?]|,[,.]|\.,", text), text
+        assert not re.search(r"(?<!\.)\.\.(?!\.)|\.\"\s+(said|asked|cried)\b", text), text
+        assert not re.search(r"\b[Aa] [aeio]\w|\b[Aa]n [bcdfgjklmnpqrstvwxyz]", text), text
+        assert not re.search(r"\b(\w+) \1\b(?<!that that)(?<!had had)(?<!very very)", text), text
+        assert all(paragraph.count('"') % 2 == 0 for paragraph in text.split("\n\n")), text
+        assert text[0].isupper() and text[-1] in '.!?"', text
+        assert all(
+            paragraph[0] in '"' or paragraph[0].isupper() for paragraph in text.split("\n\n")
+        )
+        assert 60 <= len(text.split()) <= 280, text
