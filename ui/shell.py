@@ -45,6 +45,8 @@ header.stAppHeader [data-testid="stToolbar"] { pointer-events: none; }
   background: light-dark(#ffffff, #0f141a); /* backgroundColor of .streamlit/config.toml */
 }
 .st-key-header { min-height: 2.4rem; }
+/* Streamlit writes white on the light blue of the dark theme, a contrast of 2.3. */
+[data-testid="stBaseButton-primary"]:enabled { color: light-dark(#ffffff, #0f141a); }
 [data-testid="stLayoutWrapper"]:has(> .st-key-fetch) { display: none; }
 @media (max-width: 768px) {
   header.stAppHeader { left: 0; width: 3.2rem; right: auto; }

@@ -41,6 +41,10 @@ def test_a_click_anywhere_in_a_cell_shows_its_texts_and_marks_it(tune):
         expect(tune.get_by_role("combobox", name=re.compile("Cell: Temperature"))).to_have_value(
             chosen
         )
+    values = tune.locator(".stPlotlyChart").first.locator(".textpoint text")
+    expect(values).to_have_count(25)
+    opacities = values.evaluate_all("all => all.map(text => getComputedStyle(text).fillOpacity)")
+    assert set(opacities) == {"1"}, "a click fades no value"
 
 
 def test_a_million_cells_are_refused_and_the_result_stays(tune):

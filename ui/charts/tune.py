@@ -88,8 +88,12 @@ def heatmap_figure(
     """
     columns, rows = len(grid.x_values), len(grid.y_values)
     figure = _heatmap(grid, dark, _label_size(columns, rows))
+    (points,) = figure.select_traces({"type": "scatter"})
+    # With a colour for the selected text Plotly leaves the others theirs; without, it fades them.
+    points.selected.textfont.color = palette(dark).text
     if chosen is not None:
         x, y = chosen
+        points.selected.textfont.color = points.textfont.color[y * columns + x]
         figure.add_shape(
             type="rect",
             x0=x - 0.5,
