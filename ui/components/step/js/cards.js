@@ -211,7 +211,7 @@ export function create(root, actions) {
     update(state, view) {
       last = { state, view };
       order = state.settings.order;
-      idle.hidden = !state.strategy;
+      if (idle.hidden === Boolean(state.strategy)) idle.hidden = !state.strategy;
       presets.update(state.settings);
       undo.update(state);
       chooser.update();
