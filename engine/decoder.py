@@ -11,7 +11,7 @@ included, so that stepping on repeats the same tokens and logits; `fork` goes tw
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -120,9 +120,9 @@ class Decoder(RecordedText):
             SettingError: `token_id` is outside the vocabulary, or the model itself rules it out.
             OutOfMemoryError: the device is out of memory; the text so far stays.
         """
-        return self._step(token_id)
+        return self._step(None, token_id)
 
-    def _step(self, token_id: int | None = None, limit: int | None = None) -> Step:
+    def _step(self, limit: int | None, token_id: int | None = None) -> Step:
         with self._lock:
             start = time.perf_counter()
             if token_id is not None:
@@ -200,32 +200,6 @@ class Decoder(RecordedText):
             settings = self._settings if settings is None else self._checked(settings)
             row, context = self._forward(), self._context(len(self.steps), settings)
             return self._shape(row.logits, settings, context)
-
-    def run(self, max_new_tokens: int = 64) -> Iterator[Step]:
-        """Step until a stop rule fires; yields every step, the last one included.
-
-        Rules: `max_new_tokens` (all generated tokens count, also those from before this call), an
-        end-of-text token, a stop string, the end of the context. The earliest wins and is named in
-        `stop_reason`; on the same token an end-of-text token or stop string comes before a limit.
-        Where there are as many tokens already, nothing is yielded.
-
-        Raises:
-            SettingError: `max_new_tokens` is negative or beyond any run.
-        """
-        limit = stopping.checked_max_new_tokens(max_new_tokens)
-        return self._run(limit)
-
-    def _run(self, limit: int) -> Iterator[Step]:
-        while True:
-            with self._lock:  # so that the conditions still hold when the step is taken
-                if (
-                    len(self.steps) >= limit
-                    or self.stop_reason not in (None, stopping.MAX_TOKENS)
-                    or self.tokens_left == 0  # an earlier limit may have been the context too
-                ):
-                    return
-                step = self._step(limit=limit)
-            yield step
 
     def rewind(self, length: int) -> None:
         """Keep the first `length` generated tokens and forget the rest.

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from engine import inputs, stopping
+from engine import inputs
 from engine.model import LanguageModel
+from engine.ongoing_text import OngoingText
 from engine.record import LogitRecord
 from engine.sampling import Context, Distribution, SamplingSettings, shape
 from engine.stages import MirostatState, mirostat_mu
 from engine.trace import Guidance, Step, Trace
 from engine.uniform import TextRandomness
-from engine.written import WrittenText
 
 
 @dataclass(frozen=True)
@@ -36,15 +36,12 @@ class Mark:
     mirostat: MirostatState | None
 
 
-class RecordedText:
+class RecordedText(OngoingText[Step]):
     """A text of a shared model as far as it has been generated; base of `engine.decoder.Decoder`.
 
-    Attributes:
-        model: the model.
-        prompt_ids: token ids of the prompt.
+    Attributes, besides those of `OngoingText`:
         guidance: negative prompt, and scale of the next step; None without guidance. With it, raw
             logits are the guided row: log-probabilities that are not normalised.
-        steps: the steps so far; read-only.
     """
 
     def __init__(
@@ -55,20 +52,15 @@ class RecordedText:
         guidance: Guidance | None,
         stop_strings: tuple[str, ...],
     ) -> None:
-        self.model = model
-        self.prompt_ids = list(prompt_ids)
+        super().__init__(model, prompt_ids, stop_strings)
         self.guidance = guidance
-        self.steps: list[Step] = []
         self._ids = np.empty(len(self.prompt_ids) + 64, np.int64)  # grows by doubling
         self._ids[: len(self.prompt_ids)] = self.prompt_ids
         self._settings = settings
         self._settings_from: list[tuple[int, SamplingSettings]] = [(0, settings)]
-        self._stop_strings = stop_strings
         self._random = TextRandomness()
         self._record = LogitRecord(model)
         self._marks: list[Mark] = []
-        self._written = WrittenText(model.vocabulary)
-        self._lock = threading.RLock()
 
     @property
     def settings(self) -> SamplingSettings:
@@ -90,45 +82,6 @@ class RecordedText:
         """The settings that a step was taken with."""
         index = inputs.checked_index(index, len(self.steps))
         return next(s for first, s in reversed(self._settings_from) if first <= index)
-
-    @property
-    def stop_strings(self) -> tuple[str, ...]:
-        """Texts that end generation; a change holds for tokens to come."""
-        return self._stop_strings
-
-    @stop_strings.setter
-    def stop_strings(self, stop_strings: str | Sequence[str]) -> None:
-        self._stop_strings = stopping.checked_stop_strings(stop_strings)
-
-    @property
-    def token_ids(self) -> list[int]:
-        """Ids of the generated tokens."""
-        return [step.token_id for step in self.steps]
-
-    @property
-    def text(self) -> str:
-        """The generated text, without special tokens and without an unfinished character."""
-        return self._written.text
-
-    @property
-    def pending_bytes(self) -> bytes:
-        """Bytes of a character that the last tokens began and none has finished yet."""
-        return self._written.pending
-
-    @property
-    def stop_reason(self) -> str | None:
-        """Why the last step ended generation, None while it goes on."""
-        return self.steps[-1].stop_reason if self.steps else None
-
-    @property
-    def tokens_left(self) -> int | None:
-        """How many more tokens the context takes, None where the model sets no limit."""
-        length = self.model.context_length
-        return None if length is None else length - self._longest
-
-    @property
-    def _total(self) -> int:
-        return len(self.prompt_ids) + len(self.steps)
 
     @property
     def _longest(self) -> int:
