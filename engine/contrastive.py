@@ -156,15 +156,7 @@ class ContrastiveSearch(OngoingText[ContrastiveStep]):
             self._keep_directions(passed.directions[chosen][None], self._total)
             size = caches.size(cache)
             token_id = token_ids[chosen]
-            piece = self._written.piece(token_id, self.stop_strings)
-            reason = stopping.reason(
-                self.model,
-                token_id,
-                piece.stop_string,
-                tokens=len(self.steps) + 1,
-                limit=limit,
-                positions=self._total + 1,
-            )
+            piece, reason = self._spelled(token_id, limit)
             step = ContrastiveStep(
                 index=len(self.steps),
                 token_id=token_id,

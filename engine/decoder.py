@@ -326,16 +326,8 @@ class Decoder(RecordedText):
         limit: int | None,
         **figures,
     ) -> Step:
-        piece = self._written.piece(token_id, self.stop_strings)
+        piece, reason = self._spelled(token_id, limit)
         size = self._prefix.size
-        reason = stopping.reason(
-            self.model,
-            token_id,
-            piece.stop_string,
-            tokens=len(self.steps) + 1,
-            limit=limit,
-            positions=self._longest + 1,
-        )
         step = Step(
             index=len(self.steps),
             token_id=token_id,

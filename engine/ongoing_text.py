@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 from engine import stopping
 from engine.model import LanguageModel
-from engine.written import WrittenText
+from engine.written import Piece, WrittenText
 
 
 class Chosen(Protocol):
@@ -104,6 +104,19 @@ class OngoingText(Generic[AnyStep]):
 
     def _step(self, limit: int | None) -> AnyStep:
         raise NotImplementedError
+
+    def _spelled(self, token_id: int, limit: int | None) -> tuple[Piece, str | None]:
+        """What one more token would add to the text, and why generation would end with it."""
+        piece = self._written.piece(token_id, self._stop_strings)
+        reason = stopping.reason(
+            self.model,
+            token_id,
+            piece.stop_string,
+            tokens=len(self.steps) + 1,
+            limit=limit,
+            positions=self._longest + 1,
+        )
+        return piece, reason
 
     @property
     def _total(self) -> int:
