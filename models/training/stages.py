@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from torch import Tensor
@@ -16,8 +17,8 @@ from models.training import corpus, train
 from models.training.curves import draw_curves
 from models.training.evaluation import evaluate
 from models.training.export import LOG, WEIGHTS, export, exported_tokens, exported_weights
-from models.training.sizes import TALES, TALES_SEED, Plan
-from models.training.tales import tales
+from models.training.own_texts import own_texts
+from models.training.sizes import Plan
 from models.training.tokenizer import encode_documents, save_tokenizer, token_bytes, train_tokenizer
 
 
@@ -100,17 +101,17 @@ def run_tokenizer(work: Workspace) -> None:
 
 
 def run_prepare(work: Workspace) -> None:
-    """Check training against validation documents, then encode all shards and our own tales."""
+    """Check training against validation documents, then encode all shards and our own texts."""
     summary = work.token_folder / "summary.json"
-    told = tales(TALES, TALES_SEED)
+    ours = own_texts()
     fingerprints = {
         "tokenizer": sha256(work.tokenizer_folder / "tokenizer.json"),
-        "tales": hashlib.sha256("\n".join(told).encode()).hexdigest(),
+        "own texts": hashlib.sha256("\n".join(chain(*ours.values())).encode()).hexdigest(),
     }
     if summary.exists() and fingerprints.items() <= json.loads(summary.read_text()).items():
         print(f"prepare: {work.token_folder} is there")
         return
-    overlaps = corpus.measure_overlap(work.required_corpus(), told)
+    overlaps = corpus.measure_overlap(work.required_corpus(), chain(*ours.values()))
     for shard, overlap in overlaps.items():
         print(
             f"overlap: {shard}: {overlap.documents} documents, {len(overlap.repeated)} also in"
@@ -119,7 +120,7 @@ def run_prepare(work: Workspace) -> None:
         )
     encode = partial(encode_documents, work.tokenizer())
     counts = corpus.write_token_files(
-        work.required_corpus(), work.token_folder, encode, overlaps, {"stories_tales": told}
+        work.required_corpus(), work.token_folder, encode, overlaps, ours
     )
     for shard, count in counts.items():
         print(f"prepare: {shard}: {count:,} tokens")

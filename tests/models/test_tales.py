@@ -5,10 +5,11 @@ import re
 
 import pytest
 
-from models.training.tales import tales
-from models.training.tales.grammar import Plot, Word, parse_plots
-from models.training.tales.telling import all_plots
-from models.training.tales.words import WORDS
+from models.training.own_texts.notation import Word
+from models.training.own_texts.tales import tales
+from models.training.own_texts.tales.plot import Plot, parse_plots
+from models.training.own_texts.tales.telling import all_plots
+from models.training.own_texts.tales.words import WORDS
 
 HEROES = {"child": (Word("Mia", "girl", "she"), Word("Otto", "owl", "he"))}
 
@@ -35,6 +36,8 @@ def test_the_article_fits_and_begins_a_sentence():
     one = Plot({"food": "food"}, ("{A food}, {a food}.",))
     assert one.tell({"food": (Word("apple"),)}, random.Random(0)) == "An apple, an apple."
     assert one.tell({"food": (Word("pie"),)}, random.Random(0)) == "A pie, a pie."
+    hour = Plot({"time": "time"}, ("{A time}, {time.many}, {Time.many}.",))
+    assert hour.tell({"time": (Word("hour"),)}, random.Random(0)) == "An hour, hours, Hours."
 
 
 def test_two_slots_never_hold_the_same_word():

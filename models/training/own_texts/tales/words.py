@@ -1,6 +1,6 @@
 """The people, animals, things and places that fill the slots of the plots."""
 
-from models.training.tales.grammar import Word
+from models.training.own_texts.notation import Word
 
 
 def _people(names: str, kind: str, pronoun: str) -> tuple[Word, ...]:
@@ -9,11 +9,7 @@ def _people(names: str, kind: str, pronoun: str) -> tuple[Word, ...]:
 
 def _things(text: str) -> tuple[Word, ...]:
     """Words separated by commas; an irregular plural after a slash."""
-    words = []
-    for entry in text.split(","):
-        one, _, many = entry.strip().partition("/")
-        words.append(Word(one, one, "it", many or one + "s"))
-    return tuple(words)
+    return tuple(Word.parse(entry) for entry in text.split(","))
 
 
 _girls = _people(

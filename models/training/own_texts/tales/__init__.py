@@ -4,12 +4,12 @@ A model of a few million parameters learns from few texts who does what and why 
 say it plainly and often. The corpus has one million tokens of such stories. These add more: every
 tale keeps its people, things and reasons straight from beginning to end, in words that vary.
 
-`grammar`   the notation of the plots, and how one is told
+`plot`      a plot, how it is written, and how it is told
 `words`     the people, animals, things and places that fill it
 `plots/`    the plots, one file a theme
 `tales`     many different tales from all plots, from a seed
 """
 
-from models.training.tales.telling import tales
+from models.training.own_texts.tales.telling import tales
 
 __all__ = ["tales"]

@@ -6,8 +6,8 @@ from functools import cache
 from itertools import islice
 from pathlib import Path
 
-from models.training.tales.grammar import Plot, parse_plots
-from models.training.tales.words import WORDS
+from models.training.own_texts.tales.plot import Plot, parse_plots
+from models.training.own_texts.tales.words import WORDS
 
 PLOTS = Path(__file__).parent / "plots"
 

@@ -1,0 +1,95 @@
+"""The notation of texts of our own: choices in brackets, words in slots.
+
+[red|blue|]       is one of these, the empty one included; brackets may stand in brackets
+{hero}            is the name in that slot, {a thing} the same with its article
+{hero.he} .him .his .himself   are its pronouns; {hero.He} begins a sentence
+{hero.kind}       what it is ("boy", "old fox"); {thing.many} its plural
+{Thing} {A thing} {Thing.many} begin a sentence
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+_SLOT = re.compile(r"\{(?:(?P<article>[Aa]n?) )?(?P<name>[A-Za-z_]+)(?:\.(?P<form>[A-Za-z]+))?\}")
+_TAKES_AN = re.compile(r"[aeio]|u(?!n[ai])|hour", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Word:
+    """What can fill a slot.
+
+    Attributes:
+        text: how it is called.
+        kind: what it is, where `text` is a name; otherwise the same as `text`.
+        pronoun: "he", "she" or "it".
+        many: the plural.
+    """
+
+    text: str
+    kind: str = ""
+    pronoun: str = "it"
+    many: str = ""
+
+    @classmethod
+    def parse(cls, entry: str) -> Word:
+        """A thing: its name, and after a slash its plural where that is not the name with an s."""
+        one, _, many = entry.strip().partition("/")
+        return cls(one, one, "it", many or one + "s")
+
+
+_FORMS = {
+    "he": {"he": "he", "him": "him", "his": "his", "himself": "himself"},
+    "she": {"he": "she", "him": "her", "his": "her", "himself": "herself"},
+    "it": {"he": "it", "him": "it", "his": "its", "himself": "itself"},
+}
+
+
+def choose(text: str, chance: random.Random) -> str:
+    """The text with one of the choices in each pair of brackets."""
+    innermost = re.compile(r"\[([^\[\]]*)\]")
+    while match := innermost.search(text):
+        picked = chance.choice(match[1].split("|"))
+        text = text[: match.start()] + picked + text[match.end() :]
+    return text
+
+
+def fill(text: str, filled: Mapping[str, Word]) -> str:
+    """The text with the words in their slots: slot name -> word."""
+
+    def replace(match: re.Match[str]) -> str:
+        name = match["name"]
+        word = filled[name.lower()]
+        form = match["form"]
+        if form is None:
+            said = word.text
+        elif form == "kind":
+            said = word.kind or word.text
+        elif form == "many":
+            said = word.many or word.text + "s"
+        else:
+            said = _FORMS[word.pronoun][form.lower()]
+        if match["article"]:
+            said = f"{'an' if _TAKES_AN.match(said) else 'a'} {said}"
+        begins = any(part and part[0].isupper() for part in match.groups())
+        return said[0].upper() + said[1:] if begins else said
+
+    return _SLOT.sub(replace, text)
+
+
+def check(text: str, slots: Iterable[str]) -> None:
+    """Refuse a text that `choose` and `fill` could not finish.
+
+    Raises:
+        ValueError: brackets do not match, or a slot is not among `slots`; the sentence names it.
+    """
+    if text.count("[") != text.count("]"):
+        raise ValueError(f"brackets do not match in: {text}")
+    for match in _SLOT.finditer(text):
+        if match["name"].lower() not in slots:
+            raise ValueError(f"slot {match['name']} is used but not declared in: {text}")
+    if re.search(r"[{}]", _SLOT.sub("", text)):
+        raise ValueError(f"something in braces is no slot in: {text}")

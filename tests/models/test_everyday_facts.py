@@ -1,0 +1,76 @@
+"""Everyday facts: the notation of tables, every wording without a slip of form, no test prompt."""
+
+import random
+import re
+
+import pytest
+
+from models.training.evaluation.facts import CAPITALS_OTHERWISE, FACTS
+from models.training.own_texts import own_texts
+from models.training.own_texts.facts import passages
+from models.training.own_texts.facts.table import Table, parse_tables
+from models.training.own_texts.facts.telling import all_tables
+
+HOMES = """animal; home
+
+{A animal} lives in {a home}.
+[Here|There] are {animal.many}.
+
+mouse/mice; hole
+owl; tree
+"""
+
+
+def test_a_table_says_its_facts_in_its_wordings():
+    (table,) = parse_tables(HOMES)
+    mouse, owl = table.facts
+    said = {table.say(mouse, random.Random(seed)) for seed in range(40)}
+    assert said == {"A mouse lives in a hole.", "Here are mice.", "There are mice."}
+    said = {table.say(owl, random.Random(seed)) for seed in range(40)}
+    assert said == {"An owl lives in a tree.", "Here are owls.", "There are owls."}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("\n\nmouse", "\nmouse"), "got 2 parts"),
+        (("{a home}", "{a house}"), "house is used but not declared"),
+        (("[Here", "Here"), "brackets do not match"),
+        (("mouse/mice; hole", "mouse/mice"), "must have animal, home, got 'mouse/mice'"),
+    ],
+)
+def test_a_table_that_is_not_well_formed_is_refused(change: tuple[str, str], said: str):
+    with pytest.raises(ValueError, match=said):
+        parse_tables(HOMES.replace(*change))
+
+
+@pytest.mark.parametrize("table", all_tables(), ids=lambda table: table.wordings[0])
+def test_no_wording_slips_in_form(table: Table):
+    assert len(set(map(str, table.facts))) == len(table.facts)
+    chance = random.Random(1)
+    for fact in table.facts:
+        for text in {table.say(fact, chance) for _ in range(40)}:
+            assert not re.search(r"[\[\]{}|]|  | [.,!?]|,[,.]|\.,|\bn't", text), text
+            assert not re.search(r"\b[Aa] ([aeio]\w|hour)|\b[Aa]n [bcdfgjklmnpqrstvwxyz]", text), (
+                text
+            )
+            assert text[0].isupper() or text[0] == '"', text
+            assert text[-1] in '.!?"', text
+            assert text.count('"') % 2 == 0, text
+
+
+def test_passages_say_every_fact_and_are_the_same_again():
+    some = passages(3_000, seed=5)
+    assert some[:50] == passages(50, seed=5) != passages(50, seed=6)
+    text = " ".join(passages(20_000, seed=5)).lower()
+    for table in all_tables():
+        for fact in table.facts:
+            for word in fact.values():
+                assert word.text.lower() in text or word.many.lower() in text
+
+
+def test_no_prompt_of_the_evaluation_is_among_our_texts():
+    prompts = [*CAPITALS_OTHERWISE, *(prompt for group in FACTS.values() for prompt in group)]
+    assert len(prompts) > 200
+    text = "\n".join("\n".join(texts) for texts in own_texts().values()).lower()
+    assert not [prompt for prompt in prompts if prompt.lower() in text]
