@@ -6,9 +6,11 @@ one is what a new visitor sees, so it begins with a real choice among tokens tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
+from engine.guidance import OFF
 from ui.chains import CARDS
+from ui.texts import Contrastive
 
 # An example is shown as it was measured: the usual cards, and sliders that it does not name where
 # they do nothing.
@@ -24,12 +26,18 @@ class Example:
         prompt: the text to go on from.
         look_at: one sentence on where to look.
         settings: sliders to begin with, where they differ from `NEUTRAL`.
+        negative_prompt: what guidance leads away from; None without guidance.
+        guidance_scale: how strongly, where there is a negative prompt.
+        strategy: k and alpha of contrastive search; None for sampling.
     """
 
     name: str
     prompt: str
     look_at: str
     settings: dict[str, float] = field(default_factory=dict)
+    negative_prompt: str | None = None
+    guidance_scale: float = OFF
+    strategy: Contrastive | None = None
 
     def to_dict(self) -> dict[str, object]:
         """For the page: the same fields, with all sliders and their order."""
@@ -38,6 +46,9 @@ class Example:
             "prompt": self.prompt,
             "look_at": self.look_at,
             "settings": {"order": list(CARDS), **NEUTRAL, **self.settings},
+            "negative_prompt": self.negative_prompt,
+            "guidance_scale": self.guidance_scale,
+            "strategy": asdict(self.strategy) if self.strategy else None,
         }
 
 

@@ -28,14 +28,14 @@ LEAN_MIX = {
 # While the rate decays a model settles on what it reads, so the best texts are kept for then (Hu et
 # al. 2024, "MiniCPM", arXiv:2404.06395): the tales, above all, teach it to keep a story straight.
 LEAN_DECAY_MIX = {
-    "stories_tales": 0.40,
-    "stories_simple": 0.10,
-    "stories_classic": 0.10,
-    "facts_templates": 0.09,
-    "encyclopedia_vital": 0.08,
+    "stories_tales": 0.47,
+    "facts_templates": 0.10,
+    "stories_simple": 0.08,
+    "stories_classic": 0.07,
     "facts_everyday": 0.06,
-    "stories_qa": 0.04,
+    "encyclopedia_vital": 0.06,
     "dialogue_chat": 0.04,
+    "stories_qa": 0.03,
     "dialogue_service": 0.03,
     "dictionary": 0.02,
     "countries": 0.02,
@@ -118,8 +118,8 @@ class Recipe:
     decay_mix: dict[str, float] | None = field(default=None, hash=False)  # None: `mix` throughout
     batch_tokens: int = 4_096  # tokens per step, whatever the window length
     windows: tuple[int, ...] = (256,)  # tokens per window, step by step in turn
-    decay_windows: tuple[int, ...] = (256, 1024)  # the same while the rate decays
-    aligned_share: float = 0.5  # windows that start at a document; half of them without its token
+    decay_windows: tuple[int, ...] = (256, 256, 256, 1024)  # the same while the rate decays
+    aligned_share: float = 0.7  # windows that start at a document; half of them without its token
     warmup_steps: int = 60
     decay_share: float = 0.4  # of all steps, at the end, linearly to zero
     muon_rate: float = 0.02

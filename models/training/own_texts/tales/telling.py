@@ -10,6 +10,8 @@ from models.training.own_texts.tales.plot import Plot, parse_plots
 from models.training.own_texts.tales.words import WORDS
 
 PLOTS = Path(__file__).parent / "plots"
+OPENING = "Once upon a time"  # what people begin a prompt with, so it has that many
+TRIES = 4
 
 
 @cache
@@ -39,7 +41,10 @@ def _told(chance: random.Random) -> Iterator[str]:
     told = set()
     while True:
         for plot in all_plots():
-            text = plot.tell(WORDS, chance)
+            for _ in range(TRIES):
+                text = plot.tell(WORDS, chance)
+                if text.startswith(OPENING):
+                    break
             if text not in told:
                 told.add(text)
                 yield text

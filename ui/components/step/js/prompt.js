@@ -69,8 +69,8 @@ export function create(root, actions) {
   const is_taught = state =>
     taught?.prompt === area.value &&
     state?.model.source === 'bundled' &&
-    guidance.text === null &&
-    !state.wanted.is_search;
+    guidance.text === taught.negative_prompt &&
+    state.wanted.is_search === (taught.strategy !== null);
 
   function say(state) {
     set_text(refusal, state?.error_at === 'start' ? state.error : '');
@@ -105,8 +105,9 @@ export function create(root, actions) {
     area.value = example.prompt;
     chat.checked = false;
     fit_height();
-    actions.want({ is_search: false });
-    actions.start(example.prompt, false, example.settings);
+    actions.want({ is_search: example.strategy !== null, ...example.strategy });
+    if (example.negative_prompt !== null) actions.guide(example.guidance_scale);
+    actions.start(example.prompt, false, example.settings, example.negative_prompt);
   }
 
   const entry = example =>
