@@ -26,6 +26,8 @@ from models.training.evaluation.loading import (
 )
 from models.training.evaluation.markdown import code, heading, quotation, table
 from models.training.evaluation.repetition import ends_in_loop, repeated_share
+from models.training.own_texts import SEED
+from models.training.own_texts.tales import tales
 
 NUCLEUS = SamplingSettings(temperature=0.7, top_p=0.9)
 SAMPLE_TOKENS = 100
@@ -43,6 +45,7 @@ TEXTS = {  # how all prompts are continued, and with which seeds
     "temperature 1": (SamplingSettings(), range(2)),
 }
 RECITED = ("temperature 0.7, top-p 0.9", "temperature 1")
+UNREAD_SEED = SEED + 1  # of tales that training has not read
 REPEATED = ("greedy", "temperature 0.7, top-p 0.9")
 ACCEPTED = {0.0: "greedy", 0.7: "temperature 0.7", 1.0: "temperature 1"}
 
@@ -98,6 +101,10 @@ def recitation_table(
             tuple(row[1 : CONTINUATION_TOKENS + 1].tolist())
             for row in evenly(long, len(groups[f"stories, {RECITED[0]}"]))
         ]
+    count = len(groups[f"stories, {RECITED[0]}"])
+    groups["new tales from our plots"] = [
+        tuple(target.encode(text)[:CONTINUATION_TOKENS]) for text in tales(count, UNREAD_SEED)
+    ]
     report = {name: recitation.recitation(index, ids) for name, ids in groups.items()}
     n, total = recitation.N, sum(map(len, training.values()))
     print(heading(f"{n}-grams of tokens that stand in the {total:,} training tokens"))
@@ -108,7 +115,8 @@ def recitation_table(
     ]
     print(table(head, rows, digits=1))
     print(
-        "\nHeld-out stories show the base rate: common phrases, and passages that two books share."
+        "\nHeld-out stories show the base rate: common phrases, and passages that two books share. "
+        "New tales show it for our plots, which tell the same sentences with other people and things."
     )
     plain = {}
     for name, found in report.items():
