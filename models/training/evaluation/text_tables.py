@@ -116,7 +116,7 @@ def recitation_table(
     print(table(head, rows, digits=1))
     print(
         "\nHeld-out stories show the base rate: common phrases, and passages that two books share. "
-        "New tales show it for our plots, which tell the same sentences with other people and things."
+        "New tales show it for our plots, which say the same sentences of other people."
     )
     plain = {}
     for name, found in report.items():
