@@ -93,6 +93,21 @@ EXAMPLES = (
         {"temperature": 1.8, "min_p": 0.1},
     ),
     Example(
+        "Led away, to the sea",
+        "In the sea lived a little",
+        "Led away from what any story has there, the fish of the sea overtakes boy and girl: drag "
+        "the guidance scale to 1 and see them come back.",
+        negative_prompt="There was a little",
+        guidance_scale=1.5,
+    ),
+    Example(
+        "No loop, no dice",
+        "The king had",
+        "Greedy decoding says the same words here again and again: this takes, of five likely "
+        "tokens, one that is unlike the text so far.",
+        strategy=Contrastive(top_k=5, penalty_alpha=0.4),
+    ),
+    Example(
         "List",
         "Here is a list of five fruits:\n\n1.",
         "The line break, the next number and its full stop are almost certain, and each fruit is a "

@@ -22,6 +22,7 @@ from tests.browser.step_page import (
     state,
     take_steps,
 )
+from ui.examples import EXAMPLES
 
 PROMPT, NEGATIVE = "Once upon a time, a sad little", "Once upon a time, a little"
 
@@ -192,6 +193,40 @@ def test_nonsense_is_refused_in_one_sentence(page: Page):
         field.press("Enter")
         expect(alert.filter(has_text="Guidance scale must be")).to_be_visible()
     assert state(page, "state.guidance_scale") == 1.5
+
+
+def test_examples_bring_their_strategy_and_others_take_it_away(page: Page):
+    opened(page)
+    region = page.get_by_role("region", name="Guidance")
+    hint = page.locator(".dv-prompt-hint")
+    strategy = page.get_by_role("combobox", name="Strategy")
+
+    choose_example(page, "Led away, to the sea")
+    expect(region).to_be_visible()
+    expect(negative_field(page)).to_have_value("There was a little")
+    expect(hint).to_contain_text("the fish of the sea")
+    assert state(page, "state.guidance_scale") == 1.5
+
+    choose_example(page, "No loop, no dice")
+    expect(region).to_be_hidden()
+    expect(strategy).to_have_value("search")
+    expect(hint).to_contain_text("Greedy decoding")
+    take_steps(page, 1)
+    assert state(page, "state.strategy") == {"top_k": 5, "penalty_alpha": 0.4}
+
+    choose_example(page, "Open story")
+    expect(strategy).to_have_value("sampling")
+    expect(hint).to_contain_text("one draw")
+    assert state(page, "state.strategy") is None and state(page, "state.negative_tokens") is None
+
+
+def choose_example(page: Page, name: str) -> None:
+    page.get_by_text("Examples", exact=True).click()
+    page.locator(".dv-examples").get_by_role("button").filter(has_text=name).click()
+    prompt = next(example.prompt for example in EXAMPLES if example.name == name)
+    page.wait_for_function(
+        "prompt => document.querySelector('.dv').decoding.state.prompt === prompt", arg=prompt
+    )
 
 
 @pytest.mark.parametrize("width", [360, 390, 1440])
