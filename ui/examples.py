@@ -55,8 +55,8 @@ class Example:
 EXAMPLES = (
     Example(
         "Open story",
-        "One day, a little",
-        "Two tokens share most of the probability and many more share the rest: which story this "
+        "Once upon a time, there was a little",
+        "Girl and boy share half of the probability and many others the rest: which story this "
         "becomes hangs on one draw, so press Re-roll or force another token.",
     ),
     Example(

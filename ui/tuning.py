@@ -65,7 +65,7 @@ EXAMPLES = (
         ),
         "\\nCustomer:",
     ),
-    Example("Story", ("One day, a little",)),
+    Example("Story", ("Once upon a time, there was a little",)),
     Example("Fact", ("The capital of France is",), "."),
 )
 

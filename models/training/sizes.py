@@ -184,7 +184,7 @@ SIZES: dict[str, dict[str, Plan]] = {
             "target", _SMALL, Recipe(112_000_000, LEAN_MIX, LEAN_DECAY_MIX)
         ),  # 8.6M parameters, 17 MB
         Plan(
-            "draft", _DRAFT, Recipe(10_000_000, LEAN_MIX, LEAN_DECAY_MIX)
+            "draft", _DRAFT, Recipe(18_000_000, LEAN_MIX, LEAN_DECAY_MIX)
         ),  # 2.8M parameters, 6 MB
         Plan(
             "diffusion",
