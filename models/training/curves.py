@@ -52,5 +52,6 @@ def draw_curves(logs: Mapping[str, Path], output: Path) -> None:
     axes[0][0].set_ylabel("training loss, nats per token")
     axes[1][0].set_ylabel("held out, bits per byte")
     axes[0][0].legend(frameon=False)
-    axes[1][0].legend(frameon=False, fontsize=8)
+    lines, shards = axes[1][0].get_legend_handles_labels()
+    figure.legend(lines, shards, loc="outside lower center", ncols=len(shards), frameon=False)
     figure.savefig(output, dpi=110)
