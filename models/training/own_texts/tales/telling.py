@@ -10,8 +10,8 @@ from models.training.own_texts.tales.plot import Plot, parse_plots
 from models.training.own_texts.tales.words import WORDS
 
 PLOTS = Path(__file__).parent / "plots"
-OPENING = "Once upon a time"  # what people begin a prompt with, so it has that many
-TRIES = 4
+OPENING = "Once upon a time"  # what people begin a prompt with, so a telling has
+TRIES = 4  # chances to begin with it
 
 
 @cache
