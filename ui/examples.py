@@ -93,7 +93,7 @@ EXAMPLES = (
         {"temperature": 1.8, "min_p": 0.1},
     ),
     Example(
-        "Led away, to the sea",
+        "Guidance, to the sea",
         "In the sea lived a little",
         "Led away from what any story has there, the fish of the sea overtakes boy and girl: drag "
         "the guidance scale to 1 and see them come back.",
@@ -101,7 +101,7 @@ EXAMPLES = (
         guidance_scale=1.5,
     ),
     Example(
-        "No loop, no dice",
+        "Contrastive, no loop",
         "The king had",
         "Greedy decoding says the same words here again and again: this takes, of five likely "
         "tokens, one that is unlike the text so far.",

@@ -201,13 +201,13 @@ def test_examples_bring_their_strategy_and_others_take_it_away(page: Page):
     hint = page.locator(".dv-prompt-hint")
     strategy = page.get_by_role("combobox", name="Strategy")
 
-    choose_example(page, "Led away, to the sea")
+    choose_example(page, "Guidance, to the sea")
     expect(region).to_be_visible()
     expect(negative_field(page)).to_have_value("There was a little")
     expect(hint).to_contain_text("the fish of the sea")
     assert state(page, "state.guidance_scale") == 1.5
 
-    choose_example(page, "No loop, no dice")
+    choose_example(page, "Contrastive, no loop")
     expect(region).to_be_hidden()
     expect(strategy).to_have_value("search")
     expect(hint).to_contain_text("Greedy decoding")

@@ -145,19 +145,19 @@ def test_heat_flattens_and_min_p_holds():
 
 
 def test_guidance_lifts_the_fish_over_boy_and_girl():
-    example = BY_NAME["Led away, to the sea"]
+    example = BY_NAME["Guidance, to the sea"]
     alone = SamplingSettings(**NEUTRAL)
     plain = Decoder(model(), example.prompt, alone)
     plain.step()
     assert list(probabilities(plain))[:2] == [" boy", " girl"]
-    guided = run("Led away, to the sea", 1).distribution(0)
+    guided = run("Guidance, to the sea", 1).distribution(0)
     ids = {word: model().vocabulary.encode(f" {word}")[0] for word in ("fish", "boy", "girl")}
     shares = {word: float(guided.probs[token_id]) for word, token_id in ids.items()}
     assert shares["fish"] > 0.4 and max(shares["boy"], shares["girl"]) < 0.1
 
 
 def test_contrastive_search_does_not_loop_where_greedy_decoding_does():
-    example = BY_NAME["No loop, no dice"]
+    example = BY_NAME["Contrastive, no loop"]
     assert longest_repetition(run(example.name, 60, temperature=0.0).token_ids) >= 30
     found = ContrastiveSearch(
         model(), example.prompt, example.strategy.top_k, example.strategy.penalty_alpha
