@@ -95,13 +95,12 @@ def recitation_table(
         for kind, story in (("stories", True), ("other texts", False))
         for name in RECITED
     }
+    count = len(groups[f"stories, {RECITED[0]}"])
     if stories is not None:
         long = [row for row in documents(stories) if len(row) > CONTINUATION_TOKENS]
         groups["held-out stories"] = [
-            tuple(row[1 : CONTINUATION_TOKENS + 1].tolist())
-            for row in evenly(long, len(groups[f"stories, {RECITED[0]}"]))
+            tuple(row[1 : CONTINUATION_TOKENS + 1].tolist()) for row in evenly(long, count)
         ]
-    count = len(groups[f"stories, {RECITED[0]}"])
     groups["new tales from our plots"] = [
         tuple(target.encode(text)[:CONTINUATION_TOKENS]) for text in tales(count, UNREAD_SEED)
     ]
