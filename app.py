@@ -11,11 +11,11 @@ if __name__ != "__main__":
     from streamlit.runtime.pages_manager import PagesManager
 
     from ui.components import step
-    from ui.served_files import routes
+    from ui.server.served_files import routes
 
     def get_ready() -> None:
         """PyTorch and the first model, while the browser is still on its way."""
-        from ui.model_chooser import preload
+        from ui.shared.model_chooser import preload
 
         preload()
 
@@ -25,6 +25,6 @@ if __name__ != "__main__":
     app = st.App(__file__, routes=routes(step.SERVED))
     threading.Thread(target=get_ready, name="get ready", daemon=True).start()
 else:
-    from ui.shell import chosen_page
+    from ui.shared.page import chosen_page
 
     chosen_page().run()

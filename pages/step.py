@@ -4,6 +4,6 @@ from ui.components.step import fetch_charts
 
 fetch_charts()
 
-from ui.step_page import step_page  # noqa: E402 - with PyTorch, which takes seconds the first time
+from ui.step.page import step_page  # noqa: E402 - with PyTorch, which takes seconds the first time
 
 step_page()

@@ -1,5 +1,5 @@
 """The tune page: two settings over a grid, and what they make of your own prompts."""
 
-from ui.tune import tune_page
+from ui.tune.page import tune_page
 
 tune_page()

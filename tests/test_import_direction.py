@@ -55,7 +55,11 @@ def test_imports_point_one_way():
     ("path", "source", "caught"),
     [
         ("engine/a.py", "import plotly.express as px", "plotly.express"),
-        ("engine/backends/a.py", "def f():\n    from ui.session import Session", "ui.session"),
+        (
+            "engine/backends/a.py",
+            "def f():\n    from ui.step.session import Session",
+            "ui.step.session",
+        ),
         ("engine/a.py", "from .model import load_model", None),
         ("engine/trace.py", "if True:\n    import torch", "torch"),
         ("engine/decoder.py", "import torch", None),

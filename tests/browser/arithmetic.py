@@ -14,7 +14,7 @@ from engine.distribution import Distribution
 from engine.errors import NoCandidatesError
 from engine.ranking import RankedRow
 from engine.sampling import DEFAULT_ORDER, STAGES, Context, SamplingSettings, Stage, shape
-from ui.components.step.rows import HEAD, SMALL_VOCABULARY, pack_row
+from ui.components.rows import HEAD, SMALL_VOCABULARY, pack_row
 
 TINY, FEW, SMALL, LARGE = 4, 50, 16_384, 151_936
 PROBS = 400  # leading survivors whose probability is compared

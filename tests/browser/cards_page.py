@@ -11,7 +11,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Locator, Page, Route
 
-STEP = Path(__file__).resolve().parents[2] / "ui" / "components" / "step"
+STEP = Path(__file__).resolve().parents[2] / "ui" / "components"
 ORIGIN = "http://step.localhost"  # trusted by browsers, which a clipboard needs
 STYLES = ("base", "page", "card_parts", "cards", "loop")
 TYPES = {".js": "text/javascript", ".css": "text/css"}
@@ -24,12 +24,12 @@ PAGE = f"""<!doctype html><meta charset="utf-8"><meta name="viewport" content="w
 <script type="module" src="/fixture.js"></script>"""
 
 FIXTURE = r"""
-import * as cards from '/js/cards.js';
-import * as loop from '/js/loop.js';
-import { STAGES } from '/js/catalogue.js';
-import { find_loop, create as create_notice } from '/js/notice.js';
-import { chain_of, DEFAULT_ORDER, is_same_chain } from '/js/shape.js';
-import { make_view } from '/js/view.js';
+import * as cards from '/js/parts/cards/cards.js';
+import * as loop from '/js/parts/loop.js';
+import { STAGES } from '/js/words/catalogue.js';
+import { find_loop, create as create_notice } from '/js/words/notice.js';
+import { chain_of, DEFAULT_ORDER, is_same_chain } from '/js/kernel/shape.js';
+import { make_view } from '/js/view/view.js';
 
 const VOCAB = 16384;
 const LEADERS = ['␣Paris', '␣the', '␣a', '␣located', '␣in', '␣one', '␣known', '␣Lyon', '␣called',

@@ -15,9 +15,9 @@ import numpy as np
 from playwright.sync_api import Browser, Page, Route
 
 from engine.ranking import RankedRow
-from ui.components.step.rows import pack_row
+from ui.components.rows import pack_row
 
-STEP = Path(__file__).resolve().parents[2] / "ui" / "components" / "step"
+STEP = Path(__file__).resolve().parents[2] / "ui" / "components"
 ORIGIN = "http://draw.test"
 STYLES = ("base", "page", "table", "draw", "why")
 
@@ -28,10 +28,10 @@ PAGE = f"""<!doctype html><meta charset="utf-8"><meta name="viewport" content="w
 <script type="module" src="/fixture.js"></script>"""
 
 FIXTURE = r"""
-import * as draw from '/js/draw.js';
-import * as search from '/js/search.js';
-import { unpack_row } from '/js/row.js';
-import { make_view } from '/js/view.js';
+import * as draw from '/js/parts/draw/draw.js';
+import * as search from '/js/parts/search/search.js';
+import { unpack_row } from '/js/kernel/row.js';
+import { make_view } from '/js/view/view.js';
 
 export const calls = [];
 export const answers = { find: [], tokenize: [] };

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Page, Route
 
-MODULES = Path(__file__).resolve().parents[2] / "ui" / "components" / "step" / "js"
+MODULES = Path(__file__).resolve().parents[2] / "ui" / "components" / "js"
 ORIGIN = "http://modules.test"
 
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Dialog, Locator, Page, Route
 
-STEP = Path(__file__).resolve().parents[2] / "ui" / "components" / "step"
+STEP = Path(__file__).resolve().parents[2] / "ui" / "components"
 ORIGIN = "http://panels.test"
 STYLES = ("base", "page", "strip", "table")
 PANELS = ("strip", "branches", "table", "search")
@@ -141,8 +141,8 @@ export function* admission(state, { raw_rank }) {
 MADE_UP = {
     "/": (PAGE, "text/html"),
     "/js/fixture.js": (FIXTURE, "text/javascript"),
-    "/js/view.js": (VIEW_DOUBLE, "text/javascript"),
-    "/js/view_admit.js": (ADMIT_DOUBLE, "text/javascript"),
+    "/js/view/view.js": (VIEW_DOUBLE, "text/javascript"),
+    "/js/view/admit.js": (ADMIT_DOUBLE, "text/javascript"),
 }
 
 
@@ -152,7 +152,7 @@ def serve(route: Route) -> None:
 
 
 def serve_with_real_view(route: Route) -> None:
-    answer(route, MADE_UP.keys() - {"/js/view.js", "/js/view_admit.js"})
+    answer(route, MADE_UP.keys() - {"/js/view/view.js", "/js/view/admit.js"})
 
 
 def answer(route: Route, made_up: Collection[str]) -> None:

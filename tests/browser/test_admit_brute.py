@@ -154,7 +154,7 @@ COMPARE = """([seed, chains]) => {
 
 @pytest.fixture(scope="module")
 def page(browser):
-    names = ("view_admit.js", "catalogue.js", "chain.js", "view_chain.js")
+    names = ("view/admit.js", "words/catalogue.js", "kernel/chain.js", "view/chain.js")
     with modules_page(browser, *names) as page:
         yield page
 

@@ -30,7 +30,9 @@ RANDOM = {TINY: (1, 90, 10, 18), FEW: (2, 90, 10, 18), SMALL: (3, 36, 5, 12), LA
 
 @pytest.fixture(scope="module")
 def page(browser):
-    with modules_page(browser, "context.js", "row.js", "shape.js", "remarks.js") as page:
+    with modules_page(
+        browser, "kernel/context.js", "kernel/row.js", "kernel/shape.js", "view/remarks.js"
+    ) as page:
         yield page
 
 

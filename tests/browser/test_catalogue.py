@@ -26,7 +26,9 @@ OWN_REMEDY = {"top_h"}
 
 @pytest.fixture(scope="module")
 def page(browser):
-    with modules_page(browser, "catalogue.js", "card_fields.js", "shape.js") as page:
+    with modules_page(
+        browser, "words/catalogue.js", "parts/cards/fields.js", "kernel/shape.js"
+    ) as page:
         yield page
 
 

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from tests.browser.conftest import FIGURES
 
-STEP = Path(__file__).resolve().parents[2] / "ui" / "components" / "step"
+STEP = Path(__file__).resolve().parents[2] / "ui" / "components"
 PLOTLY = files("plotly") / "package_data" / "plotly.min.js"
 ORIGIN = "http://charts.test"
 HOSTILE = ["<b>bold</b>", "<script>window.hit = 1</script>", "$x$", "x" * 500, "&lt;i&gt;"]
@@ -20,7 +20,7 @@ HOSTILE = ["<b>bold</b>", "<script>window.hit = 1</script>", "$x$", "x" * 500, "
 PAGE = """<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,">
 <link rel="stylesheet" href="/css/base.css"><link rel="stylesheet" href="/css/charts.css">
 <body><script type="module">
-import { create } from '/js/charts.js';
+import { create } from '/js/parts/charts/charts.js';
 import * as made_up from '/made_up.js';
 window.made_up = made_up;
 window.mount = plotly => {

@@ -24,7 +24,7 @@ PROMPT = "Once upon a time, there was"
 
 @pytest.fixture(scope="module")
 def modules(browser):
-    with modules_page(browser, "contrastive.js") as page:
+    with modules_page(browser, "parts/contrastive.js") as page:
         yield page
 
 

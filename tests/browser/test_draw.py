@@ -35,7 +35,11 @@ def page(opened: Page) -> Page:
 @pytest.fixture(scope="module")
 def modules(browser: Browser) -> Iterator[Page]:
     with modules_page(
-        browser, "sampling.js", "survivors.js", "ranking.js", "draw_wheel.js"
+        browser,
+        "kernel/sampling.js",
+        "kernel/survivors.js",
+        "kernel/ranking.js",
+        "parts/draw/wheel.js",
     ) as page:
         yield page
 

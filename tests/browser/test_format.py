@@ -4,12 +4,12 @@ import pytest
 
 from tests.browser.modules import modules_page
 from tests.ui.hostile import HOSTILE
-from ui.labels import token_label
+from ui.shared.labels import token_label
 
 
 @pytest.fixture(scope="module")
 def page(browser):
-    with modules_page(browser, "format.js") as page:
+    with modules_page(browser, "words/format.js") as page:
         yield page
 
 

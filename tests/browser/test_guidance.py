@@ -22,7 +22,7 @@ from tests.browser.step_page import (
     state,
     take_steps,
 )
-from ui.examples import EXAMPLES
+from ui.shared.examples import EXAMPLES
 
 PROMPT, NEGATIVE = "Once upon a time, a sad little", "Once upon a time, a little"
 
@@ -59,7 +59,9 @@ def as_text(array: np.ndarray) -> str:
 
 @pytest.fixture(scope="module")
 def modules(browser):
-    with modules_page(browser, "guided.js", "guidance.js", "contrastive.js") as page:
+    with modules_page(
+        browser, "kernel/guided.js", "parts/guidance.js", "parts/contrastive.js"
+    ) as page:
         yield page
 
 

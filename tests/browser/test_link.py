@@ -10,14 +10,14 @@ from engine.sampling import LogitBias, SamplingSettings
 from tests.browser.modules import modules_page
 from tests.ui import hostile
 from tests.ui.test_session import Visitor
-from ui.chains import CARDS
-from ui.components.step.message import LABELLED, message
-from ui.events import Have
-from ui.session import Session
-from ui.token_labels import labels_of
+from ui.shared.settings import CARDS
+from ui.shared.token_labels import labels_of
+from ui.step.events import Have
+from ui.step.message import LABELLED, message
+from ui.step.session import Session
 
 LINK = """
-const { create_link } = await import('/js/link.js');
+const { create_link } = await import('/js/wire/link.js');
 const sent = [];
 let length = 0;
 const link = create_link(() => ({ at: { length } }), event => sent.push(event));
@@ -128,7 +128,7 @@ def test_of_questions_only_the_newest_waits_but_every_text_to_split_is_answered(
 
 @pytest.fixture(scope="module")
 def wire(browser):
-    with modules_page(browser, "wire.js", "state.js") as page:
+    with modules_page(browser, "wire/message.js", "apps/step/state.js") as page:
         yield page
 
 

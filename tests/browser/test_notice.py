@@ -22,7 +22,7 @@ from engine.stages import (
     Xtc,
 )
 from tests.browser.cards_page import cards_page, open_cards
-from ui.chains import plain_settings
+from ui.shared.settings import plain_settings
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from tests.browser.panels_page import (
     show,
     table,
 )
-from ui.components.step.rows import pack_row
+from ui.components.rows import pack_row
 
 
 @pytest.fixture(scope="module")
@@ -180,8 +180,8 @@ def test_a_late_answer_never_replaces_a_newer_one(page: Page) -> None:
 
 
 REAL = """async ({ header, data, labels }) => {
-  const [{ unpack_row }, { make_view }] = await Promise.all([import('/js/row.js'),
-    import('/js/view.js')]);
+  const [{ unpack_row }, { make_view }] = await Promise.all([import('/js/kernel/row.js'),
+    import('/js/view/view.js')]);
   const buffer = Uint8Array.from(atob(data), letter => letter.charCodeAt(0)).buffer;
   const row = { ...header, ...unpack_row(header, buffer, 0) };
   Object.assign(row, {

@@ -91,7 +91,7 @@ def test_enter_on_a_token_inspects_it_and_accepts_nothing(page: Page) -> None:
     show(page, "make_state(5, {manual: true, index: 2})")
     page.evaluate(
         """async () => {
-          const { listen } = await import('/js/keys.js');
+          const { listen } = await import('/js/lib/keys.js');
           Object.assign(actions, { is_busy: () => false, proceed: () => calls.push(['proceed']) });
           listen(document.querySelector('.dv'), actions, () => true);
         }"""

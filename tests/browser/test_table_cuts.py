@@ -19,16 +19,16 @@ from engine.stages import (
     Xtc,
 )
 from tests.browser.panels_page import mounted, serve_with_real_view, table
-from ui.chains import plain_settings
-from ui.components.step.rows import pack_row
+from ui.components.rows import pack_row
+from ui.shared.settings import plain_settings
 
 # Probabilities .40 .30 .20 .05, and 16 more that share the rest.
 LOGITS = np.log(np.array([0.4, 0.3, 0.2, 0.05, *[0.05 / 16] * 16])).astype(np.float32)
 LOGITS[4:] -= np.arange(16, dtype=np.float32) * 1e-4
 
 REAL = """async ({ header, data, settings, point, xtc_u, row_count }) => {
-  const [{ unpack_row }, { make_view }] = await Promise.all([import('/js/row.js'),
-    import('/js/view.js')]);
+  const [{ unpack_row }, { make_view }] = await Promise.all([import('/js/kernel/row.js'),
+    import('/js/view/view.js')]);
   const buffer = Uint8Array.from(atob(data), letter => letter.charCodeAt(0)).buffer;
   const row = { ...header, ...unpack_row(header, buffer, 0) };
   Object.assign(row, {

@@ -29,12 +29,12 @@ from engine.stages import (
 from tests.browser.arithmetic import LARGE, Case, random_row, random_text
 from tests.browser.modules import modules_page
 from tests.browser.views import viewed
-from ui.chains import cards_of, plain_settings
+from ui.shared.settings import cards_of, plain_settings
 
 
 @pytest.fixture(scope="module")
 def page(browser):
-    with modules_page(browser, "row.js", "view.js") as page:
+    with modules_page(browser, "kernel/row.js", "view/view.js") as page:
         yield page
 
 

@@ -5,8 +5,8 @@ import base64
 import numpy as np
 
 from tests.browser.arithmetic import Case, seen_by
-from ui.chains import cards_of, plain_settings
-from ui.components.step.rows import pack_row
+from ui.components.rows import pack_row
+from ui.shared.settings import cards_of, plain_settings
 
 VIEW = """({ header, data, state, tokens }) => {
   const { unpack_row, make_view, candidate, admit, trace_of } = window.modules;

@@ -12,10 +12,10 @@ from engine.sampling import DynamicTemperature, SamplingSettings, Temperature
 from tests.ui import hostile
 from ui.charts.compare import SampleSeries, TextSeries, balance_figure, surprise_figure
 from ui.charts.template import literal
-from ui.compare_column import OWN, PRESETS, divergence
-from ui.compare_view import cards, escaped, figures, number, sample_texts, summary_table
-from ui.comparison import MOST, Comparison
-from ui.limits import MOST_TOKENS
+from ui.compare.column import OWN, PRESETS, divergence
+from ui.compare.comparison import MOST, Comparison
+from ui.compare.view import cards, escaped, figures, number, sample_texts, summary_table
+from ui.shared.limits import MOST_TOKENS
 
 PROMPT = "w1|w2|w3"
 
@@ -270,8 +270,8 @@ def test_samples_have_the_same_seeds_in_all_columns_and_sum_up(comparison):
 
 
 def test_cancelled_samples_stay_and_going_on_ends_with_the_same_texts(comparison, monkeypatch):
-    monkeypatch.setattr("ui.background.LOOK_SECONDS", 0)
-    monkeypatch.setattr("ui.background.GRACE_SECONDS", -1)
+    monkeypatch.setattr("ui.shared.background.LOOK_SECONDS", 0)
+    monkeypatch.setattr("ui.shared.background.GRACE_SECONDS", -1)
     comparison.set_max_tokens(20)
     whole = comparison.sample(20)
     whole.start()

@@ -8,8 +8,8 @@ from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from tests.pages.test_compare import PROMPT, ids, settle
 from tests.ui import hostile
-from ui.compare_column import PRESETS
-from ui.comparison import MOST, Comparison
+from ui.compare.column import PRESETS
+from ui.compare.comparison import MOST, Comparison
 
 
 def made(context: int, template: str | None, name: str) -> LanguageModel:
@@ -57,7 +57,7 @@ def test_a_column_that_cannot_begin_is_not_added(comparison, monkeypatch):
     def refused(*_: object) -> None:
         raise PromptError("The prompt is empty.")
 
-    monkeypatch.setattr("ui.comparison.Decoder", refused)
+    monkeypatch.setattr("ui.compare.comparison.Decoder", refused)
     comparison.add()
     monkeypatch.undo()
     assert comparison.columns == columns

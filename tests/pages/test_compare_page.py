@@ -9,9 +9,10 @@ from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from tests.pages.test_compare import PROMPT, ids
 from tests.ui import hostile
-from ui import shell, step_page
-from ui.compare_column import OWN, PRESETS
-from ui.comparison import Comparison
+from ui.compare.column import OWN, PRESETS
+from ui.compare.comparison import Comparison
+from ui.shared import page as shell
+from ui.step import page as step_page
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = "pages/compare.py"

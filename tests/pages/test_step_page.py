@@ -9,9 +9,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.ui import hostile
-from ui import step_page
-from ui.chains import CARDS
 from ui.components.step import KEY
+from ui.shared.settings import CARDS
+from ui.step import page as step_page
 
 OFF = {"repetition_penalty": 1, "temperature": 1, "top_k": 0, "top_p": 1, "min_p": 0, "seed": 0}
 APP = Path(__file__).resolve().parents[2] / "app.py"

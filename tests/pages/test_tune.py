@@ -13,11 +13,11 @@ from engine.model import LanguageModel, load_model
 from engine.sampling import Banned, Dry, SamplingSettings
 from engine.sweep import MOST_TEXTS
 from tests.ui import hostile
-from ui import tune_results
-from ui.model_chooser import Choice, shared_model
-from ui.sweep_work import SweepWork
-from ui.tune_metrics import METRICS, TRADE_OFFS, cell_label, extremes
-from ui.tuning import EXAMPLES, Tuning
+from ui.shared.model_chooser import Choice, shared_model
+from ui.tune import results as tune_results
+from ui.tune.metrics import METRICS, TRADE_OFFS, cell_label, extremes
+from ui.tune.sweep_work import SweepWork
+from ui.tune.tuning import EXAMPLES, Tuning
 
 PAGE = Path(__file__).resolve().parents[2] / "pages" / "tune.py"
 PATIENCE_S = 120
@@ -190,8 +190,8 @@ class Gate:
     """Holds a sweep after so many looks at whether its visitor is there."""
 
     def __init__(self, monkeypatch) -> None:
-        monkeypatch.setattr("ui.background.LOOK_SECONDS", 0)
-        monkeypatch.setattr("ui.sweep_work.SUM_UP_SECONDS", 0)
+        monkeypatch.setattr("ui.shared.background.LOOK_SECONDS", 0)
+        monkeypatch.setattr("ui.tune.sweep_work.SUM_UP_SECONDS", 0)
         self.reached, self.go_on = threading.Event(), threading.Event()
         self.work: SweepWork | None = None
 
@@ -205,7 +205,7 @@ class Gate:
 def test_cancel_keeps_what_is_there_and_continue_comes_to_the_same_texts(
     tuning, model, monkeypatch
 ):
-    monkeypatch.setattr("ui.sweep_work.MAX_ROWS", 3)
+    monkeypatch.setattr("ui.tune.sweep_work.MAX_ROWS", 3)
     whole = finished(tuning).work.result.texts
     gate = Gate(monkeypatch)
     work = gate.work = SweepWork(tuning.plan.sweep, model, tuning.prompts)
@@ -229,8 +229,8 @@ def test_cancel_keeps_what_is_there_and_continue_comes_to_the_same_texts(
 
 
 def test_a_visitor_who_has_gone_for_good_ends_the_sweep(tuning, model, monkeypatch):
-    monkeypatch.setattr("ui.background.LOOK_SECONDS", 0)
-    monkeypatch.setattr("ui.background.GRACE_SECONDS", -1)
+    monkeypatch.setattr("ui.shared.background.LOOK_SECONDS", 0)
+    monkeypatch.setattr("ui.shared.background.GRACE_SECONDS", -1)
     work = SweepWork(tuning.plan.sweep, model, tuning.prompts)
     work.start(lambda: False)
     work.wait(PATIENCE_S)

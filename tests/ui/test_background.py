@@ -10,10 +10,10 @@ from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.sweep import Axis, Sweep
 from tests.ui import hostile
-from ui import background
-from ui.background import AT_ONCE, WAITING, BackgroundWork
-from ui.sampling_run import SamplingRun
-from ui.sweep_work import SweepWork
+from ui.compare.sampling_run import SamplingRun
+from ui.shared import background
+from ui.shared.background import AT_ONCE, WAITING, BackgroundWork
+from ui.tune.sweep_work import SweepWork
 
 PATIENCE_S = 60
 

@@ -22,8 +22,8 @@ from engine.sampling import (
     Xtc,
 )
 from tests.ui import hostile
-from ui import chains
-from ui.chains import (
+from ui.shared import settings as chains
+from ui.shared.settings import (
     BREAKERS,
     CARDS,
     MOST_ENTRIES,

@@ -8,10 +8,10 @@ import pytest
 from engine.contrastive import ContrastiveSearch
 from engine.sampling import SamplingSettings
 from tests.ui.test_session import PROMPT, Visitor
-from ui.components.step.message import message
-from ui.events import EventError, Have, parse
-from ui.session import Session
-from ui.texts import Contrastive
+from ui.shared.texts import Contrastive
+from ui.step.events import EventError, Have, parse
+from ui.step.message import message
+from ui.step.session import Session
 
 SEARCH = Contrastive(5, 0.6)
 

@@ -4,7 +4,7 @@ import io
 
 import pandas as pd
 
-from ui.csv_file import spreadsheet_csv
+from ui.shared.csv_file import spreadsheet_csv
 
 
 def test_no_text_becomes_a_formula_and_nothing_else_changes():

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from engine.errors import DecodingError, SettingError
 from engine.sampling import STAGES
-from ui.chains import CARDS
-from ui.events import (
+from ui.shared.settings import CARDS
+from ui.step.events import (
     LONGEST_QUERY,
     LONGEST_STOP_STRING,
     MOST_STOP_STRINGS,

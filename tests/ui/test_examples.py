@@ -10,8 +10,8 @@ from engine.contrastive import ContrastiveSearch
 from engine.decoder import Decoder
 from engine.model import load_model
 from engine.sampling import SamplingSettings
-from ui.chains import CARDS, parse_settings
-from ui.examples import EXAMPLES, NEUTRAL, Example
+from ui.shared.examples import EXAMPLES, NEUTRAL, Example
+from ui.shared.settings import CARDS, parse_settings
 
 BY_NAME = {example.name: example for example in EXAMPLES}
 

@@ -11,10 +11,10 @@ from engine.errors import SettingError
 from engine.guidance import GuidedRows
 from engine.trace import Trace
 from tests.ui.test_session import Visitor
-from ui.components.step.message import message
-from ui.events import EventError, Have, parse
-from ui.session import Session
-from ui.texts import Beginning, checked_scale, new_text
+from ui.shared.texts import Beginning, checked_scale, new_text
+from ui.step.events import EventError, Have, parse
+from ui.step.message import message
+from ui.step.session import Session
 
 PROMPT, NEGATIVE = "Once upon a time, a sad little", "Once upon a time, a little"
 

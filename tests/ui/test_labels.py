@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine import stopping
-from ui.labels import (
+from ui.shared.labels import (
     about,
     markdown_text,
     setting_name,

@@ -21,11 +21,11 @@ from engine.sampling import (
 )
 from tests.ui import hostile
 from tests.ui.test_session import PROMPT, Visitor
-from ui.chains import CARDS, breaker_ids, parse_settings
-from ui.components.step import message as message_module
-from ui.components.step.message import STEP_FIELDS, message
-from ui.events import Have
-from ui.session import Session
+from ui.shared.settings import CARDS, breaker_ids, parse_settings
+from ui.step import message as message_module
+from ui.step.events import Have
+from ui.step.message import STEP_FIELDS, message
+from ui.step.session import Session
 
 
 def read(session: Session) -> tuple[dict, bytes]:
@@ -281,8 +281,8 @@ class TestLargeVocabulary:
 
     @pytest.fixture
     def visitor(self, model, monkeypatch):
-        monkeypatch.setattr("ui.components.step.rows.SMALL_VOCABULARY", 8)
-        monkeypatch.setattr("ui.components.step.rows.HEAD", 4)
+        monkeypatch.setattr("ui.components.rows.SMALL_VOCABULARY", 8)
+        monkeypatch.setattr("ui.components.rows.HEAD", 4)
         monkeypatch.setattr(message_module, "SMALL_VOCABULARY", 8)
         visitor = Visitor(Session(model, "w1|w2", SamplingSettings()))
         visitor.settings = SamplingSettings()
@@ -312,7 +312,7 @@ class TestLargeVocabulary:
         assert read(session)[0]["row"] is None, "the same tokens, so nothing is lacking"
 
     def test_bins_come_with_what_the_engine_made_of_them(self, visitor, monkeypatch):
-        monkeypatch.setattr("ui.components.step.rows.MOST_RUNS", 8)
+        monkeypatch.setattr("ui.components.rows.MOST_RUNS", 8)
         session = visitor.session
         chain = [TopP(0.95), Xtc(0.01, 1.0)]
         visitor.settings = SamplingSettings(chain=chain)
@@ -331,7 +331,7 @@ class TestLargeVocabulary:
         assert row["engine_stages"][1]["first_rank"] > 1
 
     def test_bins_of_which_nothing_is_left_come_without(self, visitor, monkeypatch):
-        monkeypatch.setattr("ui.components.step.rows.MOST_RUNS", 8)
+        monkeypatch.setattr("ui.components.rows.MOST_RUNS", 8)
         session = visitor.session
         visitor.do("step")
         every = [[token_id] for token_id in range(session.model.vocab_size)]

@@ -11,14 +11,14 @@ from engine import checkpoint
 from engine.errors import ModelNotFoundError, PromptError
 from engine.model import BUNDLED, load_model
 from tests.ui import hostile
-from ui import model_chooser
-from ui.model_chooser import KINDS, Choice, Load, allowed, first_model
+from ui.shared import model_chooser
+from ui.shared.model_chooser import KINDS, Choice, Load, allowed, first_model
 
 
 def page() -> None:
     import streamlit as st
 
-    from ui.model_chooser import first_model, model_chooser
+    from ui.shared.model_chooser import first_model, model_chooser
 
     if "model" not in st.session_state:
         st.session_state["model"], st.session_state["said"] = first_model()

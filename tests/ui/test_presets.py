@@ -3,9 +3,17 @@
 import re
 from pathlib import Path
 
-from ui.compare_column import PRESETS
+from ui.compare.column import PRESETS
 
-CARDS = Path(__file__).resolve().parents[2] / "ui" / "components" / "step" / "js" / "cards.js"
+CARDS = (
+    Path(__file__).resolve().parents[2]
+    / "ui"
+    / "components"
+    / "js"
+    / "parts"
+    / "cards"
+    / "cards.js"
+)
 
 
 def test_both_pages_have_the_same_presets_in_the_same_order():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine.errors import LogitsError, NoCandidatesError
-from ui.components.step.rows import BINS, HEAD, MOST_RUNS, pack_row
+from ui.components.rows import BINS, HEAD, MOST_RUNS, pack_row
 
 LARGE = 151_936
 

@@ -7,10 +7,10 @@ import pytest
 from engine.decoder import Decoder
 from engine.errors import OutOfMemoryError
 from engine.sampling import SamplingSettings
-from ui.chains import cards_of
-from ui.events import Event, Have, Place
-from ui.session import Session
-from ui.session_store import SessionStore
+from ui.shared.settings import cards_of
+from ui.step.events import Event, Have, Place
+from ui.step.session import Session
+from ui.step.session_store import SessionStore
 
 PROMPT = "Once upon a time, there was a little"  # goes on for long
 
@@ -235,10 +235,10 @@ def test_play_ends_at_max_tokens_and_step_goes_on(visitor, session):
 
 
 def test_run_to_end_comes_back_in_between(visitor, session, monkeypatch):
-    monkeypatch.setattr("ui.session.RUN_BUDGET_S", 0.0)
+    monkeypatch.setattr("ui.step.session.RUN_BUDGET_S", 0.0)
     visitor.do("run", playing=True, max_tokens=30)
     assert len(session.decoder.steps) == 1
-    monkeypatch.setattr("ui.session.RUN_BUDGET_S", 60.0)
+    monkeypatch.setattr("ui.step.session.RUN_BUDGET_S", 60.0)
     visitor.do("run", playing=True, max_tokens=30)
     assert session.has_reached_limit
 
@@ -299,7 +299,7 @@ def test_a_session_in_use_is_copied_for_a_second_tab_and_else_handed_over(visito
 
 
 def test_a_session_in_use_outlives_many_others(session, monkeypatch):
-    monkeypatch.setattr("ui.session_store.MOST_KEPT", 3)
+    monkeypatch.setattr("ui.step.session_store.MOST_KEPT", 3)
     store = SessionStore(lambda connection: True)
     store.use(session, "mine")
     others = [Session(session.model, PROMPT, SamplingSettings()) for _ in range(6)]

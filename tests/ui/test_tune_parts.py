@@ -9,7 +9,6 @@ from engine.errors import SettingError
 from engine.sampling import STAGES, SamplingSettings
 from engine.sweep import Axis, Sweep
 from tests.ui import hostile
-from ui.chains import is_one_number
 from ui.charts.tune import (
     Grid,
     Point,
@@ -19,9 +18,10 @@ from ui.charts.tune import (
     heatmap_figure,
     shades,
 )
-from ui.tune_view import small_heatmaps, texts_list
-from ui.tuning import SWEEPABLE
-from ui.value_lists import INITIAL, parse_values, unescaped
+from ui.shared.settings import is_one_number
+from ui.tune.tuning import SWEEPABLE
+from ui.tune.values import INITIAL, parse_values, unescaped
+from ui.tune.view import small_heatmaps, texts_list
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,130 @@
+"""One column of a comparison: settings, the text they make, where it parts from another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine import stopping
+from engine.batch import RECORD
+from engine.decoder import Decoder
+from engine.errors import DecodingError
+from engine.metrics import TextMetrics, text_metrics
+from engine.sampling import SamplingSettings
+from engine.trace import Step
+from ui.shared.labels import with_minus
+
+PRESETS = {  # those of the step page, whose `js/cards.js` has them too
+    "Greedy": SamplingSettings(temperature=0),
+    "Pure sampling": SamplingSettings(),
+    "Top-k 50": SamplingSettings(top_k=50),
+    "Top-p 0.9": SamplingSettings(top_p=0.9),
+    "Nucleus: p 0.9, T 0.7": SamplingSettings(temperature=0.7, top_p=0.9),
+    "Creative": SamplingSettings(temperature=1.2, min_p=0.05),
+    "Code": SamplingSettings(temperature=0.2, top_p=0.95),
+}
+OWN = "Own values"
+
+
+@dataclass
+class Column:
+    """One setting and the text it makes.
+
+    Attributes:
+        number: names the column, also after others have gone.
+        settings: how its tokens are chosen; their seed counts unless all columns share one.
+        decoder: the text; None before the first.
+        error: why it could not go on, empty if it could.
+        fields: how often its fields were to show other values than those typed there.
+        presets: how often its choice of a preset was to show another than the one chosen there.
+    """
+
+    number: int
+    settings: SamplingSettings
+    decoder: Decoder | None = None
+    error: str = ""
+    fields: int = 0
+    presets: int = 0
+
+    @property
+    def preset(self) -> str:
+        """The preset that these settings are, `OWN` if none."""
+        return next((name for name, s in PRESETS.items() if s.chain == self.settings.chain), OWN)
+
+    @property
+    def title(self) -> str:
+        """The preset's name, else the chain in words."""
+        return self.preset if self.preset != OWN else summary_of(self.settings)
+
+    @property
+    def steps(self) -> list[Step]:
+        """The steps of its text."""
+        return self.decoder.steps if self.decoder else []
+
+    @property
+    def length(self) -> int:
+        """Generated tokens."""
+        return len(self.steps)
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why its text has ended, None while it can go on."""
+        return self.decoder.stop_reason if self.decoder else None
+
+    def begin(self, decoder: Decoder) -> None:
+        """Start over with a new text."""
+        self.decoder = decoder
+        self.error = ""
+
+    def can_go_on(self, max_tokens: int) -> bool:
+        """Whether another token may follow."""
+        if self.decoder is None or self.error or self.length >= max_tokens:
+            return False
+        ended = self.stop_reason not in (None, stopping.MAX_TOKENS)
+        return not ended and self.decoder.tokens_left != 0
+
+    def step(self, max_tokens: int) -> None:
+        """One token more, unless the text is over; a failure becomes `error`."""
+        try:
+            next(self.decoder.run(max_tokens), None)
+        except DecodingError as error:
+            self.error = str(error)
+
+    @property
+    def metrics(self) -> TextMetrics:
+        """What its text measures so far."""
+        records = [tuple(getattr(step, name) for name in RECORD.names) for step in self.steps]
+        return text_metrics(np.array(records, RECORD))
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """Where a column's text parts from that of the first column.
+
+    Attributes:
+        index: the first step at which the tokens differ.
+        here, there: that step in the column, and in the first one.
+    """
+
+    index: int
+    here: Step
+    there: Step
+
+
+def divergence(column: Column, first: Column) -> Divergence | None:
+    """The first step at which two columns took different tokens; None where there is none yet."""
+    for here, there in zip(column.steps, first.steps, strict=False):
+        if here.token_id != there.token_id:
+            return Divergence(here.index, here, there)
+    return None
+
+
+def summary_of(settings: SamplingSettings) -> str:
+    """A chain in a few words: ``temperature 0.7, top_p 0.9``."""
+    shown = []
+    for stage in settings.chain:
+        value = stage.value
+        is_number = isinstance(value, (int, float))
+        shown.append(with_minus(f"{stage.name} {value:g}") if is_number else stage.name)
+    return ", ".join(shown) or "nothing changed or cut"

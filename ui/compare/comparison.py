@@ -1,0 +1,389 @@
+"""What a visitor compares: columns of settings, each with a text of its own from one prompt.
+
+A column's text is a `Decoder`'s, so it is the very text that the step page makes of the same
+prompt, settings and seed. A change of a column's settings begins its text anew; a change that is
+refused leaves everything as it was.
+"""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from engine.decoder import Decoder
+from engine.errors import DecodingError, PromptError, SettingError
+from engine.model import LanguageModel
+from engine.sampling import SamplingSettings
+from ui.compare.column import PRESETS, Column
+from ui.compare.sampling_run import SamplingRun
+from ui.shared.examples import EXAMPLES
+from ui.shared.limits import LARGEST_SEED, LONGEST_PROMPT, MOST_TOKENS, checked_whole
+from ui.shared.settings import fitted
+
+FEWEST, MOST = 2, 6  # columns
+FIRST_TOKENS = 24  # that a column has when the page opens
+BUDGET_S = 0.8  # of generating at once; the rest comes in further looks
+
+FIRST = ("Greedy", "Pure sampling", "Top-k 50", "Nucleus: p 0.9, T 0.7")
+
+# Streamlit runs a script in a new thread every time, and PyTorch gives each a new pool to warm up.
+# Not the step page's own thread: a click there waits for one forward pass at most.
+_WORKER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="comparing")
+
+
+class Comparison:
+    """One visitor's columns, and what they have in common.
+
+    Attributes:
+        model: the model, shared with other visitors.
+        prompt, chat: what all texts start from, and whether through the chat template.
+        max_tokens: most generated tokens of a text.
+        same_u: whether all columns draw with the uniform numbers of `seed`.
+        seed: that seed.
+        columns: two to six, from left to right; the first is what the others are compared with.
+        playing: whether tokens are being added.
+        speed: how fast, by the name that the page gives it.
+        error: what went wrong with the last change, empty if nothing did.
+        changes: how often the common fields were to show other values than those typed there.
+        sampling: the samples per setting, None before they are asked for.
+    """
+
+    def __init__(self, model: LanguageModel) -> None:
+        self.model = model
+        self.prompt = EXAMPLES[0].prompt
+        self.chat = False
+        self.max_tokens = 64
+        self.same_u = True
+        self.seed = 0
+        self.playing = False
+        self.speed = "5 tokens/s"
+        self.error = ""
+        self.changes = 0
+        self.sampling: SamplingRun | None = None
+        self._wanted = 0  # tokens that a text is to have again after it was begun anew
+        self._next_number = 1
+        self.columns = [self._made(name) for name in FIRST if name in self.presets]
+        self._begin(self.columns)
+        self._want(FIRST_TOKENS)
+
+    def _made(self, preset: str) -> Column:
+        # Every column has a seed of its own for when they do not share one.
+        column = Column(self._next_number, PRESETS[preset].replace(seed=self._next_number))
+        self._next_number += 1
+        return column
+
+    @property
+    def presets(self) -> tuple[str, ...]:
+        """Names of the presets that this model's vocabulary allows."""
+        return tuple(name for name, settings in PRESETS.items() if _fits(settings, self.model))
+
+    def column(self, number: int) -> Column | None:
+        """The column of that number, None if it is gone."""
+        return next((column for column in self.columns if column.number == number), None)
+
+    def effective(self, column: Column) -> SamplingSettings:
+        """A column's settings with the seed that it draws with."""
+        return column.settings.replace(seed=self.seed) if self.same_u else column.settings
+
+    # --- changes: each begins texts anew, or leaves everything as it was and says why -------------
+
+    def set_prompt(self, prompt: str, chat: bool = False) -> None:
+        """Another prompt for all columns."""
+        before = self.prompt, self.chat
+        self.prompt, self.chat = prompt, chat
+        if not self._restart():
+            self.prompt, self.chat = before
+            self.changes += 1
+
+    def set_example(self, prompt: str) -> None:
+        """A prompt that was not typed."""
+        self.changes += 1
+        self.set_prompt(prompt)
+
+    def set_seeds(self, same_u: bool, seed: float | None) -> None:
+        """Whether all columns draw with the numbers of one seed, and which, as it was typed."""
+        before = self.same_u, self.seed
+        try:
+            self.same_u, self.seed = same_u, checked_whole("Seed", seed, 0, LARGEST_SEED)
+        except DecodingError as error:
+            self.error = str(error)
+            self.changes += 1
+            return
+        if not self._restart():
+            self.same_u, self.seed = before
+            self.changes += 1
+
+    def set_max_tokens(self, max_tokens: float | None) -> None:
+        """Another limit, as it was typed; texts that are longer already stay."""
+        self.error = ""
+        try:
+            self.max_tokens = checked_whole("Max tokens", max_tokens, 1, MOST_TOKENS)
+        except DecodingError as error:
+            self.error = str(error)
+            self.changes += 1
+
+    def set_settings(self, number: int, settings: SamplingSettings) -> None:
+        """Other settings for one column, with the seed that holds where there is no common one."""
+        column = self.column(number)
+        if column is not None:  # else it was removed meanwhile
+            column.fields += 1
+            column.presets += not self._set(column, settings)
+
+    def change(self, number: int, **changes: object) -> None:
+        """Some settings of one column, by keyword as in `SamplingSettings`, typed in its fields."""
+        column = self.column(number)
+        if column is None:
+            return
+        try:
+            if "seed" in changes:
+                changes["seed"] = checked_whole("Own seed", changes["seed"], 0, LARGEST_SEED)
+            taken = self._set(column, column.settings.replace(**changes))
+        except DecodingError as error:
+            self.error, taken = str(error), False
+        column.presets += 1
+        column.fields += not taken
+
+    def _set(self, column: Column, settings: SamplingSettings) -> bool:
+        before = column.settings
+        column.settings = settings
+        if self._restart([column]):
+            return True
+        column.settings = before
+        return False
+
+    def add(self) -> None:
+        """One column more: the first preset that is not there yet."""
+        self.error = ""
+        if len(self.columns) >= MOST:
+            self.error = f"{MOST} columns are the most there can be; remove one first."
+            return
+        present = {column.preset for column in self.columns}
+        name = next((name for name in self.presets if name not in present), "Pure sampling")
+        column = self._made(name)
+        try:
+            self._begin([column])
+        except DecodingError as error:
+            self.error = str(error)
+            return
+        length = self._length()
+        self.columns.append(column)
+        self._want(length)
+
+    def remove(self, number: int) -> None:
+        """One column less."""
+        self.error = ""
+        column = self.column(number)
+        if column is not None and len(self.columns) > FEWEST:
+            self.columns.remove(column)
+
+    def load(self, model: LanguageModel) -> None:
+        """Go on with another model from the same prompt; raises what `Decoder` raises.
+
+        What names tokens of the old vocabulary is switched off, and `error` says so.
+        """
+        settings, lost = self._fitted(self.columns, model)
+        chat = self.chat and model.vocabulary.has_chat_template
+        self._exchange(model, self.prompt, chat, self.seed, settings)
+        self.error = lost
+
+    def take_over(
+        self,
+        model: LanguageModel,
+        prompt: str,
+        chat: bool,
+        settings: SamplingSettings,
+        number: int,
+    ) -> None:
+        """Model and prompt for all columns and the settings for one, seed included.
+
+        All together or, where they are refused, nothing: the prompt that is here need not fit a
+        model that comes with a prompt of its own.
+        """
+        column = self.column(number)
+        if column is None:
+            return
+        self.changes += 1
+        self._show(column)
+        others, lost = self._fitted([other for other in self.columns if other is not column], model)
+        seed = settings.seed if self.same_u else self.seed
+        try:
+            self._exchange(model, prompt, chat, seed, {**others, number: settings})
+        except DecodingError as error:
+            self.error = str(error)
+        else:
+            self.error = lost
+
+    def _fitted(
+        self, columns: list[Column], model: LanguageModel
+    ) -> tuple[dict[int, SamplingSettings], str]:
+        """Settings by column number as another model can take them, and what it cannot."""
+        taken = {column.number: fitted(column.settings, self.model, model) for column in columns}
+        lost = " ".join(dict.fromkeys(lost for _, lost in taken.values() if lost))
+        return {number: settings for number, (settings, _) in taken.items()}, lost
+
+    def _exchange(
+        self,
+        model: LanguageModel,
+        prompt: str,
+        chat: bool,
+        seed: int,
+        settings: dict[int, SamplingSettings],
+    ) -> None:
+        """Begin all texts anew from this; what fails, fails before anything has changed."""
+        start = _readable(model, prompt, chat)
+        decoders = []
+        for column in self.columns:
+            own = settings[column.number]
+            decoders.append(Decoder(model, start, own.replace(seed=seed) if self.same_u else own))
+        length = self._length()
+        if model is not self.model:
+            self.stop()
+            self.drop_sampling()
+            length = FIRST_TOKENS
+            for column in self.columns:
+                self._show(column)
+        self.changes += chat != self.chat
+        self.model, self.prompt, self.chat, self.seed = model, prompt, chat, seed
+        for column, decoder in zip(self.columns, decoders, strict=True):
+            column.settings = settings[column.number]
+            column.begin(decoder)
+        self._want(length)
+
+    def _show(self, column: Column) -> None:
+        column.fields += 1
+        column.presets += 1
+
+    def reset(self) -> None:
+        """All texts back to the prompt."""
+        self.error = ""
+        self.stop()
+        try:
+            self._begin(self.columns)
+        except DecodingError as error:
+            self.error = str(error)
+
+    def _restart(self, columns: list[Column] | None = None) -> bool:
+        """New texts for these columns (None: all), as long as the longest was; False if refused."""
+        self.error = ""
+        length = self._length()
+        try:
+            self._begin(self.columns if columns is None else columns)
+        except DecodingError as error:
+            self.error = str(error)
+            return False
+        self._want(length)
+        return True
+
+    def _begin(self, columns: list[Column]) -> None:
+        prompt = _readable(self.model, self.prompt, self.chat)
+        decoders = [Decoder(self.model, prompt, self.effective(column)) for column in columns]
+        for column, decoder in zip(columns, decoders, strict=True):
+            column.begin(decoder)
+
+    def _length(self) -> int:
+        """Tokens of the longest text, or those that it is still to have again."""
+        return max(self._wanted, *(column.length for column in self.columns))
+
+    # --- growing ----------------------------------------------------------------------------------
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether any text may have another token."""
+        return any(column.can_go_on(self.max_tokens) for column in self.columns)
+
+    @property
+    def is_growing(self) -> bool:
+        """Whether `tick` is to be called: it plays, or a new text is not yet as long as others."""
+        return self.can_go_on and (self.playing or self._shortest() < self._wanted)
+
+    def stop(self) -> None:
+        """Add no more tokens."""
+        self.playing, self._wanted = False, 0
+
+    def step(self) -> None:
+        """One token for every column that is not ahead of others; those behind catch up first."""
+        going_on = self._going_on()
+        shortest = self._shortest()
+        behind = [column for column in going_on if column.length == shortest]
+        _WORKER.submit(self._step, behind).result()
+
+    def _step(self, columns: list[Column]) -> None:
+        for column in columns:
+            column.step(self.max_tokens)
+
+    def tick(self, budget_s: float) -> None:
+        """One token for every column, and more while there is time; where all have ended, stop."""
+        if self._shortest() < self._wanted:
+            self._catch_up()
+            return
+        end = time.monotonic() + budget_s
+        while self.can_go_on:
+            self.step()
+            if time.monotonic() >= end:
+                break
+        if not self.can_go_on:
+            self.stop()
+
+    def _want(self, length: int) -> None:
+        """Bring all texts to this length, as far as there is time; `tick` does the rest."""
+        self._wanted = min(length, self.max_tokens)
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        end = time.monotonic() + BUDGET_S
+        while self._shortest() < self._wanted and time.monotonic() < end:
+            self.step()
+        if self._shortest() >= self._wanted:
+            self._wanted = 0
+
+    def _going_on(self) -> list[Column]:
+        return [column for column in self.columns if column.can_go_on(self.max_tokens)]
+
+    def _shortest(self) -> int:
+        """Length of the shortest text that can go on; the longest there can be where none can."""
+        return min((column.length for column in self._going_on()), default=self.max_tokens)
+
+    # --- samples ----------------------------------------------------------------------------------
+
+    def sample(self, count: float | None) -> SamplingRun | None:
+        """`count` texts per column, to be started; None, and `error`, where that cannot be."""
+        self.error = ""
+        self.drop_sampling()
+        try:
+            self.sampling = SamplingRun(
+                self.model,
+                _readable(self.model, self.prompt, self.chat),
+                [
+                    (column.number, f"{place}. {column.title}", column.settings)
+                    for place, column in enumerate(self.columns, start=1)
+                ],
+                count=count,
+                first_seed=self.seed,
+                max_tokens=self.max_tokens,
+                prompt_text=self.prompt,
+            )
+        except DecodingError as error:
+            self.error = str(error)
+        return self.sampling
+
+    def drop_sampling(self) -> None:
+        """End the samples under way and forget them."""
+        if self.sampling is not None:
+            self.sampling.cancel()
+            self.sampling = None
+
+
+def _readable(model: LanguageModel, prompt: str, chat: bool) -> str | list[int]:
+    """A prompt as decoders take it; raises `PromptError` or `TokenizerError` if none can."""
+    if len(prompt) > LONGEST_PROMPT:
+        length = f"{len(prompt):,} characters"
+        raise PromptError(f"The prompt has {length}; use at most {LONGEST_PROMPT:,}.")
+    return list(model.vocabulary.chat_ids(prompt)) if chat else prompt
+
+
+def _fits(settings: SamplingSettings, model: LanguageModel) -> bool:
+    try:
+        settings.check_vocabulary(model.vocab_size)
+    except SettingError:
+        return False
+    return True

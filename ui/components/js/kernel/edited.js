@@ -1,0 +1,188 @@
+// A ranking of which some tokens were moved to other scores, or out of the race: penalties, biases, bans.
+// The tokens that stay are copied in stretches, so an edit of a few costs next to nothing.
+
+import { first_index, lower_bound, Ranking } from './ranking.js';
+
+// Below this share of the old sum, subtracting what went would lose digits: the sum is taken anew.
+const SAFE_SHARE = 0.01;
+const LARGEST_RISE = 500; // of a score above all others: beyond, exp would soon overflow
+
+/** Some tokens moved to other scores, the others as they were. */
+export class EditedRanking extends Ranking {
+  #edits;
+
+  /**
+   * @param {Survivors} survivors what is edited
+   * @param {{rank: number, id: number, value: number}[]} edits of each moved token: its rank in the parent,
+   *   its new score, -Infinity to remove it; at least one token must stay
+   */
+  constructor(survivors, edits) {
+    super();
+    this.parent = survivors;
+    this.#edits = edits;
+    this.gone = Uint32Array.from(edits, edit => edit.rank).sort();
+    this.came = edits.filter(edit => edit.value > -Infinity);
+    this.came.sort((a, b) => b.value - a.value || a.id - b.id);
+    // Ranks of the parent before each moved one's new place: ascending, as `came` goes down.
+    this.places = Uint32Array.from(this.came, ({ value, id }) => place_of(survivors, value, id));
+    /** How many of those that stay stand before each moved one. */
+    this.above = this.places.map(place => place - survivors.start - lower_bound(this.gone, place + 1));
+    this.came_ranks = new Map(this.came.map((edit, place) => [edit.rank, this.above[place] + place + 1]));
+  }
+
+  /** A further edit of what is here; made of the same parent, so that only the last of many is built. */
+  edited(edits) {
+    const all = new Map(this.#edits.map(edit => [edit.rank, edit]));
+    for (const edit of edits) {
+      const rank = this.rank_in_parent(edit.rank);
+      all.set(rank, { ...edit, rank });
+    }
+    return new EditedRanking(this.parent, [...all.values()]);
+  }
+
+  get count() {
+    return this.parent.count - this.gone.length + this.came.length;
+  }
+
+  make_runs() {
+    return merge_runs(this.parent, this.gone, this.came);
+  }
+
+  make_ids() {
+    return merge_ids(this.parent, this.gone, this.came, this.places);
+  }
+
+  /** Relative to the parent's highest score, so that its sums serve: the entropy is the same. */
+  quick_sums() {
+    const { parent, gone, came } = this;
+    const { ranking } = parent;
+    let { total, moment } = parent.rough_sums;
+    const whole = total;
+    for (const rank of gone) {
+      const shift = ranking.value_at(rank) - ranking.highest;
+      total -= Math.exp(shift);
+      moment -= Math.exp(shift) * shift;
+    }
+    if (!(total > SAFE_SHARE * whole) || came[0]?.value - ranking.highest > LARGEST_RISE) return null;
+    for (const { value } of came) {
+      const shift = value - ranking.highest;
+      total += Math.exp(shift);
+      moment += Math.exp(shift) * shift;
+    }
+    return { total, moment, highest: ranking.highest };
+  }
+
+  make_weights() {
+    const old = this.parent.ranking;
+    const { values, highest, spans } = this.runs;
+    if (!old.is_weighed || old.highest !== highest) return super.make_weights();
+    const weights = new Float64Array(values.length);
+    let filled = 0;
+    for (const [from, to, length] of spans) {
+      for (; filled < to; filled++) weights[filled] = Math.exp(values[filled] - highest);
+      weights.set(old.weights.subarray(from, from + length), to);
+      filled = to + length;
+    }
+    for (; filled < values.length; filled++) weights[filled] = Math.exp(values[filled] - highest);
+    return weights;
+  }
+
+  /** Rank here of what has this rank in the parent; 0 where it is not here. */
+  rank_from_parent(rank) {
+    const { start, stop } = this.parent;
+    if (rank <= start || rank > stop) return 0;
+    const before = lower_bound(this.gone, rank);
+    if (this.gone[before] === rank) return this.came_ranks.get(rank) ?? 0;
+    const staying = rank - start - before;
+    return staying + lower_bound(this.above, staying);
+  }
+
+  /** Rank in the parent of what has this rank here. */
+  rank_in_parent(rank) {
+    const { above, gone, came } = this;
+    const entered = first_index(0, above.length, place => above[place] + place + 1 >= rank);
+    if (entered < above.length && above[entered] + entered + 1 === rank) return came[entered].rank;
+    const { start } = this.parent;
+    const staying = rank - entered;
+    return start + staying + first_index(0, gone.length, place => gone[place] - start - place - 1 >= staying);
+  }
+}
+
+const place_of = ({ ranking, start, stop }, value, id) =>
+  Math.min(Math.max(ranking.count_before(value, id), start), stop);
+
+/** The runs with what went and what came; `spans` are the stretches of unchanged ones: [from, to, length]. */
+function merge_runs({ ranking, start, stop }, gone, came) {
+  const first = ranking.run_at(start + 1);
+  const last = ranking.run_at(stop);
+  const values = new Float32Array(last - first + 1 + came.length);
+  const counts = new Uint32Array(values.length);
+  const spans = [];
+  let runs = 0;
+  let left = 0; // index into gone
+  let entered = 0; // index into came
+  const add = (value, count) => {
+    if (!count) return;
+    if (runs && values[runs - 1] === value) counts[runs - 1] += count;
+    else {
+      values[runs] = value;
+      counts[runs++] = count;
+    }
+  };
+  const copy = (from, to) => {
+    if (from >= to) return;
+    if (runs && values[runs - 1] === ranking.values[from]) add(ranking.values[from], ranking.counts[from++]);
+    values.set(ranking.values.subarray(from, to), runs);
+    counts.set(ranking.counts.subarray(from, to), runs);
+    if (from < to) spans.push([from, runs, to - from]);
+    runs += to - from;
+  };
+  /** The next run that is not simply copied. */
+  const next_changed = () =>
+    Math.min(
+      left < gone.length ? ranking.run_at(gone[left]) : last,
+      entered < came.length ? ranking.run_of(came[entered].value) : last,
+      last,
+    );
+  for (let run = first; run <= last; run++) {
+    const changed = run === first ? run : Math.max(run, next_changed());
+    copy(run, changed);
+    run = changed;
+    const value = ranking.values[run];
+    const end = Math.min(ranking.end_of(run), stop);
+    let count = end - Math.max(ranking.starts[run], start);
+    for (; left < gone.length && gone[left] <= end; left++) count--;
+    for (; entered < came.length && came[entered].value > value; entered++) add(came[entered].value, 1);
+    for (; entered < came.length && came[entered].value === value; entered++) count++;
+    add(value, count);
+  }
+  for (; entered < came.length; entered++) add(came[entered].value, 1);
+  return { values: values.subarray(0, runs), counts: counts.subarray(0, runs), spans };
+}
+
+function merge_ids({ ranking, start, stop }, gone, came, places) {
+  const known = Math.max(start, Math.min(ranking.known, stop));
+  const ids = new ranking.ids.constructor(known - start + came.length);
+  let filled = 0;
+  let left = 0;
+  let entered = 0;
+  let from = start;
+  const copy = to => {
+    ids.set(ranking.ids.subarray(from, to), filled);
+    filled += to - from;
+    from = to;
+  };
+  while (from < known) {
+    // Behind the last known token a moved one may have unknown ones before it.
+    const leaves = left < gone.length ? Math.min(gone[left] - 1, known) : known;
+    const enters = entered < came.length ? Math.min(places[entered], known) : known;
+    copy(Math.max(from, Math.min(leaves, enters)));
+    if (enters < known && enters <= from) ids[filled++] = came[entered++].id;
+    else if (leaves < known && leaves <= from) {
+      from++;
+      left++;
+    }
+  }
+  if (known >= stop) for (; entered < came.length; entered++) ids[filled++] = came[entered].id;
+  return ids.subarray(0, filled);
+}

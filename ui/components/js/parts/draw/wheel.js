@@ -1,0 +1,98 @@
+// The same as a prize wheel: sectors by probability, clockwise from the top, and a pointer at u.
+
+import { look_of } from './bar.js';
+import { set_attribute, set_text, svg } from '../../lib/dom.js';
+import { shorten } from '../../words/format.js';
+import { u_text } from '../../kernel/sampling.js';
+
+const RADIUS = 100;
+const HUB = 26;
+const LONGEST_LABEL = 12;
+const LEAST_LABELLED = 0.035; // a sector that is narrower has no room for a name
+const LEAST_SEEN = 0.002; // the hit sector is drawn at least so wide
+const SPOKE = (RADIUS + HUB) / 2 + 4;
+
+let made_so_far = 0; // patterns are found by id, and a page may hold more than one wheel
+
+/** The point at a share of a turn, clockwise from the top. */
+const at = (turn, radius) => {
+  const angle = 2 * Math.PI * turn;
+  return `${(radius * Math.sin(angle)).toFixed(3)} ${(-radius * Math.cos(angle)).toFixed(3)}`;
+};
+
+/** The path of a ring's sector; a whole turn is two halves, as an arc cannot end where it begins. */
+export function sector(from, to) {
+  if (to - from > 1 - 1e-6) {
+    const half = (radius, sweep) => `A${radius} ${radius} 0 1 ${sweep}`;
+    const ring = (radius, sweep) =>
+      `M${at(0, radius)}${half(radius, sweep)} ${at(0.5, radius)}${half(radius, sweep)} ${at(0, radius)}Z`;
+    return ring(RADIUS, 1) + ring(HUB, 0);
+  }
+  const large = to - from > 0.5 ? 1 : 0;
+  return (
+    `M${at(from, RADIUS)}A${RADIUS} ${RADIUS} 0 ${large} 1 ${at(to, RADIUS)}` +
+    `L${at(to, HUB)}A${HUB} ${HUB} 0 ${large} 0 ${at(from, HUB)}Z`
+  );
+}
+
+/** Where a name stands: along its spoke, never upside down. */
+function turned(middle) {
+  const degrees = middle * 360 - 90;
+  const flip = middle > 0.5 ? 180 : 0;
+  return `rotate(${degrees.toFixed(2)}) translate(${SPOKE}) rotate(${flip})`;
+}
+
+/** The picture: `node`, and `update(stretches, u)` as the bar's. */
+export function create_wheel() {
+  const hatch = `dv-wheel-hatch-${made_so_far++}`;
+  const stripes = svg('path', { d: 'M0 6L6 0', class: 'dv-wheel-stripe' });
+  const box = { id: hatch, width: 6, height: 6, patternUnits: 'userSpaceOnUse' };
+  const sectors = svg('g');
+  const names = svg('g');
+  const pointer = svg('path', { d: `M0 ${-RADIUS + 3}l-7 -16h14z`, class: 'dv-wheel-pointer' });
+  const name = svg('text', { class: 'dv-wheel-u', 'text-anchor': 'middle', y: 4 });
+  const node = svg(
+    'svg',
+    { viewBox: '-122 -122 244 244', class: 'dv-draw-wheel', 'aria-hidden': 'true' },
+    svg('defs', {}, svg('pattern', box, stripes)),
+    sectors,
+    names,
+    pointer,
+    name,
+  );
+  const parts = [];
+
+  function update(stretches, u) {
+    while (parts.length > stretches.length) {
+      const { path, text } = parts.pop();
+      path.remove();
+      text.remove();
+    }
+    while (parts.length < stretches.length) {
+      const part = { title: svg('title'), text: svg('text', { 'text-anchor': 'middle', dy: '0.35em' }) };
+      part.path = svg('path', {}, part.title);
+      parts.push(part);
+      sectors.append(part.path);
+      names.append(part.text);
+    }
+    stretches.forEach((stretch, place) => draw_sector(parts[place], stretch, look_of(stretch, place)));
+    pointer.classList.toggle('dv-hidden', u === null);
+    if (u !== null) set_attribute(pointer, 'transform', `rotate(${(u * 360).toFixed(3)})`);
+    set_text(name, u === null ? '' : u_text(u));
+  }
+
+  function draw_sector({ path, title, text }, { from, to, label, is_hit }, look) {
+    const width = to - from;
+    const missing = is_hit ? Math.max(0, LEAST_SEEN - width) / 2 : 0;
+    set_attribute(path, 'd', sector(from - missing, to + missing));
+    set_attribute(path, 'class', `dv-wheel-${look}`);
+    set_attribute(path, 'fill', look === 'others' ? `url(#${hatch})` : null);
+    set_text(title, shorten(label, 120));
+    const is_labelled = width >= LEAST_LABELLED;
+    set_attribute(text, 'class', `dv-token dv-wheel-name dv-wheel-name-${look}`);
+    set_text(text, is_labelled ? shorten(label, LONGEST_LABEL) : '');
+    if (is_labelled) set_attribute(text, 'transform', turned((from + to) / 2));
+  }
+
+  return { node, update };
+}

@@ -1,0 +1,384 @@
+"""What a visitor tunes: prompts, two settings to sweep over, the sweep at work and the chosen cell.
+
+A change that is refused leaves everything as it was and becomes `error`; what cannot be swept over
+yet is said in `plan.problem` while it is being written.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import pandas as pd
+import streamlit as st
+
+from engine.errors import DecodingError, PromptError, SettingError
+from engine.model import LanguageModel
+from engine.sampling import STAGES, SamplingSettings
+from engine.sweep import MOST_TEXTS, Axis, Sweep
+from ui.shared.labels import setting_name
+from ui.shared.limits import LONGEST_PROMPT, MOST_TOKENS, checked_whole
+from ui.shared.settings import fitted, is_one_number
+from ui.tune.metrics import TRADE_OFFS
+from ui.tune.sweep_work import SweepWork, tokens_per_second
+from ui.tune.values import INITIAL, parse_values, unescaped
+
+KEY = "tuning"
+NONE = "none"
+SWEEPABLE = tuple(name for name in STAGES if is_one_number(name))
+MOST_PROMPTS = 8
+MOST_CELLS = 2_500  # that a heatmap on a page still shows as cells
+MOST_SEEDS = 64
+MOST_TOKENS_IN_ALL = 2_000_000  # what is recorded of each takes some 50 bytes
+
+
+@dataclass(frozen=True)
+class Example:
+    """Prompts worth tuning for.
+
+    Attributes:
+        name: in a few words.
+        prompts: the texts to go on from.
+        stop: text that ends an answer, as it is typed: a line break is ``\\n``.
+    """
+
+    name: str
+    prompts: tuple[str, ...]
+    stop: str = ""
+
+
+EXAMPLES = (
+    Example(
+        "Support answer",
+        ("Customer: My parcel arrived broken. What can I do?\nAgent: I am sorry to hear that.",),
+        "\\nCustomer:",
+    ),
+    Example(
+        "Three support answers",
+        (
+            "Customer: My parcel arrived broken. What can I do?\nAgent: I am sorry to hear that.",
+            "Customer: I cannot log in to my account any more.\nAgent:",
+            "Customer: Can I change the date of my booking?\nAgent: Yes,",
+        ),
+        "\\nCustomer:",
+    ),
+    Example("Story", ("Once upon a time, there was a little",)),
+    Example("Fact", ("The capital of France is",), "."),
+)
+
+
+@dataclass
+class AxisInput:
+    """One axis as it is typed.
+
+    Attributes:
+        setting: the setting, `NONE` for no axis.
+        texts: the values of each setting that was chosen here before.
+    """
+
+    setting: str
+    texts: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """The values as typed."""
+        return self.texts.get(self.setting, INITIAL.get(self.setting, ""))
+
+    def axis(self, field_name: str) -> Axis | None:
+        """The axis; raises `SettingError` naming the field and the value."""
+        if self.setting == NONE:
+            return None
+        return Axis(self.setting, parse_values(field_name, self.text))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What Run would do.
+
+    Attributes:
+        sweep: the sweep, None where it cannot be run.
+        problem: why not, empty if it can.
+    """
+
+    sweep: Sweep | None
+    problem: str = ""
+
+
+class Tuning:
+    """One visitor's page.
+
+    Attributes:
+        model: the model of the next sweep.
+        prompts, chat: the texts to go on from, and whether through the chat template.
+        base: settings of the stages that no axis changes.
+        x, y: the axes as typed.
+        seeds: texts per cell and prompt, with seeds from 0 on.
+        max_tokens: most tokens of a text.
+        stop: text that ends one, as typed; empty for none.
+        error: what went wrong with the last change, empty if nothing did.
+        work: the last sweep, under way or over.
+        revision: counts changes of the inputs other than by their own fields.
+        chosen: place of the chosen cell along x and along y.
+        clicks: counts the choices made other than by the cell's own fields.
+        metric, trade_off, view, prompt_shown, target: what the page shows of it.
+    """
+
+    def __init__(self, model: LanguageModel) -> None:
+        self.model = model
+        self.prompts = list(EXAMPLES[0].prompts)
+        self.chat = False
+        self.base = SamplingSettings()
+        self.x, self.y = AxisInput("temperature"), AxisInput("top_p")
+        self.seeds = 1
+        self.max_tokens = 32
+        self.stop = EXAMPLES[0].stop
+        self.error = ""
+        self.work: SweepWork | None = None
+        self.revision = 0
+        self.chosen = (0, 0)
+        self.clicks = 0
+        self.metric = "perplexity"
+        self.trade_off = next(iter(TRADE_OFFS))
+        self.view = "All metrics"
+        self.prompt_shown = 0
+        self.target = ""
+        self._plan: tuple[object, Plan] | None = None
+
+    # --- what to run ------------------------------------------------------------------------------
+
+    @property
+    def plan(self) -> Plan:
+        """What Run would do with the inputs as they stand."""
+        inputs = (
+            id(self.model),
+            tuple(self.prompts),
+            self.chat,
+            self.base,
+            (self.x.setting, self.x.text, self.y.setting, self.y.text),
+            (self.seeds, self.max_tokens, self.stop),
+        )
+        if self._plan is None or self._plan[0] != inputs:
+            try:
+                plan = Plan(self._sweep())
+            except DecodingError as error:
+                plan = Plan(None, str(error))
+            self._plan = inputs, plan
+        return self._plan[1]
+
+    def _sweep(self) -> Sweep:
+        x, y = self.x.axis("X values"), self.y.axis("Y values")
+        if y and x.setting == y.setting:
+            remedy = "choose another one, or none"
+            name = setting_name(x.setting)
+            raise SettingError("Y axis", name, "is the setting of the X axis too", remedy)
+        cells = len(x.values) * (len(y.values) if y else 1)
+        texts = cells * self.seeds * len(self.prompts)
+        if texts <= MOST_TEXTS and cells > MOST_CELLS:
+            remedy = "use fewer values at first, then a closer range around what looks good"
+            raise SettingError("grid", cells, f"has more than {MOST_CELLS:,} cells", remedy)
+        if texts <= MOST_TEXTS and texts * self.max_tokens > MOST_TOKENS_IN_ALL:
+            remedy = f"use at most {MOST_TOKENS_IN_ALL // texts:,} max tokens, or fewer texts"
+            problem = f"has {texts:,} texts with more than {MOST_TOKENS_IN_ALL:,} tokens in all"
+            raise SettingError("sweep", texts * self.max_tokens, problem, remedy)
+        for field_name, axis in (("X values", x), ("Y values", y)):
+            if axis:
+                self._check(field_name, axis)
+        stop = unescaped(self.stop)
+        return Sweep(
+            base=self.base,
+            x=x,
+            y=y,
+            prompts=[self._read(place, prompt) for place, prompt in enumerate(self.prompts)],
+            seeds=range(self.seeds),
+            max_tokens=self.max_tokens,
+            stop_strings=(stop,) if stop else (),
+        )
+
+    def _check(self, field_name: str, axis: Axis) -> None:
+        """Refuse a value that its stage or this model's vocabulary rules out, naming the field."""
+        try:
+            for value in axis.values:
+                axis.applied(SamplingSettings(), value).check_vocabulary(self.model.vocab_size)
+        except SettingError as error:
+            raise DecodingError(f"{field_name}: {error}") from error
+
+    def _read(self, place: int, prompt: str) -> str | tuple[int, ...]:
+        """A prompt as the sweep takes it."""
+        if not prompt:
+            raise PromptError(f"Prompt {place + 1} is empty; write something or remove it.")
+        return tuple(self.model.vocabulary.chat_ids(prompt)) if self.chat else prompt
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the plan would take at the speed of the last sweep; None while unknown."""
+        speed, sweep = tokens_per_second(self.model), self.plan.sweep
+        return sweep.count * sweep.max_tokens / speed if sweep and speed else None
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether the inputs are others than those of the sweep on screen."""
+        work = self.work
+        return work is not None and (work.sweep != self.plan.sweep or work.model is not self.model)
+
+    # --- changes ----------------------------------------------------------------------------------
+
+    def set_prompt(self, place: int, prompt: str) -> None:
+        """Another text for one prompt."""
+        self.error = ""
+        if len(prompt) > LONGEST_PROMPT:
+            length = f"{len(prompt):,} characters; use at most {LONGEST_PROMPT:,}"
+            self.error = f"Prompt {place + 1} has {length}."
+            self.revision += 1
+        elif place < len(self.prompts):
+            self.prompts[place] = prompt.encode("utf-8", "replace").decode("utf-8")
+
+    def add_prompt(self) -> None:
+        """One prompt more, empty."""
+        self.error = ""
+        if len(self.prompts) < MOST_PROMPTS:
+            self.prompts.append("")
+
+    def remove_prompt(self, place: int) -> None:
+        """One prompt less; the last one stays."""
+        self.error = ""
+        if len(self.prompts) > 1 and place < len(self.prompts):
+            del self.prompts[place]
+            self.revision += 1
+
+    def take_example(self, example: Example) -> None:
+        """The prompts and the stop string of an example."""
+        self.error = ""
+        self.prompts, self.stop = list(example.prompts), example.stop
+        self.revision += 1
+
+    def set_seeds(self, seeds: float | None) -> None:
+        """Another number of texts per cell and prompt, as it was typed."""
+        with self._typed():
+            self.seeds = checked_whole("Seeds", seeds, 1, MOST_SEEDS)
+
+    def set_max_tokens(self, max_tokens: float | None) -> None:
+        """Another limit for every text, as it was typed."""
+        with self._typed():
+            self.max_tokens = checked_whole("Max tokens", max_tokens, 1, MOST_TOKENS)
+
+    @contextmanager
+    def _typed(self) -> Iterator[None]:
+        """A value from a field: refused, it becomes `error`, and the field shows the one before."""
+        self.error = ""
+        try:
+            yield
+        except DecodingError as error:
+            self.error = str(error)
+            self.revision += 1
+
+    def set_base(self, name: str, value: float | None) -> None:
+        """Another value for a stage of the base settings; None switches it off."""
+        with self._typed():
+            self.base = self.base.replace(**{name: value})
+
+    def load(self, model: LanguageModel) -> None:
+        """Go on with another model; the sweep on screen stays that of the old one."""
+        self.base, self.error = fitted(self.base, self.model, model)
+        self.model = model
+        self.chat = self.chat and model.vocabulary.has_chat_template
+        self.revision += 1
+
+    def take_settings(self, settings: SamplingSettings, model: LanguageModel) -> None:
+        """The settings of another page for all stages that no axis changes, and its model."""
+        self.load(model)
+        # What `load` says was lost were the settings that these replace.
+        self.base, self.error = settings.replace(parity=False), ""
+
+    # --- the sweep --------------------------------------------------------------------------------
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a sweep is under way."""
+        return self.work is not None and self.work.is_running
+
+    def run(
+        self, is_wanted: Callable[[], bool] = lambda: True, *, keep_for_all: bool = False
+    ) -> None:
+        """Begin the planned sweep; why it cannot begin becomes `error`."""
+        self.error = self.plan.problem
+        if self.plan.sweep is None or self.is_running:
+            return
+        try:
+            work = SweepWork(
+                self.plan.sweep,
+                self.model,
+                self.prompts,
+                chat=self.chat,
+                keep_for_all=keep_for_all,
+            )
+        except DecodingError as error:
+            self.error = str(error)
+            return
+        sweep, before = work.sweep, self.work
+        is_same_grid = before is not None and (before.sweep.x, before.sweep.y) == (sweep.x, sweep.y)
+        if not is_same_grid:
+            rows = len(sweep.y.values) if sweep.y else 1
+            self.chosen = (len(sweep.x.values) // 2, rows // 2)
+        self.clicks += 1
+        self.prompt_shown = min(self.prompt_shown, len(work.prompts) - 1)
+        self.work = work
+        work.start(is_wanted)
+
+    def choose(self, x: int, y: int, *, clicked: bool = False) -> None:
+        """Another cell, by its place along the axes; one that is not there is passed over.
+
+        Args:
+            x, y: the place.
+            clicked: whether in a chart, so that the cell's own fields do not show it yet.
+        """
+        sweep = self.work.sweep if self.work else None
+        rows = len(sweep.y.values) if sweep and sweep.y else 1
+        if sweep and 0 <= x < len(sweep.x.values) and 0 <= y < rows:
+            self.chosen = (x, y)
+            self.clicks += clicked
+
+    def choose_number(self, number: int) -> None:
+        """Another cell, clicked in a chart, by its place in `Sweep.cells`."""
+        rows = len(self.work.sweep.y.values) if self.work and self.work.sweep.y else 1
+        self.choose(number // rows, number % rows, clicked=True)
+
+    @property
+    def chosen_number(self) -> int:
+        """Place of the chosen cell in `Sweep.cells`."""
+        rows = len(self.work.sweep.y.values) if self.work and self.work.sweep.y else 1
+        return self.chosen[0] * rows + self.chosen[1]
+
+    @property
+    def chosen_settings(self) -> SamplingSettings:
+        """Those of the chosen cell, with the first seed."""
+        sweep = self.work.sweep
+        return sweep.cells[self.chosen_number].settings.replace(seed=sweep.seeds[0])
+
+    def chosen_texts(self) -> pd.DataFrame:
+        """The rows of `SweepResult.texts` of the chosen cell and the prompt that is shown."""
+        texts, cell = self.work.result.texts, self.work.sweep.cells[self.chosen_number]
+        here = (texts["x"] == cell.x) & (texts["prompt"] == self.prompt_shown)
+        if cell.y is not None:
+            here &= texts["y"] == cell.y
+        return texts[here]
+
+    def export(self) -> pd.DataFrame:
+        """Every text begun: settings by name, prompt, metrics, and all settings as JSON."""
+        work = self.work
+        sweep, frame = work.sweep, work.result.texts
+        chains = {
+            (cell.x, cell.y): json.dumps(cell.settings.to_dict()["chain"]) for cell in sweep.cells
+        }
+        places = [(x, None if math.isnan(y) else y) for x, y in frame[["x", "y"]].to_numpy()]
+        names = {"x": sweep.x.setting} | ({"y": sweep.y.setting} if sweep.y else {})
+        shown = frame.drop(columns=[] if sweep.y else ["y"]).rename(columns=names)
+        shown["prompt"] = [work.prompts[place] for place in frame["prompt"]]
+        return shown.assign(chain=[chains[place] for place in places])
+
+
+def tuning_here() -> Tuning:
+    """That of the visitor whose page is drawn."""
+    return st.session_state[KEY]
