@@ -1,13 +1,14 @@
 # Everything a person does with this repository. `make` alone lists the targets.
 #
-# Needs make, a POSIX shell and Python 3.11 or newer. All packages go into .venv; a stamp named after
-# the checksum of the requirements files makes every later run start at once, and a changed
-# requirement installs itself.
+# Needs make, a POSIX shell and Python 3.11 or newer. All packages go into .venv, those that check the
+# JavaScript into node_modules, which `make run` never needs. A stamp named after the checksum of the
+# requirements files makes every later run start at once, and a changed requirement installs itself.
 
 PORT        ?= 8501
 SIZE        ?= full
 CORPUS      ?=
 ARGS        ?=
+CHAINS      ?= 1600
 BASE_PYTHON ?=
 
 VENV   := .venv
@@ -17,8 +18,13 @@ PIP    := $(PYTHON) -m pip --disable-pip-version-check --no-input
 RUN_SUM   := $(shell cksum < requirements.txt | tr ' ' '-')
 DEV_SUM   := $(shell cat requirements.txt requirements-dev.txt | cksum | tr ' ' '-')
 CREATED   := $(VENV)/.created
+NODE_SUM  := $(shell cksum < package-lock.json | tr ' ' '-')
 RUN_STAMP := $(VENV)/.installed-$(RUN_SUM)
 DEV_STAMP := $(VENV)/.installed-dev-$(DEV_SUM)
+
+# Node.js comes with the tests' packages; with it in front, what is run below runs on that one.
+NODE       := PATH="$(CURDIR)/$(VENV)/bin:$(CURDIR)/node_modules/.bin:$$PATH"
+NODE_STAMP := node_modules/.installed-$(NODE_SUM)
 
 # A virtual environment whose Python has gone (a system upgrade, a moved folder) is made anew.
 ifneq ($(shell test -x $(PYTHON) && echo yes),yes)
@@ -26,7 +32,7 @@ ifneq ($(shell test -x $(PYTHON) && echo yes),yes)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format models corpus benchmark clean
+.PHONY: help run test test-js vectors lint format models corpus benchmark clean
 
 help: ## list the targets
 	@echo "Decoding Visualiser"
@@ -36,17 +42,26 @@ run: $(RUN_STAMP) ## set up on first use, then serve the app (PORT=8501, ARGS=".
 	@echo "Decoding Visualiser: http://127.0.0.1:$(PORT)  (Ctrl-C stops it)"
 	@exec $(PYTHON) -m streamlit run app.py --server.port $(PORT) $(ARGS)
 
-test: lint ## lint, then every test, browser tests included (ARGS="-k name" for pytest)
+test: lint test-js ## lint, then every test, browser tests included (ARGS="-k name" for pytest)
 	@$(PYTHON) tests/browser/chromium.py
 	$(PYTHON) -m pytest $(ARGS)
 
-lint: $(DEV_STAMP) ## ruff: rules and format, nothing changed
+test-js: vectors # what needs no browser, held against the engine's own results
+	@$(NODE) node --test "tests/ui/components/**/*.test.js"
+
+vectors: $(DEV_STAMP) $(NODE_STAMP) # CHAINS=20000 for more
+	@$(PYTHON) -m tests.ui.components.vectors --chains $(CHAINS)
+
+lint: $(DEV_STAMP) $(NODE_STAMP) ## ruff, tsc, biome: rules, types and format, nothing changed
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
+	@$(NODE) tsc -p .
+	@$(NODE) biome check --error-on-warnings
 
-format: $(DEV_STAMP) ## ruff: apply format and safe fixes
+format: $(DEV_STAMP) $(NODE_STAMP) ## ruff, biome: apply format and safe fixes
 	$(PYTHON) -m ruff check --fix .
 	$(PYTHON) -m ruff format .
+	@$(NODE) biome check --write
 
 models: corpus $(DEV_STAMP) ## retrain the bundled models (CORPUS=folder, SIZE=full)
 	$(PYTHON) -m models.training --size "$(SIZE)" --corpus "$(CORPUS)" $(ARGS)
@@ -96,3 +111,8 @@ $(DEV_STAMP): | $(CREATED)
 	@echo "Installing the app's and the tests' packages into $(VENV) (once; torch is large)"
 	$(PIP) install -r requirements-dev.txt
 	@rm -f $(VENV)/.installed-* && touch $(RUN_STAMP) $(DEV_STAMP)
+
+$(NODE_STAMP): | $(DEV_STAMP)
+	@echo "Installing what checks the JavaScript into node_modules (once)"
+	@$(NODE) npm ci --loglevel=error
+	@touch $@

@@ -6,24 +6,40 @@ Streamlit imports this file once as a server, to find `app`, and then runs it fo
 import streamlit as st
 
 if __name__ != "__main__":
-    import threading
+    from contextlib import asynccontextmanager
 
+    from starlette.middleware import Middleware
     from streamlit.runtime.pages_manager import PagesManager
 
-    from ui.components import step
+    from ui.components import apps
+    from ui.server.addresses import allow_own_address
+    from ui.server.guard import Guard
+    from ui.server.live import live_route
     from ui.server.served_files import routes
+    from ui.shared.problems import log_to_terminal, on_script_error
+    from ui.shared.starting import START
+    from ui.shared.visits import VISITS
+    from ui.step.live import open_step
 
-    def get_ready() -> None:
-        """PyTorch and the first model, while the browser is still on its way."""
-        from ui.shared.model_chooser import preload
-
-        preload()
+    @asynccontextmanager
+    async def lifespan(_app):
+        """What visitors have is written down as the server ends."""
+        yield
+        VISITS.close()
 
     # Else the first visitor to come by a page's own address gets that file alone, before any
     # `st.navigation` has told Streamlit that `pages/` is not to be taken for a list of pages.
     PagesManager.uses_pages_directory = False
-    app = st.App(__file__, routes=routes(step.SERVED))
-    threading.Thread(target=get_ready, name="get ready", daemon=True).start()
+    log_to_terminal()
+    allow_own_address()
+    app = st.App(
+        __file__,
+        routes=[*routes(apps.SERVED), live_route({"step": open_step})],
+        middleware=[Middleware(Guard)],
+        lifespan=lifespan,
+        on_script_error=on_script_error,
+    )
+    START.begin()  # PyTorch and the first model, while the browser is still on its way
 else:
     from ui.shared.page import chosen_page
 

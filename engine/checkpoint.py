@@ -270,6 +270,7 @@ def load(
             trust_remote_code=False,
             local_files_only=True,
             output_loading_info=True,
+            ignore_mismatched_sizes=True,  # they are refused below, by name
         )
         model = model.to(device)
     except (torch.OutOfMemoryError, MemoryError) as error:
@@ -287,6 +288,14 @@ def load(
             f"{folder.name} is no causal language model that transformers knows "
             f"({_first_line(error)}); choose a model made for text generation."
         ) from error
+    unfit = sorted(info["mismatched_keys"], key=lambda entry: entry[0])
+    if unfit:
+        name, stored, wanted = unfit[0]
+        shapes = [" x ".join(map(str, shape)) or "a number" for shape in (stored, wanted)]
+        raise WeightsError(
+            f"The weights of {folder.name} do not fit its configuration: {name} is {shapes[0]}, "
+            f"and config.json asks for {shapes[1]}; download the model again or check config.json."
+        )
     missing = sorted(info["missing_keys"])
     if missing:
         raise WeightsError(

@@ -11,13 +11,14 @@ included, so that stepping on repeats the same tokens and logits; `fork` goes tw
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
 from engine import guidance, inputs, stopping
+from engine.admission import Admission, smallest_change
 from engine.cache import CacheFormula
 from engine.errors import ContextFullError, LogitsError, SettingError
 from engine.model import LanguageModel
@@ -148,7 +149,7 @@ class Decoder(RecordedText):
             mirostat = distribution.mirostat_after(context.mirostat_mu, drawn.token_id)
             mark = self._mark(generator, mirostat)
             chosen = time.perf_counter()
-            return self._append(
+            step = self._append(
                 row,
                 drawn.token_id,
                 mark,
@@ -172,6 +173,9 @@ class Decoder(RecordedText):
                 xtc_uniform=context.xtc_uniform if self._settings.stage("xtc") else None,
                 mirostat_mu=context.mirostat_mu,
             )
+            if self.on_shaped is not None:
+                self.on_shaped(distribution)
+            return step
 
     def propose(self) -> Drawn:
         """The token that `step` would append now, without appending it.
@@ -200,6 +204,49 @@ class Decoder(RecordedText):
             settings = self._settings if settings is None else self._checked(settings)
             row, context = self._forward(), self._context(len(self.steps), settings)
             return self._shape(row.logits, settings, context)
+
+    def admission(
+        self,
+        index: int,
+        token_id: int,
+        settings: SamplingSettings | None = None,
+        *,
+        order: Sequence[str] | None = None,
+        should_stop: Callable[[], bool] | None = None,
+    ) -> Admission | None:
+        """The smallest change of one setting with which a token would survive in a step.
+
+        A step to come may need the forward pass. While it searches, other calls need not wait.
+
+        Args:
+            index: the step, taken or to come.
+            token_id: the token.
+            settings: None for those the step was taken with, or is to be taken with.
+            order, should_stop: as `smallest_change` has them.
+
+        Returns:
+            None where the token survives as it is, cannot be had, or `should_stop` said so.
+
+        Raises:
+            SettingError: `index` is no step that there could be, `token_id` is outside the
+                vocabulary, or the settings do not fit it.
+            DecodingError: what `step` raises, for a step to come.
+        """
+        token_id = inputs.checked_token(token_id, self.model)
+        with self._lock:
+            index = inputs.checked_place(index, len(self.steps))
+            is_next = index == len(self.steps)
+            if settings is not None:
+                settings = self._checked(settings)
+            else:
+                settings = self._settings if is_next else self.settings_at(index)
+            logits = self._forward().logits if is_next else self._record.row(index)
+            context = self._context(index, settings)
+            # A view of the text so far, which may be another one before the search has ended.
+            context = replace(context, token_ids=context.token_ids.copy())
+        return smallest_change(
+            logits, settings, context, token_id, order=order, should_stop=should_stop
+        )
 
     def rewind(self, length: int) -> None:
         """Keep the first `length` generated tokens and forget the rest.

@@ -11,13 +11,17 @@ import numpy as np
 
 from engine.ranking import RankedRow, Survivors
 from engine.stages import (
+    NO_CONTEXT,
+    Context,
     CutStage,
-    DynamicTemperature,
     Mirostat,
     MirostatState,
+    ScaleStage,
     Stage,
     Temperature,
 )
+
+MOST_NAMED = 12  # leading tokens of an edit that are told one by one
 
 
 class StageResult:
@@ -25,13 +29,17 @@ class StageResult:
 
     Attributes:
         stage: the stage.
-        before, after: the tokens in the race before and after it.
+        before, after: the tokens left before and after it.
+        context: what the stage knew besides the scores.
     """
 
-    def __init__(self, stage: Stage, before: Survivors, after: Survivors) -> None:
+    def __init__(
+        self, stage: Stage, before: Survivors, after: Survivors, context: Context = NO_CONTEXT
+    ) -> None:
         self.stage = stage
         self.before = before
         self.after = after
+        self.context = context
 
     def __repr__(self) -> str:
         removed = f"mass_removed={self.mass_removed:.4g}"
@@ -73,6 +81,80 @@ class StageResult:
     def entropy_bits(self) -> float:
         """Shannon entropy in bits of the distribution right after this stage."""
         return self.after.entropy_bits
+
+    @cached_property
+    def figures(self) -> dict[str, float]:
+        """All that a sentence on this stage may name (see `engine.stages.info.Info`).
+
+        The stage's own numbers by name; what its rule computed (`Stage.figures`); and
+
+            before, after, removed          counts of tokens
+            mass_removed                    as above
+            entropy_before, entropy_after   bits
+            above                           of a cut: tokens removed that rank above all it left
+            moved, rose, fell, banned       of an edit: counts of tokens whose score it changed
+            share_before, share_after       the probability that those hold together
+        """
+        before, after = self.before, self.after
+        figures = {
+            **self.stage.numbers,
+            "before": before.count,
+            "after": after.count,
+            "removed": before.count - after.count,
+            "mass_removed": self.mass_removed,
+            "entropy_before": before.entropy_bits,
+            "entropy_after": after.entropy_bits,
+        }
+        if self.stage.kind == "cut":
+            figures["above"] = before.ahead_of(after)
+        elif self.stage.kind == "edit":
+            figures |= self._edit_figures()
+        return figures | self.stage.figures(before, after, self.context)
+
+    @cached_property
+    def case(self) -> str:
+        """Which of the stage's sentences holds here: a key of `Info.says`."""
+        return self.stage.case(self.before, self.after, self.context)
+
+    @cached_property
+    def moved_ids(self) -> list[int]:
+        """Ids of the leading tokens whose score the stage changed or removed, at most 12.
+
+        In rank order, as they stood just before it.
+        """
+        ids, old, _ = self._moved
+        if ids.size > MOST_NAMED:  # a mask moves nearly all tokens, too many to be sorted
+            leading = old >= np.partition(old, -MOST_NAMED)[-MOST_NAMED]
+            ids, old = ids[leading], old[leading]
+        return ids[np.lexsort((ids, -old))[:MOST_NAMED]].tolist()
+
+    @cached_property
+    def _moved(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(n,) ids of the tokens whose score is another now; (n,) scores before and after."""
+        if self.after is self.before:
+            return np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.float32)
+        before, after = self.before.scores, self.after.scores
+        ids = np.flatnonzero(before != after)
+        return ids, before[ids], after[ids]
+
+    def _edit_figures(self) -> dict[str, float]:
+        ids, old, new = self._moved
+        banned = int(np.count_nonzero(np.isneginf(new)))
+        rose = int(np.count_nonzero(new > old))
+        return {
+            "moved": ids.size,
+            "rose": rose,
+            "fell": ids.size - rose - banned,
+            "banned": banned,
+            "share_before": _share(self.before, old),
+            "share_after": _share(self.after, new),
+        }
+
+
+def _share(survivors: Survivors, scores: np.ndarray) -> float:
+    """The probability that tokens with these scores hold together among the survivors."""
+    weights = np.exp(scores.astype(np.float64) - survivors.row.highest)
+    return min(1.0, float(weights.sum()) / survivors.mass)
 
 
 class Drawn(NamedTuple):
@@ -147,7 +229,7 @@ class Distribution:
         After the last of them where both temperatures are on.
         """
         for result in reversed(self.stages):
-            if isinstance(result.stage, (Temperature, DynamicTemperature)):
+            if isinstance(result.stage, ScaleStage):
                 return result.after
         shaped = self._start
         cut_seen = False
@@ -173,7 +255,7 @@ class Distribution:
 
     @property
     def entropy_bits(self) -> float:
-        """Shannon entropy in bits after the temperature (0 when greedy): how torn the draw is."""
+        """Shannon entropy in bits after the temperature (0 when greedy)."""
         return self.tempered.entropy_bits
 
     @property

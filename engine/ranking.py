@@ -3,7 +3,7 @@
 Every truncation rule in use keeps a run of neighbours in rank order (top-k, top-p, min-p and most
 others keep a prefix; typical sampling a window; XTC drops a prefix). So the stages share one
 `RankedRow`, which makes the softmax weights once and sorts a few hundred leading tokens, and hand
-on `Survivors`: the row plus the first and last rank still in the race. Nothing is approximated:
+on `Survivors`: the row plus the first and last rank that are left. Nothing is approximated:
 where the leading tokens do not decide a cut, the row is sorted deeper, if need be to the end.
 
 Ties are ordered by token id, lower first. Sums run in float64 from the highest rank down.
@@ -201,7 +201,7 @@ def _rank_many(scores: np.ndarray, token_ids: np.ndarray | None) -> np.ndarray:
 
 
 class Survivors:
-    """The tokens still in the race: ranks `start` to `stop` (exclusive, counted from 0) of a row.
+    """The tokens that are left: ranks `start` to `stop` (exclusive, counted from 0) of a row.
 
     `start` is 0 and `stop` is `row.count` until a stage cuts. The row may not be sorted that deep;
     the methods sort it as far as they need.
@@ -291,6 +291,18 @@ class Survivors:
         return self.row.weights[self.start : self.stop]
 
     @property
+    def leader_score(self) -> float:
+        """The highest score left."""
+        self.row.sort_to_depth(self.start + 1)
+        return float(self.row.values[self.start])
+
+    @property
+    def leader_prob(self) -> float:
+        """The highest probability among the survivors."""
+        self.row.sort_to_depth(self.start + 1)
+        return float(self.row.weights[self.start]) / self.mass
+
+    @property
     def probs(self) -> np.ndarray:
         """(vocab,) float64 distribution over the survivors, 0 for all others."""
         row = self.row
@@ -327,7 +339,7 @@ class Survivors:
         return _deviation(self.values) if self.is_cut else self.row.deviation
 
     def __contains__(self, token_id: int) -> bool:
-        """Whether a token is still in the race."""
+        """Whether a token is left."""
         row = self.row
         if self.is_cut and not self._lacks_only_leading:
             return bool(np.any(self.ids == token_id))
@@ -338,6 +350,13 @@ class Survivors:
         if token_id not in self:
             return -math.inf
         return float(self.row.scores[token_id]) - self.row.highest - math.log(self.mass)
+
+    def ahead_of(self, later: Survivors) -> int:
+        """How many of these rank above the first of `later`, which a cut has left of them."""
+        if later.row is self.row:
+            return later.start - self.start
+        later.row.sort_to_depth(later.start + 1)
+        return self.row.rank(int(later.row.ids[later.start])) - 1 - self.start
 
     def between(self, start: int, stop: int) -> Survivors:
         """Keep the ranks of the row from `start` to before `stop`, as far as they survive."""

@@ -117,12 +117,26 @@ class _Stored:
 RowSource = _Replay | _Stored
 
 
+def _cannot_store(error: OSError) -> RecordError:
+    try:
+        folder = tempfile.gettempdir()
+        remedy = "make room there, or set TMPDIR to another folder"
+    except OSError:
+        folder = "a temporary folder"
+        remedy = "there is none that can be written to, so set TMPDIR to one"
+    why = error.strerror or "no folder can be used"
+    return RecordError(f"The logits could not be stored in {folder} ({why}); {remedy}.")
+
+
 class _RowFile:
     """Rows in a temporary file that vanishes with its last user; only ever appended to."""
 
     def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile(prefix="logits-")  # noqa: SIM115 - lives as long as we
         self._lock = threading.Lock()
+        try:
+            self._file = tempfile.TemporaryFile(prefix="logits-")  # noqa: SIM115 - lives as long as we
+        except OSError as error:  # also where there is no folder for such files at all
+            raise _cannot_store(error) from error
 
     def write(self, row: np.ndarray) -> tuple[int, np.dtype]:
         """Append a float32 row, in half the space where that loses nothing."""
@@ -134,10 +148,7 @@ class _RowFile:
                 offset = self._file.seek(0, 2)
                 self._file.write(halved.tobytes())
         except OSError as error:
-            raise RecordError(
-                f"The logits could not be stored in {tempfile.gettempdir()} ({error.strerror}); "
-                "make room there, or set TMPDIR to another folder."
-            ) from error
+            raise _cannot_store(error) from error
         return offset, halved.dtype
 
     def read(self, offset: int, size: int, dtype: np.dtype) -> np.ndarray:

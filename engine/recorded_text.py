@@ -7,7 +7,7 @@ them, the settings it was taken with and the steps before it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,6 +42,8 @@ class RecordedText(OngoingText[Step]):
     Attributes, besides those of `OngoingText`:
         guidance: negative prompt, and scale of the next step; None without guidance. With it, raw
             logits are the guided row: log-probabilities that are not normalised.
+        on_shaped: told of the distribution that every new token comes from, so that whoever shows
+            it need not have it computed again; None tells nobody. Forks begin with the same one.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class RecordedText(OngoingText[Step]):
     ) -> None:
         super().__init__(model, prompt_ids, stop_strings)
         self.guidance = guidance
+        self.on_shaped: Callable[[Distribution], None] | None = None
         self._ids = np.empty(len(self.prompt_ids) + 64, np.int64)  # grows by doubling
         self._ids[: len(self.prompt_ids)] = self.prompt_ids
         self._settings = settings
@@ -82,6 +85,11 @@ class RecordedText(OngoingText[Step]):
         """The settings that a step was taken with."""
         index = inputs.checked_index(index, len(self.steps))
         return next(s for first, s in reversed(self._settings_from) if first <= index)
+
+    @property
+    def settings_by_step(self) -> list[tuple[int, SamplingSettings]]:
+        """(first step, settings), in order: each holds until the next; the last are in force."""
+        return list(self._settings_from)
 
     @property
     def _longest(self) -> int:

@@ -119,7 +119,7 @@ def shape(
     results = []
     for stage in settings.chain:
         after = next(after_stage) if after_stage else stage.apply(survivors, context)
-        results.append(StageResult(stage, survivors, after))
+        results.append(StageResult(stage, survivors, after, context))
         survivors = after
     return Distribution(raw, results)
 

@@ -209,6 +209,7 @@ class Sweep:
         *,
         cancel: threading.Event | None = None,
         max_rows: int = MOST_ROWS,
+        done: SweepResult | None = None,
     ) -> SweepRun:
         """Begin: an iterator over `SweepProgress` that knows the result so far at any time.
 
@@ -216,12 +217,13 @@ class Sweep:
             model: the model.
             cancel: ends it between two tokens once set; closing the iterator does so too.
             max_rows: most texts in one forward pass.
+            done: what an earlier run of this sweep gave; its texts that had ended are taken over.
 
         Raises:
             PromptError, TokenizerError, SettingError: what does not fit this model; before anything
                 runs.
         """
-        return SweepRun(self, model, cancel, max_rows)
+        return SweepRun(self, model, cancel, max_rows, done)
 
 
 @dataclass(frozen=True)
@@ -250,13 +252,17 @@ class SweepRun:
     """
 
     def __init__(
-        self, sweep: Sweep, model: LanguageModel, cancel: threading.Event | None, max_rows: int
+        self,
+        sweep: Sweep,
+        model: LanguageModel,
+        cancel: threading.Event | None,
+        max_rows: int,
+        done: SweepResult | None = None,
     ) -> None:
         self.sweep = sweep
         self._cancel = cancel
-        self._seconds = 0.0
-        longest = min(sweep.max_tokens, model.context_length or sweep.max_tokens)
-        self._time_left = TimeLeft(sweep.count, longest, len(sweep.prompts))
+        self._seconds = done.seconds if done else 0.0
+        self._notices = done.notices if done else ()
         # Seeds go round slower than cells, so that every cell soon has its first text.
         self._places = [
             (prompt, seed, cell)
@@ -267,19 +273,25 @@ class SweepRun:
         settings = [
             [cell.settings.replace(seed=seed) for cell in sweep.cells] for seed in sweep.seeds
         ]
+        self._taken = _ended_texts(done) if done else {}
+        left = [place for place in self._places if place not in self._taken]
+        self._row_of = {place: row for row, place in enumerate(left)}
         rows = [
             Row(sweep.prompts[prompt], settings[seed][cell], sweep.max_tokens)
-            for prompt, seed, cell in self._places
+            for prompt, seed, cell in left
         ]
+        longest = min(sweep.max_tokens, model.context_length or sweep.max_tokens)
+        self._time_left = TimeLeft(max(1, len(rows)), longest, len(sweep.prompts))
         self._batch = Batch(model, rows, stop_strings=sweep.stop_strings, max_rows=max_rows)
         self._measured: dict[int, metrics.TextMetrics] = {}
 
     def __iter__(self) -> Iterator[SweepProgress]:
-        before = self._seconds
+        before, taken = self._seconds, len(self._taken)
         for done in self._time_left.watched(self._batch.run(self._cancel)):
             self._seconds = before + done.seconds
             left = self._time_left.seconds(max(1, self._batch.rows_per_pass))
-            yield SweepProgress(done.rows_done, done.rows, done.tokens_done, self._seconds, left)
+            rows_done, rows = done.rows_done + taken, done.rows + taken
+            yield SweepProgress(rows_done, rows, done.tokens_done, self._seconds, left)
 
     @property
     def is_done(self) -> bool:
@@ -289,7 +301,14 @@ class SweepRun:
     def result(self) -> SweepResult:
         """The texts so far, half-done ones included (`ended` is False for them)."""
         rows, token_ids = [], []
-        for index, (prompt, seed, cell_index) in enumerate(self._places):
+        for place in self._places:
+            if place in self._taken:
+                row, ids = self._taken[place]
+                rows.append(row)
+                token_ids.append(ids)
+                continue
+            prompt, seed, cell_index = place
+            index = self._row_of[place]
             text = self._batch.text(index)
             if not text.records.size and text.error is None:
                 continue
@@ -314,9 +333,26 @@ class SweepRun:
             )
             token_ids.append(tuple(text.token_ids))
         frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
+        notices = tuple(dict.fromkeys([*self._notices, *self._batch.notices]))
         return SweepResult(
-            self.sweep, frame, tuple(token_ids), self._batch.notices, self._seconds, self.is_done
+            self.sweep, frame, tuple(token_ids), notices, self._seconds, self.is_done
         )
+
+
+def _ended_texts(
+    done: SweepResult,
+) -> dict[tuple[int, int, int], tuple[dict[str, object], tuple[int, ...]]]:
+    """Row and token ids of every text that had ended, by prompt, place of its seed, of its cell."""
+    sweep = done.sweep
+    seeds = {seed: place for place, seed in enumerate(sweep.seeds)}
+    cells = {(cell.x, cell.y): place for place, cell in enumerate(sweep.cells)}
+    found = {}
+    rows = done.texts.to_dict("records")
+    for row, ids in zip(rows, done.token_ids, strict=True):
+        y = None if math.isnan(row["y"]) else row["y"]
+        if row["ended"] or isinstance(row["error"], str):  # others go on
+            found[row["prompt"], seeds[row["seed"]], cells[row["x"], y]] = row, ids
+    return found
 
 
 COLUMNS = {

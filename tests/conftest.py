@@ -6,6 +6,8 @@ import hypothesis
 
 # Read once, when huggingface_hub is first imported: a test that would download fails at once.
 os.environ["HF_HUB_OFFLINE"] = "1"
+# Visits of tests are nobody's work: none of them comes to the disk.
+os.environ["DECODING_VISITS"] = "off"
 
 # Time is measured by benchmarks and never asserted, so no example has a deadline. CI draws the same
 # examples every time: a red run can be repeated. Elsewhere they are new ones every time.

@@ -6,23 +6,32 @@ tokens at -inf and leaves its input alone:
     >>> TopK(1)(np.array([1.0, 3.0, 2.0], np.float32))
     array([-inf,   3., -inf], dtype=float32)
 
-Two kinds exist. An `EditStage` changes scores (bias, penalties, bans, temperature). A `CutStage`
-removes tokens by their rank. To add one, write the class with its `setting` name and the value that
-switches it off, put it into `DEFAULT_ORDER`, add its cases and its slow twin to the tests, and what
-there is to say about it to `remarks.py`. `SamplingSettings` then takes it as a keyword, decoders,
-batches and sweeps run and record it. It also needs
+Three kinds exist. An edit changes scores of single tokens (`TokenEdit`), or removes them
+(`BanStage`). A `ScaleStage` divides all scores by a temperature. A `CutStage` removes tokens by
+their rank. On screen all of them are called samplers.
 
-    engine/snippets/           an entry in the table of every program, if only "it has none"
-    ui/components/step/js/     what the step page computes by itself: chain.js (its off value),
-                               stages_edit.js or stages_cut.js (the rule), catalogue.js (label,
-                               formula, fields), stage_words.js, remarks.js, admit_values.js
+To add one, write its class in one of these files, or in one of its own:
 
-Tests fail where an entry is missing, and where the page's rule and this one disagree on a row.
+    setting, off    its keyword in `SamplingSettings`, and the value that leaves it out
+    info            its names, its words, the ranges of its numbers (`engine.stages.info`)
+    its rule        `cut`, `changes`, `banned_ids` or `temperature_of`; or `apply`, for another kind
+    figures, case   what sentences and charts may tell of a row, where there is more to it
+
+and put it into `DEFAULT_ORDER`. Checks of values, decoders, batches, sweeps, traces, the search for
+what would admit a token (`engine.admission`) and every page take it from there; no file of `ui/`
+changes. It also needs
+
+    engine/snippets/        an entry in the table of every program, if only "it has none"
+    tests/engine/stages/    cases worked out by hand, its slow twin, random settings
+
+Tests fail where one of them is missing. What the stage must know of earlier steps goes into
+`Context`, as XTC's number and Mirostat's bound do.
 
 Wherever transformers has the same rule, the class also names its processor: the tests compare the
 two row by row, and parity mode runs the processor itself.
 
-    base.py         what a stage is, what it may look at, checks of values
+    base.py         what a stage is, what it may look at
+    info.py         what there is to know of one besides its rule; checks of numbers
     penalties.py    logit_bias, repetition_penalty, presence_penalty, frequency_penalty
     dry.py          dry
     bans.py         no_repeat_ngram, banned, min_new_tokens
@@ -41,6 +50,7 @@ from engine.stages.base import (
     Context,
     CutStage,
     EditStage,
+    ScaleStage,
     Stage,
     TokenEdit,
     ranked_after,
@@ -57,6 +67,7 @@ from engine.stages.cuts import (
     TypicalP,
 )
 from engine.stages.dry import Dry
+from engine.stages.info import GROUPS, Info, Number, Paper
 from engine.stages.penalties import (
     FrequencyPenalty,
     LogitBias,
@@ -98,6 +109,7 @@ STAGES: dict[str, type[Stage]] = {stage.setting: stage for stage in DEFAULT_ORDE
 
 __all__ = [
     "DEFAULT_ORDER",
+    "GROUPS",
     "NO_CONTEXT",
     "STAGES",
     "BanStage",
@@ -110,15 +122,19 @@ __all__ = [
     "EpsilonCutoff",
     "EtaCutoff",
     "FrequencyPenalty",
+    "Info",
     "LogitBias",
     "MinNewTokens",
     "MinP",
     "Mirostat",
     "MirostatState",
     "NoRepeatNGram",
+    "Number",
+    "Paper",
     "PresencePenalty",
     "Remark",
     "RepetitionPenalty",
+    "ScaleStage",
     "Stage",
     "TailFree",
     "Temperature",

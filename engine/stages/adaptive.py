@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 from engine.ranking import Survivors
-from engine.stages.base import Context, CutStage, Stage, above, between
+from engine.stages.base import Context, CutStage, Stage
+from engine.stages.info import DOWN, REMOVES, UP, Info, Number, Paper, arxiv
 
 _LN2 = math.log(2.0)
+_XTC_ACTS = "XTC is active: its random number {u:u} is below its probability {probability:number}. "
+_LIMIT = "a surprisal of at most μ = {surprise_limit:bits}"
 
 
 class MirostatState(NamedTuple):
@@ -32,6 +35,9 @@ class Xtc(CutStage):
     Where fewer than two tokens reach the threshold nothing happens, so at least one always stays;
     above 0.5 no two can, and it has no effect. transformers has no such rule.
 
+    Figures: ``u``, the step's own number. Cases: ``rests`` where u is not below the probability;
+    ``few`` where fewer than two tokens reach the threshold; ``acts``.
+
     Attributes:
         threshold: least probability of a top choice, above 0 and at most 1.
         probability: how often it acts, 0 to 1; 0 has no effect.
@@ -40,14 +46,56 @@ class Xtc(CutStage):
     threshold: float = 0.1
     probability: float = 0.5
     setting: ClassVar[str] = "xtc"
+    keeps_the_best: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
-        remedy = "0.1 is usual, above 0.5 has no effect"
-        threshold = above("xtc.threshold", self.threshold, 0, 1, remedy)
-        remedy = "0.5 is usual, 0 has no effect"
-        probability = between("xtc.probability", self.probability, 0, 1, remedy)
-        object.__setattr__(self, "threshold", threshold)
-        object.__setattr__(self, "probability", probability)
+    info: ClassVar[Info] = Info(
+        label="XTC",
+        in_text="XTC",
+        group="truncation",
+        about="Sometimes removes the top choices: all that reach the threshold except the last.",
+        formula="with this probability: remove p[i] ≥ threshold except the least likely of them",
+        idle="the top tokens stay",
+        picture="window",
+        says={
+            "rests": "XTC is inactive: its random number {u:u} is not below its probability "
+            "{probability:number}.",
+            "few": _XTC_ACTS + "Fewer than two tokens reach {threshold:share}, so it removes none.",
+            "acts": _XTC_ACTS + "Of all tokens that reach {threshold:share} it removes the top "
+            "{removed:count}, with {mass_removed:percent} of the probability.",
+        },
+        note={
+            "rests": "inactive: u {u:u} ≥ {probability:number}",
+            "few": "fewer than two top choices: u {u:u} < {probability:number}",
+            "acts": "active: u {u:u} < {probability:number}",
+        },
+        paper=Paper(
+            "XTC (p-e-w 2024)", "https://github.com/oobabooga/text-generation-webui/pull/6335"
+        ),
+        numbers=(
+            Number(
+                "threshold",
+                "Threshold",
+                slider=(0.01, 0.5, 0.01),
+                usual=0.1,
+                remedy="0.1 is usual, above 0.5 has no effect",
+                least=0,
+                most=1,
+                open_below=True,
+                looser=UP,
+            ),
+            Number(
+                "probability",
+                "Probability",
+                slider=(0, 1, 0.01),
+                usual=0.5,
+                remedy="0.5 is usual, 0 has no effect",
+                least=0,
+                most=1,
+                looser=DOWN,
+                is_switch=True,
+            ),
+        ),
+    )
 
     def no_effect(self) -> str | None:
         if self.probability == 0:
@@ -66,6 +114,14 @@ class Xtc(CutStage):
         top = survivors.above_prob(self.threshold)
         return survivors.between(top.stop - 1, survivors.stop) if top.count > 1 else survivors
 
+    def figures(self, before: Survivors, after: Survivors, context: Context) -> dict[str, float]:
+        return {"u": context.xtc_uniform}
+
+    def case(self, before: Survivors, after: Survivors, context: Context) -> str:
+        if context.xtc_uniform >= self.probability:
+            return "rests"
+        return "few" if after.count == before.count else "acts"
+
 
 @dataclass(frozen=True)
 class Mirostat(CutStage):
@@ -83,6 +139,10 @@ class Mirostat(CutStage):
     one; one that an earlier stage had removed has no surprise, and mu stays. transformers has no
     such rule.
 
+    Figures: ``mu``, in bits; ``surprise_limit``, the same but not below 0; ``threshold``, the
+    probability with that surprise. Cases: ``short`` where no token reaches it; ``none``; else
+    ``""``.
+
     Attributes:
         tau: surprise aimed at, in bits, at most 100.
         eta: share of the error that mu makes up for in a step.
@@ -92,15 +152,69 @@ class Mirostat(CutStage):
     eta: float = 0.1
     setting: ClassVar[str] = "mirostat"
 
-    def __post_init__(self) -> None:
-        tau = above("mirostat.tau", self.tau, 0, 100, "3 to 5 bits are usual")
-        eta = above("mirostat.eta", self.eta, 0, 1, "0.1 is usual")
-        object.__setattr__(self, "tau", tau)
-        object.__setattr__(self, "eta", eta)
+    info: ClassVar[Info] = Info(
+        label="Mirostat",
+        in_text="Mirostat",
+        group="adaptive",
+        about="Holds the surprisal of the text near τ: each draw moves the limit μ of the next.",
+        formula="keep −log2 p[i] ≤ μ; then μ → μ − η · (surprisal − τ)",
+        idle="the surprisal is not controlled",
+        picture="threshold",
+        says={
+            "": "Mirostat keeps tokens with " + _LIMIT + ". " + REMOVES,
+            "none": "Every remaining token has " + _LIMIT + ", so Mirostat removes none.",
+            "short": "No token has " + _LIMIT + ", so Mirostat keeps only the top token.",
+        },
+        note={"": "μ = {surprise_limit:bits}"},
+        paper=arxiv("Basu et al. 2020", "2007.14966"),
+        numbers=(
+            Number(
+                "tau",
+                "Target τ, bits",
+                slider=(0.1, 10, 0.1),
+                usual=5,
+                remedy="3 to 5 bits are usual",
+                least=0,
+                most=100,
+                open_below=True,
+                looser=UP,
+                is_monotone=True,
+            ),
+            # Moves only the steps to come.
+            Number(
+                "eta",
+                "Rate η",
+                slider=(0.01, 1, 0.01),
+                usual=0.1,
+                remedy="0.1 is usual",
+                least=0,
+                most=1,
+                open_below=True,
+            ),
+        ),
+    )
 
     def cut(self, survivors: Survivors, context: Context) -> Survivors:
-        mu = 2 * self.tau if context.mirostat_mu is None else context.mirostat_mu
-        return survivors.above_prob(2.0 ** -max(mu, 0.0))  # no surprise is below 0
+        return survivors.above_prob(2.0 ** -self._surprise_limit(context))
+
+    def _mu(self, context: Context) -> float:
+        return 2 * self.tau if context.mirostat_mu is None else context.mirostat_mu
+
+    def _surprise_limit(self, context: Context) -> float:
+        return max(self._mu(context), 0.0)  # no surprise is below 0
+
+    def figures(self, before: Survivors, after: Survivors, context: Context) -> dict[str, float]:
+        limit = self._surprise_limit(context)
+        return {"mu": self._mu(context), "surprise_limit": limit, "threshold": 2.0**-limit}
+
+    def case(self, before: Survivors, after: Survivors, context: Context) -> str:
+        if before.leader_prob < 2.0 ** -self._surprise_limit(context):
+            return "short"
+        return super().case(before, after, context)
+
+    def in_place_of(self, other: Mirostat, context: Context) -> Context:
+        # Another tau begins anew, as in `mirostat_mu`.
+        return context if other.tau == self.tau else replace(context, mirostat_mu=None)
 
     def after(self, mu: float | None, before: Survivors, token_id: int) -> MirostatState:
         """What a step hands on to the next one.

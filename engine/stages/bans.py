@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from engine.errors import SettingError
-from engine.stages.base import NO_CONTEXT, BanStage, Context, check_known, count, token_ids
+from engine.ranking import Survivors
+from engine.stages.base import NO_CONTEXT, BanStage, Context, check_known, token_ids
+from engine.stages.info import DOWN, UP, Info, Number, arxiv
 
 if TYPE_CHECKING:
     from transformers import LogitsProcessor
+
+_BANS = "It removes {banned:tokens} with {mass_removed:percent} of the probability."
+_BANNED = "{banned:tokens} banned"
 
 
 @dataclass(frozen=True)
@@ -23,15 +28,41 @@ class NoRepeatNGram(BanStage):
     tokens count alike. Usual values 3 or 4; 1 removes every token seen. Nothing happens until the
     last n - 1 tokens stood somewhere before; then what followed them there is gone, however likely.
     Where a small vocabulary runs out of tokens, the step is refused (`NoCandidatesError`).
+
+    Figures: none of its own. Cases: ``none`` where nothing was banned, else ``""``.
     """
 
     n: int
     setting: ClassVar[str] = "no_repeat_ngram"
     off: ClassVar[int] = 0
-
-    def __post_init__(self) -> None:
-        remedy = "use 0 to switch it off, or the length of the n-grams, such as 3"
-        object.__setattr__(self, "n", count(self.setting, self.n, remedy))
+    info: ClassVar[Info] = Info(
+        label="No-repeat n-gram",
+        group="penalties",
+        about="Bans every token that would complete a run of n tokens already in the text.",
+        formula="z = −∞ where the last n − 1 tokens and the token occurred before",
+        idle="any run may occur again",
+        picture="edit",
+        says={
+            "": "No-repeat n-gram bans what would repeat a run of {n:tokens}: {names:names}. "
+            + _BANS,
+            "none": "No remaining token would repeat a run of {n:tokens}, so nothing is banned.",
+        },
+        note={"": _BANNED, "none": "nothing to ban"},
+        paper=arxiv("Paulus et al. 2017", "1705.04304"),
+        numbers=(
+            Number(
+                "n",
+                "No-repeat n-gram",
+                slider=(0, 10, 1),
+                usual=3,
+                remedy="use 0 to switch it off, or the length of the n-grams, such as 3",
+                least=1,
+                whole=True,
+                takes="0 or a positive whole number",
+                looser=UP,
+            ),
+        ),
+    )
 
     def banned_ids(self, vocab_size: int, context: Context) -> np.ndarray:
         ids, n = context.token_ids, self.n
@@ -60,6 +91,8 @@ class Banned(BanStage):
     the others stay as they were. Where every token is banned, the step is refused
     (`NoCandidatesError`).
 
+    Figures: none of its own. Cases: ``none`` where nothing was banned, else ``""``.
+
     Attributes:
         sequences: token ids, each sequence a list; a single id may be given as it is.
     """
@@ -67,6 +100,19 @@ class Banned(BanStage):
     sequences: tuple[tuple[int, ...], ...]
     setting: ClassVar[str] = "banned"
     off: ClassVar[tuple] = ()
+    info: ClassVar[Info] = Info(
+        label="Banned words",
+        group="penalties",
+        about="Bans words: single tokens always, a longer word’s last token after its beginning.",
+        formula="z = −∞ for the token that would complete a banned word",
+        idle="no word is banned",
+        picture="edit",
+        says={
+            "": "The ban covers tokens that would complete a banned word: {names:names}. " + _BANS,
+            "none": "No remaining token would complete a banned word, so nothing is banned.",
+        },
+        note={"": _BANNED, "none": "nothing to ban"},
+    )
 
     def __post_init__(self) -> None:
         remedy = "give lists of token ids, for example [[262], [11, 351]]"
@@ -127,15 +173,52 @@ class MinNewTokens(BanStage):
     As in transformers. Of the distribution the end's share is missing and goes to all other tokens
     in proportion. Without end-of-text ids it has no effect; where nothing but the end was left, the
     step is refused (`NoCandidatesError`).
+
+    Figures: ``generated``, how many tokens have been generated. Cases: ``enough`` where those are
+    at least n, ``none`` where no end-of-text token was left to remove, else ``""``.
     """
 
     n: int
     setting: ClassVar[str] = "min_new_tokens"
     off: ClassVar[int] = 0
+    info: ClassVar[Info] = Info(
+        label="Min new tokens",
+        group="penalties",
+        about="Bans the end of the text until n tokens have been generated.",
+        formula="z = −∞ for the end tokens while fewer than n tokens are generated",
+        idle="the text may end at any time",
+        picture="edit",
+        says={
+            "": "The text has {generated:tokens} of at least {n:number} and may not end yet. The "
+            "ban removes {names:names} with {mass_removed:percent} of the probability.",
+            "none": "The text has {generated:tokens} of at least {n:number} and may not end yet. "
+            "No end token is left to ban.",
+            "enough": "The text has {generated:tokens}, at least {n:number}, so it may end here.",
+        },
+        note={"": _BANNED, "none": "nothing to ban", "enough": "the text may end"},
+        numbers=(
+            Number(
+                "n",
+                "Min new tokens",
+                slider=(0, 128, 1),
+                usual=32,
+                remedy="use 0 to switch it off, or a number of tokens",
+                least=1,
+                whole=True,
+                takes="0 or a positive whole number",
+                looser=DOWN,
+                is_switch=True,
+            ),
+        ),
+    )
 
-    def __post_init__(self) -> None:
-        remedy = "use 0 to switch it off, or a number of tokens"
-        object.__setattr__(self, "n", count(self.setting, self.n, remedy))
+    def figures(self, before: Survivors, after: Survivors, context: Context) -> dict[str, float]:
+        return {"generated": context.generated_ids.size}
+
+    def case(self, before: Survivors, after: Survivors, context: Context) -> str:
+        if context.generated_ids.size >= self.n:
+            return "enough"
+        return super().case(before, after, context)
 
     def banned_ids(self, vocab_size: int, context: Context) -> np.ndarray:
         is_early = context.generated_ids.size < self.n

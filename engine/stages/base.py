@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.errors import NoCandidatesError, SettingError
 from engine.ranking import RankedRow, Survivors
+from engine.stages.info import Info
 
 if TYPE_CHECKING:
     from transformers import LogitsProcessor
@@ -51,10 +52,31 @@ class Stage:
     Class attributes:
         setting: keyword in `SamplingSettings`, and the stage's name everywhere.
         off: value of that keyword that leaves the stage out of the chain.
+        kind: what it does to scores: ``edit`` moves or removes single tokens, ``scale`` divides all
+            of them, ``cut`` removes tokens by rank or probability.
+        keeps_the_best: whether the most likely token is always the most likely one after it.
+        info: names, words and ranges; None for a stage that nobody is shown.
     """
 
     setting: ClassVar[str]
     off: ClassVar[object] = None
+    kind: ClassVar[str]
+    keeps_the_best: ClassVar[bool] = False
+    info: ClassVar[Info | None] = None
+
+    def __post_init__(self) -> None:
+        """Check the numbers against their ranges; each is kept as a plain one, whatever came."""
+        numbers = self.info.numbers if self.info else ()
+        for number in numbers:
+            name = number.name
+            setting = self.setting if len(fields(self)) == 1 else f"{self.setting}.{name}"
+            object.__setattr__(self, name, number.checked(setting, getattr(self, name)))
+        if numbers and self.info.pair:
+            first, second = (getattr(self, name) for name in self.info.pair)
+            if first > second:
+                problem = f"must not be below {self.info.pair[0]}, {first:g}"
+                remedy = next(n.remedy for n in numbers if n.name == self.info.pair[1])
+                raise SettingError(f"{self.setting}.{self.info.pair[1]}", second, problem, remedy)
 
     @property
     def name(self) -> str:
@@ -73,6 +95,12 @@ class Stage:
         # 0.0 == 0 == False, but a person who writes False for a number should hear of it.
         return value is None or (not isinstance(value, bool) and value == cls.off)
 
+    @classmethod
+    def is_one_number(cls) -> bool:
+        """Whether its setting is a plain number."""
+        first, *others = fields(cls)
+        return not others and first.type in ("int", "float")
+
     @property
     def in_transformers(self) -> bool:
         """Whether transformers has the same rule, so that parity mode can run it."""
@@ -88,9 +116,36 @@ class Stage:
         """All fields by name, as values that JSON has."""
         return {item.name: _plain(getattr(self, item.name)) for item in fields(self)}
 
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The fields that are numbers, by name."""
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        return {name: value for name, value in values.items() if isinstance(value, (int, float))}
+
     def apply(self, survivors: Survivors, context: Context = NO_CONTEXT) -> Survivors:
         """What is left after this stage."""
         raise NotImplementedError
+
+    def figures(self, before: Survivors, after: Survivors, context: Context) -> dict[str, float]:
+        """What the rule computed on the way, for sentences and pictures; each class names its own.
+
+        Two names mean the same wherever they occur, so that a chart can draw them without knowing
+        the stage: ``threshold``, the probability just before the stage below which tokens go, and
+        ``least_score``, the same as a score.
+
+        Args:
+            before, after: the tokens left just before and just after it.
+            context: what it knew besides.
+        """
+        return {}
+
+    def case(self, before: Survivors, after: Survivors, context: Context) -> str:
+        """Which sentence of `info.says` holds: ``none`` where nothing changed, else ``""``."""
+        return "" if _has_changed(before, after) else "none"
+
+    def in_place_of(self, other: Stage, context: Context) -> Context:
+        """What this stage would know in a step in which `other`, of the same class, stood there."""
+        return context
 
     def check_vocabulary(self, vocab_size: int) -> None:
         """Raise `SettingError` where the value makes no sense for this many tokens."""
@@ -113,8 +168,16 @@ def _plain(value: object) -> object:
     return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
+def _has_changed(before: Survivors, after: Survivors) -> bool:
+    if after.row is before.row:
+        return after.count != before.count
+    return not np.array_equal(after.scores, before.scores)
+
+
 class EditStage(Stage):
     """A stage that changes scores; one at -inf is removed."""
+
+    kind: ClassVar[str] = "edit"
 
     def edit(self, scores: np.ndarray, context: Context) -> np.ndarray:
         """New (vocab,) float32 scores; `scores` itself must not be modified."""
@@ -181,8 +244,47 @@ class BanStage(TokenEdit):
         return token_ids, np.full(token_ids.size, -np.inf, np.float32)
 
 
+class ScaleStage(EditStage):
+    """An edit that divides all scores by one number, a temperature, and keeps their order."""
+
+    kind: ClassVar[str] = "scale"
+    keeps_the_best: ClassVar[bool] = True
+
+    def temperature_of(self, survivors: Survivors) -> float:
+        """What the scores of these tokens are divided by, above 0."""
+        raise NotImplementedError
+
+    def edit(self, scores: np.ndarray, context: Context) -> np.ndarray:
+        return divided(scores, self.temperature_of(Survivors(RankedRow(scores))))
+
+    def apply(self, survivors: Survivors, context: Context = NO_CONTEXT) -> Survivors:
+        temperature = self.temperature_of(survivors)
+        scores = divided(survivors.scores, temperature)
+        if survivors.start:  # the highest of the row is not left
+            return Survivors(RankedRow(scores))
+        # Division keeps the order, so the highest score stays the highest.
+        highest = float(np.float32(survivors.row.highest) / np.float32(temperature))
+        return Survivors(RankedRow(scores, highest=highest))
+
+    def case(self, before: Survivors, after: Survivors, context: Context) -> str:
+        """``single`` for a lone token, else ``sharper``, ``flatter`` or, at T = 1, ``none``."""
+        if before.count == 1:
+            return "single"
+        temperature = self.temperature_of(before)
+        return "none" if temperature == 1 else "sharper" if temperature < 1 else "flatter"
+
+
+def divided(scores: np.ndarray, temperature: float) -> np.ndarray:
+    """(vocab,) float32 scores divided by a temperature."""
+    with np.errstate(over="ignore"):  # a score near float32's lowest may become -inf
+        return scores / np.float32(temperature)
+
+
 class CutStage(Stage):
     """A stage that removes tokens by their rank."""
+
+    kind: ClassVar[str] = "cut"
+    keeps_the_best: ClassVar[bool] = True
 
     def cut(self, survivors: Survivors, context: Context) -> Survivors:
         """The survivors of this rule; always at least one token."""
@@ -192,45 +294,7 @@ class CutStage(Stage):
         return self.cut(survivors, context)
 
 
-# Checks of settings. Each returns the value as a plain Python one, whatever came.
-
-
-def number(setting: str, value: object, remedy: str) -> float:
-    """`value` as a finite float, or a `SettingError` that names the setting."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
-        raise SettingError(setting, value, "must be a number", remedy)
-    try:
-        as_float = float(value)
-    except (OverflowError, TypeError):  # a whole number beyond every float, a complex number
-        as_float = math.inf
-    if not math.isfinite(as_float):
-        raise SettingError(setting, value, "must be a finite number", remedy)
-    return as_float
-
-
-def between(setting: str, value: object, low: float, high: float, remedy: str) -> float:
-    """A number from `low` to `high`."""
-    as_float = number(setting, value, remedy)
-    if not low <= as_float <= high:
-        problem = f"must be between {low:g} and {high:g}"
-        raise SettingError(setting, value, problem, remedy)
-    return as_float
-
-
-def above(setting: str, value: object, low: float, high: float, remedy: str) -> float:
-    """A number above `low` and at most `high`."""
-    as_float = number(setting, value, remedy)
-    if not low < as_float <= high:
-        problem = f"must be above {low:g} and at most {high:g}"
-        raise SettingError(setting, value, problem, remedy)
-    return as_float
-
-
-def count(setting: str, value: object, remedy: str) -> int:
-    """A positive whole number; one written as a float is taken too."""
-    if number(setting, value, remedy) != int(value) or value < 1:
-        raise SettingError(setting, value, "must be 0 or a positive whole number", remedy)
-    return int(value)
+# Checks of token ids. Each returns them as plain Python numbers, whatever came.
 
 
 def token_ids(setting: str, values: object, remedy: str) -> tuple[int, ...]:

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from engine.errors import SettingError
-from engine.stages.base import Context, TokenEdit, between, check_known, number, token_ids
+from engine.stages.base import Context, TokenEdit, check_known, token_ids
+from engine.stages.info import DOWN, MOVES, UP, Info, Number, Paper
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,8 @@ class Dry(TokenEdit):
     begins to repeat loses its next token within a few steps. A penalty is at most 1e30, so that no
     token is removed and there is always one left. transformers has no such rule.
 
+    Figures: none of its own. Cases: ``none`` where no score changed, else ``""``.
+
     Attributes:
         multiplier: penalty at the allowed length, 0 to 1,000; 0 has no effect.
         base: growth per further token, 1 to 1,000.
@@ -43,24 +45,73 @@ class Dry(TokenEdit):
     setting: ClassVar[str] = "dry"
     most: ClassVar[float] = 1e30
 
+    info: ClassVar[Info] = Info(
+        label="DRY",
+        in_text="DRY",
+        group="penalties",
+        about="Lowers tokens that would extend a repeated passage, more for a longer passage.",
+        formula="z − multiplier · base^(repeated length − allowed length)",
+        idle="repetition is not penalised",
+        picture="edit",
+        says={
+            "": "DRY lowers tokens that would extend a repetition of {allowed_length:tokens} or "
+            "more: {names:names}. " + MOVES,
+            "none": "No remaining token would extend a repetition of {allowed_length:tokens} or "
+            "more, so no score changes.",
+        },
+        note={"": "{moved:tokens} lowered", "none": "no token changes"},
+        paper=Paper(
+            "DRY (p-e-w 2024)", "https://github.com/oobabooga/text-generation-webui/pull/5677"
+        ),
+        numbers=(
+            Number(
+                "multiplier",
+                "Multiplier",
+                slider=(0, 5, 0.05),
+                usual=0.8,
+                remedy="0.8 is usual, 0 has no effect",
+                least=0,
+                most=1000,
+                looser=DOWN,
+            ),
+            Number(
+                "base",
+                "Base",
+                slider=(1, 4, 0.05),
+                usual=1.75,
+                remedy="1.75 is usual, 1 does not grow",
+                least=1,
+                most=1000,
+                looser=DOWN,
+            ),
+            Number(
+                "allowed_length",
+                "Allowed length",
+                slider=(1, 20, 1),
+                usual=2,
+                remedy="use 2, or another positive number of tokens",
+                least=1,
+                whole=True,
+                looser=UP,
+            ),
+            # Steps of 16 from -1 on, so that the slider passes over 0, which means nothing.
+            Number(
+                "last_n",
+                "Last n tokens",
+                slider=(-1, 511, 16),
+                usual=-1,
+                remedy="use -1 for the whole context, or a positive number of tokens",
+                least=1,
+                whole=True,
+                words={-1: "all"},
+                looser=DOWN,
+            ),
+        ),
+    )
+
     def __post_init__(self) -> None:
-        remedy = "0.8 is usual, 0 has no effect"
-        multiplier = between("dry.multiplier", self.multiplier, 0, 1e3, remedy)
-        base = between("dry.base", self.base, 1, 1e3, "1.75 is usual, 1 does not grow")
-        remedy = "use 2, or another positive number of tokens"
-        allowed = _whole("dry.allowed_length", self.allowed_length, remedy)
-        if allowed < 1:
-            problem = "must be at least 1"
-            raise SettingError("dry.allowed_length", self.allowed_length, problem, remedy)
-        remedy = "use -1 for the whole context, or a positive number of tokens"
-        last_n = _whole("dry.last_n", self.last_n, remedy)
-        if last_n < 1 and last_n != -1:
-            raise SettingError("dry.last_n", self.last_n, "must be -1 or at least 1", remedy)
+        super().__post_init__()
         breakers = token_ids("dry.breakers", self.breakers, "give ids, for example (198, 25)")
-        object.__setattr__(self, "multiplier", multiplier)
-        object.__setattr__(self, "base", base)
-        object.__setattr__(self, "allowed_length", allowed)
-        object.__setattr__(self, "last_n", last_n)
         object.__setattr__(self, "breakers", tuple(sorted(set(breakers))))
 
     def no_effect(self) -> str | None:
@@ -116,10 +167,3 @@ class Dry(TokenEdit):
             return self.allowed_length
         further = (math.log(self.most) - math.log(self.multiplier)) / growth
         return self.allowed_length + math.ceil(max(0.0, min(further, 1e9)))
-
-
-def _whole(setting: str, value: object, remedy: str) -> int:
-    as_float = number(setting, value, remedy)
-    if as_float != int(as_float):
-        raise SettingError(setting, value, "must be a whole number", remedy)
-    return int(as_float)

@@ -9,18 +9,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from engine.errors import SettingError
-from engine.stages.base import (
-    NO_CONTEXT,
-    Context,
-    TokenEdit,
-    between,
-    check_known,
-    number,
-    token_id,
-)
+from engine.ranking import Survivors
+from engine.stages.base import NO_CONTEXT, Context, TokenEdit, check_known, token_id
+from engine.stages.info import EITHER, MOVES, Info, Number, Paper, arxiv, finite
 
 if TYPE_CHECKING:
     from transformers import LogitsProcessor
+
+_OPENAI = Paper("OpenAI API", "https://platform.openai.com/docs/api-reference/chat/create")
 
 
 @dataclass(frozen=True)
@@ -31,6 +27,8 @@ class LogitBias(TokenEdit):
     stays as it was. The OpenAI interface takes -100 to 100, where the ends nearly ban or force;
     1 to 5 nudges. It removes nothing; to remove tokens use `banned`.
 
+    Figures: none of its own. Cases: ``none`` where no score changed, else ``""``.
+
     Attributes:
         bias: token id -> number to add, -1,000 to 1,000. Given as a mapping or as pairs, kept as
             pairs in order of the ids.
@@ -39,9 +37,40 @@ class LogitBias(TokenEdit):
     bias: tuple[tuple[int, float], ...]
     setting: ClassVar[str] = "logit_bias"
     off: ClassVar[tuple] = ()
-    largest: ClassVar[float] = 1e3
+    info: ClassVar[Info] = Info(
+        label="Logit bias",
+        group="penalties",
+        about="Adds a number of your choice to the scores of single tokens.",
+        formula="z[i] → z[i] + bias[i]",
+        idle="no token has a bias",
+        picture="edit",
+        says={
+            "": "Logit bias changes the score of {names:names}. " + MOVES,
+            "none": "No remaining token has a bias other than 0, so no score changes.",
+        },
+        note={"": "{moved:tokens} changed", "none": "no token changes"},
+        numbers=(
+            Number(
+                "bias",
+                "Bias",
+                slider=(-10, 10, 0.1),
+                usual=2,
+                remedy="use 1 to 5 to favour a token, -100 to all but rule it out",
+                # Far beyond, a float32 score keeps no digit of its own.
+                least=-1000,
+                most=1000,
+                looser=EITHER,
+                further=tuple(
+                    sign * size
+                    for sign in (-1, 1)
+                    for size in (12, 15, 20, 30, 50, 100, 200, 500, 1000)
+                ),
+            ),
+        ),
+    )
 
     def __post_init__(self) -> None:
+        (limits,) = self.info.numbers
         remedy = "give token ids with numbers to add, for example {262: -5.0}"
         given = self.bias.items() if isinstance(self.bias, Mapping) else self.bias
         if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
@@ -53,8 +82,7 @@ class LogitBias(TokenEdit):
             chosen = token_id(self.setting, pair[0], remedy)
             if chosen in pairs:
                 raise SettingError(self.setting, chosen, "names a token twice", remedy)
-            # Far beyond, a float32 score keeps no digit of its own.
-            pairs[chosen] = between(self.setting, pair[1], -self.largest, self.largest, remedy)
+            pairs[chosen] = limits.checked(self.setting, pair[1])
         if not pairs:
             raise SettingError(self.setting, self.bias, "holds no token", remedy)
         object.__setattr__(self, "bias", tuple(sorted(pairs.items())))
@@ -84,22 +112,58 @@ class RepetitionPenalty(TokenEdit):
     A seen token's logit is divided by `penalty` where positive and multiplied by it where
     negative; once, however often the token occurred. Keskar et al. 2019 (CTRL, arXiv:1909.05858),
     with the sign rule that transformers added. Usual values 1.1 to 1.3; below 1 rewards repetition.
+
+    Figures: none of its own. Cases: ``none`` where no score changed, ``raises`` below 1, else
+    ``""``.
     """
 
     penalty: float
     setting: ClassVar[str] = "repetition_penalty"
     off: ClassVar[float] = 1.0
-    smallest: ClassVar[float] = 1e-3
-    largest: ClassVar[float] = 1e3
+    info: ClassVar[Info] = Info(
+        label="Repetition penalty",
+        group="penalties",
+        about="Lowers the score of every token that is already in the text, once.",
+        formula="tokens of the text: z / r where z > 0, z · r where z < 0",
+        idle="no score changes",
+        picture="edit",
+        says={
+            "": "Repetition penalty lowers tokens of the text: {names:names}. " + MOVES,
+            "raises": "Below 1, repetition penalty raises tokens of the text: {names:names}. "
+            + MOVES,
+            "none": "Repetition penalty finds no remaining token of the text to change.",
+        },
+        note={
+            "": "{moved:tokens} of the text lowered",
+            "raises": "{moved:tokens} of the text raised",
+            "none": "no token changes",
+        },
+        paper=arxiv("Keskar et al. 2019 (CTRL)", "1909.05858"),
+        numbers=(
+            Number(
+                "penalty",
+                "Repetition penalty",
+                slider=(1, 2, 0.01),
+                usual=1.2,
+                remedy="use 1 to switch it off, 1.1 to 1.3 against loops",
+                # Logits beyond float32's range would become infinite.
+                least=0.001,
+                most=1000,
+                looser=EITHER,
+                reach=(0.5, 2),
+            ),
+        ),
+    )
 
     def __post_init__(self) -> None:
-        remedy = "use 1 to switch it off, 1.1 to 1.3 against loops"
-        value = number(self.setting, self.penalty, remedy)
-        if value <= 0:
-            raise SettingError(self.setting, self.penalty, "must be above 0", remedy)
-        # Logits beyond float32's range would become infinite.
-        between(self.setting, self.penalty, self.smallest, self.largest, remedy)
-        object.__setattr__(self, "penalty", value)  # a plain float, whatever came
+        (limits,) = self.info.numbers
+        if finite(self.setting, self.penalty, limits.remedy) <= 0:
+            raise SettingError(self.setting, self.penalty, "must be above 0", limits.remedy)
+        super().__post_init__()
+
+    def case(self, before: Survivors, after: Survivors, context: Context) -> str:
+        case = super().case(before, after, context)
+        return "raises" if not case and self.penalty < 1 else case
 
     def changes(self, scores: np.ndarray, context: Context) -> tuple[np.ndarray, np.ndarray]:
         # A tokenizer may know ids that the model has no output for.
@@ -114,17 +178,47 @@ class RepetitionPenalty(TokenEdit):
         return RepetitionPenaltyLogitsProcessor(float(self.penalty))
 
 
+def _amount(label: str) -> Number:
+    """What both additive penalties subtract; the slider is as wide as the OpenAI interface."""
+    return Number(
+        "penalty",
+        label,
+        slider=(-2, 2, 0.05),
+        usual=0.5,
+        remedy="use 0 to switch it off, 0.1 to 1 against repetition",
+        least=-100,
+        most=100,
+        looser=EITHER,
+    )
+
+
+_COUNT_NOTE = {
+    "": "{moved:tokens} lowered",
+    "raises": "{moved:tokens} raised",
+    "none": "no token changes",
+    "start": "nothing generated yet",
+}
+_START = "No token has been generated yet, and the prompt does not count. So no score changes."
+
+
 class _CountPenalty(TokenEdit):
-    """What the two additive penalties share: they count the generated tokens."""
+    """What the two additive penalties share: they count the generated tokens.
+
+    Figures: ``generated``, how many tokens have been generated. Cases: ``start`` where that is 0,
+    ``none`` where no score changed, ``raises`` for a negative penalty, else ``""``.
+    """
 
     penalty: float
     off: ClassVar[float] = 0.0
-    largest: ClassVar[float] = 100.0
 
-    def __post_init__(self) -> None:
-        remedy = "use 0 to switch it off, 0.1 to 1 against repetition"
-        value = between(self.setting, self.penalty, -self.largest, self.largest, remedy)
-        object.__setattr__(self, "penalty", value)
+    def figures(self, before: Survivors, after: Survivors, context: Context) -> dict[str, float]:
+        return {"generated": context.generated_ids.size}
+
+    def case(self, before: Survivors, after: Survivors, context: Context) -> str:
+        if not context.generated_ids.size:
+            return "start"
+        case = super().case(before, after, context)
+        return "raises" if not case and self.penalty < 0 else case
 
     def _counted(self, scores: np.ndarray, context: Context) -> tuple[np.ndarray, np.ndarray]:
         """Generated tokens, and how often each occurred."""
@@ -144,6 +238,25 @@ class PresencePenalty(_CountPenalty):
 
     penalty: float
     setting: ClassVar[str] = "presence_penalty"
+    info: ClassVar[Info] = Info(
+        label="Presence penalty",
+        group="penalties",
+        about="Lowers every generated token by the same amount; the prompt does not count.",
+        formula="generated tokens: z − α",
+        idle="no score changes",
+        picture="edit",
+        says={
+            "": "Presence penalty subtracts {penalty:number} from generated tokens: "
+            "{names:names}. " + MOVES,
+            "raises": "A negative presence penalty, {penalty:number}, raises generated tokens: "
+            "{names:names}. " + MOVES,
+            "none": "Presence penalty finds no remaining generated token to change.",
+            "start": _START,
+        },
+        note=_COUNT_NOTE,
+        paper=_OPENAI,
+        numbers=(_amount("Presence penalty"),),
+    )
 
     def changes(self, scores: np.ndarray, context: Context) -> tuple[np.ndarray, np.ndarray]:
         token_ids, _ = self._counted(scores, context)
@@ -162,6 +275,25 @@ class FrequencyPenalty(_CountPenalty):
 
     penalty: float
     setting: ClassVar[str] = "frequency_penalty"
+    info: ClassVar[Info] = Info(
+        label="Frequency penalty",
+        group="penalties",
+        about="Lowers a generated token further each time it occurs; the prompt does not count.",
+        formula="generated tokens: z − α · count",
+        idle="no score changes",
+        picture="edit",
+        says={
+            "": "Frequency penalty subtracts {penalty:number} per use from generated tokens: "
+            "{names:names}. " + MOVES,
+            "raises": "A negative frequency penalty, {penalty:number}, raises generated tokens: "
+            "{names:names}. " + MOVES,
+            "none": "Frequency penalty finds no remaining generated token to change.",
+            "start": _START,
+        },
+        note=_COUNT_NOTE,
+        paper=_OPENAI,
+        numbers=(_amount("Frequency penalty"),),
+    )
 
     def changes(self, scores: np.ndarray, context: Context) -> tuple[np.ndarray, np.ndarray]:
         token_ids, times = self._counted(scores, context)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from engine.stages.adaptive import Mirostat, Xtc
-from engine.stages.base import BanStage, CutStage, Stage
-from engine.stages.cuts import TypicalP
-from engine.stages.temperature import DynamicTemperature, Temperature
+from engine.stages.adaptive import Mirostat
+from engine.stages.base import BanStage, CutStage, ScaleStage, Stage
+from engine.stages.temperature import Temperature
 
 
 class Remark(NamedTuple):
@@ -46,11 +45,11 @@ def _remarks(chain: list[Stage]) -> Iterator[Remark]:
                 yield Remark(stage, reason, True)
             else:
                 yield Remark(stage, "temperature 0 has already left a single token", False)
-        elif greedy is not None and place < greedy and _keeps_the_best(stage):
+        elif greedy is not None and place < greedy and stage.keeps_the_best:
             reason = "temperature 0 takes the most likely token, which this keeps in front"
             # A later penalty may put another token first, and what Typical and XTC remove depends
             # on the tokens left and on their odds.
-            if all(map(_keeps_the_best, chain[place:greedy])):
+            if all(each.keeps_the_best for each in chain[place:greedy]):
                 yield Remark(stage, reason, False)
         elif _is_temperature(stage) and any(map(_is_temperature, chain[:place])):
             yield Remark(stage, "it divides what another temperature has divided before", True)
@@ -67,11 +66,4 @@ def _is_greedy(stage: Stage) -> bool:
 
 
 def _is_temperature(stage: Stage) -> bool:
-    return isinstance(stage, (Temperature, DynamicTemperature))
-
-
-def _keeps_the_best(stage: Stage) -> bool:
-    """Whether the most likely token is still the most likely one after it."""
-    if isinstance(stage, (TypicalP, Xtc)):
-        return False
-    return _is_temperature(stage) or isinstance(stage, CutStage)
+    return isinstance(stage, ScaleStage)

@@ -6,56 +6,100 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-
 from engine.errors import SettingError
-from engine.ranking import RankedRow, Survivors
-from engine.stages.base import NO_CONTEXT, Context, EditStage, between, number
+from engine.ranking import Survivors
+from engine.stages.base import NO_CONTEXT, Context, ScaleStage
+from engine.stages.info import DOWN, UP, Info, Number, Paper, finite
 
 if TYPE_CHECKING:
     from transformers import LogitsProcessor
 
+# Dividing by less overflows float32 and would yield NaN, not a sharper choice.
+_SMALLEST, _LARGEST = 1e-6, 1e6
+_ENTROPY = "The entropy goes from {entropy_before:bits} to {entropy_after:bits}."
+
 
 @dataclass(frozen=True)
-class Temperature(EditStage):
+class Temperature(ScaleStage):
     """Divide the scores by T before the softmax: below 1 sharpens, above 1 flattens.
 
     p_i = exp(z_i / T) / sum_j exp(z_j / T) (Ackley, Hinton and Sejnowski 1985). T = 0 means greedy
     by convention, since the formula is undefined there: only the highest score is kept, the lower
     id where several are equal.
+
+    Figures: none of its own. Cases: ``greedy``, else those of `ScaleStage`.
     """
 
     temperature: float
     setting: ClassVar[str] = "temperature"
     off: ClassVar[float] = 1.0
-    smallest: ClassVar[float] = 1e-6
-    largest: ClassVar[float] = 1e6
+    info: ClassVar[Info] = Info(
+        label="Temperature",
+        group="temperature",
+        about="Divides all scores by T: below 1 favours the leading tokens, above 1 the others.",
+        formula="p[i] = exp(z[i] / T) / Σ exp(z[j] / T)",
+        idle="T = 1 keeps the model’s own probabilities",
+        picture="scale",
+        says={
+            "sharper": "Temperature divides all scores by {temperature:number}, so their gaps "
+            "grow. " + _ENTROPY,
+            "flatter": "Temperature divides all scores by {temperature:number}, so their gaps "
+            "shrink. " + _ENTROPY,
+            "none": "Temperature divides all scores by 1, which changes nothing.",
+            "single": "Only one token is left, so temperature changes nothing.",
+            "greedy": "Temperature 0 is greedy: only the highest score stays. It removes "
+            "{removed:tokens} with {mass_removed:percent} of the probability.",
+        },
+        note={"greedy": "greedy: only the highest score stays"},
+        paper=Paper(
+            "Ackley, Hinton and Sejnowski 1985", "https://doi.org/10.1207/s15516709cog0901_7"
+        ),
+        numbers=(
+            Number(
+                "temperature",
+                "Temperature",
+                slider=(0, 2, 0.01),
+                usual=0.7,
+                remedy=f"use 0 for greedy, or {_SMALLEST:f} or more (1 changes nothing)",
+                least=_SMALLEST,
+                most=_LARGEST,
+                words={0: "greedy"},
+                looser=UP,
+                is_monotone=True,
+            ),
+        ),
+        is_steady=True,
+    )
 
     def __post_init__(self) -> None:
-        remedy = f"use 0 for greedy, or {self.smallest:f} or more (1 leaves the model's own odds)"
-        value = number(self.setting, self.temperature, remedy)
+        (limits,) = self.info.numbers
+        value = finite(self.setting, self.temperature, limits.remedy)
+        problem = ""
         if value < 0:
-            raise SettingError(self.setting, self.temperature, "must not be negative", remedy)
-        if 0 < value < self.smallest:
-            # Dividing by less overflows float32 and would yield NaN, not a sharper choice.
-            raise SettingError(self.setting, self.temperature, "is too small to divide by", remedy)
-        if value > self.largest:
-            problem = f"must be at most {self.largest:,.0f}"
-            raise SettingError(self.setting, self.temperature, problem, remedy)
-        object.__setattr__(self, "temperature", value)
+            problem = "must not be negative"
+        elif 0 < value < limits.least:
+            problem = "is too small to divide by"
+        elif value > limits.most:
+            problem = f"must be at most {limits.most:,.0f}"
+        if problem:
+            raise SettingError(self.setting, self.temperature, problem, limits.remedy)
+        super().__post_init__()
 
     @property
     def is_greedy(self) -> bool:
         """Whether this is T = 0, the argmax."""
         return self.temperature == 0
 
-    def edit(self, scores: np.ndarray, context: Context) -> np.ndarray:
-        return _divided(scores, self.temperature)
+    def temperature_of(self, survivors: Survivors) -> float:
+        return self.temperature
 
     def apply(self, survivors: Survivors, context: Context = NO_CONTEXT) -> Survivors:
         if self.is_greedy:
             return survivors.leading(1, with_ties=False)
-        return _tempered(survivors, self.temperature)
+        return super().apply(survivors, context)
+
+    def case(self, before: Survivors, after: Survivors, context: Context) -> str:
+        return "greedy" if self.is_greedy else super().case(before, after, context)
 
     def processor(self, context: Context = NO_CONTEXT) -> LogitsProcessor:
         from transformers import TemperatureLogitsWarper, TopKLogitsWarper
@@ -66,16 +110,19 @@ class Temperature(EditStage):
 
 
 @dataclass(frozen=True)
-class DynamicTemperature(EditStage):
-    """A temperature between two ends: low where the model is sure, high where it is torn.
+class DynamicTemperature(ScaleStage):
+    """A temperature between two ends: low where the model is sure, high where it is uncertain.
 
         T = low + (high - low) * (H / ln n) ** exponent
 
-    H is the entropy in nats of the n tokens still in the race at its place in the chain, ln n the
-    most it could be. By kalomaze; llama.cpp has it as dynatemp, with the ends given as temperature
-    plus and minus a range. Usual: 0.5 to 1.5, exponent 1; a larger exponent stays near the low end
-    longer. Sure steps are sharpened, open ones flattened. It removes nothing, and a single token is
-    left as it is. transformers has no such rule.
+    H is the entropy in nats of the n tokens left at its place in the chain, ln n the most it could
+    be. By kalomaze; llama.cpp has it as dynatemp, with the ends given as temperature plus and minus
+    a range. Usual: 0.5 to 1.5, exponent 1; a larger exponent stays near the low end longer. Sure
+    steps are sharpened, open ones flattened. It removes nothing, and a single token is left as it
+    is. transformers has no such rule.
+
+    Figures: ``temperature``, T; ``entropy``, H in bits; ``entropy_share``, H / ln n, 0 to 1. For a
+    single token 1, 0 and 0. Cases: those of `ScaleStage`.
 
     Attributes:
         low: temperature at no entropy, from 0 (which is taken as 1e-6).
@@ -87,49 +134,77 @@ class DynamicTemperature(EditStage):
     high: float = 1.5
     exponent: float = 1.0
     setting: ClassVar[str] = "dynamic_temperature"
-
-    def __post_init__(self) -> None:
-        largest = Temperature.largest
-        remedy = "use for example 0.5 to 1.5"
-        low = between("dynamic_temperature.low", self.low, 0, largest, remedy)
-        remedy = "use for example 0.5 to 1.5, or temperature 0 for greedy"
-        name = "dynamic_temperature.high"
-        high = between(name, self.high, Temperature.smallest, largest, remedy)
-        if low > high:
-            raise SettingError(name, self.high, f"must not be below low, {low:g}", remedy)
-        name = "dynamic_temperature.exponent"
-        exponent = between(name, self.exponent, 0.01, 100, "1 is usual")
-        object.__setattr__(self, "low", low)
-        object.__setattr__(self, "high", high)
-        object.__setattr__(self, "exponent", exponent)
+    info: ClassVar[Info] = Info(
+        label="Dynamic temperature",
+        group="temperature",
+        about="Sets T for each step: low where the model is certain, high where it is uncertain.",
+        formula="T = low + (high − low) · (H / log2 n)^exponent",
+        idle="every step has the same temperature",
+        picture="scale",
+        says={
+            "": "The entropy is {entropy_share:percent} of its maximum, so T is "
+            "{temperature:score} here. " + _ENTROPY,
+            "single": "Only one token is left, so dynamic temperature changes nothing.",
+        },
+        note={"": "T = {temperature:score}", "single": ""},
+        paper=Paper("llama.cpp 2024", "https://github.com/ggml-org/llama.cpp/pull/4972"),
+        numbers=(
+            Number(
+                "low",
+                "Lowest T",
+                slider=(0, 2, 0.01),
+                usual=0.5,
+                remedy="use for example 0.5 to 1.5",
+                least=0,
+                most=_LARGEST,
+                looser=UP,
+                is_monotone=True,
+            ),
+            Number(
+                "high",
+                "Highest T",
+                slider=(0.01, 3, 0.01),
+                usual=1.5,
+                remedy="use for example 0.5 to 1.5, or temperature 0 for greedy",
+                least=_SMALLEST,
+                most=_LARGEST,
+                looser=UP,
+                is_monotone=True,
+            ),
+            Number(
+                "exponent",
+                "Exponent",
+                slider=(0.1, 4, 0.05),
+                usual=1,
+                remedy="1 is usual",
+                least=0.01,
+                most=100,
+                looser=DOWN,
+                is_monotone=True,
+            ),
+        ),
+        pair=("low", "high"),
+    )
 
     def no_effect(self) -> str | None:
         return "both of its ends are 1" if self.low == self.high == 1 else None
 
     def temperature_of(self, survivors: Survivors) -> float:
-        """The temperature that these survivors get; 1 for a single token."""
+        """T for these tokens; 1 for a single one."""
         if survivors.count == 1:
             return 1.0
-        share = min(1.0, survivors.entropy / math.log(survivors.count))
-        temperature = self.low + (self.high - self.low) * share**self.exponent
-        return max(temperature, Temperature.smallest)
+        share = self._entropy_share(survivors)
+        return max(self.low + (self.high - self.low) * share**self.exponent, _SMALLEST)
 
-    def edit(self, scores: np.ndarray, context: Context) -> np.ndarray:
-        return _divided(scores, self.temperature_of(Survivors(RankedRow(scores))))
+    @staticmethod
+    def _entropy_share(survivors: Survivors) -> float:
+        return min(1.0, survivors.entropy / math.log(survivors.count))
 
-    def apply(self, survivors: Survivors, context: Context = NO_CONTEXT) -> Survivors:
-        return _tempered(survivors, self.temperature_of(survivors))
-
-
-def _divided(scores: np.ndarray, temperature: float) -> np.ndarray:
-    with np.errstate(over="ignore"):  # a score near float32's lowest may become -inf
-        return scores / np.float32(temperature)
-
-
-def _tempered(survivors: Survivors, temperature: float) -> Survivors:
-    scores = _divided(survivors.scores, temperature)
-    if survivors.start:  # the highest of the row is out of the race
-        return Survivors(RankedRow(scores))
-    # Division keeps the order, so the highest score stays the highest.
-    highest = float(np.float32(survivors.row.highest) / np.float32(temperature))
-    return Survivors(RankedRow(scores, highest=highest))
+    def figures(self, before: Survivors, after: Survivors, context: Context) -> dict[str, float]:
+        if before.count == 1:
+            return {"temperature": 1.0, "entropy": 0.0, "entropy_share": 0.0}
+        return {
+            "temperature": self.temperature_of(before),
+            "entropy": before.entropy_bits,
+            "entropy_share": self._entropy_share(before),
+        }

@@ -134,7 +134,7 @@ def test_samples_can_be_cancelled_and_what_is_there_is_shown(page: Page):
     with page.expect_download() as download:
         button(page, "Download CSV").click()
     lines = download.value.path().read_text("utf-8").splitlines()
-    assert lines[0].startswith("column,name,seed,text,stop_reason,length")
+    assert lines[0].startswith('"column","name","seed","text","stop_reason","length"')
 
 
 def test_a_bad_number_of_samples_is_said_in_words(page: Page):

@@ -2,12 +2,10 @@
 
 import json
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from engine.contrastive import ContrastiveSearch
 from engine.model import load_model
-from tests.browser.modules import modules_page
 from tests.browser.step_page import (
     assert_no_sideways_scroll,
     button,
@@ -20,43 +18,6 @@ from tests.browser.step_page import (
 )
 
 PROMPT = "Once upon a time, there was"
-
-
-@pytest.fixture(scope="module")
-def modules(browser):
-    with modules_page(browser, "parts/contrastive.js") as page:
-        yield page
-
-
-def plain(search: ContrastiveSearch, index: int) -> dict:
-    step = search.to_dict()["steps"][index]
-    for candidate in step["candidates"]:
-        candidate |= {"label": str(candidate["token_id"]), "nearest_label": "x"}
-    return step
-
-
-@pytest.mark.parametrize("alpha", [0.0, 0.25, 0.6, 1.0])
-def test_scores_and_winner_at_any_alpha_are_the_engines(modules, alpha):
-    model = load_model()
-    search = ContrastiveSearch(model, PROMPT, 6, 0.6)
-    other = ContrastiveSearch(model, PROMPT, 6, alpha)
-    other.step()
-    search.step()
-    made = modules.evaluate(
-        "([step, alpha]) => modules.scored(step, alpha)", [plain(search, 0), alpha]
-    )
-    assert [row["score"] for row in made["rows"]] == [
-        candidate.score for candidate in other.steps[0].candidates
-    ]
-    assert made["winner"] == other.steps[0].chosen
-
-
-def test_of_equal_scores_the_likelier_wins(modules):
-    candidates = [{"probability": 0.5, "penalty": 0.5}, {"probability": 0.5, "penalty": 0.5}]
-    assert (
-        modules.evaluate("step => modules.scored(step, 0.5).winner", {"candidates": candidates})
-        == 0
-    )
 
 
 def chosen(page: Page) -> None:

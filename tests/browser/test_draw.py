@@ -1,7 +1,6 @@
-"""The draw: stretches and u against the engine's own draw, the generator, a thousand draws."""
+"""The draw: stretches and u against the engine's own draw, a thousand draws."""
 
 from collections.abc import Iterator
-from itertools import islice, pairwise
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from engine.sampling import SamplingSettings, shape
 from tests.browser.draw_page import draw_page, open_draw, show_row, update
-from tests.browser.modules import modules_page
 
 VOCAB = 1000
 LOGITS = np.random.default_rng(5).normal(0, 2, VOCAB).astype(np.float32)
@@ -17,7 +15,6 @@ ORDER = [int(token) for token in np.argsort(-LOGITS, kind="stable")]
 LABELS = {token: f"␣t{rank}" for rank, token in enumerate(ORDER[:200], 1)}
 FOUR = np.log(np.array([0.1, 0.2, 0.3, 0.4])).astype(np.float32)
 FOUR_LABELS = {0: "a", 1: "b", 2: "c", 3: "d"}
-MASK = 2**64 - 1
 
 
 @pytest.fixture(scope="module")
@@ -30,18 +27,6 @@ def opened(browser: Browser) -> Iterator[Page]:
 def page(opened: Page) -> Page:
     open_draw(opened)
     return opened
-
-
-@pytest.fixture(scope="module")
-def modules(browser: Browser) -> Iterator[Page]:
-    with modules_page(
-        browser,
-        "kernel/sampling.js",
-        "kernel/survivors.js",
-        "kernel/ranking.js",
-        "parts/draw/wheel.js",
-    ) as page:
-        yield page
 
 
 def figure(page: Page) -> Locator:
@@ -71,135 +56,6 @@ def share(text: str) -> float:
 
 def status(page: Page) -> Locator:
     return figure(page).get_by_role("status")
-
-
-# --- the generator -------------------------------------------------------------------------------
-
-
-def splitmix64(seed: int) -> Iterator[int]:
-    while True:
-        seed = (seed + 0x9E3779B97F4A7C15) & MASK
-        word = ((seed ^ (seed >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-        word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & MASK
-        yield word ^ (word >> 31)
-
-
-def rotated(word: int, by: int) -> int:
-    return ((word << by) | (word >> (32 - by))) & 0xFFFFFFFF
-
-
-def xoshiro128(state: list[int]) -> Iterator[int]:
-    a, b, c, d = state
-    while True:
-        yield rotated(b * 5 & 0xFFFFFFFF, 7) * 9 & 0xFFFFFFFF
-        shifted = b << 9 & 0xFFFFFFFF
-        c ^= a
-        d ^= b
-        b ^= c
-        a ^= d
-        c ^= shifted
-        d = rotated(d, 11)
-
-
-def test_the_generator_is_splitmix64_and_xoshiro128(modules: Page) -> None:
-    made = modules.evaluate(
-        """() => {
-          const many = (next, number) => Array.from({ length: number }, () => next());
-          return {
-            split: many(modules.splitmix64(1234567), 5).map(String),
-            words: many(modules.xoshiro128([1, 2, 3, 4]), 2000),
-            uniform: many(modules.uniform_numbers(42), 2000),
-          };
-        }"""
-    )
-    # The first five that the generator's authors give for this seed.
-    published = [
-        "6457827717110365317",
-        "3203168211198807973",
-        "9817491932198370423",
-        "4593380528125082431",
-        "16408922859458223821",
-    ]
-    assert made["split"] == published == [str(n) for n in islice(splitmix64(1234567), 5)]
-    assert made["words"] == list(islice(xoshiro128([1, 2, 3, 4]), 2000))
-    assert made["words"][0] == 11520  # rotl(2 * 5, 7) * 9
-    fill = list(islice(splitmix64(42), 2))
-    words = xoshiro128([part for word in fill for part in (word & 0xFFFFFFFF, word >> 32)])
-    expected = [((next(words) >> 5) * 2**26 + (next(words) >> 6)) / 2**53 for _ in range(2000)]
-    assert made["uniform"] == expected
-
-
-# --- arithmetic ----------------------------------------------------------------------------------
-
-
-def test_the_mean_deviation_of_a_count_is_the_binomial_s(modules: Page) -> None:
-    for draws, prob in ((1, 0.3), (10, 0.5), (50, 0.02), (1000, 0.4), (1000, 1e-5), (7, 0.999)):
-        counts = np.arange(draws + 1)
-        logs = np.concatenate([[0], np.cumsum(np.log(np.arange(1, draws + 1)))])
-        chances = np.exp(
-            logs[-1]
-            - logs
-            - logs[::-1]
-            + counts * np.log(prob)
-            + (draws - counts) * np.log1p(-prob)
-        )
-        expected = float(chances @ np.abs(counts - draws * prob))
-        made = modules.evaluate("([n, p]) => modules.mean_deviation(n, p)", [draws, prob])
-        assert made == pytest.approx(expected, rel=1e-9)
-    assert modules.evaluate("[0, 1].map(p => modules.mean_deviation(10, p))") == [0, 0]
-
-
-SAMPLED = """({ values, counts, seed, number, start, stop }) => {
-  const { Ranking, Survivors, Sampling, stretches_of } = window.modules;
-  const ids = Uint32Array.from({ length: counts.reduce((a, b) => a + b, 0) }, (_, id) => id);
-  const ranking = new Ranking(Float32Array.from(values), Uint32Array.from(counts), ids);
-  const final = new Survivors(ranking, start, stop);
-  const sampling = new Sampling(final, seed);
-  sampling.draw(number / 2);
-  sampling.draw(number / 2);
-  return {
-    counts: [...sampling.counts], total: sampling.total, variation: sampling.variation,
-    usual: sampling.usual_variation, stretches: stretches_of(final, stop - 1),
-    within: stretches_of(final, stop - 1).map(stretch => sampling.within(stretch)),
-  };
-}"""
-
-
-def test_counts_variation_and_stretches_over_a_window_of_ranks(modules: Page) -> None:
-    """Runs of 1, 3, 50 and 200 equal scores, of which ranks 2 to 200 are left."""
-    values, counts = [2.0, 1.0, 0.0, -1.5], [1, 3, 50, 200]
-    start, stop, number = 1, 200, 2000
-    made = modules.evaluate(
-        SAMPLED,
-        {"values": values, "counts": counts, "seed": 3, "number": number}
-        | {"start": start, "stop": stop},
-    )
-    weights = np.exp(np.repeat(values, counts))[start:stop]
-    probs = weights / weights.sum()
-    ends = np.cumsum(probs)
-    fill = list(islice(splitmix64(3), 2))
-    words = xoshiro128([part for word in fill for part in (word & 0xFFFFFFFF, word >> 32)])
-    us = [((next(words) >> 5) * 2**26 + (next(words) >> 6)) / 2**53 for _ in range(number)]
-    drawn = np.bincount(np.searchsorted(ends, us, side="right"), minlength=probs.size)
-    assert made["total"] == number
-    assert dict(made["counts"]) == {start + 1 + i: n for i, n in enumerate(drawn) if n}
-    assert made["variation"] == pytest.approx(np.abs(drawn / number - probs).sum() / 2, abs=1e-12)
-    # What chance alone leaves: the mean over 400 runs, to within five of its standard errors.
-    rng = np.random.default_rng(1)
-    runs = np.abs(rng.multinomial(number, probs, 400) / number - probs).sum(1) / 2
-    assert abs(made["usual"] - runs.mean()) < 5 * runs.std() / 20
-    stretches = made["stretches"]
-    assert [(s["first"], s["last"]) for s in stretches[-3:]] == [(10, 198), (199, 199), (200, 200)]
-    assert [s["first"] for s in stretches[:8]] == [s["last"] for s in stretches[:8]]
-    assert stretches[0]["from"] == 0 and stretches[-1]["to"] == 1
-    for one, other in pairwise(stretches):
-        assert one["to"] == other["from"] and one["last"] + 1 == other["first"]
-    for stretch, within in zip(stretches, made["within"], strict=True):
-        inside = slice(stretch["first"] - start - 1, stretch["last"] - start)
-        share = probs[inside].sum()
-        assert within["count"] == drawn[inside].sum()
-        assert within["expected"] == pytest.approx(number * share)
-        assert within["sigma"] == pytest.approx(np.sqrt(number * share * (1 - share)), rel=1e-6)
 
 
 # --- what is on the page -------------------------------------------------------------------------
@@ -258,21 +114,6 @@ def test_bar_and_wheel_show_the_same_stretches(page: Page) -> None:
              60 * Math.sin(2 * Math.PI * share), -60 * Math.cos(2 * Math.PI * share))))"""
     )
     assert inside == [False, True, True, True, False]
-
-
-def test_a_single_token_has_the_whole_wheel(modules: Page) -> None:
-    inside = modules.evaluate(
-        """() => {
-          const path = document.createElementNS('http://www.w3.org/2000/svg', 'path');
-          path.setAttribute('d', modules.sector(0, 1));
-          const holder = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
-          holder.append(path);
-          document.body.append(holder);
-          const at = (x, y) => path.isPointInFill(new DOMPoint(x, y));
-          return [at(60, 0), at(-60, 0), at(0, 60), at(0, -60), at(0, 0)];
-        }"""
-    )
-    assert inside == [True, True, True, True, False]  # all around, but not in the hub
 
 
 def test_the_same_u_with_other_settings(page: Page) -> None:

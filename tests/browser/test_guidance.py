@@ -1,17 +1,12 @@
-"""Guidance in a browser: the engine's bits at any scale, moved by hand, kept through a reload."""
+"""Guidance in a browser: the engine's bits, moved by hand, kept through a reload."""
 
-import base64
-
-import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
 from engine.decoder import Decoder
-from engine.guidance import GuidedRows
 from engine.model import load_model
 from engine.ranking import RankedRow
 from engine.sampling import SamplingSettings
-from tests.browser.modules import modules_page
 from tests.browser.step_page import (
     assert_no_sideways_scroll,
     button,
@@ -25,88 +20,6 @@ from tests.browser.step_page import (
 from ui.shared.examples import EXAMPLES
 
 PROMPT, NEGATIVE = "Once upon a time, a sad little", "Once upon a time, a little"
-
-MEASURE = """({ prompt, negative, scales, before, after }) => {
-  const { at_scale, compared, moved_text } = window.modules;
-  const floats = text => new Float32Array(
-    Uint8Array.from(atob(text), character => character.charCodeAt(0)).buffer);
-  const base64 = array => {
-    const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
-    let text = '';
-    for (let start = 0; start < bytes.length; start += 8192) {
-      text += String.fromCharCode(...bytes.subarray(start, start + 8192));
-    }
-    return btoa(text);
-  };
-  const rows = { prompt: floats(prompt), negative: floats(negative) };
-  const row = { vocab: rows.prompt.length, guidance: rows };
-  return scales.map(scale => {
-    const made = at_scale(row, scale);
-    return {
-      scores: base64(made.scores),
-      ids: base64(Uint32Array.from(made.ids)),
-      values: base64(made.values),
-      counts: base64(made.counts),
-      compared: compared(made, 8),
-    };
-  });
-}"""
-
-
-def as_text(array: np.ndarray) -> str:
-    return base64.b64encode(array.tobytes()).decode()
-
-
-@pytest.fixture(scope="module")
-def modules(browser):
-    with modules_page(
-        browser, "kernel/guided.js", "parts/guidance.js", "parts/contrastive.js"
-    ) as page:
-        yield page
-
-
-@pytest.mark.parametrize("vocab", [5, 3_000, 70_000])
-def test_the_browser_makes_the_engines_bits_at_any_scale(modules, vocab):
-    """Rows with ties, zeros of both signs and tokens at -inf; seed 7."""
-    random = np.random.default_rng(7)
-    logs = random.normal(-8, 4, (2, vocab)).astype(np.float32)
-    logs[:, ::3] = np.round(logs[:, ::3])
-    logs[:, -1] = -0.0
-    if vocab > 5:
-        logs[0, 3:9] = logs[1, 7:12] = -np.inf
-    rows = GuidedRows(*logs)
-    scales = [1.0, 1.05, 1.5, 2.7, 5.0, 99.95]
-    made = modules.evaluate(
-        MEASURE,
-        {"prompt": as_text(logs[0]), "negative": as_text(logs[1]), "scales": scales},
-    )
-    for scale, got in zip(scales, made, strict=True):
-        expected = rows.at(scale)
-        scores = np.frombuffer(base64.b64decode(got["scores"]), np.float32)
-        assert np.array_equal(scores, expected), f"other bits at scale {scale}"
-        ranked = RankedRow(expected)
-        ranked.sort_to_depth(ranked.count)
-        ids = np.frombuffer(base64.b64decode(got["ids"]), np.uint32)
-        assert np.array_equal(ids, ranked.ids), f"another order at scale {scale}"
-        values = np.frombuffer(base64.b64decode(got["values"]), np.float32)
-        counts = np.frombuffer(base64.b64decode(got["counts"]), np.uint32)
-        assert np.array_equal(np.repeat(values, counts), expected[ranked.ids])
-        assert (np.diff(values) < 0).all(), "a run of equal scores is split"
-        first = got["compared"][0]
-        assert first["id"] == ranked.ids[0]
-        weights = np.exp(expected[ranked.ids].astype(np.float64) - float(expected[ranked.ids[0]]))
-        assert first["guided"]["prob"] == pytest.approx(1 / weights.sum(), rel=1e-9)
-        alone = RankedRow(logs[0])
-        assert first["prompt"]["rank"] == alone.rank(int(ranked.ids[0]))
-        shown = {row["id"] for row in got["compared"]}
-        assert {int(logs[0].argmax()), int(logs[1].argmax())} <= shown
-
-
-def test_ranks_that_moved_are_told_in_signs(modules):
-    said = modules.evaluate(
-        "[[1, 1], [5, 1], [1, 12], [3, 0], [0, 2]].map(pair => modules.moved_text(...pair))"
-    )
-    assert said == ["=", "▲ 4", "▼ 11", "ruled out", ""]
 
 
 def guided(page: Page, scale: float = 2.0) -> None:

@@ -58,7 +58,7 @@ def test_a_hostile_prompt_is_shown_literally(page: Page):
 
 
 def load_folder(page: Page, folder: str) -> None:
-    button(page, "Model").click()
+    page.get_by_role("button", name="Model:").click()
     page.get_by_text("Folder", exact=False).first.click()
     page.get_by_role("textbox", name=re.compile("Folder")).fill(folder)
     button(page, "Load").click()

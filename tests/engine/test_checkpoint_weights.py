@@ -104,7 +104,9 @@ def test_a_tensor_of_another_shape(folder):
     weights = load_file(path)
     weights["model.norm.weight"] = torch.ones(31)
     save_file(weights, path)
-    fails(WeightsError, folder, "do not fit its configuration", "check config.json")
+    said = fails(WeightsError, folder, "do not fit its configuration", "check config.json")
+    assert "model.norm.weight is 31, and config.json asks for 32;" in said
+    assert "ignore_mismatched_sizes" not in said, "a word for programmers"
 
 
 def test_tensors_of_integers(folder):

@@ -1,11 +1,13 @@
 """Logits of old steps: exact after the rows themselves are gone from memory, and small."""
 
+import tempfile
+
 import numpy as np
 import pytest
 import torch
 
 from engine.decoder import Decoder
-from engine.errors import SettingError
+from engine.errors import RecordError, SettingError
 from engine.model import LanguageModel
 from tests.engine import tiny_models
 from tests.engine.runs import finished, rows, sampling
@@ -116,3 +118,19 @@ def test_a_step_that_is_not_there(index):
         decoder.logits(index)
     with pytest.raises(SettingError, match="take a step first"):
         Decoder(tiny_models.shared("llama"), [1, 2]).logits(0)
+
+
+def test_without_a_folder_for_temporary_files_a_step_says_so_and_can_be_taken_again(monkeypatch):
+    model = tiny_models.shared("gemma2")  # whose rows go to a file
+    lone = finished(Decoder(model, tiny_models.prompt(1), sampling(1)), 4)
+    decoder = Decoder(model, tiny_models.prompt(1), sampling(1))
+    with monkeypatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", None)
+        patch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/no/such/folder"])
+        for _ in range(2):
+            with pytest.raises(RecordError, match=r"a temporary folder .*; .*set TMPDIR to one\.$"):
+                decoder.step()
+        patch.setattr(tempfile, "tempdir", "/no/such/folder")
+        with pytest.raises(RecordError, match=r"in /no/such/folder .*set TMPDIR to another folder"):
+            decoder.step()
+    assert np.array_equal(rows(finished(decoder, 4)), rows(lone))

@@ -228,7 +228,9 @@ def test_no_two_bundled_tokens_spell_the_same(bundled):
 # --- Unfinished characters -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("vocabulary", [BYTE_LEVEL, REPLACE, METASPACE], ids=str)
+@pytest.mark.parametrize(
+    "vocabulary", [BYTE_LEVEL, REPLACE, METASPACE], ids=["byte level", "replace", "metaspace"]
+)
 def test_a_character_in_four_tokens_comes_out_with_its_last_byte(vocabulary):
     token_ids = vocabulary.encode("a🙂")[-4:]
     assert [vocabulary.token_bytes(i) for i in token_ids] == [b"\xf0", b"\x9f", b"\x99", b"\x82"]

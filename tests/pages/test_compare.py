@@ -8,11 +8,12 @@ import pytest
 from engine.decoder import Decoder
 from engine.errors import LogitsError
 from engine.model import LanguageModel, load_model
+from engine.presets import PRESETS
 from engine.sampling import DynamicTemperature, SamplingSettings, Temperature
 from tests.ui import hostile
 from ui.charts.compare import SampleSeries, TextSeries, balance_figure, surprise_figure
 from ui.charts.template import literal
-from ui.compare.column import OWN, PRESETS, divergence
+from ui.compare.column import OWN, divergence
 from ui.compare.comparison import MOST, Comparison
 from ui.compare.view import cards, escaped, figures, number, sample_texts, summary_table
 from ui.shared.limits import MOST_TOKENS

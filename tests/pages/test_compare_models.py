@@ -5,10 +5,10 @@ import pytest
 from engine.decoder import Decoder
 from engine.errors import PromptError
 from engine.model import LanguageModel
+from engine.presets import PRESETS
 from engine.sampling import SamplingSettings
 from tests.pages.test_compare import PROMPT, ids, settle
 from tests.ui import hostile
-from ui.compare.column import PRESETS
 from ui.compare.comparison import MOST, Comparison
 
 

@@ -1,18 +1,23 @@
 """The compare page without a browser: its fields, and the ways to other pages and back."""
 
+import json
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.model import LanguageModel
+from engine.presets import PRESETS
 from engine.sampling import SamplingSettings
-from tests.pages.test_compare import PROMPT, ids
+from tests.pages.tab import in_tab, left, visit_of
+from tests.pages.test_compare import PROMPT, ids, settle
 from tests.ui import hostile
-from ui.compare.column import OWN, PRESETS
+from ui.compare.column import OWN
 from ui.compare.comparison import Comparison
 from ui.shared import page as shell
-from ui.step import page as step_page
+from ui.shared.models import SharedModels
+from ui.step.channel import step_session
+from ui.step.session import Session
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = "pages/compare.py"
@@ -21,9 +26,16 @@ PAGE = "pages/compare.py"
 @pytest.fixture
 def app(monkeypatch, folder) -> AppTest:
     monkeypatch.setenv("DECODING_MODEL", folder)
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).run()
+    monkeypatch.setattr("ui.shared.model_chooser.MODELS", SharedModels())
+    app = in_tab(AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)).run()
     assert not app.exception
+    step_of(app)
     return at_compare(app)
+
+
+def step_of(app: AppTest) -> Session:
+    """What is on the step page of the same tab, as its connection has it."""
+    return step_session(visit_of(app))
 
 
 def at_compare(app: AppTest) -> AppTest:
@@ -33,17 +45,12 @@ def at_compare(app: AppTest) -> AppTest:
 
 
 def held(app: AppTest) -> Comparison:
-    return app.session_state["compare"]
+    return visit_of(app).present("compare")
 
 
 def field(app: AppTest, column: int, name: str):
     fields = held(app).column(column).fields
     return app.number_input(key=f"compare_{column}_{fields}_{name}")
-
-
-def test_all_pages_are_in_the_navigation():
-    files = {f"pages/{path.name}" for path in (ROOT / "pages").glob("*.py")}
-    assert files == set(shell.PAGES)
 
 
 def test_the_page_opens_with_texts_and_a_caption(app):
@@ -90,7 +97,7 @@ def test_a_column_opens_in_the_step_page(app):
     wanted = held(app).effective(held(app).column(4))
     app.button(key="compare_4_open").click().run()
     assert not app.exception
-    session = app.session_state["session"]
+    session = step_of(app)
     assert session.prompt == held(app).prompt
     assert session.settings == wanted
     assert "min_p" in session.order
@@ -99,19 +106,8 @@ def test_a_column_opens_in_the_step_page(app):
     assert session.decoder.token_ids == ids(held(app).column(4))[:5]
 
 
-def test_what_is_handed_over_stops_where_it_did_before(app):
-    model = app.session_state["session"].model
-    handed = shell.HandedOver(model, PROMPT, SamplingSettings(seed=3), False, 9, ("w4", "w5"))
-    app.session_state[shell._HANDED_OVER] = handed
-    app.switch_page(shell.HOME).run()
-    assert not app.exception
-    session = app.session_state["session"]
-    assert session.decoder.stop_strings == ("w4", "w5")
-    assert (session.prompt, session.max_tokens, session.settings) == (PROMPT, 9, handed.settings)
-
-
 def test_the_step_page_s_prompt_and_settings_come_over(app):
-    session = app.session_state["session"]
+    session = step_of(app)
     settings = SamplingSettings(temperature=0.9, top_k=5, seed=11)
     session.decoder.settings = settings
     app.button(key="compare_3_from").click().run()
@@ -121,7 +117,7 @@ def test_the_step_page_s_prompt_and_settings_come_over(app):
 
 
 def test_the_step_page_s_model_comes_over_although_it_has_no_chat_template(app):
-    session, comparison = app.session_state["session"], held(app)
+    session, comparison = step_of(app), held(app)
     tokenizer = hostile.tokenizer()
     tokenizer.chat_template = "w7|{{ messages[0]['content'] }}"
     comparison.load(LanguageModel(hostile.language_model(), tokenizer, name="chat"))
@@ -134,17 +130,97 @@ def test_the_step_page_s_model_comes_over_although_it_has_no_chat_template(app):
     assert (held(app).prompt, held(app).chat, held(app).error) == (session.prompt, False, "")
 
 
-def test_what_was_handed_over_is_not_replaced_by_what_the_tab_remembers(app, monkeypatch):
-    del app.session_state["session"]  # the page was reloaded here, so the step page has none yet
-    app.button(key="compare_1_open").click().run()
-    session = app.session_state["session"]
-    event = {"client": "tab", "number": 1, "kind": "resume", "token": "of before"}
-    monkeypatch.setattr(step_page, "sent_event", lambda: event)
-    monkeypatch.setattr(step_page.st, "session_state", app.session_state)
-    step_page._on_event()
-    monkeypatch.undo()
-    assert app.session_state["session"] is session
-    assert (session.error, session.acknowledged) == ("", ("tab", 1))
+def test_what_is_on_the_step_page_can_be_had_after_a_restart_too(app):
+    session = step_of(app)
+    session.decoder.settings = SamplingSettings(top_k=7, seed=4)
+    record = session.record()
+    visit = visit_of(app)
+    visit._pages.pop("step")
+    visit._records["step"] = record
+    app.run()
+    app.button(key="compare_3_from").click().run()
+    assert not app.exception
+    assert held(app).column(3).settings.top_k == 7
+    assert held(app).prompt == session.prompt
+
+
+def test_everything_is_there_after_a_reload(app):
+    app.text_area(key="compare_0_prompt").set_value("w4|w5").run()
+    field(app, 3, "min_p").set_value(0.2).run()
+    comparison = held(app)
+    again = in_tab(AppTest.from_file(str(ROOT / "app.py"), default_timeout=120), left(app))
+    at_compare(again.run())
+    assert held(again) is comparison
+    assert again.text_area(key=f"compare_{comparison.changes}_prompt").value == "w4|w5"
+
+
+def test_everything_is_there_after_a_restart(app):
+    app.text_area(key="compare_0_prompt").set_value("w4|w5").run()
+    field(app, 3, "min_p").set_value(0.2).run()
+    app.button(key="compare_add").click().run()
+    app.number_input(key="compare_0_max_tokens").set_value(30).run()
+    before = held(app)
+    texts = [ids(column) for column in before.columns]
+    restarted(app)
+    app.run()
+    after = held(app)
+    assert after is not before
+    settle(after)
+    assert [ids(column) for column in after.columns] == texts
+    assert (after.prompt, after.max_tokens) == ("w4|w5", 30)
+    assert [c.settings for c in after.columns] == [c.settings for c in before.columns]
+    assert after.said == "The texts were generated again; all tokens are the same."
+    app.run()
+    assert any(after.said in element.value for element in app.info)
+
+
+def restarted(app: AppTest) -> None:
+    """Let the visit forget what is in memory, and read its records as from a disk."""
+    visit = visit_of(app)
+    records = {name: held.state.record() for name, held in visit._pages.items()}
+    visit._pages.clear()
+    visit._records = json.loads(json.dumps(records))
+
+
+def test_finished_samples_are_there_after_a_restart(app):
+    app.number_input(key="compare_0_max_tokens").set_value(6).run()
+    app.number_input(key="compare_samples").set_value(2).run()
+    app.button(key="compare_sample").click().run()
+    held(app).sampling.wait()
+    before = held(app).sampling
+    restarted(app)
+    app.run()
+    assert not app.exception
+    after = held(app).sampling
+    assert after is not before and after.is_done and not after.is_running
+    assert after.frame().equals(before.frame())
+    assert after.summaries() == before.summaries()
+    assert [s.text.token_ids for s in after.samples(2)] == [
+        s.text.token_ids for s in before.samples(2)
+    ]
+    assert app.get("download_button")
+
+
+def test_a_broken_record_is_a_sentence_and_a_new_comparison(app):
+    restarted(app)
+    visit_of(app)._records["compare"]["columns"] = []
+    app.run()
+    assert not app.exception
+    assert app.warning[0].value.startswith("Your last comparison could not be read")
+    assert len(held(app).columns) == 4
+
+
+def test_a_second_tab_has_a_copy_of_its_own(app):
+    comparison = held(app)
+    with_token = visit_of(app).token
+    app.run()
+    other = in_tab(AppTest.from_file(str(ROOT / "app.py"), default_timeout=120), with_token)
+    at_compare(other.run())
+    twin = held(other)
+    assert twin is not comparison and visit_of(other).token != with_token
+    assert [ids(c) for c in twin.columns] == [ids(c) for c in comparison.columns]
+    twin.step()
+    assert twin.columns[0].length == comparison.columns[0].length + 1
 
 
 @pytest.mark.parametrize(

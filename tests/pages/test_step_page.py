@@ -1,95 +1,113 @@
-"""The step page without a browser: what it mounts, and its events by way of the page."""
+"""The step page without a browser: what Streamlit draws of it; the rest is in tests/ui/step."""
 
-import json
-import struct
-from collections.abc import MutableMapping
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine.model import load_model
+from tests.pages.tab import in_tab, visit_of
 from tests.ui import hostile
-from ui.components.step import KEY
-from ui.shared.settings import CARDS
-from ui.step import page as step_page
+from tests.ui.step.live_page import client, opened
+from ui.shared import page as shell
+from ui.shared.models import SharedModels
+from ui.shared.starting import START
+from ui.shared.visit_tab import TAB
+from ui.step.channel import step_session
+from ui.step.session import Session
 
-OFF = {"repetition_penalty": 1, "temperature": 1, "top_k": 0, "top_p": 1, "min_p": 0, "seed": 0}
-APP = Path(__file__).resolve().parents[2] / "app.py"
+ROOT = Path(__file__).resolve().parents[2]
 
 
-def opened() -> AppTest:
-    app = AppTest.from_file(str(APP), default_timeout=120).run()
-    assert not app.exception
-    return app
+def app_of_step() -> AppTest:
+    return AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
 
 
 @pytest.fixture
 def app(monkeypatch) -> AppTest:
     monkeypatch.delenv("DECODING_MODEL", raising=False)
-    return opened()
+    app = in_tab(app_of_step()).run()
+    assert not app.exception
+    return app
 
 
-def mounted(app: AppTest) -> dict:
-    """Header of the message that the component was mounted with."""
-    _fetcher, component = app.get("bidi_component")
-    data = component.proto.bytes
-    (length,) = struct.unpack_from("<I", data)
-    return json.loads(data[4 : 4 + length])
+def test_all_pages_are_in_the_navigation():
+    files = {f"pages/{path.name}" for path in (ROOT / "pages").glob("*.py")}
+    assert files == set(shell.PAGES)
 
 
-class State(MutableMapping):
-    """The test's session state as `st.session_state` is one: a mapping."""
-
-    def __init__(self, app: AppTest) -> None:
-        self._state = app.session_state
-
-    def __getitem__(self, key):
-        return self._state[key]
-
-    def __setitem__(self, key, value):
-        self._state[key] = value
-
-    def __delitem__(self, key):
-        del self._state[key]
-
-    def __iter__(self):
-        return iter(self._state.filtered_state)
-
-    def __len__(self):
-        return len(self._state.filtered_state)
+def test_the_page_is_there_before_anybody_knows_who_the_tab_is():
+    app = app_of_step().run()
+    assert not app.exception
+    assert TAB not in app.session_state
+    assert len(app.get("bidi_component")) == 3  # who the tab is, the charts' program, the page
 
 
-def do(app: AppTest, monkeypatch, number: int, kind: str, **fields) -> dict:
-    """An event as the component sends it; AppTest cannot fire a component's triggers."""
-    session = app.session_state["session"]
-    place = {
-        "run": session.run,
-        "branch": session.current,
-        "length": len(session.decoder.steps),
-    }
-    event = {"client": "test", "number": number, "kind": kind, "at": place, "have": place, **fields}
-    if "settings" in fields:
-        event["settings"] = {"order": list(CARDS), **OFF, **fields["settings"]}
-    monkeypatch.setattr(step_page, "sent_event", lambda: event)
-    monkeypatch.setattr(step_page.st, "session_state", State(app))
-    step_page._on_event()
-    monkeypatch.undo()
-    return mounted(app.run())
+def test_the_page_imports_no_pytorch():
+    code = (
+        "import sys, ui.step.page, ui.step.live, ui.server.live, ui.components.apps; "
+        "heavy = {'torch', 'transformers', 'engine.model'} & set(sys.modules); sys.exit(str(heavy))"
+        " if heavy else None"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
-def test_the_page_mounts_one_component_with_a_whole_message(app):
-    header = mounted(app)
-    assert header["text"]["prompt"]
-    assert header["step"]["is_pending"]
-    assert header["error"] == ""
-    assert KEY == "step"
+def test_the_model_can_be_chosen_once_there_is_a_text(app):
+    assert [button.label for button in app.button] == ["Model: loading"]
+    assert app.button[0].disabled
+    START.wait(lambda activity: None, lambda: True)
+    session = step_session(visit_of(app))
+    app.run()
+    assert not app.exception
+    assert any("bundled" in element.value for element in app.markdown)
+    assert isinstance(session, Session)
 
 
-def test_an_event_changes_the_session_and_the_next_message(app, monkeypatch):
-    header = do(app, monkeypatch, 1, "step", settings={"temperature": 0.5, "seed": 2})
-    assert header["length"] == 1
-    assert (header["client"], header["acknowledged"]) == ("test", 1)
-    assert app.session_state["session"].settings.temperature == 0.5
+def test_a_model_that_is_loaded_here_comes_to_the_text(app, tmp_path, monkeypatch):
+    monkeypatch.setattr("ui.shared.model_chooser.allowed", lambda **_: None)
+    START.wait(lambda activity: None, lambda: True)
+    session = step_session(visit_of(app))
+    told = []
+    session.listen(lambda: told.append(session.model))
+    app.run()
+    app.radio(key="model_kind").set_value("folder").run()
+    app.text_input(key="model_folder").set_value(hostile.save(tmp_path / "tiny")).run()
+    app.button(key="model_button").click().run()
+    for _ in range(100):
+        if told:
+            break
+        app.run()
+    assert told and session.model is told[0]
+    assert session.model.vocab_size == len(hostile.VOCAB)
+
+
+@pytest.fixture
+def other_models(monkeypatch) -> None:
+    monkeypatch.setattr("ui.shared.model_chooser.MODELS", SharedModels())
+
+
+def test_a_model_that_cannot_be_loaded_is_announced_and_the_bundled_one_used(
+    monkeypatch, other_models
+):
+    monkeypatch.setenv("DECODING_MODEL", "no/such folder")
+    with opened() as page:
+        error = page.last["error"]
+        assert error.startswith("DECODING_MODEL=no/such folder:")
+        assert "The bundled model is in use instead." in error
+        assert page.do("step")["error"] == ""
+    with opened(page.visit) as again:
+        assert again.last["error"] == ""
+
+
+def test_a_named_folder_is_the_first_model(monkeypatch, tmp_path, other_models):
+    monkeypatch.setenv("DECODING_MODEL", hostile.save(tmp_path / "tiny"))
+    with opened() as page:
+        assert page.text["model"]["vocab_size"] == len(hostile.VOCAB)
 
 
 @pytest.mark.parametrize(
@@ -99,9 +117,9 @@ def test_an_event_changes_the_session_and_the_next_message(app, monkeypatch):
         ({"settings": {"temperature": -1}}, "temperature must not be negative, got -1"),
         ({"settings": {"top_k": 10**7}}, "top_k is above the vocabulary"),
         ({"settings": {"seed": -1}}, "seed is out of range, got -1"),
-        ({"settings": {"order": ["heat"]}}, "an unknown stage, 'heat'"),
-        ({"settings": {"order": ["top_k", "top_k"]}}, "the stage top_k twice"),
-        ({"settings": {"order": ["dry"], "dry": {"base": 0}}}, "dry.base must be between 1 and"),
+        ({"settings": {"order": ["heat"]}}, "an unknown sampler, 'heat'"),
+        ({"settings": {"order": ["top_k", "top_k"]}}, "the sampler top_k twice"),
+        ({"settings": {"order": ["dry"], "dry": {"base": 0}}}, "dry.base must be"),
         (
             {"settings": {"order": ["logit_bias"], "logit_bias": {"bias": [[10**7, 1]]}}},
             "logit_bias names a token outside the vocabulary",
@@ -109,64 +127,42 @@ def test_an_event_changes_the_session_and_the_next_message(app, monkeypatch):
         ({"limits": {"max_tokens": 10**9}}, "max_new_tokens is beyond the longest run"),
         ({"limits": {"stop_strings": [""]}}, "stop_strings"),
         ({"limits": {"max_tokens": "many"}}, "max_tokens"),
+        ({"settings": None}, "reload the page"),
     ],
 )
-def test_nonsense_is_answered_in_words_and_the_text_stays(app, monkeypatch, fields, sentence):
-    do(app, monkeypatch, 1, "step")
-    header = do(app, monkeypatch, 2, "step", **fields)
-    assert sentence in header["error"]
-    assert header["acknowledged"] == 2
-    assert header["length"] == 1
-    assert do(app, monkeypatch, 3, "step")["length"] == 2
+def test_nonsense_is_answered_in_words_and_the_text_stays(fields, sentence):
+    with opened() as page:
+        page.do("step")
+        settings = fields.get("settings")
+        if isinstance(settings, dict):
+            fields = fields | {"settings": {**page.settings, **settings}}
+        header = page.do("step", **fields)
+        assert sentence in header["error"]
+        assert header["length"] == 1
+        assert header["in_force"]["settings"]["temperature"] == 0.8
+        assert page.do("step")["length"] == 2
 
 
-def test_a_page_from_before_an_update_is_told_to_reload(app, monkeypatch):
-    do(app, monkeypatch, 1, "step")
-    session = app.session_state["session"]
-    old = {"client": "test", "number": 2, "kind": "step", "settings": {"temperature": 0.7}}
-    monkeypatch.setattr(step_page, "sent_event", lambda: old)
-    monkeypatch.setattr(step_page.st, "session_state", State(app))
-    step_page._on_event()
-    assert "reload the page" in session.error
-    assert session.acknowledged == ("test", 2)
-    assert len(session.decoder.steps) == 1
+def test_a_server_that_starts_is_waited_for_and_says_what_it_does(monkeypatch):
+    from ui.shared import starting
+    from ui.step import live
+
+    start = starting.Start()
+    started = []
+    monkeypatch.setattr(start, "begin", lambda: started.append(1))
+    monkeypatch.setattr(live, "START", start)
+    with client().websocket_connect("/live") as socket:
+        first = {"visit": "0" * 32, "tab": "1" * 32, "page": "step", "client": "c"}
+        socket.send_json({"kind": "hello", **first})
+        frame = socket.receive_bytes()
+        assert b'"kind":"busy"' in frame and b"Starting PyTorch" in frame
+        start._ended.set()
+        while b'"kind":"state"' not in frame:
+            frame = socket.receive_bytes()
+    assert started == [1]
 
 
-def test_a_model_that_cannot_be_loaded_is_announced_and_the_bundled_one_used(monkeypatch):
-    monkeypatch.setenv("DECODING_MODEL", "no/such folder")
-    header = mounted(opened())
-    assert header["error"].startswith("DECODING_MODEL=no/such folder:")
-    assert "The bundled model is in use instead." in header["error"]
-
-
-def test_a_named_folder_is_the_first_model(monkeypatch, tmp_path):
-    monkeypatch.setenv("DECODING_MODEL", hostile.save(tmp_path / "tiny"))
-    header = mounted(opened())
-    assert header["text"]["model"]["vocab_size"] == len(hostile.VOCAB)
-
-
-def test_a_text_that_is_gone_is_announced_and_the_new_one_works(app, monkeypatch):
-    header = do(app, monkeypatch, 1, "resume", token="unknown")
-    assert header["error"].startswith("The text that this tab had is no longer here")
-    assert do(app, monkeypatch, 2, "step")["length"] == 1
-
-
-def test_a_reload_gets_its_text_back_and_the_header_its_model(app, monkeypatch):
-    order = ["dry", "top_p", "xtc", "temperature"]
-    chain = {"order": order, "dry": None, "top_p": 0.9, "xtc": {"threshold": 0.2}}
-    do(app, monkeypatch, 1, "step", settings=chain)
-    token = app.session_state["session"].token
-    again = opened()
-    assert mounted(again)["length"] == 0
-    assert mounted(again)["text"]["settings"]["order"] == list(CARDS)
-    header = do(again, monkeypatch, 2, "resume", token=token, settings={})
-    assert header["length"] == 1
-    assert header["error"] == ""
-    assert header["text"]["settings"] == {
-        "order": order,
-        "dry": None,
-        "top_p": 0.9,
-        "xtc": {"threshold": 0.2, "probability": 0.5},
-        "temperature": 1.0,
-        "seed": 0,
-    }
+def test_the_bundled_model_is_one_for_all():
+    with opened() as page, opened() as other:
+        assert page.text["model"] == other.text["model"]
+        assert page.text["model"]["parameters"] == load_model().parameters

@@ -1,45 +1,44 @@
-"""Guidance and contrastive search by way of the page, without a browser."""
+"""Guidance and contrastive search from the page's first event through a reload."""
 
 import pytest
 
-from tests.pages.test_step_page import app, do, mounted, opened  # noqa: F401 - a fixture
+from tests.ui.step.live_page import opened
 
 GUIDED = {"prompt": "A sad story:", "guided": True, "negative_prompt": "A story:"}
 SEARCH = {"top_k": 5, "penalty_alpha": 0.6}
 
 
-def test_a_guided_text_from_start_through_a_reload(app, monkeypatch):  # noqa: F811
-    header = do(app, monkeypatch, 1, "start", guidance_scale=2, **GUIDED)
-    assert header["error"] == ""
-    assert header["row"]["guided"] and header["text"]["negative_prompt"] == "A story:"
-    header = do(app, monkeypatch, 2, "step", guidance_scale=2.5)
-    step = dict(zip(header["step_fields"], header["steps"][0], strict=True))
-    assert step["guidance_scale"] == 2.5 and step["negative_cache_bytes"] > 0
-    again = opened()
-    token = app.session_state["session"].token
-    header = do(again, monkeypatch, 3, "resume", token=token)
-    assert header["text"]["negative_prompt"] == "A story:"
-    assert header["text"]["guidance_scale"] == 2.5
-    assert len(header["text"]["negative_tokens"]) > 0
-    header = do(again, monkeypatch, 4, "start", prompt="A story:")
-    assert header["text"]["negative_tokens"] is None and "guided" not in header["row"]
+def test_a_guided_text_from_start_through_a_reload():
+    with opened() as page:
+        header = page.do("start", guidance_scale=2, **GUIDED)
+        assert header["error"] == "" and page.text["negative_prompt"] == "A story:"
+        assert header["row"]["light"]
+        assert page.do("row")["row"]["guided"]
+        page.do("step", guidance_scale=2.5)
+        assert page.steps[0]["guidance_scale"] == 2.5 and page.steps[0]["negative_cache_bytes"] > 0
+    with opened(page.visit) as again:
+        assert again.text["negative_prompt"] == "A story:"
+        assert again.text["guidance_scale"] == 2.5
+        assert len(again.text["negative_tokens"]) > 0
+        again.do("start", prompt="A story:")
+        assert again.text["negative_tokens"] is None
+        assert "guided" not in again.do("row")["row"]
 
 
-def test_a_search_from_start_through_a_reload(app, monkeypatch):  # noqa: F811
-    header = do(app, monkeypatch, 1, "start", prompt="A story:", strategy=SEARCH)
-    assert header["error"] == "" and header["row"] is None and header["search"] is None
-    assert mounted(app)["text"] is None or mounted(app)["text"]["strategy"] == SEARCH
-    header = do(app, monkeypatch, 2, "step", strategy=SEARCH | {"penalty_alpha": 0.2})
-    assert header["search"]["penalty_alpha"] == 0.2
-    assert len(header["search"]["candidates"]) == 5
-    header = do(app, monkeypatch, 3, "run", strategy=SEARCH, limits={"max_tokens": 6}, playing=True)
-    assert header["length"] > 1
-    again = opened()
-    token = app.session_state["session"].token
-    header = do(again, monkeypatch, 4, "resume", token=token)
-    assert header["text"]["strategy"] == SEARCH
-    assert header["search"]["candidates"]
-    assert do(again, monkeypatch, 5, "rewind", strategy=SEARCH)["length"] == 0
+def test_a_search_from_start_through_a_reload():
+    with opened() as page:
+        header = page.do("start", prompt="A story:", strategy=SEARCH)
+        assert header["error"] == "" and header["row"] is None and header["search"] is None
+        assert page.text["strategy"] == SEARCH
+        header = page.do("step", strategy=SEARCH | {"penalty_alpha": 0.2})
+        assert header["search"]["penalty_alpha"] == 0.2
+        assert len(header["search"]["candidates"]) == 5
+        page.do("run", strategy=SEARCH, limits={"max_tokens": 6}, playing=True)
+        assert len(page.steps) > 1
+    with opened(page.visit) as again:
+        assert again.text["strategy"] == SEARCH
+        assert again.last["search"]["candidates"]
+        assert again.do("rewind", strategy=SEARCH)["length"] == 0
 
 
 @pytest.mark.parametrize(
@@ -52,10 +51,12 @@ def test_a_search_from_start_through_a_reload(app, monkeypatch):  # noqa: F811
         ({"prompt": "A", "strategy": {"top_k": 0}}, "top_k must be"),
         ({"prompt": "A", "strategy": {"penalty_alpha": -1}}, "penalty_alpha must be from 0 to 1"),
         ({"prompt": "A", "strategy": "search"}, "an event that is no object"),
+        ({"prompt": "a" * 20_001}, "The prompt has 20,001 characters; use at most 20,000."),
     ],
 )
-def test_nonsense_is_answered_in_words_and_the_text_stays(app, monkeypatch, fields, sentence):  # noqa: F811
-    do(app, monkeypatch, 1, "step")
-    header = do(app, monkeypatch, 2, "start", **fields)
-    assert sentence in header["error"]
-    assert header["length"] == 1
+def test_nonsense_is_answered_in_words_and_the_text_stays(fields, sentence):
+    with opened() as page:
+        page.do("step")
+        header = page.do("start", **fields)
+        assert sentence in header["error"]
+        assert header["length"] == 1

@@ -12,8 +12,10 @@ from streamlit.testing.v1 import AppTest
 from engine.model import LanguageModel, load_model
 from engine.sampling import Banned, Dry, SamplingSettings
 from engine.sweep import MOST_TEXTS
+from tests.pages.tab import in_tab, left, visit_of
 from tests.ui import hostile
 from ui.shared.model_chooser import Choice, shared_model
+from ui.shared.visit_tab import TAB
 from ui.tune import results as tune_results
 from ui.tune.metrics import METRICS, TRADE_OFFS, cell_label, extremes
 from ui.tune.sweep_work import SweepWork
@@ -239,13 +241,17 @@ def test_a_visitor_who_has_gone_for_good_ends_the_sweep(tuning, model, monkeypat
 
 
 def test_the_opening_sweep_is_made_once_for_all_visitors(tuning, model):
-    tuning.run(keep_for_all=True)
+    tuning.run(for_all=True)
     tuning.work.wait(PATIENCE_S)
-    second = SweepWork(tuning.plan.sweep, model, tuning.prompts, keep_for_all=True)
-    assert second.is_done
-    assert second.result is tuning.work.result
-    tuning.seeds = 2
-    assert not SweepWork(tuning.plan.sweep, model, tuning.prompts, keep_for_all=True).is_done
+    second = Tuning(model)
+    second.x, second.y, second.max_tokens = tuning.x, tuning.y, tuning.max_tokens
+    second.run(for_all=True)
+    assert second.work.is_done
+    assert second.work.result is tuning.work.result
+    second.seeds = 2
+    second.run(for_all=True)
+    assert not second.work.is_done or second.work.result is not tuning.work.result
+    second.work.wait(PATIENCE_S)
 
 
 def test_export_names_settings_and_prompts_and_survives_both_formats(tuning):
@@ -287,7 +293,7 @@ def test_extremes_tell_the_better_end(tuning):
 @pytest.fixture
 def app(monkeypatch) -> AppTest:
     monkeypatch.delenv("DECODING_MODEL", raising=False)
-    app = AppTest.from_file(str(PAGE), default_timeout=PATIENCE_S).run()
+    app = in_tab(AppTest.from_file(str(PAGE), default_timeout=PATIENCE_S)).run()
     session(app).work.wait(PATIENCE_S)
     app.run()
     assert not app.exception
@@ -295,7 +301,7 @@ def app(monkeypatch) -> AppTest:
 
 
 def session(app: AppTest) -> Tuning:
-    return app.session_state["tuning"]
+    return visit_of(app).present("tuning")
 
 
 def field(app: AppTest, kind: str, label: str):
@@ -351,7 +357,7 @@ def test_an_example_replaces_the_prompts(app):
 
 
 def test_a_click_in_the_heatmap_chooses_a_cell(app, monkeypatch):
-    state = {"tune_heatmap": type("State", (), {})(), "tuning": session(app)}
+    state = {"tune_heatmap": type("State", (), {})(), TAB: app.session_state[TAB]}
     state["tune_heatmap"].selection = type("S", (), {"points": [{"customdata": [4, 0]}]})()
     monkeypatch.setattr(tune_results.st, "session_state", state)
     tune_results._on_cell()
@@ -384,10 +390,10 @@ def test_every_trade_off_has_a_front(app, trade_off):
 
 def test_use_these_settings_hands_over_the_cell_its_prompt_and_seed(app, monkeypatch):
     handed = []
-    monkeypatch.setattr(tune_results, "open_in_step_page", handed.append)
+    monkeypatch.setattr(tune_results, "open_in_step_page", lambda visit, text: handed.append(text))
     session(app).choose(0, 4)
     press(app, "Use these settings")
-    assert handed[0].prompt == EXAMPLES[0].prompts[0]
+    assert handed[0].beginning.prompt == EXAMPLES[0].prompts[0]
     assert handed[0].settings == SamplingSettings(temperature=0.4, seed=0)
     assert handed[0].model is session(app).model
     assert handed[0].stop_strings == ("\nCustomer:",)
@@ -399,3 +405,88 @@ def test_take_away_code_is_of_the_chosen_cell(app):
     code = app.get("code")[0].value
     assert "temperature=0.4" in code
     assert "top_p=0.5" in code
+
+
+# --- reload, restart, copies ----------------------------------------------------------------------
+
+
+def restarted(app: AppTest) -> None:
+    """Let the visit forget what is in memory, and read its records as from a disk."""
+    visit = visit_of(app)
+    records = {name: held.state.record() for name, held in visit._pages.items()}
+    visit._pages.clear()
+    visit._records = json.loads(json.dumps(records))
+
+
+def test_everything_is_there_after_a_reload(app):
+    field(app, "text_input", "X values").set_value("0.5, 1").run()
+    tuning = session(app)
+    again = in_tab(AppTest.from_file(str(PAGE), default_timeout=PATIENCE_S), left(app)).run()
+    assert session(again) is tuning
+    assert field(again, "text_input", "X values").value == "0.5, 1"
+
+
+def test_inputs_view_and_the_finished_sweep_are_there_after_a_restart(app):
+    field(app, "text_input", "X values").set_value("0.5, 1")
+    field(app, "text_area", "Prompt 1").set_value("One").run()
+    press(app, "Add a prompt")
+    session(app).set_prompt(1, "Two")
+    session(app).choose(3, 1)
+    session(app).view, session(app).metric = "Best cells", "length"
+    before = session(app)
+    restarted(app)
+    app.run()
+    assert not app.exception
+    after = session(app)
+    assert after is not before
+    assert (after.prompts, after.x.text) == (["One", "Two"], "0.5, 1")
+    assert (after.view, after.metric, after.chosen) == ("Best cells", "length", (3, 1))
+    assert after.work.result.texts.equals(before.work.result.texts)
+    assert after.work.result.cells.equals(before.work.result.cells)
+    assert after.work.is_done and not after.is_running
+    assert after.export().equals(before.export())
+    assert after.plan.sweep == before.plan.sweep
+
+
+def test_a_sweep_under_way_comes_back_with_its_finished_texts_and_goes_on(app):
+    tuning = session(app)
+    tuning.x.texts["temperature"], tuning.y.texts["top_p"] = "0.5, 1, 1.5", "0.9, 1"
+    tuning.max_tokens, tuning.seeds = 6, 3
+    finished(tuning)
+    whole = tuning.work.result
+    half = tuning.work.sweep.run(tuning.model, max_rows=4)
+    for progress in half:
+        if progress.texts_done >= 7:
+            break
+    tuning.work.result = half.result()
+    restarted(app)
+    app.run()
+    assert not app.exception
+    again = session(app)
+    assert not again.work.is_done and not again.is_running
+    assert 0 < again.work.texts_done < 18
+    assert any("Continue goes on from here" in element.value for element in app.info)
+    press(app, "Continue")
+    again.work.wait(PATIENCE_S)
+    assert again.work.is_done
+    assert again.work.result.texts.equals(whole.texts)
+    assert again.work.result.token_ids == whole.token_ids
+
+
+def test_a_broken_record_is_a_sentence_and_a_new_sweep(app):
+    for name, value in (("work", {"sweep": 3}), ("axes", []), ("seeds", 10**6), ("base", None)):
+        restarted(app)
+        visit_of(app)._records["tuning"][name] = value
+        app.run()
+        assert not app.exception
+        assert app.warning[0].value.startswith("Your last sweep could not be read"), name
+        session(app).work.wait(PATIENCE_S)
+
+
+def test_a_second_tab_has_a_copy_of_its_own(app):
+    token = visit_of(app).token
+    app.run()
+    other = in_tab(AppTest.from_file(str(PAGE), default_timeout=PATIENCE_S), token).run()
+    assert not other.exception
+    assert session(other) is not session(app)
+    assert session(other).work.result.texts.equals(session(app).work.result.texts)

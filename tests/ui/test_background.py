@@ -1,5 +1,6 @@
 """Work in the background: whose turn it is, who has gone, how it ends, what it says of itself."""
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 
@@ -179,6 +180,60 @@ def test_a_failure_is_kept_for_the_page_and_frees_the_place():
     work.fails = None
     finished(begun(work))
     assert work.problem == ""
+
+
+def test_an_error_that_nobody_expected_is_a_sentence_too_and_frees_the_place(caplog):
+    for _ in range(AT_ONCE + 1):
+        work = Work()
+        work.fails = ZeroDivisionError("x")
+        work.go.release()
+        work.start()
+        work.wait(PATIENCE_S)
+        assert (work.is_running, work.is_done, work.ends) == (False, False, 1)
+        assert work.problem.startswith("An unexpected error interrupted this work. The texts that")
+        number = re.search(r"number: (\d+)\.$", work.problem).group(1)
+        assert f"Problem {number} interrupted this work" in caplog.text
+        assert "ZeroDivisionError" in caplog.text
+    work.fails = None
+    finished(begun(work))
+    assert work.problem == ""
+
+
+@pytest.mark.parametrize("fails", [None, PromptError("The prompt is empty.")])
+def test_work_that_fails_as_it_ends_says_what_went_wrong_first(fails):
+    class Clumsy(Work):
+        def _ended(self) -> None:
+            raise KeyError("x")
+
+    work = Clumsy()
+    work.fails = fails
+    work.go.release(work.count)
+    work.start()
+    work.wait(PATIENCE_S)
+    assert not work.is_running
+    assert work.problem.startswith("The prompt is" if fails else "An unexpected error interrupted")
+
+
+def test_a_sweep_whose_model_breaks_ends_with_a_sentence_and_goes_on(monkeypatch):
+    model = LanguageModel(hostile.language_model(context=40), hostile.tokenizer(), name="tiny")
+    axis = Axis("temperature", (0.5, 1))
+    sweep = Sweep(SamplingSettings(), axis, prompts=["w1"], seeds=(0,), max_tokens=4)
+    columns = [(1, "a", SamplingSettings())]
+    works = [
+        SweepWork(sweep, model, ["w1"]),
+        SamplingRun(model, "w1", columns, count=2, first_seed=0, max_tokens=4),
+    ]
+    with monkeypatch.context() as broken:
+        broken.setattr("engine.batch.Batch._run_opening", lambda *_: 1 / 0)
+        for work, name in zip(works, ("the sweep", "the samples"), strict=True):
+            work.start()
+            work.wait(PATIENCE_S)
+            assert work.problem.startswith(f"An unexpected error interrupted {name}. ")
+            assert not work.is_running
+    for work in works:
+        work.start()
+        work.wait(PATIENCE_S)
+        assert (work.problem, work.is_done) == ("", True)
 
 
 def test_samples_and_sweeps_share_one_line(places):

@@ -25,7 +25,7 @@ from tests.ui import hostile
 from ui.shared import settings as chains
 from ui.shared.settings import (
     BREAKERS,
-    CARDS,
+    FIRST,
     MOST_ENTRIES,
     EventError,
     breaker_ids,
@@ -38,8 +38,7 @@ from ui.shared.settings import (
     stage_defaults,
 )
 
-FIVE = {"order": list(CARDS), "repetition_penalty": 1, "temperature": 1, "top_k": 0, "top_p": 1}
-FIVE |= {"min_p": 0, "seed": 0}
+FOUR = {"order": list(FIRST), "temperature": 1, "top_k": 0, "top_p": 1, "min_p": 0, "seed": 0}
 
 TOKENS = st.integers(0, 10**6)
 SHARE = st.floats(0.01, 0.99)
@@ -118,25 +117,21 @@ def test_a_recorded_chain_is_named_by_its_own_stages(page):
 
 
 @given(pages())
-def test_the_first_cards_are_the_usual_ones_and_those_that_are_on(page):
+def test_a_page_begins_with_the_first_samplers_and_those_that_are_on(page):
     chosen, _ = page
     order = cards_of(chosen)
     on = [stage.setting for stage in chosen.chain]
     assert [name for name in order if name in on] == on
-    assert set(order) == {*on, *CARDS}
+    assert set(order) == {*on, *FIRST}
     assert parse_settings(plain_settings(chosen, order)) == (chosen, order)
 
 
-def test_further_cards_stand_where_they_stand_by_default():
-    assert cards_of(SamplingSettings()) == CARDS
-    assert cards_of(SamplingSettings(chain=[Xtc()])) == (*CARDS, "xtc")
-    assert cards_of(SamplingSettings(chain=[Dry()]))[:3] == (
-        "repetition_penalty",
-        "dry",
-        "temperature",
-    )
+def test_further_samplers_stand_where_they_stand_by_default():
+    assert cards_of(SamplingSettings()) == FIRST
+    assert cards_of(SamplingSettings(chain=[Xtc()])) == (*FIRST, "xtc")
+    assert cards_of(SamplingSettings(chain=[Dry()])) == ("dry", *FIRST)
     turned = SamplingSettings(chain=[TopP(0.9), Temperature(0.5)])
-    assert cards_of(turned) == ("repetition_penalty", "top_k", "top_p", "temperature", "min_p")
+    assert cards_of(turned) == ("top_k", "top_p", "temperature", "min_p")
 
 
 def test_the_order_of_the_page_is_the_order_of_the_chain():
@@ -147,16 +142,16 @@ def test_the_order_of_the_page_is_the_order_of_the_chain():
     assert order == ("top_p", "xtc", "temperature", "top_k")
 
 
-def test_a_card_that_was_removed_leaves_nothing_behind():
-    chosen, order = parse_settings({**FIVE, "dry": {"multiplier": "what was left"}, "top_h": 0.4})
-    assert (chosen, order) == (SamplingSettings(), CARDS)
+def test_a_sampler_that_was_removed_leaves_nothing_behind():
+    chosen, order = parse_settings({**FOUR, "dry": {"multiplier": "what was left"}, "top_h": 0.4})
+    assert (chosen, order) == (SamplingSettings(), FIRST)
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [("logit_bias", {"bias": []}), ("banned", {"sequences": []}), ("mirostat", None)],
 )
-def test_a_card_without_an_entry_is_off_and_stays(name, value):
+def test_a_sampler_without_an_entry_is_off_and_stays(name, value):
     chosen, order = parse_settings({"order": [name], name: value})
     assert (chosen.chain, order) == ((), (name,))
 
@@ -174,12 +169,12 @@ for _ in range(900):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"order": "temperature"}, "an order of stages that is none"),
-        ({"order": [["temperature"]]}, "an order of stages that is none"),
-        ({"order": ["temperature"] * 500}, "an order of stages that is none"),
-        ({"order": ["temperature", "top_k", "temperature"]}, "the stage temperature twice"),
-        ({"order": ["heat"]}, "an unknown stage, 'heat'"),
-        ({"order": ["x" * 10**6]}, "an unknown stage, 'xxx"),
+        ({"order": "temperature"}, "an order of samplers that is none"),
+        ({"order": [["temperature"]]}, "an order of samplers that is none"),
+        ({"order": ["temperature"] * 500}, "an order of samplers that is none"),
+        ({"order": ["temperature", "top_k", "temperature"]}, "the sampler temperature twice"),
+        ({"order": ["heat"]}, "an unknown sampler, 'heat'"),
+        ({"order": ["x" * 10**6]}, "an unknown sampler, 'xxx"),
         ({"heat": 3}, "an unknown setting, 'heat'"),
         ({"temperature": None}, "temperature = None, not a number"),
         ({"temperature": True}, "temperature = True, not a number"),
@@ -197,7 +192,7 @@ for _ in range(900):
 )
 def test_another_shape_is_refused(change, sentence):
     with pytest.raises(EventError) as error:
-        parse_settings({**FIVE, **change})
+        parse_settings({**FOUR, **change})
     assert sentence in str(error.value)
     assert str(error.value).endswith(".") and len(str(error.value)) < 250
 
@@ -227,7 +222,7 @@ def test_what_is_no_object_is_refused(data):
 )
 def test_a_value_out_of_range_is_refused_in_the_engines_words(change, sentence):
     with pytest.raises(SettingError) as error:
-        parse_settings({**FIVE, **change})
+        parse_settings({**FOUR, **change})
     assert sentence in str(error.value)
 
 
@@ -323,8 +318,8 @@ def test_a_model_with_other_tokens_loses_what_names_tokens(bundled, model):
     assert nothing == ""
 
 
-def test_cards_are_stages(bundled):
-    assert set(CARDS) <= STAGES.keys()
-    assert list(CARDS) == [name for name in STAGES if name in CARDS]
-    assert all(map(is_one_number, CARDS))
+def test_a_new_page_shows_samplers_of_one_number():
+    assert set(FIRST) <= STAGES.keys()
+    assert list(FIRST) == [name for name in STAGES if name in FIRST]
+    assert all(map(is_one_number, FIRST))
     assert chains.MOST == 2**53

@@ -9,9 +9,9 @@ import pytest
 from engine.contrastive import ContrastiveSearch
 from engine.decoder import Decoder
 from engine.model import load_model
-from engine.sampling import SamplingSettings
+from engine.sampling import STAGES, SamplingSettings
 from ui.shared.examples import EXAMPLES, NEUTRAL, Example
-from ui.shared.settings import CARDS, parse_settings
+from ui.shared.settings import FIRST, is_one_number, parse_settings
 
 BY_NAME = {example.name: example for example in EXAMPLES}
 
@@ -58,7 +58,8 @@ def test_every_example_is_whole():
         assert len(example.name) <= 24 and example.look_at.endswith(".")
         assert 60 <= len(example.look_at) <= 170, f"one sentence: {example.look_at}"
         assert ". " not in example.look_at
-        assert example.settings.keys() <= NEUTRAL.keys()
+        assert example.settings.keys() <= STAGES.keys()
+        assert all(map(is_one_number, example.settings))
 
 
 def test_neutral_settings_are_those_that_do_nothing():
@@ -72,7 +73,7 @@ def test_the_page_gets_every_slider_and_cannot_change_the_example():
         "name": "a",
         "prompt": "b",
         "look_at": "c",
-        "settings": {"order": list(CARDS), **NEUTRAL, "temperature": 0.0},
+        "settings": {"order": list(FIRST), **NEUTRAL, "temperature": 0.0},
         "negative_prompt": None,
         "guidance_scale": 1.0,
         "strategy": None,
@@ -80,7 +81,7 @@ def test_the_page_gets_every_slider_and_cannot_change_the_example():
     sent["settings"]["top_k"] = 9
     sent["settings"]["order"].append("xtc")
     assert NEUTRAL["top_k"] == 0 and example.settings == {"temperature": 0.0}
-    assert "xtc" not in CARDS
+    assert "xtc" not in FIRST
     json.dumps([example.to_dict() for example in EXAMPLES])
 
 
@@ -88,7 +89,13 @@ def test_the_page_gets_every_slider_and_cannot_change_the_example():
 def test_what_the_page_gets_is_what_was_measured(example):
     chosen, order = parse_settings(json.loads(json.dumps(example.to_dict()["settings"])))
     assert chosen == SamplingSettings(**NEUTRAL | example.settings)
-    assert order == CARDS
+    assert order == tuple(name for name in STAGES if name in (*FIRST, *example.settings))
+
+
+def test_an_example_that_needs_another_sampler_shows_it():
+    order = BY_NAME["Loop"].to_dict()["settings"]["order"]
+    assert order == ["repetition_penalty", *FIRST]
+    assert BY_NAME["JSON"].to_dict()["settings"]["order"] == list(FIRST)
 
 
 def test_the_first_example_begins_with_a_real_choice():

@@ -53,6 +53,11 @@ def test_a_lone_surrogate_can_be_sent_to_a_browser():
     token_label("\ud800").encode()
 
 
+@given(st.text("-+=. \t\n:/@w1", max_size=20))
+def test_a_message_that_is_escaped_says_the_same(text):
+    assert markdown_text(text).replace("\u2060", "") == text
+
+
 @pytest.mark.parametrize(
     ("text", "escaped"),
     [
@@ -61,6 +66,16 @@ def test_a_lone_surrogate_can_be_sent_to_a_browser():
         ("_a_ <b>", r"\_a\_ \<b\>"),
         (":red[r] :material/add: C:\\x", ":\u2060red\\[r\\] :\u2060material/add: C:\\\\x"),
         ("&lt;", r"\&lt;"),
+        ("__x__ a_b_c", r"\_\_x\_\_ a_b_c"),
+        # No link, no list, no heading, no code, no emoji, no arrow: a word joiner parts them.
+        ("see https://a.example, HTTP://B", "see https:\u2060//a.example, HTTP:\u2060//B"),
+        ("www.a.example WWW.B", "www\u2060.a.example WWW\u2060.B"),
+        ("mailto:x@a.example", "mailto:\u2060x\u2060@a.example"),
+        ("- a\n1. b\n+ c\n2) d", "\u2060- a\n\u20601. b\n\u2060+ c\n\u20602) d"),
+        ("a\n===\n    b\n\tc", "a\n\u2060===\n\u2060    b\n\u2060\tc"),
+        (":100: :-1:", ":\u2060100: :\u2060-1:"),
+        ("a -> b -- c", "a -\u2060\\> b -\u2060- c"),
+        ("at 10:30 and 1.5", "at 10:\u206030 and 1.5"),
     ],
 )
 def test_messages_show_markdown_literally(text, escaped):

@@ -1,5 +1,6 @@
 """The model chooser on a page of its own: what it loads and refuses, and how loads are shared."""
 
+import re
 import threading
 import time
 
@@ -12,7 +13,7 @@ from engine.errors import ModelNotFoundError, PromptError
 from engine.model import BUNDLED, load_model
 from tests.ui import hostile
 from ui.shared import model_chooser
-from ui.shared.model_chooser import KINDS, Choice, Load, allowed, first_model
+from ui.shared.model_chooser import KINDS, Choice, Load, allowed, first_model, shared_model
 
 
 def page() -> None:
@@ -35,7 +36,7 @@ def page() -> None:
 def environment(monkeypatch) -> None:
     monkeypatch.delenv("DECODING_MODEL", raising=False)
     monkeypatch.delenv("DECODING_MODELS", raising=False)
-    monkeypatch.setattr(model_chooser, "served_to_others", lambda: False)
+    monkeypatch.setattr(model_chooser, "served_to_others", lambda **_: False)
 
 
 @pytest.fixture(scope="module")
@@ -181,6 +182,8 @@ def progress_of(app: AppTest) -> list:
 
 def test_a_download_shows_its_bytes_and_the_page_goes_on(app, slow):
     begin(app, "owner/slow")
+    while not progress_of(app):  # until it has begun
+        drawn(app)
     assert progress_of(app) == [(25, "Downloading owner/slow: 11.9 MiB of 47.7 MiB")]
     assert app.button(key="model_button").disabled
     assert source(app) == BUNDLED
@@ -235,17 +238,75 @@ def test_more_loads_than_there_is_room_for_wait(slow):
     assert all(load.ended(within=5) for load in loads)
 
 
-def test_a_bug_in_loading_is_not_swallowed(app, monkeypatch):
+def numbered(message: str, caplog) -> bool:
+    """Whether a sentence names a number under which the log has a traceback."""
+    number = re.search(r"its number: (\d{5})\.", message).group(1)
+    return f"Problem {number} interrupted" in caplog.text and "ZeroDivisionError" in caplog.text
+
+
+def test_a_load_that_nobody_expected_to_fail_so_is_a_sentence_with_a_number(
+    app, monkeypatch, caplog
+):
     def broken(*_, **__):
         raise ZeroDivisionError
 
     monkeypatch.setattr(model_chooser, "load_model", broken)
-    app.radio(key="model_kind").set_value("hub").run()
-    app.text_input(key="model_hub_id").set_value("owner/broken")
-    app.button(key="model_button").click().run()
-    assert app.exception
-    drawn(app)
+    load(app, "hub", "owner/broken")
+    (message,) = errors(app)
+    assert message.startswith("An unexpected error interrupted the loading of owner/broken. Choose")
+    assert numbered(message, caplog)
+    assert source(app) == BUNDLED
     assert not app.button(key="model_button").disabled, "and the page can be used again"
+
+
+def test_a_page_that_fails_to_take_a_model_keeps_the_one_before(app, monkeypatch, tiny, caplog):
+    app.session_state["refuses"] = ZeroDivisionError()
+    load(app, "folder", tiny)
+    (message,) = errors(app)
+    assert message.startswith("An unexpected error interrupted the change to ")
+    assert "The model before is still in use" in message
+    assert numbered(message, caplog)
+    assert source(app) == BUNDLED
+
+
+def test_the_first_model_fails_with_a_sentence_too(monkeypatch, tiny, caplog):
+    loaded = model_chooser.load_model
+
+    def broken(source, **options):
+        return loaded(source, **options) if source == BUNDLED else 1 / 0
+
+    monkeypatch.setattr(model_chooser, "load_model", broken)
+    monkeypatch.setenv("DECODING_MODEL", "owner/broken")
+    model_chooser.preload()
+    model, said = first_model()
+    assert model.source == BUNDLED
+    assert said.startswith("DECODING_MODEL=owner/broken: An unexpected error interrupted")
+    assert numbered(said, caplog)
+
+
+def test_choosing_models_in_turns_loads_each_once(app, tiny, monkeypatch):
+    loads = []
+
+    def counted(source, **options):
+        loads.append(source)
+        return load_model(source, **options)
+
+    monkeypatch.setattr(model_chooser, "load_model", counted)
+    held = [app.session_state["model"]]
+    for _ in range(2):
+        for kind, texts in (("folder", [tiny]), (BUNDLED, [])):
+            load(app, kind, *texts)
+            held.append(app.session_state["model"])
+    assert len(set(map(id, held))) == 2
+    assert len(loads) <= 1, "the bundled one was there before, and so may be the other"
+
+
+def test_no_message_of_a_browser_empties_the_store_of_models(tiny):
+    # What `clear_cache` does, which any visitor could send to Streamlit.
+    model = shared_model(Choice(tiny))
+    st.cache_resource.clear()
+    st.cache_data.clear()
+    assert shared_model(Choice(tiny)) is model
 
 
 def test_loading_says_what_happens(tiny):
@@ -297,7 +358,7 @@ def test_the_app_as_it_is_configured_is_for_one_person(monkeypatch):
 
 
 def test_an_app_for_others_loads_the_bundled_and_the_first_model_only(monkeypatch, tiny):
-    monkeypatch.setattr(model_chooser, "served_to_others", lambda: True)
+    monkeypatch.setattr(model_chooser, "served_to_others", lambda **_: True)
     assert allowed() == [Choice(BUNDLED)]
     monkeypatch.setenv("DECODING_MODEL", tiny)
     assert allowed() == [Choice(BUNDLED), Choice(tiny)]
@@ -312,7 +373,7 @@ def test_an_app_for_others_loads_the_bundled_and_the_first_model_only(monkeypatc
 @pytest.mark.parametrize("others", [True, False])
 @pytest.mark.parametrize("separator", [",", " , ", ":"])
 def test_the_list_holds_for_everybody(monkeypatch, tiny, others, separator):
-    monkeypatch.setattr(model_chooser, "served_to_others", lambda: others)
+    monkeypatch.setattr(model_chooser, "served_to_others", lambda **_: others)
     monkeypatch.setattr(model_chooser.os, "pathsep", ":")
     monkeypatch.setenv("DECODING_MODELS", separator.join(["owner/name@v1", tiny, "gpt2"]))
     listed = [Choice(BUNDLED), Choice("owner/name", "v1"), Choice(tiny), Choice("gpt2")]
@@ -365,13 +426,83 @@ class Visitor:
         ("127.0.0.1", Visitor("unknown"), True),
         ("127.0.0.1", Visitor(X_Forwarded_For="203.0.113.9"), True),
         ("127.0.0.1", Visitor(Forwarded="for=203.0.113.9"), True),
+        # Tunnels and proxies on this very machine.
+        ("127.0.0.1", Visitor(X_Forwarded_Host="classroom.example"), True),
+        ("127.0.0.1", Visitor(x_forwarded_proto="https"), True),
+        ("127.0.0.1", Visitor(X_Real_IP="127.0.0.1"), True),
+        ("127.0.0.1", Visitor(Via="1.1 proxy"), True),
+        ("127.0.0.1", Visitor(CF_Connecting_IP="203.0.113.9"), True),
+        ("127.0.0.1", Visitor(Tailscale_User_Login="a@b.example"), True),
+        ("127.0.0.1", Visitor(Host="decode.trycloudflare.example"), True),
+        ("127.0.0.1", Visitor(Host="192.168.1.5:8501"), True),
+        ("127.0.0.1", Visitor(Host="localhost.evil.example:8501"), True),
+        ("127.0.0.1", Visitor(Host="[::1"), True),
+        ("127.0.0.1", Visitor(Host="localhost:9000"), False),
+        ("127.0.0.1", Visitor(Host="[::1]:8501"), False),
+        ("127.0.0.1", Visitor(Host="127.0.0.1"), False),
     ],
 )
-def test_others_are_noticed(monkeypatch, address, visitor, others):
-    monkeypatch.undo()  # the stand-in of all other tests
-    monkeypatch.setattr(st, "get_option", {"server.address": address}.__getitem__)
+def test_others_are_noticed(served, monkeypatch, address, visitor, others):
+    served["server.address"] = address
     monkeypatch.setattr(st, "context", visitor)
     assert model_chooser.served_to_others() is others
+
+
+@pytest.fixture
+def served(monkeypatch) -> dict[str, object]:
+    """How the app is served, to be changed: as it is configured, to begin with."""
+    monkeypatch.undo()  # the stand-in of all other tests
+    monkeypatch.delenv("DECODING_MODELS", raising=False)
+    monkeypatch.delenv("DECODING_ONLY_ME", raising=False)
+    options = {
+        "server.address": "127.0.0.1",
+        "server.allowedHosts": ["127.0.0.1", "localhost"],
+        "server.corsAllowedOrigins": [],
+        "browser.serverAddress": "localhost",
+    }
+    monkeypatch.setattr(st, "get_option", options.__getitem__)
+    monkeypatch.setattr(st, "context", Visitor())
+    return options
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "others"),
+    [
+        ("server.allowedHosts", ["127.0.0.1", "localhost", "::1", "LOCALHOST."], False),
+        ("server.allowedHosts", ["localhost", "classroom.example"], True),
+        ("server.allowedHosts", ["*"], True),
+        ("server.allowedHosts", ["*.localhost.example"], True),
+        ("server.allowedHosts", ["0.0.0.0"], True),
+        ("server.corsAllowedOrigins", ["http://localhost:3000"], False),
+        ("server.corsAllowedOrigins", ["https://classroom.example"], True),
+        ("browser.serverAddress", "classroom.example", True),
+    ],
+)
+def test_an_app_that_answers_to_another_name_is_for_others(served, option, value, others):
+    served[option] = value
+    assert model_chooser.served_to_others() is others
+
+
+@pytest.mark.parametrize(
+    ("switch", "alone"),
+    [("yes", True), (" YES ", True), ("1", True), ("true", True), ("", False), ("no", False)],
+)
+def test_only_who_runs_it_can_say_that_nobody_else_does(served, monkeypatch, switch, alone):
+    served["server.allowedHosts"] = ["*"]
+    monkeypatch.setattr(st, "context", Visitor("203.0.113.9", X_Forwarded_For="203.0.113.9"))
+    monkeypatch.setenv("DECODING_ONLY_ME", switch)
+    assert (allowed() is None) is alone
+
+
+def test_through_a_tunnel_nothing_can_be_typed(served, monkeypatch, tiny):
+    monkeypatch.setattr(
+        st, "context", Visitor(Host="localhost:8501", X_Forwarded_For="203.0.113.9")
+    )
+    app = drawn(AppTest.from_function(page, default_timeout=60))
+    assert not app.radio and not app.text_input
+    visit = model_chooser._Visit()
+    visit.begin(Choice(tiny))
+    assert visit.load is None and "is not among the models" in visit.problem
 
 
 # --- the first model ------------------------------------------------------------------------------
@@ -393,11 +524,11 @@ def test_the_bundled_model_stands_in_for_one_that_cannot_be_loaded(monkeypatch):
 
 def test_no_model_at_all_is_an_error_and_the_chooser_still_works(monkeypatch, tmp_path, tiny):
     monkeypatch.setattr("engine.checkpoint.BUNDLED_FOLDER", tmp_path)
-    model_chooser.shared_model.clear()
+    model_chooser.MODELS.forget()
     with pytest.raises(Exception, match=r"config\.json"):
         first_model()
     monkeypatch.undo()
-    monkeypatch.setattr(model_chooser, "served_to_others", lambda: False)
+    monkeypatch.setattr(model_chooser, "served_to_others", lambda **_: False)
     app = AppTest.from_function(page, default_timeout=60)
     app.session_state["model"] = None
     drawn(app)

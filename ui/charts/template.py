@@ -6,15 +6,18 @@ A series is never told by its colour alone: each has a symbol, a dash and a fill
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import plotly.graph_objects as go
+
+from ui.shared import theme
 
 FONT = "'Source Sans', 'Source Sans 3', 'Source Sans Pro', Inter, system-ui, sans-serif"
 
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours of one theme, those of the step component."""
+    """Colours of one theme, as charts take them."""
 
     ground: str
     text: str
@@ -24,31 +27,21 @@ class Palette:
     scale: tuple[str, ...]
 
 
-LIGHT = Palette(
-    ground="#ffffff",
-    text="#1c2430",
-    muted="#5d6877",
-    line="#dfe4ea",
-    series=("#0072b2", "#c24e00", "#007a58", "#a34f80", "#8a5a00", "#1c2430"),
-    scale=("#f5f7f9", "#bcd9ea", "#7db5d6", "#3a8fc0", "#0072b2", "#00456d"),
-)
-DARK = Palette(
-    ground="#0f141a",
-    text="#e7ecf2",
-    muted="#9aa7b6",
-    line="#2a3541",
-    series=("#56b4e9", "#ff8a4c", "#2fc79a", "#e29ac2", "#f0b429", "#e7ecf2"),
-    scale=("#171f28", "#1d3d52", "#24607f", "#3a8ab5", "#56b4e9", "#c3e6fa"),
-)
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 CONFIG = {"displayModeBar": False, "scrollZoom": False}  # on a phone Plotly's bar hides the legend
 PATTERNS = ("", "/", "x", ".", "-", "+")
 
 
+@cache
 def palette(dark: bool) -> Palette:
     """The colours of the dark or the light theme."""
-    return DARK if dark else LIGHT
+    names = ("ground", "text", "muted", "line")
+    return Palette(
+        **{name: theme.colour(name, dark=dark) for name in names},
+        series=tuple(pair[dark] for pair in theme.SERIES),
+        scale=tuple(pair[dark] for pair in theme.SCALE),
+    )
 
 
 def template(dark: bool) -> go.layout.Template:

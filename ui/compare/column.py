@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,20 +11,12 @@ from engine.batch import RECORD
 from engine.decoder import Decoder
 from engine.errors import DecodingError
 from engine.metrics import TextMetrics, text_metrics
+from engine.presets import PRESETS
 from engine.sampling import SamplingSettings
 from engine.trace import Step
 from ui.shared.labels import with_minus
 
-PRESETS = {  # those of the step page, whose `js/cards.js` has them too
-    "Greedy": SamplingSettings(temperature=0),
-    "Pure sampling": SamplingSettings(),
-    "Top-k 50": SamplingSettings(top_k=50),
-    "Top-p 0.9": SamplingSettings(top_p=0.9),
-    "Nucleus: p 0.9, T 0.7": SamplingSettings(temperature=0.7, top_p=0.9),
-    "Creative": SamplingSettings(temperature=1.2, min_p=0.05),
-    "Code": SamplingSettings(temperature=0.2, top_p=0.95),
-}
-OWN = "Own values"
+OWN = "Custom"
 
 
 @dataclass
@@ -63,6 +55,11 @@ class Column:
         return self.decoder.steps if self.decoder else []
 
     @property
+    def token_ids(self) -> list[int]:
+        """Ids of the generated tokens."""
+        return [step.token_id for step in self.steps]
+
+    @property
     def length(self) -> int:
         """Generated tokens."""
         return len(self.steps)
@@ -76,6 +73,10 @@ class Column:
         """Start over with a new text."""
         self.decoder = decoder
         self.error = ""
+
+    def copy(self) -> Column:
+        """The same column with a text of its own."""
+        return replace(self, decoder=self.decoder and self.decoder.fork())
 
     def can_go_on(self, max_tokens: int) -> bool:
         """Whether another token may follow."""
@@ -127,4 +128,4 @@ def summary_of(settings: SamplingSettings) -> str:
         value = stage.value
         is_number = isinstance(value, (int, float))
         shown.append(with_minus(f"{stage.name} {value:g}") if is_number else stage.name)
-    return ", ".join(shown) or "nothing changed or cut"
+    return ", ".join(shown) or "no sampler on"

@@ -8,20 +8,29 @@ refused leaves everything as it was.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from engine.decoder import Decoder
 from engine.errors import DecodingError, PromptError, SettingError
 from engine.model import LanguageModel
+from engine.presets import PRESETS
 from engine.sampling import SamplingSettings
-from ui.compare.column import PRESETS, Column
-from ui.compare.sampling_run import SamplingRun
+from ui.compare.column import Column
+from ui.compare.sampling_run import KeptSamples, SamplingRun
 from ui.shared.examples import EXAMPLES
 from ui.shared.limits import LARGEST_SEED, LONGEST_PROMPT, MOST_TOKENS, checked_whole
+from ui.shared.records import BrokenRecord, Fields, choice_of, choice_record
 from ui.shared.settings import fitted
 
 FEWEST, MOST = 2, 6  # columns
 FIRST_TOKENS = 24  # that a column has when the page opens
+SPEEDS = {  # seconds between two looks, and of generating in each; one token at least
+    "2 tokens/s": (0.5, 0.0),
+    "5 tokens/s": (0.2, 0.0),
+    "Fastest": (0.2, 0.15),
+}
 BUDGET_S = 0.8  # of generating at once; the rest comes in further looks
 
 FIRST = ("Greedy", "Pure sampling", "Top-k 50", "Nucleus: p 0.9, T 0.7")
@@ -44,6 +53,7 @@ class Comparison:
         playing: whether tokens are being added.
         speed: how fast, by the name that the page gives it.
         error: what went wrong with the last change, empty if nothing did.
+        said: what there is to know of texts that were generated again; empty for nothing.
         changes: how often the common fields were to show other values than those typed there.
         sampling: the samples per setting, None before they are asked for.
     """
@@ -57,14 +67,18 @@ class Comparison:
         self.seed = 0
         self.playing = False
         self.speed = "5 tokens/s"
-        self.error = ""
-        self.changes = 0
-        self.sampling: SamplingRun | None = None
-        self._wanted = 0  # tokens that a text is to have again after it was begun anew
-        self._next_number = 1
+        self._prepare()
         self.columns = [self._made(name) for name in FIRST if name in self.presets]
         self._begin(self.columns)
         self._want(FIRST_TOKENS)
+
+    def _prepare(self) -> None:
+        self.error = self.said = ""
+        self.changes = 0
+        self.sampling: SamplingRun | None = None
+        self._wanted = 0  # tokens that a text is to have again after it was begun anew
+        self._recorded: dict[int, list[int]] = {}  # texts of a record that are to come again
+        self._next_number = 1
 
     def _made(self, preset: str) -> Column:
         # Every column has a seed of its own for when they do not share one.
@@ -294,14 +308,16 @@ class Comparison:
     @property
     def is_growing(self) -> bool:
         """Whether `tick` is to be called: it plays, or a new text is not yet as long as others."""
-        return self.can_go_on and (self.playing or self._shortest() < self._wanted)
+        is_behind = self._shortest() < self._wanted or bool(self._recorded)
+        return is_behind or (self.can_go_on and self.playing)
 
     def stop(self) -> None:
         """Add no more tokens."""
-        self.playing, self._wanted = False, 0
+        self.playing, self._wanted, self._recorded = False, 0, {}
 
     def step(self) -> None:
         """One token for every column that is not ahead of others; those behind catch up first."""
+        self.said = ""
         going_on = self._going_on()
         shortest = self._shortest()
         behind = [column for column in going_on if column.length == shortest]
@@ -313,6 +329,9 @@ class Comparison:
 
     def tick(self, budget_s: float) -> None:
         """One token for every column, and more while there is time; where all have ended, stop."""
+        if self._recorded:
+            self._come_again()
+            return
         if self._shortest() < self._wanted:
             self._catch_up()
             return
@@ -335,6 +354,40 @@ class Comparison:
             self.step()
         if self._shortest() >= self._wanted:
             self._wanted = 0
+
+    def _come_again(self) -> None:
+        """Bring the texts of a record to the lengths that they had, as far as there is time."""
+        end = time.monotonic() + BUDGET_S
+        while time.monotonic() < end:
+            behind = [
+                (column, len(tokens))
+                for column, tokens in zip(self.columns, self._tokens_recorded(), strict=True)
+                if column.length < len(tokens) and column.can_go_on(len(tokens))
+            ]
+            if not behind:
+                self._compare_with_record()
+                return
+            for column, length in behind:
+                _WORKER.submit(column.step, length).result()
+
+    def _tokens_recorded(self) -> list[list[int]]:
+        return [self._recorded.get(column.number, []) for column in self.columns]
+
+    def _compare_with_record(self) -> None:
+        same = [
+            tokens[: column.length] == column.decoder.token_ids[: len(tokens)]
+            and column.length >= len(tokens)
+            for column, tokens in zip(self.columns, self._tokens_recorded(), strict=True)
+        ]
+        self._recorded = {}
+        if all(same):
+            self.said = "The texts were generated again; all tokens are the same."
+            return
+        others = ", ".join(str(place) for place, is_same in enumerate(same, start=1) if not is_same)
+        self.said = (
+            f"The texts were generated again; those of these columns differ: {others}. The model, "
+            "its software or this computer is another than before."
+        )
 
     def _going_on(self) -> list[Column]:
         return [column for column in self.columns if column.can_go_on(self.max_tokens)]
@@ -371,6 +424,100 @@ class Comparison:
         if self.sampling is not None:
             self.sampling.cancel()
             self.sampling = None
+
+    # --- to disk and back -------------------------------------------------------------------------
+
+    @property
+    def version(self) -> object:
+        """Compares unequal once the record would be another."""
+        columns = [(c.number, c.settings, id(c.decoder), c.length) for c in self.columns]
+        common = (self.prompt, self.chat, self.max_tokens, self.same_u, self.seed, self.speed)
+        sampling = self.sampling and (id(self.sampling), self.sampling.is_done)
+        return id(self.model), common, tuple(columns), sampling
+
+    def record(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        sampling = self.sampling
+        return {
+            "model": choice_record(self.model),
+            "prompt": self.prompt,
+            "chat": self.chat,
+            "max_tokens": self.max_tokens,
+            "same_u": self.same_u,
+            "seed": self.seed,
+            "speed": self.speed,
+            "columns": [
+                {
+                    "number": column.number,
+                    "settings": column.settings.to_dict(),
+                    "tokens": self._recorded.get(column.number) or column.token_ids,
+                }
+                for column in self.columns
+            ],
+            "samples": sampling.record() if sampling and sampling.is_done else None,
+        }
+
+    @classmethod
+    def restored(cls, data: Any, load: Callable[[str, str | None], LanguageModel]) -> Comparison:
+        """The inverse of `record`; `tick` generates the texts again.
+
+        Args:
+            data: the record.
+            load: gives a model by source and revision.
+
+        Raises:
+            DecodingError: a record that cannot be used, or a model that cannot be loaded.
+        """
+        data = Fields(data)
+        made = cls.__new__(cls)
+        made._prepare()
+        made.model = load(*choice_of(data.inner("model")))
+        made.prompt = data.text("prompt", LONGEST_PROMPT)
+        made.chat = data.truth("chat")
+        made.max_tokens = data.whole("max_tokens", 1, MOST_TOKENS)
+        made.same_u, made.seed = data.truth("same_u"), data.whole("seed", 0, LARGEST_SEED)
+        made.playing, made.speed = False, data.text("speed", 40)
+        if made.speed not in SPEEDS:
+            raise BrokenRecord("Its speed is none.")
+        columns = data.inners("columns", MOST)
+        made.columns = [
+            Column(item.whole("number"), SamplingSettings.from_dict(item.plain("settings")))
+            for item in columns
+        ]
+        numbers = [column.number for column in made.columns]
+        if len(numbers) < FEWEST or len(set(numbers)) < len(numbers):
+            raise BrokenRecord("Its columns are too few, or one is there twice.")
+        made._next_number = max(numbers) + 1
+        made._begin(made.columns)
+        made._recorded = {
+            number: item.wholes("tokens", MOST_TOKENS)
+            for number, item in zip(numbers, columns, strict=True)
+        }
+        if not any(made._recorded.values()):
+            made._recorded = {}
+        if data.plain("samples") is not None:
+            made.sampling = KeptSamples(data.inner("samples"), made.model)
+        return made
+
+    def copy(self) -> Comparison:
+        """An independent comparison with the same texts, for a second tab."""
+        twin = Comparison.__new__(Comparison)
+        twin.__dict__.update(self.__dict__)
+        twin.playing, twin.error, twin.said = False, "", ""
+        twin.columns = [column.copy() for column in self.columns]
+        twin._recorded = dict(self._recorded)
+        if self.sampling is not None and not self.sampling.is_done:
+            twin.sampling = None
+        return twin
+
+    def release(self) -> None:
+        """Give back the memory of caches, and end what nobody waits for any more."""
+        self.stop()
+        for column in self.columns:
+            if column.decoder is not None:
+                column.decoder.release_cache()
+        if self.sampling is not None:
+            self.sampling.cancel()
 
 
 def _readable(model: LanguageModel, prompt: str, chat: bool) -> str | list[int]:

@@ -9,43 +9,50 @@ over, since Streamlit may report its last value once more.
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from engine.errors import DecodingError
 from engine.model import LanguageModel
+from engine.presets import PRESETS
 from engine.sampling import STAGES
 from ui.charts.compare import TextSeries, surprise_figure
 from ui.charts.template import CONFIG
-from ui.compare.column import OWN, PRESETS, Column, divergence
-from ui.compare.comparison import FEWEST, MOST, Comparison
+from ui.compare.column import OWN, Column, divergence
+from ui.compare.comparison import FEWEST, MOST, SPEEDS, Comparison
+from ui.compare.parting import parting_data
 from ui.compare.samples import samples
 from ui.compare.view import STYLE, cards, figures
+from ui.components.apps import mount_app
 from ui.shared.examples import EXAMPLES
 from ui.shared.fields import is_dark, stage_number, whole_number
+from ui.shared.handover import HandedOver, open_in_step_page
 from ui.shared.labels import markdown_text, setting_name
-from ui.shared.model_chooser import first_model, model_chooser
-from ui.shared.page import HandedOver, header, open_in_step_page
-from ui.shared.settings import CARDS, is_one_number
-from ui.step.session import Session
+from ui.shared.model_chooser import model_chooser
+from ui.shared.opening import load_quietly
+from ui.shared.page import header, opened_visit, show_notices
+from ui.shared.problems import guarded
+from ui.shared.settings import FIRST, is_one_number
+from ui.shared.texts import Beginning
+from ui.shared.visit_tab import this_visit
+from ui.shared.visits import Visit
+from ui.step.for_others import has_text, model_of, text_of
 
 KEY = "compare"
-CAPTION = (
-    "Notice the mark ≠: up to there a text is the same as that of column 1, and there its settings "
-    "let another token through."
-)
+CAPTION = "≠ marks the first token that differs from column 1."
 SAME_U = (
-    "The n-th token of every column is drawn with the same uniform number u, so texts part because "
-    "of their settings and not by luck."
+    "Every column draws its n-th token with the same random number u, so texts differ because of "
+    "their settings."
 )
-SPEEDS = {  # seconds between two looks, and of generating in each; one token at least
-    "2 tokens/s": (0.5, 0.0),
-    "5 tokens/s": (0.2, 0.0),
-    "Fastest": (0.2, 0.15),
-}
-OWN_U = "Every column draws with a seed of its own, so texts part by luck as well."
+OWN_U = "Each column has its own seed, so differences may be chance."
+PARTING = (
+    "Up to this token all texts are the same, so all columns start from the same logits. What "
+    "differs here is the settings."
+)
 LOOK_SECONDS = 0.5  # between two looks at the samples
-USUAL = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty")
-OTHERS = tuple(name for name in STAGES if is_one_number(name) and name not in CARDS)
+USUAL = (*FIRST, "repetition_penalty")
+OTHERS = tuple(name for name in STAGES if is_one_number(name) and name not in USUAL)
 PAGE_STYLE = """
 <style>
 .stMainBlockContainer h3 { font-size: 1.1rem; padding: 0.6rem 0 0; }
@@ -65,7 +72,11 @@ def compare_page() -> None:
     """Draw the whole page."""
     band = header()
     st.html(STYLE + PAGE_STYLE)
-    comparison, problem = _opened()
+    visit = opened_visit()
+    if visit is None:
+        return
+    comparison, problem = _opened(visit)
+    show_notices(visit)
     with band:
         model_chooser(comparison.model if comparison else None, _on_load)
     if comparison is None:
@@ -81,33 +92,63 @@ def compare_page() -> None:
                 _column_fields(comparison, column, place)
     if comparison.error:
         st.error(markdown_text(comparison.error))
+    if comparison.said:
+        st.info(markdown_text(comparison.said))
     every = SPEEDS[comparison.speed][0] if comparison.is_growing else None
-    st.fragment(_live, run_every=every)(comparison)
+    st.fragment(guarded(_live, "the texts"), run_every=every)(comparison)
+    _parting(comparison)
     _surprise(comparison)
     sampling = comparison.sampling
     every = LOOK_SECONDS if sampling and sampling.is_running else None
-    st.fragment(samples, run_every=every)(comparison)
+    st.fragment(guarded(samples, "the samples"), run_every=every)(comparison)
 
 
-def _opened() -> tuple[Comparison | None, str]:
-    """The visitor's comparison; on the first visit a new one, or why there is none."""
-    if KEY not in st.session_state:
-        session: Session | None = st.session_state.get("session")
-        try:
-            model, problem = (session.model, "") if session else first_model()
-            comparison = Comparison(model)
-        except DecodingError as error:
-            return None, str(error)
+def _opened(visit: Visit) -> tuple[Comparison | None, str]:
+    """What the visit has on this page, or why there is nothing."""
+    try:
+        with st.spinner("Opening the page"):
+            return comparison_of(visit), ""
+    except DecodingError as error:
+        return None, str(error)
+
+
+def comparison_of(visit: Visit) -> Comparison:
+    """What a visit has on this page: what it had, else a new comparison.
+
+    Raises:
+        DecodingError: not even the bundled model can be loaded.
+    """
+
+    def make() -> Comparison:
+        model, problem = model_of(visit)
+        comparison = Comparison(model)
         comparison.error = problem
-        st.session_state[KEY] = comparison
-    return st.session_state[KEY], ""
+        return comparison
+
+    def restore(data: dict[str, Any]) -> Comparison:
+        try:
+            return Comparison.restored(data, load_quietly)
+        except DecodingError as error:
+            visit.notices.append(
+                f"Your last comparison could not be read, so a new one begins. {error}"
+            )
+            return make()
+
+    return visit.page(KEY, make, restore)
+
+
+def _here() -> Comparison:
+    """The comparison of the visitor whose page is drawn."""
+    return comparison_of(this_visit())
 
 
 def _on_load(model: LanguageModel) -> None:
-    if KEY in st.session_state:
-        st.session_state[KEY].load(model)
+    visit = this_visit()
+    comparison = visit.present(KEY)
+    if comparison is None:
+        visit.put(KEY, Comparison(model))
     else:
-        st.session_state[KEY] = Comparison(model)
+        comparison.load(model)
 
 
 # --- what all columns have in common --------------------------------------------------------------
@@ -179,7 +220,7 @@ def _common(comparison: Comparison) -> None:
 
 
 def _on_example(changes: int) -> None:
-    comparison: Comparison = st.session_state[KEY]
+    comparison = _here()
     name = st.session_state[f"compare_{changes}_example"]
     prompt = next((example.prompt for example in EXAMPLES if example.name == name), None)
     if prompt is not None and comparison.changes == changes:
@@ -189,7 +230,7 @@ def _on_example(changes: int) -> None:
 def _on_common(changes: int) -> None:
     """Whichever of the common fields has changed."""
     state = st.session_state
-    comparison: Comparison = state[KEY]
+    comparison = _here()
     if comparison.changes != changes:
         return
     key = f"compare_{changes}"
@@ -218,38 +259,38 @@ def _column_fields(comparison: Comparison, column: Column, place: int) -> None:
         args=(column.number, column.presets, f"{key}_preset_{column.presets}"),
     )
     with st.popover(f"Adjust column {place}"), st.container(width=320):
-        _stage_fields(comparison, column, f"{key}_{column.fields}")
+        _sampler_fields(comparison, column, f"{key}_{column.fields}")
         _ways(comparison, column, key)
 
 
 def _on_preset(number: int, presets: int, key: str) -> None:
-    comparison: Comparison = st.session_state[KEY]
+    comparison = _here()
     column, name = comparison.column(number), st.session_state[key]
     if column is not None and column.presets == presets and name in PRESETS:
         comparison.set_settings(number, PRESETS[name].replace(seed=column.settings.seed))
 
 
-def _stage_fields(comparison: Comparison, column: Column, key: str) -> None:
+def _sampler_fields(comparison: Comparison, column: Column, key: str) -> None:
     boxes = st.columns(2)
     for number, name in enumerate(USUAL):
         with boxes[number % 2]:
             _number(name, column, key)
     with boxes[1]:
         whole_number(
-            "Own seed",
+            "Seed of this column",
             column.settings.seed,
             key=f"{key}_seed",
             on_change=_on_field,
             args=(column.number, column.fields, "seed", f"{key}_seed"),
             disabled=comparison.same_u,
-            help="Counts where the columns do not draw with the same random numbers.",
+            help="Used where the columns do not draw with the same random numbers.",
         )
     on = [stage.name for stage in column.settings.chain if stage.name in OTHERS]
     further = st.selectbox(
-        "Further stage",
+        "Another sampler",
         OTHERS,
         index=OTHERS.index(on[0]) if on else None,
-        placeholder="Choose a stage",
+        placeholder="Choose a sampler",
         format_func=setting_name,
         key=f"{key}_further",
         persist_state="session",
@@ -259,14 +300,14 @@ def _stage_fields(comparison: Comparison, column: Column, key: str) -> None:
 
 
 def _on_field(number: int, fields: int, name: str, key: str) -> None:
-    comparison: Comparison = st.session_state[KEY]
+    comparison = _here()
     column = comparison.column(number)
     if column is not None and column.fields == fields:
         comparison.change(number, **{name: st.session_state[key]})
 
 
 def _number(name: str, column: Column, key: str) -> None:
-    """The field of a stage that is one number."""
+    """The field of a sampler that is one number."""
     stage_number(
         name,
         column.settings,
@@ -289,24 +330,21 @@ def _way_buttons(comparison: Comparison, column: Column, key: str) -> None:
         help="Begins a new text there, with this prompt, these settings and this seed.",
     ):
         open_in_step_page(
+            this_visit(),
             HandedOver(
                 comparison.model,
-                comparison.prompt,
+                Beginning(comparison.prompt, comparison.chat),
                 comparison.effective(column),
-                comparison.chat,
                 comparison.max_tokens,
-            )
+            ),
         )
-    session: Session | None = st.session_state.get("session")
     if st.button(
         "From the step page",
         key=f"{key}_from",
-        disabled=session is None,
+        disabled=not has_text(this_visit()),
         help="Takes its model and prompt for all columns, and its settings and seed for this one.",
     ):
-        comparison.take_over(
-            session.model, session.prompt, session.chat, session.settings, column.number
-        )
+        _take_over(comparison, column)
         st.rerun()
     st.button(
         "Remove this column",
@@ -317,11 +355,21 @@ def _way_buttons(comparison: Comparison, column: Column, key: str) -> None:
     )
 
 
+def _take_over(comparison: Comparison, column: Column) -> None:
+    try:
+        text = text_of(this_visit())
+    except DecodingError as error:
+        comparison.error = str(error)
+        return
+    begun = text.beginning
+    comparison.take_over(text.model, begun.prompt, begun.chat, text.settings, column.number)
+
+
 # --- live -----------------------------------------------------------------------------------------
 
 
 def _on_speed() -> None:
-    comparison: Comparison = st.session_state[KEY]
+    comparison = _here()
     comparison.speed = st.session_state["compare_speed"] or comparison.speed
 
 
@@ -359,6 +407,17 @@ def _live(comparison: Comparison) -> None:
     st.html(figures(comparison))
 
 
+def _parting(comparison: Comparison) -> None:
+    """Every column's distribution at the first token that is not the same in all."""
+    data = parting_data(comparison)
+    st.subheader("Where they part", anchor=False)
+    if data is None:
+        st.caption("All texts are the same so far. Press Play, or adjust a column.")
+        return
+    st.caption(f"Token {data.pop('place') + 1}. {PARTING}")
+    mount_app("distributions", "Where the texts part", data)
+
+
 def _surprise(comparison: Comparison) -> None:
     first = comparison.columns[0]
     series = []
@@ -367,10 +426,10 @@ def _surprise(comparison: Comparison) -> None:
         logprobs = [step.logprob for step in column.steps]
         name = f"{place}. {column.title}"
         series.append(TextSeries(name, logprobs, parts.index if parts else None))
-    with st.expander("Surprise of the model by its own texts", expanded=True):
+    with st.expander("Mean surprisal so far (bits per token)", expanded=True):
         st.caption(
-            "Low and falling: the text is what the model expects, as in a loop. High: it was led "
-            "where it would seldom go by itself. Drawn when the texts stand still."
+            "Low and falling: the text is what the model expects, as in a loop. High: the settings "
+            "lead it where it would seldom go. Drawn when the texts stand still."
         )
         figure = surprise_figure(series, is_dark())
         st.plotly_chart(figure, theme=None, key="compare_surprise", config=CONFIG)

@@ -12,10 +12,11 @@ from ui.charts.template import CONFIG
 from ui.compare.comparison import Comparison
 from ui.compare.sampling_run import SAMPLES, SamplingRun
 from ui.compare.view import METRICS, sample_texts, summary_table
-from ui.shared.csv_file import NOTE, spreadsheet_csv
-from ui.shared.fields import is_dark, still_there, whole_number
+from ui.shared.csv_file import NOTE
+from ui.shared.fields import is_dark, whole_number
 from ui.shared.labels import markdown_text
 from ui.shared.limits import MOST_SAMPLES, checked_whole
+from ui.shared.visit_tab import somebody_there
 
 USUAL = 16  # samples per setting
 
@@ -34,7 +35,7 @@ def samples(comparison: Comparison) -> None:
         if st.button("Sample", type="primary", disabled=blocked, key="compare_sample"):
             run = comparison.sample(count)
             if run is not None:
-                run.start(still_there())
+                run.start(somebody_there())
             st.rerun()
         if running and st.button("Cancel", key="compare_cancel"):
             run.cancel()
@@ -42,7 +43,7 @@ def samples(comparison: Comparison) -> None:
             st.rerun()
         is_partial = run is not None and not running and not run.is_done
         if is_partial and st.button("Continue", key="compare_continue"):
-            run.start(still_there())
+            run.start(somebody_there())
             st.rerun()
     if problem:
         st.error(markdown_text(problem))
@@ -94,7 +95,7 @@ def _results(run: SamplingRun) -> None:
     with right:
         st.download_button(
             "Download CSV",
-            spreadsheet_csv(run.frame()),
+            run.csv,
             "samples.csv",
             "text/csv",
             key="compare_csv",

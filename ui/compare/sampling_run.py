@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from engine.batch import Batch, BatchText, Row
+from engine.batch import RECORD, Batch, BatchText, Row
 from engine.metrics import Summary, TextMetrics, summary, text_metrics
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.time_left import TimeLeft
 from ui.shared.background import BackgroundWork
-from ui.shared.limits import MOST_SAMPLES, checked_whole
+from ui.shared.csv_file import spreadsheet_csv
+from ui.shared.limits import LONGEST_PROMPT, MOST_SAMPLES, MOST_TOKENS, checked_whole
+from ui.shared.records import BrokenRecord, Fields
 
+MOST_COLUMNS = 6
+LONGEST_TEXT = 50_000  # characters of a sample in a record
 MAX_ROWS = 32  # in one forward pass, for which other visitors' steps wait
 SAMPLES = "Samples per setting"  # what the page calls their number
 
@@ -33,6 +40,9 @@ class Sample:
     column: int
     text: BatchText
     metrics: TextMetrics
+
+
+MEASURES = tuple(item.name for item in dataclasses.fields(TextMetrics))
 
 
 class SamplingRun(BackgroundWork):
@@ -56,6 +66,8 @@ class SamplingRun(BackgroundWork):
     Raises:
         DecodingError: a count out of range, settings or a prompt that do not fit.
     """
+
+    doing = "the samples"
 
     def __init__(
         self,
@@ -82,6 +94,8 @@ class SamplingRun(BackgroundWork):
         self._time_left = TimeLeft(len(rows), max_tokens)
         self._samples: dict[int, Sample] = {}
         self._done = 0
+        self._summaries: tuple[int, dict[int, Summary]] = (0, {})
+        self._csv: tuple[int, bytes] = (0, b"")
 
     def _passes(self) -> Iterator[float | None]:
         for progress in self._time_left.watched(self._batch.run(self._cancel)):
@@ -99,9 +113,33 @@ class SamplingRun(BackgroundWork):
         return self._done
 
     @property
+    def version(self) -> int:
+        """Counts the texts that have ended: what is computed of them holds till there are more."""
+        return len(self.samples())
+
+    @property
     def notices(self) -> tuple[str, ...]:
         """Sentences on what went another way than usual."""
         return self._batch.notices
+
+    def record(self) -> dict[str, Any]:
+        """The finished texts and what they measure, as plain values."""
+        return {
+            "prompt_text": self.prompt_text,
+            "columns": [[number, title, s.to_dict()] for number, title, s in self.columns],
+            "notices": list(self.notices),
+            "samples": [
+                [
+                    sample.column,
+                    sample.text.settings.seed,
+                    sample.text.text,
+                    sample.text.stop_reason,
+                    [_finite(getattr(sample.metrics, name)) for name in MEASURES],
+                    sample.text.token_ids,
+                ]
+                for sample in self.samples()
+            ],
+        }
 
     def samples(self, column: int | None = None) -> list[Sample]:
         """The finished texts, in the order of their seeds; of one column or of all."""
@@ -118,6 +156,12 @@ class SamplingRun(BackgroundWork):
 
     def summaries(self) -> dict[int, Summary]:
         """What the finished texts of each column measure; columns without one are left out."""
+        version = self.version
+        if self._summaries[0] != version:  # self-BLEU compares every text with every other one
+            self._summaries = version, self._summed_up()
+        return self._summaries[1]
+
+    def _summed_up(self) -> dict[int, Summary]:
         found = {}
         for number, _, _ in self.columns:
             samples = self.samples(number)
@@ -127,6 +171,13 @@ class SamplingRun(BackgroundWork):
                     [sample.metrics for sample in samples],
                 )
         return found
+
+    def csv(self) -> bytes:
+        """The same as `frame`, as a file for spreadsheets."""
+        version = self.version
+        if not self._csv[1] or self._csv[0] != version:
+            self._csv = version, spreadsheet_csv(self.frame())
+        return self._csv[1]
 
     def frame(self) -> pd.DataFrame:
         """One row per finished text: column, settings, seed, text, stop reason, metrics."""
@@ -145,3 +196,85 @@ class SamplingRun(BackgroundWork):
                 for sample in self.samples()
             ]
         )
+
+
+class KeptSamples(SamplingRun):
+    """Samples that were finished and come from a record.
+
+    Args:
+        data: what `SamplingRun.record` gave.
+        model: the model that wrote them.
+
+    Raises:
+        BrokenRecord: another shape.
+        DecodingError: a setting that is refused today.
+    """
+
+    def __init__(self, data: Fields, model: LanguageModel) -> None:
+        entries = data.items("samples", MOST_SAMPLES * MOST_COLUMNS)
+        BackgroundWork.__init__(self, len(entries))
+        self.columns = tuple(_column(item) for item in data.items("columns", MOST_COLUMNS))
+        self.prompt_text = data.text("prompt_text", LONGEST_PROMPT)
+        self._kept_notices = tuple(data.texts("notices", 100))
+        settings = {number: settings for number, _, settings in self.columns}
+        self._columns_of_rows = []
+        self._samples = {}
+        for place, item in enumerate(entries):
+            self._samples[place] = _sample(item, settings)
+        self._summaries = (0, {})
+        self._csv = (0, b"")
+
+    @property
+    def is_done(self) -> bool:
+        """All of them have ended."""
+        return True
+
+    @property
+    def texts_done(self) -> int:
+        """Texts that have ended."""
+        return self.count
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Sentences on what went another way than usual."""
+        return self._kept_notices
+
+
+def _column(item: Any) -> tuple[int, str, SamplingSettings]:
+    if not isinstance(item, list) or len(item) != 3:
+        raise BrokenRecord("One of its columns has another shape.")
+    data = Fields(dict(zip(("number", "title", "settings"), item, strict=True)))
+    settings = SamplingSettings.from_dict(data.plain("settings"))
+    return data.whole("number"), data.text("title", 1000), settings
+
+
+def _sample(item: Any, settings: dict[int, SamplingSettings]) -> Sample:
+    if not isinstance(item, list) or len(item) != 6:
+        raise BrokenRecord("One of its samples has another shape.")
+    names = ("column", "seed", "text", "stop_reason", "figures", "ids")
+    data = Fields(dict(zip(names, item, strict=True)))
+    column, ids = data.whole("column"), data.wholes("ids", MOST_TOKENS)
+    figures = data.items("figures", len(MEASURES))
+    if column not in settings or len(figures) != len(MEASURES):
+        raise BrokenRecord("One of its samples is of no column, or has other figures.")
+    records = np.zeros(len(ids), RECORD)
+    records["token_id"] = ids
+    measured = {
+        name: math.nan if value is None else Fields({name: value}).number(name)
+        for name, value in zip(MEASURES, figures, strict=True)
+    }
+    stop = None if data.plain("stop_reason") is None else data.text("stop_reason", 40)
+    text = BatchText(
+        (),
+        settings[column].replace(seed=data.whole("seed")),
+        data.text("text", LONGEST_TEXT),
+        stop,
+        None,
+        None,
+        records,
+    )
+    return Sample(column, text, TextMetrics(**measured))
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

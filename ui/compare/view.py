@@ -70,11 +70,15 @@ ol.cmp.cmp-texts { margin: 0; padding: 0; list-style: none; display: grid; gap: 
 METRICS = {
     "length": ("tokens", "generated tokens, an end-of-text token included", 0),
     "mean_logprob": ("mean log-prob.", "per token under the model itself, in nats", 2),
-    "perplexity": ("perplexity", "among how many equal choices the model was torn", 1),
-    "model_entropy_bits": ("entropy, model", "mean over the model's own distributions, in bits", 2),
+    "perplexity": ("perplexity", "effective number of equally likely choices per token", 1),
+    "model_entropy_bits": (
+        "entropy, model’s own",
+        "mean over the model's own distributions, in bits",
+        2,
+    ),
     "final_entropy_bits": (
-        "entropy, draw",
-        "mean over the distributions that were drawn from, after all stages, in bits",
+        "entropy, after settings",
+        "mean over the distributions that tokens were drawn from, in bits",
         2,
     ),
     "distinct_1": ("distinct-1", "different tokens over all tokens", 2),
@@ -184,8 +188,8 @@ def _parting(column: Column, place: int, parts: Divergence | None, labels: Token
     drawn = [percent(step.probability) for step in (parts.here, parts.there)]
     model = [percent(math.exp(step.logprob)) for step in (parts.here, parts.there)]
     return (
-        f"≠ at token {parts.index + 1}: {here} here ({drawn[0]} in the draw, {model[0]} by the "
-        f"model), {there} in column 1 ({drawn[1]} and {model[1]})"
+        f"≠ at token {parts.index + 1}: {here} here ({drawn[0]} after settings, {model[0]} by "
+        f"the model), {there} in column 1 ({drawn[1]} and {model[1]})"
     )
 
 

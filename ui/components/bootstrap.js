@@ -1,30 +1,35 @@
 // Streamlit sends this text with every message, so it only fetches what the app serves and hands over.
+
+/** @typedef {{update?: (data: object) => void, restyle: () => void, destroy: () => void}} App */
+/** @typedef {{data: object, tell: (name: string, value: unknown) => void, app?: App, is_gone?: boolean}} Held */
+
+/** @type {WeakMap<HTMLElement, Held>} */
 const mounted = new WeakMap();
 
+/** @param {string} address @returns {Promise<unknown>} */
 const stylesheet = address =>
   new Promise((resolve, reject) => {
     const present = document.head.querySelector(`link[href="${address}"]`);
-    if (present) return resolve();
+    if (present) return resolve(null);
     const link = Object.assign(document.createElement('link'), { rel: 'stylesheet', href: address });
     link.onload = resolve;
     link.onerror = () => reject(new Error(`no ${address}`));
     document.head.append(link);
   });
 
+/** @param {HTMLElement} root @param {Held} held */
 function begin(root, held) {
-  // Streamlit may mount anew in elements that an earlier mount has filled.
-  for (const part of root.querySelectorAll('[data-part]')) part.replaceChildren();
+  root.replaceChildren(); // an earlier mount may have filled it
   root.dataset.plotly = '{{plotly}}';
   root.style.visibility = 'hidden';
-  Promise.all([
-    import(new URL('{{modules}}/apps/step/main.js', location.origin)),
-    ...'{{styles}}'.split(' ').map(stylesheet),
-  ]).then(
+  const program = new URL('{{app}}', location.origin).href;
+  Promise.all([import(program), ...'{{styles}}'.split(' ').map(stylesheet)]).then(
     ([{ mount }]) => {
       if (held.is_gone) return;
       root.style.visibility = '';
-      held.part = mount(root, event => held.send('event', event));
-      held.part.receive(held.data);
+      held.app = mount(root, held.data, (/** @type {string} */ name, /** @type {unknown} */ value) =>
+        held.tell(name, value),
+      );
     },
     error => {
       root.style.visibility = '';
@@ -33,39 +38,37 @@ function begin(root, held) {
   );
 }
 
-/** Light or dark, by the ground that the page stands on, in whatever notation the theme names it. */
+/** Light or dark, by the ground that the page stands on, in whatever notation the theme names it. @param {HTMLElement} root */
 function theme_of(root) {
   const probe = document.createElement('i');
   probe.style.color = 'var(--st-background-color, #fff)';
   root.append(probe);
-  const [red, green, blue] = getComputedStyle(probe)
-    .color.match(/[\d.]+/g)
-    .map(Number);
+  const [red, green, blue] = (getComputedStyle(probe).color.match(/[\d.]+/g) ?? []).map(Number);
   probe.remove();
   return red + green + blue < 384 ? 'dark' : 'light';
 }
 
+/** @param {{data: object, parentElement: HTMLElement, setTriggerValue: Held['tell']}} given by Streamlit */
 export default function ({ data, parentElement, setTriggerValue }) {
-  const root = parentElement.querySelector('.dv');
+  const root = /** @type {HTMLElement} */ (parentElement.querySelector('.dv'));
   let held = mounted.get(root);
   if (!held) {
-    held = {};
+    held = { data, tell: setTriggerValue };
     mounted.set(root, held);
     begin(root, held);
   }
-  held.send = setTriggerValue;
+  held.data = data;
+  held.tell = setTriggerValue;
+  held.app?.update?.(data);
   const theme = theme_of(root);
   if (root.dataset.theme !== theme) {
     root.dataset.theme = theme;
-    held.part?.restyle();
+    held.app?.restyle();
   }
-  if (data !== held.data) {
-    held.data = data;
-    held.part?.receive(data);
-  }
+  const here = held;
   return () => {
-    held.is_gone = true;
-    held.part?.destroy();
+    here.is_gone = true;
+    here.app?.destroy();
     mounted.delete(root);
   };
 }

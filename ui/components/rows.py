@@ -18,11 +18,30 @@ guided row at any scale, bit by bit the engine's (`engine.guidance.GuidedRows.at
 
     prompt     f32[vocab]  log-probabilities after the prompt's text, by token id
     negative   f32[vocab]  and after the negative prompt's
+
+A step sends a light row, in the same layout: the leading 512 tokens as they are, all others in some
+200 bins of equal width, and beside it what the engine made of the row under the settings in force
+(`ui.components.outcomes`). With those settings on screen, these figures are exact:
+
+    of the leading 512, and of every token in `seen`: id, rank, score, and so its logit
+    of the row: number of tokens, the highest score, the sum of all weights, the entropy
+    of every sampler: the tokens left, where they lie, the mass it removed, entropy, its figures
+    of the tokens that are left in the end: how many, the sum of their weights, and so each
+        probability in the draw; the token drawn, its stretch of the cumulative probability
+
+and so all that a table of up to 200 rows, the charts of the leading tokens, captions, lines and
+sentences say. Not exact is the shape of a curve beyond rank 512 (within a bin, scores count as
+equal; its sum of weights is right to float32), and whatever follows from other settings than those
+in force: for these the browser asks for the whole row.
 """
 
 from __future__ import annotations
 
+import json
+import math
+import struct
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -34,8 +53,22 @@ HEAD = 4096  # leading ranks that are sent with ids above that
 MOST_RUNS = 20_000  # more are binned where speed counts more than the last digit
 BINS = 1000
 LEADING_IDS = 512
+LIGHT_HEAD = (
+    512  # leading ranks of a light row: 200 rows of a table, and what an edit moves up there
+)
+LIGHT_BINS = 200
+_DEEPEST = 60.0  # nats below the highest score; all that lies deeper shares one bin
+_STRIDE = 16  # of the sample from which a threshold is guessed
+_FEW = 48  # tokens whose ranks are counted one by one; more are looked up in a sorted copy
 COMPARED = 32  # leading ranks of either text alone, to be compared with the guided ones
 _TINY = 1e-290
+
+
+def packed(header: dict[str, Any], arrays: bytes = b"") -> bytes:
+    """A message: header length (u32, little-endian), header (JSON, padded to 4 bytes), arrays."""
+    data = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    data += b" " * (-len(data) % 4)
+    return struct.pack("<I", len(data)) + data + arrays
 
 
 def pack_row(logits: np.ndarray, *, seen: Sequence[int] | None, exact: bool) -> tuple[dict, bytes]:
@@ -86,7 +119,126 @@ def pack_row(logits: np.ndarray, *, seen: Sequence[int] | None, exact: bool) -> 
         ranks.astype("<u4"),
         logits[asked].astype("<f4"),
     ]
-    return header, b"".join(_aligned(part.tobytes()) for part in parts)
+    return header, b"".join(aligned(part.tobytes()) for part in parts)
+
+
+def pack_light(raw: RankedRow, *, seen: Sequence[int]) -> tuple[dict, bytes]:
+    """The leading part of a row, and the rest in bins, without sorting all of it.
+
+    Args:
+        raw: the raw logits; what it has computed already is used again.
+        seen: tokens whose ranks and scores are needed wherever they lie; see `pack_row`.
+
+    Returns:
+        As `pack_row`; the header also holds `light`, and as `told` what the bins tell less exactly:
+        the row's `highest` score, `total` (the sum of exp(score - highest)) and `entropy_bits`.
+    """
+    ids = leading_ids(raw, LIGHT_HEAD)
+    scores = raw.scores[ids] + np.float32(0)
+    values, counts = _with_tail(raw, ids, scores)
+    asked, ranks = ranks_of(raw, seen, ids)
+    is_small = raw.scores.size <= SMALL_VOCABULARY
+    header = {
+        "vocab": int(raw.scores.size),
+        "possible": raw.count,
+        "exact": False,
+        "light": True,
+        "runs": int(values.size),
+        "known": int(ids.size),
+        "seen": int(asked.size),
+        "leading_ids": ids.tolist(),
+        "told": {
+            "highest": raw.highest,
+            "total": raw.total,
+            "entropy_bits": raw.entropy_bits,
+        },
+    }
+    parts = [
+        values.astype("<f4"),
+        counts.astype("<u4"),
+        ids.astype("<u2" if is_small else "<u4"),
+        asked.astype("<u4"),
+        ranks.astype("<u4"),
+        raw.scores[asked].astype("<f4"),
+    ]
+    return header, b"".join(aligned(part.tobytes()) for part in parts)
+
+
+def leading_ids(raw: RankedRow, count: int) -> np.ndarray:
+    """Ids of the `count` leading tokens in rank order; all possible ones where there are fewer."""
+    count = min(count, raw.count)
+    if raw.depth >= count:
+        return raw.ids[:count]
+    # Ids ascending, so that a stable sort settles ties.
+    sample = raw.scores[::_STRIDE]
+    guess = count // _STRIDE + 2 * math.isqrt(count // _STRIDE) + 8  # seldom too few
+    ids = np.empty(0, np.int64)
+    if sample.size > 4 * guess:
+        ids = np.flatnonzero(raw.scores >= np.partition(sample, -guess)[-guess])
+    if not count <= ids.size < 4 * count:
+        ids = np.flatnonzero(raw.scores >= np.partition(raw.scores, -count)[-count])
+    return ids[np.argsort(-raw.scores[ids], kind="stable")][:count]
+
+
+def _with_tail(
+    raw: RankedRow, ids: np.ndarray, scores: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Values and counts of runs: of the head as it is, and of bins of all other tokens."""
+    starts = _starts(scores)
+    values, counts = scores[starts], np.diff(starts, append=scores.size)
+    if ids.size == raw.count:
+        return values, counts
+    in_tail = np.ones(raw.scores.size, bool)
+    in_tail[ids] = False
+    if raw.count < raw.scores.size:
+        in_tail &= raw.scores > -np.inf
+    tail, weights = raw.scores[in_tail], raw.all_weights[in_tail]
+    highest = float(tail.max())
+    lowest = max(float(tail.min()), raw.highest - _DEEPEST)
+    width = max((highest - lowest) / LIGHT_BINS, 1e-6)
+    bounded = np.maximum(tail, np.float32(lowest))  # else a difference may be beyond float32
+    places = (np.float32(highest) - bounded) * np.float32(1 / width)
+    places = np.clip(places, 0, np.float32(LIGHT_BINS - 1)).astype(np.int64)
+    sizes = np.bincount(places, minlength=LIGHT_BINS)
+    sums = np.bincount(places, weights, minlength=LIGHT_BINS)
+    filled = sizes > 0
+    middles = highest - width * (np.flatnonzero(filled) + 0.5)  # where exp underflows
+    means = sums[filled] / sizes[filled]
+    bins = np.where(means > _TINY, np.log(np.maximum(means, _TINY)) + raw.highest, middles)
+    # Rounded to float32 a bin may come out above what stands before it.
+    bins = np.minimum.accumulate(np.minimum(bins.astype(np.float32), scores[-1]))
+    values, counts = np.concatenate([values, bins]), np.concatenate([counts, sizes[filled]])
+    starts = _starts(values)
+    return values[starts], np.add.reduceat(counts, starts)
+
+
+def ranks_of(
+    raw: RankedRow, tokens: Sequence[int], leading: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct `tokens` that can be drawn at all, ascending, and their ranks from 1.
+
+    Args:
+        raw: the row.
+        tokens: any order, repeats and ids beyond the vocabulary allowed.
+        leading: ids of its leading tokens, in rank order.
+    """
+    scores = raw.scores
+    asked = np.unique(np.asarray(tokens, np.int64))
+    asked = asked[(asked >= 0) & (asked < scores.size)]
+    asked = asked[scores[asked] > -np.inf]
+    if not asked.size:
+        return asked, asked
+    if asked.size > _FEW:
+        if not raw.complete:
+            raw.sort_to_depth(raw.count)
+        leading = raw.ids
+        rank_of = dict(zip(leading.tolist(), range(1, leading.size + 1), strict=True))
+        return asked, np.array([rank_of[token_id] for token_id in asked.tolist()], np.int64)
+    ranks = []
+    for token_id in asked.tolist():
+        place = np.flatnonzero(leading == token_id)
+        ranks.append(int(place[0]) + 1 if place.size else raw.rank(token_id))
+    return asked, np.array(ranks, np.int64)
 
 
 def pack_guided(rows: GuidedRows, scale: float) -> tuple[dict, bytes]:
@@ -117,7 +269,8 @@ def _leading(scores: np.ndarray) -> np.ndarray:
     return np.argpartition(scores, -COMPARED)[-COMPARED:]
 
 
-def _aligned(data: bytes) -> bytes:
+def aligned(data: bytes) -> bytes:
+    """Filled up to a multiple of four bytes, where the next array may begin."""
     return data + bytes(-len(data) % 4)
 
 

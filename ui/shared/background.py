@@ -11,14 +11,15 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 
-from engine.errors import DecodingError
 from ui.shared.labels import about
+from ui.shared.problems import report
 
 AT_ONCE = 2  # works of all visitors; the others wait in line
 LOOK_SECONDS = 2.0  # between two looks whether the visitor is still there
 GRACE_SECONDS = 60.0  # that a lost connection may take to come back
 WAIT_SECONDS = 0.1  # between two looks at a cancel while it waits
 WAITING = "Waiting for the sweeps and samples of other visitors"
+KEPT = "The texts that were finished are kept; press Continue to go on."
 
 
 class Line:
@@ -95,11 +96,14 @@ class BackgroundWork:
     and says how many there are.
 
     Attributes:
+        doing: what this is, for a sentence on an error that nobody expected.
         count: texts in all.
         problem: why it ended early, empty if it did not.
         is_waiting: whether the work of other visitors goes first.
         seconds_left: estimate of the rest, None before there is anything to go by.
     """
+
+    doing = "this work"
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -155,10 +159,12 @@ class BackgroundWork:
                     self._make(visitor)
                 finally:
                     _line.leave()
-        except DecodingError as error:  # for the page to show: here it would be lost
-            self.problem = str(error)
-        finally:
+        except Exception as error:  # for the page to show: here it would be lost
+            self.problem = report(error, self.doing, KEPT)
+        try:
             self._ended()
+        except Exception as error:
+            self.problem = self.problem or report(error, self.doing, KEPT)
 
     def _comes_in(self, visitor: _Visitor) -> bool:
         """Wait for a place in line; False if cancelled or left meanwhile."""
@@ -181,6 +187,11 @@ class BackgroundWork:
     def cancel(self) -> None:
         """End it after the token in work; what is there stays."""
         self._cancel.set()
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether it ends, or has ended, because it was cancelled or its visitor has gone."""
+        return self._cancel.is_set()
 
     def wait(self, seconds: float | None = None) -> None:
         """Until it has ended, at most so long."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 
 from engine.guidance import OFF
-from ui.shared.settings import CARDS
+from engine.sampling import STAGES
+from ui.shared.settings import FIRST
 from ui.shared.texts import Contrastive
 
-# An example is shown as it was measured: the usual cards, and sliders that it does not name where
-# they do nothing.
-NEUTRAL = {"repetition_penalty": 1.0, "temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0}
+# An example is shown as it was measured: sliders of a new page that it does not name do nothing.
+NEUTRAL = {name: STAGES[name].off for name in FIRST}
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Example:
         name: what it shows, in a few words.
         prompt: the text to go on from.
         look_at: one sentence on where to look.
-        settings: sliders to begin with, where they differ from `NEUTRAL`.
+        settings: sliders to begin with, where they differ from `NEUTRAL` or are no part of it.
         negative_prompt: what guidance leads away from; None without guidance.
         guidance_scale: how strongly, where there is a negative prompt.
         strategy: k and alpha of contrastive search; None for sampling.
@@ -41,11 +41,12 @@ class Example:
 
     def to_dict(self) -> dict[str, object]:
         """For the page: the same fields, with all sliders and their order."""
+        values = NEUTRAL | self.settings
         return {
             "name": self.name,
             "prompt": self.prompt,
             "look_at": self.look_at,
-            "settings": {"order": list(CARDS), **NEUTRAL, **self.settings},
+            "settings": {"order": [name for name in STAGES if name in values], **values},
             "negative_prompt": self.negative_prompt,
             "guidance_scale": self.guidance_scale,
             "strategy": asdict(self.strategy) if self.strategy else None,
@@ -83,7 +84,7 @@ EXAMPLES = (
         "He said that",
         "Temperature 0 takes the likeliest token every time and soon repeats itself: raise the "
         "repetition penalty to 1.3 and run it again.",
-        {"temperature": 0.0},
+        {"repetition_penalty": 1.0, "temperature": 0.0},
     ),
     Example(
         "Too hot, and a remedy",

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import streamlit as st
-from streamlit.runtime import Runtime
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from engine.sampling import STAGES, SamplingSettings
 from ui.shared.labels import setting_name
@@ -15,13 +13,6 @@ from ui.shared.labels import setting_name
 def is_dark() -> bool:
     """Whether this visitor sees the dark theme, for charts."""
     return st.context.theme.type == "dark"
-
-
-def still_there() -> Callable[[], bool]:
-    """Whether this visitor is still connected, for a thread that runs without one to ask."""
-    context = get_script_run_ctx()
-    connection = context.session_id if context else ""
-    return lambda: not Runtime.exists() or Runtime.instance().is_active_session(connection)
 
 
 def whole_number(

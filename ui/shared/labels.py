@@ -22,10 +22,15 @@ _INVISIBLE = {"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp", "Zs"}
 _BLANK = {"\u115f", "\u1160", "\u2800", "\u3164", "\uffa0"}
 
 # What starts a construct in the Markdown that Streamlit's messages are written in.
-_MARKDOWN = re.compile(r"[\\`*\[\]<>$~#|]|(?<!\w)_|_(?!\w)|&(?=[#\w])")
+_MARKDOWN = re.compile(r"[\\`*\[\]<>$~#|]|(?<![^\W_])_|_(?![^\W_])|&(?=[#\w])")
 
-# `:name:` becomes an icon or an emoji even where the colon is escaped, so a word joiner parts them.
-_DIRECTIVE = re.compile(r":(?=[A-Za-z+])")
+# What Streamlit's page finds in a text however it is escaped: icons and emoji (`:name:`), addresses
+# of pages and people, arrows and dashes of print (`->`, `--`); where a line begins, lists, headings
+# and code. A word joiner, which nobody sees, takes these apart.
+_FOUND = re.compile(
+    r":(?=[\w+:/-])|(?<=www)(?=\.)|(?<=\w)(?=@)|(?<=[<>~-])(?=[>=-])|^(?=[ \t]|[-+=]|\d+[.)])",
+    re.IGNORECASE | re.MULTILINE,
+)
 
 
 def visible(text: str) -> str:
@@ -51,8 +56,8 @@ def token_label(text: str) -> str:
 def markdown_text(text: str) -> str:
     """Text as Streamlit Markdown that shows it literally."""
     clean = text.encode("utf-8", "replace").decode("utf-8")
-    escaped = _MARKDOWN.sub(lambda found: "\\" + found.group(), clean)
-    return _DIRECTIVE.sub(":\u2060", escaped)
+    apart = _FOUND.sub(lambda found: found.group() + "\u2060", clean)
+    return _MARKDOWN.sub(lambda found: "\\" + found.group(), apart)
 
 
 def tokens_text(count: int) -> str:
@@ -70,6 +75,14 @@ def size(count: int) -> str:
         if value < 1024 or unit == "GiB":
             break
     return f"{value:,.1f} {unit}"
+
+
+def parameters_text(count: int) -> str:
+    """A model's size: "8.6 M parameters"."""
+    for unit, name in ((10**9, "B"), (10**6, "M"), (10**3, "k")):
+        if count >= unit:
+            return f"{count / unit:.3g} {name} parameters"
+    return f"{count:,} parameters"
 
 
 def about(seconds: float) -> str:

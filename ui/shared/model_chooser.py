@@ -1,11 +1,11 @@
 """Choosing a model: the popover in the page's header, and the model that a visit begins with.
 
 A model loads in a thread of its own, so that the page goes on working meanwhile. Visitors who want
-the same one wait for the same load, and share the model afterwards.
+the same one wait for the same load, and share the model afterwards (`ui.shared.models`).
 
 Who may load what (`allowed`): somebody alone at their own computer, anything. On a server that
 other computers reach, what the person who started it names in DECODING_MODELS; never a path or an
-id that a visitor has typed.
+id that a visitor has typed (`served_to_others`).
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import streamlit as st
 
 from engine.errors import DecodingError, ModelError
 from engine.model import BUNDLED, LanguageModel, load_model
-from ui.shared.labels import markdown_text, size
+from ui.shared.labels import markdown_text, parameters_text, size
+from ui.shared.models import SharedModels
+from ui.shared.problems import guarded, report
 
-MODELS_KEPT = 3
 LOADS_AT_ONCE = 2  # a long download leaves room for one other
 LOOK_SECONDS = 0.5  # between two looks at a load
 WIDTH = 320
@@ -50,16 +52,36 @@ class Choice:
         return f"{self.source}@{self.revision}" if self.revision else self.source
 
 
-@st.cache_resource(max_entries=MODELS_KEPT, show_spinner=False)
-def shared_model(choice: Choice, _progress: Callable | None = None) -> LanguageModel:
-    """Weights and tokenizer, shared by all visitors; caches belong to each decoder."""
-    return load_model(choice.source, revision=choice.revision, progress=_progress)
+MODELS = SharedModels()
+
+
+def shared_model(choice: Choice, progress: Callable | None = None) -> LanguageModel:
+    """Weights and tokenizer, shared by all visitors; caches belong to each decoder.
+
+    Raises:
+        DecodingError: it cannot be loaded; an error that nobody expected is a `ModelError` too.
+    """
+
+    def load() -> LanguageModel:
+        try:
+            return load_model(choice.source, revision=choice.revision, progress=progress)
+        except DecodingError:
+            raise
+        except Exception as error:
+            doing = f"the loading of {choice}"
+            raise ModelError(report(error, doing, "Choose another model, or try again.")) from error
+
+    def waiting() -> None:
+        if progress is not None:
+            progress("Waiting for another visitor's load of this model", 0, None)
+
+    return MODELS.get(choice.source, choice.revision, load, waiting)
 
 
 def preload() -> None:
     """Load the model that a visit begins with while nobody waits for it yet."""
     try:
-        shared_model(_named_first())
+        shared_model(first_choice())
     except DecodingError:
         return  # the first visitor tries again, and is told
 
@@ -75,46 +97,84 @@ def first_model() -> tuple[LanguageModel, str]:
     """
     with st.spinner("Loading the model"):
         try:
-            return shared_model(_named_first()), ""
+            return shared_model(first_choice()), ""
         except DecodingError as error:
-            if _named_first() == Choice(BUNDLED):
+            if first_choice() == Choice(BUNDLED):
                 raise
-            problem = f"DECODING_MODEL={_named_first()}: {error}"
+            problem = f"DECODING_MODEL={first_choice()}: {error}"
             model = shared_model(Choice(BUNDLED))
             return model, f"{problem} The bundled model is in use instead."
 
 
-def _named_first() -> Choice:
+def first_choice() -> Choice:
+    """What a visit begins with: what DECODING_MODEL names, else the bundled model."""
     return Choice.parse(os.environ.get("DECODING_MODEL", "").strip() or BUNDLED)
 
 
 # --- who may load what ----------------------------------------------------------------------------
 
 
-def allowed() -> list[Choice] | None:
-    """What this visitor may load; None stands for anything."""
+def allowed(*, on_page: bool = True) -> list[Choice] | None:
+    """What this visitor may load; None stands for anything.
+
+    Args:
+        on_page: whether a page is being drawn, so that it is known who the visitor is; where not,
+            only how this app is served counts.
+    """
     listed = re.split(f"[,{re.escape(os.pathsep)}]", os.environ.get("DECODING_MODELS", ""))
     named = [Choice.parse(entry.strip()) for entry in listed if entry.strip()]
-    if not named and not served_to_others():
+    if not named and not served_to_others(on_page=on_page):
         return None
-    return list(dict.fromkeys([Choice(BUNDLED), _named_first(), *named]))
+    return list(dict.fromkeys([Choice(BUNDLED), first_choice(), *named]))
 
 
-def served_to_others() -> bool:
+def served_to_others(*, on_page: bool = True) -> bool:
     """Whether anybody but the person at this computer may be looking.
 
-    A proxy on this machine makes visitors look local, but it says for whom it asks.
+    A tunnel or a proxy on this machine makes visitors look local, so every sign of one counts: an
+    address, an allowed name, a public address or a visitor that is not this machine's own, a page
+    opened under another name, a header that says for whom a request is passed on.
+
+    Whoever uses a tunnel or a proxy all alone (an SSH tunnel to a server, a notebook in the cloud)
+    starts the app with DECODING_ONLY_ME=yes: then nothing of this counts, and every visitor may
+    load any folder that this process can read, and any model of the hub.
     """
-    address = st.get_option("server.address")  # None is every interface
-    visitor = st.context.ip_address  # None is this machine
-    forwarded = any(name in st.context.headers for name in ("X-Forwarded-For", "Forwarded"))
-    here = address is not None and _is_loopback(address)
-    return not here or forwarded or not (visitor is None or _is_loopback(visitor))
+    if os.environ.get("DECODING_ONLY_ME", "").strip().lower() in ("1", "yes", "true"):
+        return False
+    headers = st.context.headers if on_page else {}
+    visitor = st.context.ip_address if on_page else None
+    names = [
+        st.get_option("server.address") or "every interface",
+        visitor or "localhost",  # None is this machine
+        _host_of(headers.get("Host") or "localhost"),
+        st.get_option("browser.serverAddress"),
+        *st.get_option("server.allowedHosts"),
+        *map(_host_of, st.get_option("server.corsAllowedOrigins")),
+    ]
+    passed_on = any(_PASSED_ON.fullmatch(name) for name in headers)
+    return passed_on or not all(map(_is_loopback, names))
+
+
+# What proxies and tunnels add to a request that they pass on.
+_PASSED_ON = re.compile(
+    r"forwarded|via|x-(forwarded|original|envoy)-.*|(x-real|x-client|true-client)-ip|cdn-loop"
+    r"|(cf|fly|fastly|ngrok|tailscale)-.*",
+    re.IGNORECASE,
+)
+
+
+def _host_of(address: str) -> str:
+    """The name in a Host header or a web address, without port."""
+    try:
+        return urlsplit(address if "//" in address else f"//{address}").hostname or ""
+    except ValueError:  # brackets that do not match
+        return ""
 
 
 def _is_loopback(address: str) -> bool:
+    name = address.strip().strip("[]").lower().rstrip(".")
     try:
-        return address == "localhost" or ipaddress.ip_address(address).is_loopback
+        return name == "localhost" or ipaddress.ip_address(name).is_loopback
     except ValueError:  # the name of a host, or a socket's
         return False
 
@@ -131,8 +191,8 @@ def _check_allowed(choice: Choice) -> None:
 # --- loading --------------------------------------------------------------------------------------
 
 
-class _GivenUp(Exception):
-    """Nobody waits for this model any more."""
+class _GivenUp(BaseException):
+    """Nobody waits for this model any more; no error, so nothing on its way takes it for one."""
 
 
 class Load:
@@ -142,7 +202,7 @@ class Load:
         choice: which model.
         stage: what happens, how much of it is done, and of how much (None: unknown).
         model: the model, once it is there.
-        failure: why there is none.
+        failure: why there is none; neither is there where everybody has left.
     """
 
     _current: dict[Choice, Load] = {}  # noqa: RUF012 - one for all visitors, under `_lock`
@@ -186,7 +246,9 @@ class Load:
             with self._room:
                 self._told("Looking for the model", 0, None)
                 self.model = shared_model(self.choice, self._told)
-        except Exception as error:  # for the page to show or to raise: here it would be lost
+        except _GivenUp:
+            pass
+        except Exception as error:  # for the page to show: here it would be lost
             self.failure = error
         finally:
             with self._lock:
@@ -232,8 +294,9 @@ class _Visit:
             if load.failure is not None:
                 raise load.failure
             on_load(load.model)
-        except DecodingError as error:
-            self.problem = str(error)
+        except Exception as error:
+            kept = "The model before is still in use; choose another one, or try again."
+            self.problem = report(error, f"the change to {load.choice}", kept)
         return True
 
 
@@ -248,9 +311,22 @@ def model_chooser(current: LanguageModel | None, on_load: Callable[[LanguageMode
         on_load: takes the model over; where it raises a `DecodingError`, that is shown here.
     """
     visit = st.session_state.setdefault("model_chooser", _Visit())
-    with st.popover("Model"), st.container(width=WIDTH):  # a long message must not widen it
+    with st.popover(_chip(current)), st.container(width=WIDTH):  # a long message must not widen it
         # A fragment: typing here redraws nothing else, and nor does the progress of a load.
-        st.fragment(_panel, run_every=LOOK_SECONDS if visit.load else None)(visit, current, on_load)
+        panel = guarded(_panel, "the choice of a model")
+        st.fragment(panel, run_every=LOOK_SECONDS if visit.load else None)(visit, current, on_load)
+
+
+def _chip(model: LanguageModel | None) -> str:
+    """What the closed popover says: "Model: bundled · cpu bfloat16 · 8.6 M parameters"."""
+    if model is None:
+        return "Model: none"
+    parts = (
+        markdown_text(model.name),
+        f"{model.device} {str(model.dtype).removeprefix('torch.')}",
+        parameters_text(model.parameters),
+    )
+    return "Model: " + " · ".join(parts)
 
 
 def _panel(

@@ -1,10 +1,10 @@
-"""The sampling chain as the page has it: cards in their order, each with a value, on or off.
+"""The sampling chain as the page has it: samplers in their order, each with a value, on or off.
 
     {"order": ["temperature", "top_p", "xtc"], "temperature": 0.7, "top_p": 1, "xtc": None, ...}
 
-`order` names the stages that have a card, in the order in which they apply. A stage of one number
+`order` names the samplers that are shown, in the order in which they apply. A sampler of one number
 is off at the engine's off value, any other at None and else an object of its fields. A name that
-`order` lacks has no card. What comes from a browser is trusted in nothing: see `parse_settings`.
+`order` lacks is not shown. What comes from a browser is trusted in nothing: see `parse_settings`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from engine.sampling import STAGES, SamplingSettings, Stage
 from engine.stages import Banned, Dry, LogitBias
 from engine.vocabulary import Vocabulary
 
-CARDS = ("repetition_penalty", "temperature", "top_k", "top_p", "min_p")  # of a new page
+FIRST = ("temperature", "top_k", "top_p", "min_p")  # samplers that a new page shows
 MOST_ENTRIES = 2000  # names, lists and numbers in one stage: they come with every event
 LONGEST_TEXT = 100  # characters of a text in a stage
 DEEPEST = 3
@@ -32,20 +32,37 @@ class EventError(DecodingError):
     """The browser sent something that this version does not understand."""
 
 
-def is_one_number(name: str) -> bool:
-    """Whether a stage's value is a plain number while it is on."""
+# By the type of a sampler's only field, where that is no number.
+_SHAPES = {
+    "tuple[tuple[int, float], ...]": "biases",
+    "tuple[tuple[int, ...], ...]": "sequences",
+}
+
+
+def value_shape(name: str) -> str:
+    """What a sampler's value is while it is on: ``number``, ``numbers``, ``biases``, ``sequences``.
+
+    The last two are lists of [token id, bias], and of lists of token ids.
+    """
+    if STAGES[name].is_one_number():
+        return "number"
     first, *others = fields(STAGES[name])
-    return not others and first.type in ("int", "float")
+    return "numbers" if others else _SHAPES[first.type]
+
+
+def is_one_number(name: str) -> bool:
+    """Whether a sampler's value is a plain number while it is on."""
+    return STAGES[name].is_one_number()
 
 
 def cards_of(settings: SamplingSettings) -> tuple[str, ...]:
-    """The cards of a page that begins with these settings: `CARDS`, and every stage that is on.
+    """What a page that begins with these settings shows: `FIRST`, and every sampler that is on.
 
-    The chain's own order stays; each further card stands before those that follow it by default.
+    The chain's own order stays; each further one stands before those that follow it by default.
     """
     place = {name: number for number, name in enumerate(STAGES)}
     order = [stage.setting for stage in settings.chain]
-    for name in CARDS:
+    for name in FIRST:
         if name not in order:
             later = (i for i, other in enumerate(order) if place[other] > place[name])
             order.insert(next(later, len(order)), name)
@@ -59,7 +76,7 @@ def plain_settings(
 
     Args:
         settings: the chain.
-        order: the cards; every stage of the chain is among them, in the chain's order. None for
+        order: the samplers shown; all of the chain are among them, in the chain's order. None for
             those of the chain alone.
     """
     on = {stage.setting: stage for stage in settings.chain}
@@ -78,9 +95,9 @@ def _plain_value(name: str, stage: Stage | None) -> Any:
 
 
 def parse_settings(data: Any) -> tuple[SamplingSettings, tuple[str, ...]]:
-    """Settings and cards out of what a page sent; the inverse of `plain_settings`.
+    """Settings and order out of what a page sent; the inverse of `plain_settings`.
 
-    Values of names that have no card are passed over.
+    Values of names that the order lacks are passed over.
 
     Raises:
         EventError: another shape than expected, such as that of a page from before an update.
@@ -103,12 +120,12 @@ def parse_settings(data: Any) -> tuple[SamplingSettings, tuple[str, ...]]:
 def _order(data: Any) -> tuple[str, ...]:
     is_list = isinstance(data, list) and len(data) <= len(STAGES)
     if not is_list or not all(isinstance(name, str) for name in data):
-        raise EventError("The page sent an order of stages that is none; reload the page.")
+        raise EventError("The page sent an order of samplers that is none; reload the page.")
     for place, name in enumerate(data):
         if name not in STAGES:
-            raise EventError(f"The page sent an unknown stage, {name[:40]!r}; reload the page.")
+            raise EventError(f"The page sent an unknown sampler, {name[:40]!r}; reload the page.")
         if name in data[:place]:
-            raise EventError(f"The page sent the stage {name} twice; reload the page.")
+            raise EventError(f"The page sent the sampler {name} twice; reload the page.")
     return tuple(data)
 
 
@@ -123,7 +140,7 @@ def _is_off(name: str, value: Any) -> bool:
         return kind.is_off(value)
     names = [item.name for item in fields(kind)]
     if len(names) == 1 and isinstance(value, dict) and list(value) == names:
-        value = value[names[0]]  # a list without an entry, as a new card has, is off too
+        value = value[names[0]]  # a list without an entry, as a new editor has, is off too
     return kind.is_off(value)
 
 

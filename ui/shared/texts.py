@@ -15,6 +15,7 @@ from engine.guidance import MAX_SCALE, OFF
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from ui.shared.labels import tokens_text
+from ui.shared.limits import LONGEST_PROMPT
 from ui.shared.token_labels import labels_of
 
 Text = Decoder | ContrastiveSearch
@@ -64,6 +65,17 @@ def checked_scale(scale: float) -> float:
     return scale
 
 
+def check_prompt(name: str, prompt: str) -> None:
+    """Refuse a prompt that is too long, before anybody splits it into tokens.
+
+    Raises:
+        PromptError: more than `LONGEST_PROMPT` characters.
+    """
+    if len(prompt) > LONGEST_PROMPT:
+        length = f"{len(prompt):,} characters"
+        raise PromptError(f"The {name} has {length}; use at most {LONGEST_PROMPT:,}.")
+
+
 def new_text(
     model: LanguageModel,
     beginning: Beginning,
@@ -73,9 +85,12 @@ def new_text(
     """A text that holds nothing but its prompt yet.
 
     Raises:
-        DecodingError: what `Decoder` and `ContrastiveSearch` raise, an empty negative prompt, a
-            scale out of range, or guidance of a contrastive search.
+        DecodingError: what `Decoder` and `ContrastiveSearch` raise, a prompt of more than
+            `LONGEST_PROMPT` characters, an empty negative prompt, a scale out of range, or guidance
+            of a contrastive search.
     """
+    check_prompt("prompt", beginning.prompt)
+    check_prompt("negative prompt", beginning.negative_prompt or "")
 
     def read(text: str) -> str | list[int]:
         return model.vocabulary.chat_ids(text) if beginning.chat else text

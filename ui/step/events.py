@@ -1,7 +1,8 @@
-"""What the browser sends: one event at a time, parsed once into a value.
+"""What the browser sends to the step page: one event at a time, parsed once into a value.
 
-An event is something that a person did, together with what the page looked like when they did it.
-Nothing in it is trusted: whatever has another shape than expected is refused with a sentence.
+An event is something that a person did, together with what the page looked like when they did it,
+or a question, which changes nothing. Nothing in it is trusted: whatever has another shape than
+expected is refused with a sentence.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from typing import Any, Literal, get_args
 
 from engine.guidance import OFF
 from engine.sampling import SamplingSettings
-from ui.shared.settings import CARDS, MOST, EventError, parse_settings
+from ui.shared.limits import LONGEST_PROMPT
+from ui.shared.settings import FIRST, MOST, EventError, parse_settings
 from ui.shared.texts import Contrastive
 
-Kind = Literal[
+Action = Literal[
     "sync",  # the browser lacks something: send everything
-    "resume",  # a reloaded page asks for the session it had
-    "settings",  # nothing but what every event carries
+    "settings",  # nothing but what every action carries
     "start",
     "step",
     "run",
@@ -30,15 +31,30 @@ Kind = Literal[
     "inspect",
     "force",
     "branch",
+    "reopen",  # go on with an earlier text
+    "stop",  # end what takes long
+]
+Question = Literal[
+    "row",  # the whole row on screen
+    "check",  # a typed value, as the engine takes it
+    "admit",  # what would let a token survive
     "find",
     "tokenize",  # which tokens a text is split into
     "snippets",  # the settings as code for other programs
     "labels",  # of tokens that did not come with the row
     "trace",  # everything so far, to keep
+    "failed",  # no question: something on the page broke
 ]
+ACTIONS: tuple[str, ...] = get_args(Action)
+QUESTIONS: tuple[str, ...] = get_args(Question)
+NOT_TOLD = ("sync", "reopen", "stop")  # actions that take no settings over
 
 LONGEST_QUERY = 1000
+LONGEST_NAME = 64  # characters of a client, of a sampler's name
+LONGEST_REPORT = 4000  # characters of what a page says of its own failure
 MOST_IDS = 1000
+MOST_PRESSES = 64
+MOST_TOKENS_SENT = 100_000
 MOST_STOP_STRINGS = 32  # every step looks for each, in the thread that all visitors' steps share
 LONGEST_STOP_STRING = 200  # characters
 
@@ -54,58 +70,86 @@ class Place:
 
 @dataclass(frozen=True)
 class Have:
-    """What the browser holds already, so that it need not be sent again."""
+    """What a page that connects holds already, so that it need not be sent again.
+
+    Attributes:
+        run, branch: which text.
+        ids: its tokens.
+        forced: which of them a person chose, by index.
+    """
 
     run: str = ""
     branch: int = 0
-    length: int = 0
-    row: str = ""
+    ids: tuple[int, ...] = ()
+    forced: frozenset[int] = frozenset()
 
 
-NOTHING = Have()
+@dataclass(frozen=True)
+class Hello:
+    """The first frame of a page.
+
+    Attributes:
+        client: names the mounted component; a new one begins its numbers at 1.
+        have: what it holds.
+        settings: what it shows, for tokens of `have` that the server lacks; None without any.
+        unknown: samplers that it cannot compute.
+    """
+
+    client: str
+    have: Have = field(default_factory=Have)
+    settings: SamplingSettings | None = None
+    unknown: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
 class Event:
-    """One thing a person did.
+    """One thing a person did, or asked.
 
     Attributes:
-        client: names the mounted component; a new one begins its numbers at 1.
-        number: counts the events of a client; one that comes twice is applied once.
+        client: who sent it; see `Hello`.
+        number: counts the events of a client; an action that comes twice is done once.
         kind: what was done.
         at: the text that it was done to.
-        have: what the browser holds.
-        settings: the stages that are on, and the seed.
-        order: names of all cards, also of stages that are off, in the order of the chain.
+        settings: the samplers that are on, and the seed.
+        order: names of all samplers shown, also of those that are off, in the order of the chain.
         max_tokens, stop_strings: the stop rules.
         playing: whether Play or Run to end asked, so that stop rules hold.
         manual: whether the next token is proposed and waits for a person.
+        whole: whether the whole row is wanted, and not a light one.
+        what_if: whether the page shows what these settings would make of a step of the past.
+        count: presses of Step that this event stands for.
         index: the step that is inspected, or that a token is forced at.
-        token_id: the token to force.
+        token_id: the token to force, or to admit.
         branch: the branch to show.
+        text_number: the earlier text to reopen.
         prompt, chat: for a new run.
         negative_prompt: what its guidance leads away from; None for a run without guidance.
         guidance_scale: of the steps to come, in a run with guidance.
         strategy: contrastive search, or None for sampling; for a new run, and for steps to come.
         query: text to look for in the vocabulary, or to split into tokens.
         ids: tokens whose labels are asked for.
-        token: the session that a reloaded page had.
+        setting, setting_field, value: a value that was typed, and where.
+        failure: what broke on the page, its message, and where in the program.
+        unknown: with ``sync``, samplers that the page cannot compute; None for those it has named.
     """
 
     client: str
     number: int
-    kind: Kind
+    kind: str
     at: Place = Place()
-    have: Have = NOTHING
     settings: SamplingSettings = field(default_factory=SamplingSettings)
-    order: tuple[str, ...] = CARDS
+    order: tuple[str, ...] = FIRST
     max_tokens: int = 64
     stop_strings: tuple[str, ...] = ()
     playing: bool = False
     manual: bool = False
+    whole: bool = False
+    what_if: bool = False
+    count: int = 1
     index: int | None = None
     token_id: int | None = None
     branch: int | None = None
+    text_number: int | None = None
     prompt: str = ""
     chat: bool = False
     negative_prompt: str | None = None
@@ -113,7 +157,16 @@ class Event:
     strategy: Contrastive | None = None
     query: str = ""
     ids: tuple[int, ...] = ()
-    token: str = ""
+    setting: str = ""
+    setting_field: str = ""
+    value: Any = None
+    failure: tuple[str, str, str] = ("", "", "")
+    unknown: frozenset[str] | None = None
+
+    @property
+    def is_question(self) -> bool:
+        """Whether nothing changes by it."""
+        return self.kind in QUESTIONS
 
 
 def parse(data: Any) -> Event:
@@ -125,39 +178,66 @@ def parse(data: Any) -> Event:
     """
     fields = _Fields(data)
     kind = fields.text("kind")
-    if kind not in get_args(Kind):
-        remedy = "start the app again and reload the page"
+    if kind not in ACTIONS and kind not in QUESTIONS:
+        remedy = "reload the page; if that does not help, start the app again"
         raise EventError(f"The page sent an unknown event, {kind[:40]!r}; {remedy}.")
-    at, have = _Fields(data.get("at", {})), _Fields(data.get("have", {}))
-    limits = _Fields(data.get("limits", {}))
-    settings, order = SamplingSettings(), CARDS
+    at, limits = _Fields(data.get("at", {})), _Fields(data.get("limits", {}))
+    settings, order = SamplingSettings(), FIRST
     if "settings" in data:
         settings, order = parse_settings(data["settings"])
     return Event(
-        client=fields.text("client"),
+        client=_name(fields, "client"),
         number=fields.whole("number", 0),
         kind=kind,
-        at=Place(at.text("run"), at.whole("branch", 0), at.whole("length", 0)),
-        have=Have(
-            have.text("run"), have.whole("branch", 0), have.whole("length", 0), have.text("row")
-        ),
+        at=_place(at),
         settings=settings,
         order=order,
         max_tokens=limits.whole("max_tokens", 64),
         stop_strings=_stop_strings(limits.data.get("stop_strings", [])),
         playing=bool(data.get("playing")),
         manual=bool(data.get("manual")),
+        whole=bool(data.get("whole")),
+        what_if=bool(data.get("what_if")),
+        count=_presses(fields.whole("count", 1)),
         index=fields.whole("index", None),
         token_id=fields.whole("token_id", None),
         branch=fields.whole("branch", None),
+        text_number=fields.whole("text_number", None),
         prompt=fields.text("prompt"),
         chat=bool(data.get("chat")),
         negative_prompt=fields.text("negative_prompt") if data.get("guided") else None,
         guidance_scale=fields.number("guidance_scale", OFF),
         strategy=_strategy(data.get("strategy")),
         query=fields.text("query")[:LONGEST_QUERY],
-        ids=_ids(data.get("ids", [])),
-        token=fields.text("token"),
+        ids=_ids(data.get("ids", []), MOST_IDS),
+        setting=_name(fields, "setting"),
+        setting_field=_name(fields, "field"),
+        value=_value(data.get("value")),
+        unknown=None if data.get("unknown") is None else _unknown(data["unknown"]),
+        failure=tuple(fields.text(name)[:LONGEST_REPORT] for name in ("part", "message", "stack")),
+    )
+
+
+def parse_hello(data: Any) -> Hello:
+    """What a page says of itself when it connects.
+
+    Raises:
+        EventError: another shape than expected.
+        SettingError: a setting outside its range.
+    """
+    fields = _Fields(data)
+    have = _Fields(data.get("have", {}))
+    settings = parse_settings(data["settings"])[0] if data.get("settings") is not None else None
+    return Hello(
+        client=_name(fields, "client"),
+        have=Have(
+            have.text("run")[:LONGEST_NAME],
+            have.whole("branch", 0),
+            _ids(have.data.get("ids", []), MOST_TOKENS_SENT),
+            frozenset(_ids(have.data.get("forced", []), MOST_TOKENS_SENT)),
+        ),
+        settings=settings,
+        unknown=_unknown(data.get("unknown", [])),
     )
 
 
@@ -165,9 +245,44 @@ def sender(data: Any) -> tuple[str, int]:
     """Client and number of an event that `parse` refused, as far as they can be read."""
     try:
         fields = _Fields(data)
-        return fields.text("client"), fields.whole("number", 0)
+        return fields.text("client")[:LONGEST_NAME], fields.whole("number", 0)
     except EventError:
         return "", 0
+
+
+def _place(fields: _Fields) -> Place:
+    run = fields.text("run")[:LONGEST_NAME]
+    return Place(run, fields.whole("branch", 0), fields.whole("length", 0))
+
+
+def _name(fields: _Fields, name: str) -> str:
+    value = fields.text(name)
+    if len(value) > LONGEST_NAME:
+        raise EventError(
+            f"The page sent {name} of {len(value):,} characters, more than {LONGEST_NAME}; "
+            "reload the page."
+        )
+    return value
+
+
+def _unknown(data: Any) -> frozenset[str]:
+    is_names = isinstance(data, list) and len(data) <= MOST_IDS
+    if not is_names or not all(isinstance(name, str) for name in data):
+        raise EventError("The page sent names of samplers that are none; reload the page.")
+    return frozenset(data)
+
+
+def _presses(count: int) -> int:
+    if not 1 <= count <= MOST_PRESSES:
+        raise EventError(f"The page sent count = {count:,}; from 1 to {MOST_PRESSES} are allowed.")
+    return count
+
+
+def _value(value: Any) -> Any:
+    """A typed value: a number, or a text that may be one."""
+    if isinstance(value, str):
+        return _encodable(value[:LONGEST_NAME])
+    return value
 
 
 def _strategy(data: Any) -> Contrastive | None:
@@ -180,8 +295,8 @@ def _strategy(data: Any) -> Contrastive | None:
     )
 
 
-def _ids(data: Any) -> tuple[int, ...]:
-    is_list = isinstance(data, list) and len(data) <= MOST_IDS
+def _ids(data: Any, most: int) -> tuple[int, ...]:
+    is_list = isinstance(data, list) and len(data) <= most
     if not is_list or not all(type(token_id) is int for token_id in data):
         raise EventError("The page sent token ids that are none; reload the page.")
     return tuple(data)
@@ -217,6 +332,11 @@ class _Fields:
         value = self.data.get(name, "")
         if not isinstance(value, str):
             raise EventError(f"The page sent {name} that is no text; reload the page.")
+        if len(value) > LONGEST_PROMPT:  # the longest text that a page sends; ids are far shorter
+            remedy = f"use at most {LONGEST_PROMPT:,}"
+            raise EventError(
+                f"The {name.replace('_', ' ')} has {len(value):,} characters; {remedy}."
+            )
         return _encodable(value)
 
     def number(self, name: str, default: float) -> float:

@@ -1,37 +1,49 @@
-"""What the browser is sent: a header as JSON, then the arrays of one row of logits.
+"""What the browser is sent: a header as JSON, then arrays.
 
 Layout: header length (u32, little-endian), header (UTF-8, padded with spaces to a multiple of 4),
-the row as `rows.pack_row` lays it out. Only what the browser lacks is sent: the steps since the
-last ones it has, and the row unless it holds it.
+arrays: those of the row (see `rows`), then those of `outcomes`, each beginning at a multiple of 4.
+
+A header of kind ``state`` holds everything that changed since the last one on this connection: the
+steps since those that the page has, and the row unless it has that. A step sends a light row, and
+what the engine made of it under the settings in force; a question brings the whole row.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import struct
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 
 from engine.contrastive_step import ContrastiveStep
-from engine.decoder import Decoder
-from engine.sampling import SamplingSettings, Xtc
+from engine.ranking import RankedRow
+from engine.sampling import Distribution, SamplingSettings, remarks
 from engine.trace import Guidance, Step
-from ui.components.rows import SMALL_VOCABULARY, pack_guided, pack_row
-from ui.shared.answers import Found
-from ui.shared.examples import EXAMPLES
+from ui.components.outcomes import drawn, outcomes
+from ui.components.rows import (
+    LIGHT_HEAD,
+    SMALL_VOCABULARY,
+    leading_ids,
+    pack_guided,
+    pack_light,
+    pack_row,
+    packed,
+    ranks_of,
+)
+from ui.components.shown_step import needed_tokens, shown_step
 from ui.shared.settings import edited_ids, plain_settings, stage_defaults
 from ui.shared.token_labels import TokenLabels, labels_of
 from ui.step.session import Session
 
-WITH_XTC = SamplingSettings(chain=[Xtc()])
-LABELLED = 256  # ranks whose labels come with a row; others show their id
+LABELLED = 256  # ranks whose labels come with a whole row; others are asked for
+LABELLED_LIGHT = 64
+LONGEST_START = 120  # characters of an earlier text's prompt
 
 STEP_FIELDS = (
     "id",
     "label",
+    "text",
     "special",
     "partial",
     "forced",
@@ -59,24 +71,70 @@ STEP_FIELDS = (
 )
 
 
-def message(session: Session) -> bytes:
-    """Everything that changed since what the browser has."""
-    row_bytes = b""
+@dataclass
+class Sent:
+    """What one page has been sent, so that it need not be sent again.
+
+    Attributes:
+        unknown: samplers that it cannot compute.
+        run, branch: which text.
+        steps: its steps.
+        row: key of the row.
+        is_whole: whether all of the row.
+        tokens: whose rank in that row it knows singly.
+        vocabulary, labelled: labels of a vocabulary, and the tokens whose labels it has.
+        shaped: under which settings it has the engine's results for that row.
+        others: parts of the header that seldom change, by name.
+    """
+
+    unknown: frozenset[str] = frozenset()
+    run: str = ""
+    branch: int = 0
+    steps: list = field(default_factory=list)
+    row: str = ""
+    is_whole: bool = False
+    tokens: set[int] = field(default_factory=set)
+    vocabulary: Any = None
+    labelled: set[int] = field(default_factory=set)
+    shaped: SamplingSettings | None = None
+    others: dict[str, Any] = field(default_factory=dict)
+
+    def forget(self) -> None:
+        """It lacks something: send everything again."""
+        self.__dict__.update(Sent(self.unknown).__dict__)
+
+    def new_labels(self, token_ids: Iterable[int], labels: TokenLabels) -> list[list]:
+        """[id, label] of those tokens whose labels the page lacks; now it has them."""
+        if self.vocabulary is not labels:
+            self.vocabulary, self.labelled = labels, set()
+        new = [i for i in dict.fromkeys(token_ids) if i not in self.labelled]
+        self.labelled.update(new)
+        return [[token_id, labels[token_id]] for token_id in new]
+
+
+def state_message(
+    session: Session, sent: Sent, more: dict[str, Any] | None = None, *, whole: bool = False
+) -> bytes:
+    """Everything that changed since what the page has; `sent` is brought up to date.
+
+    Args:
+        session: whose lock is held.
+        sent: what the page has.
+        more: what else the header is to hold.
+        whole: whether the whole row is wanted.
+    """
     labels = labels_of(session.model.vocabulary)
-    has_all = session.have.run == session.run
-    first, steps = session.steps_from(session.have)
+    is_known = sent.run == session.run
+    steps = session.decoder.steps
+    first = _same(sent.steps, steps) if is_known and sent.branch == session.current else 0
     header = {
-        "session": session.token,
+        "kind": "state",
         "run": session.run,
-        "client": session.acknowledged[0],
-        "acknowledged": session.acknowledged[1],
-        "text": None if has_all else _text(session, labels),
+        "text": None if is_known else _text(session, labels),
         "branch": session.current,
         "first": first,
-        "length": len(session.decoder.steps),
-        "step_fields": STEP_FIELDS if steps else (),
-        "steps": _steps(session, steps, labels),
-        "branches": _branches(session),
+        "length": len(steps),
+        "steps": _steps(session, steps[first:], labels),
         "index": session.index,
         "row_key": "",
         "row": None,
@@ -87,23 +145,60 @@ def message(session: Session) -> bytes:
             "at_limit": session.has_reached_limit,
         },
         "in_force": _in_force(session),
-        "cache_formula": _formula(session),
         "pending_bytes": session.decoder.pending_bytes.hex(" "),
-        "found": _found(session.found, labels),
-        "tokenized": _found(session.tokenized, labels),
-        "snippets": _snippets(session),
-        "labels": [[token_id, labels[token_id]] for token_id in session.asked_labels],
-        "trace": _trace(session) if session.wants_trace else None,
         "search": _searched(session, labels),
+        "left": session.left,
     }
-    logits = session.logits()  # None where no token can follow
-    if logits is not None:
-        header["row_key"], header["row"], row_bytes = _row(session, logits, labels)
-        header["step"] = _shown_step(session)
+    seldom = {
+        "branches": _branches(session),
+        "earlier": [_earlier(text) for text in session.earlier],
+        "remarks": _remarks(session),
+        "cache_formula": _formula(session),
+        "step_fields": STEP_FIELDS,
+    }
+    header |= {
+        name: value
+        for name, value in seldom.items()
+        if not is_known or sent.others.get(name) != value
+    }
+    arrays = b""
+    raw = session.raw()  # None where no token can follow
+    if raw is not None:
+        row, arrays = _row(session, raw, sent, labels, whole=whole)
+        header |= row
+        header["step"] = shown_step(session.decoder, session.index)
+    else:
+        sent.row = ""
+    session.forget_shaped()
+    sent.run, sent.branch, sent.steps = session.run, session.current, list(steps)
+    sent.others = seldom
     header["error"] = session.error  # last: the row's forward pass may have failed
-    data = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
-    data += b" " * (-len(data) % 4)
-    return struct.pack("<I", len(data)) + data + row_bytes
+    header["said"], session.said = session.said, ""  # once
+    return packed(header | (more or {}), arrays)
+
+
+def row_answer(session: Session, sent: Sent, more: dict[str, Any]) -> bytes:
+    """The whole row on screen, for a page that asks for it."""
+    labels = labels_of(session.model.vocabulary)
+    header: dict[str, Any] = {"kind": "answer", "row_key": "", "row": None}
+    arrays = b""
+    raw = session.raw()
+    if raw is not None:
+        row, arrays = _row(session, raw, sent, labels, whole=True)
+        header |= row | {"step": shown_step(session.decoder, session.index)}
+    session.forget_shaped()
+    return packed(header | {"index": session.index} | more, arrays)
+
+
+def _same(kept: list, steps: list) -> int:
+    """How many leading steps are the same objects in both."""
+    most = min(len(kept), len(steps))
+    if most and kept[most - 1] is steps[most - 1]:
+        return most  # what is appended to leaves all before it in place
+    return next((i for i in range(most) if kept[i] is not steps[i]), most)
+
+
+# --- the text -------------------------------------------------------------------------------------
 
 
 def _text(session: Session, labels: TokenLabels) -> dict:
@@ -132,7 +227,6 @@ def _text(session: Session, labels: TokenLabels) -> dict:
         else None,
         "guidance_scale": session.guidance_scale,
         "strategy": _strategy(session),
-        "examples": [example.to_dict() for example in EXAMPLES],
         "settings": plain_settings(session.settings, session.order),
         "stage_defaults": stage_defaults(vocabulary),
         "limits": _limits(session),
@@ -167,10 +261,24 @@ def _strategy(session: Session) -> dict | None:
     return None if session.strategy is None else asdict(session.strategy)
 
 
-def _trace(session: Session) -> str:
+def _remarks(session: Session) -> list[list]:
+    """What there is to know of the samplers in force: name, reason, whether it has an effect."""
     if session.search:
-        return json.dumps(session.search.to_dict(), allow_nan=False, separators=(",", ":"))
-    return session.decoder.trace().to_json()
+        return []
+    return [
+        [remark.stage.setting, remark.reason, remark.has_effect]
+        for remark in remarks(session.settings.chain)
+    ]
+
+
+def _earlier(text: Any) -> dict[str, Any]:
+    return {
+        "number": text.number,
+        "prompt": text.record["beginning"]["prompt"][:LONGEST_START],
+        "tokens": text.tokens,
+        "model": text.record["model"]["name"],
+        "when": text.record["when"],
+    }
 
 
 def _searched(session: Session, labels: TokenLabels) -> dict | None:
@@ -207,28 +315,10 @@ def _tokens(token_ids: Sequence[int], session: Session, labels: TokenLabels) -> 
     return [[token_id, labels[token_id], is_special(token_id)] for token_id in token_ids]
 
 
-def _found(tokens: list[Found] | None, labels: TokenLabels) -> list[dict] | None:
-    if tokens is None:
-        return None
-    return [
-        {
-            "id": found.token_id,
-            "label": labels[found.token_id],
-            "raw_rank": found.raw_rank,
-            "logit": None if found.logit in (None, -np.inf) else found.logit,
-        }
-        for found in tokens
-    ]
-
-
-def _snippets(session: Session) -> list[dict] | None:
-    if session.snippets is None:
-        return None
-    return [asdict(snippet) for snippet in session.snippets]
-
-
 def _steps(session: Session, steps: list, labels: TokenLabels) -> list[list]:
     """One list a step, in the order of `STEP_FIELDS`."""
+    if not steps:
+        return []
     formula = session.decoder.cache_formula
     figures_of = _search_figures if session.search else _figures
     sent = []
@@ -236,6 +326,7 @@ def _steps(session: Session, steps: list, labels: TokenLabels) -> list[list]:
         figures = figures_of(step) | {
             "id": step.token_id,
             "label": labels[step.token_id],
+            "text": step.text,
             "special": step.is_special,
             "partial": _is_partial(step.token_bytes),
             "is_prefill": step.is_prefill,
@@ -324,98 +415,103 @@ def _formula(session: Session) -> str | None:
     return None if formula is None else str(formula)
 
 
-def _shown_step(session: Session) -> dict:
-    """What the row's step was taken with, or the next one will be."""
-    decoder, index = session.decoder, session.index
-    shown = {
-        "index": index,
-        "is_pending": session.is_pending,
-        "xtc_u": decoder.context(index, WITH_XTC).xtc_uniform,
-        "mirostat": _mirostat_before(decoder, index),
-    }
-    if session.is_pending:
-        return shown | {
-            "chosen": None,
-            "forced": False,
-            "u": decoder.uniform(index),
-            "recorded_settings": None,
-            "recorded_scale": None,
-        }
-    step = decoder.steps[index]
-    return shown | {
-        "chosen": step.token_id,
-        "forced": step.forced,
-        "u": step.u,
-        "recorded_settings": plain_settings(decoder.settings_at(index)),
-        "recorded_scale": step.guidance_scale,
-    }
-
-
-def _mirostat_before(decoder: Decoder, index: int) -> dict[str, float] | None:
-    """What the step before left to Mirostat: its bound, and the tau that it was steered towards.
-
-    Under settings with another tau it begins anew, so the page needs both.
-    """
-    stage = decoder.settings_at(index - 1).stage("mirostat") if index else None
-    if stage is None:
-        return None
-    mu = decoder.context(index, SamplingSettings(chain=[stage])).mirostat_mu
-    return {"tau": stage.tau, "mu": mu}
+# --- the row --------------------------------------------------------------------------------------
 
 
 def _row(
-    session: Session, logits: np.ndarray, labels: TokenLabels
-) -> tuple[str, dict | None, bytes]:
-    """Key, header and arrays of the row; no header where the browser has the row already."""
-    exact = not session.playing
-    edited = edited_ids(session.settings)
-    is_whole = _guidance(session) and (exact or logits.size <= SMALL_VOCABULARY)
-    if is_whole:
-        return _guided_row(session, labels, edited)
-    key = _row_key(session, logits.size, exact, edited)
-    if key == session.have.row:
-        return key, None, b""
-    decoder, index = session.decoder, session.index
-    # The context, which penalties look at, the token of the step itself, and what else is edited.
-    seen = [*decoder.prompt_ids, *decoder.token_ids[: index + 1], *edited, *session.model.eos_ids]
-    header, data = pack_row(logits, seen=seen, exact=exact)
-    header["labels"] = [labels[token_id] for token_id in header.pop("leading_ids")[:LABELLED]]
-    header["edited_labels"] = [[token_id, labels[token_id]] for token_id in edited[:LABELLED]]
-    header["engine_stages"] = header["engine_settings"] = None
-    distribution = None if header["exact"] else session.distribution()
-    if distribution is not None:
-        header["engine_settings"] = plain_settings(session.settings)
-        header["engine_stages"] = [
-            {
-                "name": stage.name,
-                "first_rank": stage.after.start + 1,
-                "survivors": stage.survivors,
-                "mass_removed": stage.mass_removed,
-                "entropy_bits": stage.entropy_bits,
-            }
-            for stage in distribution.stages
-        ]
-    return key, header, data
+    session: Session, raw: RankedRow, sent: Sent, labels: TokenLabels, *, whole: bool
+) -> tuple[dict[str, Any], bytes]:
+    """Parts of the header on the row, and the arrays; without what the page has already."""
+    key, settings = session.row_key, session.shown_settings
+    distribution = session.distribution()
+    # A small vocabulary is no longer than a light row; nor is there one that leaves nobody.
+    whole = whole or raw.scores.size <= 2 * LIGHT_HEAD or distribution is None
+    is_same = sent.row == key
+    has_row = is_same and (sent.is_whole or not whole)
+    if not is_same:
+        sent.row, sent.is_whole, sent.tokens, sent.shaped = key, False, set(), None
+    header: dict[str, Any] = {"row_key": key, "row": None}
+    data = b""
+    needed = needed_tokens(session.decoder, session.index, settings)
+    if not has_row:
+        header["row"], data = _packed_row(session, raw, needed, sent, labels, whole=whole)
+        sent.is_whole, sent.tokens, sent.shaped = whole, set(needed), None
+    header["tokens"] = _told_singly(raw, needed, sent, labels, is_guided=session.is_guided)
+    is_wanted = not sent.is_whole or any(stage.setting in sent.unknown for stage in settings.chain)
+    if is_wanted and sent.shaped != settings and distribution is not None:
+        shaped, arrays = _shaped(session, distribution, settings, sent.unknown)
+        header["shaped"] = shaped | {"offset": len(data)}
+        data += arrays
+        sent.shaped = settings
+    return header, data
 
 
-def _guided_row(
-    session: Session, labels: TokenLabels, edited: list[int]
-) -> tuple[str, dict | None, bytes]:
-    """The same as the two rows that it is made of: one message for every scale."""
-    key = f"{session.row_key}/guided"
-    if key == session.have.row:
-        return key, None, b""
-    header, data = pack_guided(session.guided_rows(), session.decoder.guidance_scale)
-    known = [*edited[:LABELLED], *header.pop("compared_ids")]
-    header["labels"] = [
-        [token_id, labels[token_id]] for token_id in [*header.pop("leading_ids")[:LABELLED], *known]
+def _packed_row(
+    session: Session,
+    raw: RankedRow,
+    needed: list[int],
+    sent: Sent,
+    labels: TokenLabels,
+    *,
+    whole: bool,
+) -> tuple[dict[str, Any], bytes]:
+    if not whole:
+        header, data = pack_light(raw, seen=needed)
+        known = header.pop("leading_ids")[:LABELLED_LIGHT]
+    elif session.is_guided:
+        header, data = pack_guided(session.guided_rows(), session.decoder.guidance_scale)
+        known = [*header.pop("leading_ids")[:LABELLED], *header.pop("compared_ids")]
+    else:
+        # The context, which penalties look at, the token of the step itself, and what is edited.
+        decoder, index = session.decoder, session.index
+        seen = [*needed, *decoder.prompt_ids, *decoder.token_ids[: index + 1]]
+        header, data = pack_row(raw.scores, seen=seen, exact=True)
+        known = header.pop("leading_ids")[:LABELLED]
+    known += edited_ids(session.settings)[:LABELLED]
+    if not session.is_pending:
+        known.append(session.decoder.steps[session.index].token_id)
+    header["labels"] = sent.new_labels(known, labels)
+    return header, data
+
+
+def _told_singly(
+    raw: RankedRow, needed: list[int], sent: Sent, labels: TokenLabels, *, is_guided: bool
+) -> list[dict[str, Any]]:
+    """Ranks and scores of tokens that are needed now, and came with neither row nor message yet."""
+    if sent.is_whole and (raw.scores.size <= SMALL_VOCABULARY or is_guided):
+        return []
+    new = [token_id for token_id in needed if token_id not in sent.tokens]
+    sent.tokens |= set(new)
+    if not new:
+        return []
+    found, ranks = ranks_of(raw, new, leading_ids(raw, LIGHT_HEAD))
+    ranks = dict(zip(found.tolist(), ranks.tolist(), strict=True))
+    return [
+        {
+            "id": token_id,
+            "label": labels[token_id],
+            "raw_rank": ranks.get(token_id, 0),
+            "logit": float(raw.scores[token_id]) if token_id in ranks else None,
+        }
+        for token_id in new
+        if token_id < raw.scores.size
     ]
-    return key, header, data
 
 
-def _row_key(session: Session, vocab: int, exact: bool, edited: list[int]) -> str:
-    """Another one where the browser would get something that it lacks."""
-    if vocab <= SMALL_VOCABULARY:
-        return f"{session.row_key}/whole"
-    ids = hashlib.blake2b(repr(sorted(edited)).encode(), digest_size=8).hexdigest()
-    return f"{session.row_key}/{'exact' if exact else 'binned'}/{ids}"
+def _shaped(
+    session: Session,
+    distribution: Distribution,
+    settings: SamplingSettings,
+    unknown: frozenset[str],
+) -> tuple[dict[str, Any], bytes]:
+    """What the engine made of the row under these settings."""
+    entries, arrays = outcomes(distribution, settings, unknown)
+    decoder, index = session.decoder, session.index
+    u = decoder.uniform(index) if session.is_pending else decoder.steps[index].u
+    if settings.is_greedy:
+        u = None
+    return {
+        "settings": plain_settings(settings),
+        "outcomes": entries,
+        "draw": drawn(distribution, u),
+    }, arrays

@@ -1,145 +1,65 @@
-"""The step page: the model chooser, and the live component below it."""
+"""The step page: the model chooser, and the place of the component that does all the rest.
+
+The component talks to the server over a channel of its own (`ui.step.channel`), so nothing here
+runs when a person steps. This file imports no PyTorch: the page is on screen before that is there.
+"""
 
 from __future__ import annotations
 
-import secrets
+from typing import TYPE_CHECKING
 
 import streamlit as st
-from streamlit.runtime import Runtime
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from engine.errors import DecodingError
-from engine.model import LanguageModel
-from engine.sampling import SamplingSettings
-from ui.components.step import sent_event, step_component
-from ui.shared.examples import EXAMPLES
-from ui.shared.labels import markdown_text
-from ui.shared.model_chooser import first_model, model_chooser
-from ui.shared.page import HandedOver, header, taken_over
-from ui.shared.settings import cards_of
-from ui.step.events import Event, parse, sender
-from ui.step.message import message
-from ui.step.session import Session
-from ui.step.session_store import SessionStore
+from ui.components.apps import mount_app
+from ui.server.live import live_address
+from ui.shared.page import header
+from ui.shared.starting import START
+from ui.shared.visit_tab import this_visit
 
-GONE = (
-    "The text that this tab had is no longer here (the app was started again, or many others have "
-    "come since), so a new one has begun."
-)
+if TYPE_CHECKING:
+    from engine.model import LanguageModel
+    from ui.step.session import Session
 
-
-def _is_connected(connection: str) -> bool:
-    return Runtime.exists() and Runtime.instance().is_active_session(connection)
-
-
-@st.cache_resource(show_spinner=False)
-def _store() -> SessionStore:
-    return SessionStore(_is_connected)
+LOOK_SECONDS = 0.5  # between two looks whether the server has started
 
 
 def step_page() -> None:
     """Draw the whole page."""
+    START.begin()
     band = header()
-    problem = _begin()
-    session: Session | None = st.session_state.get("session")
     with band:
-        model_chooser(session.model if session else None, _on_load)
-    if session:
-        _live()
-    else:
-        st.error(markdown_text(problem))
+        # A fragment: what it waits for must not hold up the component.
+        st.fragment(_chooser, run_every=None if _is_ready() else LOOK_SECONDS)()
+    mount_app("step", "Decoding", {"live": live_address()}, model=_on_model)
 
 
-def _begin() -> str:
-    """On the first visit, load a model and begin a text; why there is none, if so."""
-    handed = taken_over()
-    if handed is not None:
-        _begin_with(handed)
-    if "session" in st.session_state:
-        return ""
-    try:
-        model, problem = first_model()
-    except DecodingError as error:
-        return str(error)
-    session = _first_text(model)
-    session.error = problem
-    _keep(session)
-    return ""
+def _session() -> Session | None:
+    visit = this_visit()
+    return visit.present("step") if visit else None
 
 
-def _begin_with(handed: HandedOver) -> None:
-    """A new text with what another page has handed over; why not, the component says."""
-    session: Session | None = st.session_state.get("session")
-    if session is None or session.model is not handed.model:
-        session = _first_text(handed.model)
-        _keep(session)
-        # The tab remembers the text of before: this one was asked for later.
-        st.session_state["not_resumed"] = True
-    session.apply(
-        Event(
-            client=f"page {secrets.token_hex(8)}",
-            number=1,
-            kind="start",
-            prompt=handed.prompt,
-            chat=handed.chat,
-            settings=handed.settings,
-            order=cards_of(handed.settings),
-            max_tokens=handed.max_tokens,
-            stop_strings=handed.stop_strings,
-        )
-    )
+def _is_ready() -> bool:
+    return START.is_over and _session() is not None
 
 
-def _first_text(model: LanguageModel) -> Session:
-    first = EXAMPLES[0]
-    return Session(model, first.prompt, SamplingSettings(**first.settings))
+def _chooser() -> None:
+    """The model chooser, once there is a text; till then a button that says where it will be."""
+    if not _is_ready():
+        st.session_state["model_waited"] = True
+        st.button("Model: loading", disabled=True, key="model_waiting")
+        return
+    if st.session_state.pop("model_waited", False):
+        st.rerun()  # without the clock of this fragment
+    from ui.shared.model_chooser import model_chooser
 
-
-def _keep(session: Session) -> None:
-    st.session_state["session"] = session
-    _store().use(session, _connection())
-
-
-def _connection() -> str:
-    context = get_script_run_ctx()
-    return context.session_id if context else ""
+    model_chooser(_session().model, _on_load)
 
 
 def _on_load(model: LanguageModel) -> None:
-    if "session" in st.session_state:
-        st.session_state["session"].load(model)
-    else:
-        _keep(_first_text(model))
+    session = _session()
+    if session is not None:
+        session.load(model)
 
 
-@st.fragment
-def _live() -> None:
-    """The component; only this part of the page runs again with each event."""
-    if st.session_state.pop("resumed", False):
-        st.rerun()  # the header names the model of the session that was left
-    step_component(message(st.session_state["session"]), _on_event)
-
-
-def _on_event() -> None:
-    """What the browser sent, handed to the session."""
-    session = st.session_state["session"] = _store().use(st.session_state["session"], _connection())
-    data = sent_event()
-    try:
-        event = parse(data)
-    except DecodingError as error:
-        session.refuse(*sender(data), error)
-        return
-    if event.kind == "resume":
-        if "not_resumed" in st.session_state:
-            del st.session_state["not_resumed"]
-            session.apply(event)
-            return
-        resumed = _store().resume(event.token, _connection(), session)
-        if resumed is not None:
-            session = st.session_state["session"] = resumed
-            st.session_state["resumed"] = True
-        session.apply(event)
-        if resumed is None:
-            session.error = GONE
-        return
-    session.apply(event)
+def _on_model() -> None:
+    """The text on the page is by another model now: the header is drawn again by this alone."""

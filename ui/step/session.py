@@ -1,22 +1,23 @@
-"""What one visitor has: a model, a text with its branches, the step that is inspected.
+"""What one visitor has on the step page: a text with its branches, the step shown, earlier texts.
 
 The session changes only by `apply`, once per event however often it is sent. A failure leaves
-everything as it was and becomes `error`.
+everything as it was and becomes `error`. Questions (`ui.step.questions`) change nothing.
 """
 
 from __future__ import annotations
 
-import secrets
+import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 from engine import stopping
 from engine.errors import DecodingError, PromptError, SettingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from engine.snippets import Snippet
-from ui.shared.answers import Found, found_tokens, settings_as_code, tokens_of
+from ui.shared.examples import EXAMPLES
 from ui.shared.settings import cards_of, fitted
 from ui.shared.texts import (
     Beginning,
@@ -24,104 +25,221 @@ from ui.shared.texts import (
     checked_scale,
     new_text,
 )
-from ui.step.events import NOTHING, Event, Place
+from ui.step.events import NOT_TOLD, Event, Have, Place
+from ui.step.replay import MOST_BRANCHES, TextRecord, again, replay, text_record
 from ui.step.text_on_screen import Branch, ShownText, on_worker
 
 RUN_BUDGET_S = 0.1  # Run to end comes back this often, so that the page follows and can stop it
-MOST_BRANCHES = 50
+STEPS_BUDGET_S = 0.25  # the same of several presses of Step
+MOST_EARLIER = 10
+MOST_TOKENS_EARLIER = 150_000  # in all of them: about a megabyte as a record
+MOST_CLIENTS = 8
+MOST_MISSING = 256  # tokens that a page may have ahead of what was kept
+
+Told = Callable[[str, int, int], None]
+LoadModel = Callable[[str, str | None], LanguageModel]
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """A text that another one has replaced.
+
+    Attributes:
+        number: names it.
+        record: what it can be made again from.
+    """
+
+    number: int
+    record: dict[str, Any]
+
+    @property
+    def tokens(self) -> int:
+        """Generated tokens of the branch that was on screen."""
+        current = self.record["current"]
+        return next(
+            len(branch["tokens"])
+            for branch in self.record["branches"]
+            if branch["number"] == current
+        )
 
 
 class Session(ShownText):
     """One visitor's state: the text on screen, and what the page has asked for.
 
     Attributes:
-        order: names of the stages that have a card on the page, also of those that are off, in the
-            order of the chain.
-        have: what the browser holds already.
-        acknowledged: the last event's client and number.
+        lock: held by whoever changes or reads it: connections, pages, the keeper of records.
+        order: names of the samplers that are shown, also of those that are off, in the order of
+            the chain.
+        acknowledged: by client, the number of the last action that was done.
         refused: whether the last event's settings and stop rules were refused: the page, which has
             drawn them already, must go back to those in force.
-        found, tokenized, snippets: answers to the last event if it asked for them.
-        wants_trace: whether the last event asked for the trace.
-        asked_labels: ids of tokens whose labels the last event asked for.
+        left: presses of Step of the last event that are still to be done.
+        said: what there is to know of the last change, where the page would not show it.
+        earlier: texts that others have replaced, oldest first.
+        version: changes whenever the record would.
     """
 
     def __init__(self, model: LanguageModel, prompt: str, settings: SamplingSettings) -> None:
         """A first run; raises what `Decoder` raises."""
         beginning = Beginning(prompt)
         super().__init__(new_text(model, beginning, settings), beginning, settings)
-        self.have = NOTHING
-        self.acknowledged = ("", 0)
-        self._forget_questions()
         self.order = cards_of(settings)
+        self.earlier: list[Earlier] = []
+        self._next_number = 1
+        self.acknowledged: OrderedDict[str, int] = OrderedDict()
+        self.version = 0
+        self._prepare()
 
-    def _forget_questions(self) -> None:
+    def _prepare(self) -> None:
+        self.lock = threading.RLock()
+        self.said = ""
         self.refused = False
-        self.found: list[Found] | None = None
-        self.tokenized: list[Found] | None = None
-        self.snippets: list[Snippet] | None = None
-        self.asked_labels: tuple[int, ...] = ()
-        self.wants_trace = False
-        self.playing = False
+        self.left = 0
+        self._listeners: list[Callable[[], None]] = []
+
+    def _begin(self, *text: Any, **place: Any) -> None:
+        super()._begin(*text, **place)
+        self._interrupted_at: int | None = None
+
+    # --- whoever shows it -------------------------------------------------------------------------
+
+    def listen(self, told: Callable[[], None]) -> Callable[[], None]:
+        """Call `told` whenever something else than an event changes it; returns how to end that."""
+        self._listeners.append(told)
+        return lambda: self._listeners.remove(told) if told in self._listeners else None
+
+    def changed(self) -> None:
+        """Tell all who show it, after a change that no event asked for."""
+        self.version += 1
+        for told in list(self._listeners):
+            told()
 
     # --- events -----------------------------------------------------------------------------------
 
-    def apply(self, event: Event) -> None:
-        """Do what a person did, once."""
-        client, number = self.acknowledged
-        if event.client == client and event.number <= number:
-            return  # sent again because the connection was lost
-        self.acknowledged = (event.client, event.number)
-        self.have = event.have
-        self.error = ""
-        self._forget_questions()
-        self.wants_trace = event.kind == "trace"
-        self.asked_labels = tuple(i for i in event.ids if 0 <= i < self.model.vocab_size)
-        self.playing = event.playing
-        self._intact = len(self.decoder.steps)
+    def is_done(self, client: str, number: int) -> bool:
+        """Whether an action was done already, and is sent again because its answer was lost."""
+        return number <= self.acknowledged.get(client, 0)
+
+    def apply(
+        self,
+        event: Event,
+        *,
+        told: Told = lambda what, done, total: None,
+        should_stop: Callable[[], bool] = lambda: False,
+        load: LoadModel | None = None,
+    ) -> None:
+        """Do what a person did, once.
+
+        Args:
+            event: an action.
+            told: hears what happens, where that takes long.
+            should_stop: whether a person wants something else meanwhile.
+            load: gives a model by source and revision, for earlier texts.
+        """
+        if self.is_done(event.client, event.number):
+            return
+        self._acknowledge(event.client, event.number)
+        self.error = self.said = ""
+        self.left = 0
+        self.refused = False
+        self.what_if = event.what_if
         try:
-            self.refused = True
-            self._take_settings(event)
-            self.refused = False
-            _HANDLERS[event.kind](self, event)
+            if event.kind not in NOT_TOLD:
+                self.refused = True
+                self._take_settings(event)
+                self.refused = False
+            if event.kind == "reopen":
+                self._reopen(event, told, should_stop, load)
+            else:
+                _HANDLERS[event.kind](self, event)
         except DecodingError as error:
             self.error = str(error)
+        self.version += 1
 
     def refuse(self, client: str, number: int, error: DecodingError) -> None:
         """Answer an event that could not be understood."""
-        self.acknowledged = (client, number)
-        self._forget_questions()
+        self._acknowledge(client, number)
+        self.error, self.said = str(error), ""
+        self.left = 0
         self.refused = True
-        self.error = str(error)
+
+    def _acknowledge(self, client: str, number: int) -> None:
+        self.acknowledged[client] = max(number, self.acknowledged.get(client, 0))
+        self.acknowledged.move_to_end(client)
+        while len(self.acknowledged) > MOST_CLIENTS:
+            self.acknowledged.popitem(last=False)
 
     def load(self, model: LanguageModel) -> None:
         """Go on with another model from the same prompt; raises what `Decoder` raises.
 
-        The cards stay. What names tokens of the old vocabulary cannot, and `error` says so.
+        The samplers stay. What names tokens of the old vocabulary cannot, and `said` says so.
         """
-        settings, lost = fitted(self.settings, self.model, model)
-        beginning = replace(begun_anew(self.beginning, self.decoder), chat=False)
-        self._begin(new_text(model, beginning, settings), beginning, settings)
-        self.error = lost
-        self._forget_questions()
+        with self.lock:
+            settings, lost = fitted(self.settings, self.model, model)
+            beginning = replace(begun_anew(self.beginning, self.decoder), chat=False)
+            text = new_text(model, beginning, settings, self.decoder.stop_strings)
+            self._keep_for_later()
+            self._begin({1: Branch(1, text)}, beginning, settings)
+            self.error, self.said = "", lost
+            self.changed()
+
+    def hand_over(
+        self,
+        model: LanguageModel,
+        beginning: Beginning,
+        settings: SamplingSettings,
+        max_tokens: int,
+        stop_strings: tuple[str, ...],
+    ) -> None:
+        """Begin a text that another page asks for; why that cannot be becomes `error`."""
+        with self.lock:
+            self.error = self.said = ""
+            try:
+                text = new_text(model, beginning, settings, stop_strings)
+            except DecodingError as error:
+                self.error = str(error)
+            else:
+                self._keep_for_later()
+                self._begin({1: Branch(1, text)}, beginning, settings)
+                self.order = cards_of(settings)
+                self.max_tokens = max_tokens
+            self.changed()
 
     def copy(self) -> Session:
         """An independent session with the same texts, for a second tab."""
-        twin = Session.__new__(Session)
-        twin.__dict__.update(self.__dict__)
-        twin.token = secrets.token_urlsafe(16)
-        twin.have = NOTHING
-        twin.branches = {
-            branch.number: Branch(
-                branch.number, branch.decoder.fork(), branch.parent, branch.departs_at
+        with self.lock:
+            twin = Session.__new__(Session)
+            twin.__dict__.update(self.__dict__)
+            twin._prepare()
+            twin.acknowledged = OrderedDict()
+            twin.earlier = list(self.earlier)
+            branches = {
+                branch.number: Branch(
+                    branch.number, branch.decoder.fork(), branch.parent, branch.departs_at
+                )
+                for branch in self.branches.values()
+            }
+            place = self.inspected, self.proposing
+            twin._begin(
+                branches,
+                self.beginning,
+                self._unused_settings,
+                current=self.current,
+                run=self.run,
             )
-            for branch in self.branches.values()
-        }
-        return twin
+            twin.inspected, twin.proposing = place
+            return twin
+
+    def release(self) -> None:
+        """Give back the memory of caches and of what was computed for the screen."""
+        with self.lock:
+            self.forget_shaped()
+            for branch in self.branches.values():
+                branch.decoder.release_cache()
+
+    # --- settings ---------------------------------------------------------------------------------
 
     def _take_settings(self, event: Event) -> None:
-        if event.kind in ("sync", "resume"):
-            return  # a page that has just appeared knows no settings yet
         max_tokens = stopping.checked_max_new_tokens(event.max_tokens)
         stop_strings = stopping.checked_stop_strings(event.stop_strings)
         if event.kind == "start":
@@ -129,8 +247,7 @@ class Session(ShownText):
         if self.search:
             self._take_strategy(event)
         else:
-            is_guided = self.decoder.guidance is not None
-            scale = checked_scale(event.guidance_scale) if is_guided else 1.0
+            scale = checked_scale(event.guidance_scale) if self.is_guided else 1.0
             self.decoder.settings = event.settings  # the last that may be refused
             self.decoder.guidance_scale = scale
         self.decoder.stop_strings = stop_strings
@@ -144,7 +261,9 @@ class Session(ShownText):
 
     def _is_here(self, at: Place) -> bool:
         """Whether a person saw the text as it is: else the event came too late for it."""
-        return at == Place(self.run, self.current, len(self.decoder.steps))
+        return at == Place(self.run, self.current, self.length)
+
+    # --- what a person can do ---------------------------------------------------------------------
 
     def _nothing(self, event: Event) -> None:
         pass
@@ -157,19 +276,35 @@ class Session(ShownText):
             event.guidance_scale,
             event.strategy,
         )
-        decoder = new_text(self.model, beginning, event.settings, event.stop_strings)
-        self._begin(decoder, beginning, event.settings)
+        text = new_text(self.model, beginning, event.settings, event.stop_strings)
+        self._keep_for_later()
+        self._begin({1: Branch(1, text)}, beginning, event.settings)
         self.order = event.order
         self.max_tokens = event.max_tokens
 
     def _step(self, event: Event) -> None:
         if not self._is_here(event.at) or self.is_over:
             return
-        if event.playing:
-            on_worker(next, self.decoder.run(self.max_tokens), None)
-        else:
-            on_worker(self.decoder.step)
-        self._follow(event)
+        length = self.length
+        try:
+            if event.playing:
+                on_worker(next, self.decoder.run(self.max_tokens), None)
+            else:
+                self.left = on_worker(self._steps, event.count)
+        finally:  # also where the second of several presses fails
+            if self.length > length or event.playing:
+                self._follow(event)
+
+    def _steps(self, count: int) -> int:
+        """So many steps, or as many as there is time for; gives how many are left."""
+        end = time.monotonic() + STEPS_BUDGET_S
+        for done in range(1, count + 1):
+            self.decoder.step()
+            if self.is_over:
+                return 0
+            if time.monotonic() >= end:
+                return count - done
+        return 0
 
     def _run(self, event: Event) -> None:
         if not self._is_here(event.at):
@@ -183,44 +318,41 @@ class Session(ShownText):
     def _propose(self, event: Event) -> None:
         self._check_sampled()
         self._follow(event)
-        self._pending = True
+        self.proposing = True
 
     def _follow(self, event: Event) -> None:
         """Show the newest step, or in manual mode the one to come."""
-        self._inspected = None
+        self.inspected = None
         waits = event.manual and not event.playing and not self.search
-        self._pending = waits and not self.is_over
+        self.proposing = waits and not self.is_over
         self._changes += 1
+        self._take_step_s_own()
 
     def _back(self, event: Event) -> None:
         if self._is_here(event.at) and event.at.length:
-            self._go_back(event.at.length - 1)
+            self.decoder.rewind(event.at.length - 1)
             self._follow(event)
 
     def _rewind(self, event: Event) -> None:
-        self._go_back(0)
+        self.decoder.rewind(0)
         self._follow(event)
-
-    def _go_back(self, length: int) -> None:
-        self.decoder.rewind(length)
-        self._intact = min(self._intact, length)
 
     def _reroll(self, event: Event) -> None:
         """Draw a step again; the browser has chosen another seed."""
         self._check_sampled()
-        index = len(self.decoder.steps) - 1 if event.index is None else event.index
+        index = self.length - 1 if event.index is None else event.index
         if self._is_here(event.at) and 0 <= index < event.at.length:
             self._depart(index, None)
             self._follow(event)
 
     def _inspect(self, event: Event) -> None:
-        length = len(self.decoder.steps)
+        length = self.length
         if event.index is None or not 0 <= event.index <= length:
             remedy = f"choose 1 to {length + 1}, the last of them being the token to come"
             index = None if event.index is None else event.index + 1
             raise SettingError("step", index, "is not in this text", remedy)
-        self._inspected = event.index
-        self._pending = False
+        self.inspected = event.index
+        self.proposing = False
 
     def _check_sampled(self) -> None:
         if self.search:
@@ -251,7 +383,7 @@ class Session(ShownText):
         On a new branch where later tokens would be lost, or the forced token differs from the one
         that stood there. What fails, fails before anything has changed.
         """
-        replaces_last = token_id is None and index == len(self.decoder.steps) - 1
+        replaces_last = token_id is None and index == self.length - 1
         if not replaces_last and len(self.branches) >= MOST_BRANCHES:
             remedy = "press Start for a new run"
             raise SettingError("branches", MOST_BRANCHES, "is the most there can be", remedy)
@@ -260,7 +392,6 @@ class Session(ShownText):
         on_worker(decoder.step, token_id)
         if replaces_last:
             self.branches[self.current].decoder = decoder
-            self._intact = min(self._intact, index)
             return
         number = max(self.branches) + 1
         self.branches[number] = Branch(number, decoder, self.current, index)
@@ -274,31 +405,186 @@ class Session(ShownText):
         self._take_settings(event)
         self._follow(event)
 
-    def _find(self, event: Event) -> None:
-        raw = self._raw()
-        if raw is not None:
-            self.found = found_tokens(self.model.vocabulary, event.query, raw)
+    # --- earlier texts ----------------------------------------------------------------------------
 
-    def _tokenize(self, event: Event) -> None:
-        self.tokenized = tokens_of(self.model.vocabulary, event.query, self._raw())
+    def _keep_for_later(self) -> None:
+        """Put the text on screen among the earlier ones, unless nothing would be lost."""
+        is_example = any(example.prompt == self.prompt for example in EXAMPLES)
+        if is_example and not any(branch.decoder.steps for branch in self.branches.values()):
+            return
+        if self._interrupted_at is not None and self._interrupted_at == self.length:
+            return  # the beginning of a text that is kept as a whole
+        self._keep(text_record(self, self.order))
 
-    def _snippets(self, event: Event) -> None:
-        self.snippets = settings_as_code(
-            self.model,
-            self.settings,
-            self.prompt,
-            chat=self.chat,
-            max_tokens=self.max_tokens,
-            stop_strings=self.decoder.stop_strings,
-            negative_prompt=self.beginning.negative_prompt,
-            guidance_scale=self.guidance_scale,
-            strategy=self.strategy,
+    def _keep(self, record: dict[str, Any]) -> None:
+        self.earlier.append(Earlier(self._next_number, record))
+        self._next_number += 1
+        while len(self.earlier) > MOST_EARLIER or (
+            len(self.earlier) > 1 and sum(map(_size, self.earlier)) > MOST_TOKENS_EARLIER
+        ):
+            del self.earlier[0]
+
+    def _reopen(
+        self,
+        event: Event,
+        told: Told,
+        should_stop: Callable[[], bool],
+        load: LoadModel | None,
+    ) -> None:
+        found = next((text for text in self.earlier if text.number == event.text_number), None)
+        if found is None:
+            remedy = "choose one of those that are listed"
+            raise SettingError("earlier text", event.text_number, "is no longer here", remedy)
+        record = TextRecord.parse(found.record)
+        model = self.model
+        if (record.source, record.revision) != (model.source, model.revision):
+            if load is None:
+                raise PromptError(f"{record.model_name} wrote this text, and is not loaded here.")
+            model = load(record.source, record.revision)
+        replayed = replay(record, model, told, should_stop)
+        self._keep_for_later()
+        if replayed.is_whole:
+            self.earlier.remove(found)
+        self._show_again(record, replayed)
+
+    def _show_again(self, record: TextRecord, replayed: Any) -> None:
+        run = record.run if replayed.is_whole and replayed.is_same else ""
+        self._begin(
+            replayed.branches,
+            record.beginning,
+            record.settings,
+            current=replayed.current,
+            run=run,
         )
+        if record.index is not None and record.index <= self.length:
+            self.inspected = record.index
+        self.proposing = record.proposing and not self.search and not self.is_over
+        self.order = record.order
+        self.max_tokens = record.max_tokens
+        self.decoder.stop_strings = record.stop_strings
+        self.said = replayed.sentence
+        self._interrupted_at = None if replayed.is_whole else self.length
+
+    # --- to disk and back -------------------------------------------------------------------------
+
+    def record(self) -> dict[str, Any] | None:
+        """All of it as plain values; None while an event is being done, so ask again."""
+        if not self.lock.acquire(blocking=False):
+            return None
+        try:
+            return {
+                "text": text_record(self, self.order),
+                "earlier": [[text.number, text.record] for text in self.earlier],
+                "acknowledged": [[client, number] for client, number in self.acknowledged.items()],
+            }
+        finally:
+            self.lock.release()
+
+    @classmethod
+    def restored(
+        cls,
+        record: TextRecord,
+        rest: dict[str, Any],
+        model: LanguageModel,
+        told: Told = lambda what, done, total: None,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> Session:
+        """A session made again from its record.
+
+        Args:
+            record: its text.
+            rest: the whole record; what is broken in it beside the text is left out.
+            model: that which wrote the text.
+            told, should_stop: see `ui.step.replay.replay`.
+
+        Raises:
+            DecodingError: what `replay` raises.
+        """
+        replayed = replay(record, model, told, should_stop)
+        session = cls.__new__(cls)
+        session.error = ""
+        session.what_if = False
+        session._take_rest(rest)
+        session._prepare()
+        session._show_again(record, replayed)
+        if not replayed.is_whole or not replayed.is_same:
+            session._keep(rest["text"])
+        return session
+
+    def take_earlier(self, rest: dict[str, Any], *, with_text: bool = False) -> None:
+        """The earlier texts of a record whose own text cannot be made again.
+
+        Args:
+            rest: the whole record.
+            with_text: whether its own text is to be among them.
+        """
+        self._take_rest(rest)
+        if with_text:
+            self._keep(rest["text"])
+
+    def _take_rest(self, rest: dict[str, Any]) -> None:
+        """Earlier texts and numbers of events, as far as they are in order."""
+        self.version = 0
+        self.earlier = []
+        for entry in _list(rest.get("earlier"))[-MOST_EARLIER:]:
+            try:
+                number, record = entry
+                TextRecord.parse(record)
+            except (DecodingError, TypeError, ValueError):
+                continue  # it could not be reopened either
+            if isinstance(number, int):
+                self.earlier.append(Earlier(number, record))
+        self._next_number = 1 + max((text.number for text in self.earlier), default=0)
+        self.acknowledged = OrderedDict(
+            (client, number)
+            for client, number in map(tuple, _list(rest.get("acknowledged"))[-MOST_CLIENTS:])
+            if isinstance(client, str) and isinstance(number, int)
+        )
+
+    def catch_up(self, have: Have, settings: SamplingSettings | None) -> None:
+        """Generate the last tokens that a page shows and the record did not have yet.
+
+        What was done in the last second before the app ended abruptly was not kept. Where the page
+        shows tokens beyond, they are made again with its settings, as far as they come out equal.
+        """
+        lost = len(have.ids) - self.length
+        is_this = (have.run, have.branch) == (self.run, self.current)
+        is_longer = 0 < lost <= MOST_MISSING and have.ids[: self.length] == tuple(
+            self.decoder.token_ids
+        )
+        if not is_this or not is_longer:
+            return
+        length = self.length
+        try:
+            if settings is not None and not self.search:
+                self.decoder.settings = settings
+            for index in range(length, len(have.ids)):
+                forced = have.ids[index] if index in have.forced else None
+                step = on_worker(self.decoder.step, *(() if self.search else (forced,)))
+                if step.token_id != have.ids[index]:
+                    self.decoder.rewind(index)
+                    break
+        except DecodingError as error:
+            self.error = str(error)
+        still_lost = len(have.ids) - self.length
+        if still_lost:
+            tokens = "token was" if still_lost == 1 else f"{still_lost:,} tokens were"
+            self.said = f"{self.said} The last {tokens} not kept.".strip()
+        elif self.said == again(length):
+            self.said = again(self.length)
+        self.version += 1
+
+
+def _size(text: Earlier) -> int:
+    return sum(len(branch["tokens"]) for branch in text.record["branches"])
+
+
+def _list(value: object) -> list:
+    return value if isinstance(value, list) else []
 
 
 _HANDLERS: dict[str, Callable[[Session, Event], None]] = {
     "sync": Session._nothing,
-    "resume": Session._nothing,  # the page has done it: see `ui.step.session_store`
     "settings": Session._nothing,
     "start": Session._start,
     "step": Session._step,
@@ -310,9 +596,5 @@ _HANDLERS: dict[str, Callable[[Session, Event], None]] = {
     "inspect": Session._inspect,
     "force": Session._force,
     "branch": Session._branch,
-    "find": Session._find,
-    "tokenize": Session._tokenize,
-    "snippets": Session._snippets,
-    "labels": Session._nothing,  # the message brings them
-    "trace": Session._nothing,  # and this
+    "stop": Session._nothing,  # whatever it was to end has ended when it comes to this
 }

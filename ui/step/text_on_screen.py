@@ -11,20 +11,19 @@ from typing import TypeVar
 import numpy as np
 
 from engine.contrastive import ContrastiveSearch
-from engine.errors import DecodingError
+from engine.errors import DecodingError, NoCandidatesError
 from engine.guidance import OFF, GuidedRows
 from engine.ranking import RankedRow
 from engine.sampling import Distribution, SamplingSettings
-from engine.trace import Step
 from ui.shared.texts import Beginning, Contrastive, Text, begun_anew, is_over, stop_sentence
-from ui.step.events import Have
 
 T = TypeVar("T")
 
 UNSHAPED = SamplingSettings()
 
-# Streamlit runs each event in a thread of its own, and PyTorch gives every new thread a new pool to
-# warm up, which costs more than a step. Forward passes take turns anyway, so one thread does them.
+# Each connection is answered in whatever thread is free, and PyTorch gives every new thread a new
+# pool to warm up, which costs more than a step. Forward passes take turns anyway, so one thread
+# does them.
 _WORKER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="decoding")
 
 
@@ -50,42 +49,69 @@ class Branch:
     departs_at: int = 0
 
 
+@dataclass(frozen=True)
+class _Shaped:
+    """A distribution that was computed, and of what."""
+
+    decoder: Text
+    row_key: str
+    settings: SamplingSettings
+    distribution: Distribution
+
+
 class ShownText:
     """What grew from one prompt, and where in it a person is; base of `ui.step.session.Session`.
 
     Attributes:
-        token: a secret by which a reloaded page finds its session again.
+        run: names the text that grows from the present prompt; a new Start gives a new one.
         model: the model, shared with other visitors.
         beginning: what the text started from, as typed.
         branches: by number.
         current: number of the branch on screen.
+        inspected: the step that a person chose to look at; None for the newest.
+        proposing: whether the next token is shown before it is drawn.
+        what_if: whether steps of the past are looked at with the settings in force.
         max_tokens: stop rule of Play and Run to end.
         error: what went wrong last, empty if nothing did.
     """
 
     def __init__(self, text: Text, beginning: Beginning, settings: SamplingSettings) -> None:
-        self.token = secrets.token_urlsafe(16)
         self.error = ""
         self.max_tokens = 64
-        self._runs = 0
-        self._begin(text, beginning, settings)
+        self.what_if = False
+        self._begin({1: Branch(1, text)}, beginning, settings)
 
-    def _begin(self, decoder: Text, beginning: Beginning, settings: SamplingSettings) -> None:
-        self.model = decoder.model
+    def _begin(
+        self,
+        branches: dict[int, Branch],
+        beginning: Beginning,
+        settings: SamplingSettings,
+        *,
+        current: int = 1,
+        run: str = "",
+    ) -> None:
+        self.run = run or secrets.token_hex(8)
+        self.model = branches[current].decoder.model
         self.beginning = beginning
         self._unused_settings = settings  # of a search, for the next sampled text
-        self.branches = {1: Branch(1, decoder)}
-        self.current = 1
-        self._inspected: int | None = None
-        self._pending = False
+        self.branches = branches
+        self.current = current
+        for branch in branches.values():
+            self._listen_to(branch.decoder)
+        self.inspected: int | None = None
+        self.proposing = False
         self._changes = 0
-        self._intact = 0  # this many leading steps are those of before the last event
-        self._runs += 1
+        self._shaped: _Shaped | None = None
 
-    @property
-    def run(self) -> str:
-        """Names the text that grows from the present prompt; a new Start gives a new one."""
-        return f"{self.token}:{self._runs}"
+    def _listen_to(self, text: Text) -> None:
+        """Keep what a step of this text computes, for the message that shows it."""
+        if not isinstance(text, ContrastiveSearch):
+            text.on_shaped = self._take_shaped
+
+    def _take_shaped(self, distribution: Distribution) -> None:
+        self._drawn_from = distribution
+
+    _drawn_from: Distribution | None = None
 
     @property
     def prompt(self) -> str:
@@ -118,67 +144,115 @@ class ShownText:
         return OFF if self.search else self.decoder.guidance_scale
 
     @property
+    def is_guided(self) -> bool:
+        """Whether rows are made of two."""
+        return not self.search and self.decoder.guidance is not None
+
+    @property
     def settings(self) -> SamplingSettings:
         """How the next token is sampled; in a search, how it would be."""
         return self._unused_settings if self.search else self.decoder.settings
 
     @property
+    def shown_settings(self) -> SamplingSettings:
+        """Those that the step on screen is looked at with.
+
+        A step to come: with those in force. One that was taken: with its own, unless the page asks
+        what others would have made of it.
+        """
+        if self.search or self.is_pending or self.what_if:
+            return self.settings
+        return self.decoder.settings_at(self.index)
+
+    @property
+    def length(self) -> int:
+        """Tokens of the text on screen."""
+        return len(self.decoder.steps)
+
+    @property
     def index(self) -> int:
         """The step on screen; the number of steps where it is the next token's."""
-        length = len(self.decoder.steps)
-        if self._inspected is not None:
-            return min(self._inspected, length)
-        return length if self._pending or not length else length - 1
+        length = self.length
+        if self.inspected is not None:
+            return min(self.inspected, length)
+        return length if self.proposing or not length else length - 1
 
     @property
     def is_pending(self) -> bool:
         """Whether the token of the step on screen is not drawn yet."""
-        return self.index == len(self.decoder.steps)
+        return self.index == self.length
 
     @property
     def row_key(self) -> str:
         """Names the logits on screen: equal keys, equal rows."""
-        state = "next" if self.is_pending else "step"
+        state = "step"
+        if self.is_pending:
+            state = f"next at {self.guidance_scale:g}" if self.is_guided else "next"
         return f"{self.run}/{self.current}/{self.index}/{state}/{self._changes}"
 
-    def logits(self) -> np.ndarray | None:
-        """(vocab,) float32 raw logits of the step on screen, None where no token can follow.
+    def guided_rows(self) -> GuidedRows | None:
+        """What the row on screen is made of where there is one; None without guidance."""
+        return on_worker(self.decoder.guided_rows, self.index)
+
+    def distribution(self, settings: SamplingSettings | None = None) -> Distribution | None:
+        """What settings (None: `shown_settings`) make of the step on screen.
+
+        None where no token can follow or all are removed; why becomes `error`, unless it is a step
+        of the past, which stays as it is. None in a search.
+        """
+        if self.search or (self.is_pending and self.is_over):
+            return None
+        settings = settings or self.shown_settings
+        key, kept = self.row_key, self._shaped
+        is_kept = kept is not None and kept.decoder is self.decoder and kept.row_key == key
+        if is_kept and kept.settings == settings:
+            return kept.distribution
+        try:
+            if self.is_pending:
+                found = on_worker(self.decoder.next_distribution, settings)
+            else:
+                found = on_worker(self.decoder.distribution, self.index, settings)
+        except NoCandidatesError as error:
+            if self.is_pending:
+                self.error = self.error or str(error)
+            return None
+        except DecodingError as error:
+            self.error = self.error or str(error)
+            self._has_failed = True
+            return None
+        self._shaped = _Shaped(self.decoder, key, settings, found)
+        return found
+
+    _has_failed = False
+
+    def _take_step_s_own(self) -> None:
+        """Use what the last step was drawn from, where that is what is on screen."""
+        distribution, self._drawn_from = self._drawn_from, None
+        is_last = not self.search and 0 < self.length == self.index + 1
+        if distribution is not None and is_last:
+            settings = self.decoder.settings_at(self.index)
+            self._shaped = _Shaped(self.decoder, self.row_key, settings, distribution)
+
+    def forget_shaped(self) -> None:
+        """Give the memory of computed distributions back: they take several times the row."""
+        self._shaped = self._drawn_from = None
+
+    def raw(self) -> RankedRow | None:
+        """The raw logits of the step on screen; None where no token can follow.
 
         Those of the next token may need a forward pass; a failure becomes `error`. A search has
         none: it hands on its candidates alone.
         """
-        if self.search:
-            return None
-        if not self.is_pending:
-            return self.decoder.logits(self.index)
-        distribution = self.distribution(UNSHAPED)
-        return None if distribution is None else distribution.logits
-
-    def guided_rows(self) -> GuidedRows | None:
-        """What `logits` are made of where there are any; None without guidance."""
-        return on_worker(self.decoder.guided_rows, self.index)
-
-    def distribution(self, settings: SamplingSettings | None = None) -> Distribution | None:
-        """What settings (None: those in force) make of the step on screen.
-
-        None where no token can follow or all are banned; why becomes `error`. None in a search.
-        """
-        if self.search:
-            return None
-        settings = settings or self.settings
-        try:
-            if not self.is_pending:
-                return self.decoder.distribution(self.index, settings)
-            if self.is_over:
-                return None
-            return on_worker(self.decoder.next_distribution, settings)
-        except DecodingError as error:
-            self.error = self.error or str(error)
-            return None
-
-    def _raw(self) -> RankedRow | None:
-        distribution = self.distribution(UNSHAPED)
+        self._has_failed = False
+        distribution = self.distribution()
+        if distribution is None and not self._has_failed:  # the settings leave no token
+            distribution = self.distribution(UNSHAPED)
         return None if distribution is None else distribution.raw
+
+    def logits(self) -> np.ndarray | None:
+        """(vocab,) float32 raw logits of the step on screen; None as for `raw`."""
+        raw = self.raw()
+        return None if raw is None else raw.scores
 
     @property
     def is_over(self) -> bool:
@@ -188,16 +262,9 @@ class ShownText:
     @property
     def has_reached_limit(self) -> bool:
         """Whether Play and Run to end have nothing left to do."""
-        return self.is_over or len(self.decoder.steps) >= self.max_tokens
+        return self.is_over or self.length >= self.max_tokens
 
     @property
     def stop_sentence(self) -> str:
         """Which stop rule has fired and what to do about it; empty while none has."""
         return stop_sentence(self.decoder, self.max_tokens)
-
-    def steps_from(self, have: Have) -> tuple[int, list[Step]]:
-        """The steps that the browser lacks, and the index of the first of them."""
-        same = have.run == self.run and have.branch == self.current
-        first = min(have.length, self._intact, len(self.decoder.steps)) if same else 0
-        first = max(0, first)
-        return first, self.decoder.steps[first:]

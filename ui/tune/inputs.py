@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
+from engine.errors import DecodingError
 from ui.shared.fields import stage_number, whole_number
 from ui.shared.labels import markdown_text, setting_name
-from ui.shared.settings import CARDS
-from ui.step.session import Session
+from ui.shared.settings import FIRST
+from ui.shared.visit_tab import this_visit
+from ui.step.for_others import has_text, text_of
 from ui.tune.tuning import (
     EXAMPLES,
     MOST_PROMPTS,
@@ -168,11 +170,11 @@ def _base(tuning: Tuning) -> None:
     with st.expander(label):
         st.caption("They hold in every cell. An axis takes the place of its own stage here.")
         boxes = st.columns(2)
-        further = [name for name in on if name in SWEEPABLE and name not in CARDS]
-        for place, name in enumerate([*CARDS, *further]):
+        further = [name for name in on if name in SWEEPABLE and name not in FIRST]
+        for place, name in enumerate([*FIRST, *further]):
             with boxes[place % 2]:
                 _base_number(tuning, name, disabled=name in axes)
-        others = [name for name in SWEEPABLE if name not in CARDS and name not in on]
+        others = [name for name in SWEEPABLE if name not in FIRST and name not in on]
         further_name = st.selectbox(
             "Further stage",
             others,
@@ -186,11 +188,10 @@ def _base(tuning: Tuning) -> None:
         several = [name for name in on if name not in SWEEPABLE]
         if several:
             st.caption(f"Also on, from the step page: {markdown_text(', '.join(several))}.")
-        session: Session | None = st.session_state.get("session")
         st.button(
             "From the step page",
             key="tune_from_step",
-            disabled=session is None,
+            disabled=not has_text(this_visit()),
             on_click=_from_step,
             help="Takes all of its settings, in their order.",
         )
@@ -208,5 +209,10 @@ def _on_base(name: str, key: str) -> None:
 
 
 def _from_step() -> None:
-    session: Session = st.session_state["session"]
-    tuning_here().take_settings(session.settings, session.model)
+    tuning = tuning_here()
+    try:
+        text = text_of(this_visit())
+    except DecodingError as error:
+        tuning.error = str(error)
+    else:
+        tuning.take_settings(text.settings, text.model)

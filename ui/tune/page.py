@@ -15,14 +15,15 @@ import streamlit as st
 
 from engine.errors import DecodingError
 from engine.model import LanguageModel
-from ui.shared.fields import still_there
 from ui.shared.labels import about, markdown_text
-from ui.shared.model_chooser import first_model, model_chooser
-from ui.shared.page import header
-from ui.step.session import Session
+from ui.shared.model_chooser import model_chooser
+from ui.shared.page import header, opened_visit, show_notices
+from ui.shared.problems import guarded
+from ui.shared.visit_tab import somebody_there, this_visit
+from ui.shared.visits import Visit
 from ui.tune.inputs import inputs
 from ui.tune.results import results
-from ui.tune.tuning import KEY, Tuning, tuning_here
+from ui.tune.tuning import KEY, Tuning, begun, tuning_here, tuning_of
 from ui.tune.view import STYLE
 
 CAPTION = (
@@ -51,7 +52,11 @@ def tune_page() -> None:
     """Draw the whole page."""
     band = header()
     st.html(STYLE + PAGE_STYLE)
-    tuning, problem = _opened()
+    visit = opened_visit()
+    if visit is None:
+        return
+    tuning, problem = _opened(visit)
+    show_notices(visit)
     with band:
         model_chooser(tuning.model if tuning else None, _on_load)
     if tuning is None:
@@ -63,34 +68,27 @@ def tune_page() -> None:
         with left, st.container(key="tune_inputs"):
             inputs(tuning)
         with right:
-            st.fragment(_run_band, run_every=LOOK_SECONDS if tuning.is_running else None)(tuning)
-            st.fragment(results)(tuning)
+            progress = guarded(_run_band, "the sweep's progress")
+            st.fragment(progress, run_every=LOOK_SECONDS if tuning.is_running else None)(tuning)
+            st.fragment(guarded(results, "the results"))(tuning)
 
 
-def _opened() -> tuple[Tuning | None, str]:
-    """The visitor's page; on the first visit a new one with a sweep begun, or why there is none."""
-    if KEY not in st.session_state:
-        session: Session | None = st.session_state.get("session")
-        try:
-            model, problem = (session.model, "") if session else first_model()
-        except DecodingError as error:
-            return None, str(error)
-        tuning = st.session_state[KEY] = _begun(model)
-        tuning.error = f"{problem} {tuning.error}".strip()
-    return st.session_state[KEY], ""
-
-
-def _begun(model: LanguageModel) -> Tuning:
-    tuning = Tuning(model)
-    tuning.run(still_there(), keep_for_all=True)
-    return tuning
+def _opened(visit: Visit) -> tuple[Tuning | None, str]:
+    """What the visit has on this page, or why there is nothing."""
+    try:
+        with st.spinner("Opening the page"):
+            return tuning_of(visit), ""
+    except DecodingError as error:
+        return None, str(error)
 
 
 def _on_load(model: LanguageModel) -> None:
-    if KEY in st.session_state:
-        st.session_state[KEY].load(model)
+    visit = this_visit()
+    tuning = visit.present(KEY)
+    if tuning is None:
+        visit.put(KEY, begun(model))
     else:
-        st.session_state[KEY] = _begun(model)
+        tuning.load(model)
 
 
 # --- the sweep ------------------------------------------------------------------------------------
@@ -127,7 +125,7 @@ def _run_band(tuning: Tuning) -> None:
 
 
 def _on_run() -> None:
-    tuning_here().run(still_there())
+    tuning_here().run(somebody_there())
     st.session_state["tune_shown"] = None
 
 
@@ -138,7 +136,7 @@ def _on_cancel() -> None:
 
 
 def _on_continue() -> None:
-    tuning_here().work.start(still_there())
+    tuning_here().work.start(somebody_there())
 
 
 def _count(tuning: Tuning) -> str:

@@ -20,14 +20,15 @@ from ui.charts.tune import (
 from ui.shared.answers import settings_as_code
 from ui.shared.csv_file import NOTE, spreadsheet_csv
 from ui.shared.fields import is_dark
+from ui.shared.handover import HandedOver, open_in_step_page
 from ui.shared.labels import markdown_text, setting_name
-from ui.shared.page import HandedOver, open_in_step_page
+from ui.shared.texts import Beginning
+from ui.shared.visit_tab import this_visit
 from ui.tune.inputs import on_field
 from ui.tune.metrics import METRICS, TRADE_OFFS, cell_label, extremes, value_text
-from ui.tune.tuning import Tuning, tuning_here
+from ui.tune.tuning import VIEWS, Tuning, tuning_here
 from ui.tune.view import extremes_table, small_heatmaps, texts_list
 
-VIEWS = ("All metrics", "Trade-off", "Best cells", "Export")
 MOST_SMALL_CELLS = 400  # of a grid that is shown once for every metric
 
 
@@ -148,14 +149,14 @@ def _cell(tuning: Tuning) -> None:
             _code(tuning)
     if use:
         open_in_step_page(
+            this_visit(),
             HandedOver(
                 work.model,
-                work.prompts[tuning.prompt_shown],
+                Beginning(work.prompts[tuning.prompt_shown], work.chat),
                 tuning.chosen_settings,
-                work.chat,
                 sweep.max_tokens,
                 sweep.stop_strings,
-            )
+            ),
         )
 
 

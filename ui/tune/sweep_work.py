@@ -1,10 +1,15 @@
-"""A sweep in the background: its result so far, summed up where the page need not wait for it."""
+"""A sweep in the background: its result so far, summed up where the page need not wait for it.
+
+Every visitor who opens the page sees the same sweep, so it is made once for all of them
+(`opening_sweep`); the sweeps that they begin themselves are their own.
+"""
 
 from __future__ import annotations
 
+import threading
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from engine.model import LanguageModel
 from engine.sweep import Sweep, SweepProgress, SweepResult
@@ -14,7 +19,6 @@ MAX_ROWS = 32  # in one forward pass: others' steps wait for one, and a Cancel l
 SUM_UP_SECONDS = 2.0  # at least, between two summaries
 
 _speeds: weakref.WeakKeyDictionary[LanguageModel, float] = weakref.WeakKeyDictionary()
-_openings: weakref.WeakKeyDictionary[LanguageModel, SweepResult] = weakref.WeakKeyDictionary()
 
 
 def tokens_per_second(model: LanguageModel) -> float | None:
@@ -33,8 +37,7 @@ class SweepWork(BackgroundWork):
         model: the model.
         prompts: the prompts as their author wrote them; the sweep may hold token ids.
         chat: whether they went through the chat template.
-        keep_for_all: whether the finished result is kept for the next who asks for this sweep with
-            this model, as every visitor does whose page opens.
+        result: of the same sweep, where some of it, or all, has been made before.
 
     Attributes:
         sweep, model, prompts, chat: as given.
@@ -45,6 +48,8 @@ class SweepWork(BackgroundWork):
         PromptError, TokenizerError, SettingError: what does not fit this model.
     """
 
+    doing = "the sweep"
+
     def __init__(
         self,
         sweep: Sweep,
@@ -52,7 +57,7 @@ class SweepWork(BackgroundWork):
         prompts: Sequence[str],
         *,
         chat: bool = False,
-        keep_for_all: bool = False,
+        result: SweepResult | None = None,
     ) -> None:
         super().__init__(sweep.count)
         self.sweep = sweep
@@ -60,15 +65,11 @@ class SweepWork(BackgroundWork):
         self.prompts = tuple(prompts)
         self.chat = chat
         self.version = 0
-        self.result: SweepResult | None = None
-        self._keep_for_all = keep_for_all
+        self.result = result
         self._progress: SweepProgress | None = None
-        kept = _openings.get(model) if keep_for_all else None
-        if kept is not None and kept.sweep == sweep:
-            self.result = kept
-        self._run = (
-            None if self.result else sweep.run(model, cancel=self._cancel, max_rows=MAX_ROWS)
-        )
+        self._run = None
+        if result is None or not result.is_complete:
+            self._run = sweep.run(model, cancel=self._cancel, max_rows=MAX_ROWS, done=result)
 
     def _passes(self) -> Iterator[float | None]:
         first = last = None
@@ -88,8 +89,6 @@ class SweepWork(BackgroundWork):
 
     def _ended(self) -> None:
         self._sum_up()
-        if self.result.is_complete and self._keep_for_all:
-            _openings[self.model] = self.result
 
     def _sum_up(self) -> None:
         result = self._run.result()
@@ -107,4 +106,145 @@ class SweepWork(BackgroundWork):
         """Texts that have ended."""
         if self._progress is not None:
             return self._progress.texts_done
-        return self.count if self.is_done else 0
+        return 0 if self.result is None else int(self.result.texts["ended"].sum())
+
+
+# --- the sweep with which the page opens ----------------------------------------------------------
+
+_made: weakref.WeakKeyDictionary[LanguageModel, SweepResult] = weakref.WeakKeyDictionary()
+_under_way: list[_ForAll] = []
+_lock = threading.Lock()
+
+
+class _ForAll(SweepWork):
+    """A sweep that several visitors wait for; it ends early when the last of them has left."""
+
+    def __init__(self, sweep: Sweep, model: LanguageModel, prompts: Sequence[str], chat: bool):
+        super().__init__(sweep, model, prompts, chat=chat)
+        self.visitors: dict[OpeningSweep, Callable[[], bool]] = {}
+
+    def is_anybody_there(self) -> bool:
+        """Whether any of those who wait is connected just now."""
+        return any(is_there() for is_there in list(self.visitors.values()))
+
+    def _ended(self) -> None:
+        try:
+            super()._ended()
+        finally:
+            with _lock:
+                if self in _under_way:
+                    _under_way.remove(self)
+                if self.result is not None and self.result.is_complete:
+                    _made[self.model] = self.result
+
+
+class OpeningSweep:
+    """One visitor's view of a sweep that is made for all who ask for it: see `SweepWork`.
+
+    Whoever cancels it keeps what was there, while it goes on for the others.
+    """
+
+    def __init__(self, work: _ForAll) -> None:
+        self._work = work
+        self._left: tuple[SweepResult | None, int] | None = None  # result and texts at that time
+        self._changes = 0
+        self.count = work.count
+        self.sweep, self.model = work.sweep, work.model
+        self.prompts, self.chat = work.prompts, work.chat
+
+    def start(self, is_there: Callable[[], bool] = lambda: True) -> None:
+        """Wait for it with the others, also after a cancel."""
+        with _lock:
+            self._work.visitors[self] = is_there
+            if self._left is not None:
+                self._left = None
+                self._changes += 1
+        if self._work.is_cancelled:
+            self._work.wait()  # till the pass in work is over
+        self._work.start(self._work.is_anybody_there)
+
+    def cancel(self) -> None:
+        """Wait no longer; where nobody else does, it ends."""
+        with _lock:
+            self._work.visitors.pop(self, None)
+            if not self._work.is_done:
+                self._left = self._work.result, self._work.texts_done
+                self._changes += 1
+            if not self._work.visitors:
+                self._work.cancel()
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Until it has ended for this visitor, at most so long."""
+        if self._left is None or self._work.is_cancelled:
+            self._work.wait(seconds)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether this visitor waits for texts."""
+        return self._left is None and self._work.is_running
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every text has ended, and this visitor has them."""
+        return self._left is None and self._work.is_done
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the work of other visitors goes first."""
+        return self._left is None and self._work.is_waiting
+
+    @property
+    def result(self) -> SweepResult | None:
+        """Texts and metrics so far."""
+        return self._work.result if self._left is None else self._left[0]
+
+    @property
+    def texts_done(self) -> int:
+        """Texts that have ended."""
+        return self._work.texts_done if self._left is None else self._left[1]
+
+    @property
+    def version(self) -> int:
+        """Counts the results that this visitor has seen."""
+        return self._work.version + self._changes
+
+    @property
+    def problem(self) -> str:
+        """Why it ended early, empty if it did not."""
+        return self._work.problem
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Estimate of the rest."""
+        return self._work.seconds_left
+
+    @property
+    def share(self) -> float:
+        """How much of its time is over, 0 to 1."""
+        return self._work.share
+
+    @property
+    def progress(self) -> str:
+        """How far it has come, in words."""
+        return self._work.progress
+
+
+def opening_sweep(
+    sweep: Sweep, model: LanguageModel, prompts: Sequence[str], *, chat: bool = False
+) -> SweepWork | OpeningSweep:
+    """This sweep as it is made once for all who ask for it, to be started: done, or under way.
+
+    Raises:
+        PromptError, TokenizerError, SettingError: what does not fit this model.
+    """
+    with _lock:
+        made = _made.get(model)
+        if made is not None and made.sweep == sweep:
+            return SweepWork(sweep, model, prompts, chat=chat, result=made)
+        for work in _under_way:
+            same = work.model is model and (work.sweep, work.chat) == (sweep, chat)
+            if same and not work.is_cancelled:
+                return OpeningSweep(work)
+        work = _ForAll(sweep, model, prompts, chat)
+        _under_way.append(work)
+        return OpeningSweep(work)

@@ -11,9 +11,9 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import pandas as pd
-import streamlit as st
 
 from engine.errors import DecodingError, PromptError, SettingError
 from engine.model import LanguageModel
@@ -21,13 +21,22 @@ from engine.sampling import STAGES, SamplingSettings
 from engine.sweep import MOST_TEXTS, Axis, Sweep
 from ui.shared.labels import setting_name
 from ui.shared.limits import LONGEST_PROMPT, MOST_TOKENS, checked_whole
+from ui.shared.opening import load_quietly
+from ui.shared.records import BrokenRecord, Fields, choice_of, choice_record
 from ui.shared.settings import fitted, is_one_number
-from ui.tune.metrics import TRADE_OFFS
-from ui.tune.sweep_work import SweepWork, tokens_per_second
+from ui.shared.visit_tab import somebody_there, this_visit
+from ui.shared.visits import Visit
+from ui.step.for_others import model_of
+from ui.tune.metrics import METRICS, TRADE_OFFS
+from ui.tune.sweep_record import sweep_of, sweep_record
+from ui.tune.sweep_work import OpeningSweep, SweepWork, opening_sweep, tokens_per_second
 from ui.tune.values import INITIAL, parse_values, unescaped
 
 KEY = "tuning"
 NONE = "none"
+VIEWS = ("All metrics", "Trade-off", "Best cells", "Export")
+VIEW = ("metric", "trade_off", "view", "target")  # what the page shows of a sweep
+MANY_TEXTS = 500
 SWEEPABLE = tuple(name for name in STAGES if is_one_number(name))
 MOST_PROMPTS = 8
 MOST_CELLS = 2_500  # that a heatmap on a page still shows as cells
@@ -136,7 +145,7 @@ class Tuning:
         self.max_tokens = 32
         self.stop = EXAMPLES[0].stop
         self.error = ""
-        self.work: SweepWork | None = None
+        self.work: SweepWork | OpeningSweep | None = None
         self.revision = 0
         self.chosen = (0, 0)
         self.clicks = 0
@@ -184,7 +193,7 @@ class Tuning:
             problem = f"has {texts:,} texts with more than {MOST_TOKENS_IN_ALL:,} tokens in all"
             raise SettingError("sweep", texts * self.max_tokens, problem, remedy)
         for field_name, axis in (("X values", x), ("Y values", y)):
-            if axis:
+            if axis and texts <= MOST_TEXTS:  # else `Sweep` refuses it, before it looks at values
                 self._check(field_name, axis)
         stop = unescaped(self.stop)
         return Sweep(
@@ -292,6 +301,99 @@ class Tuning:
         # What `load` says was lost were the settings that these replace.
         self.base, self.error = settings.replace(parity=False), ""
 
+    # --- to disk and back -------------------------------------------------------------------------
+
+    @property
+    def version(self) -> object:
+        """Compares unequal once the record would be another."""
+        work = self.work
+        # Each record of a sweep under way holds all of its texts: not every new one is worth that.
+        made = work and (id(work), work.is_running, work.version // (1 + work.count // MANY_TEXTS))
+        inputs = (tuple(self.prompts), self.chat, self.base, self.seeds, self.max_tokens, self.stop)
+        axes = [(axis.setting, tuple(axis.texts.items())) for axis in (self.x, self.y)]
+        view = tuple(getattr(self, name) for name in VIEW)
+        return id(self.model), inputs, tuple(axes), view, self.chosen, self.prompt_shown, made
+
+    def record(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        work, result = self.work, self.work.result if self.work else None
+        return {
+            "model": choice_record(self.model),
+            "prompts": list(self.prompts),
+            "chat": self.chat,
+            "base": self.base.to_dict(),
+            "axes": [{"setting": axis.setting, "texts": axis.texts} for axis in (self.x, self.y)],
+            "seeds": self.seeds,
+            "max_tokens": self.max_tokens,
+            "stop": self.stop,
+            "view": {name: getattr(self, name) for name in VIEW},
+            "chosen": list(self.chosen),
+            "prompt_shown": self.prompt_shown,
+            "work": None
+            if result is None
+            else {
+                "model": choice_record(work.model),
+                "prompts": list(work.prompts),
+                "chat": work.chat,
+                "sweep": sweep_record(work.sweep, result),
+            },
+        }
+
+    @classmethod
+    def restored(cls, data: Any, load: Callable[[str, str | None], LanguageModel]) -> Tuning:
+        """The inverse of `record`.
+
+        Args:
+            data: the record.
+            load: gives a model by source and revision.
+
+        Raises:
+            DecodingError: a record that cannot be used, or a model that cannot be loaded.
+        """
+        data = Fields(data)
+        tuning = cls(load(*choice_of(data.inner("model"))))
+        tuning.prompts = data.texts("prompts", MOST_PROMPTS, LONGEST_PROMPT)
+        tuning.chat = data.truth("chat") and tuning.model.vocabulary.has_chat_template
+        tuning.base = SamplingSettings.from_dict(data.plain("base"))
+        axes = [_axis_of(axis) for axis in data.inners("axes", 2)]
+        if len(axes) < 2 or axes[0].setting == NONE:
+            raise BrokenRecord("Its axes are incomplete.")
+        tuning.x, tuning.y = axes
+        tuning.seeds = data.whole("seeds", 1, MOST_SEEDS)
+        tuning.max_tokens = data.whole("max_tokens", 1, MOST_TOKENS)
+        tuning.stop = data.text("stop", LONGEST_PROMPT)
+        tuning._take_view(data.inner("view"))
+        if data.plain("work") is not None:
+            tuning._take_work(data.inner("work"), load)
+            tuning.choose(*[*data.wholes("chosen", 2), 0, 0][:2])
+            tuning.prompt_shown = data.whole("prompt_shown", 0, len(tuning.work.prompts) - 1)
+        return tuning
+
+    def _take_view(self, data: Fields) -> None:
+        known = {
+            "metric": METRICS,
+            "trade_off": TRADE_OFFS,
+            "view": VIEWS,
+            "target": (data.plain("target"),),
+        }
+        for name in VIEW:
+            value = data.text(name, 100)
+            if value in known[name]:
+                setattr(self, name, value)
+
+    def _take_work(self, data: Fields, load: Callable[[str, str | None], LanguageModel]) -> None:
+        sweep, result = sweep_of(data.inner("sweep"))
+        model = load(*choice_of(data.inner("model")))
+        prompts = data.texts("prompts", MOST_PROMPTS, LONGEST_PROMPT)
+        if len(prompts) != len(sweep.prompts):
+            raise BrokenRecord("Its sweep has other prompts.")
+        self.work = SweepWork(sweep, model, prompts, chat=data.truth("chat"), result=result)
+
+    def release(self) -> None:
+        """End what nobody waits for any more."""
+        if self.work is not None:
+            self.work.cancel()
+
     # --- the sweep --------------------------------------------------------------------------------
 
     @property
@@ -299,21 +401,19 @@ class Tuning:
         """Whether a sweep is under way."""
         return self.work is not None and self.work.is_running
 
-    def run(
-        self, is_wanted: Callable[[], bool] = lambda: True, *, keep_for_all: bool = False
-    ) -> None:
-        """Begin the planned sweep; why it cannot begin becomes `error`."""
+    def run(self, is_wanted: Callable[[], bool] = lambda: True, *, for_all: bool = False) -> None:
+        """Begin the planned sweep; why it cannot begin becomes `error`.
+
+        Args:
+            is_wanted: whether the visitor is still there.
+            for_all: whether every visitor asks for this sweep, so that it is made once.
+        """
         self.error = self.plan.problem
         if self.plan.sweep is None or self.is_running:
             return
         try:
-            work = SweepWork(
-                self.plan.sweep,
-                self.model,
-                self.prompts,
-                chat=self.chat,
-                keep_for_all=keep_for_all,
-            )
+            make = opening_sweep if for_all else SweepWork
+            work = make(self.plan.sweep, self.model, self.prompts, chat=self.chat)
         except DecodingError as error:
             self.error = str(error)
             return
@@ -379,6 +479,51 @@ class Tuning:
         return shown.assign(chain=[chains[place] for place in places])
 
 
+def _axis_of(data: Fields) -> AxisInput:
+    setting = data.text("setting", 100)
+    if setting not in (NONE, *SWEEPABLE):
+        raise BrokenRecord(f"Its axis {setting!r} is no setting to sweep over.")
+    texts = data.inner("texts")
+    return AxisInput(
+        setting, {name: texts.text(name, LONGEST_PROMPT) for name in SWEEPABLE if texts.plain(name)}
+    )
+
+
+# --- of the visitor whose page is drawn -----------------------------------------------------------
+
+
 def tuning_here() -> Tuning:
-    """That of the visitor whose page is drawn."""
-    return st.session_state[KEY]
+    """That of the visitor whose page is drawn.
+
+    Raises:
+        DecodingError: not even the bundled model can be loaded.
+    """
+    return tuning_of(this_visit())
+
+
+def tuning_of(visit: Visit) -> Tuning:
+    """What a visit has on this page: what it had, else a new one with a sweep begun."""
+
+    def make() -> Tuning:
+        model, problem = model_of(visit)
+        tuning = begun(model)
+        tuning.error = f"{problem} {tuning.error}".strip()
+        return tuning
+
+    def restore(data: dict[str, Any]) -> Tuning:
+        try:
+            tuning = Tuning.restored(data, load_quietly)
+        except DecodingError as error:
+            visit.notices.append(f"Your last sweep could not be read, so a new one begins. {error}")
+            return make()
+        is_untouched = tuning.work is None and tuning.plan.sweep == Tuning(tuning.model).plan.sweep
+        return begun(tuning.model) if is_untouched else tuning
+
+    return visit.page(KEY, make, restore)
+
+
+def begun(model: LanguageModel) -> Tuning:
+    """What a new visitor sees."""
+    tuning = Tuning(model)
+    tuning.run(somebody_there(), for_all=True)
+    return tuning

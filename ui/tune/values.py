@@ -31,12 +31,18 @@ INITIAL = {
     "top_h": "0.2, 0.4, 0.6, 0.8, 1",
 }
 LONGEST = 20_000  # characters
+LONGEST_NUMBER = 40  # characters: more than any setting needs, and short enough to quote
+LONGEST_RANGE = 4 * LONGEST_NUMBER
 LARGEST = 1e15  # up to here steps of a range come out exactly
 
 _REMEDY = "write numbers such as 0.5, 0.7, 1 or a range such as 0.2 to 1.4 step 0.3"
-_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?"
+# Possessive (`++`, `*+`, `?+`): what has been read is never tried again in other pieces, so that no
+# text takes longer than its length. A dot before another dot belongs to the range `1..5`.
+_NUMBER = r"[-+]?+(?:\d++(?:\.(?!\.)\d*+)?+|\.\d++)(?:[eE][-+]?+\d{1,3}+)?+"
+_ONE = re.compile(_NUMBER)
 _RANGE = re.compile(
-    rf"({_NUMBER})\s*(?:to|\.\.|:)\s*({_NUMBER})(?:\s*(?:step|by|:)\s*({_NUMBER}))?", re.IGNORECASE
+    rf"({_NUMBER})\s*+(?:to|\.\.|:)\s*+({_NUMBER})(?:\s*+(?:step|by|:)\s*+({_NUMBER}))?+",
+    re.IGNORECASE,
 )
 
 
@@ -44,6 +50,8 @@ def parse_values(field: str, text: str) -> tuple[int | float, ...]:
     """The numbers in a list or in ranges, in the order they are written in.
 
     Both ends of a range belong to it. Whole numbers come as int, as top-k wants them.
+
+    The time it takes grows with the length of the text alone, whatever it holds.
 
     Args:
         field: what the page calls the list; errors name it.
@@ -56,22 +64,26 @@ def parse_values(field: str, text: str) -> tuple[int | float, ...]:
     if len(text) > LONGEST:
         remedy = f"use at most {LONGEST:,} characters"
         raise SettingError(field, text, "are too long a list", remedy)
-    values: list[int | float] = []
+    values: dict[int | float, None] = {}  # in their order, each once
     for part in re.split(r"[,;\n]", text):
-        part = part.strip()
-        found = _RANGE.fullmatch(part)
-        if found:
-            values += _range(field, part, *found.groups(), room=MOST_TEXTS - len(values))
-        else:
-            values += [_plain(_number(field, word)) for word in part.split()]
+        for value in _values(field, part.strip(), room=MOST_TEXTS - len(values)):
+            if value in values:
+                raise SettingError(field, value, "hold a value twice", "write each value once")
+            values[value] = None
     if not values:
         raise SettingError(field, text, "are missing", _REMEDY)
-    if len(values) > MOST_TEXTS:
-        raise _too_many(field, len(values))
-    if len(set(values)) < len(values):
-        twice = next(value for value in values if values.count(value) > 1)
-        raise SettingError(field, twice, "hold a value twice", "write each value once")
     return tuple(values)
+
+
+def _values(field: str, part: str, room: int) -> list[int | float]:
+    """The values of a range, or of numbers with spaces between them; `room` is for how many."""
+    found = _RANGE.fullmatch(part) if len(part) <= LONGEST_RANGE else None
+    if found:
+        return _range(field, part, *found.groups(), room=room)
+    words = part.split()
+    if len(words) > room:
+        raise _too_many(field, MOST_TEXTS - room + len(words))
+    return [_plain(_number(field, word)) for word in words]
 
 
 def _range(
@@ -92,7 +104,10 @@ def _range(
 
 def _number(field: str, text: str) -> Decimal:
     # Decimal, so that three steps of 0.1 are 0.3.
-    if not re.fullmatch(_NUMBER, text):
+    if len(text) > LONGEST_NUMBER:
+        problem = f"hold something of more than {LONGEST_NUMBER} characters"
+        raise SettingError(field, text, problem, _REMEDY)
+    if not _ONE.fullmatch(text):
         raise SettingError(field, text, "hold something that is no number", _REMEDY)
     if abs(float(text)) > LARGEST:
         remedy = f"use values up to {LARGEST:,.0f}"

@@ -1,9 +1,16 @@
-// What a stage may know besides the scores: the text so far, and the step's own numbers.
+// What a sampler may know besides the scores: the text so far, and the step's own numbers.
+
+/**
+ * @import { Fields } from '../types.js'
+ */
 
 /** The text in front of a step, and what belongs to the step. Another text is another context. */
 export class Context {
+  /** @type {Set<number> | null} */
   #seen = null;
+  /** @type {Map<number, number> | null} */
   #counts = null;
+  /** @type {Map<string, {value: unknown, made: unknown}>} */
   #kept = new Map();
 
   /**
@@ -12,11 +19,15 @@ export class Context {
    * @param {number} [options.prompt_length] how many of them are the prompt
    * @param {number[]} [options.eos_ids] tokens that end a text
    * @param {number|null} [options.xtc_u] the step's second uniform number
-   * @param {{tau: number, mu: number}|null} [options.mirostat] mirostat's state before the step, and the tau
-   *   that it was steered towards; with another tau, and without a state, it begins anew
+   * @param {{tau: number, mu: number}|null} [options.mirostat] mirostat's state before the step, and the tau that it
+   *   was steered towards; with another tau, and without a state, it begins anew
    */
   constructor(token_ids, { prompt_length = 0, eos_ids = [], xtc_u = null, mirostat = null } = {}) {
-    Object.assign(this, { token_ids, prompt_length, eos_ids, xtc_u, mirostat });
+    this.token_ids = token_ids;
+    this.prompt_length = prompt_length;
+    this.eos_ids = eos_ids;
+    this.xtc_u = xtc_u;
+    this.mirostat = mirostat;
   }
 
   /** The distinct tokens of the text. */
@@ -35,10 +46,18 @@ export class Context {
     return this.#counts;
   }
 
-  /** What `make` makes of this text for a stage, remembered for its latest value. */
+  /**
+   * What `make` makes of this text for a sampler, remembered for its latest value.
+   *
+   * @template T
+   * @param {string} name
+   * @param {number | Fields} value
+   * @param {() => T} make
+   * @returns {T}
+   */
   remember(name, value, make) {
     const known = this.#kept.get(name);
-    if (known && is_same_value(known.value, value)) return known.made;
+    if (known && is_same_value(known.value, value)) return /** @type {T} */ (known.made);
     const made = make();
     this.#kept.set(name, { value, made });
     return made;
@@ -47,10 +66,20 @@ export class Context {
 
 export const NO_CONTEXT = new Context([]);
 
-/** Whether two settings' values are the same: numbers, or plain objects and lists of them. */
+/**
+ * Whether two settings' values are the same: numbers, or plain objects and lists of them.
+ *
+ * @param {unknown} one
+ * @param {unknown} other
+ * @returns {boolean}
+ */
 export function is_same_value(one, other) {
   if (one === other) return true;
   if (typeof one !== 'object' || typeof other !== 'object' || !one || !other) return false;
-  const keys = Object.keys(one);
-  return keys.length === Object.keys(other).length && keys.every(key => is_same_value(one[key], other[key]));
+  const others = new Map(Object.entries(other));
+  const entries = Object.entries(one);
+  return (
+    entries.length === others.size &&
+    entries.every(([key, value]) => others.has(key) && is_same_value(value, others.get(key)))
+  );
 }

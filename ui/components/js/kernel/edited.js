@@ -1,24 +1,33 @@
-// A ranking of which some tokens were moved to other scores, or out of the race: penalties, biases, bans.
-// The tokens that stay are copied in stretches, so an edit of a few costs next to nothing.
+// A ranking of which some tokens were moved to other scores, or removed: penalties, biases, bans. The tokens that
+// stay are copied in stretches, so an edit of a few costs next to nothing.
 
 import { first_index, lower_bound, Ranking } from './ranking.js';
 
+/**
+ * @import { Ids } from './ranking.js'
+ * @import { Survivors } from './survivors.js'
+ * @typedef {{rank: number, id: number, score: number, value: number}} Edit a moved token: its rank in the parent, its
+ *   score there, and its new one, -Infinity where it is removed
+ * @typedef {[number, number, number]} Span a stretch of runs that stay: first run there, first run here, length
+ */
+
 // Below this share of the old sum, subtracting what went would lose digits: the sum is taken anew.
 const SAFE_SHARE = 0.01;
-const LARGEST_RISE = 500; // of a score above all others: beyond, exp would soon overflow
 
 /** Some tokens moved to other scores, the others as they were. */
 export class EditedRanking extends Ranking {
+  #parent;
   #edits;
+  /** @type {Span[]} */
+  #spans = [];
 
   /**
    * @param {Survivors} survivors what is edited
-   * @param {{rank: number, id: number, value: number}[]} edits of each moved token: its rank in the parent,
-   *   its new score, -Infinity to remove it; at least one token must stay
+   * @param {Edit[]} edits at least one token must stay
    */
   constructor(survivors, edits) {
     super();
-    this.parent = survivors;
+    this.#parent = survivors;
     this.#edits = edits;
     this.gone = Uint32Array.from(edits, edit => edit.rank).sort();
     this.came = edits.filter(edit => edit.value > -Infinity);
@@ -30,55 +39,78 @@ export class EditedRanking extends Ranking {
     this.came_ranks = new Map(this.came.map((edit, place) => [edit.rank, this.above[place] + place + 1]));
   }
 
-  /** A further edit of what is here; made of the same parent, so that only the last of many is built. */
+  /** @override */
+  get parent() {
+    return this.#parent;
+  }
+
+  /**
+   * A further edit of what is here; made of the same parent, so that only the last of many is built.
+   *
+   * @param {Edit[]} edits
+   */
   edited(edits) {
     const all = new Map(this.#edits.map(edit => [edit.rank, edit]));
     for (const edit of edits) {
       const rank = this.rank_in_parent(edit.rank);
       all.set(rank, { ...edit, rank });
     }
-    return new EditedRanking(this.parent, [...all.values()]);
+    return new EditedRanking(this.#parent, [...all.values()]);
   }
 
+  /** @override */
   get count() {
-    return this.parent.count - this.gone.length + this.came.length;
+    return this.#parent.count - this.gone.length + this.came.length;
   }
 
+  /** @override */
   make_runs() {
-    return merge_runs(this.parent, this.gone, this.came);
+    const { spans, ...runs } = merge_runs(this.#parent, this.gone, this.came);
+    this.#spans = spans;
+    return runs;
   }
 
+  /** @override */
   make_ids() {
-    return merge_ids(this.parent, this.gone, this.came, this.places);
+    return merge_ids(this.#parent, this.gone, this.came, this.places);
   }
 
-  /** Relative to the parent's highest score, so that its sums serve: the entropy is the same. */
+  /**
+   * From the parent's sums: the entropy is the same whatever score they are relative to. A score that rises above all
+   * others becomes that score, else the terms of its moment would cancel.
+   *
+   * @override
+   */
   quick_sums() {
-    const { parent, gone, came } = this;
-    const { ranking } = parent;
-    let { total, moment } = parent.rough_sums;
-    const whole = total;
-    for (const rank of gone) {
-      const shift = ranking.value_at(rank) - ranking.highest;
+    const { ranking, rough_sums } = this.#parent;
+    let { total, moment } = rough_sums;
+    for (const rank of this.gone) {
+      const shift = ranking.value_at(rank) - rough_sums.highest;
       total -= Math.exp(shift);
       moment -= Math.exp(shift) * shift;
     }
-    if (!(total > SAFE_SHARE * whole) || came[0]?.value - ranking.highest > LARGEST_RISE) return null;
-    for (const { value } of came) {
-      const shift = value - ranking.highest;
+    if (!(total > SAFE_SHARE * rough_sums.total)) return null;
+    const highest = Math.max(rough_sums.highest, this.came[0]?.value ?? -Infinity);
+    const rise = highest - rough_sums.highest;
+    const factor = Math.exp(-rise);
+    moment = (moment - rise * total) * factor;
+    total *= factor;
+    for (const { value } of this.came) {
+      const shift = value - highest;
       total += Math.exp(shift);
       moment += Math.exp(shift) * shift;
     }
-    return { total, moment, highest: ranking.highest };
+    return { total, moment, highest };
   }
 
+  /** @override */
   make_weights() {
-    const old = this.parent.ranking;
-    const { values, highest, spans } = this.runs;
+    const old = this.#parent.ranking;
+    const { values, highest } = this;
     if (!old.is_weighed || old.highest !== highest) return super.make_weights();
     const weights = new Float64Array(values.length);
     let filled = 0;
-    for (const [from, to, length] of spans) {
+    for (const [from, to, length] of this.#spans) {
       for (; filled < to; filled++) weights[filled] = Math.exp(values[filled] - highest);
       weights.set(old.weights.subarray(from, from + length), to);
       filled = to + length;
@@ -87,9 +119,32 @@ export class EditedRanking extends Ranking {
     return weights;
   }
 
-  /** Rank here of what has this rank in the parent; 0 where it is not here. */
+  /** @override */
+  parent_ranks() {
+    const { start, stop } = this.#parent;
+    const ranks = new Uint32Array(this.count);
+    let filled = 0;
+    let left = 0;
+    let entered = 0;
+    for (let rank = start + 1; rank <= stop; rank++) {
+      if (this.gone[left] === rank) left++;
+      else {
+        while (entered < this.above.length && this.above[entered] + entered <= filled) {
+          ranks[filled++] = this.came[entered++].rank;
+        }
+        ranks[filled++] = rank;
+      }
+    }
+    while (entered < this.came.length) ranks[filled++] = this.came[entered++].rank;
+    return ranks;
+  }
+
+  /**
+   * @override
+   * @param {number} rank
+   */
   rank_from_parent(rank) {
-    const { start, stop } = this.parent;
+    const { start, stop } = this.#parent;
     if (rank <= start || rank > stop) return 0;
     const before = lower_bound(this.gone, rank);
     if (this.gone[before] === rank) return this.came_ranks.get(rank) ?? 0;
@@ -97,30 +152,48 @@ export class EditedRanking extends Ranking {
     return staying + lower_bound(this.above, staying);
   }
 
-  /** Rank in the parent of what has this rank here. */
+  /**
+   * @override
+   * @param {number} rank
+   */
   rank_in_parent(rank) {
     const { above, gone, came } = this;
     const entered = first_index(0, above.length, place => above[place] + place + 1 >= rank);
     if (entered < above.length && above[entered] + entered + 1 === rank) return came[entered].rank;
-    const { start } = this.parent;
+    const { start } = this.#parent;
     const staying = rank - entered;
     return start + staying + first_index(0, gone.length, place => gone[place] - start - place - 1 >= staying);
   }
 }
 
+/**
+ * Ranks before the place where a token with this score belongs.
+ *
+ * @param {Survivors} survivors
+ * @param {number} value
+ * @param {number} id
+ */
 const place_of = ({ ranking, start, stop }, value, id) =>
   Math.min(Math.max(ranking.count_before(value, id), start), stop);
 
-/** The runs with what went and what came; `spans` are the stretches of unchanged ones: [from, to, length]. */
+/**
+ * The runs with what went and what came; `spans` are the stretches of unchanged ones.
+ *
+ * @param {Survivors} survivors
+ * @param {Uint32Array} gone
+ * @param {Edit[]} came
+ */
 function merge_runs({ ranking, start, stop }, gone, came) {
   const first = ranking.run_at(start + 1);
   const last = ranking.run_at(stop);
   const values = new Float32Array(last - first + 1 + came.length);
   const counts = new Uint32Array(values.length);
+  /** @type {Span[]} */
   const spans = [];
   let runs = 0;
   let left = 0; // index into gone
   let entered = 0; // index into came
+  /** @type {(value: number, count: number) => void} */
   const add = (value, count) => {
     if (!count) return;
     if (runs && values[runs - 1] === value) counts[runs - 1] += count;
@@ -129,6 +202,7 @@ function merge_runs({ ranking, start, stop }, gone, came) {
       counts[runs++] = count;
     }
   };
+  /** @type {(from: number, to: number) => void} */
   const copy = (from, to) => {
     if (from >= to) return;
     if (runs && values[runs - 1] === ranking.values[from]) add(ranking.values[from], ranking.counts[from++]);
@@ -160,13 +234,21 @@ function merge_runs({ ranking, start, stop }, gone, came) {
   return { values: values.subarray(0, runs), counts: counts.subarray(0, runs), spans };
 }
 
+/**
+ * @param {Survivors} survivors
+ * @param {Uint32Array} gone
+ * @param {Edit[]} came
+ * @param {Uint32Array} places
+ * @returns {Ids}
+ */
 function merge_ids({ ranking, start, stop }, gone, came, places) {
   const known = Math.max(start, Math.min(ranking.known, stop));
-  const ids = new ranking.ids.constructor(known - start + came.length);
+  const ids = new /** @type {typeof Uint32Array} */ (ranking.ids.constructor)(known - start + came.length);
   let filled = 0;
   let left = 0;
   let entered = 0;
   let from = start;
+  /** @param {number} to */
   const copy = to => {
     ids.set(ranking.ids.subarray(from, to), filled);
     filled += to - from;

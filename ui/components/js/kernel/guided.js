@@ -1,7 +1,14 @@
-// Classifier-free guidance: a step's row at any scale, made of the two rows that came along. Bit by bit the
-// engine's (engine/guidance.py), so that the slider need not wait for the server.
+// Classifier-free guidance: a step's row at any scale, made of the two rows that came along. Bit by bit the engine's
+// (engine/guidance.py), so that the slider need not wait for the server.
 
 import { raw_rank_of } from './row.js';
+
+/**
+ * @import { Row, Token } from '../types.js'
+ *
+ * @typedef {{prompt: Float32Array, negative: Float32Array}} TwoRows natural log-probabilities by token id
+ * @typedef {{rank: number, prob: number}} Standing rank 0 at -inf
+ */
 
 const NOTHING = {
   seen_ids: new Uint32Array(),
@@ -16,15 +23,20 @@ const OFF = 1;
  *
  * @param {{vocab: number}} header
  * @param {ArrayBuffer} buffer
- * @returns {{prompt: Float32Array, negative: Float32Array}} natural log-probabilities after each text
+ * @returns {TwoRows}
  */
 export const unpack_guided = ({ vocab }, buffer) => ({
   prompt: new Float32Array(buffer, 0, vocab),
   negative: new Float32Array(buffer, 4 * vocab, vocab),
 });
 
-/** The guided row by token id: three operations, each rounded to 32 bits as the engine's are. */
-export function guided_scores({ prompt, negative }, scale) {
+/**
+ * The guided row by token id: three operations, each rounded to 32 bits as the engine's are.
+ *
+ * @param {TwoRows} rows
+ * @param {number} scale
+ */
+function guided_scores({ prompt, negative }, scale) {
   if (scale === OFF) return prompt;
   const scores = new Float32Array(prompt.length);
   const factor = Math.fround(scale);
@@ -40,8 +52,12 @@ export function guided_scores({ prompt, negative }, scale) {
 
 const PLACES = 2 ** 20; // more than there are tokens: score and id together fit into one exact number
 
-/** Ids by falling score, equal ones by rising id; tokens at -inf are left out. */
-export function ranked_ids(scores) {
+/**
+ * Ids by falling score, equal ones by rising id; tokens at -inf are left out.
+ *
+ * @param {Float32Array} scores
+ */
+function ranked_ids(scores) {
   const bits = new Int32Array(scores.slice().buffer);
   const keys = new Float64Array(scores.length);
   let possible = 0;
@@ -60,9 +76,11 @@ export function ranked_ids(scores) {
 /**
  * The row at another scale; what else belongs to the step stays.
  *
- * @param {object} row with `guidance`, its two rows
+ * What the server has computed for the row belongs to its own scale, and goes.
+ *
+ * @template {Partial<Row> & {guidance: TwoRows}} T
+ * @param {T} row
  * @param {number} scale
- * @returns {object} as row.js unpacks one, with `scale`, and `scores` by token id
  */
 export function at_scale(row, scale) {
   if (row.scale === scale) return row;
@@ -80,6 +98,7 @@ export function at_scale(row, scale) {
     ...row,
     ...NOTHING,
     exact: true,
+    outcomes: row.scale === undefined ? (row.outcomes ?? null) : null,
     possible: ids.length,
     scale,
     scores,
@@ -89,47 +108,56 @@ export function at_scale(row, scale) {
   };
 }
 
-/** A token that the server has found, as it stands at the scale on the slider. */
+/**
+ * A token that the server has found, as it stands at the scale on the slider.
+ *
+ * @param {Row | null} row
+ * @param {Token} token
+ * @returns {Token}
+ */
 export function placed(row, token) {
-  if (!row?.guidance || token.id >= row.vocab) return token;
+  if (!row?.guidance || !row.scores || token.id >= row.vocab) return token;
   const raw_rank = raw_rank_of(row, token.id);
   return raw_rank
     ? { ...token, raw_rank, logit: row.scores[token.id] }
     : { ...token, raw_rank: row.possible + 1, logit: null };
 }
 
-// By the array of log-probabilities: they stay while the scale moves.
+/** By the array of log-probabilities: they stay while the scale moves.
+ * @type {WeakMap<Float32Array, {ids: Uint16Array | Uint32Array, ranks: Uint32Array}>} */
 const ORDERS = new WeakMap();
 
-/** Ids of one text's row alone in rank order, and ranks by id (0 at -inf). */
+/** Ids of one text's row alone in rank order, and ranks by id (0 at -inf). @param {Float32Array} scores */
 function order_of(scores) {
-  if (!ORDERS.has(scores)) {
+  let known = ORDERS.get(scores);
+  if (!known) {
     const ids = ranked_ids(scores);
     const ranks = new Uint32Array(scores.length);
-    ids.forEach((id, place) => {
-      ranks[id] = place + 1;
-    });
-    ORDERS.set(scores, { ids, ranks });
+    for (const [place, id] of ids.entries()) ranks[id] = place + 1;
+    known = { ids, ranks };
+    ORDERS.set(scores, known);
   }
-  return ORDERS.get(scores);
+  return known;
 }
 
 /**
- * What guidance moved: the tokens that lead with it, and those that come first without it and after the
- * negative prompt, each as it stands in all three rows.
+ * What guidance moved: the tokens that lead with it, and those that come first without it and after the negative
+ * prompt, each as it stands in all three rows.
  *
- * @param {object} row at its scale
+ * @param {Row & {guidance: TwoRows, scores: Float32Array}} row at its scale
  * @param {number} leading how many of the guided row
- * @returns {{id: number, guided: object, prompt: object, negative: object}[]} by guided rank, at -inf last;
- *   each standing is `{rank, prob}`, rank 0 at -inf
+ * @returns {{id: number, guided: Standing, prompt: Standing, negative: Standing}[]} by guided rank, at -inf last
  */
 export function compared(row, leading) {
   const { guidance, scores, ids } = row;
   const highest = ids.length ? scores[ids[0]] : 0;
   let total = 0;
   for (const id of ids) total += Math.exp(scores[id] - highest);
+  /** @type {(part: Float32Array, id: number) => Standing} */
   const standing = (part, id) => ({ rank: order_of(part).ranks[id], prob: Math.exp(part[id]) });
+  /** @param {number} id */
   const place = id => raw_rank_of(row, id) || Infinity;
+  /** @param {Float32Array} part */
   const first = part => order_of(part).ids[0];
   const shown = new Set([...ids.subarray(0, leading), first(guidance.prompt), first(guidance.negative)]);
   return [...shown]

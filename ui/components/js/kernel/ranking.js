@@ -1,9 +1,23 @@
-// Scores in rank order, as runs of equal scores: engine/ranking.py over runs. Ranks count from 1; equal
-// scores are ordered by token id, lower first; sums run in float64.
+// Scores in rank order, as runs of equal scores: engine/ranking.py over runs. Ranks count from 1; equal scores are
+// ordered by token id, lower first; sums run in float64.
+
+/**
+ * @import { Survivors } from './survivors.js'
+ * @typedef {Uint16Array | Uint32Array} Ids token ids in rank order
+ * @typedef {{values: Float32Array, counts: Uint32Array}} Runs scores of the runs, descending; tokens in each
+ * @typedef {{total: number, moment: number, highest: number}} Sums of weights, and of weight times log weight,
+ *   relative to the `highest` score
+ */
 
 const BLOCK = 256; // terms that are summed apart, so that thousands of small ones keep their digits
 
-/** First index from `low` at which `is_there` holds (once true, always true); `high` where it never does. */
+/**
+ * First index from `low` at which `is_there` holds (once true, always true); `high` where it never does.
+ *
+ * @param {number} low
+ * @param {number} high
+ * @param {(index: number) => boolean} is_there
+ */
 export function first_index(low, high, is_there) {
   while (low < high) {
     const middle = (low + high) >>> 1;
@@ -13,7 +27,12 @@ export function first_index(low, high, is_there) {
   return low;
 }
 
-/** First index of ascending numbers that reaches `value`: for what runs thousands of times a frame. */
+/**
+ * First index of ascending numbers that reaches `value`: for what runs thousands of times a frame.
+ *
+ * @param {ArrayLike<number>} ascending
+ * @param {number} value
+ */
 export function lower_bound(ascending, value) {
   let low = 0;
   let high = ascending.length;
@@ -25,28 +44,65 @@ export function lower_bound(ascending, value) {
   return low;
 }
 
-/** Shannon entropy in nats of weights with this sum and this sum of weight times log weight. */
+/**
+ * Shannon entropy in nats of weights with this sum and this sum of weight times log weight.
+ *
+ * @param {{total: number, moment: number}} sums
+ */
 export const entropy_of = ({ total, moment }) => Math.max(0, Math.log(total) - moment / total);
 
 /** Every possible token in rank order. What it holds never changes; what is dear is made when asked for. */
 export class Ranking {
+  /** @type {ReturnType<typeof indexed> | null} */
   #runs = null;
+  /** @type {Ids | null} */
   #ids = null;
+  /** @type {ReturnType<typeof weigh> | null} */
   #weighed = null;
+  /** @type {Sums | null} */
   #rough = null;
+  /** @type {number | null} */
   #deviation = null;
 
   /**
-   * Without arguments the subclass makes the runs and the ids, when they are asked for.
+   * What is not given the subclass makes, when it is asked for.
    *
-   * @param {Float32Array} [values] scores of the runs, descending
-   * @param {Uint32Array} [counts] tokens in each run
-   * @param {Uint16Array|Uint32Array} [ids] token ids in rank order, as far as they are known
+   * @param {Runs} [runs]
+   * @param {Ids} [ids] as far as they are known
    */
-  constructor(values, counts, ids) {
-    if (!values) return;
-    this.#runs = indexed({ values, counts });
-    this.#ids = ids;
+  constructor(runs, ids) {
+    if (runs) this.#runs = indexed(runs);
+    if (ids) this.#ids = ids;
+  }
+
+  /** What this one was made of; null of the raw logits. @returns {Survivors | null} */
+  get parent() {
+    return null;
+  }
+
+  /** @returns {Runs} */
+  make_runs() {
+    throw new Error('a ranking without runs must make them');
+  }
+
+  /** @returns {Ids} */
+  make_ids() {
+    throw new Error('a ranking without ids must make them');
+  }
+
+  /** Of each rank here, the rank in the parent. @returns {Uint32Array} */
+  parent_ranks() {
+    throw new Error('the raw ranking has no parent');
+  }
+
+  /** Rank here of what has this rank in the parent; 0 where it is not here. @param {number} rank */
+  rank_from_parent(rank) {
+    return rank;
+  }
+
+  /** Rank in the parent of what has this rank here. @param {number} rank */
+  rank_in_parent(rank) {
+    return rank;
   }
 
   get runs() {
@@ -116,11 +172,12 @@ export class Ranking {
     return this.#weighed !== null;
   }
 
-  /** The sums where they can be told without the weights; null where they cannot. */
+  /** The sums where they can be told without the weights; null where they cannot. @returns {Sums | null} */
   quick_sums() {
     return null;
   }
 
+  /** @returns {Float64Array} */
   make_weights() {
     const { values, highest } = this;
     const weights = new Float64Array(values.length);
@@ -128,7 +185,7 @@ export class Ranking {
     return weights;
   }
 
-  /** Weight of one token of a run. */
+  /** Weight of one token of a run. @param {number} run */
   weight_of(run) {
     return this.#weighed ? this.#weighed.weights[run] : Math.exp(this.values[run] - this.highest);
   }
@@ -153,17 +210,17 @@ export class Ranking {
     return this.ids.length;
   }
 
-  /** Index of the run that holds a rank. */
+  /** Index of the run that holds a rank. @param {number} rank */
   run_at(rank) {
     return lower_bound(this.starts, rank) - 1;
   }
 
-  /** Ranks down to the last token of a run. */
+  /** Ranks down to the last token of a run. @param {number} run */
   end_of(run) {
     return this.starts[run] + this.counts[run];
   }
 
-  /** Index of the run with this score, or where it would stand. */
+  /** Index of the run with this score, or where it would stand. @param {number} value */
   run_of(value) {
     const { values } = this;
     let low = 0;
@@ -176,22 +233,22 @@ export class Ranking {
     return low;
   }
 
-  /** Token at a rank, null where only its score is known. */
+  /** Token at a rank, null where only its score is known. @param {number} rank */
   id_at(rank) {
     return rank <= this.known ? this.ids[rank - 1] : null;
   }
 
-  /** Score at a rank. */
+  /** Score at a rank. @param {number} rank */
   value_at(rank) {
     return this.values[this.run_at(rank)];
   }
 
-  /** Weight at a rank, relative to the highest score's. */
+  /** Weight at a rank, relative to the highest score's. @param {number} rank */
   weight_at(rank) {
     return this.weight_of(this.run_at(rank));
   }
 
-  /** Sum of the weights down to and including a rank; 0 at rank 0. */
+  /** Sum of the weights down to and including a rank; 0 at rank 0. @param {number} rank */
   cumulative_at(rank) {
     if (rank <= 0) return 0;
     const { weights, cumulative } = this.#weigh();
@@ -200,12 +257,17 @@ export class Ranking {
     return before + (rank - this.starts[run]) * weights[run];
   }
 
-  /** Softmax at a rank. */
+  /** Softmax at a rank. @param {number} rank */
   prob_at(rank) {
     return this.weight_at(rank) / this.total;
   }
 
-  /** How many tokens stand before this one; of those with its score only where their ids are known. */
+  /**
+   * How many tokens stand before this one; of those with its score only where their ids are known.
+   *
+   * @param {number} value
+   * @param {number} id
+   */
   count_before(value, id) {
     const run = this.run_of(value);
     if (run === this.values.length) return this.count;
@@ -214,14 +276,26 @@ export class Ranking {
     return first_index(start, Math.min(this.end_of(run), this.known), place => this.ids[place] >= id);
   }
 
-  /** Rank of a token of this ranking; `likely` is the answer where the ids of its score are not known. */
+  /**
+   * Rank of a token of this ranking; `likely` is the answer where the ids of its score are not known.
+   *
+   * @param {number} id
+   * @param {number} likely
+   * @param {number} value its score
+   */
   rank_of(id, likely, value) {
     const place = this.count_before(value, id);
     return place < this.known && this.ids[place] === id ? place + 1 : likely;
   }
 }
 
-function indexed({ values, counts, ...others }) {
+/**
+ * @template {Runs} T
+ * @param {T} runs
+ * @returns {T & {starts: Uint32Array, count: number}} with the tokens before each run, and all together
+ */
+function indexed(runs) {
+  const { values, counts } = runs;
   if (!values.length) throw new RangeError('Every token was removed before the draw.');
   if (!Number.isFinite(values[0])) throw new RangeError('A score grew beyond every float32 number.');
   const starts = new Uint32Array(values.length);
@@ -230,9 +304,13 @@ function indexed({ values, counts, ...others }) {
     starts[run] = count;
     count += counts[run];
   }
-  return { values, counts, starts, count, ...others };
+  return { ...runs, starts, count };
 }
 
+/**
+ * @param {{values: Float32Array, counts: Uint32Array, highest: number}} ranking
+ * @param {Float64Array} weights
+ */
 function weigh({ values, counts, highest }, weights) {
   const runs = values.length;
   const cumulative = new Float64Array(runs);
@@ -256,7 +334,14 @@ function weigh({ values, counts, highest }, weights) {
   return { weights, cumulative, total, moment, highest };
 }
 
-/** A sum over the ranks after `start` to `stop`, run by run: `term(run, count)` is added up. */
+/**
+ * A sum over the ranks after `start` to `stop`, run by run: `term(run, count)` is added up.
+ *
+ * @param {Ranking} ranking
+ * @param {number} start
+ * @param {number} stop
+ * @param {(run: number, count: number) => number} term
+ */
 export function sum_over(ranking, start, stop, term) {
   const first = ranking.run_at(start + 1);
   const last = ranking.run_at(stop);
@@ -273,99 +358,18 @@ export function sum_over(ranking, start, stop, term) {
   return total;
 }
 
-/** Population standard deviation of the scores at the ranks after `start` to `stop`. */
+/**
+ * Population standard deviation of the scores at the ranks after `start` to `stop`.
+ *
+ * @param {Ranking} ranking
+ * @param {number} start
+ * @param {number} stop
+ */
 export function deviation_of(ranking, start, stop) {
   const { values, highest } = ranking;
   const number = stop - start;
   const mean = sum_over(ranking, start, stop, (run, count) => count * (values[run] - highest)) / number;
+  /** @type {(run: number, count: number) => number} */
   const square = (run, count) => count * (values[run] - highest - mean) ** 2;
   return Math.sqrt(sum_over(ranking, start, stop, square) / number);
-}
-
-/** Scores divided by a temperature in float32, which can make neighbours equal. */
-export class ScaledRanking extends Ranking {
-  /**
-   * @param {Survivors} survivors what is divided
-   * @param {number} temperature above 0
-   */
-  constructor(survivors, temperature) {
-    const { ranking, start, stop } = survivors;
-    const divisor = Math.fround(temperature);
-    const first = ranking.run_at(start + 1);
-    const last = ranking.run_at(stop);
-    const values = new Float32Array(last - first + 1);
-    const counts = new Uint32Array(last - first + 1);
-    const merged = []; // runs that were several
-    let runs = 0;
-    let latest = NaN;
-    for (let run = first; run <= last; run++) {
-      // A quotient of two float32, rounded to double and then to float32, is the correctly rounded one.
-      const value = Math.fround(ranking.values[run] / divisor);
-      if (value === -Infinity) break;
-      const count = Math.min(ranking.end_of(run), stop) - Math.max(ranking.starts[run], start);
-      if (value === latest) {
-        counts[runs - 1] += count;
-        if (merged.at(-1) !== runs - 1) merged.push(runs - 1);
-      } else {
-        values[runs] = value;
-        counts[runs++] = count;
-        latest = value;
-      }
-    }
-    super(values.subarray(0, runs), counts.subarray(0, runs), null);
-    this.parent = survivors;
-    this.merged = merged;
-  }
-
-  /** Tokens whose scores became equal go by their ids; where those are not all known, what follows is not. */
-  make_ids() {
-    const { ranking, start, stop } = this.parent;
-    let ids = ranking.ids.subarray(start, Math.max(start, Math.min(stop, ranking.known)));
-    let known = Math.min(ids.length, this.count);
-    let is_copy = false;
-    for (const run of this.merged) {
-      if (this.starts[run] >= known) break;
-      if (this.end_of(run) > known) {
-        known = this.starts[run];
-        break;
-      }
-      if (!is_copy) ids = ids.slice();
-      is_copy = true;
-      ids.subarray(this.starts[run], this.end_of(run)).sort();
-    }
-    return ids.subarray(0, known);
-  }
-
-  /** The run that holds this rank, where it was several runs; -1 where it was not. */
-  merged_run_at(rank) {
-    if (!this.merged.length) return -1;
-    const run = this.run_at(rank);
-    const place = lower_bound(this.merged, run);
-    return this.merged[place] === run ? run : -1;
-  }
-
-  /** Rank here of what has this rank in the parent; 0 where it is not here. */
-  rank_from_parent(rank) {
-    const { ranking, start, stop } = this.parent;
-    const own = rank - start;
-    if (rank <= start || rank > stop || own > this.count) return 0;
-    if (rank > ranking.known) return own;
-    const run = this.merged_run_at(own);
-    return run < 0 ? own : this.rank_of(ranking.id_at(rank), own, this.values[run]);
-  }
-
-  /** Rank in the parent of what has this rank here. */
-  rank_in_parent(rank) {
-    const { ranking, start } = this.parent;
-    const run = this.merged_run_at(rank);
-    const id = this.id_at(rank);
-    if (run < 0 || id === null) return start + rank;
-    const last = ranking.run_at(start + this.end_of(run));
-    for (let each = ranking.run_at(start + this.starts[run] + 1); each <= last; each++) {
-      const end = Math.min(ranking.end_of(each), ranking.known);
-      const place = first_index(ranking.starts[each], end, index => ranking.ids[index] >= id);
-      if (place < end && ranking.ids[place] === id) return place + 1;
-    }
-    return start + rank;
-  }
 }

@@ -1,57 +1,88 @@
-// The stages that remove tokens by their rank: cuts.py and adaptive.py of engine/stages/ over runs of equal
-// scores. Each returns `after`, the tokens left (always at least one), and the figures its picture shows.
+// The rules of the samplers that remove tokens by their rank: cuts.py and adaptive.py of engine/stages/ over runs of
+// equal scores, with the same figures and cases. At least one token always stays.
 
 import { first_index } from './ranking.js';
+
+/**
+ * @import { Fields } from '../types.js'
+ * @import { Context } from './context.js'
+ * @import { Survivors } from './survivors.js'
+ *
+ * @typedef {object} CutMade
+ * @property {Survivors} after the tokens left
+ * @property {Record<string, number>} [figures]
+ * @property {string} [case] without one: 'none' where nothing is removed
+ *
+ * @typedef {{cut(survivors: Survivors, value: number | Fields, context: Context): CutMade}} CutRule
+ */
 
 const TOP_H_CONSIDERED = 100;
 const STRAIGHT = 1e-6; // second differences of at most this share of the first weight are no bend
 
-/** By name: (survivors, value, context) -> {after, ...figures}. */
-export const CUTS = {
-  top_h: (survivors, share) => top_h(survivors, share),
-  top_k: (survivors, k) => ({ after: survivors.leading(k, true) }),
-  top_p: (survivors, p) => ({ after: p < 1 ? survivors.reaching_mass(p) : survivors }),
-  min_p: (survivors, ratio) => ({
+/** @type {Record<string, CutRule['cut']>} */
+const CUTS = {
+  top_h,
+  top_k: (survivors, /** @type {number} */ k) => {
+    const after = survivors.leading(k, true);
+    const tied = Math.max(0, after.count - k);
+    return { after, figures: { tied }, case: tied ? 'tied' : undefined };
+  },
+  top_p: (survivors, /** @type {number} */ p) => ({ after: p < 1 ? survivors.reaching_mass(p) : survivors }),
+  min_p: (survivors, /** @type {number} */ ratio) => ({
     after: ratio > 0 ? survivors.above_ratio(ratio) : survivors,
-    threshold: ratio * survivors.prob_at(survivors.start + 1),
+    figures: { threshold: ratio * leader_prob(survivors) },
   }),
-  typical_p: (survivors, p) => ({
-    after: p < 1 ? survivors.around_entropy(p) : survivors,
-    entropy: survivors.entropy_bits,
-  }),
-  epsilon_cutoff: (survivors, epsilon) => above_least(survivors, epsilon),
-  eta_cutoff: (survivors, epsilon) => ({
-    ...above_least(survivors, Math.min(epsilon, Math.sqrt(epsilon) * Math.exp(-survivors.entropy))),
-    entropy: survivors.entropy_bits,
-  }),
-  top_n_sigma: (survivors, n) => {
+  typical_p: (survivors, /** @type {number} */ p) => {
+    const after = p < 1 ? survivors.around_entropy(p) : survivors;
+    const figures = { entropy: survivors.entropy_bits };
+    return { after, figures, case: after.start > survivors.start ? 'top' : undefined };
+  },
+  epsilon_cutoff: (survivors, /** @type {number} */ epsilon) => above_least(survivors, epsilon),
+  eta_cutoff: (survivors, /** @type {number} */ epsilon) => {
+    const made = above_least(survivors, Math.min(epsilon, Math.sqrt(epsilon) * Math.exp(-survivors.entropy)));
+    return { ...made, figures: { ...made.figures, entropy: survivors.entropy_bits } };
+  },
+  top_n_sigma: (survivors, /** @type {number} */ n) => {
     const { highest, deviation: sigma } = survivors;
-    const threshold = highest - n * sigma;
-    return { after: survivors.above_score(threshold), sigma, highest, threshold };
+    const least_score = highest - n * sigma;
+    const threshold = Math.exp(least_score - highest) * leader_prob(survivors);
+    return { after: survivors.above_score(least_score), figures: { highest, sigma, least_score, threshold } };
   },
-  tail_free: (survivors, z) => tail_free(survivors, z),
-  xtc: (survivors, { threshold, probability }, { xtc_u }) => {
+  tail_free: (survivors, /** @type {number} */ z) => ({ after: tail_free(survivors, z) }),
+  xtc: (survivors, /** @type {{threshold: number, probability: number}} */ { threshold, probability }, { xtc_u }) => {
     const u = xtc_u ?? 0; // without a number it acts
-    const acts = u < probability && threshold <= 0.5;
-    const top = acts ? survivors.above_prob(threshold) : null;
-    const after = top?.count > 1 ? survivors.between(top.stop - 1, survivors.stop) : survivors;
-    return { after, threshold, u, acts, excluded: survivors.count - after.count };
+    if (u >= probability) return { after: survivors, figures: { u }, case: 'rests' };
+    const top = threshold <= 0.5 ? survivors.above_prob(threshold) : null;
+    if (!top || top.count < 2) return { after: survivors, figures: { u }, case: 'few' };
+    return { after: survivors.between(top.stop - 1, survivors.stop), figures: { u }, case: 'acts' };
   },
-  mirostat: (survivors, { tau, eta }, { mirostat }) => {
-    const mu = mirostat?.tau === tau && mirostat.mu !== null ? mirostat.mu : 2 * tau;
+  mirostat: (survivors, /** @type {{tau: number}} */ { tau }, { mirostat }) => {
+    const mu = mirostat?.tau === tau ? mirostat.mu : 2 * tau;
     const surprise_limit = Math.max(mu, 0); // no surprise is below 0
     const threshold = 2 ** -surprise_limit;
-    return { after: survivors.above_prob(threshold), mu, tau, eta, surprise_limit, threshold };
+    return {
+      after: survivors.above_prob(threshold),
+      figures: { mu, surprise_limit, threshold },
+      case: leader_prob(survivors) < threshold ? 'short' : undefined,
+    };
   },
 };
 
-/** Whether a stage removes tokens by rank, as temperature 0 does too. */
-export const is_cut_stage = ({ name, value }) => name in CUTS || (name === 'temperature' && value === 0);
+/** The rule of a sampler that removes by rank. @param {string} name @returns {CutRule['cut'] | undefined} */
+export const cut_rule = name => CUTS[name];
 
-/** Among the most likely 100, the leading ones that make up at most this share of the entropy. */
+/** @param {Survivors} survivors */
+const leader_prob = survivors => survivors.prob_at(survivors.start + 1);
+
+/**
+ * Among the most likely 100, the leading ones that make up at most this share of the entropy.
+ *
+ * @type {(survivors: Survivors, share: number) => CutMade}
+ */
 function top_h(survivors, share) {
   const top = survivors.upto(survivors.start + TOP_H_CONSIDERED);
   const { ranking, start, stop, mass } = top;
+  /** @type {number[]} */
   const sums = [];
   let sum = 0;
   for (let rank = start + 1; rank <= stop; rank++) {
@@ -60,31 +91,51 @@ function top_h(survivors, share) {
     sum -= prob * Math.log(prob);
     sums.push(sum);
   }
-  const kept = first_index(0, sums.length, place => sums[place] > share * sum);
-  const after = survivors.upto(start + Math.max(1, kept));
-  return { after, entropy: sum / Math.LN2, limit: (share * sum) / Math.LN2, considered: stop - start };
-}
-
-function above_least(survivors, threshold) {
-  const kept = survivors.above_prob(threshold);
-  // Where none reaches it, the most likely token stays, and every token equal to it.
-  return { after: kept.count === 1 ? survivors.leading(1, true) : kept, threshold };
-}
-
-function tail_free(survivors, z) {
-  const { ranking, start, count } = survivors;
-  if (z === 1 || count <= 2) return { after: survivors };
-  const bends = bends_of(survivors);
-  const total = bends.sums.at(-1) ?? 0;
-  if (total <= STRAIGHT * ranking.weight_at(start + 1)) return { after: survivors };
-  const first = first_index(0, bends.sums.length, place => bends.sums[place] > z * total);
-  const place = first < bends.sums.length ? bends.places[first] : count - 2;
-  return { after: survivors.upto(start + place + 1) };
+  const limit = share * sum;
+  const kept = first_index(0, sums.length, place => sums[place] > limit);
+  return {
+    after: survivors.upto(start + Math.max(1, kept)),
+    figures: { considered: stop - start, entropy: sum / Math.LN2, limit: limit / Math.LN2 },
+    case: survivors.count > 1 && sums[0] > limit ? 'short' : undefined,
+  };
 }
 
 /**
- * Where the second differences of the weights are not 0 (places from 0), and their running sum. Within equal
- * scores they are 0, so there are at most two at the end of each run.
+ * The tokens of at least this probability; where none reaches it, the most likely one and every token equal to it.
+ *
+ * @param {Survivors} survivors
+ * @param {number} threshold
+ * @returns {CutMade}
+ */
+function above_least(survivors, threshold) {
+  const kept = survivors.above_prob(threshold);
+  return {
+    after: kept.count === 1 ? survivors.leading(1, true) : kept,
+    figures: { threshold },
+    case: leader_prob(survivors) < threshold ? 'short' : undefined,
+  };
+}
+
+/**
+ * @param {Survivors} survivors
+ * @param {number} z
+ */
+function tail_free(survivors, z) {
+  const { ranking, start, count } = survivors;
+  if (z === 1 || count <= 2) return survivors;
+  const bends = bends_of(survivors);
+  const total = bends.sums.at(-1) ?? 0;
+  if (total <= STRAIGHT * ranking.weight_at(start + 1)) return survivors;
+  const first = first_index(0, bends.sums.length, place => bends.sums[place] > z * total);
+  const place = first < bends.sums.length ? bends.places[first] : count - 2;
+  return survivors.upto(start + place + 1);
+}
+
+/**
+ * Where the second differences of the weights are not 0 (places from 0), and their running sum. Within equal scores
+ * they are 0, so there are at most two at the end of each run.
+ *
+ * @param {Survivors} survivors
  */
 function bends_of({ ranking, start, stop, count }) {
   const { weights } = ranking;
@@ -102,6 +153,7 @@ function bends_of({ ranking, start, stop, count }) {
     places[number] = latest;
     sums[number++] = sum;
   };
+  /** @type {(place: number, difference: number) => void} */
   const add = (place, difference) => {
     if (place !== latest) {
       close();

@@ -1,76 +1,149 @@
-// The stages that change scores: penalties.py, dry.py, bans.py and temperature.py of engine/stages/. Scores
-// are float32, as there.
+// The rules of the samplers that change scores: penalties.py, dry.py, bans.py and temperature.py of engine/stages/,
+// with the same figures and cases. Scores are float32, as there.
+
+/**
+ * @import { Fields } from '../types.js'
+ * @import { Context } from './context.js'
+ * @import { Survivors } from './survivors.js'
+ *
+ * @typedef {{
+ *   touched(value: number | Fields, context: Context): Map<number, number>,
+ *   move(score: number, argument: number): number,
+ *   figures?(value: number | Fields, context: Context): Record<string, number>,
+ *   case?(value: number | Fields, context: Context, own: '' | 'none'): string,
+ * }} EditRule moves a few tokens. `touched`: from their ids to an argument each; `move`: a touched token's
+ * new score,
+ *   -Infinity where it is banned; `own` is 'none' where no score changed
+ *
+ * @typedef {{
+ *   temperature(value: number | Fields, survivors: Survivors): number,
+ *   figures?(value: number | Fields, survivors: Survivors): Record<string, number>,
+ * }} ScaleRule divides all scores by a temperature; at 0 only the highest score stays
+ */
 
 const LOWEST_TEMPERATURE = 1e-6;
 const LARGEST_DRY_PENALTY = 1e30;
 
-/** A seen token's score: divided by the penalty where positive, multiplied where negative. */
+/**
+ * A seen token's score: divided by the penalty where positive, multiplied where negative.
+ *
+ * @param {number} score
+ * @param {number} penalty
+ */
 function penalised(score, penalty) {
   const factor = Math.fround(penalty);
   return Math.fround(score < 0 ? score * factor : score / factor);
 }
 
-const all_with = (ids, argument) => new Map(Array.from(ids, id => [id, argument]));
+/** @type {(ids: Iterable<number>, argument?: number) => Map<number, number>} */
+const all_with = (ids, argument = 0) => new Map(Array.from(ids, id => [id, argument]));
+/** @type {(score: number, amount: number) => number} */
 const added = (score, amount) => Math.fround(score + amount);
+/** @type {(score: number, amount: number) => number} */
 const subtracted = (score, amount) => Math.fround(score - amount);
 const banned = () => -Infinity;
 
+/** @param {Context} context */
+const generated_count = ({ token_ids, prompt_length }) => token_ids.length - prompt_length;
+
 /**
- * By name, the stages that move a few tokens: `touched(value, context)` is a Map from ids to an argument
- * each, `move(score, argument)` a touched token's new score, -Infinity where it is banned.
+ * What the two penalties share that count generated tokens only.
+ *
+ * @type {Pick<EditRule, 'move' | 'figures' | 'case'>}
  */
-export const EDITS = {
+const COUNTED = {
+  move: subtracted,
+  figures: (_, context) => ({ generated: generated_count(context) }),
+  case: (/** @type {number} */ penalty, context, own) => {
+    if (!generated_count(context)) return 'start';
+    return !own && penalty < 0 ? 'raises' : own;
+  },
+};
+
+/** @type {Record<string, EditRule>} */
+const EDITS = {
   logit_bias: {
-    touched: ({ bias }) => new Map(bias.map(([id, amount]) => [id, Math.fround(amount)])),
+    touched: (/** @type {{bias: [number, number][]}} */ { bias }) =>
+      new Map(bias.map(([id, amount]) => [id, Math.fround(amount)])),
     move: added,
   },
   repetition_penalty: {
-    touched: (penalty, context) => all_with(context.seen, penalty),
+    touched: (/** @type {number} */ penalty, context) => all_with(context.seen, penalty),
     move: penalised,
+    case: (/** @type {number} */ penalty, _, own) => (!own && penalty < 1 ? 'raises' : own),
   },
   presence_penalty: {
-    touched: (penalty, context) => all_with(context.counts.keys(), Math.fround(penalty)),
-    move: subtracted,
+    ...COUNTED,
+    touched: (/** @type {number} */ penalty, context) => all_with(context.counts.keys(), Math.fround(penalty)),
   },
   frequency_penalty: {
-    touched: (penalty, context) => {
+    ...COUNTED,
+    touched: (/** @type {number} */ penalty, context) => {
       const once = Math.fround(penalty);
       return new Map(Array.from(context.counts, ([id, times]) => [id, Math.fround(once * times)]));
     },
-    move: subtracted,
   },
   dry: { touched: dry_penalties, move: subtracted },
   no_repeat_ngram: {
-    touched: (n, context) => all_with(repeated_ngram_ends(n, context.token_ids)),
+    touched: (/** @type {number} */ n, context) => all_with(repeated_ngram_ends(n, context.token_ids)),
     move: banned,
   },
   banned: {
-    touched: ({ sequences }, context) => all_with(completed(sequences, context)),
+    touched: (/** @type {{sequences: number[][]}} */ { sequences }, context) => all_with(completed(sequences, context)),
     move: banned,
   },
   min_new_tokens: {
-    touched: (n, { token_ids, prompt_length, eos_ids }) =>
-      all_with(token_ids.length - prompt_length < n ? eos_ids : []),
+    touched: (/** @type {number} */ n, context) => all_with(generated_count(context) < n ? context.eos_ids : []),
     move: banned,
+    figures: (_, context) => ({ generated: generated_count(context) }),
+    case: (/** @type {number} */ n, context, own) => (generated_count(context) >= n ? 'enough' : own),
   },
 };
 
-/** The edits that do nothing but remove tokens. */
-export const BANS = ['no_repeat_ngram', 'banned', 'min_new_tokens'];
-
-/** By name, the stages that divide all scores: (value, survivors) -> {temperature, ...figures}. */
-export const SCALES = {
-  temperature: temperature => ({ temperature }),
-  dynamic_temperature: ({ low, high, exponent }, survivors) => {
-    // A single token has no entropy to speak of, and is left as it is.
-    if (survivors.count === 1) return { temperature: 1, entropy: 0, entropy_share: 0 };
-    const entropy_share = Math.min(1, survivors.entropy / Math.log(survivors.count));
-    const temperature = Math.max(low + (high - low) * entropy_share ** exponent, LOWEST_TEMPERATURE);
-    return { temperature, entropy: survivors.entropy_bits, entropy_share };
-  },
+/** @type {Record<string, ScaleRule>} */
+const SCALES = {
+  temperature: { temperature: (/** @type {number} */ temperature) => temperature },
+  dynamic_temperature: { temperature: dynamic_temperature, figures: dynamic_figures },
 };
 
-/** Ends of the n-grams whose first n - 1 tokens are the last n - 1 of the text. */
+/** The rule of a sampler that moves a few tokens. @param {string} name @returns {EditRule | undefined} */
+export const edit_rule = name => EDITS[name];
+
+/** The rule of a sampler that divides all scores. @param {string} name @returns {ScaleRule | undefined} */
+export const scale_rule = name => SCALES[name];
+
+// --- temperature ----------------------------------------------------------------------------------
+
+/** @param {Survivors} survivors */
+const entropy_share = survivors => Math.min(1, survivors.entropy / Math.log(survivors.count));
+
+/**
+ * @param {{low: number, high: number, exponent: number}} value
+ * @param {Survivors} survivors
+ */
+function dynamic_temperature({ low, high, exponent }, survivors) {
+  if (survivors.count === 1) return 1; // a single token has no entropy to speak of
+  return Math.max(low + (high - low) * entropy_share(survivors) ** exponent, LOWEST_TEMPERATURE);
+}
+
+/**
+ * @param {{low: number, high: number, exponent: number}} value
+ * @param {Survivors} survivors
+ */
+function dynamic_figures(value, survivors) {
+  if (survivors.count === 1) return { temperature: 1, entropy: 0, entropy_share: 0 };
+  const temperature = dynamic_temperature(value, survivors);
+  return { temperature, entropy: survivors.entropy_bits, entropy_share: entropy_share(survivors) };
+}
+
+// --- bans -----------------------------------------------------------------------------------------
+
+/**
+ * Ends of the n-grams whose first n - 1 tokens are the last n - 1 of the text.
+ *
+ * @param {number} n
+ * @param {number[]} ids
+ */
 function repeated_ngram_ends(n, ids) {
   const ends = [];
   for (let end = n - 1; end < ids.length; end++) {
@@ -81,20 +154,34 @@ function repeated_ngram_ends(n, ids) {
   return ends;
 }
 
-/** Last tokens of the sequences whose others just stood; an end of text alone cannot be banned. */
-export function completed(sequences, { token_ids, eos_ids }) {
+/**
+ * Last tokens of the sequences whose others just stood; an end of text alone cannot be banned.
+ *
+ * @param {number[][]} sequences
+ * @param {Context} context
+ */
+function completed(sequences, { token_ids, eos_ids }) {
+  /** @param {number[]} beginning */
   const stands = beginning =>
     beginning.length <= token_ids.length &&
     beginning.every((id, place) => id === token_ids[token_ids.length - beginning.length + place]);
   return sequences
     .filter(ids => (ids.length === 1 ? !eos_ids.includes(ids[0]) : stands(ids.slice(0, -1))))
-    .map(ids => ids.at(-1));
+    .map(ids => ids[ids.length - 1]);
 }
 
-/** What DRY takes from each token that would extend a repetition. */
+// --- DRY ------------------------------------------------------------------------------------------
+
+/**
+ * What DRY takes from each token that would extend a repetition.
+ *
+ * @param {{multiplier: number, base: number, allowed_length: number, last_n: number, breakers: number[]}} value
+ * @param {Context} context
+ */
 function dry_penalties({ multiplier, base, allowed_length, last_n, breakers }, { token_ids }) {
   if (multiplier === 0) return new Map();
   const growth = Math.log(base);
+  /** @param {number} length */
   const penalty = length => {
     const exponent = Math.log(multiplier) + growth * (length - allowed_length);
     return Math.fround(Math.min(LARGEST_DRY_PENALTY, Math.exp(Math.min(exponent, 700))));
@@ -107,7 +194,13 @@ function dry_penalties({ multiplier, base, allowed_length, last_n, breakers }, {
   return new Map(Array.from(lengths, ([id, length]) => [id, penalty(length)]));
 }
 
-/** Token id -> length of the longest repetition that it would extend, from the allowed length on. */
+/**
+ * Token id -> length of the longest repetition that it would extend, from the allowed length on.
+ *
+ * @param {number[]} ids
+ * @param {{allowed_length: number, breakers: Set<number>, longest: number}} limits
+ * @returns {Map<number, number>}
+ */
 function repetitions(ids, { allowed_length, breakers, longest }) {
   const found = new Map();
   if (ids.length < 2) return found;

@@ -1,16 +1,27 @@
-// Many draws from one distribution: a seeded generator, the counts, and how far they are from what is
-// expected. No DOM: plain arithmetic.
+// Many draws from one distribution: a seeded generator, the counts, and how far they are from what is expected. No
+// DOM: plain arithmetic.
 
 import { sum_over } from './ranking.js';
+
+/**
+ * @import { Survivors } from './survivors.js'
+ *
+ * @typedef {{first: number, last: number, from: number, to: number}} Stretch of [0, 1): ranks, and where they lie
+ */
 
 const MOST_NAMED = 8; // leading tokens that have a stretch of their own
 
 /** So many stretches there can be: with the hit token, and those before and after it. */
 export const MOST_STRETCHES = MOST_NAMED + 3;
 
-/** Whole numbers of 64 bits from a seed, to fill a larger state with (splitmix64, Steele et al. 2014). */
+/**
+ * Whole numbers of 64 bits from a seed, to fill a larger state with (splitmix64, Steele et al. 2014).
+ *
+ * @param {number} seed
+ */
 export function splitmix64(seed) {
   let state = BigInt.asUintN(64, BigInt(seed));
+  /** @type {(word: bigint, shift: bigint, factor: bigint) => bigint} */
   const mix = (word, shift, factor) => BigInt.asUintN(64, (word ^ (word >> shift)) * factor);
   return () => {
     state = BigInt.asUintN(64, state + 0x9e3779b97f4a7c15n);
@@ -19,9 +30,14 @@ export function splitmix64(seed) {
   };
 }
 
+/** @type {(word: number, by: number) => number} */
 const rotate = (word, by) => (word << by) | (word >>> (32 - by));
 
-/** Whole numbers of 32 bits from four such words, not all 0 (xoshiro128**, Blackman and Vigna 2018). */
+/**
+ * Whole numbers of 32 bits from four such words, not all 0 (xoshiro128**, Blackman and Vigna 2018).
+ *
+ * @param {number[]} words
+ */
 export function xoshiro128(words) {
   const state = Uint32Array.from(words);
   return () => {
@@ -37,9 +53,10 @@ export function xoshiro128(words) {
   };
 }
 
-/** Uniform numbers in [0, 1) with 53 bits, from a seed. */
+/** Uniform numbers in [0, 1) with 53 bits, from a seed. @param {number} seed */
 export function uniform_numbers(seed) {
   const fill = splitmix64(seed);
+  /** @param {bigint} word */
   const halves = word => [Number(word & 0xffffffffn), Number(word >> 32n)];
   const next = xoshiro128([fill(), fill()].flatMap(halves));
   return () => {
@@ -49,21 +66,22 @@ export function uniform_numbers(seed) {
 }
 
 /**
- * The final distribution as stretches of [0, 1): the leading tokens one by one, the rest together, and apart
- * from it the token that is hit.
+ * The final distribution as stretches of [0, 1): the leading tokens one by one, the rest together, and apart from it
+ * the token that is hit.
  *
  * @param {Survivors} final the tokens in the draw
  * @param {number|null} hit rank of the token that must have a stretch of its own
- * @returns {{first: number, last: number, from: number, to: number}[]} ranks, and where they lie; they meet
+ * @returns {Stretch[]} they meet
  */
 export function stretches_of(final, hit = null) {
-  const { ranking, start, stop, mass, before } = final;
+  const { start, stop, mass } = final;
   const named = Math.min(start + MOST_NAMED, stop);
   const ends = [];
   for (let rank = start + 1; rank <= named; rank++) ends.push(rank);
   if (hit !== null && hit > named) ends.push(hit - 1, hit);
   if (stop > named) ends.push(stop);
-  const place = rank => Math.min(1, Math.max(0, (ranking.cumulative_at(rank) - before) / mass));
+  /** @param {number} rank */
+  const place = rank => Math.min(1, final.upto_rank(rank) / mass);
   const stretches = [];
   let first = start + 1;
   for (const last of ends) {
@@ -75,15 +93,6 @@ export function stretches_of(final, hit = null) {
   return stretches;
 }
 
-/** A uniform number for reading; one below 1 never looks as if it were 1. */
-export const u_text = u => u.toFixed(u < 0.99995 ? 4 : 10);
-
-/** A stretch in words: [0.4000, 0.7000); a narrow one with as many digits as tell its ends apart. */
-export function stretch_text(from, to) {
-  const digits = to > from ? Math.min(15, Math.max(4, Math.ceil(-Math.log10(to - from)) + 1)) : 4;
-  return `[${from.toFixed(digits)}, ${to.toFixed(digits)})`;
-}
-
 /** Draws from one distribution, counted by rank. */
 export class Sampling {
   /**
@@ -91,11 +100,15 @@ export class Sampling {
    * @param {number} seed of the uniform numbers
    */
   constructor(final, seed) {
-    Object.assign(this, { final, seed, total: 0, counts: new Map() });
+    this.final = final;
+    this.seed = seed;
+    this.total = 0;
+    /** By rank. @type {Map<number, number>} */
+    this.counts = new Map();
     this.next = uniform_numbers(seed);
   }
 
-  /** Draw as often, after what was drawn before. */
+  /** Draw as often, after what was drawn before. @param {number} number */
   draw(number) {
     const { final, counts } = this;
     for (let each = 0; each < number; each++) {
@@ -106,8 +119,10 @@ export class Sampling {
   }
 
   /**
-   * How often one of the tokens of a stretch was drawn, how often that is expected, and the standard
-   * deviation of such a count.
+   * How often one of the tokens of a stretch was drawn, how often that is expected, and the standard deviation of
+   * such a count.
+   *
+   * @param {Stretch} stretch
    */
   within({ first, last, from, to }) {
     let count = 0;
@@ -133,6 +148,7 @@ export class Sampling {
   get usual_variation() {
     const { final, total } = this;
     const { ranking, start, stop, mass } = final;
+    /** @type {(run: number, count: number) => number} */
     const term = (run, count) => count * mean_deviation(total, ranking.weight_of(run) / mass);
     return sum_over(ranking, start, stop, term) / total / 2;
   }
@@ -140,6 +156,7 @@ export class Sampling {
 
 let log_factorials = new Float64Array(1);
 
+/** @param {number} number */
 function log_factorials_to(number) {
   if (log_factorials.length > number) return log_factorials;
   const longer = new Float64Array(2 * number + 1);
@@ -148,7 +165,12 @@ function log_factorials_to(number) {
   return (log_factorials = longer);
 }
 
-/** Mean absolute distance of a binomial count from its expectation, by De Moivre's closed form. */
+/**
+ * Mean absolute distance of a binomial count from its expectation, by De Moivre's closed form.
+ *
+ * @param {number} draws
+ * @param {number} prob
+ */
 export function mean_deviation(draws, prob) {
   if (prob <= 0 || prob >= 1) return 0;
   const above = Math.floor(draws * prob) + 1;

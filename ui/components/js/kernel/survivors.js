@@ -1,15 +1,42 @@
-// The tokens still in the race, and the ways to cut them: `Survivors` of engine/ranking.py over runs.
+// The tokens that are left, and the ways to cut them: `Survivors` of engine/ranking.py over runs.
 
 import { deviation_of, entropy_of, first_index, sum_over } from './ranking.js';
 
-/** The tokens still in the race: the ranks after `start` to `stop`; nobody where both are the same. */
-export class Survivors {
-  #sums = null;
+/**
+ * @import { Ranking, Sums } from './ranking.js'
+ */
 
+// Share of a ranking's sum from which on a difference of running sums keeps enough digits, as in the engine.
+const ENOUGH = 1e-3;
+
+/** The tokens that are left: the ranks after `start` to `stop`; none where both are the same. */
+export class Survivors {
+  /** @type {Sums | null} */
+  #sums = null;
+  /** Of a window: by run, the weights of all that are left down to its last. @type {Float64Array | null} */
+  #running = null;
+
+  /**
+   * @param {Ranking} ranking
+   * @param {number} [start]
+   * @param {number} [stop]
+   */
   constructor(ranking, start = 0, stop = ranking.count) {
     this.ranking = ranking;
     this.start = start;
     this.stop = stop;
+  }
+
+  /**
+   * The same tokens, with sums that are known better than they can be computed here.
+   *
+   * @param {{mass: number, entropy_bits: number}} told sum of the weights, and entropy
+   */
+  with_sums({ mass, entropy_bits }) {
+    const same = new Survivors(this.ranking, this.start, this.stop);
+    const moment = mass * (Math.log(mass) - entropy_bits * Math.LN2);
+    same.#sums = { total: mass, moment, highest: this.ranking.highest };
+    return same;
   }
 
   get count() {
@@ -27,15 +54,18 @@ export class Survivors {
 
   /** The same where no cut depends on its last digits. */
   get rough_sums() {
-    return this.is_cut ? this.sums : this.ranking.rough_sums;
+    return (this.#sums ?? this.is_cut) ? this.sums : this.ranking.rough_sums;
   }
 
+  /** @returns {Sums} */
   summed() {
     const { ranking, start, stop } = this;
     const { highest } = ranking;
     if (start === stop) return { total: 0, moment: 0, highest };
     // From the top the running sum will do; else its difference would drown small weights.
+    /** @type {(run: number, count: number) => number} */
     const mass = (run, count) => count * ranking.weight_of(run);
+    /** @type {(run: number, count: number) => number} */
     const shift = (run, count) => mass(run, count) * (ranking.values[run] - highest);
     return {
       total: start ? sum_over(ranking, start, stop, mass) : ranking.cumulative_at(stop),
@@ -54,7 +84,42 @@ export class Survivors {
     return this.ranking.cumulative_at(this.start);
   }
 
-  /** Whether a rank is in the race. */
+  /** Whether running sums of the ranking say too little about those left. */
+  get is_window() {
+    const { ranking, start, stop } = this;
+    if (!start) return false;
+    return stop < ranking.count || ranking.total - this.before <= ENOUGH * ranking.total;
+  }
+
+  get #sums_by_run() {
+    const { ranking, start, stop } = this;
+    if (this.#running) return this.#running;
+    const first = ranking.run_at(start + 1);
+    const sums = new Float64Array(ranking.run_at(stop) - first + 1);
+    let sum = 0;
+    for (let place = 0; place < sums.length; place++) {
+      const run = first + place;
+      const count = Math.min(ranking.end_of(run), stop) - Math.max(ranking.starts[run], start);
+      sum += count * ranking.weight_of(run);
+      sums[place] = sum;
+    }
+    this.#running = sums;
+    return sums;
+  }
+
+  /** Sum of the weights of those left, down to and including a rank. @param {number} rank */
+  upto_rank(rank) {
+    const { ranking, start, stop } = this;
+    if (rank <= start) return 0;
+    if (rank >= stop) return this.mass;
+    if (!this.is_window) return ranking.cumulative_at(rank) - this.before;
+    const place = ranking.run_at(rank) - ranking.run_at(start + 1);
+    const run = ranking.run_at(rank);
+    const above = place ? this.#sums_by_run[place - 1] : 0;
+    return above + (rank - Math.max(ranking.starts[run], start)) * ranking.weight_of(run);
+  }
+
+  /** Whether a rank is left. @param {number} rank */
   has(rank) {
     return rank > this.start && rank <= this.stop;
   }
@@ -74,72 +139,89 @@ export class Survivors {
     return this.is_cut ? deviation_of(this.ranking, this.start, this.stop) : this.ranking.deviation;
   }
 
-  /** The highest score in the race. */
+  /** The highest score that is left. */
   get highest() {
     return this.ranking.value_at(this.start + 1);
   }
 
-  /** Probability of a token at a rank that is in the race. */
+  /** Probability of a token at a rank that is left. @param {number} rank */
   prob_at(rank) {
     return this.ranking.weight_at(rank) / this.mass;
   }
 
-  /** Nobody. */
+  /** No token. */
   none() {
     return new Survivors(this.ranking, this.start, this.start);
   }
 
-  /** Keep the ranks after `start` to `stop`, as far as they survive. */
+  /**
+   * Keep the ranks after `start` to `stop`, as far as they survive.
+   *
+   * @param {number} start
+   * @param {number} stop
+   */
   between(start, stop) {
     return new Survivors(this.ranking, Math.max(this.start, start), Math.min(this.stop, stop));
   }
 
-  /** Keep the ranks to `stop`, at least one. */
+  /** Keep the ranks to `stop`, at least one. @param {number} stop */
   upto(stop) {
     return this.between(this.start, Math.max(this.start + 1, stop));
   }
 
-  /** Keep the `count` best, and every token equal to the last of them where `with_ties`. */
+  /**
+   * Keep the `count` best, and every token equal to the last of them where `with_ties`.
+   *
+   * @param {number} count
+   * @param {boolean} with_ties
+   */
   leading(count, with_ties) {
     if (count >= this.count) return this;
     const last = this.start + count;
     return this.upto(with_ties ? this.ranking.end_of(this.ranking.run_at(last)) : last);
   }
 
-  /** Keep the smallest set of leading tokens that holds `fraction` of the survivors' mass. */
+  /**
+   * Keep the smallest set of leading tokens that holds `fraction` of the survivors' mass.
+   *
+   * @param {number} fraction
+   */
   reaching_mass(fraction) {
-    const target = this.before + fraction * this.mass;
-    return this.upto(this.first_rank(sum => sum >= target));
+    return this.upto(this.first_rank(fraction * this.mass));
   }
 
-  /** Keep the tokens whose probability is at least `ratio` times the highest one's. */
+  /** Keep the tokens whose probability is at least `ratio` times the highest one's. @param {number} ratio */
   above_ratio(ratio) {
     return this.above_weight(ratio * this.ranking.weight_at(this.start + 1));
   }
 
-  /** Keep the tokens of at least this probability; without any, the most likely one. */
+  /** Keep the tokens of at least this probability; without any, the most likely one. @param {number} prob */
   above_prob(prob) {
     return this.above_weight(prob * this.mass);
   }
 
+  /** @param {number} weight */
   above_weight(weight) {
     const { weights } = this.ranking;
     return this.before_run(first_index(0, weights.length, run => weights[run] < weight));
   }
 
-  /** Keep the tokens whose score is at least this; without any, the most likely one. */
+  /** Keep the tokens whose score is at least this; without any, the most likely one. @param {number} score */
   above_score(score) {
     const { values } = this.ranking;
     return this.before_run(first_index(0, values.length, run => values[run] < score));
   }
 
+  /** @param {number} run */
   before_run(run) {
     return this.upto(run < this.ranking.starts.length ? this.ranking.starts[run] : this.ranking.count);
   }
 
   /**
-   * Keep the tokens whose surprise is nearest to the entropy, until they hold `fraction` of the mass; all
-   * tokens at the last one's distance stay.
+   * Keep the tokens whose surprise is nearest to the entropy, until they hold `fraction` of the mass; all tokens at
+   * the last one's distance stay.
+   *
+   * @param {number} fraction
    */
   around_entropy(fraction) {
     const { ranking, start, stop } = this;
@@ -148,41 +230,53 @@ export class Survivors {
     const end = ranking.run_at(stop) + 1;
     const log_mass = Math.log(this.mass) + ranking.highest;
     const { entropy } = this;
+    /** @param {number} run */
     const distance = run => log_mass - values[run] - entropy; // rises with the rank
     const centre = first_index(first, end, run => distance(run) >= 0);
+    /** @param {number} reach */
     const window = reach => [
       first_index(first, centre, run => -distance(run) <= reach),
       first_index(centre, end, run => distance(run) > reach),
     ];
+    /** @param {number[]} runs */
     const ranks = ([from, to]) => this.between(ranking.starts[from], to < end ? ranking.starts[to] : stop);
     const target = fraction * this.mass;
+    /** @param {number} reach */
     const suffices = reach => {
       const kept = ranks(window(reach));
-      return ranking.cumulative_at(kept.stop) - ranking.cumulative_at(kept.start) >= target;
+      return this.upto_rank(kept.stop) - this.upto_rank(kept.start) >= target;
     };
     const right = first_index(centre, end, run => suffices(distance(run)));
     const left = first_index(first, centre, run => !suffices(-distance(run))) - 1;
-    const reach = Math.min(
-      right < end ? distance(right) : Infinity,
-      left >= first ? -distance(left) : Infinity,
-    );
+    const reach = Math.min(right < end ? distance(right) : Infinity, left >= first ? -distance(left) : Infinity);
     return reach === Infinity ? this : ranks(window(reach));
   }
 
-  /** Rank at which the cumulative probability first exceeds `u`. */
+  /** Rank at which the cumulative probability first exceeds `u`. @param {number} u */
   rank_at(u) {
-    const target = this.before + u * this.mass;
-    const rank = this.first_rank(sum => sum > target);
+    const rank = this.first_rank(u * this.mass, true);
     return Math.max(this.start + 1, Math.min(rank, this.stop));
   }
 
-  /** First rank whose cumulative weight satisfies `is_enough`; one past the last where none does. */
-  first_rank(is_enough) {
-    const { cumulative, starts, weights } = this.ranking;
-    const run = first_index(0, cumulative.length, index => is_enough(cumulative[index]));
-    if (run === cumulative.length) return this.ranking.count + 1;
-    const before = run ? cumulative[run - 1] : 0;
-    const is_reached = count => is_enough(before + count * weights[run]);
-    return starts[run] + first_index(1, this.ranking.counts[run], is_reached);
+  /**
+   * First rank at which the weights of those left reach a sum; one past the last where they never do.
+   *
+   * @param {number} sum
+   * @param {boolean} [is_above] they must exceed it
+   */
+  first_rank(sum, is_above = false) {
+    const { ranking, start, stop, is_window } = this;
+    const first = is_window ? ranking.run_at(start + 1) : 0;
+    const sums = is_window ? this.#sums_by_run : ranking.cumulative;
+    const target = is_window ? sum : this.before + sum;
+    /** @param {number} reached */
+    const is_enough = reached => (is_above ? reached > target : reached >= target);
+    const place = first_index(0, sums.length, index => is_enough(sums[index]));
+    if (place === sums.length) return (is_window ? stop : ranking.count) + 1;
+    const run = first + place;
+    const before = place ? sums[place - 1] : 0;
+    const from = is_window ? Math.max(ranking.starts[run], start) : ranking.starts[run];
+    const weight = ranking.weight_of(run);
+    return from + first_index(1, ranking.end_of(run) - from, count => is_enough(before + count * weight));
   }
 }

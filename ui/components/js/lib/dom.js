@@ -1,6 +1,12 @@
 // Small helpers for making elements and changing them only where something differs.
 
-/** An element with properties (`class`, `text`, `on…` handlers, all else as attributes) and children. */
+/**
+ * An element with properties (`class`, `text`, `on…` handlers, all else as attributes) and children.
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Record<string, any>} [properties] null, undefined and false leave an attribute out
+ * @param {...(Node|string)} children
+ */
 export function element(tag, properties = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
@@ -14,7 +20,13 @@ export function element(tag, properties = {}, ...children) {
   return made;
 }
 
-/** The same in SVG. */
+/**
+ * The same in SVG.
+ * @template {keyof SVGElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Record<string, any>} [attributes]
+ * @param {...(Node|string)} children
+ */
 export function svg(tag, attributes = {}, ...children) {
   const made = document.createElementNS('http://www.w3.org/2000/svg', tag);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
@@ -22,13 +34,14 @@ export function svg(tag, attributes = {}, ...children) {
   return made;
 }
 
-/** Set an element's text where it differs: a write costs layout even where it changes nothing. */
+/** Set an element's text where it differs: a write costs layout even where it changes nothing. @param {Node} target @param {string} text */
 export function set_text(target, text) {
   if (target.textContent !== text) target.textContent = text;
 }
 
-/** Set or remove an attribute where it differs. */
+/** Set or remove an attribute where it differs. @param {Element|null} target @param {string} name @param {unknown} value */
 export function set_attribute(target, name, value) {
+  if (!target) return;
   if (value === null || value === undefined || value === false) {
     if (target.hasAttribute(name)) target.removeAttribute(name);
     return;
@@ -37,12 +50,12 @@ export function set_attribute(target, name, value) {
   if (target.getAttribute(name) !== text) target.setAttribute(name, text);
 }
 
-/** Set a class list where it differs. */
+/** Set a class list where it differs. @param {Element} target @param {string} names */
 export function set_class(target, names) {
   if (target.className !== names) target.className = names;
 }
 
-/** Let a sentence be spoken when it changes, unless it changes many times a second. */
+/** Let a sentence be spoken when it changes, unless it changes many times a second. @param {Element} target @param {{mode: string}} state @param {string} reason */
 export function set_live(target, { mode }, reason) {
   set_attribute(target, 'aria-live', mode === 'paused' && reason !== 'slide' ? 'polite' : 'off');
 }

@@ -1,6 +1,8 @@
 // The keyboard: single keys for everything that the transport does, while nobody is typing.
 
-/** What each key does, in the order in which the help lists them. */
+/** @import { Actions } from '../types.js' */
+
+/** What each key does, in the order in which the help lists them. @type {[string, string, (actions: Actions) => unknown][]} */
 export const KEYS = [
   ['s', 'Step', actions => actions.step()],
   ['b', 'Back', actions => actions.back()],
@@ -10,27 +12,33 @@ export const KEYS = [
   ['d', 'Re-roll (draw again)', actions => actions.reroll()],
   ['m', 'Manual mode', actions => actions.toggle('manual')],
   ['l', 'Slow motion', actions => actions.toggle('slow')],
-  ['ArrowLeft', 'Inspect the step before', actions => actions.inspect_by(-1)],
-  ['ArrowRight', 'Inspect the step after', actions => actions.inspect_by(1)],
+  ['ArrowLeft', 'Look at the step before', actions => actions.inspect_by(-1)],
+  ['ArrowRight', 'Look at the step after', actions => actions.inspect_by(1)],
   ['Enter', 'Accept the proposed token, or go to the next stage', actions => actions.proceed()],
-  ['Escape', 'Leave slow motion, a looked-at stage or an enlarged chart', actions => actions.leave()],
+  ['Escape', 'Leave slow motion, a stage, a what-if or the enlarged picture', actions => actions.leave()],
   ['/', 'Search the vocabulary', actions => actions.focus_search()],
 ];
 
 const TYPING = 'input:not([type=range]):not([type=checkbox]), textarea, select, [contenteditable=true]';
-const OWN_ARROWS = 'input[type=range], ol[aria-label=Tokens] *, select, [role=radiogroup] *';
+const OWN_ARROWS = 'input[type=range], ol[aria-label=Tokens] *, select, [role=radiogroup] *, [role=tablist] *';
 const OWN_ENTER = 'button, a, summary, [role=button], ol[aria-label=Tokens] *';
 
-/** Listen; returns a function that stops it. */
+/**
+ * Listen; returns a function that stops it.
+ * @param {HTMLElement} root
+ * @param {Actions} actions
+ * @param {() => boolean} are_on
+ */
 export function listen(root, actions, are_on) {
   const by_key = new Map(KEYS.map(([key, , run]) => [key, run]));
+  /** @param {KeyboardEvent} event */
   function on_key(event) {
     if (!are_on() || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-    const target = event.target;
-    const inside = root.contains(target) || target === document.body;
-    if (!inside || target.closest?.(TYPING)) return;
-    if (event.key.startsWith('Arrow') && target.closest?.(OWN_ARROWS)) return;
-    if (event.key === 'Enter' && target.closest?.(OWN_ENTER)) return;
+    const { target } = event;
+    if (!(target instanceof Element) || !(root.contains(target) || target === document.body)) return;
+    if (target.closest(TYPING)) return;
+    if (event.key.startsWith('Arrow') && target.closest(OWN_ARROWS)) return;
+    if (event.key === 'Enter' && target.closest(OWN_ENTER)) return;
     const run = by_key.get(event.key.length === 1 ? event.key.toLowerCase() : event.key);
     if (!run) return;
     event.preventDefault();

@@ -8,24 +8,25 @@ import { element } from './dom.js';
  * @returns {{node: HTMLElement, close(): void, destroy(): void}}
  */
 export function create_menu(name, ...contents) {
+  const summary = element('summary', { text: name });
   const node = element(
     'details',
     { class: 'dv-menu' },
-    element('summary', { text: name }),
+    summary,
     element('div', { class: 'dv-menu-body' }, ...contents),
   );
   const close = () => {
     node.open = false;
   };
-  const on_press = event => {
-    if (node.open && !node.contains(event.target)) close();
+  const on_press = (/** @type {PointerEvent} */ event) => {
+    if (node.open && event.target instanceof Node && !node.contains(event.target)) close();
   };
   document.addEventListener('pointerdown', on_press);
   node.addEventListener('keydown', event => {
     if (event.key !== 'Escape' || !node.open) return;
     event.stopPropagation();
     close();
-    node.firstChild.focus();
+    summary.focus();
   });
   return { node, close, destroy: () => document.removeEventListener('pointerdown', on_press) };
 }

@@ -8,8 +8,8 @@
  * @returns {() => void} stops it
  */
 export function own_keys(node, on_key, is_active = () => true) {
-  const listen = event => {
-    if (!node.contains(event.target) || !is_active(event)) return;
+  const listen = (/** @type {KeyboardEvent} */ event) => {
+    if (!(event.target instanceof Node) || !node.contains(event.target) || !is_active(event)) return;
     event.stopPropagation(); // what a browser does with the key, as Tab, is done all the same
     on_key(event);
   };

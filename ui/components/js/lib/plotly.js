@@ -1,26 +1,31 @@
 // Plotly.js: loaded once per document, and what all charts share: colours, axis ranges in nice steps, PNGs.
 
+/** @typedef {any} Plotly its own functions; it comes without types */
+/** @typedef {{top?: number, range?: number[], waited?: number}} Axis what is remembered of an axis between calls; start with {} */
+
+const page = /** @type {Window & {Plotly?: Plotly}} */ (window);
+/** @type {Promise<Plotly>|null} */
 let loading = null;
 
 /**
  * Plotly, from `url` unless the document has it already. A failed load may be tried again.
  * @param {string} url where the app serves plotly.min.js
- * @returns {Promise<object>}
+ * @returns {Promise<Plotly>}
  */
 export function load_plotly(url) {
-  if (window.Plotly) return Promise.resolve(prepared(window.Plotly));
+  if (page.Plotly) return Promise.resolve(prepared(page.Plotly));
   if (!url) return Promise.reject(new Error('the page does not say where Plotly.js is'));
   loading ??= new Promise((resolve, reject) => {
     // The page may have asked for it already, while the server was still getting ready.
-    const asked = document.head.querySelector(`script[src="${url}"]`);
+    const asked = /** @type {HTMLScriptElement|null} */ (document.head.querySelector(`script[src="${url}"]`));
     const script = asked ?? document.createElement('script');
-    const fail = reason => {
+    const fail = (/** @type {string} */ reason) => {
       loading = null;
       script.remove();
       reject(new Error(reason));
     };
     script.addEventListener('load', () => {
-      if (window.Plotly) resolve(prepared(window.Plotly));
+      if (page.Plotly) resolve(prepared(page.Plotly));
       else fail(`${url} is not Plotly.js`);
     });
     script.addEventListener('error', () => fail(`${url} could not be loaded`));
@@ -31,6 +36,7 @@ export function load_plotly(url) {
   return loading;
 }
 
+/** @param {Plotly} plotly */
 function prepared(plotly) {
   remember_array_attributes(plotly.PlotSchema);
   return plotly;
@@ -41,15 +47,15 @@ const ARRAYS = ['x', 'y', 'base', 'hovertext', 'customdata', 'text'];
 /**
  * At every redraw Plotly walks the whole schema of every trace to find which of its attributes are arrays:
  * a quarter of an update's time, for an answer that stays the same while the same attributes are arrays.
+ * @param {any} schema
  */
 function remember_array_attributes(schema) {
   const find = schema?.findArrayAttributes;
   if (!find || find.remembers) return; // another version of Plotly is slower, nothing else
   const known = new Map();
-  schema.findArrayAttributes = trace => {
-    const key = `${trace.type} ${trace.uid} ${ARRAYS.filter(name => Array.isArray(trace[name]))} ${Array.isArray(
-      trace.marker?.size,
-    )} ${Array.isArray(trace.marker?.color)}`;
+  schema.findArrayAttributes = (/** @type {any} */ trace) => {
+    const own = ARRAYS.filter(name => Array.isArray(trace[name]));
+    const key = `${trace.type} ${trace.uid} ${own} ${Array.isArray(trace.marker?.size)} ${Array.isArray(trace.marker?.color)}`;
     let found = trace.uid && known.get(key);
     if (!found) {
       found = find(trace);
@@ -72,33 +78,50 @@ const COLOURS = [
   'chosen',
   'chosen-text',
   'cut',
+  'cut-text',
   'cut-2',
   'before',
 ];
 
 /**
- * The colours in force at an element, as Plotly needs them: computed values of the custom properties.
- * @param {Element} target
+ * The colours in force at an element, as Plotly needs them: by name, resolved for the theme.
+ * @param {HTMLElement} target
+ * @returns {Record<string, string>}
  */
 export function read_look(target) {
-  const style = getComputedStyle(target);
-  const look = { font: style.fontFamily };
+  /** @type {Record<string, string>} */
+  const look = { font: getComputedStyle(target).fontFamily };
+  const probe = document.createElement('i'); // a colour that depends on the theme is resolved only where it is used
+  target.append(probe);
   for (const name of COLOURS) {
-    look[name.replace('-', '_')] = style.getPropertyValue(`--dv-${name}`).trim() || '#808080';
+    probe.style.color = `var(--dv-${name}, #808080)`;
+    look[name] = hex(getComputedStyle(probe).color);
   }
+  probe.remove();
   return look;
 }
 
-/** Plotly's name of an axis: `x`, `x2`, ... */
+/** `rgb(0, 114, 178)` as `#0072b2`; other notations come back unchanged. @param {string} colour */
+function hex(colour) {
+  const found = /^rgb\((\d+), (\d+), (\d+)\)$/.exec(colour);
+  return found
+    ? `#${found
+        .slice(1)
+        .map(part => Number(part).toString(16).padStart(2, '0'))
+        .join('')}`
+    : colour;
+}
+
+/** Plotly's name of an axis: `x`, `x2`, ... @param {string} letter @param {number} number */
 export const axis_id = (letter, number) => `${letter}${number === 1 ? '' : number}`;
 
-/** Where a layout holds it: `xaxis`, `xaxis2`, ... */
+/** Where a layout holds it: `xaxis`, `xaxis2`, ... @param {string} letter @param {number} number */
 export const axis_key = (letter, number) => `${letter}axis${number === 1 ? '' : number}`;
 
-/** A trace on the axes of this number. */
+/** A trace on the axes of this number. @param {number} number @param {Record<string, unknown>} trace */
 export const on = (number, trace) => ({ ...trace, xaxis: axis_id('x', number), yaxis: axis_id('y', number) });
 
-/** The line that hovering reads: invisible, one point per token, rank or step, its text in words. */
+/** The line that hovering reads: invisible, one point per token, rank or step, its text in words. @param {number} number */
 export const reader = number =>
   on(number, {
     type: 'scatter',
@@ -112,7 +135,7 @@ export const reader = number =>
 /** The data of a trace that has nothing to show. */
 export const EMPTY = { x: [], y: [] };
 
-/** A `#rrggbb` colour with some opacity; other notations come back unchanged. */
+/** A `#rrggbb` colour with some opacity; other notations come back unchanged. @param {string} colour @param {number} opacity */
 export function faded(colour, opacity) {
   const found = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/i.exec(colour);
   return found
@@ -125,29 +148,29 @@ export function faded(colour, opacity) {
 
 const NICE = [1, 1.5, 2, 3, 4, 5, 6, 8, 10];
 
-/** The smallest round number (1, 1.5, 2, 3, ... times a power of ten) that is not below `value`. */
+/** The smallest round number (1, 1.5, 2, 3, ... times a power of ten) that is not below `value`. @param {number} value */
 export function nice_above(value) {
   if (!(value > 0)) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
-  return NICE.find(factor => factor * power >= value * (1 - 1e-9)) * power;
+  return (NICE.find(factor => factor * power >= value * (1 - 1e-9)) ?? 10) * power;
 }
 
 // An axis grows at once. It shrinks when the data need less than half of it for a while, or, unless steps are
 // running by, less than a quarter: a range that follows every step would make two steps incomparable.
 const PATIENCE = 8;
 
-/** Decides whether a range that has become too wide may shrink now. */
+/** Decides whether a range that has become too wide may shrink now. @param {Axis} axis @param {number} needed_share @param {boolean} calm */
 function may_shrink(axis, needed_share, calm) {
   axis.waited = needed_share < 0.5 ? (axis.waited ?? 0) + 1 : 0;
   return axis.waited >= PATIENCE || (calm && needed_share < 0.25);
 }
 
-// While values move quickly an axis that must grow grows further, so that it need not grow again at once.
+/** While values move quickly an axis that must grow grows further, so that it need not grow again at once. @param {boolean} calm */
 const room_above = calm => (calm ? 1.02 : 1.3);
 
 /**
  * The upper end of an axis from zero: round, and slow to shrink.
- * @param {object} axis what is remembered between calls; start with {}
+ * @param {Axis} axis
  * @param {number} most largest value to show
  * @param {boolean} calm false while steps run by or a slider moves
  */
@@ -160,14 +183,21 @@ export function steady_top(axis, most, calm) {
   return axis.top;
 }
 
-/** Both ends of an axis without a natural zero, with some air below; else as `steady_top`. */
+/**
+ * Both ends of an axis without a natural zero, with some air below; else as `steady_top`.
+ * @param {Axis} axis
+ * @param {number} least
+ * @param {number} most
+ * @param {boolean} calm
+ */
 export function steady_span(axis, least, most, calm) {
   const [low, high] = axis.range ?? [Infinity, -Infinity];
   const fits = least >= low && most <= high;
-  if (fits && !may_shrink(axis, (most - least) / (high - low), calm)) return axis.range;
+  if (axis.range && fits && !may_shrink(axis, (most - least) / (high - low), calm)) return axis.range;
   const air = Math.max(most - least, 1e-3) * (room_above(calm || !axis.range) - 1);
   const unit = nice_above(Math.max(most - least, 1e-3) / 5);
-  const round = (places, value) => Number((places(value / unit) * unit).toPrecision(8));
+  const round = (/** @type {(value: number) => number} */ places, /** @type {number} */ value) =>
+    Number((places(value / unit) * unit).toPrecision(8));
   const wanted_low = round(Math.floor, least - 0.3 * unit - air);
   const wanted_high = round(Math.ceil, most + air);
   // Growing keeps the end that still fits, so that only one end moves.
@@ -178,6 +208,10 @@ export function steady_span(axis, least, most, calm) {
 
 /**
  * A PNG of a figure at twice its size.
+ * @param {Plotly} plotly
+ * @param {object} figure
+ * @param {number} width
+ * @param {number} height
  * @returns {Promise<string>} a data URL
  */
 export const to_png = (plotly, figure, width, height) =>

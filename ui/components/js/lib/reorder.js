@@ -1,61 +1,90 @@
-// Putting the cards into another order: by dragging a card's handle, or with the arrow keys on it.
+// Putting the entries of a list into another order: by dragging an entry's handle, or with the arrow keys on it.
 
 import { element, set_attribute } from './dom.js';
-import { stage_label, stage_name } from '../words/format.js';
 import { own_keys } from './own_keys.js';
 
-const GAP = 6; // between cards, as in cards.css
+/**
+ * @typedef {object} Reorderable
+ * @property {() => string[]} order names of the entries
+ * @property {(order: string[]) => void} set_order
+ * @property {(text: string) => void} announce
+ * @property {(name: string) => string} label_of
+ */
+
+/**
+ * @typedef {object} Drag
+ * @property {string} name
+ * @property {HTMLElement[]} entries
+ * @property {DOMRect[]} boxes where they stood
+ * @property {number} from
+ * @property {number} to
+ * @property {number} start of the pointer
+ * @property {number} at
+ * @property {Element[]} scrollers
+ * @property {number} scrolled
+ * @property {number} frame
+ */
+
+const GAP = 5; // between entries, as in samplers.css
 const EDGE = 70; // near the edge of what is seen of the list, or of the window, it scrolls along
 const FASTEST = 14; // pixels a frame
 
-/** A list with what stands at one place moved to another. */
+/** A list with what stands at one place moved to another. @template T @param {T[]} list @param {number} from @param {number} to */
 export const moved = (list, from, to) => list.toSpliced(from, 1).toSpliced(to, 0, list[from]);
 
 /**
- * @param {HTMLElement} list holds the cards, each with `data-stage`
- * @param {{order: () => string[], set_order(order: string[]): void, announce(text: string): void}} chain
- * @returns {{grip_for(name: string): HTMLElement, where(name: string): string, is_dragging: boolean,
- *   destroy(): void}}
+ * @param {HTMLElement} list holds the entries, each with `data-sampler`
+ * @param {Reorderable} what
  */
-export function create_reorder(list, { order, set_order, announce }) {
-  let grabbed = null; // by the keyboard: {name, before}, the order to go back to
+export function create_reorder(list, { order, set_order, announce, label_of }) {
+  /** @type {{name: string, before: string[]}|null} by the keyboard: the order to go back to */
+  let grabbed = null;
+  /** @type {Drag|null} */
   let drag = null;
 
-  /** "place 2 of 5, after top-k". */
+  /** "place 2 of 5, after Top-k". @param {string} name */
   function where(name) {
     const place = order().indexOf(name);
-    const before = place > 0 ? `after ${stage_name(order()[place - 1])}` : 'first in the chain';
+    const before = place > 0 ? `after ${label_of(order()[place - 1])}` : 'first';
     return `place ${place + 1} of ${order().length}, ${before}.`;
   }
 
+  /** @param {string} name @param {number} direction */
   function move(name, direction) {
     const from = order().indexOf(name);
     const to = from + direction;
     if (to < 0 || to >= order().length) {
-      announce(`${stage_label(name)} is ${to < 0 ? 'first' : 'last'} already.`);
+      announce(`${label_of(name)} is ${to < 0 ? 'first' : 'last'} already.`);
       return;
     }
     set_order(moved(order(), from, to));
-    announce(`${stage_label(name)}: ${where(name)}`);
+    announce(`${label_of(name)}: ${where(name)}`);
   }
 
+  /** @param {string} name @param {HTMLElement} grip */
   function grab(name, grip) {
     grabbed = { name, before: [...order()] };
     set_attribute(grip, 'aria-pressed', 'true');
-    const how = 'Arrow keys move it, Enter drops it, Escape puts it back.';
-    announce(`${stage_label(name)} grabbed, ${where(name)} ${how}`);
+    announce(`${label_of(name)} grabbed, ${where(name)} Arrow keys move it, Enter drops it, Escape puts it back.`);
   }
-  function drop(grip, put_back) {
+  /** @param {HTMLElement} grip @param {boolean} puts_back */
+  function drop(grip, puts_back) {
+    if (!grabbed) return;
     const { name, before } = grabbed;
     grabbed = null;
     set_attribute(grip, 'aria-pressed', 'false');
-    if (put_back) set_order(before);
-    announce(`${stage_label(name)} ${put_back ? 'put back' : 'dropped'}, ${where(name)}`);
+    if (puts_back) set_order(before);
+    announce(`${label_of(name)} ${puts_back ? 'put back' : 'dropped'}, ${where(name)}`);
   }
 
+  /** @param {Event} event @returns {HTMLElement|null} */
+  const grip_of = ({ target }) => (target instanceof Element ? target.closest('.dv-grip') : null);
+
+  /** @param {KeyboardEvent} event */
   function on_key(event) {
-    const grip = event.target.closest('.dv-grip');
-    const { name } = grip.dataset;
+    const grip = grip_of(event);
+    const name = grip?.dataset.name;
+    if (!grip || !name) return;
     const is_arrow = event.key === 'ArrowUp' || event.key === 'ArrowDown';
     if (is_arrow && (event.altKey || grabbed)) {
       event.preventDefault();
@@ -69,10 +98,10 @@ export function create_reorder(list, { order, set_order, announce }) {
       drop(grip, true);
     }
   }
-  const is_own = event => event.key === 'Enter' || event.key === ' ' || event.altKey || grabbed !== null;
-  const on_grip = event => event.target.closest('.dv-grip') !== null;
-  const stop_keys = own_keys(list, on_key, event => on_grip(event) && is_own(event));
-  const on_escape = own_keys(
+  const is_own = (/** @type {KeyboardEvent} */ event) =>
+    event.key === 'Enter' || event.key === ' ' || event.altKey || grabbed !== null;
+  const stop_keys = own_keys(list, on_key, event => grip_of(event) !== null && is_own(event));
+  const stop_escape = own_keys(
     document.documentElement,
     event => {
       event.preventDefault();
@@ -83,137 +112,141 @@ export function create_reorder(list, { order, set_order, announce }) {
 
   // --- by pointer ------------------------------------------------------------------------------
 
+  /** @param {PointerEvent} event @param {string} name @param {HTMLElement} grip */
   function begin(event, name, grip) {
     if (event.button !== 0 || drag) return;
-    const cards = order().map(each => list.querySelector(`[data-stage="${each}"]`));
+    const entries = order()
+      .map(each => list.querySelector(`[data-sampler="${each}"]`))
+      .filter(entry => entry instanceof HTMLElement);
     const from = order().indexOf(name);
     const scrollers = scrollers_of(list);
-    const boxes = cards.map(card => card.getBoundingClientRect());
     drag = {
       name,
-      grip,
-      cards,
-      boxes,
+      entries,
       from,
       to: from,
       scrollers,
+      boxes: entries.map(entry => entry.getBoundingClientRect()),
       start: event.clientY,
       at: event.clientY,
       scrolled: scrolled_by(scrollers),
       frame: 0,
     };
     grip.setPointerCapture(event.pointerId);
-    cards[from].classList.add('dv-card-dragged');
+    entries[from].classList.add('dv-dragged');
     scroll_along();
   }
 
+  /** @param {PointerEvent} event */
   function follow(event) {
     if (!drag) return;
     drag.at = event.clientY;
-    place_all();
+    place_all(drag);
   }
 
-  /** The dragged card under the pointer, the others where they would stand if it were dropped here. */
-  function place_all() {
-    const { cards, boxes, from, start, at, scrollers, scrolled } = drag;
+  /** The dragged entry under the pointer, the others where they would stand if it were dropped here. @param {Drag} now */
+  function place_all(now) {
+    const { entries, boxes, from, start, at, scrollers, scrolled } = now;
     const offset = at - start + scrolled_by(scrollers) - scrolled;
     const own = boxes[from];
     const middle = own.top + own.height / 2 + offset;
-    const others = boxes.filter((_, place) => place !== from);
-    drag.to = others.filter(box => box.top + box.height / 2 < middle).length;
-    for (const [place, card] of cards.entries()) {
-      const shift = place === from ? offset : shift_of(place, from, drag.to, own.height + GAP);
-      card.style.transform = shift ? `translateY(${shift}px)` : '';
+    now.to = boxes.filter((box, place) => place !== from && box.top + box.height / 2 < middle).length;
+    for (const [place, entry] of entries.entries()) {
+      const shift = place === from ? offset : shift_of(place, from, now.to, own.height + GAP);
+      entry.style.transform = shift ? `translateY(${shift}px)` : '';
     }
   }
 
   function scroll_along() {
-    const { at, scrollers } = drag;
-    const has_scrolled = scrollers.some(scroller => {
-      // the innermost that can
+    const now = drag;
+    if (!now) return;
+    // The innermost that can.
+    const has_scrolled = now.scrollers.some(scroller => {
       const [top, bottom] = seen_of(scroller);
-      const over = Math.min(0, at - top - EDGE) + Math.max(0, at - (bottom - EDGE));
+      const over = Math.min(0, now.at - top - EDGE) + Math.max(0, now.at - (bottom - EDGE));
       const before = scroller.scrollTop;
       if (over) scroller.scrollTop += Math.max(-FASTEST, Math.min(FASTEST, over / 4));
       return scroller.scrollTop !== before;
     });
-    if (has_scrolled) place_all();
-    drag.frame = requestAnimationFrame(scroll_along);
+    if (has_scrolled) place_all(now);
+    now.frame = requestAnimationFrame(scroll_along);
   }
 
+  /** @param {boolean} is_dropped */
   function end(is_dropped) {
     if (!drag) return;
-    const { name, cards, from, to, frame } = drag;
+    const { name, entries, from, to, frame } = drag;
     cancelAnimationFrame(frame);
     drag = null;
-    for (const card of cards) {
-      card.style.transform = '';
-      card.classList.remove('dv-card-dragged');
+    for (const entry of entries) {
+      entry.style.transform = '';
+      entry.classList.remove('dv-dragged');
     }
     if (!is_dropped || to === from) return;
     set_order(moved(order(), from, to));
-    announce(`${stage_label(name)} dropped, ${where(name)}`);
-  }
-
-  function grip_for(name) {
-    const grip = element('button', {
-      type: 'button',
-      class: 'dv-grip',
-      'data-name': name,
-      'aria-label': `Move ${stage_label(name)}`,
-      'aria-pressed': 'false',
-      title: 'Drag to reorder; or Alt and arrow up or down',
-      onpointerdown: event => begin(event, name, grip),
-      onpointermove: follow,
-      onpointerup: () => end(true),
-      onpointercancel: () => end(false),
-      onlostpointercapture: () => end(false),
-      onblur: () => {
-        // A card that is moved in the document loses the focus for a moment, and gets it back.
-        if (grabbed?.name === name)
-          queueMicrotask(() => {
-            if (grabbed?.name === name && grip.getRootNode().activeElement !== grip) drop(grip, false);
-          });
-      },
-    });
-    return grip;
+    announce(`${label_of(name)} dropped, ${where(name)}`);
   }
 
   return {
-    grip_for,
+    /** The handle that moves an entry. @param {string} name */
+    grip_for(name) {
+      const grip = element('button', {
+        type: 'button',
+        class: 'dv-grip',
+        text: '⠿',
+        'data-name': name,
+        'aria-label': `Move ${label_of(name)}`,
+        'aria-pressed': 'false',
+        title: 'Drag to reorder, or press Alt and arrow up or down',
+        onpointerdown: (/** @type {PointerEvent} */ event) => begin(event, name, grip),
+        onpointermove: follow,
+        onpointerup: () => end(true),
+        onpointercancel: () => end(false),
+        onlostpointercapture: () => end(false),
+        onblur: () => {
+          // An entry that is moved in the document loses the focus for a moment, and gets it back.
+          if (grabbed?.name !== name) return;
+          queueMicrotask(() => {
+            if (grabbed?.name === name && document.activeElement !== grip) drop(grip, false);
+          });
+        },
+      });
+      return grip;
+    },
     where,
     get is_dragging() {
       return drag !== null;
     },
     destroy() {
       stop_keys();
-      on_escape();
+      stop_escape();
       if (drag) cancelAnimationFrame(drag.frame);
     },
   };
 }
 
-/** How far a card makes room for one that goes from one place to another. */
+/** How far an entry makes room for one that goes from one place to another. @param {number} place @param {number} from @param {number} to @param {number} height */
 function shift_of(place, from, to, height) {
   if (place > from && place <= to) return -height;
   if (place < from && place >= to) return height;
   return 0;
 }
 
-/** What scrolls when the wheel turns over a node: the node itself, what it lies in, at last the page. */
+/** What scrolls when the wheel turns over a node: the node itself, what it lies in, at last the page. @param {HTMLElement} node @returns {Element[]} */
 function scrollers_of(node) {
-  const page = document.scrollingElement;
+  const page = document.scrollingElement ?? document.documentElement;
   const found = [];
-  for (let each = node; each && each !== page; each = each.parentElement) {
+  for (let each = /** @type {HTMLElement|null} */ (node); each && each !== page; each = each.parentElement) {
     const { overflowY } = getComputedStyle(each);
     if (/auto|scroll/.test(overflowY) && each.scrollHeight > each.clientHeight) found.push(each);
   }
   return [...found, page];
 }
 
+/** @param {Element[]} scrollers */
 const scrolled_by = scrollers => scrollers.reduce((sum, scroller) => sum + scroller.scrollTop, 0);
 
-/** Where on the screen a scroller begins and ends, as far as it is seen. */
+/** Where on the screen a scroller begins and ends, as far as it is seen. @param {Element} scroller @returns {[number, number]} */
 function seen_of(scroller) {
   if (scroller === document.scrollingElement) return [0, window.innerHeight];
   const { top, bottom } = scroller.getBoundingClientRect();

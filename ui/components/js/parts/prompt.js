@@ -1,156 +1,104 @@
-// The prompt: text, examples, chat template, Start.
+// The prompt: its text (folded to one line until it is written in), examples and earlier texts, Start.
 
-import { element, set_attribute, set_text } from '../lib/dom.js';
-import { count, shorten } from '../words/format.js';
-import { create_guidance_fields } from './guidance_fields.js';
+import { element, set_attribute, set_class } from '../lib/dom.js';
 import { create_menu } from '../lib/menu.js';
-import { create_strategy_fields, differs_in_strategy } from './strategy_fields.js';
+import { count, shorten, tokens } from '../words/format.js';
 
-/** Mounts into `root`; see README.md for what a part is. */
+/** @import { State, Actions, Example, EarlierText } from '../types.js' */
+/** @typedef {Pick<State, 'draft' | 'drafted' | 'examples' | 'earlier' | 'model'>} Properties */
+
+const TALLEST = 0.4; // of the window, while it is written in
+
+/**
+ * @param {HTMLElement} root
+ * @param {Actions} actions
+ */
 export function create(root, actions) {
-  const area = element('textarea', {
-    'aria-label': 'Prompt',
-    rows: 1,
-    class: 'dv-prompt-text',
-    spellcheck: 'false',
-  });
-  const list = element('ul', { class: 'dv-examples' });
-  const examples = create_menu('Examples', list);
-  const chat = element('input', { type: 'checkbox' });
-  const chat_label = element('label', {
-    class: 'dv-check',
-    title: "Wrap the prompt as the model's chat template does",
-  });
-  chat_label.append(chat, ' chat template');
-  const start = element('button', {
-    type: 'button',
-    text: 'Start',
-    title: 'Begin anew from this prompt (Ctrl+Enter)',
-  });
-  const refusal = element('p', { class: 'dv-error', role: 'alert' });
-  const hint = element('p', { class: 'dv-prompt-hint dv-muted', 'aria-live': 'polite' });
-  const strategy = create_strategy_fields(actions);
-  const guidance = create_guidance_fields(actions, { begin, changed: () => say(last_state) });
-  root.append(
-    element(
-      'div',
-      { class: 'dv-prompt-row' },
-      area,
-      element(
-        'div',
-        { class: 'dv-prompt-buttons' },
-        examples.node,
-        strategy.chooser,
-        guidance.button,
-        chat_label,
-        start,
-      ),
-    ),
-    strategy.node,
-    guidance.node,
-    refusal,
-    hint,
-  );
-  let shown_run = null;
+  const area = element('textarea', { 'aria-label': 'Prompt', rows: 1, class: 'dv-prompt-text', spellcheck: 'false' });
+  const examples = element('ul', { class: 'dv-texts' });
+  const earlier = element('ul', { class: 'dv-texts' });
+  const earlier_title = element('h3', { text: 'Earlier texts of yours' });
+  const menu = create_menu('Examples', examples, earlier_title, earlier);
+  const start = element('button', { type: 'button', text: 'Start', onclick: () => actions.start() });
+  root.classList.add('dv-prompt');
+  root.append(element('div', { class: 'dv-prompt-place' }, area), menu.node, start);
+  /** @type {Example[]|null} */
   let listed = null;
-  let taught = null; // the example on screen, while its prompt is
-  let last_state = null;
+  let listed_earlier = '';
 
-  function begin() {
-    actions.start(area.value, chat.checked && !chat_label.hidden, {}, guidance.text);
+  function fit() {
+    area.style.height = '';
+    if (document.activeElement !== area) {
+      area.scrollTop = 0;
+      return;
+    }
+    const tall = Math.min(area.scrollHeight + 2, window.innerHeight * TALLEST);
+    if (tall > area.offsetHeight) area.style.height = `${tall}px`;
   }
-
-  function fit_height() {
-    area.style.height = 'auto';
-    area.style.height = `${Math.min(area.scrollHeight + 2, 160)}px`;
-  }
-
-  /** What is said of an example was measured on the bundled model. */
-  const is_taught = state =>
-    taught?.prompt === area.value &&
-    state?.model.source === 'bundled' &&
-    guidance.text === taught.negative_prompt &&
-    state.wanted.is_search === (taught.strategy !== null);
-
-  function say(state) {
-    set_text(refusal, state?.error_at === 'start' ? state.error : '');
-    const differs =
-      state &&
-      shown_run === state.run &&
-      (area.value !== state.prompt ||
-        chat.checked !== state.chat ||
-        guidance.differs(state) ||
-        differs_in_strategy(state));
-    if (differs)
-      set_text(hint, 'Press Start (Ctrl+Enter) to use the new prompt; the text below keeps its own.');
-    else set_text(hint, is_taught(state) ? taught.look_at : '');
-    start.classList.toggle('dv-wanted', Boolean(differs));
-  }
-
+  area.addEventListener('focus', fit);
+  area.addEventListener('blur', fit);
   area.addEventListener('input', () => {
-    fit_height();
-    say(last_state);
+    fit();
+    actions.draft({ prompt: area.value });
   });
   area.addEventListener('keydown', event => {
-    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
-      event.preventDefault();
-      begin();
-    }
+    if (event.key === 'Escape') area.blur();
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    area.blur();
+    actions.start();
   });
-  chat.addEventListener('change', () => say(last_state));
-  start.addEventListener('click', begin);
-  function try_out(example) {
-    examples.close();
-    taught = example;
-    area.value = example.prompt;
-    chat.checked = false;
-    fit_height();
-    actions.want({ is_search: example.strategy !== null, ...example.strategy });
-    if (example.negative_prompt !== null) actions.guide(example.guidance_scale);
-    actions.start(example.prompt, false, example.settings, example.negative_prompt);
-  }
 
-  const entry = example =>
-    element(
+  /**
+   * @param {string} title
+   * @param {string} text
+   * @param {string} about
+   * @param {() => void} choose
+   */
+  const entry = (title, text, about, choose) => {
+    const shown = element('span', { class: 'dv-token dv-muted dv-line', text: shorten(text, 46) });
+    const onclick = () => {
+      menu.close();
+      choose();
+    };
+    return element(
       'li',
       {},
-      element(
-        'button',
-        { type: 'button', title: example.look_at, onclick: () => try_out(example) },
-        element('b', { text: example.name }),
-        element('span', { class: 'dv-token dv-muted', text: shorten(example.prompt, 46) }),
-      ),
+      element('button', { type: 'button', title: about, onclick }, element('b', { text: title }), shown),
     );
+  };
 
   return {
-    destroy: examples.destroy,
-    update(state, _view, reason) {
-      last_state = state;
-      if (reason === 'resize') fit_height();
+    destroy: menu.destroy,
+    /** @param {Properties} state */
+    update(state) {
+      if (area.value !== state.draft.prompt) {
+        area.value = state.draft.prompt;
+        fit();
+      }
+      const most = state.model?.context_length;
+      const room = most ? `${count(most)} tokens` : 'any number of tokens';
+      set_attribute(area, 'placeholder', `Text for the model to continue (its context holds ${room})`);
+      set_class(start, state.drafted ? 'dv-primary' : '');
+      const title = state.drafted ? 'Begin with this prompt (Ctrl+Enter)' : 'Begin again from this prompt (Ctrl+Enter)';
+      set_attribute(start, 'title', title);
       if (listed !== state.examples) {
         listed = state.examples;
-        list.replaceChildren(...listed.map(entry));
-        taught ??= listed.find(example => example.prompt === state.prompt) ?? null;
+        examples.replaceChildren(
+          ...listed.map(each => entry(each.name, each.prompt, each.look_at, () => actions.try_example(each))),
+        );
       }
-      if (shown_run !== state.run) {
-        // A new text, also one that came back after a reload: the field shows what it began from.
-        shown_run = state.run;
-        area.value = state.prompt;
-        chat.checked = state.chat;
-        guidance.take(state);
-        fit_height();
-      }
-      strategy.update(state);
-      guidance.update(state);
-      chat_label.hidden = !state.model.has_chat_template;
-      set_attribute(
-        area,
-        'placeholder',
-        `Text for the model to go on from (its context holds ${
-          state.model.context_length ? `${count(state.model.context_length)} tokens` : 'any number of tokens'
-        })`,
-      );
-      say(state);
+      const texts = JSON.stringify(state.earlier);
+      if (listed_earlier === texts) return;
+      listed_earlier = texts;
+      set_class(earlier_title, state.earlier.length ? '' : 'dv-hidden');
+      earlier.replaceChildren(...state.earlier.map(earlier_entry));
     },
   };
+
+  /** @param {EarlierText} text */
+  function earlier_entry(text) {
+    const title = `${tokens(text.tokens)}, ${text.model}`;
+    return entry(title, text.prompt, 'Generate this text again', () => actions.reopen(text.number));
+  }
 }

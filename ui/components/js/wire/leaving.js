@@ -1,14 +1,21 @@
 // When a person may be about to leave the step page: for another page of the app, another window, or for good.
 
 /**
+ * @typedef {[EventTarget, string, (event: any) => unknown]} Watched what is listened to, for which event, and what it tells
+ */
+
+/**
  * @param {Element} root
  * @param {{released(): void, leaving(): void}} tell `released`: a pointer was let go somewhere; `leaving`: it left
  *   `root` or went down outside, the focus left it, or the page is no longer seen
  * @returns {() => void} stops watching
  */
 export function watch_for_leaving(root, { released, leaving }) {
+  /** @param {unknown} node */
   const is_inside = node => node instanceof Node && root.contains(node);
-  let timer = 0;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  /** @type {Watched[]} */
   const watched = [
     // A slider tells of its last value only after the pointer has told that it was let go.
     [

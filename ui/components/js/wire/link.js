@@ -1,110 +1,243 @@
-// Events out: one at a time, in order, each applied exactly once.
+// Events out: what a person does, in order, one at a time, each done exactly once; questions beside them.
 //
-// An event keeps its number until the server has acknowledged it; where the answer does not come
-// (a lost connection) the same event is sent again, and the server, which knows the number, does
-// nothing twice.
+// An action keeps its number until the server has answered it. Where the connection is lost meanwhile, the same
+// event is sent again, and the server, which knows the number, does nothing twice. Questions change nothing, so
+// they need not wait, and several may be under way.
 
-const RETRY_MS = 8000;
-const LATE_MS = 1000; // an event older than this that a new message does not answer was probably lost
-const SUPERSEDED = new Set(['settings', 'inspect', 'find', 'snippets', 'sync']); // only the newest of these matters
-// What changes neither the text nor the row on show: a click need not wait for its answer.
-const HARMLESS = new Set(['settings', 'labels']);
-const MOST_WAITING = 8; // clicks beyond these would go on happening long after the finger has left
+/** Questions: nothing changes by them. */
+const QUESTIONS = new Set(['row', 'check', 'admit', 'find', 'tokenize', 'snippets', 'labels', 'trace', 'failed']);
+/** Only the newest of these matters. */
+const SUPERSEDED = new Set(['settings', 'inspect', 'sync', 'row', 'find', 'snippets', 'admit']);
+/** What changes neither the text nor the row on show: a click need not wait for its answer. */
+const HARMLESS = new Set(['settings']);
+/** Presses that wait become one event that stands for all of them. */
+const MERGED = new Set(['step']);
+/** The most that one event may stand for; the server refuses more. */
+const MOST_PRESSES = 64;
+const MOST_WAITING = 32; // of one kind; nobody presses so much else by hand
 
 /**
- * @param {() => object} describe what every event carries (place, settings, what the page has)
- * @param {(data: object) => void} send hands an event to Streamlit
+ * @typedef {object} Answer a message, as far as the link looks into it
+ * @property {string} client
+ * @property {number | null} number
+ * @property {number} [left] presses that the server has not come to
+ *
+ * @typedef {'superseded' | 'cancelled' | 'full' | 'closed'} Reason why an event was not sent: a newer one took its
+ *   place; Pause or another action made it pointless; too many wait; the page has gone
+ *
+ * @typedef {{dropped: Reason}} Dropped
+ *
+ * @typedef {object} Waiting
+ * @property {string} kind
+ * @property {Record<string, unknown>} fields
+ * @property {number} count
+ * @property {number} number 0 until it is sent
+ * @property {object | null} data
+ * @property {Promise<any>} promise
+ * @property {(answer: any) => void} resolve
+ * @property {((answer: any) => void) | undefined} answered
  */
-export function create_link(describe, send) {
-  const client = crypto.randomUUID ? crypto.randomUUID() : String(Math.random()).slice(2);
-  const waiting = [];
-  let number = 0;
-  let in_flight = null;
-  let timer = 0;
 
-  function transmit() {
-    in_flight.sent = performance.now();
-    send(in_flight.data);
-    clearTimeout(timer);
-    timer = setTimeout(() => in_flight && transmit(), RETRY_MS);
+/**
+ * @template {Answer} Message
+ * @param {object} options
+ * @param {string} options.client names this page
+ * @param {() => object} options.describe what every action carries (place, settings, stop rules)
+ * @param {(data: object) => boolean} options.send false where there is no connection
+ */
+export function create_link({ client, describe, send }) {
+  /** @type {Waiting[]} */
+  const waiting = [];
+  /** @type {Map<number, Waiting>} */
+  const asked = new Map();
+  let number = 0;
+  /** @type {Waiting | null} */
+  let in_flight = null;
+  let is_open = true;
+
+  /**
+   * @param {string} kind
+   * @param {Record<string, unknown>} fields
+   * @param {((answer: Message) => void) | undefined} answered
+   * @param {number} count
+   * @returns {Waiting}
+   */
+  function made(kind, fields, answered, count) {
+    /** @type {(answer: any) => void} */
+    let resolve = () => {};
+    const promise = new Promise(done => {
+      resolve = done;
+    });
+    return { kind, fields, count, number: 0, data: null, promise, resolve, answered };
+  }
+
+  /** @param {Waiting} event @param {Reason} reason */
+  const drop = (event, reason) => event.resolve({ dropped: reason });
+
+  /** @param {Waiting} event */
+  function transmit(event) {
+    if (!event.number) {
+      number += 1;
+      event.number = number;
+      const count = event.count > 1 ? { count: event.count } : {};
+      // Described when sent: what came before it in the queue has changed the page by then.
+      const shared = QUESTIONS.has(event.kind) ? {} : describe();
+      event.data = { ...shared, ...event.fields, ...count, kind: event.kind, client, number };
+    }
+    if (event.data) send(event.data); // without a connection `again` sends it
   }
 
   function next() {
-    if (in_flight || !waiting.length) return;
-    in_flight = waiting.shift();
-    number += 1;
-    in_flight.number = number;
-    // Described when sent: what came before it in the queue has changed the page by then.
-    in_flight.data = { ...describe(), ...in_flight.fields, kind: in_flight.kind, client, number };
-    transmit();
+    if (in_flight) return;
+    in_flight = waiting.shift() ?? null;
+    if (in_flight) transmit(in_flight);
   }
 
-  const is_answer = message =>
-    in_flight !== null && message.client === client && message.acknowledged >= in_flight.number;
+  /** @param {string} kind */
+  function supersede(kind) {
+    for (let place = waiting.length - 1; place >= 0; place--) {
+      if (waiting[place].kind === kind) drop(waiting.splice(place, 1)[0], 'superseded');
+    }
+    for (const [sent, event] of asked) {
+      if (event.kind !== kind) continue;
+      asked.delete(sent);
+      drop(event, 'superseded');
+    }
+  }
+
+  /**
+   * The event that one more press is a part of, if there is one.
+   *
+   * @param {string} kind
+   * @param {Record<string, unknown>} fields
+   */
+  function merged(kind, fields) {
+    const last = waiting.at(-1);
+    const is_same = last?.kind === kind && JSON.stringify(last.fields) === JSON.stringify(fields);
+    return MERGED.has(kind) && is_same ? last : undefined;
+  }
 
   return {
     client,
+
     /** Whether an answer is due that may change what a person is looking at. */
     get is_busy() {
       return [in_flight, ...waiting].some(event => event && !HARMLESS.has(event.kind));
     },
-    /** Whether no answer is due at all. */
+
+    /** Whether no action is under way or waits. */
     get is_idle() {
       return in_flight === null && waiting.length === 0;
     },
+
+    /** How many events wait, each press counted. */
     get waits() {
-      return waiting.length;
+      return waiting.reduce((sum, event) => sum + event.count, 0);
     },
 
-    /** Send an event; resolves with the message that answers it, or with null if it was dropped. */
-    post(kind, fields = {}) {
-      if (SUPERSEDED.has(kind)) {
-        for (let place = waiting.length - 1; place >= 0; place--) {
-          if (waiting[place].kind === kind) waiting.splice(place, 1)[0].resolve(null);
-        }
-      } else if (waiting.filter(event => event.kind === kind).length >= MOST_WAITING) {
-        return Promise.resolve(null);
+    /**
+     * Send an event.
+     *
+     * @param {string} kind
+     * @param {Record<string, unknown>} [fields]
+     * @param {(answer: Message) => void} [answered] called at once when the answer has been taken in, before anything
+     *   is drawn: what it posts is on its way while the browser paints
+     * @returns {Promise<Message | Dropped>}
+     */
+    post(kind, fields = {}, answered) {
+      if (!is_open) return Promise.resolve({ dropped: 'closed' });
+      if (SUPERSEDED.has(kind)) supersede(kind);
+      const event = made(kind, fields, answered, 1);
+      if (QUESTIONS.has(kind)) {
+        transmit(event);
+        asked.set(event.number, event);
+        return event.promise;
       }
-      return new Promise(resolve => {
-        waiting.push({ kind, fields, resolve });
-        next();
-      });
+      const other = merged(kind, fields);
+      if (other) {
+        if (other.count >= MOST_PRESSES) return Promise.resolve({ dropped: 'full' });
+        other.count += 1;
+        return other.promise;
+      }
+      if (waiting.filter(each => each.kind === kind).length >= MOST_WAITING) {
+        return Promise.resolve({ dropped: 'full' });
+      }
+      waiting.push(event);
+      next();
+      return event.promise;
     },
 
-    /** Forget what waits, for example when a person presses Pause. */
+    /**
+     * Forget what waits, for example when a person presses Pause.
+     *
+     * @param {string[]} kinds
+     */
     drop(kinds) {
       for (let place = waiting.length - 1; place >= 0; place--) {
-        if (kinds.includes(waiting[place].kind)) waiting.splice(place, 1)[0].resolve(null);
+        if (kinds.includes(waiting[place].kind)) drop(waiting.splice(place, 1)[0], 'cancelled');
       }
     },
 
-    /** Whether a message answers the event that is under way. */
-    is_answer,
+    /**
+     * Whether a message answers the action that is under way.
+     *
+     * @param {Message} message
+     */
+    is_answer: message => in_flight !== null && message.client === client && message.number === in_flight.number,
 
-    /** To be called with every message, after the state has taken it in; says which event it answers, if any. */
+    /**
+     * To be called with every message, after the state has taken it in.
+     *
+     * @param {Message} message
+     * @returns {string | undefined} the kind of event that it answers
+     */
     received(message) {
-      if (!in_flight) return;
-      if (!is_answer(message)) {
-        if (performance.now() - in_flight.sent > LATE_MS) transmit();
-        return;
+      if (message.client !== client || !message.number) return undefined;
+      const question = asked.get(message.number);
+      if (question) {
+        asked.delete(message.number);
+        question.answered?.(message);
+        question.resolve(message);
+        return question.kind;
       }
+      if (in_flight?.number !== message.number) return undefined;
       const done = in_flight;
       in_flight = null;
-      clearTimeout(timer);
-      done.resolve(message);
+      if (message.left) {
+        // The server came back so that the page can follow; the presses that are left go on.
+        waiting.unshift({ ...done, count: message.left, number: 0, data: null });
+      } else {
+        done.answered?.(message);
+        done.resolve(message);
+      }
       next();
       return done.kind;
     },
 
-    /** The connection has come back, or the server has restarted: send again what is unanswered. */
+    /** The connection is there again: send what is unanswered, in order. */
     again() {
-      if (in_flight) transmit();
+      const sent = [...asked.values(), ...(in_flight ? [in_flight] : [])];
+      for (const event of sent.sort((one, other) => one.number - other.number)) transmit(event);
     },
 
     close() {
-      clearTimeout(timer);
+      is_open = false;
+      for (const event of [...(in_flight ? [in_flight] : []), ...waiting, ...asked.values()]) {
+        drop(event, 'closed');
+      }
       in_flight = null;
       waiting.length = 0;
+      asked.clear();
     },
   };
 }
+
+/**
+ * Whether an event was answered, and not dropped.
+ *
+ * @template T
+ * @param {T | Dropped | null | undefined} answer
+ * @returns {answer is T}
+ */
+export const is_answered = answer =>
+  answer !== null && answer !== undefined && !(typeof answer === 'object' && 'dropped' in answer);

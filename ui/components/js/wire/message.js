@@ -1,38 +1,109 @@
-// Messages in: bytes -> header, and the changes they make to the state.
+// Messages in: bytes -> header, and the changes they make to the state. ui/step/message.py makes them.
 
 import { at_scale, unpack_guided } from '../kernel/guided.js';
-import { unpack_row } from '../kernel/row.js';
+import { learn_token, unpack_row } from '../kernel/row.js';
+
+/**
+ * @import { Branch, Limits, Outcome, OutcomeDraw, Remark, Row, SearchedStep, Settings, State, StepOnScreen, Table, Token } from '../types.js'
+ *
+ * @typedef {{number: number, prompt: string, tokens: number, model: string, when: number}} Earlier a text that another
+ *   one has replaced; `when` in seconds since 1970
+ *
+ * @typedef {object} Message a header, with what came as arrays unpacked; besides these, the answers to questions
+ * @property {'state' | 'answer' | 'busy' | 'failed'} kind state: what changed; answer: to a question; busy: what takes
+ *   long (`what`, `done`, `total`), '' when it is over; failed: nothing more will come
+ * @property {string} client
+ * @property {number | null} number of the event answered; 0 for `hello`, null where there was none
+ * @property {string} error
+ * @property {string} run
+ * @property {Record<string, any> | null} text with a new run
+ * @property {number} branch
+ * @property {number} first from which step on `steps` hold
+ * @property {number} length of the branch
+ * @property {unknown[][]} steps one list each, in the order of `step_fields`
+ * @property {string[]} [step_fields]
+ * @property {Branch[]} [branches]
+ * @property {Earlier[]} [earlier]
+ * @property {[string, string, boolean][]} [remarks] name, reason, whether it has an effect
+ * @property {string | null} [cache_formula]
+ * @property {number} index
+ * @property {string} row_key
+ * @property {Partial<Row> | null} row
+ * @property {StepOnScreen} [step]
+ * @property {Token[]} [tokens] ranks and scores that came singly
+ * @property {{settings: Settings, outcomes: Outcome[], draw: OutcomeDraw | null}} [shaped]
+ * @property {State['stop']} stop
+ * @property {{settings: Settings, limits: Limits, guidance_scale: number | null, strategy: State['strategy']} | null} in_force
+ * @property {string} pending_bytes
+ * @property {SearchedStep | null} search
+ * @property {number} left
+ * @property {string} said
+ * @property {string} [visit] with the answer to `hello`: what this tab is known by from now on
+ * @property {Table} [table]
+ * @property {any[]} [examples]
+ * @property {string[]} [notices]
+ * @property {string} [what]
+ * @property {number} [done]
+ * @property {number | null} [total]
+ */
 
 const DECODER = new TextDecoder();
 
-/** Header of a message, with `row` unpacked where it brings one. */
-export function read_message(bytes) {
+/**
+ * A header, and the arrays behind it.
+ *
+ * @param {Uint8Array} bytes
+ * @returns {{header: any, arrays: ArrayBuffer}}
+ */
+export function split(bytes) {
   const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
-  const message = JSON.parse(DECODER.decode(bytes.subarray(4, 4 + length)));
-  if (message.row) {
-    const labels = message.row.labels;
-    const aligned = bytes.slice(4 + length).buffer; // typed arrays want an aligned start
-    if (message.row.guided) {
-      message.row = {
-        ...message.row,
-        guidance: unpack_guided(message.row, aligned),
-        labels: new Map(labels),
-      };
-      return message;
-    }
-    message.row = { ...unpack_row(message.row, aligned, 0), ...message.row };
-    message.row.labels = labels_by_id(message.row, labels);
-  }
-  return message;
-}
-
-function labels_by_id(row, labels) {
-  return new Map([...row.edited_labels, ...labels.map((label, place) => [row.ids[place], label])]);
+  const header = JSON.parse(DECODER.decode(bytes.subarray(4, 4 + length)));
+  const has_arrays = bytes.length > 4 + length;
+  return { header, arrays: has_arrays ? bytes.slice(4 + length).buffer : new ArrayBuffer() }; // typed arrays want an aligned start
 }
 
 /**
- * Take a message into the state.
+ * Header of a message, with `row` and `shaped.outcomes` unpacked where it brings them.
  *
+ * @param {Uint8Array} bytes
+ * @returns {Message & Record<string, any>}
+ */
+export function read_message(bytes) {
+  const { header: message, arrays } = split(bytes);
+  if (message.row) message.row = unpacked(message.row, arrays);
+  if (message.shaped) unpack_outcomes(message.shaped, arrays);
+  return message;
+}
+
+/**
+ * @param {any} header
+ * @param {ArrayBuffer} arrays
+ */
+export function unpacked({ told, ...header }, arrays) {
+  const labels = new Map(header.labels);
+  if (header.guided) return { ...header, guidance: unpack_guided(header, arrays), labels };
+  return { ...header, ...unpack_row(header, arrays, 0), ...told, labels };
+}
+
+/**
+ * @param {any} shaped
+ * @param {ArrayBuffer} arrays
+ */
+export function unpack_outcomes({ offset, outcomes }, arrays) {
+  for (const outcome of outcomes) {
+    if (outcome.mask) {
+      const [start, length] = outcome.mask;
+      outcome.mask = new Uint8Array(arrays, offset + start, length);
+    }
+    if (outcome.row) outcome.row = unpack_row(outcome.row, arrays, offset + outcome.offset);
+  }
+}
+
+/**
+ * Take a message of kind `state` into the state.
+ *
+ * @param {any} state
+ * @param {Message} message
  * @returns {boolean} false where the message builds on what this page does not have, so that it must ask
  *   for everything
  */
@@ -41,44 +112,58 @@ export function take_in(state, message) {
   if (is_new_run && !message.text) return false;
   const is_same_branch = !is_new_run && message.branch === state.branch;
   if (message.first > (is_same_branch ? state.steps.length : 0)) return false;
+  const is_same_row = message.row_key === state.row_key;
+  if (message.row_key && !message.row && !is_same_row) return false;
 
-  state.session = message.session;
+  for (const name of /** @type {const} */ (['table', 'examples', 'step_fields', 'branches', 'earlier'])) {
+    if (message[name]) state[name] = message[name];
+  }
+  if (message.cache_formula !== undefined) state.cache_formula = message.cache_formula;
   if (message.text) take_text(state, message.text);
   state.run = message.run;
   state.branch = message.branch;
-  const steps = message.steps.map(values => step_of(message.step_fields, values));
+  const steps = message.steps.map(values => step_of(state.step_fields, values));
   const kept = is_same_branch ? state.steps : [];
   kept.length = message.first;
   kept.push(...steps);
   kept.length = Math.min(kept.length, message.length);
   state.steps = kept;
-  state.branches = message.branches;
   state.index = message.index;
   state.stop = message.stop;
   state.error = message.error;
-  state.cache_formula = message.cache_formula;
+  state.said = message.said;
   state.pending_bytes = message.pending_bytes;
   state.searched = message.search;
   take_row(state, message);
   return true;
 }
 
+/**
+ * @param {any} state
+ * @param {Record<string, any>} text
+ */
 function take_text(state, text) {
+  if (state.model?.source !== text.model.source) state.labels = new Map(); // of another vocabulary
   state.model = text.model;
   state.prompt = text.prompt;
   state.chat = text.chat;
+  /** @param {[number, string, boolean]} token */
   const token_of = ([id, label, special]) => ({ id, label, special });
   state.prompt_tokens = text.prompt_tokens.map(token_of);
   state.strategy = text.strategy;
   state.negative_prompt = text.negative_prompt;
   state.negative_tokens = text.negative_tokens?.map(token_of) ?? null;
-  state.examples = text.examples;
   state.stage_defaults = text.stage_defaults;
   state.first_settings = text.settings;
   state.first_limits = text.limits;
 }
 
+/**
+ * @param {string[]} fields
+ * @param {unknown[]} values
+ */
 function step_of(fields, values) {
+  /** @type {Record<string, unknown>} */
   const step = {};
   fields.forEach((name, place) => {
     step[name] = values[place];
@@ -86,15 +171,36 @@ function step_of(fields, values) {
   return step;
 }
 
-function take_row(state, message) {
+/**
+ * Take the row of a message into the state: of kind `state`, or the answer to `row`.
+ *
+ * @param {any} state
+ * @param {Message} message
+ */
+export function take_row(state, message) {
   if (!message.row_key) {
     state.row = null;
     state.row_key = '';
     return;
   }
-  if (message.row) state.row = message.row;
-  else if (message.row_key !== state.row_key) return; // a late answer to an earlier question
+  if (message.row) {
+    // Labels stay the same for a whole vocabulary, and none comes twice.
+    state.labels ??= new Map();
+    for (const [id, label] of message.row.labels ?? []) state.labels.set(id, label);
+    const outcomes = message.row_key === state.row_key ? state.row?.outcomes : null;
+    state.row = { outcomes, ...message.row, labels: state.labels };
+  } else if (message.row_key !== state.row_key) {
+    return; // a late answer to an earlier question
+  }
   state.row_key = message.row_key;
   Object.assign(state.row, message.step);
+  if (message.shaped) {
+    state.row.outcomes = message.shaped.outcomes;
+    state.row.outcome_draw = message.shaped.draw;
+  }
+  for (const token of message.tokens ?? []) {
+    learn_token(state.row, token);
+    if (token.label !== undefined) state.labels.set(token.id, token.label);
+  }
   if (state.row.guidance) state.row = at_scale(state.row, state.guidance_scale);
 }

@@ -1,28 +1,49 @@
 // Settings on their way to the server: told once a slider stands still, at the latest when a person goes.
 
-import { forget, recall, remember } from '../apps/step/state.js';
+import { forget, recall, remember } from '../lib/storage.js';
 
 const SETTLE_MS = 400; // keys move a slider in many small steps, and each of them ends
 const KEY = 'decoding-visualiser-untold';
 
 /**
+ * @typedef {object} Told what the server hears of
+ * @property {unknown} settings
+ * @property {unknown} guidance_scale
+ * @property {unknown} penalty_alpha of contrastive search
+ *
+ * @typedef {{settings: unknown, guidance_scale: unknown, draft: {penalty_alpha: unknown}, run: string, mode: string}} Teller the part of a state that is looked at
+ */
+
+/**
  * What the server knows of the settings, and when it hears of others.
  *
- * @param {object} state
+ * @param {Teller} state
  * @param {() => void} post sends the settings, whatever they then are
  */
 export function create_settled(state, post) {
+  /** @type {Told | null} */
   let heard = null; // what the server knows, or will with the event under way
+  /** @type {Told | null} */
   let answered = null; // what it is sure to know
-  let timer = 0;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+
+  /** @returns {Told} */
   const settings_now = () => ({
     settings: state.settings,
     guidance_scale: state.guidance_scale,
-    wanted: state.wanted,
+    penalty_alpha: state.draft.penalty_alpha,
   });
+
+  /** @param {Told | null} known */
   const differ = known => {
+    if (known === null) return false;
     const now = settings_now();
-    return known !== null && Object.keys(now).some(name => now[name] !== known[name]);
+    return (
+      now.settings !== known.settings ||
+      now.guidance_scale !== known.guidance_scale ||
+      now.penalty_alpha !== known.penalty_alpha
+    );
   };
 
   /** Let the server hear of what it does not know, at once. */
@@ -37,6 +58,10 @@ export function create_settled(state, post) {
   }
 
   return {
+    /** The settings that the server knows. */
+    get heard() {
+      return heard?.settings ?? null;
+    },
     tell_now,
     tell_soon,
 
@@ -46,7 +71,7 @@ export function create_settled(state, post) {
       timer = setTimeout(tell_soon, SETTLE_MS);
     },
 
-    /** A person may be about to go: Streamlit may have left this page before the event is there. */
+    /** A person may be about to go: the page may be gone before the event is there. */
     leave() {
       if (differ(answered)) {
         remember('sessionStorage', KEY, JSON.stringify({ run: state.run, ...settings_now() }));
@@ -65,9 +90,13 @@ export function create_settled(state, post) {
       if (!differ(heard)) forget('sessionStorage', KEY);
     },
 
-    /** What this text was left with and the server never heard of; null for nothing. */
+    /**
+     * What this text was left with and the server never heard of; null for nothing.
+     *
+     * @returns {any}
+     */
     left_behind() {
-      const kept = JSON.parse(recall(KEY) ?? 'null');
+      const kept = JSON.parse(recall('sessionStorage', KEY) ?? 'null');
       return kept?.run === state.run ? kept : null;
     },
 

@@ -1,16 +1,26 @@
 // Numbers and token texts for reading. The same wording everywhere: "0.03 %", "16,384", "1.5 KiB".
 
-import { stage_of } from './catalogue.js';
+import { set_number } from '../kernel/table.js';
+
+/**
+ * @import { Digits } from '../types.js'
+ *
+ * @typedef {ReturnType<typeof formats>} Formats
+ */
 
 const WHOLE = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 
-/** 16384 -> "16,384". */
+/** 16384 -> "16,384". @param {number} number */
 export const count = number => WHOLE.format(number);
 
-/** "1 token", "16,384 tokens". */
+/** "1 token", "16,384 tokens". @param {number} number */
 export const tokens = number => `${count(number)} ${number === 1 ? 'token' : 'tokens'}`;
 
-/** A probability as a percentage; one that is not 0 or 1 never looks as if it were. */
+/**
+ * A probability as a percentage; one that is not 0 or 1 never looks as if it were.
+ *
+ * @param {number} probability
+ */
 export function percent(probability) {
   if (probability === 0) return '0 %';
   if (probability < 1e-6) return '< 0.0001 %';
@@ -19,56 +29,134 @@ export function percent(probability) {
   return `${(probability * 100).toFixed(2)} %`;
 }
 
-/** Bytes in units of 1,024. */
-export function size(bytes) {
-  if (bytes < 1024) return `${bytes} B`;
-  let value = bytes;
-  for (const unit of ['KiB', 'MiB', 'GiB']) {
-    value /= 1024;
-    if (value < 1024 || unit === 'GiB') return `${value.toFixed(1)} ${unit}`;
-  }
+/** The same in few digits: "98 %", "2.9 %", "0.03 %". @param {number} probability */
+function short_percent(probability) {
+  if (probability === 0) return '0 %';
+  if (probability < 1e-4) return '< 0.01 %';
+  if (probability >= 0.995 && probability < 1 - 1e-12) return '> 99 %';
+  const digits = probability >= 0.0995 ? 0 : probability >= 0.00095 ? 1 : 2;
+  return `${(probability * 100).toFixed(digits)} %`;
 }
 
-/** Milliseconds, with as many digits as mean something. */
+/** A share as it was set: "90 %", "0.09 %". @param {number} value */
+export const share = value => `${set_number(Number((value * 100).toFixed(4)))} %`;
+
+/** Bytes in units of 1,024. @param {number} bytes */
+export function size(bytes) {
+  if (bytes < 1024) return `${bytes} B`;
+  let value = bytes / 1024;
+  let unit = 0;
+  for (; value >= 1024 && unit < 2; unit++) value /= 1024;
+  return `${value.toFixed(1)} ${['KiB', 'MiB', 'GiB'][unit]}`;
+}
+
+/** Milliseconds, with as many digits as mean something. @param {number} time */
 export const ms = time => `${time < 10 ? time.toFixed(2) : time.toFixed(1)} ms`;
 
-/** Entropy in bits. */
-export const bits = entropy => `${entropy.toFixed(2)} bits`;
+/**
+ * Entropy in bits; rounding may leave it a little below 0.
+ *
+ * @param {number} entropy
+ * @param {number} [digits]
+ */
+export const bits = (entropy, digits = 2) => `${Math.max(entropy, 0).toFixed(digits)} bits`;
 
-/** A score with a true minus sign; one that is not finite as an infinity. */
+/**
+ * A score with a true minus sign; one that is not finite as an infinity.
+ *
+ * @param {number} score
+ * @param {number} [digits]
+ */
 export function score_text(score, digits = 2) {
+  if (Number.isNaN(score)) return '–';
   if (!Number.isFinite(score)) return score > 0 ? '∞' : '−∞';
   const far = Math.abs(score); // from 0; very far, only its leading digits can be read
   const text = far < 1e7 ? far.toFixed(digits) : far.toExponential(digits).replace('e+', 'e');
   return score < 0 && Number(text) > 0 ? `−${text}` : text;
 }
 
-/** The field's name of a stage as a heading: "Top-k". */
-export function stage_label(name) {
-  return stage_of(name)?.label ?? name.replace(/^./, first => first.toUpperCase());
+/** A uniform number for reading; one below 1 never looks as if it were 1. @param {number} u */
+export const u_text = u => u.toFixed(u < 0.99995 ? 4 : 10);
+
+/** The same in few digits. @param {number} u */
+const short_u = u => (u < 0.995 ? u.toFixed(2) : u_text(u));
+
+/**
+ * A stretch in words: [0.4000, 0.7000); a narrow one with as many digits as tell its ends apart.
+ *
+ * @param {number} from
+ * @param {number} to
+ */
+export function stretch_text(from, to) {
+  const digits = to > from ? Math.min(15, Math.max(4, Math.ceil(-Math.log10(to - from)) + 1)) : 4;
+  return `[${from.toFixed(digits)}, ${to.toFixed(digits)})`;
 }
 
-/** The same within a sentence: "top-k", "DRY"; what is no stage stays as it is. */
-export function stage_name(name) {
-  const stage = stage_of(name);
-  if (!stage) return name;
-  const is_own_name = /^[A-Z]{2}|^Mirostat/.test(stage.label);
-  return is_own_name ? stage.label : stage.label.replace(/^./, first => first.toLowerCase());
-}
+const FULL = { percent, bits, score: score_text, u: u_text };
+const FEW = {
+  percent: short_percent,
+  /** @param {number} entropy */
+  bits: entropy => bits(entropy, 1),
+  /** @param {number} score */
+  score: score => score_text(score, 1),
+  u: short_u,
+};
 
-/** At most `longest` characters, the rest as an ellipsis; never splits a surrogate pair. */
+/** Figures with all their digits, or with few of them, for a projector. @param {Digits} [digits] */
+export const formats = (digits = 'full') => ({
+  ...(digits === 'few' ? FEW : FULL),
+  share,
+  count,
+  tokens,
+  number: set_number,
+});
+
+// --- token texts ----------------------------------------------------------------------------------
+
+/**
+ * At most `longest` characters, the rest as an ellipsis; never splits a surrogate pair.
+ *
+ * @param {string} text
+ * @param {number} longest
+ */
 export function shorten(text, longest) {
   const characters = Array.from(text);
   return characters.length <= longest ? text : `${characters.slice(0, longest - 1).join('')}…`;
 }
 
-/** A token among other words: set apart, so that right-to-left letters do not reorder the sentence. */
+/**
+ * A token among other words: set apart, so that right-to-left letters do not reorder the sentence.
+ *
+ * @param {string | null | undefined} label
+ * @param {number} [longest]
+ */
 export const isolated = (label, longest = 16) => `\u2068${shorten(String(label ?? ''), longest)}\u2069`;
 
-/** The same in quotes, which stay around it. */
+/**
+ * The same in quotes, which stay around it.
+ *
+ * @param {string | null | undefined} label
+ * @param {number} [longest]
+ */
 export const quoted = (label, longest = 24) => `“${isolated(label, longest)}”`;
 
-/** A token label as Plotly text: Plotly reads tags and entities, so they are escaped. */
+/** "“a”", "“a” and “b”", "“a”, “b” and others". @param {string[]} labels */
+export function names_text(labels) {
+  const [first, second] = labels.map(label => quoted(label));
+  if (labels.length > 2) return `${first}, ${second} and others`;
+  return labels.length === 2 ? `${first} and ${second}` : (first ?? '');
+}
+
+/** "a", "a and b", "a, b and c". @param {string[]} words */
+export const listed = words =>
+  words.length > 1 ? `${words.slice(0, -1).join(', ')} and ${words.at(-1)}` : (words[0] ?? '');
+
+/**
+ * A token label as Plotly text: Plotly reads tags and entities, so they are escaped.
+ *
+ * @param {string} label
+ * @param {number} [longest]
+ */
 export function plotly_text(label, longest = 24) {
   return shorten(label, longest).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

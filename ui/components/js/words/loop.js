@@ -1,51 +1,58 @@
-// What the loop band says of each of its boxes: this step's own figure, and a sentence for slow motion.
+// What the loop band says of each of its stages: this step's own figure, and a sentence for slow motion.
 
-import { nothing_left } from '../view/emptied.js';
-import {
-  count,
-  isolated,
-  ms,
-  percent,
-  quoted,
-  score_text,
-  stage_label,
-  stage_name,
-  tokens,
-} from './format.js';
-import { is_cut_stage } from '../kernel/rules_cut.js';
-import { BANS } from '../kernel/rules_edit.js';
-import { stage_figure, stage_sentence } from './stages.js';
+import { in_text_of, label_of, sampler_of } from '../kernel/table.js';
+import { nothing_left } from './chain.js';
+import { count, formats, isolated, ms, quoted, tokens } from './format.js';
+import { sampler_sentence } from './sentences.js';
 
-const HINT = 'Choose a stage to see the distribution as it stands there.';
+/**
+ * @import { SamplerView, State, Step, Table, View } from '../types.js'
+ */
+
+const HINT = 'Click a stage to see the scores at that point.';
 const SLOW_HINT = 'Slow motion: Next stage begins the next step at its scores.';
 /** Said of a step that took the highest score where the settings would draw. */
-export const TAKEN_GREEDILY = 'taken greedily; Re-roll draws one';
+const TAKEN_GREEDILY = 'taken greedily; press Re-roll to draw a token';
 
-/** The inspected step, null while it is still to be drawn. */
+/**
+ * The inspected step, null while it is still to be drawn.
+ *
+ * @param {State} state
+ * @param {View} view
+ * @returns {Step | null}
+ */
 const recorded = (state, view) => (view.is_pending ? null : state.steps[view.index]) ?? null;
 
-/** A step that took the highest score, looked at with settings that would draw. */
+/**
+ * A step that took the highest score, looked at with settings that would draw.
+ *
+ * @param {State} state
+ * @param {View} view
+ */
 export function was_greedy(state, view) {
   const step = recorded(state, view);
-  return (
-    Boolean(step) &&
-    !step.forced &&
-    !view.greedy &&
-    !view.draw &&
-    !view.emptied_by &&
-    (step.u ?? null) === null
-  );
+  return step !== null && !step.forced && !view.greedy && !view.draw && !view.emptied_by && step.u === null;
 }
 
-// --- figures ---------------------------------------------------------------------------------
+/**
+ * Whether the logits on show are not the model's own, but those of guidance.
+ *
+ * @param {Pick<State, 'row'>} state
+ */
+export const is_guided = ({ row }) => Boolean(row?.guidance) && row?.scale !== 1;
 
+// --- figures --------------------------------------------------------------------------------------
+
+/** @typedef {(state: State, view: View) => string} Said */
+
+/** @type {Said} */
 function tokens_in(state, view) {
   const used = state.prompt_tokens.length + view.index;
   const limit = state.model?.context_length;
   return limit ? `${count(used)} of ${count(limit)}` : tokens(used);
 }
 
-/** A prefill reads the whole text; any later pass one token, all others are in the cache. */
+/** A prefill reads the whole text; any later pass one token, all others are in the cache. @type {Said} */
 function forward_pass(state, view) {
   const step = recorded(state, view);
   if (step?.reused) return 'from the record';
@@ -53,147 +60,181 @@ function forward_pass(state, view) {
   const is_prefill = step?.is_prefill ?? view.index === 0;
   if (state.negative_tokens) {
     const other = read - state.prompt_tokens.length + state.negative_tokens.length;
-    return is_prefill
-      ? `${count(read)} + ${count(other)} read`
-      : `${count(read - 1)} + ${count(other - 1)} from cache`;
+    return is_prefill ? `${count(read)} + ${count(other)} read` : `${count(read - 1)} + ${count(other - 1)} from cache`;
   }
   return is_prefill ? `${count(read)} read at once` : `${count(read - 1)} from cache + 1 new`;
 }
 
+/** @type {Said} */
 function forward_time(state, view) {
   const step = recorded(state, view);
   if (!step || step.reused) return '';
-  return (step.negative_forward_ms ?? null) === null
-    ? ms(step.forward_ms)
-    : `${ms(step.forward_ms)}, 2 passes`;
+  return step.negative_forward_ms == null ? ms(step.forward_ms) : `${ms(step.forward_ms)}, 2 passes`;
 }
 
 /**
- * What share of the probability those left held before they were scaled to 1; null where no distribution had
- * them so, because scores were changed between what the stages removed.
+ * What share of the probability those left held before they were scaled to 1; null where no distribution had them so,
+ * because scores were changed between what samplers removed.
+ *
+ * @param {View} view
  */
-function mass_kept(view) {
-  const on = view.stages.filter(stage => stage.on);
-  const removing = on.filter(stage => stage.mass_removed > 0);
-  const between = on.slice(on.indexOf(removing[0]) + 1, on.indexOf(removing.at(-1)));
-  if (removing.length > 1 && between.some(moves_scores)) return null;
-  return removing.reduce((mass, stage) => mass * (1 - stage.mass_removed), 1);
+function mass_kept({ samplers }) {
+  const on = samplers.filter(sampler => sampler.on);
+  const removing = on.filter(sampler => sampler.mass_removed > 0);
+  const between = on.slice(on.indexOf(removing[0]) + 1, on.indexOf(removing[removing.length - 1]));
+  if (removing.length > 1 && between.some(sampler => sampler.changes_scores)) return null;
+  return removing.reduce((mass, sampler) => mass * (1 - sampler.mass_removed), 1);
 }
 
-/** Whether a stage changed odds, and did not only remove. */
-export function moves_scores(stage) {
-  if (!stage.on || stage.switched_off || is_cut_stage(stage) || BANS.includes(stage.name)) return false;
-  const { edited_count } = stage.figures;
-  return edited_count === undefined ? stage.before > 1 : edited_count > 0;
-}
-
+/** @type {Said} */
 function softmax(state, view) {
   if (view.emptied_by) return 'none left';
   const mass = mass_kept(view);
-  return mass === null || mass === 1 ? 'sum is 1' : `${percent(mass)} → 1`;
+  return mass === null || mass === 1 ? 'sum is 1' : `${formats(state.digits).percent(mass)} → 1`;
 }
 
-function is_revealed(state, view) {
-  return !view.is_pending || state.point !== null || view.chosen !== null;
-}
-
+/** @type {Said} */
 function drawn(state, view) {
   const step = recorded(state, view);
   if (step?.forced) return 'by hand';
   if (view.emptied_by) return 'nothing to draw';
   if (view.greedy) return 'the highest';
   if (was_greedy(state, view)) return 'taken greedily';
-  const u = view.draw?.u ?? (step ?? state.row)?.u;
-  return u === undefined || u === null ? '' : `u = ${u.toFixed(4)}`;
+  const u = view.draw?.u ?? (step ?? state.row)?.u ?? null;
+  return u === null ? '' : `u = ${formats(state.digits).u(u)}`;
 }
 
+/** @type {Said} */
 function append(state, view) {
   const step = recorded(state, view);
   return step ? isolated(step.label, 14) : 'to come';
 }
 
+/** @type {Record<string, Said>} */
 const FIGURES = {
   tokens: tokens_in,
   forward: forward_pass,
-  raw: (state, view) => tokens(view.vocab),
+  raw: (_, view) => tokens(view.vocab),
   renormalised: softmax,
   drawn,
   append,
 };
 
-/** What a box of the band shows below its name; `key` is the name of a point, or one of the band's own. */
+/**
+ * What a sampler that is on did, in the few words that its box has room for.
+ *
+ * @param {SamplerView} sampler
+ * @param {Table} table
+ */
+function sampler_figure(sampler, table) {
+  const { kind, value, figures } = sampler;
+  if (sampler.before === 0 || sampler.after === 0) return 'none left';
+  if (sampler.no_effect) return 'no effect';
+  if (sampler.case === 'greedy') return 'greedy';
+  if (kind === 'cut') return `${count(sampler.after)} left`;
+  const { number, score } = formats();
+  if (kind === 'scale')
+    return typeof value === 'number' ? `÷ ${number(value)}` : `÷ ${score(Number(figures.temperature))}`;
+  const moved = Number(figures.moved);
+  if (!moved) return 'none here';
+  if (sampler_of(table, sampler.name)?.removes_only) return `${count(moved)} banned`;
+  const verb = figures.rose === 0 ? 'lowered' : figures.rose === moved ? 'raised' : 'changed';
+  return `${count(moved)} ${verb}`;
+}
+
+/**
+ * What a box of the band shows below its name.
+ *
+ * @param {string} key the name of a point, or one of the band's own
+ * @param {State} state
+ * @param {View} view
+ */
 export function figure_of(key, state, view) {
   if (key in FIGURES) return FIGURES[key](state, view);
-  const stage = view.stages.find(({ name }) => name === key);
-  return stage ? stage_figure(stage) : '';
+  const sampler = view.samplers.find(({ name }) => name === key);
+  return sampler?.on ? sampler_figure(sampler, state.table) : '';
 }
 
-/** What its title adds. */
+/** What its title adds. @param {string} key @param {State} state @param {View} view */
 export const more_of = (key, state, view) => (key === 'forward' ? forward_time(state, view) : '');
 
-// --- sentences -------------------------------------------------------------------------------
+// --- sentences ------------------------------------------------------------------------------------
 
-/** Whether the logits on show are not the model's own, but those of guidance. */
-export const is_guided = ({ row }) => Boolean(row?.guidance) && row.scale !== 1;
-
+/** @type {Said} */
 function raw_sentence(state, view) {
-  const [first, second] = view.rows;
+  const { score } = formats(state.digits);
+  const [first, second] = view.model_leaders;
   const giver = is_guided(state) ? 'The model under guidance' : 'The model';
-  const start = `${giver} gave each of its ${tokens(view.vocab)} a score`;
+  const start = `${giver} gives each of its ${tokens(view.vocab)} a score, its logit`;
   if (!first || !second) return `${start}.`;
-  const ahead = `${score_text(first.logit - second.logit)} ahead of ${quoted(second.label)}`;
-  return `${start}; ${quoted(first.label)} leads with ${score_text(first.logit)}, ${ahead}.`;
+  const ahead = `${score(first.logit - second.logit)} ahead of ${quoted(second.label)}`;
+  return `${start}. ${quoted(first.label)} leads with ${score(first.logit)}, ${ahead}.`;
 }
 
-/** What is said at the last two points where nobody is left. */
-function emptied_sentence(view) {
-  const { reason, remedy } = nothing_left(view);
-  return `Nothing is left: ${reason}. ${remedy}`;
+/** What is said at the last two points where no token is left. @param {State} state @param {View} view */
+function emptied_sentence(state, view) {
+  const nothing = nothing_left(view, state.table);
+  return nothing ? `No token is left: ${nothing.reason}. ${nothing.remedy}` : '';
 }
 
+/** @type {Said} */
 function softmax_sentence(state, view) {
-  if (view.emptied_by) return emptied_sentence(view);
+  if (view.emptied_by) return emptied_sentence(state, view);
+  const { percent } = formats(state.digits);
   const mass = mass_kept(view);
   const [leader] = view.leaders;
-  const end = leader ? `: ${quoted(leader.label)} stands at ${percent(leader.share)}` : '';
-  if (mass === 1) return `Scores become probabilities that sum to 1${end}.`;
-  const left = view.kept === 1 ? 'one token' : tokens(view.kept);
-  if (mass === null) return `The ${left} left are scaled to sum to 1 again${end}.`;
-  return `The ${left} left held ${percent(mass)}; scaled up to sum to 1 again${end}.`;
+  const end = leader ? ` ${quoted(leader.label)} has ${percent(leader.share)}.` : '';
+  if (mass === 1) return `The softmax turns scores into probabilities that sum to 1.${end}`;
+  const left = view.kept === 1 ? 'The one token left' : `The ${tokens(view.kept)} left`;
+  if (mass === null) return `${left} now share the whole probability.${end}`;
+  return `${left} held ${percent(mass)} of the probability; scaled up, they sum to 1.${end}`;
 }
 
+/** @type {Said} */
 function draw_sentence(state, view) {
   const step = recorded(state, view);
   if (step?.forced) return `${quoted(step.label)} was chosen by hand; no number was drawn.`;
-  if (view.emptied_by) return emptied_sentence(view);
+  if (view.emptied_by) return emptied_sentence(state, view);
   if (view.greedy) return 'The highest score is taken; no random number is needed.';
-  if (was_greedy(state, view)) return `${quoted(step.label)} was ${TAKEN_GREEDILY}.`;
-  const draw = view.draw;
+  if (step && was_greedy(state, view)) return `${quoted(step.label)} was ${TAKEN_GREEDILY}.`;
+  const { draw, what_if } = view;
   if (!draw) return 'A random number u between 0 and 1 picks a token.';
+  const u = `u = ${formats(state.digits).u(draw.u)}`;
+  const is_revealed = !view.is_pending || state.point !== null || view.chosen !== null;
+  if (!is_revealed) return `${u} will pick a token.`;
   const range = `[${draw.from.toFixed(4)}, ${draw.to.toFixed(4)})`;
-  if (!is_revealed(state, view)) return `u = ${draw.u.toFixed(4)} will pick a token.`;
-  return `u = ${draw.u.toFixed(4)} falls into ${range}, the stretch of ${quoted(draw.label)}.`;
+  const fact = what_if && !draw.same ? ` In fact it picked ${quoted(what_if.label)}.` : '';
+  return `${u} ${fact ? 'would fall' : 'falls'} into ${range}, the stretch of ${quoted(draw.label)}.${fact}`;
 }
 
+/** @type {Record<string, Said>} */
 const SENTENCES = { raw: raw_sentence, renormalised: softmax_sentence, drawn: draw_sentence };
 
-/** Where the walk stands: "Stage 3 of 7: temperature. Scores were divided by 0.7: …". */
+/**
+ * Where the walk stands: "Stage 3 of 7: temperature. Temperature divides all scores by 0.7 ...".
+ *
+ * @param {State} state
+ * @param {View} view
+ */
 export function point_sentence(state, view) {
   const { name, label } = view.points[view.point];
-  const stage = view.stages.find(each => each.name === name);
-  const title = stage ? stage_name(name) : label.toLowerCase();
-  const sentence = stage ? stage_sentence(stage, view) : (SENTENCES[name]?.(state, view) ?? '');
+  const sampler = view.samplers.find(each => each.name === name);
+  const title = sampler ? in_text_of(state.table, name) : label.toLowerCase();
+  const sentence = sampler
+    ? sampler_sentence(sampler, view, state.table, state.digits)
+    : (SENTENCES[name]?.(state, view) ?? '');
   return `Stage ${view.point + 1} of ${view.points.length}: ${title}. ${sentence}`;
 }
 
-/** What the line says while no stage is looked at. */
+/** What the line says while no stage is looked at. @param {State} state @param {View} view */
 export function hint(state, view) {
   if (state.manual && view.is_pending && view.chosen) {
-    return `Proposed: ${quoted(view.chosen.label)}. Enter or Step accepts it; or choose another row.`;
+    return `Proposed: ${quoted(view.chosen.label)}. Press Enter or Step to accept it, or choose another row.`;
   }
   return state.slow ? SLOW_HINT : HINT;
 }
 
+/** @type {Record<string, string>} */
 const LABELS = {
   tokens: 'Tokens in',
   forward: 'Forward pass',
@@ -203,5 +244,5 @@ const LABELS = {
   append: 'Append',
 };
 
-/** The names of the boxes, for screen readers too. */
-export const box_label = key => LABELS[key] ?? stage_label(key);
+/** The names of the boxes, for screen readers too. @param {string} key @param {Table} table */
+export const box_label = (key, table) => LABELS[key] ?? label_of(table, key);

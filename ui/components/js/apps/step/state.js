@@ -1,100 +1,127 @@
-// What the page knows at first, and what a tab or a browser remembers of it.
+// What the step page knows at first, and what a browser remembers of it.
+
+import { recall_json, remember } from '../../lib/storage.js';
+
+/** @import { State } from '../../types.js' */
 
 const PREFERENCES_KEY = 'decoding-visualiser-preferences';
 
-/** Where the scale of guidance stands before anybody has moved it. */
-export const USUAL_SCALE = 1.5;
+/** What a browser remembers for the next visit. */
+const PREFERENCES = /** @type {const} */ ([
+  'speed',
+  'row_count',
+  'keys',
+  'projector',
+  'colouring',
+  'columns',
+  'lesson',
+  'picture',
+]);
 
-/** Everything the page knows; the fields are those of README.md. */
+/** @type {Record<typeof PREFERENCES[number], (value: unknown) => boolean>} */
+const IS_VALID = {
+  speed: Number.isInteger,
+  row_count: value => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 200,
+  keys: value => typeof value === 'boolean',
+  projector: value => typeof value === 'boolean',
+  colouring: value => ['probability', 'model_probability', 'entropy', 'model_entropy'].includes(String(value)),
+  columns: value => Array.isArray(value) && value.every(name => ['id', 'prob', 'cumulative'].includes(name)),
+  lesson: value => ['first', 'stepped', 'done'].includes(String(value)),
+  picture: value => ['distribution', 'ranks', 'draw'].includes(String(value)),
+};
+
+/** @returns {State} */
 export function new_state() {
   return {
-    session: '',
+    visit: '',
     run: '',
     branch: 0,
+    table: { samplers: [], groups: [], order: [], first: [], presets: [] },
     model: null,
     prompt: '',
     chat: false,
     prompt_tokens: [],
     negative_prompt: null,
     negative_tokens: null,
-    guidance_scale: USUAL_SCALE,
+    guidance_scale: 1.5,
     strategy: null,
     searched: null,
-    wanted: { is_search: false, top_k: 4, penalty_alpha: 0.6 },
+    draft: { prompt: '', chat: false, negative_prompt: null, is_search: false, top_k: 4, penalty_alpha: 0.6 },
+    drafted: false,
+    starting: false,
     examples: [],
+    example: '',
+    earlier: [],
     stage_defaults: {},
     steps: [],
     branches: [],
     index: 0,
     row: null,
     row_key: '',
-    settings: usual_settings(), // the server's come with its first message
+    view: null,
+    settings: { order: [], seed: 0 },
     limits: { max_tokens: 64, stop_strings: [] },
+    first_settings: {},
+    first_limits: { max_tokens: 64, stop_strings: [] },
+    remarks: null,
+    is_what_if: false,
     mode: 'paused',
     manual: false,
     slow: false,
     speed: 4,
     point: null,
-    row_count: 15,
+    row_count: 0,
+    fitted_rows: 12,
+    columns: [],
+    colouring: 'model_probability',
     keys: true,
-    enlarged: null,
+    projector: false,
+    lesson: 'first',
+    picture: 'distribution',
+    enlarged: false,
+    digits: 'full',
     stop: null,
     error: '',
     error_at: '',
     said: '',
+    busy: '',
+    offline: false,
+    visit_notice: '',
     cache_formula: null,
     pending_bytes: '',
     ...preferences(),
   };
 }
 
-/** The cards of a new page, all of them off. */
-export function usual_settings() {
-  const values = { repetition_penalty: 1, temperature: 1, top_k: 0, top_p: 1, min_p: 0 };
-  return { order: Object.keys(values), ...values, seed: 0 };
-}
-
+/** @returns {Partial<State>} */
 function preferences() {
-  try {
-    const { speed, row_count, keys } = JSON.parse(localStorage.getItem(PREFERENCES_KEY) ?? '{}');
-    return {
-      ...(Number.isInteger(speed) && { speed }),
-      ...(row_count >= 5 && row_count <= 200 && { row_count }),
-      ...(typeof keys === 'boolean' && { keys }),
-    };
-  } catch {
-    return {}; // storage may be switched off; the defaults do
-  }
+  const kept = recall_json('localStorage', PREFERENCES_KEY);
+  if (kept === null || typeof kept !== 'object') return {};
+  return Object.fromEntries(
+    PREFERENCES.filter(name => name in kept && IS_VALID[name](kept[name])).map(name => [name, kept[name]]),
+  );
 }
 
-/** Keep a person's preferences for their next visit. */
-export function remember_preferences({ speed, row_count, keys }) {
-  remember('localStorage', PREFERENCES_KEY, JSON.stringify({ speed, row_count, keys }));
+/**
+ * Keep a person's preferences for their next visit, if any of them is among the changes.
+ * @param {State} state
+ * @param {Partial<State>} changes
+ */
+export function remember_preferences(state, changes) {
+  if (!PREFERENCES.some(name => name in changes)) return;
+  remember(
+    'localStorage',
+    PREFERENCES_KEY,
+    JSON.stringify(Object.fromEntries(PREFERENCES.map(name => [name, state[name]]))),
+  );
 }
 
-/** Keep a text in `localStorage` (for good) or `sessionStorage` (for this tab). */
-export function remember(storage_name, key, value) {
-  try {
-    window[storage_name].setItem(key, value);
-  } catch {
-    // Storage may be switched off or full: the page works without, and only a reload starts anew.
-  }
-}
-
-/** Keep it no longer. */
-export function forget(storage_name, key) {
-  try {
-    window[storage_name].removeItem(key);
-  } catch {
-    // Storage may be switched off: there is nothing to forget.
-  }
-}
-
-/** What this tab keeps under a key, or null. */
-export function recall(key) {
-  try {
-    return sessionStorage.getItem(key);
-  } catch {
-    return null;
-  }
+/** Whether Start would begin something else than what is on screen. @param {State} state */
+export function is_drafted({ draft, prompt, chat, negative_prompt, negative_tokens, guidance_scale, strategy, run }) {
+  if (!run) return false;
+  if (draft.prompt !== prompt || draft.chat !== chat) return true;
+  if (draft.is_search !== (strategy !== null)) return true;
+  if (draft.is_search) return strategy !== null && draft.top_k !== strategy.top_k;
+  if (draft.negative_prompt !== negative_prompt) return true;
+  return draft.negative_prompt !== null && negative_tokens === null && guidance_scale !== 1;
 }

@@ -1,26 +1,28 @@
-// One press, one place: Step, manual mode, and slow motion's walk through the stages. A press waits for what is
-// under way and never gets lost; but what came meanwhile must be seen before a press agrees to it.
+// One press, one place: Step, manual mode, and slow motion's walk through the stages. A press waits for what is under way and
+// never gets lost; but what came meanwhile must be seen before a press agrees to it.
 
-import { make_view } from '../../view/view.js';
+/** @import { State } from '../../types.js' */
+/** @typedef {{post: (kind: string, fields?: object) => Promise<unknown>, is_idle: boolean}} Link */
 
 /**
- * @param {object} state
- * @param {object} link see link.js
- * @param {{redraw(reason: string): void, tell_now(): void}} page `tell_now`: let the server hear of settings
- * @returns {{step(): Promise, next_stage(): Promise, skip_stages(): Promise, is_at_end(): boolean}}
+ * @param {State} state
+ * @param {Link} link
+ * @param {{redraw: () => void, tell_now: () => void, refresh: () => void}} page `tell_now`: let the server hear of settings;
+ *   `refresh`: bring the view up to date without drawing
  */
-export function create_walk(state, link, { redraw, tell_now }) {
+export function create_walk(state, link, { redraw, tell_now, refresh }) {
+  /** @type {(() => Promise<void>)[]} */
   const presses = [];
   let is_walking = false;
 
-  /** Let presses do their work one after the other. */
+  /** Let presses do their work one after the other. @param {(seen: string|null) => Promise<void>} go */
   async function press(go) {
     const seen = offer();
     presses.push(() => go(seen));
     if (is_walking) return;
     is_walking = true;
     try {
-      while (presses.length) await presses.shift()();
+      while (presses.length) await presses.shift()?.();
     } finally {
       is_walking = false;
       presses.length = 0;
@@ -32,37 +34,39 @@ export function create_walk(state, link, { redraw, tell_now }) {
 
   /** What a press would agree to as things stand: where, and which token; null while there is nothing. */
   function offer() {
-    if (!is_at_end()) return null;
-    const { draw, leaders } = make_view(state);
-    return [state.run, state.index, draw ? draw.id : leaders[0]?.id].join('/');
+    refresh();
+    const { view } = state;
+    if (!is_at_end() || !view) return null;
+    return [state.run, state.index, view.draw ? view.draw.id : view.leaders[0]?.id].join('/');
   }
 
-  /** Whether that is so still, once everything under way has arrived: another seed brings another number. */
+  /** Whether that is so still, once everything under way has arrived: another seed brings another number. @param {string|null} seen */
   async function is_still_offered(seen) {
     tell_now();
     while (!link.is_idle) await link.post('settings');
     return seen !== null && seen === offer();
   }
 
+  /** @param {string|null} seen */
   async function accept(seen) {
     if (!is_at_end()) await link.post('propose');
     else if (await is_still_offered(seen)) await link.post('step');
   }
 
-  /** Slow motion: the scores of the next token, then stage after stage, then the token is appended. */
+  /** Slow motion: the scores of the next token, then stage after stage, then the token is appended. @param {string|null} seen */
   async function go_on(seen) {
     if (!state.slow) return; // switched off while the press waited
     if (!is_at_end() || state.point === null) {
       if (!is_at_end()) await link.post('propose');
       if (!is_at_end()) return; // the text is over, or a failure has said so
       state.point = 0;
-    } else if (state.point < make_view(state).points.length - 1) {
+    } else if (state.view && state.point < state.view.points.length - 1) {
       state.point += 1;
     } else if (await is_still_offered(seen)) {
       await end_walk();
       return;
     }
-    redraw('step');
+    redraw();
   }
 
   async function end_walk() {
@@ -81,7 +85,7 @@ export function create_walk(state, link, { redraw, tell_now }) {
     async step() {
       if (state.slow) await press(go_on);
       else if (state.manual) await press(accept);
-      else await link.post('step');
+      else await link.post('step', { count: 1 });
     },
   };
 }

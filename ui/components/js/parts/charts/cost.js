@@ -1,56 +1,62 @@
-// The two charts of what the steps cost, as plain data for Plotly: bytes of the key/value cache, milliseconds
-// of each part of a step. No DOM in here; charts.js draws what `describe` returns.
+// What the steps cost, as plain data for Plotly: bytes of the key/value cache, milliseconds of each part of a step. No DOM in here.
 
-import { count, ms, size } from '../../words/format.js';
 import { EMPTY, faded, nice_above, on, reader, steady_top } from '../../lib/plotly.js';
+import { count, ms, size } from '../../words/format.js';
+import { absent, line } from './traces.js';
 
-/** Legend entries, by their texts, of what is not on the chart right now. */
-export const absent = is_there => Object.keys(is_there).filter(text => !is_there[text]);
+/** @import { State, Step } from '../../types.js' */
+/** @import { Described, FigureDefinition, Look, SubplotDefinition } from './types.js' */
+/** @typedef {Pick<State, 'steps' | 'index' | 'cache_formula' | 'prompt_tokens' | 'negative_tokens'>} Properties */
+/** @typedef {Step & {index: number}} Numbered */
+/** @typedef {{x: (number|null)[], y: (number|null)[]}} Path */
 
 /** Under guidance: the share of the negative prompt's text. */
 const NEGATIVE = 'negative prompt';
 
-/** What is on the page around each plot. */
+export const name = 'cost';
+/** Marks come and go here, which `animate` does not follow. */
+export const animates = false;
+export const gap_ms = 1200;
+
+/** @type {FigureDefinition[]} */
 export const figures = [
   {
     key: 'kv_cache',
     name: 'KV cache',
+    term: 'KV cache',
     y_title: 'bytes',
-    x_title: 'step',
     legend: [
-      { look: 'kept', text: 'logical' },
+      { look: 'kept', text: 'in use' },
       { look: 'negative', text: NEGATIVE },
-      { look: 'line-held', text: 'held' },
-      { look: 'line-cut-2', text: 'formula' },
-      { look: 'line-chosen', text: 'inspected' },
+      { look: 'line-held', text: 'reserved' },
+      { look: 'line-predicted', text: 'predicted' },
+      { look: 'line-chosen', text: 'this step' },
     ],
   },
   {
     key: 'latency',
     name: 'Latency per step',
+    term: 'latency',
     y_title: 'ms',
-    x_title: 'step',
+    unit: 'ms',
     legend: [
-      { look: 'kept', text: 'forward' },
+      { look: 'kept', text: 'model' },
       { look: 'negative', text: NEGATIVE },
-      { look: 'shape', text: 'shape' },
+      { look: 'shape', text: 'apply settings' },
       { look: 'draw', text: 'draw' },
       { look: 'other', text: 'other' },
-      { look: 'line-final', text: 'reused' },
-      { look: 'higher', text: 'higher than the axis' },
+      { look: 'line-final', text: 'no pass needed' },
+      { look: 'higher', text: 'above the axis' },
     ],
   },
 ];
 
-/** Prefills have axes of their own: they would dwarf the rest. `gap` leaves room for the second scale. */
+/** Prefills have axes of their own: they would dwarf the rest. @type {SubplotDefinition[]} */
 export const subplots = [
-  { figure: 'kv_cache', number: 1, from: 0, to: 1, zooms: true },
-  { figure: 'latency', number: 2, from: 0, to: 0.16, zooms: false, x_title: 'prefill' },
-  { figure: 'latency', number: 3, from: 0.16, to: 1, gap: true, zooms: true, x_title: 'step' },
+  { figure: 'kv_cache', number: 1, from: 0, to: 1, zooms: true, x_title: 'step' },
+  { figure: 'latency', number: 2, from: 0, to: 0.2, zooms: false, x_title: 'prefill' },
+  { figure: 'latency', number: 3, from: 0.2, to: 1, zooms: true, x_title: 'step' },
 ];
-
-/** Drawn by Plotly.react: marks come and go here, which `animate` does not follow. */
-export const animates = false;
 
 // Up to this many steps stand apart as bars; more are drawn as one stepped surface.
 const MOST_BARS = 150;
@@ -63,73 +69,68 @@ const HEADROOM = 1.3;
 // Of fewer steps than this none can be called unusual.
 const FEW = 5;
 
-const surface = (number, name, colour, pattern, showlegend = true) =>
+/** @param {number} number @param {string} text @param {string} colour @param {object|null} pattern @param {boolean} [showlegend] */
+const surface = (number, text, colour, pattern, showlegend = true) =>
   on(number, {
     type: 'scatter',
     mode: 'lines',
-    name,
+    name: text,
     hoverinfo: 'skip',
     showlegend,
     line: { width: 0, color: colour, simplify: false },
     fill: 'tozeroy',
     fillcolor: colour,
-    ...(pattern
-      ? { fillpattern: { fillmode: 'replace', size: 5, solidity: 0.3, ...pattern, bgcolor: colour } }
-      : {}),
+    ...(pattern ? { fillpattern: { fillmode: 'replace', size: 5, solidity: 0.3, ...pattern, bgcolor: colour } } : {}),
   });
 
-const line = (number, name, style, more = {}) =>
-  on(number, {
-    type: 'scatter',
-    mode: 'lines',
-    name,
-    line: { simplify: false, ...style },
-    hoverinfo: 'skip',
-    ...more,
-  });
-
-/** Type, axes, colours and patterns of every trace, in the order of `describe`'s data. */
+/** Type, axes, colours and patterns of every trace, in the order of `describe`'s data. @param {Look} look */
 export function styles(look) {
-  const parts = (number, showlegend) => [
+  const parts = (/** @type {number} */ number, /** @type {boolean} */ showlegend) => [
     // From the back to the front, each as the sum up to it: what shows of a surface is its own part.
     surface(number, 'other', look.before, { shape: '/', fgcolor: look.ground }, showlegend),
-    surface(number, 'draw', look.cut_2, { shape: '.', fgcolor: look.ground }, showlegend),
-    surface(number, 'shape', look.chosen, { shape: 'x', fgcolor: look.text }, showlegend),
-    surface(number, 'forward', look.kept, null, showlegend),
+    surface(number, 'draw', look['cut-2'], { shape: '.', fgcolor: look.ground }, showlegend),
+    surface(number, 'apply settings', look.chosen, { shape: 'x', fgcolor: look.text }, showlegend),
+    surface(number, 'model', look.kept, null, showlegend),
     surface(number, NEGATIVE, look.kept, { shape: '/', fgcolor: look.ground }, showlegend),
-    line(number, 'reused: logits from the record', { color: look.text, width: 3 }, { showlegend }),
+    line(number, 'no pass needed', { color: look.text, width: 3, simplify: false }, { showlegend }),
   ];
-  const inspected = number =>
-    line(number, 'inspected', { color: look.chosen, width: 7 }, { showlegend: false, cliponaxis: false });
+  const this_step = (/** @type {number} */ number) =>
+    line(
+      number,
+      'this step',
+      { color: look.chosen, width: 6, simplify: false },
+      { showlegend: false, cliponaxis: false },
+    );
   return [
-    surface(1, 'logical', faded(look.kept, 0.8)),
+    surface(1, 'in use', faded(look.kept, 0.8), null),
     surface(1, NEGATIVE, look.kept, { shape: '/', fgcolor: look.ground }),
-    line(1, 'held', { color: look.cut, width: 2, shape: 'hvh' }),
-    line(1, 'formula', { color: look.cut_2, width: 2.5, dash: 'dot' }),
-    inspected(1),
+    line(1, 'reserved', { color: look.cut, width: 2, shape: 'hvh', simplify: false }),
+    line(1, 'predicted', { color: look['cut-2'], width: 2.5, dash: 'dot', simplify: false }),
+    this_step(1),
     reader(1),
     ...parts(2, false),
-    inspected(2),
+    this_step(2),
     reader(2),
     ...parts(3, true),
     on(3, {
       type: 'scatter',
       mode: 'markers',
-      name: 'higher than the axis',
+      name: 'above the axis',
       hoverinfo: 'skip',
       cliponaxis: false,
       marker: { symbol: 'triangle-up', size: 9, color: look.cut },
     }),
-    inspected(3),
+    this_step(3),
     reader(3),
   ];
 }
 
-/** Bars (apart while there is room) as one path, however many there are. */
+/** Bars (apart while there is room) as one path, however many there are. @param {number[]} x @param {number[]} heights @returns {Path} */
 function columns(x, heights) {
   if (x.length > MOST_COLUMNS) return coarse_columns(x, heights);
   const apart = x.length <= MOST_BARS;
   const half = apart ? 0.4 : 0.5;
+  /** @type {Path} */
   const path = { x: [], y: [] };
   x.forEach((place, index) => {
     const height = heights[index];
@@ -144,9 +145,10 @@ function columns(x, heights) {
   return path;
 }
 
-/** The highest of every few: a plot has no more pixels than this. Hovering still finds every step. */
+/** The highest of every few: a plot has no more pixels than this. Hovering still finds every step. @param {number[]} x @param {number[]} heights */
 function coarse_columns(x, heights) {
   const every = Math.ceil(x.length / MOST_COLUMNS);
+  /** @type {Path} */
   const path = { x: [], y: [] };
   for (let start = 0; start < x.length; start += every) {
     const highest = Math.max(...heights.slice(start, start + every));
@@ -156,8 +158,9 @@ function coarse_columns(x, heights) {
   return path;
 }
 
-/** A short level stroke at each of the chosen places. */
-function strokes(places, heights) {
+/** A short level stroke at each of the chosen places. @param {number[]} places @param {number[]} heights */
+function level_strokes(places, heights) {
+  /** @type {Path} */
   const path = { x: [], y: [] };
   places.forEach((place, index) => {
     path.x.push(place - 0.45, place + 0.45, null);
@@ -166,94 +169,92 @@ function strokes(places, heights) {
   return path;
 }
 
+/** @param {number[]} values */
 const sum = values => values.reduce((total, value) => total + value, 0);
 
-/** The value below which this share of the values lies. */
+/** The value below which this share of the values lies. @param {number[]} values @param {number} share */
 function quantile(values, share) {
   const sorted = [...values].sort((first, second) => first - second);
   return sorted[Math.floor(share * (sorted.length - 1))];
 }
 
-/** The number of steps that the axis has room for: grows in jumps, so that bars do not move at each step. */
+/** The number of steps that the axis has room for: grows in jumps, so that bars do not move at each step. @param {number} number */
 const room = number => Math.max(10, nice_above(number));
 
+/** @param {number} most */
 const step_axis = most => ({
   range: [0.4, most + 0.6],
   tickformat: ',d',
-  nticks: 6,
-  ...(most <= 10 ? { dtick: 1, tick0: 1 } : {}),
+  nticks: 5,
+  ...(most <= 10 ? { dtick: 2, tick0: 2 } : {}),
 });
 
-/** Ticks of a byte axis: at most six, in one binary unit. */
+/** Ticks of a byte axis: few, in one binary unit. @param {number} top */
 function byte_ticks(top) {
   const units = ['B', 'KiB', 'MiB', 'GiB'];
   const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log2(top) / 10)));
   const unit = 1024 ** power;
-  const gap = nice_above(top / unit / 5);
+  const gap = nice_above(top / unit / 3);
   const values = [];
   for (let place = 0; place * gap * unit <= top * 1.0001; place += 1) values.push(place * gap * unit);
-  const texts = values.map(value => `${Number((value / unit).toPrecision(4))} ${units[power]}`);
-  return { tickvals: values, ticktext: texts };
+  return {
+    tickvals: values,
+    ticktext: values.map(value => `${Number((value / unit).toPrecision(4))} ${units[power]}`),
+  };
 }
 
-/** A round number of bytes in the unit that it is read in. */
+/** A round number of bytes in the unit that it is read in. @param {{unit?: number, top?: number}} memory @param {number} most @param {boolean} is_calm */
 function steady_bytes(memory, most, is_calm) {
   const unit = 1024 ** Math.max(0, Math.floor(Math.log2(Math.max(1, most)) / 10));
   if (memory.unit !== unit) Object.assign(memory, { unit, top: 0 });
   return steady_top(memory, most / unit, is_calm) * unit;
 }
 
-function inspected_mark(steps, places, index) {
+/** @param {Numbered[]} steps @param {number[]} places @param {number} index */
+function this_step_mark(steps, places, index) {
   const at = steps.findIndex(step => step.index === index);
   return at < 0 ? EMPTY : { x: [places[at] - 0.45, places[at] + 0.45], y: [0, 0] };
 }
 
-const HELD_MORE = 'more than logical: shared with another branch or kept from before a rewind';
-
+/** @param {Step} step */
 const has_negative = step => (step.negative_cache_bytes ?? null) !== null;
 
-/** How many positions a step's cache has seen; under guidance those of both. */
+/** How many positions a step's cache holds; under guidance those of both texts. @param {Properties} state @param {Step} step */
 function positions_words({ prompt_tokens, negative_tokens }, step) {
-  if (!has_negative(step)) return `${count(step.positions)} positions`;
-  const negative = step.positions - prompt_tokens.length + negative_tokens.length;
-  return `${count(step.positions)} + ${count(negative)} positions`;
+  if (!has_negative(step) || !negative_tokens) return `${count(step.positions)} positions`;
+  return `${count(step.positions)} + ${count(step.positions - prompt_tokens.length + negative_tokens.length)} positions`;
 }
 
+/** @param {Properties} state @param {Numbered[]} steps @param {object} memory @param {boolean} is_calm */
 function kv_cache(state, steps, memory, is_calm) {
   const x = steps.map(step => step.index + 1);
-  const formula = steps.map(step => step.formula_bytes ?? null);
+  const predicted = steps.map(step => step.formula_bytes ?? null);
   const most = Math.max(
     1,
     ...steps.map(step => Math.max(step.cache_bytes, step.cache_bytes_held, step.formula_bytes ?? 0)),
   );
   const top = steady_bytes(memory, most * 1.03, is_calm);
-  const held_x = x.length === 1 ? [x[0] - 0.45, x[0] + 0.45] : x;
-  const held = steps.map(step => step.cache_bytes_held);
-  const ends = values => (values.length === 1 ? [values[0], values[0]] : values);
-  const has_formula = formula.some(value => value !== null);
-  const is_guided = steps.some(step => has_negative(step));
-  const words = steps.map(
-    (step, place) =>
-      `step ${count(x[place])}: ${size(step.cache_bytes)} at ${positions_words(state, step)}` +
-      `<br>held ${size(step.cache_bytes_held)}` +
-      `${formula[place] === null ? '' : `<br>formula ${size(formula[place])}`}`,
-  );
-  const shown = steps.find(step => step.index === state.index) ?? steps.at(-1);
-  const by_formula = shown.formula_bytes ?? null;
-  let agrees = '';
-  if (by_formula !== null) {
-    agrees = by_formula === shown.cache_bytes ? ', as the formula says' : `, formula ${size(by_formula)}`;
-  }
+  const wide_x = x.length === 1 ? [x[0] - 0.45, x[0] + 0.45] : x;
+  const ends = (/** @type {(number|null)[]} */ values) => (values.length === 1 ? [values[0], values[0]] : values);
+  const has_formula = predicted.some(value => value !== null);
+  const is_guided = steps.some(has_negative);
+  const hovertext = steps.map((step, place) => {
+    const by_formula = predicted[place];
+    return (
+      `step ${count(x[place])}: ${size(step.cache_bytes)} in use, ${positions_words(state, step)}` +
+      `<br>reserved ${size(step.cache_bytes_held)}${by_formula === null ? '' : `<br>predicted ${size(by_formula)}`}`
+    );
+  });
+  const shown = steps.find(step => step.index === state.index) ?? steps[steps.length - 1];
   const is_more = shown.cache_bytes_held > shown.cache_bytes;
-  const share = has_negative(shown)
-    ? `, ${size(shown.negative_cache_bytes)} of it the negative prompt's text`
-    : '';
-  const now =
-    `Step ${count(shown.index + 1)}: ${size(shown.cache_bytes)} at ` +
-    `${positions_words(state, shown)}${agrees}${share}; held ${size(shown.cache_bytes_held)}` +
-    `${is_more ? `, ${HELD_MORE}` : ''}.`;
-  const none = is_guided ? ' Two texts, so no one formula.' : ' This model has no formula.';
-  const rule = state.cache_formula ? ` Formula: ${state.cache_formula}.` : none;
+  const share = has_negative(shown) ? `, ${size(shown.negative_cache_bytes ?? 0)} of it for the negative prompt` : '';
+  const now = `${size(shown.cache_bytes)} for ${positions_words(state, shown)}${share}`;
+  const reserved = is_more ? `; reserved ${size(shown.cache_bytes_held)}` : '';
+  const rule = state.cache_formula
+    ? `Predicted by ${state.cache_formula}.`
+    : is_guided
+      ? 'Two texts have no one formula.'
+      : 'This model has no formula.';
   return {
     data: [
       columns(
@@ -266,115 +267,99 @@ function kv_cache(state, steps, memory, is_calm) {
             steps.map(step => step.negative_cache_bytes ?? 0),
           )
         : EMPTY,
-      { x: held_x, y: ends(held) },
-      has_formula ? { x: held_x, y: ends(formula) } : EMPTY,
-      inspected_mark(steps, x, state.index),
-      {
-        x,
-        y: steps.map(step => step.cache_bytes),
-        customdata: steps.map(step => step.index),
-        hovertext: words,
-      },
+      { x: wide_x, y: ends(steps.map(step => step.cache_bytes_held)) },
+      has_formula ? { x: wide_x, y: ends(predicted) } : EMPTY,
+      this_step_mark(steps, x, state.index),
+      { x, y: steps.map(step => step.cache_bytes), customdata: steps.map(step => step.index), hovertext },
     ],
-    // The two long sentences together would not fit the caption's lines.
-    text: is_more ? now : now + rule,
-    summary: now + rule,
+    marks: [],
+    text: now + reserved,
+    summary: `Step ${count(shown.index + 1)}: ${now}${reserved}. ${rule}`,
     absent: absent({
       [NEGATIVE]: is_guided,
-      formula: has_formula,
-      inspected: steps.some(step => step.index === state.index),
+      predicted: has_formula,
+      'this step': steps.some(step => step.index === state.index),
     }),
-    axes: {
-      xaxis: step_axis(room(steps.at(-1).index + 1)),
-      yaxis: { range: [0, top], ...byte_ticks(top) },
-    },
+    axes: { xaxis: step_axis(room(steps[steps.length - 1].index + 1)), yaxis: { range: [0, top], ...byte_ticks(top) } },
   };
 }
 
-/** The parts of a step that add up to its whole time; `other` is bookkeeping. */
+/** The parts of a step that add up to its whole time; `other` is bookkeeping. @param {Step} step */
 const parts_of = step => ({
-  forward: step.forward_ms,
-  shape: step.shape_ms,
+  model: step.forward_ms,
+  settings: step.shape_ms,
   draw: step.draw_ms,
   other: Math.max(0, step.total_ms - step.forward_ms - step.shape_ms - step.draw_ms),
 });
 
-/** Under guidance: that there were two passes, and how long each took. */
-function passes_words({ forward_ms, negative_forward_ms: negative = null }) {
-  return negative === null
-    ? ''
-    : ` in two passes, ${ms(forward_ms - negative)} and ${ms(negative)} (negative prompt)`;
+/** Under guidance: that there were two passes, and how long each took. @param {Step} step */
+function passes_words({ forward_ms, negative_forward_ms }) {
+  const negative = negative_forward_ms ?? null;
+  return negative === null ? '' : ` in two passes, ${ms(forward_ms - negative)} and ${ms(negative)} (negative prompt)`;
 }
 
+/** @param {Numbered} step */
 function time_words(step) {
-  const { forward, shape, draw, other } = parts_of(step);
-  const from = step.reused
-    ? 'reused: logits from the record, no forward pass'
-    : `forward ${ms(forward)}${passes_words(step)}`;
+  const { model, settings, draw, other } = parts_of(step);
+  const from = step.reused ? 'no pass needed: the logits were recorded' : `model ${ms(model)}${passes_words(step)}`;
   return (
     `step ${count(step.index + 1)}${step.is_prefill ? ' (prefill)' : ''}: ${ms(step.total_ms)}` +
-    `<br>${from}<br>shape ${ms(shape)}<br>draw ${ms(draw)}<br>other ${ms(other)}`
+    `<br>${from}<br>apply settings ${ms(settings)}<br>draw ${ms(draw)}<br>other ${ms(other)}`
   );
 }
 
-/** Traces of one group of steps: four stacked surfaces, the reused ones' marks. */
+/** Traces of one group of steps: four stacked surfaces, marks of those that needed no pass. @param {Numbered[]} steps @param {number[]} x @param {number} top */
 function stacked(steps, x, top) {
   const parts = steps.map(parts_of);
-  const upto = names =>
+  const upto = (/** @type {(keyof ReturnType<typeof parts_of>)[]} */ names) =>
     columns(
       x,
-      parts.map(part => sum(names.map(name => part[name]))),
+      parts.map(part => sum(names.map(each => part[each]))),
     );
-  const reused = steps.map((step, place) => [step, x[place]]).filter(([step]) => step.reused);
+  const reused = steps.map((step, place) => ({ step, at: x[place] })).filter(({ step }) => step.reused);
   return [
-    upto(['forward', 'shape', 'draw', 'other']),
-    upto(['forward', 'shape', 'draw']),
-    upto(['forward', 'shape']),
-    upto(['forward']),
+    upto(['model', 'settings', 'draw', 'other']),
+    upto(['model', 'settings', 'draw']),
+    upto(['model', 'settings']),
+    upto(['model']),
     steps.some(step => step.negative_forward_ms)
       ? columns(
           x,
           steps.map(step => step.negative_forward_ms ?? 0),
         )
       : EMPTY,
-    strokes(
-      reused.map(([, place]) => place),
-      reused.map(([step]) => Math.min(step.total_ms + top * 0.015, top * 0.985)),
+    level_strokes(
+      reused.map(({ at }) => at),
+      reused.map(({ step }) => Math.min(step.total_ms + top * 0.015, top * 0.985)),
     ),
   ];
 }
 
+/** @param {Numbered[]} steps */
 function speed_words(steps) {
-  if (!steps.length) return 'No forward pass after the prefill yet.';
+  if (!steps.length) return '';
   const seconds = Math.max(1e-9, sum(steps.map(step => step.total_ms)) / 1000);
-  const over = steps.length === 1 ? 'forward pass' : `${steps.length} forward passes`;
-  return `${(steps.length / seconds).toFixed(1)} tokens/s over the last ${over}.`;
+  return ` · ${(steps.length / seconds).toFixed(0)} tokens/s`;
 }
 
-function outlier_words(number, most) {
-  if (!number) return '';
-  const who = number === 1 ? 'One step is' : `${count(number)} steps are`;
-  return ` ${who} higher than the axis, up to ${ms(most)}.`;
-}
-
+/** @param {Properties} state @param {Numbered[]} steps @param {Record<string, any>} memory @param {boolean} is_calm */
 function latency(state, steps, memory, is_calm) {
-  // The first step belongs to the prompt also where its logits come from the record.
-  const is_first = step => step.is_prefill || step.index === 0;
-  const prefills = steps.filter(is_first).slice(-4);
+  // The first step belongs to the prompt also where its logits were recorded.
+  const is_first = (/** @type {Numbered} */ step) => step.is_prefill || step.index === 0;
+  const prefills = steps.filter(is_first).slice(-3);
   const decodes = steps.filter(step => !is_first(step));
   const slots = prefills.map((_, place) => place + 1);
   const x = decodes.map(step => step.index + 1);
   const totals = decodes.map(step => step.total_ms);
   const most = totals.length ? Math.max(...totals) : 1;
   const usual = totals.length >= FEW ? quantile(totals, USUAL_SHARE) * HEADROOM : most;
-  const top = steady_top((memory.decode ??= {}), most > usual ? usual : most, is_calm);
+  const top = steady_top((memory.decode ??= {}), Math.min(most, usual), is_calm);
   const longest = Math.max(0.01, ...prefills.map(step => step.total_ms));
   const prefill_top = steady_top((memory.prefill ??= {}), longest, is_calm);
   const higher = decodes.filter(step => step.total_ms > top);
-  const clipped = value => Math.min(value, top);
   const data = [
     ...stacked(prefills, slots, prefill_top),
-    inspected_mark(prefills, slots, state.index),
+    this_step_mark(prefills, slots, state.index),
     {
       x: slots,
       y: prefills.map(step => step.total_ms),
@@ -383,34 +368,36 @@ function latency(state, steps, memory, is_calm) {
     },
     ...stacked(decodes, x, top),
     { x: higher.map(step => step.index + 1), y: higher.map(() => top * 0.97) },
-    inspected_mark(decodes, x, state.index),
+    this_step_mark(decodes, x, state.index),
     {
       x,
-      y: totals.map(clipped),
+      y: totals.map(value => Math.min(value, top)),
       customdata: decodes.map(step => step.index),
       hovertext: decodes.map(time_words),
     },
   ];
-  const shown = steps.find(step => step.index === state.index) ?? steps.at(-1);
-  // Logits from the record cost no forward pass: such steps say nothing about the model's speed.
+  const shown = steps.find(step => step.index === state.index) ?? steps[steps.length - 1];
+  // Steps whose logits were recorded say nothing about the model's speed.
   const speed = speed_words(decodes.filter(step => !step.reused).slice(-RECENT));
-  const outliers = outlier_words(higher.length, most);
-  const { forward } = parts_of(shown);
-  const from = shown.reused ? 'logits from the record' : `forward ${ms(forward)}${passes_words(shown)}`;
-  const now = `Step ${count(shown.index + 1)}: ${ms(shown.total_ms)}, ${from}. `;
+  const what = shown.reused
+    ? ', no pass needed'
+    : shown.is_prefill
+      ? ', prefill'
+      : `, model ${ms(parts_of(shown).model)}`;
+  const outliers = higher.length
+    ? ` ${count(higher.length)} of the steps stand above the axis, up to ${ms(most)}.`
+    : '';
   return {
     data,
-    text: now + speed + outliers,
+    marks: [],
+    text: `${ms(shown.total_ms)}${what}${speed}`,
+    summary: `${time_words(shown).replaceAll('<br>', ', ')}${speed}.${outliers}`,
     absent: absent({
-      forward: steps.some(step => step.forward_ms > 0),
-      [NEGATIVE]: steps.some(step => step.negative_forward_ms > 0),
-      shape: steps.some(step => step.shape_ms > 0),
-      draw: steps.some(step => step.draw_ms > 0),
-      other: steps.some(step => parts_of(step).other > 0),
-      reused: [...prefills, ...decodes].some(step => step.reused),
-      'higher than the axis': higher.length > 0,
+      model: steps.some(step => step.forward_ms > 0),
+      [NEGATIVE]: steps.some(step => (step.negative_forward_ms ?? 0) > 0),
+      'no pass needed': [...prefills, ...decodes].some(step => step.reused),
+      'above the axis': higher.length > 0,
     }),
-    summary: `${time_words(shown).replaceAll('<br>', ', ')}. ${speed}${outliers}`,
     axes: {
       xaxis2: {
         range: [0.3, Math.max(1, prefills.length) + 0.7],
@@ -418,44 +405,36 @@ function latency(state, steps, memory, is_calm) {
         ticktext: prefills.map(step => count(step.index + 1)),
         showgrid: false,
       },
-      yaxis2: { range: [0, prefill_top], nticks: 4 },
-      xaxis3: step_axis(room(Math.max(10, steps.at(-1).index + 1))),
-      yaxis3: { range: [0, top], nticks: 6, showticklabels: decodes.length > 0 },
+      yaxis2: { range: [0, prefill_top], nticks: 3 },
+      xaxis3: step_axis(room(Math.max(10, steps[steps.length - 1].index + 1))),
+      yaxis3: { range: [0, top], nticks: 4, showticklabels: decodes.length > 0 },
     },
   };
 }
 
+/** @returns {Described} */
 function nothing() {
-  const text = 'No steps yet.';
-  const [kv, time] = figures.map(({ legend }) => ({
+  const text = 'no steps yet';
+  const each = (/** @type {number} */ place) => ({
     text,
     summary: text,
     marks: [],
-    absent: legend.map(entry => entry.text),
-  }));
+    absent: figures[place].legend.map(entry => entry.text),
+  });
   const axis = { range: [0, 1], tickvals: [], ticktext: [] };
   return {
     data: styles({}).map(() => EMPTY),
-    figures: { kv_cache: kv, latency: time },
-    axes: {
-      xaxis: step_axis(10),
-      yaxis: axis,
-      xaxis2: axis,
-      yaxis2: axis,
-      xaxis3: step_axis(10),
-      yaxis3: axis,
-    },
+    figures: { kv_cache: each(0), latency: each(1) },
+    axes: { xaxis: step_axis(10), yaxis: axis, xaxis2: axis, yaxis2: axis, xaxis3: step_axis(10), yaxis3: axis },
   };
 }
 
 /**
- * Data, axes, captions of both charts.
- * @param {object} state
- * @param {object|null} _view not needed: steps are in the state
- * @param {{memory: object, is_calm: boolean}} frame what is remembered between calls; whether a single step
- *   is shown, not many in a row
+ * @param {Properties} state
+ * @param {{memory: Record<string, any>, is_calm: boolean}} frame
+ * @returns {Described}
  */
-export function describe(state, _view, { memory, is_calm }) {
+export function describe(state, { memory, is_calm }) {
   // Their place in the list is their number: `index` is not among a step's figures.
   const steps = state.steps.map((step, index) => ({ ...step, index }));
   if (!steps.length) return nothing();
@@ -463,7 +442,7 @@ export function describe(state, _view, { memory, is_calm }) {
   const time = latency(state, steps, (memory.latency ??= {}), is_calm);
   return {
     data: [...cache.data, ...time.data],
-    figures: { kv_cache: { ...cache, marks: [] }, latency: { ...time, marks: [] } },
+    figures: { kv_cache: cache, latency: time },
     axes: { ...cache.axes, ...time.axes },
   };
 }

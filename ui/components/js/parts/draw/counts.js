@@ -1,71 +1,77 @@
-// What is in the draw as a table: tokens, probabilities and, after many draws, counts over what is expected.
+// What is in the draw as a table: tokens, probabilities and, after many draws, counts beside what is expected.
 
-import { element, set_class, set_text } from '../../lib/dom.js';
-import { look_of } from './bar.js';
-import { count, percent, shorten } from '../../words/format.js';
 import { MOST_STRETCHES } from '../../kernel/sampling.js';
+import { element, set_class, set_text } from '../../lib/dom.js';
+import { count, percent, shorten } from '../../words/format.js';
+import { look_of } from './bar.js';
+
+/** @import { Sampling } from '../../kernel/sampling.js' */
+/** @import { Stretch } from './draw.js' */
 
 const LONGEST_TITLE = 120;
 
 /** The table `Stretches`: `node`, and `update(stretches, sampling)`; without draws `sampling` is null. */
 export function create_counts() {
   const rows = Array.from({ length: MOST_STRETCHES }, create_row); // all of them: stepping makes no elements
-  const body = element('tbody', {}, ...rows.map(row => row.tr));
-  const head = text => element('th', { scope: 'col', text });
-  const heads = ['Token', 'Probability', 'Drawn', 'Expected ± 2σ'].map(head);
+  const heads = ['Token', 'Probability', 'Drawn', 'Expected ± 2σ'].map(text => element('th', { scope: 'col', text }));
   const node = element(
     'table',
-    { class: 'dv-draw-counts', 'aria-label': 'Stretches' },
+    { class: 'dv-figures dv-counts', 'aria-label': 'Stretches' },
     element('thead', {}, element('tr', {}, ...heads)),
-    body,
+    element('tbody', {}, ...rows.map(({ tr }) => tr)),
   );
-
-  function update(stretches, sampling) {
-    rows.slice(stretches.length).forEach(row => set_class(row.tr, 'dv-hidden'));
-    const figures = sampling && stretches.map(stretch => sampling.within(stretch));
-    const ends = (figures ?? []).flatMap(each => [each.count, each.expected + 2 * each.sigma]);
-    const scale = Math.max(1, ...ends);
-    stretches.forEach((stretch, place) => {
-      update_row(rows[place], stretch, look_of(stretch, place), figures?.[place], scale);
-    });
-  }
-
-  return { node, update };
+  return {
+    node,
+    /** @param {Stretch[]} stretches @param {Sampling|null} sampling */
+    update(stretches, sampling) {
+      for (const { tr } of rows.slice(stretches.length)) set_class(tr, 'dv-hidden');
+      const figures = stretches.map(stretch => sampling?.within(stretch) ?? null);
+      const scale = Math.max(1, ...figures.flatMap(each => (each ? [each.count, each.expected + 2 * each.sigma] : [])));
+      stretches.forEach((stretch, place) =>
+        update_row(rows[place], stretch, look_of(stretch, place), figures[place], scale),
+      );
+    },
+  };
 }
 
 function create_row() {
-  const row = {
-    swatch: element('span', { 'aria-hidden': 'true' }),
-    label: element('span', { class: 'dv-token' }),
-    mark: element('span', { class: 'dv-draw-hit-mark' }),
-    prob: element('td', { class: 'dv-draw-number' }),
-    drawn: element('span', { class: 'dv-draw-number' }),
-    expected: element('td', { class: 'dv-draw-number' }),
-    gauge: element('span', { class: 'dv-draw-gauge', 'aria-hidden': 'true' }),
-  };
-  row.gauge.append(...['band', 'count', 'mean'].map(part => element('i', { class: `dv-gauge-${part}` })));
-  row.tr = element(
+  const swatch = element('span', { 'aria-hidden': 'true' });
+  const label = element('span', { class: 'dv-token' });
+  const prob = element('td', { class: 'dv-figure' });
+  const drawn = element('span', { class: 'dv-figure' });
+  const expected = element('td', { class: 'dv-figure' });
+  const gauge = element(
+    'span',
+    { class: 'dv-gauge', 'aria-hidden': 'true' },
+    ...['band', 'count', 'mean'].map(part => element('i', { class: `dv-gauge-${part}` })),
+  );
+  const tr = element(
     'tr',
     {},
-    element('th', { scope: 'row' }, row.swatch, row.label, row.mark),
-    row.prob,
-    element('td', { class: 'dv-draw-drawn' }, row.drawn, row.gauge),
-    row.expected,
+    element('th', { scope: 'row' }, swatch, label),
+    prob,
+    element('td', {}, drawn, gauge),
+    expected,
   );
-  return row;
+  return { swatch, label, prob, drawn, expected, gauge, tr };
 }
 
+/**
+ * @param {ReturnType<typeof create_row>} row
+ * @param {Stretch} stretch
+ * @param {string} look
+ * @param {{count: number, expected: number, sigma: number}|null} figures
+ * @param {number} scale
+ */
 function update_row(row, stretch, look, figures, scale) {
-  const is_outside = figures && Math.abs(figures.count - figures.expected) > 2 * figures.sigma;
-  set_class(row.tr, `${stretch.is_hit ? 'dv-draw-hit' : ''} ${is_outside ? 'dv-draw-outside' : ''}`.trim());
-  set_class(row.swatch, `dv-draw-swatch dv-stretch-${look}`);
+  const is_outside = figures !== null && Math.abs(figures.count - figures.expected) > 2 * figures.sigma;
+  set_class(row.tr, `${stretch.is_hit ? 'chosen' : ''} ${is_outside ? 'dv-outside' : ''}`.trim());
+  set_class(row.swatch, `dv-draw-swatch dv-stretch dv-stretch-${look}`);
   set_text(row.label, shorten(stretch.label, LONGEST_TITLE));
-  if (row.label.title !== stretch.label) row.label.title = stretch.label;
-  set_text(row.mark, stretch.is_hit ? '◂ u' : '');
   set_text(row.prob, percent(stretch.to - stretch.from));
   set_text(row.drawn, figures ? count(figures.count) : '');
   set_text(row.expected, figures ? `${rounded(figures.expected)} ± ${rounded(2 * figures.sigma)}` : '');
-  row.gauge.classList.toggle('dv-draw-away', !figures);
+  row.gauge.classList.toggle('dv-hidden', !figures);
   if (!figures) return;
   const { expected, sigma } = figures;
   const places = {
@@ -74,9 +80,9 @@ function update_row(row, stretch, look, figures, scale) {
     low: Math.max(0, expected - 2 * sigma),
     high: expected + 2 * sigma,
   };
-  for (const [name, value] of Object.entries(places)) {
+  for (const [name, value] of Object.entries(places))
     row.gauge.style.setProperty(`--${name}`, (value / scale).toFixed(5));
-  }
 }
 
+/** @param {number} number */
 const rounded = number => (number < 10 ? number.toFixed(1) : count(number));

@@ -1,9 +1,10 @@
 // The same as a prize wheel: sectors by probability, clockwise from the top, and a pointer at u.
 
-import { look_of } from './bar.js';
 import { set_attribute, set_text, svg } from '../../lib/dom.js';
-import { shorten } from '../../words/format.js';
-import { u_text } from '../../kernel/sampling.js';
+import { shorten, u_text } from '../../words/format.js';
+import { look_of } from './bar.js';
+
+/** @import { Stretch } from './draw.js' */
 
 const RADIUS = 100;
 const HUB = 26;
@@ -14,17 +15,17 @@ const SPOKE = (RADIUS + HUB) / 2 + 4;
 
 let made_so_far = 0; // patterns are found by id, and a page may hold more than one wheel
 
-/** The point at a share of a turn, clockwise from the top. */
+/** The point at a share of a turn, clockwise from the top. @param {number} turn @param {number} radius */
 const at = (turn, radius) => {
   const angle = 2 * Math.PI * turn;
   return `${(radius * Math.sin(angle)).toFixed(3)} ${(-radius * Math.cos(angle)).toFixed(3)}`;
 };
 
-/** The path of a ring's sector; a whole turn is two halves, as an arc cannot end where it begins. */
+/** The path of a ring's sector; a whole turn is two halves, as an arc cannot end where it begins. @param {number} from @param {number} to */
 export function sector(from, to) {
   if (to - from > 1 - 1e-6) {
-    const half = (radius, sweep) => `A${radius} ${radius} 0 1 ${sweep}`;
-    const ring = (radius, sweep) =>
+    const half = (/** @type {number} */ radius, /** @type {number} */ sweep) => `A${radius} ${radius} 0 1 ${sweep}`;
+    const ring = (/** @type {number} */ radius, /** @type {number} */ sweep) =>
       `M${at(0, radius)}${half(radius, sweep)} ${at(0.5, radius)}${half(radius, sweep)} ${at(0, radius)}Z`;
     return ring(RADIUS, 1) + ring(HUB, 0);
   }
@@ -35,7 +36,7 @@ export function sector(from, to) {
   );
 }
 
-/** Where a name stands: along its spoke, never upside down. */
+/** Where a name stands: along its spoke, never upside down. @param {number} middle */
 function turned(middle) {
   const degrees = middle * 360 - 90;
   const flip = middle > 0.5 ? 180 : 0;
@@ -60,17 +61,23 @@ export function create_wheel() {
     pointer,
     name,
   );
+  /** @type {{title: SVGElement, text: SVGElement, path: SVGElement}[]} */
   const parts = [];
 
+  /** @param {Stretch[]} stretches @param {number|null} u */
   function update(stretches, u) {
     while (parts.length > stretches.length) {
-      const { path, text } = parts.pop();
-      path.remove();
-      text.remove();
+      const part = parts.pop();
+      part?.path.remove();
+      part?.text.remove();
     }
     while (parts.length < stretches.length) {
-      const part = { title: svg('title'), text: svg('text', { 'text-anchor': 'middle', dy: '0.35em' }) };
-      part.path = svg('path', {}, part.title);
+      const title = svg('title');
+      const part = {
+        title,
+        text: svg('text', { 'text-anchor': 'middle', dy: '0.35em' }),
+        path: svg('path', {}, title),
+      };
       parts.push(part);
       sectors.append(part.path);
       names.append(part.text);
@@ -81,6 +88,7 @@ export function create_wheel() {
     set_text(name, u === null ? '' : u_text(u));
   }
 
+  /** @param {typeof parts[number]} part @param {Stretch} stretch @param {string} look */
   function draw_sector({ path, title, text }, { from, to, label, is_hit }, look) {
     const width = to - from;
     const missing = is_hit ? Math.max(0, LEAST_SEEN - width) / 2 : 0;

@@ -3,54 +3,57 @@
 import { element, set_attribute, set_text } from '../../lib/dom.js';
 import { count, quoted } from '../../words/format.js';
 
+/** @import { FoundToken } from '../../types.js' */
+
 const LONGEST_TEXT = 40;
 const LONGEST_TITLE = 120;
 
-/** A button that chooses a token: `node`, `update(token)` and `press(is_chosen)`. */
+/** A button that chooses a token. @param {(token: FoundToken|null) => void} choose */
 export function create_choice(choose) {
+  /** @type {FoundToken|null} */
   let token = null;
   const label = element('span', { class: 'dv-token' });
-  const node = element('button', { type: 'button', class: 'dv-choice', onclick: () => choose(token) }, label);
+  const node = element('button', { type: 'button', class: 'dv-quiet dv-choice', onclick: () => choose(token) }, label);
   return {
     node,
+    /** @param {FoundToken} next */
     update(next) {
       token = next;
       set_text(label, next.label);
       set_attribute(label, 'title', next.label.slice(0, LONGEST_TITLE));
       set_attribute(node, 'aria-label', `Why not ${next.label}?`);
     },
+    /** @param {boolean} is_chosen */
     press(is_chosen) {
       set_attribute(node, 'aria-expanded', String(is_chosen));
     },
   };
 }
 
-/** The line with the list `Tokens of the text`: `node`, and `update(text, tokens, chosen_id)`. */
+/** The line with the list `Tokens of the text`. @param {(token: FoundToken|null) => void} choose */
 export function create_pieces(choose) {
   const text = element('span', { class: 'dv-muted' });
   const list = element('ol', { 'aria-label': 'Tokens of the text' });
   const node = element('div', { class: 'dv-pieces dv-hidden' }, text, list);
+  /** @type {ReturnType<typeof create_choice>[]} */
   const choices = [];
-
-  function update(whole, tokens, chosen_id) {
-    node.classList.toggle('dv-hidden', tokens.length < 2);
-    if (tokens.length < 2) return;
-    set_text(
-      text,
-      `${quoted(whole, LONGEST_TEXT)} is ${count(tokens.length)} tokens, one step each; ` +
-        'each as if it came next:',
-    );
-    while (choices.length > tokens.length) choices.pop().node.parentNode.remove();
-    while (choices.length < tokens.length) {
-      const choice = create_choice(choose);
-      choices.push(choice);
-      list.append(element('li', {}, choice.node));
-    }
-    choices.forEach((choice, place) => {
-      choice.update(tokens[place]);
-      choice.press(tokens[place].id === chosen_id);
-    });
-  }
-
-  return { node, update };
+  return {
+    node,
+    /** @param {string} whole @param {FoundToken[]} found @param {number|undefined} chosen_id */
+    update(whole, found, chosen_id) {
+      node.classList.toggle('dv-hidden', found.length < 2);
+      if (found.length < 2) return;
+      set_text(text, `${quoted(whole, LONGEST_TEXT)} is ${count(found.length)} tokens, one step each:`);
+      while (choices.length > found.length) choices.pop()?.node.parentElement?.remove();
+      while (choices.length < found.length) {
+        const choice = create_choice(choose);
+        choices.push(choice);
+        list.append(element('li', {}, choice.node));
+      }
+      choices.forEach((choice, place) => {
+        choice.update(found[place]);
+        choice.press(found[place].id === chosen_id);
+      });
+    },
+  };
 }

@@ -1,33 +1,34 @@
-// The search over the whole vocabulary: tokens that match a text or that it is split into, what became of
-// each, and the smallest change of one setting that would admit it. why.js shows a chosen one's whole way.
+// Search over the whole vocabulary: where a token ranks, what removed it, what would admit it; the tokens that a text is split into.
 
+import { knowledge_of, learn_token } from '../../kernel/row.js';
 import { element, set_attribute, set_text } from '../../lib/dom.js';
+import { candidate } from '../../view/view.js';
 import { count, percent, quoted, score_text } from '../../words/format.js';
 import { create_choice, create_pieces } from './pieces.js';
-import { knowledge_of, learn_token } from '../../kernel/row.js';
-import { candidate } from '../../view/view.js';
-import { admission } from '../../view/admit.js';
-import { blocked_text, change_order, create_why, describe_change, in_slices, removal } from './why.js';
+import { create_why } from './why.js';
+
+/** @import { Actions, FoundToken, State, ViewRow } from '../../types.js' */
+/** @typedef {import('./why.js').Properties & Pick<State, 'visit' | 'run' | 'branch' | 'index' | 'row_key'>} Properties */
 
 const DEBOUNCE_MS = 150;
-const SETTLED_MS = 120; // without a change for so long, the smallest changes are worked out
 const MOST_MATCHES = 12; // the answer holds one more where there are more
 const LONGEST_QUERY = 60;
-const NO_SCORES = 'There are no scores here to search in; press Back first.';
 
-/** The part with the field `Search the vocabulary`. */
+/** @param {HTMLElement} root @param {Actions} actions */
 export function create(root, actions) {
+  /** @type {FoundToken[]} */
   let matches = [];
+  /** @type {FoundToken[]} */
   let pieces = []; // the tokens that the text is split into
-  let latest = { state: null, view: null };
+  /** @type {Properties|null} */
+  let state = null;
   let asked_for = ''; // the query that the matches answer, or will
   let answered = ''; // the query that the list was last filled for: another one starts at its top
-  let asked_step = null; // the step they were asked at: ranks by logit are a step's own
+  let asked_step = ''; // the step they were asked at: ranks by logit are a step's own
   let request = 0; // number of the newest request; answers to older ones are dropped
   let is_waiting = false;
-  let timer = 0;
-  let advice_timer = 0;
-  let stop_search = () => {};
+  /** @type {ReturnType<typeof setTimeout>|undefined} */
+  let timer;
 
   const field = element('input', {
     type: 'search',
@@ -37,13 +38,15 @@ export function create(root, actions) {
     autocapitalize: 'off',
     maxlength: '200',
   });
-  const status = element('p', { class: 'dv-search-status', role: 'status' });
-  const list = element('ul', { class: 'dv-search-results dv-hidden', 'aria-label': 'Matches' });
+  const status = element('p', { class: 'dv-muted', role: 'status' });
+  const list = element('ul', { class: 'dv-matches dv-hidden', 'aria-label': 'Matches' });
   const split = create_pieces(choose);
   const why = create_why(actions, () => choose(null));
-  root.append(
-    element('div', { class: 'dv-search-panel', role: 'search' }, field, status, split.node, list, why.node),
-  );
+  const results = element('div', { class: 'dv-results dv-hidden' }, status, split.node, list, why.node);
+  root.classList.add('dv-search');
+  root.setAttribute('role', 'search');
+  root.append(field, results);
+  /** @type {ReturnType<typeof create_item>[]} */
   const items = [];
 
   field.addEventListener('input', () => {
@@ -51,15 +54,10 @@ export function create(root, actions) {
     if (field.value === '') clear();
     else timer = setTimeout(find, DEBOUNCE_MS);
   });
-
-  field.addEventListener('keydown', event => {
-    event.stopPropagation(); // what is typed here is no shortcut of the page
+  root.addEventListener('keydown', event => {
+    if (event.target === field) event.stopPropagation(); // what is typed here is no shortcut of the page
     if (event.isComposing) return;
-    if (event.key === 'Enter') find();
-    else if (event.key === 'Escape') clear();
-  });
-
-  list.addEventListener('keydown', event => {
+    if (event.key === 'Enter' && event.target === field) find();
     if (event.key !== 'Escape') return;
     event.stopPropagation();
     clear();
@@ -79,44 +77,44 @@ export function create(root, actions) {
     draw();
   }
 
-  /** Show a token's way; the one that is on show already is put away. */
+  /** Show a token's way; the one that is on show already is put away. @param {FoundToken|null} token */
   function choose(token) {
     const is_shown = token !== null && token.id === why.token?.id;
-    why.show(token === null || is_shown ? null : { id: token.id, label: token.label });
+    why.show(token === null || is_shown ? null : token);
     draw_choice();
   }
 
   function draw_choice() {
     const chosen = why.token?.id;
-    for (const item of items) item.choice.press(item.match.id === chosen);
+    for (const item of items) item.choice.press(item.match?.id === chosen);
     split.update(asked_for, pieces, chosen);
   }
 
   async function find() {
     clearTimeout(timer);
     const query = field.value;
-    if (query === '' || !latest.state) return;
+    if (query === '' || !state) return;
     const number = ++request;
     if (query !== asked_for) {
       pieces = [];
       why.show(null);
     }
     asked_for = query;
-    asked_step = step_key(latest.state);
+    asked_step = step_key(state);
     is_waiting = true;
     draw();
-    const answer = await actions.find(query).then(
-      found => ({ found: found ?? [], said: found ? describe_result(query, found.length) : NO_SCORES }),
-      error => ({ found: [], said: `The search did not work: ${error.message}` }),
-    );
+    const found = await actions.find(query);
     if (number !== request) return;
     is_waiting = false;
-    matches = answer.found.slice(0, MOST_MATCHES);
+    matches = (found ?? []).slice(0, MOST_MATCHES);
     learn(matches);
     if (matches.length === 1 && query !== answered) why.show(matches[0]);
     if (query !== answered) list.scrollTop = 0;
     answered = query;
-    set_text(status, answer.said);
+    set_text(
+      status,
+      found ? result_words(query, found.length) : 'There are no scores here to search in; press Back first.',
+    );
     draw();
     const split_up = await actions.tokenize(query);
     if (number !== request) return;
@@ -125,159 +123,119 @@ export function create(root, actions) {
     draw();
   }
 
-  /** Take down where the tokens rank: stages that edit them, and their ways, are exact from then on. */
+  /** Take down where the tokens rank: samplers that edit them, and their ways, are exact from then on. @param {FoundToken[]} found */
   function learn(found) {
-    const { state, view } = latest;
-    if (!view || asked_step !== step_key(state)) return;
-    const before = knowledge_of(state.row);
-    for (const token of found) if (token.raw_rank !== null) learn_token(state.row, token);
-    if (view.inexact_because && knowledge_of(state.row) !== before) actions.show({});
+    const row = state?.row;
+    if (!row || !state || asked_step !== step_key(state)) return;
+    const before = knowledge_of(row);
+    for (const token of found) if (token.raw_rank !== null) learn_token(row, plain_token(token));
+    if (state.view?.inexact && knowledge_of(row) !== before) actions.show({});
   }
 
   function draw() {
-    const { state, view } = latest;
+    results.classList.toggle('dv-hidden', asked_for === '');
     list.classList.toggle('dv-hidden', matches.length === 0);
     list.classList.toggle('dv-waiting', is_waiting || is_stale());
     set_attribute(list, 'aria-busy', is_waiting ? 'true' : null);
-    while (items.length > matches.length) items.pop().li.remove();
+    while (items.length > matches.length) items.pop()?.li.remove();
     while (items.length < matches.length) {
       const item = create_item(actions, choose);
       items.push(item);
       list.append(item.li);
     }
-    items.forEach((item, at) => update_item(item, matches[at], view && candidate(state, view, matches[at])));
+    const now = state;
+    items.forEach((item, at) =>
+      update_item(item, matches[at], now?.view ? candidate(now, now.view, plain_token(matches[at])) : null, now),
+    );
     draw_choice();
-    if (latest.state) why.update(latest.state, view);
-    hush();
-    if (view && !is_stale()) advice_timer = setTimeout(advise, SETTLED_MS, 0);
+    if (now) why.update(now);
   }
 
-  /** One match at a time: each takes many trial runs of the chain. */
-  function advise(at) {
-    const item = items.slice(at).find(each => each.found?.removed_by);
-    if (!item) return;
-    stop_search = in_slices(admission(latest.state, item.match), found => {
-      if (found) show_advice(item, found);
-      advise(items.indexOf(item) + 1);
-    });
-  }
+  const is_stale = () => matches.length > 0 && state !== null && asked_step !== step_key(state);
 
-  function hush() {
-    clearTimeout(advice_timer);
-    stop_search();
-  }
-
-  const is_stale = () => matches.length > 0 && asked_step !== step_key(latest.state);
-
-  function update(state, view) {
-    latest = { state, view };
-    const vocab = view?.vocab ?? state.model.vocab_size;
-    set_attribute(field, 'placeholder', `search all ${count(vocab)} tokens`);
-    if (asked_for === '') return;
-    // A playing text changes its step faster than anyone reads: ask once it stands still.
-    if (asked_step !== step_key(state) && state.mode === 'paused' && view !== null) find();
-    else draw();
-  }
-
-  function destroy() {
-    clearTimeout(timer);
-    hush();
-    why.destroy();
-  }
-
-  return { update, destroy };
+  return {
+    /** @param {Properties} now */
+    update(now) {
+      state = now;
+      const vocab = now.view?.vocab ?? now.model?.vocab_size ?? 0;
+      set_attribute(field, 'placeholder', `search all ${count(vocab)} tokens`);
+      if (asked_for === '') return;
+      // A playing text changes its step faster than anyone reads: ask once it stands still.
+      if (asked_step !== step_key(now) && now.mode === 'paused' && now.view !== null) find();
+      else draw();
+    },
+    destroy() {
+      clearTimeout(timer);
+      why.destroy();
+    },
+  };
 }
 
-const step_key = ({ session, run, branch, index, row_key }) =>
-  [session, run, branch, index, row_key].join('/');
+/** A found token as the view takes it. @param {FoundToken} found */
+const plain_token = ({ raw_rank, ...token }) => ({ ...token, raw_rank: raw_rank ?? 0 });
 
-function describe_result(query, number) {
+/** @param {Properties} state */
+const step_key = ({ visit, run, branch, index, row_key }) =>
+  [visit, run, branch, index, row_key.split('/whole')[0]].join('/');
+
+/** @param {string} query @param {number} number */
+function result_words(query, number) {
   const text = quoted(query, LONGEST_QUERY);
   if (number === 0) return `No token of the vocabulary matches ${text}.`;
-  if (number > MOST_MATCHES) {
-    return `The first ${MOST_MATCHES} of more than ${MOST_MATCHES} tokens that match ${text}.`;
-  }
+  if (number > MOST_MATCHES) return `More than ${MOST_MATCHES} tokens match ${text}; these are the first.`;
   return `${number === 1 ? '1 token matches' : `${number} tokens match`} ${text}.`;
 }
 
+/** @param {Pick<Actions, 'force'>} actions @param {(token: FoundToken|null) => void} choose */
 function create_item(actions, choose) {
-  const item = { match: null, found: null, change: null, choice: create_choice(choose) };
-  const apply = () => {
-    actions.set(item.change);
-    actions.settle();
-  };
-  item.figures = element('span', { class: 'dv-match-figures' });
-  item.removal = element('span', { class: 'dv-match-removed' });
-  item.outcome = element('span');
-  item.fate = element('span', { class: 'dv-match-fate' }, item.removal, item.outcome);
-  item.apply = element('button', { type: 'button', onclick: apply });
-  item.force = element('button', {
+  const choice = create_choice(choose);
+  const figures = element('span', { class: 'dv-muted dv-line' });
+  const share = element('span', { class: 'dv-muted dv-figure' });
+  const fate = element('span', { class: 'dv-line' });
+  const force = element('button', {
     type: 'button',
+    class: 'dv-quiet',
     text: 'Force',
-    onclick: event => {
-      if (event.detail <= 1) actions.force(item.match.id); // not the second half of a double click
+    onclick: (/** @type {MouseEvent} */ event) => {
+      if (event.detail <= 1 && item.match) actions.force(item.match.id); // not the second half of a double click
     },
   });
-  item.li = element(
-    'li',
-    {},
-    item.choice.node,
-    item.figures,
-    item.fate,
-    element('span', { class: 'dv-match-actions' }, item.apply, item.force),
-  );
+  const item = {
+    match: /** @type {FoundToken|null} */ (null),
+    choice,
+    figures,
+    share,
+    fate,
+    force,
+    li: element('li', {}, choice.node, figures, share, fate, force),
+  };
   return item;
 }
 
-/** `found`: what `candidate` says of the match; null without a row of scores. */
-function update_item(item, match, found) {
+/**
+ * @param {ReturnType<typeof create_item>} item
+ * @param {FoundToken} match
+ * @param {ViewRow|null} found the match as a row; null without scores
+ * @param {Properties|null} state
+ */
+function update_item(item, match, found, state) {
   item.match = match;
-  item.found = found;
   item.choice.update(match);
   set_attribute(item.force, 'aria-label', `Force ${match.label}`);
-  const is_possible = match.logit !== null;
-  const figures = [`id ${match.id}`];
-  if (is_possible) figures.push(...describe_ranks(match.raw_rank, found?.rank));
-  figures.push(`logit ${score_text(match.logit ?? -Infinity)}`);
-  if (found) figures.push(`probability ${percent(found.prob)}`);
-  set_text(item.figures, figures.join(' · '));
-  set_text(item.removal, is_possible && found?.removed_by ? removal(found) : '');
-  set_text(item.outcome, describe_outcome(found, is_possible));
-  set_change(item, null);
-}
-
-/** Matches stand in the order of their logits; the rank in the table may be another one. */
-function describe_ranks(raw_rank, rank) {
-  if (rank === raw_rank) return [`rank ${count(rank)}`];
-  const by_logit = `rank by logit ${count(raw_rank)}`;
-  return rank === undefined ? [by_logit] : [`rank ${count(rank)}`, by_logit];
-}
-
-function describe_outcome(found, is_possible) {
-  if (!is_possible) return 'impossible: its logit is −∞';
-  if (!found) return '';
-  if (found.removed_by) return '; looking for the smallest change that would admit it';
-  return found.final_prob === null ? 'kept' : `kept, ${percent(found.final_prob)} in the draw`;
-}
-
-/** `found`: what `admit` found. */
-function show_advice(item, found) {
-  const advice = found.blocked_by
-    ? blocked_text(found).replace(/^N/, 'n')
-    : `the smallest change that would admit it: ${describe_change(found)}`;
-  set_text(item.outcome, `; ${advice}`);
-  set_change(item, found.blocked_by ? null : found);
-}
-
-/** The button that applies a change; where it vanishes under the focus, its neighbour takes that over. */
-function set_change(item, change) {
-  const { apply, force, match } = item;
-  item.change = change && { [change.setting]: change.value };
-  if (change) {
-    set_text(apply, change_order(change));
-    set_attribute(apply, 'aria-label', `${change_order(change)} to admit ${match.label}`);
-  } else if (apply.getRootNode().activeElement === apply) {
-    force.focus({ preventScroll: true });
-  }
-  apply.classList.toggle('dv-hidden', change === null);
+  const is_possible = match.logit !== null && match.logit !== undefined;
+  const rank = found ? found.rank : match.raw_rank;
+  set_text(item.figures, is_possible && rank ? `rank ${count(rank)}` : '');
+  set_text(item.share, found ? percent(found.model_prob) : '');
+  set_attribute(item.li, 'title', `id ${match.id}, logit ${score_text(match.logit ?? -Infinity)}`);
+  const by = state?.table.samplers.find(sampler => sampler.name === found?.removed_by)?.in_text ?? found?.removed_by;
+  const fate = !is_possible
+    ? 'impossible: its logit is −∞'
+    : !found
+      ? ''
+      : found.removed_by
+        ? `removed by ${by}`
+        : found.final_prob === null
+          ? 'kept'
+          : `kept, ${percent(found.final_prob)} after settings`;
+  set_text(item.fate, fate);
 }

@@ -1,0 +1,145 @@
+"""The guard before the real app: its own pages work, others neither talk to it nor show it."""
+
+import http.server
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection, connect
+
+PATIENCE_S = 30
+FOREIGN = b"""<!doctype html><title>elsewhere</title><script>
+  window.tried = address => new Promise(resolve => {
+    const socket = new WebSocket(address);
+    socket.onopen = () => resolve('open');
+    socket.onerror = () => resolve('refused');
+  });
+</script>"""
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[str]:
+    """A page of another program on this computer: the same host, another port."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(FOREIGN)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize(("path", "prompt"), [("/compare", "Prompt"), ("/tune", "Prompt 1")])
+def test_the_pages_work_under_the_policy_that_they_are_sent_with(page: Page, path, prompt):
+    # The page's own fixture fails the test for everything that the browser blocks.
+    answer = page.goto(path)
+    expect(page.get_by_role("textbox", name=prompt, exact=True)).to_be_visible()
+    expect(page.locator(".js-plotly-plot").first).to_be_visible()
+    assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize("path", ["/_stcore/stream", "/live"])
+def test_a_page_elsewhere_cannot_open_a_socket(context: BrowserContext, app_url, elsewhere, path):
+    page = context.new_page()
+    page.goto(elsewhere)
+    for host in (app_url, app_url.replace("127.0.0.1", "localhost")):
+        address = host.replace("http:", "ws:") + path
+        assert page.evaluate("address => tried(address)", address) == "refused"
+    page.goto(app_url + "/compare")
+    assert page.evaluate(
+        "path => new Promise(resolve => {"
+        " const socket = new WebSocket('ws://' + location.host + path);"
+        " socket.onopen = () => resolve('open'); socket.onerror = () => resolve('refused'); })",
+        "/_stcore/stream",
+    ) == ("open"), "its own page can"
+
+
+def test_a_page_elsewhere_cannot_show_it_in_a_frame(context: BrowserContext, app_url, elsewhere):
+    page = context.new_page()
+    page.goto(elsewhere)
+    page.evaluate(
+        "address => new Promise(resolve => {"
+        " const frame = Object.assign(document.createElement('iframe'), { src: address });"
+        " frame.onload = resolve; document.body.append(frame); })",
+        app_url,
+    )
+    assert page.frames[1].url == "chrome-error://chromewebdata/"
+
+
+# --- without a browser ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def visitor(app_url) -> Iterator[ClientConnection]:
+    with connected(app_url) as socket:
+        yield socket
+
+
+def connected(app_url: str) -> ClientConnection:
+    address = app_url.replace("http:", "ws:") + "/_stcore/stream"
+    return connect(address, origin=app_url, subprotocols=["streamlit"], max_size=None)
+
+
+def is_alive(socket: ClientConnection) -> bool:
+    socket.send(BackMsg(app_heartbeat=True).SerializeToString())
+    while True:
+        message = ForwardMsg.FromString(socket.recv(PATIENCE_S))
+        if message.WhichOneof("type") == "heartbeat_ack":
+            return True
+
+
+def test_messages_that_would_harm_others_are_left_out_and_too_large_ones_end_it(app_url, visitor):
+    harmful = [
+        BackMsg(clear_cache=True),
+        BackMsg(load_git_info=True),
+        BackMsg(rerun_script={"widget_states": {"widgets": [{"id": "a"}] * 1_000}}),
+    ]
+    for name in ("json_trigger_value", "json_value"):
+        widget = {"id": "a", name: "[" * 900 + "]" * 900}
+        harmful.append(BackMsg(rerun_script={"widget_states": {"widgets": [widget]}}))
+    for message in harmful:
+        visitor.send(message.SerializeToString())
+    assert is_alive(visitor)
+    with connected(app_url) as other, connected(app_url) as another:
+        for socket, size in ((visitor, 5_000_000), (other, 25_000_000)):
+            with pytest.raises(ConnectionClosed):
+                socket.send(b"x" * size)
+                socket.recv(PATIENCE_S)
+        assert visitor.close_code == 1009
+        assert is_alive(another)
+
+
+@pytest.mark.parametrize(
+    ("path", "host", "status"),
+    [
+        ("/_stcore/metrics", "127.0.0.1", 404),
+        ("/_stcore/upload_file/a/b", "127.0.0.1", 404),
+        ("/_stcore/health", "127.0.0.1", 200),
+        ("/_stcore/health", "evil.example", 403),
+        ("/compare", "evil.example", 403),
+    ],
+)
+def test_what_is_served_to_whom(app_url, path, host, status):
+    request = urllib.request.Request(app_url + path, headers={"Host": host})
+    try:
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+            found = answer
+    except urllib.error.HTTPError as error:
+        found = error
+    assert found.status == status
+    assert found.headers["X-Frame-Options"] == "DENY"

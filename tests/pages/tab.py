@@ -1,0 +1,33 @@
+"""A tab for pages without a browser: what it is known by, and what its visit holds."""
+
+import secrets
+
+from streamlit.testing.v1 import AppTest
+
+from ui.shared.visit_tab import TAB
+from ui.shared.visits import VISITS, Visit
+
+
+def new_tab(token: str = "") -> dict[str, str]:
+    """What a tab says of itself; with a token, as after a reload."""
+    token = token or secrets.token_hex(16)
+    return {"token": token, "tab": secrets.token_hex(16), "asked": token}
+
+
+def in_tab(app: AppTest, token: str = "") -> AppTest:
+    """The app as a tab opens it."""
+    app.session_state[TAB] = new_tab(token)
+    return app
+
+
+def visit_of(app: AppTest) -> Visit:
+    """The visit of that tab."""
+    known = app.session_state[TAB]
+    return VISITS.open(known["token"], known["tab"], "test", lambda: False)
+
+
+def left(app: AppTest) -> str:
+    """Close the tab: its token, for the next one that comes with it."""
+    visit = visit_of(app)
+    visit._users.clear()
+    return visit.token

@@ -1,0 +1,45 @@
+"""What is computed of samples is computed once for as many as there are."""
+
+import pytest
+
+from engine.model import LanguageModel
+from engine.sampling import SamplingSettings
+from tests.ui import hostile
+from ui.compare import sampling_run
+from ui.compare.sampling_run import SamplingRun
+
+PATIENCE_S = 60
+
+
+@pytest.fixture
+def run() -> SamplingRun:
+    model = LanguageModel(hostile.language_model(context=40), hostile.tokenizer(), name="tiny")
+    columns = [(1, "a", SamplingSettings()), (2, "b", SamplingSettings(temperature=0.5))]
+    return SamplingRun(model, "w1", columns, count=3, first_seed=0, max_tokens=4)
+
+
+def counted(monkeypatch, name: str) -> list:
+    calls, real = [], getattr(sampling_run, name)
+
+    def noted(*arguments):
+        calls.append(arguments)
+        return real(*arguments)
+
+    monkeypatch.setattr(sampling_run, name, noted)
+    return calls
+
+
+def test_figures_and_file_are_made_once_for_as_many_texts_as_there_are(run, monkeypatch):
+    summed, written = counted(monkeypatch, "summary"), counted(monkeypatch, "spreadsheet_csv")
+    assert run.summaries() == {}
+    head = run.csv()
+    run.start()
+    run.wait(PATIENCE_S)
+    assert run.version == 6
+    first = run.summaries(), run.csv()
+    for _ in range(5):  # reruns of the page
+        assert run.summaries() is first[0]
+        assert run.csv() is first[1]
+    assert (len(summed), len(written)) == (2, 2)
+    assert first[1].count(b"\r\n") > head.count(b"\r\n")
+    assert {number: found.count for number, found in first[0].items()} == {1: 3, 2: 3}

@@ -1,0 +1,187 @@
+"""Random rows, texts and chains of all samplers: on them the browser is held against the engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from engine.distribution import Distribution
+from engine.sampling import DEFAULT_ORDER, STAGES, Context, SamplingSettings, Stage, shape
+
+
+@dataclass
+class Case:
+    """A row, what is done to it, and the numbers it is drawn with.
+
+    `text` are the tokens so far, the first `prompt_length` of them the prompt.
+    """
+
+    logits: np.ndarray
+    settings: SamplingSettings
+    text: list[int]
+    us: list[float] = field(default_factory=list)
+    prompt_length: int = 0
+    eos_ids: tuple[int, ...] = ()
+    xtc_u: float = 0.0
+    mu: float | None = None  # Mirostat's, steered towards its present tau
+
+    @property
+    def context(self) -> Context:
+        return Context(
+            np.array(self.text, np.int64),
+            prompt_length=self.prompt_length,
+            eos_ids=self.eos_ids,
+            xtc_uniform=self.xtc_u,
+            mirostat_mu=self.mu,
+        )
+
+    @cached_property
+    def distribution(self) -> Distribution:
+        return shape(self.logits, self.settings, self.context)
+
+    @property
+    def mirostat(self) -> dict | None:
+        """What the step before left, as the browser has it."""
+        stage = self.settings.stage("mirostat")
+        return None if self.mu is None or stage is None else {"tau": stage.tau, "mu": self.mu}
+
+
+def bfloat16(logits: np.ndarray) -> np.ndarray:
+    return (logits.view(np.uint32) & 0xFFFF_0000).view(np.float32)
+
+
+def random_row(rng: np.random.Generator, vocab: int, kind: str) -> np.ndarray:
+    if kind == "zipf":
+        ranks = rng.permutation(vocab) + 1
+        logits = 20 - rng.uniform(0.8, 2) * np.log(ranks) + rng.normal(0, 0.3, vocab)
+    elif kind == "extreme":  # one token has it all, or scores that no model gives
+        logits = rng.normal(0, 10 ** rng.uniform(-4, 4), vocab)
+        logits[rng.integers(vocab)] += 10 ** rng.uniform(0, 4)
+    else:
+        logits = rng.normal(rng.uniform(-8, 8), rng.uniform(0.5, 6), vocab)
+    logits = logits.astype(np.float32)
+    if kind == "bfloat16":
+        return bfloat16(logits)
+    if kind == "levels":  # ties everywhere: an edge lies within equal scores almost always
+        return np.round(logits * 2) / np.float32(2)
+    if kind == "banned":
+        logits[rng.random(vocab) < rng.choice([0.01, 0.5, 0.999])] = -np.inf
+        logits[rng.integers(vocab)] = 3
+    return logits
+
+
+KINDS = ("normal", "zipf", "bfloat16", "levels", "banned", "extreme")
+
+
+def random_text(rng: np.random.Generator, logits: np.ndarray) -> list[int]:
+    """A text that repeats itself, with likely tokens, unlikely ones and one the model lacks."""
+    best = np.argsort(-logits)[:50]
+    some = [*rng.integers(0, logits.size, 30), *rng.choice(best, 12), logits.size + 5]
+    text = rng.choice(some, 60).tolist()
+    for _ in range(rng.integers(3)):  # a phrase comes again, and perhaps goes on
+        start = int(rng.integers(len(text)))
+        text += text[start : start + int(rng.integers(1, 12))]
+    return text
+
+
+def random_value(rng: np.random.Generator, name: str, vocab: int, text: list[int]) -> object:
+    """A value of a stage, as its class takes it."""
+    known = [token for token in text if token < vocab]
+
+    def ids(most: int) -> list[int]:
+        return [int(i) for i in rng.choice([*known, *rng.integers(0, vocab, 5)], most)]
+
+    def between(low: float, high: float) -> float:
+        return float(rng.uniform(low, high))
+
+    def phrase() -> list[int]:
+        start = int(rng.integers(len(known)))
+        return [*text[-int(rng.integers(1, 4)) :], *known[start : start + 1]]
+
+    sequences = [*([i] for i in ids(int(rng.integers(1, 6)))), phrase(), ids(3)]
+    values = {
+        "logit_bias": lambda: {i: rng.choice([-100, -5, 0.5, 3, 100]) for i in ids(8)},
+        "repetition_penalty": lambda: rng.choice([0.5, 0.8, 1.05, 1.3, 2, between(0.5, 2)]),
+        "presence_penalty": lambda: rng.choice([-2, 0.1, 0.6, 2, 100, between(-2, 2)]),
+        "frequency_penalty": lambda: rng.choice([-2, 0.1, 0.6, 2, 100, between(-2, 2)]),
+        "dry": lambda: {
+            "multiplier": float(rng.choice([0, 0.8, 3, 1000])),
+            "base": float(rng.choice([1, 1.75, 4])),
+            "allowed_length": int(rng.choice([1, 2, 4])),
+            "last_n": int(rng.choice([-1, 1, 10, 40])),
+            "breakers": ids(int(rng.integers(4))),
+        },
+        "no_repeat_ngram": lambda: rng.choice([1, 2, 3, 5, 1000]),
+        "banned": lambda: [part for part in sequences if max(part) < vocab],
+        "min_new_tokens": lambda: rng.choice([1, 20, 200]),
+        "temperature": lambda: rng.choice(
+            [1e-6, 0.05, 0.3, 0.7, 1.3, 2, 50, 1e6, between(0.1, 2)] + [0] * (rng.random() < 0.5)
+        ),
+        "dynamic_temperature": lambda: {
+            "low": float(rng.choice([0, 0.3, 1])),
+            "high": float(rng.choice([1, 1.5, 5])),
+            "exponent": float(rng.choice([0.5, 1, 3])),
+        },
+        "top_h": lambda: rng.choice([0.01, 0.4, 0.9, 1, between(0.01, 1)]),
+        "top_k": lambda: rng.choice([1, 2, 40, 200, 5000, vocab, rng.integers(1, vocab)]),
+        "top_p": lambda: rng.choice([1e-4, 0.1, 0.5, 0.9, 0.99, 0.9999, between(0.01, 1)]),
+        "min_p": lambda: rng.choice([1e-6, 1e-3, 0.02, 0.05, 0.3, 1, between(0, 1)]),
+        "typical_p": lambda: rng.choice([1e-4, 0.2, 0.5, 0.9, 0.9999, between(0.01, 1)]),
+        "epsilon_cutoff": lambda: rng.choice([1e-9, 3e-4, 4e-3, 0.3, 0.9]),
+        "eta_cutoff": lambda: rng.choice([1e-9, 3e-4, 4e-3, 0.3, 0.9]),
+        "top_n_sigma": lambda: rng.choice([0.01, 1, 1.5, 3, 100, between(0.1, 4)]),
+        "tail_free": lambda: rng.choice([0.01, 0.5, 0.95, 0.9999, between(0.01, 1)]),
+        "xtc": lambda: {
+            "threshold": float(rng.choice([1e-3, 0.01, 0.1, 0.3, 0.7])),
+            "probability": float(rng.choice([0, 0.5, 1])),
+        },
+        "mirostat": lambda: {
+            "tau": float(rng.choice([0.1, 2, 3, 5, 12])),
+            "eta": float(rng.choice([0.1, 1])),
+        },
+    }
+    return values[name]()
+
+
+def random_stage(rng: np.random.Generator, name: str, vocab: int, text: list[int]) -> Stage:
+    value = random_value(rng, name, vocab, text)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if name in ("no_repeat_ngram", "min_new_tokens", "top_k"):
+        value = min(int(value), vocab) if name == "top_k" else int(value)
+    kind = STAGES[name]
+    return kind(**value) if isinstance(value, dict) and name != "logit_bias" else kind(value)
+
+
+def random_case(
+    rng: np.random.Generator, logits: np.ndarray, names: list[str], text: list[int] | None = None
+) -> Case:
+    """A case with these stages, in this order."""
+    text = random_text(rng, logits) if text is None else text
+    chain = [random_stage(rng, name, logits.size, text) for name in names]
+    return Case(
+        logits,
+        SamplingSettings(chain=chain),
+        text,
+        us=[0, 0.999, *rng.random(4)],
+        prompt_length=len(text) if rng.random() < 0.1 else int(rng.integers(len(text))),
+        eos_ids=tuple(rng.integers(0, logits.size, 2).tolist()),
+        xtc_u=float(rng.random()),
+        mu=float(rng.uniform(-1, 12)) if rng.random() < 0.7 else None,
+    )
+
+
+def random_names(rng: np.random.Generator) -> list[str]:
+    """Some stages, in half of the cases in an order of their own."""
+    share = rng.choice([0.1, 0.3, 0.6])
+    names = [kind.setting for kind in DEFAULT_ORDER if rng.random() < share]
+    return [str(name) for name in rng.permutation(names)] if rng.random() < 0.5 else names
+
+
+def seen_by(case: Case) -> list[int]:
+    """Tokens whose ranks the browser needs."""
+    bias = case.settings.logit_bias or ()
+    banned = case.settings.banned or ()
+    return [*case.text, *case.eos_ids, *(i for i, _ in bias), *(i for s in banned for i in s)]

@@ -1,0 +1,118 @@
+// States and rows for tests: small vocabularies whose answers fit in the head.
+
+import { new_state } from '../../../ui/components/js/apps/step/state.js';
+import { table } from './chains.js';
+import { row_of } from './vectors.js';
+
+/**
+ * @import { Row, RowExtras, State, Step, StepOnScreen } from '../../../ui/components/js/types.js'
+ */
+
+/** Words for ids from 0 on; further ids have no label. */
+export const LABELS = ['␣Paris', '␣the', '␣a', '␣London', '⏎', '<b>', '␣is', 'مرحبا'];
+
+/**
+ * A row of these logits, by id, as the server would pack it.
+ *
+ * @param {number[]} logits -Infinity for impossible tokens
+ * @param {Partial<StepOnScreen & RowExtras>} [step]
+ * @returns {Row}
+ */
+export function make_row(logits, step = {}) {
+  const scores = Float32Array.from(logits);
+  const ids = [...scores.keys()].filter(id => scores[id] > -Infinity);
+  ids.sort((one, other) => scores[other] - scores[one] || one - other);
+  const values = [...new Set(ids.map(id => scores[id]))];
+  const packed = {
+    vocab: logits.length,
+    possible: ids.length,
+    exact: true,
+    values: Float32Array.from(values),
+    counts: Uint32Array.from(values, value => ids.filter(id => scores[id] === value).length),
+    ids: Uint16Array.from(ids),
+    seen_ids: new Uint32Array(),
+    seen_ranks: new Uint32Array(),
+    seen_values: new Float32Array(),
+  };
+  return row_of(packed, { labels: new Map(LABELS.entries()), u: 0.5, ...step });
+}
+
+/** Logits of these probabilities. @param {...number} probs */
+export const logits_of = (...probs) => probs.map(prob => Math.log(prob));
+
+/** A step as the server reports one. @param {number} id @param {Partial<Step>} [more] @returns {Step} */
+export const make_step = (id, more = {}) => ({
+  id,
+  label: LABELS[id] ?? `id ${id}`,
+  text: (LABELS[id] ?? '').replace('␣', ' '),
+  special: false,
+  partial: false,
+  forced: false,
+  probability: 0.5,
+  model_probability: 0.5,
+  rank: 1,
+  u: 0.5,
+  mirostat_mu: null,
+  entropy: 1,
+  model_entropy: 1,
+  survivors: 4,
+  forward_ms: 3,
+  shape_ms: 0.2,
+  draw_ms: 0.1,
+  total_ms: 3.3,
+  is_prefill: false,
+  reused: false,
+  negative_forward_ms: null,
+  negative_cache_bytes: null,
+  guidance_scale: null,
+  positions: 9,
+  cache_bytes: 9216,
+  cache_bytes_held: 16384,
+  formula_bytes: 9216,
+  ...more,
+});
+
+/**
+ * A page with a text, in front of its next step.
+ *
+ * @param {Partial<State>} [changes]
+ * @returns {State}
+ */
+export const make_state = (changes = {}) => ({
+  ...new_state(),
+  table,
+  settings: {
+    order: table.first,
+    ...Object.fromEntries(table.samplers.map(({ name, off }) => [name, off])),
+    seed: 0,
+  },
+  row_count: 15,
+  visit: 'v',
+  run: 'r',
+  branch: 1,
+  model: {
+    name: 'test',
+    source: 'test',
+    device: 'cpu',
+    dtype: 'float32',
+    parameters: 1000,
+    vocab_size: 8,
+    context_length: 1024,
+    eos_ids: [],
+    has_chat_template: false,
+    notices: [],
+  },
+  prompt: 'the',
+  prompt_tokens: [{ id: 1, label: '␣the', special: false }],
+  ...changes,
+});
+
+/**
+ * The settings of a page that has these samplers on, in this order.
+ *
+ * @param {Record<string, import('../../../ui/components/js/types.js').Value>} values
+ */
+export const settings_of = values => ({ order: Object.keys(values), ...values, seed: 0 });
+
+/** Text without the isolates around tokens. @param {string | null | undefined} text */
+export const bare = text => (text ?? '').replace(/[\u2068\u2069]/g, '');

@@ -1,0 +1,88 @@
+// The keyboard: shortcuts of the page, menus, and putting a list into another order.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { element } from '../../../../ui/components/js/lib/dom.js';
+import { listen } from '../../../../ui/components/js/lib/keys.js';
+import { create_menu } from '../../../../ui/components/js/lib/menu.js';
+import { create_reorder, moved } from '../../../../ui/components/js/lib/reorder.js';
+import { mount, press } from '../harness.js';
+
+/**
+ * @import { Actions } from '../../../../ui/components/js/types.js'
+ */
+
+/** A part that only holds these nodes. @param {(root: HTMLElement, actions: Actions) => void} fill */
+const page_with = fill =>
+  mount((root, actions) => {
+    fill(root, actions);
+    return { update() {} };
+  });
+
+test('single keys do what the transport does, but not while somebody types', () => {
+  let is_on = true;
+  let stop = () => {};
+  const page = page_with((root, actions) => {
+    root.append(element('textarea', { 'aria-label': 'Prompt' }), element('button', { text: 'Play' }));
+    stop = listen(root, actions, () => is_on);
+  });
+  press(document.body, 's');
+  press(document.body, 'ArrowLeft');
+  assert.deepEqual(page.calls, [['step'], ['inspect_by', -1]]);
+  press(page.one('textbox', 'Prompt'), 's');
+  press(page.one('button', 'Play'), 'Enter'); // the button's own
+  press(document.body, 's', { ctrlKey: true });
+  is_on = false;
+  press(document.body, 's');
+  stop();
+  is_on = true;
+  press(document.body, 's');
+  assert.equal(page.calls.length, 2);
+});
+
+test('a menu closes on Escape and gives the focus back', () => {
+  const menu = create_menu('Examples', element('button', { text: 'Capital' }));
+  const page = page_with(root => root.append(menu.node));
+  menu.node.setAttribute('open', '');
+  page.one('button', 'Capital').focus();
+  press(page.one('button', 'Capital'), 'Escape');
+  assert.ok(!menu.node.hasAttribute('open'));
+  assert.equal(document.activeElement, page.one('button', 'Examples'));
+  menu.node.setAttribute('open', '');
+  document.body.dispatchEvent(new window.Event('pointerdown', { bubbles: true }));
+  assert.ok(!menu.node.hasAttribute('open'));
+  menu.destroy();
+});
+
+test('a list is put into another order with the keyboard', () => {
+  let order = ['top_k', 'top_p', 'min_p'];
+  /** @type {string[]} */
+  const said = [];
+  const page = page_with(root => {
+    const list = element('div');
+    const reorder = create_reorder(list, {
+      order: () => order,
+      set_order: changed => {
+        order = changed;
+      },
+      announce: text => said.push(text),
+      label_of: name => name.toUpperCase(),
+    });
+    for (const name of order) list.append(element('div', { 'data-sampler': name }, reorder.grip_for(name)));
+    root.append(list);
+  });
+  const grip = page.one('button', 'Move TOP_P');
+  press(grip, 'ArrowUp', { altKey: true });
+  assert.deepEqual(order, ['top_p', 'top_k', 'min_p']);
+  assert.equal(said.at(-1), 'TOP_P: place 1 of 3, first.');
+  press(grip, 'ArrowUp', { altKey: true });
+  assert.equal(said.at(-1), 'TOP_P is first already.');
+  press(grip, ' ');
+  press(grip, 'ArrowDown');
+  press(grip, 'ArrowDown');
+  assert.deepEqual(order, ['top_k', 'min_p', 'top_p']);
+  press(grip, 'Escape');
+  assert.deepEqual(order, ['top_p', 'top_k', 'min_p']);
+  assert.match(said.at(-1) ?? '', /^TOP_P put back/);
+  assert.deepEqual(moved(['a', 'b', 'c'], 0, 2), ['b', 'c', 'a']);
+});

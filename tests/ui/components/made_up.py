@@ -1,0 +1,118 @@
+"""Samplers that the browser has never heard of: what it needs of them comes with the message.
+
+One for each way in which a sampler can leave a row: a run of ranks, any of the ranks, other scores
+for a few tokens, other scores for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import ClassVar
+from unittest.mock import patch
+
+import numpy as np
+
+from engine.ranking import Survivors
+from engine.sampling import STAGES
+from engine.stages import Context, CutStage, EditStage, ScaleStage, TokenEdit, ranked_after
+from engine.stages.info import REMOVES, Info, Number
+
+
+def _info(label: str, usual: float, picture: str) -> Info:
+    return Info(
+        label=label,
+        group="adaptive",
+        about="Made up.",
+        formula="made up",
+        idle="nothing happens",
+        picture=picture,
+        says={"": f"{label} acts by {{amount:number}}. " + REMOVES, "none": f"{label} rests."},
+        note={"": "{after:count} left"},
+        numbers=(Number("amount", label, (0, 10, 0.5), usual, "use 1", least=0, most=10),),
+    )
+
+
+@dataclass(frozen=True)
+class Middle(CutStage):
+    """A run of ranks: neither the first few nor the last few."""
+
+    amount: float
+    setting: ClassVar[str] = "middle"
+    off: ClassVar[float] = 0
+    info: ClassVar[Info] = _info("Middle", 2, "window")
+
+    def cut(self, survivors: Survivors, context: Context) -> Survivors:
+        few = min(int(self.amount), (survivors.count - 1) // 2)
+        kept = survivors.between(survivors.start + few, survivors.stop - few)
+        return kept if kept.mass > 0 else survivors  # as every rule leaves something to draw
+
+
+@dataclass(frozen=True)
+class EveryOther(CutStage):
+    """Any of the ranks: those at odd places."""
+
+    amount: float
+    setting: ClassVar[str] = "every_other"
+    off: ClassVar[float] = 0
+    info: ClassVar[Info] = _info("Every other", 1, "window")
+
+    def cut(self, survivors: Survivors, context: Context) -> Survivors:
+        scores = np.full_like(survivors.scores, -np.inf)
+        kept = survivors.ids[::2]
+        scores[kept] = survivors.scores[kept]
+        return ranked_after(self.setting, scores)
+
+
+@dataclass(frozen=True)
+class Nudge(TokenEdit):
+    """Other scores for a few tokens, one of which goes."""
+
+    amount: float
+    setting: ClassVar[str] = "nudge"
+    off: ClassVar[float] = 0
+    info: ClassVar[Info] = _info("Nudge", 1, "edit")
+
+    def changes(self, scores: np.ndarray, context: Context) -> tuple[np.ndarray, np.ndarray]:
+        ids = np.flatnonzero(scores > -np.inf)[::7]
+        values = scores[ids] + np.float32(self.amount)
+        if ids.size > 1:
+            values[-1] = -np.inf
+        return ids, values
+
+
+@dataclass(frozen=True)
+class Shake(EditStage):
+    """Other scores for all, in another order."""
+
+    amount: float
+    setting: ClassVar[str] = "shake"
+    off: ClassVar[float] = 0
+    info: ClassVar[Info] = _info("Shake", 1, "edit")
+
+    def edit(self, scores: np.ndarray, context: Context) -> np.ndarray:
+        return scores + np.sin(np.arange(scores.size)).astype(np.float32) * np.float32(self.amount)
+
+
+@dataclass(frozen=True)
+class Cool(ScaleStage):
+    """All scores divided by a number."""
+
+    amount: float
+    setting: ClassVar[str] = "cool"
+    off: ClassVar[float] = 0
+    info: ClassVar[Info] = _info("Cool", 1, "scale")
+
+    def temperature_of(self, survivors: Survivors) -> float:
+        return 1 / (1 + self.amount)
+
+
+MADE_UP = (Middle, EveryOther, Nudge, Shake, Cool)
+
+
+@contextmanager
+def known() -> Iterator[None]:
+    """While the engine knows them too."""
+    with patch.dict(STAGES, {kind.setting: kind for kind in MADE_UP}):
+        yield

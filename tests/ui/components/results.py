@@ -1,0 +1,275 @@
+"""What the engine makes of a case: all that the browser's results are compared with."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from engine.distribution import Distribution, StageResult
+from engine.errors import NoCandidatesError
+from engine.ranking import Survivors
+from engine.sampling import STAGES, SamplingSettings, shape
+from tests.ui.components.cases import Case
+from tests.ui.shared import sentences
+from ui.shared.settings import cards_of, plain_settings
+
+LEADING = 15  # rows of the table
+DENSE, SPACED = 30, 40  # ranks of a curve
+
+
+def results(rng: np.random.Generator, case: Case, labels: dict[int, str]) -> dict:
+    """A case as the browser gets it, and the engine's results."""
+    settings = plain_settings(case.settings, cards_of(case.settings))
+    given = {
+        "settings": settings,
+        "text": case.text,
+        "prompt_length": case.prompt_length,
+        "eos_ids": case.eos_ids,
+        "xtc_u": case.xtc_u,
+        "mirostat": case.mirostat,
+        "us": case.us,
+    }
+    try:
+        distribution = case.distribution
+    except NoCandidatesError as error:
+        return given | {"emptied_by": str(error).split(": ")[1].split(" took")[0]}
+    done = int(rng.integers(len(distribution.stages) + 1))
+    return given | {
+        "emptied_by": None,
+        "entropy": {
+            "model": distribution.raw.entropy_bits,
+            "tempered": distribution.entropy_bits,
+            "final": distribution.final_entropy_bits,
+        },
+        "stages": [stage(distribution, result, labels) for result in distribution.stages],
+        "candidates": [list(candidate) for candidate in distribution.candidates(LEADING)],
+        "draws": [draw(distribution, u) for u in case.us],
+        "ways": [way(distribution, token) for token in followed(rng, case)],
+        "default": default_order(case) if rng.random() < 0.4 else None,
+        "points": [point(distribution, done), point(distribution, len(distribution.stages))],
+    }
+
+
+def stage(distribution: Distribution, result: StageResult, labels: dict[int, str]) -> dict:
+    """One sampler: the tokens left, its figures and sentences."""
+
+    def label_of(token: int) -> str:
+        return labels.get(token, f"id {token}")
+
+    def text(templates: Mapping[str, str]) -> str:
+        # What was removed held something, be it less than a difference of sums can tell.
+        least = 5e-324 if result.survivors < result.before.count else 0.0
+        figures = result.figures | {"mass_removed": max(result.mass_removed, least)}
+        template = sentences.template_of(templates, result.case)
+        return sentences.render(template, figures, sentences.names_of(result, label_of))
+
+    after = result.after
+    ids = np.asarray(after.ids, np.uint32)
+    return {
+        "name": result.name,
+        "count": after.count,
+        "start": after.start,
+        "ids": zlib.crc32(ids.tobytes()),
+        "leading": ids[:20].tolist(),
+        "last_score": float(after.row.scores[ids[-1]]),
+        "mass_removed": result.mass_removed,
+        "entropy": result.entropy_bits,
+        "figures": {name: finite(value) for name, value in result.figures.items()},
+        "case": result.case,
+        "says": text(result.stage.info.says),
+        "note": text(result.stage.info.note),
+        "moved_ids": result.moved_ids if result.stage.kind == "edit" else [],
+        "mass": mass_level(distribution, result) if result.stage.info.picture == "mass" else None,
+    }
+
+
+def mass_level(distribution: Distribution, result: StageResult) -> dict:
+    """Of a sampler that keeps a share of the probability: the token that reaches it, and its level.
+
+    The level is told where what it got is a run of the ranking before the cuts, with its scores.
+    """
+    before, base = result.before, distribution.before_cuts
+    share = result.stage.value
+    weights = before.weights
+    reached = int(np.searchsorted(np.cumsum(weights), share * weights.sum(), side="left"))
+    level = None
+    if before.row is base.row:
+        ahead = float(before.row.weights[: before.start].sum())
+        level = (ahead + share * before.mass) / base.mass
+    return {"id": int(before.ids[min(reached, before.count - 1)]), "level": level}
+
+
+def draw(distribution: Distribution, u: float) -> dict:
+    """The token that a number draws, and its stretch of the final probabilities."""
+    drawn = distribution.draw(u)
+    final = final_of(distribution)
+    place = final.rank_at(u)
+    before = float(final.row.weights[final.start : place].sum()) / final.mass
+    return {
+        "u": u,
+        "id": drawn.token_id,
+        "probability": drawn.probability,
+        "from": before,
+        "to": before + drawn.probability,
+    }
+
+
+def final_of(distribution: Distribution) -> Survivors:
+    """The tokens that are left after the whole chain."""
+    stages = distribution.stages
+    return stages[-1].after if stages else Survivors(distribution.raw)
+
+
+def followed(rng: np.random.Generator, case: Case) -> list[int]:
+    """Tokens whose way is told: leading ones, some of the text, any."""
+    some = [token for token in case.text if token < case.logits.size]
+    leading = np.argsort(-case.logits, kind="stable")[:5]
+    chosen = [
+        int(rng.choice(leading)),
+        int(rng.choice(some)),
+        *rng.integers(0, case.logits.size, 2),
+    ]
+    return [int(token) for token in chosen]
+
+
+def way(distribution: Distribution, token: int) -> dict:
+    """Score, rank among those left, probability of a token after each sampler; None: removed."""
+    raw = distribution.raw
+    start = Survivors(raw)
+    steps = []
+    for left in [start, *(result.after for result in distribution.stages)]:
+        if left.scores[token] == -np.inf:
+            steps.append(None)
+            continue
+        rank = left.row.rank(token) - left.start
+        steps.append([float(left.scores[token]), rank, math.exp(left.logprob(token))])
+    return {
+        "id": token,
+        "raw_rank": raw.rank(token),
+        "logit": finite(float(raw.scores[token])),
+        "removed_by": distribution.removed_by(token) if raw.scores[token] > -np.inf else None,
+        "final_prob": distribution.probability(token),
+        "steps": steps,
+    }
+
+
+def default_order(case: Case) -> dict | None:
+    """What the default order of the same samplers leaves."""
+    chain = sorted(case.settings.chain, key=lambda stage: list(STAGES).index(stage.setting))
+    try:
+        other = shape(case.logits, SamplingSettings(chain=chain), case.context)
+    except NoCandidatesError:
+        return {"kept": 0}
+    now = case.distribution
+    u = case.us[0]
+    # By scores: a probability may underflow.
+    same_tokens = np.array_equal(now.final_scores > -np.inf, other.final_scores > -np.inf)
+    return {
+        "kept": other.survivors,
+        "same_tokens": same_tokens,
+        "same_draw": now.sample(u) == other.sample(u),
+        "difference": float(np.abs(now.probs - other.probs).max()),
+    }
+
+
+# --- what charts show at a point ------------------------------------------------------------------
+
+
+def point(distribution: Distribution, done: int) -> dict:
+    """Lines and curves after the first `done` samplers."""
+    base, uncut = ranking_at(distribution, done)
+    row = base.row
+    row.sort_to_depth(row.count)
+    ids = row.ids
+    left = Survivors(distribution.raw) if done == 0 else distribution.stages[done - 1].after
+    is_left = left.scores[ids] > -np.inf
+    probs = row.weights / base.mass
+    final = distribution.probs[ids]
+    ranks = curve_ranks(row.count)
+    places = np.array(ranks) - 1
+    raw = distribution.raw
+    raw.sort_to_depth(raw.count)
+    return {
+        "done": done,
+        "kept": left.count,
+        "entropy": left.entropy_bits,
+        "lines": list(lines(distribution, base, uncut, done)),
+        "cut": cut(is_left, probs) if done > uncut and not is_left.all() else None,
+        "removed_by": [removed_by(distribution, token, done) for token in ids[:LEADING].tolist()],
+        "curve": {
+            "ranks": ranks,
+            "model_prob": (raw.weights[places] / raw.total).tolist(),
+            "prob": probs[places].tolist(),
+            "cumulative": np.minimum(1, np.cumsum(probs))[places].tolist(),
+            "kept": is_left[places].tolist(),
+            "final": final[places].tolist(),
+            "cumulative_final": np.minimum(1, np.cumsum(final))[places].tolist(),
+        },
+    }
+
+
+def ranking_at(distribution: Distribution, done: int) -> tuple[Survivors, int]:
+    """The ranking that rows stand in at a point; how many samplers come before the first cut."""
+    stages = distribution.stages
+    is_cut = [result.stage.kind == "cut" or result.case == "greedy" for result in stages]
+    uncut = is_cut.index(True) if any(is_cut) else len(stages)
+    ranked = min(done, uncut)
+    return (stages[ranked - 1].after if ranked else Survivors(distribution.raw)), uncut
+
+
+def lines(distribution: Distribution, base: Survivors, uncut: int, done: int) -> Iterator[dict]:
+    """Where each sampler that removes something leaves the ranking."""
+    ids = base.row.ids
+    before = np.ones(ids.size, bool)
+    for place, result in enumerate(distribution.stages[:done]):
+        removed = result.before.count - result.survivors
+        told = {"name": result.name, "removed": removed, "kept": result.survivors}
+        if place < uncut:
+            if removed:
+                yield told | {"in_ranking": False}
+            continue
+        is_left = result.after.scores[ids] > -np.inf
+        ranks = np.flatnonzero(is_left) + 1
+        if removed:
+            gone = np.flatnonzero(before & ~is_left) + 1
+            yield told | {
+                "in_ranking": True,
+                "first_rank": int(ranks[0]),
+                "last_rank": int(ranks[-1]),
+                "is_contiguous": bool(ranks[-1] - ranks[0] + 1 == ranks.size),
+                "is_upper": bool(gone[0] < ranks[0]),
+                "is_lower": bool(gone[-1] > ranks[-1]),
+            }
+        before = is_left
+
+
+def cut(is_left: np.ndarray, probs: np.ndarray) -> dict:
+    """The tokens that are left, as a whole."""
+    ranks = np.flatnonzero(is_left) + 1
+    return {
+        "first_rank": int(ranks[0]),
+        "last_rank": int(ranks[-1]),
+        "is_contiguous": bool(ranks[-1] - ranks[0] + 1 == ranks.size),
+        "mass": float(probs[is_left].sum()),
+    }
+
+
+def removed_by(distribution: Distribution, token: int, done: int) -> str | None:
+    """The sampler up to the point that removed a token."""
+    name = distribution.removed_by(token)
+    names = [result.name for result in distribution.stages[:done]]
+    return name if name in names else None
+
+
+def curve_ranks(last: int) -> list[int]:
+    """Every leading rank, and some of the others."""
+    spaced = np.geomspace(1, last, SPACED).round().astype(int).tolist()
+    return sorted({*range(1, min(last, DENSE) + 1), *spaced})
+
+
+def finite(value: float) -> float | None:
+    """JSON has no infinity."""
+    return value if math.isfinite(value) else None

@@ -1,0 +1,177 @@
+// What Python's engine makes of random rows and chains, as tests/ui/components/vectors.py has written it.
+
+import { existsSync, readFileSync } from 'node:fs';
+import { unpack_guided } from '../../../ui/components/js/kernel/guided.js';
+import { learn_token, unpack_row } from '../../../ui/components/js/kernel/row.js';
+import { read_message } from '../../../ui/components/js/wire/message.js';
+
+/**
+ * @import { Row, RowExtras, Scene, SearchedStep, Settings, StepOnScreen, Table } from '../../../ui/components/js/types.js'
+ *
+ * @typedef {object} StageVector
+ * @property {string} name
+ * @property {number} count
+ * @property {number} start
+ * @property {number} ids checksum of all ids in rank order
+ * @property {number[]} leading
+ * @property {number} last_score
+ * @property {number} mass_removed
+ * @property {number} entropy
+ * @property {Record<string, number | null>} figures
+ * @property {string} case
+ * @property {number[]} moved_ids
+ * @property {{id: number, level: number | null} | null} mass
+ * @property {string} says
+ * @property {string} note
+ *
+ * @typedef {{name: string, removed: number, kept: number, in_ranking: boolean, first_rank?: number, last_rank?:
+ *   number, is_contiguous?: boolean, is_upper?: boolean, is_lower?: boolean}} LineVector
+ *
+ * @typedef {object} PointVector
+ * @property {number} done
+ * @property {number} kept
+ * @property {number} entropy
+ * @property {LineVector[]} lines
+ * @property {{first_rank: number, last_rank: number, is_contiguous: boolean, mass: number} | null} cut
+ * @property {(string | null)[]} removed_by
+ * @property {{ranks: number[], model_prob: number[], prob: number[], cumulative: number[], kept: boolean[], final:
+ *   number[], cumulative_final: number[]}} curve
+ *
+ * @typedef {object} CaseVector
+ * @property {Settings} settings
+ * @property {number[]} text
+ * @property {number} prompt_length
+ * @property {number[]} eos_ids
+ * @property {number} xtc_u
+ * @property {{tau: number, mu: number} | null} mirostat
+ * @property {number[]} us
+ * @property {string | null} emptied_by
+ * @property {{model: number, tempered: number, final: number}} entropy
+ * @property {StageVector[]} stages
+ * @property {[number, number, number, number, number, string | null, number][]} candidates rank, id, logit, prob,
+ *   cumulative, removed_by, final_prob
+ * @property {{u: number, id: number, probability: number, from: number, to: number}[]} draws
+ * @property {{id: number, raw_rank: number, logit: number | null, removed_by: string | null, final_prob: number,
+ *   steps: ([number, number, number] | null)[]}[]} ways
+ * @property {{kept: number, same_tokens?: boolean, same_draw?: boolean, difference?: number} | null} default
+ * @property {PointVector[]} points
+ *
+ * @typedef {{name: string, row: Row, cases: CaseVector[]}} RowVector
+ */
+
+const FOLDER = new URL(process.env.VECTORS ?? '../../../test-artefacts/vectors/', import.meta.url);
+
+/** @param {string} name */
+function read(name) {
+  const file = new URL(name, FOLDER);
+  if (!existsSync(file)) throw new Error(`${name} is not written yet: run \`make vectors\``);
+  return readFileSync(file);
+}
+
+/** The table of samplers, as the server sends it. @returns {Table} */
+export const read_table = () => JSON.parse(read('table.json').toString('utf8'));
+
+/** The rows, each with the chains that are run over it. @returns {Generator<RowVector>} */
+export function* read_rows() {
+  const arrays = read('rows.bin');
+  for (const line of read('rows.jsonl').toString('utf8').trimEnd().split('\n')) {
+    const { name, header, offset, bytes, cases } = JSON.parse(line);
+    const own = arrays.buffer.slice(arrays.byteOffset + offset, arrays.byteOffset + offset + bytes);
+    const packed = unpack_row(header, /** @type {ArrayBuffer} */ (own), 0);
+    yield { name, row: row_of(packed, { labels: new Map(header.labels) }), cases };
+  }
+}
+
+/**
+ * A row with what belongs to a step that is still to be drawn.
+ *
+ * @param {import('../../../ui/components/js/types.js').PackedRow} packed
+ * @param {Partial<StepOnScreen & RowExtras>} [step]
+ * @returns {Row}
+ */
+export const row_of = (packed, step = {}) => ({
+  ...packed,
+  index: 0,
+  is_pending: true,
+  chosen: null,
+  forced: false,
+  u: null,
+  xtc_u: null,
+  mirostat: null,
+  recorded_settings: null,
+  recorded_scale: null,
+  labels: new Map(),
+  ...step,
+});
+
+/**
+ * What a view of a case is made of: its next step, which is not drawn yet.
+ *
+ * @param {Table} table
+ * @param {Row} row
+ * @param {CaseVector} vector
+ * @param {Partial<Scene>} [more]
+ * @returns {Scene & {row: Row}}
+ */
+export function scene_of(table, row, vector, more = {}) {
+  const ids = vector.text.map(id => ({ id }));
+  const steps = ids.slice(vector.prompt_length);
+  const { xtc_u, mirostat, us } = vector;
+  return {
+    table,
+    settings: vector.settings,
+    row_count: 15,
+    prompt_tokens: ids.slice(0, vector.prompt_length),
+    steps,
+    model: { eos_ids: vector.eos_ids },
+    ...more,
+    row: { ...row, index: steps.length, xtc_u, mirostat, u: us[0] },
+  };
+}
+
+/**
+ * Rows as a step sends them, with the engine's own results, and the table with made-up samplers.
+ *
+ * @returns {{table: Table, rows: Generator<{name: string, row: Row, vector: CaseVector}>}}
+ */
+export const read_told = () => ({
+  table: JSON.parse(read('told.json').toString('utf8')),
+  rows: told_rows(),
+});
+
+function* told_rows() {
+  const arrays = read('told.bin');
+  for (const line of read('told.jsonl').toString('utf8').trimEnd().split('\n')) {
+    const { name, offset, bytes, case: vector } = JSON.parse(line);
+    const message = read_message(new Uint8Array(arrays.subarray(offset, offset + bytes)));
+    const { outcomes = [], draw = null } = message.shaped ?? {};
+    const row = row_of(/** @type {Row} */ (message.row), { labels: new Map(), outcomes, outcome_draw: draw });
+    for (const token of message.tokens ?? []) learn_token(row, token);
+    yield { name, row, vector };
+  }
+}
+
+/**
+ * Two rows of log-probabilities each, and what guidance makes of them at some scales.
+ *
+ * @returns {{vocab: number, prompt: Float32Array, negative: Float32Array, scales: {scale: number, scores: number,
+ *   ids: number, first: number, prob: number, ranks: [number, number]}[]}[]}
+ */
+export function read_guided() {
+  const arrays = read('guided.bin');
+  const { buffer } = Uint8Array.from(arrays);
+  return JSON.parse(read('guided.json').toString('utf8')).map(
+    (/** @type {{vocab: number, offset: number, scales: []}} */ { vocab, offset, scales }) => ({
+      vocab,
+      scales,
+      ...unpack_guided({ vocab }, buffer.slice(offset)),
+    }),
+  );
+}
+
+/**
+ * A step of contrastive search, and what the engine scores at other alphas.
+ *
+ * @returns {{step: SearchedStep, others: {alpha: number, step: SearchedStep}[]}}
+ */
+export const read_searched = () => JSON.parse(read('searched.json').toString('utf8'));

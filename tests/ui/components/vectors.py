@@ -1,0 +1,278 @@
+"""Writes what the engine makes of random rows, chains and texts, for the tests that node runs.
+
+    python -m tests.ui.components.vectors [--chains 1600] [--seed 1]
+
+Into test-artefacts/vectors/: `table.json`, the table of samplers; `rows.jsonl`, one line for each
+row with the chains that are run over it, and the engine's own results of each; `rows.bin`, the
+rows as `pack_row` packs them. The tests under tests/ui/components read them (`vectors.js`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import zlib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from engine.errors import NoCandidatesError
+from engine.guidance import GuidedRows
+from engine.ranking import RankedRow
+from engine.sampling import STAGES, SamplingSettings
+from tests.ui.components.cases import (
+    KINDS,
+    Case,
+    random_case,
+    random_names,
+    random_row,
+    random_text,
+    seen_by,
+)
+from tests.ui.components.made_up import MADE_UP, known
+from tests.ui.components.results import results
+from ui.components.outcomes import drawn, outcomes
+from ui.components.rows import pack_light, pack_row
+from ui.shared.catalogue import sampler, table
+from ui.step.message import packed
+
+FOLDER = Path(__file__).resolve().parents[3] / "test-artefacts" / "vectors"
+CHAINS = 1600
+PER_ROW = 8
+# Sizes of vocabularies, and how often each comes.
+SIZES = {
+    4: 0.1,
+    5: 0.05,
+    50: 0.25,
+    512: 0.35,
+    4096: 0.17,
+    16_384: 0.06,
+    70_000: 0.01,
+    151_936: 0.01,
+}
+# Of some tokens; the others are called by their ids.
+LABELS = ("␣Paris", "⏎", "<script>", "“quoted”", "مرحبا", "🙂" * 30, "a" * 24, "b" * 25, "")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--chains", type=int, default=CHAINS)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--folder", type=Path, default=FOLDER)
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    (options.folder / "table.json").write_text(json.dumps(table()), "utf-8")
+    write_rows(options.folder, options.chains, options.seed)
+    write_told(options.folder, options.chains // 5, options.seed)
+    write_guided(options.folder)
+    write_searched(options.folder)
+
+
+def write_rows(folder: Path, chains: int, seed: int) -> None:
+    """`rows.jsonl` and `rows.bin`."""
+    offset = 0
+    with (
+        (folder / "rows.jsonl").open("w", encoding="utf-8") as lines,
+        (folder / "rows.bin").open("wb") as arrays,
+    ):
+        for number, (logits, kind) in enumerate(rows(chains // PER_ROW, seed)):
+            rng = np.random.default_rng([seed, 1, number])
+            cases = list(cases_on(rng, logits))
+            seen = [token for case in cases for token in seen_by(case)]
+            header, data = pack_row(logits, seen=seen, exact=True)
+            del header["leading_ids"]
+            labels = {int(i): LABELS[i % len(LABELS)] for i in rng.integers(0, logits.size, 40)}
+            line = {
+                "name": f"row {number} of seed {seed}: {kind}, {logits.size} tokens",
+                "header": header | {"labels": list(labels.items())},
+                "offset": offset,
+                "bytes": len(data),
+                "cases": [results(rng, case, labels) for case in cases],
+            }
+            lines.write(json.dumps(line, allow_nan=False, default=np.generic.item) + "\n")
+            arrays.write(data)
+            offset += len(data)
+
+
+def rows(count: int, seed: int) -> Iterator[tuple[np.ndarray, str]]:
+    """Rows of random sizes and kinds, and among them the bundled model's own."""
+    own = model_rows()
+    for number in range(count):
+        rng = np.random.default_rng([seed, 0, number])
+        if number % (count // len(own) + 1) == 7 and own:
+            yield own.pop(), "of the bundled model"
+            continue
+        vocab = int(rng.choice(list(SIZES), p=list(SIZES.values())))
+        kind = str(rng.choice(KINDS))
+        yield random_row(rng, vocab, kind), kind
+
+
+def model_rows() -> list[np.ndarray]:
+    """Logits of the bundled model after beginnings that leave it certain, or not."""
+    from engine.decoder import Decoder
+    from engine.model import load_model
+
+    model = load_model()
+    found = []
+    for prompt in ("Once upon a time", "The capital of France is", "She", "1, 2, 3, 4,"):
+        decoder = Decoder(model, prompt)
+        decoder.step()
+        found.append(np.array(decoder.logits(0), np.float32))
+    return found
+
+
+def cases_on(rng: np.random.Generator, logits: np.ndarray) -> Iterator[Case]:
+    """Random chains over a row, each on a text of its own, or none, or the one before."""
+    text = random_text(rng, logits)
+    for number in range(PER_ROW):
+        if rng.random() < 0.5:
+            text = random_text(rng, logits)
+        names = [str(rng.choice(list(STAGES)))] if number == 0 else random_names(rng)
+        case = random_case(rng, logits, names, text)
+        while is_decided_by_rounding(case):
+            case = random_case(rng, logits, random_names(rng), text)
+        yield case
+
+
+def is_decided_by_rounding(case: Case) -> bool:
+    """Whether a temperature follows an entropy so small that rounded sums have no digits of it."""
+    try:
+        stages = case.distribution.stages
+    except NoCandidatesError:
+        return False
+    return any(0 < result.figures.get("entropy_share", 0) < 1e-7 for result in stages)
+
+
+# --- what only the engine computes ----------------------------------------------------------------
+
+
+def write_told(folder: Path, chains: int, seed: int) -> None:
+    """`told.jsonl` and `told.bin`: rows as a step sends them, with the engine's own results.
+
+    Half of them are light, under chains that the browser has rules for; the others are whole, and
+    samplers that it has no rule for stand among those that it has.
+    """
+    offset = 0
+    with (
+        known(),
+        (folder / "told.jsonl").open("w", encoding="utf-8") as lines,
+        (folder / "told.bin").open("wb") as arrays,
+    ):
+        table_of_all = {**table(), "samplers": [*table()["samplers"], *map(sampler, MADE_UP)]}
+        table_of_all["order"] = [each["name"] for each in table_of_all["samplers"]]
+        (folder / "told.json").write_text(json.dumps(table_of_all), "utf-8")
+        for number in range(chains):
+            rng = np.random.default_rng([seed, 2, number])
+            is_light = number % 2 == 0
+            case = told_case(rng, is_light=is_light)
+            if case is None:
+                continue
+            data = message(case, is_light=is_light)
+            line = {
+                "name": f"{'light' if is_light else 'made-up'} row {number} of seed {seed}",
+                "offset": offset,
+                "bytes": len(data),
+                "case": results(rng, case, {}),
+            }
+            lines.write(json.dumps(line, allow_nan=False, default=np.generic.item) + "\n")
+            arrays.write(data)
+            offset += len(data)
+
+
+def told_case(rng: np.random.Generator, *, is_light: bool) -> Case | None:
+    """A case of one of the two kinds; None where its chain leaves no token."""
+    sizes = (2000, 4096, 16_384, 70_000) if is_light else (50, 512, 4096, 70_000)
+    vocab = int(rng.choice(sizes, p=(0.4, 0.4, 0.15, 0.05)))
+    logits = random_row(rng, vocab, str(rng.choice(KINDS)))
+    case = random_case(rng, logits, random_names(rng))
+    if not is_light:
+        chain = list(case.settings.chain)
+        for kind in MADE_UP:
+            if rng.random() < 0.4:
+                chain.insert(int(rng.integers(len(chain) + 1)), kind(float(rng.integers(1, 5))))
+        case = replace(case, settings=SamplingSettings(chain=chain))
+    try:
+        case.distribution.survivors  # noqa: B018  # computed here, and kept
+    except NoCandidatesError:
+        return None
+    return None if is_decided_by_rounding(case) else case
+
+
+def message(case: Case, *, is_light: bool) -> bytes:
+    """The row and what the engine made of it, as ui/step/message.py packs them."""
+    seen = [token for token in seen_by(case) if token < case.logits.size]
+    if is_light:
+        header, data = pack_light(case.distribution.raw, seen=seen)
+    else:
+        header, data = pack_row(case.logits, seen=seen, exact=True)
+    header["labels"] = []
+    unknown = frozenset(kind.setting for kind in MADE_UP)
+    entries, arrays = outcomes(case.distribution, case.settings, unknown)
+    u = None if case.settings.is_greedy else case.us[0]
+    shaped = {"outcomes": entries, "draw": drawn(case.distribution, u), "offset": len(data)}
+    impossible = [{"id": token} for token in seen if case.logits[token] == -np.inf]
+    return packed({"row": header, "shaped": shaped, "tokens": impossible}, data + arrays)
+
+
+# --- guidance -------------------------------------------------------------------------------------
+
+
+def write_guided(folder: Path) -> None:
+    """`guided.json` and `guided.bin`: two rows each, and the guided one at some scales.
+
+    They have ties, zeros of both signs and tokens at -inf; seed 7.
+    """
+    random = np.random.default_rng(7)
+    told, arrays = [], b""
+    for vocab in (5, 3_000, 70_000):
+        logs = random.normal(-8, 4, (2, vocab)).astype(np.float32)
+        logs[:, ::3] = np.round(logs[:, ::3])
+        logs[:, -1] = -0.0
+        if vocab > 5:
+            logs[0, 3:9] = logs[1, 7:12] = -np.inf
+        scales = [at_scale(logs, scale) for scale in (1.0, 1.05, 1.5, 2.7, 5.0, 99.95)]
+        told.append({"vocab": vocab, "offset": len(arrays), "scales": scales})
+        arrays += logs.tobytes()
+    (folder / "guided.json").write_text(json.dumps(told), "utf-8")
+    (folder / "guided.bin").write_bytes(arrays)
+
+
+def at_scale(logs: np.ndarray, scale: float) -> dict:
+    """The guided row: its bits, its order, and how the first token stands in all three rows."""
+    scores = GuidedRows(*logs).at(scale)
+    ranked, alone = RankedRow(scores), [RankedRow(row) for row in logs]
+    ranked.sort_to_depth(ranked.count)
+    first = int(ranked.ids[0])
+    return {
+        "scale": scale,
+        "scores": zlib.crc32(scores.tobytes()),
+        "ids": zlib.crc32(np.asarray(ranked.ids, np.uint32).tobytes()),
+        "first": first,
+        "prob": 1 / ranked.total,
+        "ranks": [row.rank(first) for row in alone],
+    }
+
+
+# --- contrastive search ---------------------------------------------------------------------------
+
+
+def write_searched(folder: Path) -> None:
+    """`searched.json`: a step of a search, and what the engine scores at other alphas."""
+    from engine.contrastive import ContrastiveSearch
+    from engine.model import load_model
+
+    model = load_model()
+
+    def stepped(alpha: float) -> dict:
+        search = ContrastiveSearch(model, "Once upon a time, there was", 6, alpha)
+        search.step()
+        return search.to_dict()["steps"][0]
+
+    others = [{"alpha": alpha, "step": stepped(alpha)} for alpha in (0.0, 0.25, 0.6, 1.0)]
+    (folder / "searched.json").write_text(json.dumps({"step": stepped(0.6), "others": others}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,409 @@
+// The view of small rows, whose answers fit in the head: points of the chain, lines, what-ifs, what is missing.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { learn_token } from '../../../../ui/components/js/kernel/row.js';
+import { candidate, make_view, unlabelled } from '../../../../ui/components/js/view/view.js';
+import { logits_of, make_row, make_state, make_step, settings_of } from '../fixtures.js';
+
+/**
+ * @import { Scene, State, Value, View } from '../../../../ui/components/js/types.js'
+ */
+
+const FOUR = [4, 3, 2, 1]; // softmax: .64 .24 .09 .03
+const ALWAYS = { threshold: 0.2, probability: 1 };
+
+/**
+ * @param {Record<string, Value>} values of the samplers that are on, in their order
+ * @param {{logits?: number[], step?: Parameters<typeof make_row>[1]} & Partial<State>} [more]
+ */
+function shown(values, { logits = FOUR, step, ...more } = {}) {
+  const state = make_state({ row: make_row(logits, step), settings: settings_of(values), ...more });
+  return { state, view: /** @type {View} */ (make_view(state)) };
+}
+
+/** @param {View} view */
+const on = view => view.samplers.filter(sampler => sampler.on);
+
+test('there is no view without a row', () => {
+  assert.equal(make_view(make_state()), null);
+});
+
+test('points show the scores as they stand there', () => {
+  const values = { repetition_penalty: 2, temperature: 0.5, top_k: 3, top_p: 0.98 };
+  const at = (/** @type {number} */ point) => shown(values, { point }).view;
+  const names = ['raw', ...Object.keys(values), 'renormalised', 'drawn'];
+  assert.deepEqual(
+    at(0).points.map(point => point.name),
+    names,
+  );
+  assert.deepEqual(
+    at(0).points.map(point => point.kind),
+    ['logits', ...Array(4).fill('sampler'), 'softmax', 'draw'],
+  );
+  assert.deepEqual(
+    [0, 1, 2, 3, 4, 5, 6].map(point => at(point).kept),
+    [4, 4, 4, 3, 2, 2, 2],
+  );
+  // The text is token 1, whose score is halved by the penalty; the temperature doubles all.
+  const scores = [
+    [4, 3, 2, 1],
+    [4, 2, 1.5, 1],
+    [8, 4, 3, 2],
+  ];
+  for (const [point, expected] of scores.entries())
+    assert.deepEqual(
+      at(point).rows.map(row => row.score),
+      expected,
+    );
+  assert.deepEqual(
+    at(6).rows.map(row => row.score),
+    [8, 4, 3, 2],
+  );
+  assert.deepEqual(
+    at(6).rows.map(row => row.id),
+    [0, 2, 1, 3],
+  );
+  assert.ok(at(4).rows.every(row => row.final_prob === null) && at(4).curve.final.every(each => each === null));
+  assert.deepEqual(
+    [4, 5, 6].map(point => at(point).draw !== null),
+    [false, false, true],
+  );
+  assert.deepEqual(
+    [0, 1, 2, 6].map(point => at(point).score_changes),
+    [[], ['repetition_penalty'], ...Array(2).fill(['repetition_penalty', 'temperature'])],
+  );
+});
+
+test('the model’s own probability stays beside the shaped one', () => {
+  const { view } = shown({ temperature: 0.5 });
+  const [leader] = view.rows;
+  const own = Math.exp(4) / FOUR.reduce((sum, logit) => sum + Math.exp(logit), 0);
+  assert.ok(Math.abs(leader.model_prob - own) < 1e-12);
+  assert.ok(leader.prob > leader.model_prob && leader.prob === leader.final_prob);
+});
+
+test('removed leaders are removed in every row, rank and curve', () => {
+  const { view } = shown({ xtc: ALWAYS }); // .64 and .24 reach the threshold: the first goes
+  assert.deepEqual(
+    view.rows.map(row => row.removed_by),
+    ['xtc', null, null, null],
+  );
+  assert.deepEqual(view.curve.kept, [false, true, true, true]);
+  assert.equal(view.curve.final[0], 0);
+  const sums = view.curve.cumulative_final.map(sum => Number(sum?.toFixed(4)));
+  assert.deepEqual(sums, [0, 0.6652, 0.91, 1]);
+  assert.ok(
+    view.curve.cumulative_final.every((sum, place, all) => place === 0 || Number(sum) > Number(all[place - 1])),
+  );
+});
+
+/**
+ * What each line is called after: the sampler that removed what lies next to it.
+ *
+ * @type {[Record<string, Value>, object][]}
+ */
+const CUTS = [
+  [{ xtc: ALWAYS }, { first_rank: 2, last_rank: 4, below: null, above: ['xtc'] }],
+  [
+    { top_k: 3, xtc: ALWAYS },
+    { first_rank: 2, last_rank: 3, below: 'top_k', above: ['xtc'] },
+  ],
+  [
+    { top_k: 3, xtc: ALWAYS, banned: { sequences: [[1]] } },
+    { first_rank: 3, last_rank: 3, below: 'top_k', above: ['xtc', 'banned'] },
+  ],
+  [
+    { banned: { sequences: [[3]] }, xtc: ALWAYS },
+    { first_rank: 2, last_rank: 3, below: null, above: ['xtc'] },
+  ],
+  [
+    { top_p: 0.9, top_k: 2 },
+    { first_rank: 1, last_rank: 2, below: 'top_k', above: [] },
+  ],
+  [
+    { top_k: 2, top_p: 0.99 },
+    { first_rank: 1, last_rank: 2, below: 'top_k', above: [] },
+  ],
+  [
+    { top_k: 2, banned: { sequences: [[0]] } },
+    { first_rank: 2, last_rank: 2, below: 'top_k', above: ['banned'] },
+  ],
+  [
+    { temperature: 0, banned: { sequences: [[0]] } },
+    { first_rank: 0, last_rank: 0, below: 'banned', above: [] },
+  ],
+  [{ banned: { sequences: [[0], [1], [2], [3]] } }, { first_rank: 0, last_rank: 0, below: 'banned', above: [] }],
+];
+
+test('a cut has the name of the sampler that made it', () => {
+  for (const [values, expected] of CUTS) {
+    const { cut } = shown(values).view;
+    const { first_rank, last_rank, below, above } = cut ?? {};
+    assert.deepEqual({ first_rank, last_rank, below, above }, expected, JSON.stringify(values));
+  }
+});
+
+test('every sampler that removes something has a line with its setting', () => {
+  const { view } = shown({ banned: { sequences: [[3]] }, top_k: 2, top_p: 0.5 });
+  const lines = view.lines.map(({ name, label, removed, last_rank, in_ranking }) => [
+    name,
+    label,
+    removed,
+    last_rank,
+    in_ranking,
+  ]);
+  assert.deepEqual(lines, [
+    ['banned', 'banned words', 1, 0, false],
+    ['top_k', 'top-k 2', 1, 2, true],
+    ['top_p', 'top-p 0.5', 1, 1, true],
+  ]);
+  assert.deepEqual(shown({ top_k: 4 }).view.lines, []);
+  assert.equal(shown({ banned: { sequences: [[1]] }, top_k: 3 }).view.cut, null);
+});
+
+test('a hole among those that are left is told', () => {
+  const { view } = shown({ top_k: 4, banned: { sequences: [[1]] } });
+  const [line] = view.lines;
+  assert.deepEqual([line.first_rank, line.last_rank, line.is_contiguous], [1, 4, false]);
+  assert.deepEqual([line.is_lower, line.is_upper], [false, false]);
+  assert.deepEqual(view.curve.kept, [true, false, true, true]);
+});
+
+test('a share of what is left is marked where it lies on the curve', () => {
+  // Top-k leaves .64 and .24, which are .7311 and .2689 of their sum; half of that is .4403 of the whole.
+  const [line] = shown({ top_k: 2, top_p: 0.5 }).view.mass_lines;
+  assert.deepEqual([line.rank, line.is_share, line.label], [1, true, 'top-p 0.5']);
+  assert.ok(Math.abs(Number(line.level) - 0.5 * (0.6439 + 0.2369)) < 1e-4);
+  const [alone] = shown({ top_p: 0.5 }).view.mass_lines;
+  assert.deepEqual([alone.level, alone.is_share], [0.5, false]);
+  // With another order behind the cut no level is right.
+  const [moved] = shown({ top_k: 3, logit_bias: { bias: [[2, 9]] }, top_p: 0.99999 }).view.mass_lines;
+  assert.deepEqual([moved.level, moved.is_share], [null, true]);
+});
+
+test('a forced token without a logit stands behind all others', () => {
+  const step = { is_pending: false, chosen: 1, forced: true, u: null };
+  const { state, view } = shown({ top_k: 2 }, { logits: [1, -Infinity, 3, 2], step, steps: [make_step(1)] });
+  const { chosen } = view;
+  assert.deepEqual([chosen?.rank, chosen?.prob, chosen?.final_prob], [4, 0, 0]);
+  assert.equal(candidate(state, view, { id: 1, raw_rank: 4, logit: null })?.rank, 4);
+  assert.equal(view.others.count, 0);
+});
+
+test('no token left is shown, and nothing drawn', () => {
+  const { view } = shown({ top_k: 1, banned: { sequences: [[0]] }, top_p: 0.9 });
+  assert.deepEqual([view.emptied_by, view.kept, view.draw], ['banned', 0, null]);
+  assert.deepEqual(
+    view.rows.map(row => row.removed_by),
+    ['banned', 'top_k', 'top_k', 'top_k'],
+  );
+  assert.deepEqual(
+    view.rows.map(row => row.final_prob),
+    [0, 0, 0, 0],
+  );
+  assert.equal(view.cut?.kept, 0);
+});
+
+test('a sampler that is off keeps its place', () => {
+  const settings = {
+    order: ['top_p', 'logit_bias', 'temperature', 'dry', 'top_k'],
+    top_p: 0.8,
+    logit_bias: { bias: [] },
+    temperature: 1,
+    dry: null,
+    top_k: 3,
+    min_p: 0.9,
+  };
+  const { view } = shown({}, { settings });
+  assert.deepEqual(
+    view.samplers.map(sampler => sampler.name),
+    settings.order,
+  );
+  assert.deepEqual(
+    on(view).map(sampler => sampler.name),
+    ['top_p', 'top_k'],
+  );
+  assert.deepEqual(
+    view.samplers.map(sampler => sampler.after),
+    [2, 2, 2, 2, 2],
+  );
+});
+
+test('remarks are the engine’s, and hold for the settings that they are about', () => {
+  const settings = settings_of({ temperature: 0, top_k: 2 });
+  const list = [{ name: 'top_k', reason: 'temperature 0 has already left a single token', has_effect: false }];
+  const remarks = { settings, list };
+  const { view } = shown({}, { settings, remarks });
+  assert.equal(view.samplers[1].no_effect, list[0].reason);
+  const moved = shown({ temperature: 0.5, top_k: 2 }, { remarks }).view;
+  assert.equal(moved.samplers[1].no_effect, null);
+});
+
+test('an edit of a token whose rank has not come makes the view inexact until it has', () => {
+  const row = { ...make_row(FOUR), exact: true, ids: Uint16Array.of(0, 1) };
+  const state = make_state({ row, settings: settings_of({ logit_bias: { bias: [[3, 5]] } }) });
+  const { exact, inexact } = /** @type {View} */ (make_view(state));
+  assert.deepEqual([exact, inexact], [false, { reason: 'unknown', count: 1 }]);
+  learn_token(row, { id: 3, raw_rank: 4, logit: 1 });
+  const view = /** @type {View} */ (make_view(state));
+  assert.deepEqual([view.exact, view.samplers[0].figures.moved], [true, 1]);
+});
+
+test('mirostat begins anew where its target is moved, and goes on in a step without it', () => {
+  const step = { mirostat: { tau: 3, mu: 1.2 } };
+  const mu = (/** @type {number} */ tau) =>
+    shown({ mirostat: { tau, eta: 0.1 } }, { step }).view.samplers[0].figures.mu;
+  assert.deepEqual([mu(3), mu(4)], [1.2, 8]);
+});
+
+// --- recorded steps -------------------------------------------------------------------------------
+
+const RECORDED = settings_of({ temperature: 1, top_k: 2 });
+const STEP = { is_pending: false, chosen: 1, u: 0.9, recorded_settings: RECORDED };
+const TAKEN = [make_step(1, { probability: 0.2689, u: 0.9, survivors: 2 })];
+
+test('a recorded step is shown with the settings that it was taken with', () => {
+  const { view } = shown({ temperature: 0.2, top_k: 2, min_p: 0 }, { step: STEP, steps: TAKEN });
+  assert.deepEqual([view.as_recorded, view.what_if], [true, null]);
+  assert.deepEqual(
+    on(view).map(({ name, value }) => [name, value]),
+    [['top_k', 2]],
+  );
+  assert.deepEqual(
+    view.samplers.map(sampler => sampler.name),
+    ['temperature', 'top_k', 'min_p'],
+  );
+  assert.ok(Math.abs(Number(view.chosen?.final_prob) - 0.2689) < 1e-4);
+  assert.deepEqual([view.draw?.id, view.draw?.same], [1, true]);
+});
+
+test('a what-if is told as one, with what happened in fact', () => {
+  const { view } = shown({ temperature: 0.2, top_k: 2 }, { step: STEP, steps: TAKEN, is_what_if: true });
+  assert.equal(view.as_recorded, false);
+  assert.deepEqual([view.draw?.id, view.draw?.same], [0, false]);
+  const { id, label, probability, u, survivors, changed } = view.what_if ?? {};
+  assert.deepEqual(
+    { id, label, probability, u, survivors, changed },
+    { id: 1, label: '␣the', probability: 0.2689, u: 0.9, survivors: 2, changed: ['temperature'] },
+  );
+  assert.deepEqual(
+    view.rows.filter(row => row.chosen || row.drawn).map(row => [row.id, row.chosen, row.drawn]),
+    [
+      [0, false, true],
+      [1, true, false],
+    ],
+  );
+  // With the settings that it was taken with nothing is a what-if.
+  assert.equal(shown({ temperature: 1, top_k: 2 }, { step: STEP, steps: TAKEN, is_what_if: true }).view.what_if, null);
+  // Another order is another chain.
+  const turned = { ...STEP, recorded_settings: settings_of({ top_k: 2, top_p: 0.9 }) };
+  const other = shown({ top_p: 0.9, top_k: 2 }, { step: turned, steps: TAKEN, is_what_if: true }).view;
+  assert.deepEqual(other.what_if?.changed.toSorted(), ['top_k', 'top_p']);
+});
+
+test('in manual mode the token that would be drawn is proposed', () => {
+  const view = shown({}, { step: { u: 0.9 }, manual: true }).view;
+  assert.deepEqual([view.chosen?.id, view.draw?.id], [2, 2]);
+  assert.equal(shown({}, { step: { u: 0.9 } }).view.chosen, null);
+  assert.equal(shown({ temperature: 0 }, { manual: true }).view.chosen?.id, 0);
+});
+
+test('tokens on screen without a label are known', () => {
+  const { state, view } = shown({}, { step: { labels: new Map([[0, 'a']]) } });
+  assert.deepEqual([...new Set(unlabelled(state, view))].sort(), [1, 2, 3]);
+  assert.equal(view.rows[1].label, 'id 1');
+});
+
+// --- samplers that only the server computes -------------------------------------------------------
+
+/** @type {Scene['table']} */
+const WITH_MADE_UP = (() => {
+  const { table } = make_state();
+  const made_up = {
+    ...table.samplers.find(({ name }) => name === 'top_k'),
+    name: 'made_up',
+    label: 'Made up',
+    in_text: 'made up',
+  };
+  return {
+    ...table,
+    samplers: [...table.samplers, /** @type {Scene['table']['samplers'][number]} */ (made_up)],
+    order: [...table.order, 'made_up'],
+  };
+})();
+const OUTCOME = {
+  survivors: 2,
+  mass_removed: 0.12,
+  entropy_bits: 0.84,
+  mass: 1.3679,
+  figures: { before: 4, after: 2 },
+  case: '',
+  kept: /** @type {const} */ ('window'),
+  first: 0,
+};
+const LIKELY = { name: 'top_p', value: 0.999, ...OUTCOME, survivors: 4, mass: 1.5532 };
+
+test('until the server has computed a sampler, the last complete settings stay on show', () => {
+  const outcomes = [LIKELY, { name: 'made_up', value: 2, ...OUTCOME }];
+  const row = make_row(FOUR, { outcomes });
+  const at = (/** @type {Record<string, Value>} */ values) =>
+    /** @type {View} */ (make_view(make_state({ table: WITH_MADE_UP, row, settings: settings_of(values) })));
+  const first = at({ top_p: 0.999, made_up: 2 });
+  assert.deepEqual([first.missing, first.kept], [null, 2]);
+  const moved = at({ top_p: 0.999, made_up: 3 });
+  assert.deepEqual([moved.missing, moved.kept, moved.settings.made_up], ['made_up', 2, 2]);
+  // What comes before it is computed here; behind another chain its outcome does not hold.
+  assert.equal(at({ top_p: 0.5, made_up: 2 }).missing, 'made_up');
+  assert.equal(at({ top_p: 0.5 }).missing, null);
+  assert.equal(at({ top_p: 0.999, made_up: 2, temperature: 0.5 }).missing, null);
+});
+
+test('without any complete settings, what comes before the sampler is shown', () => {
+  const row = make_row(FOUR);
+  const state = make_state({ table: WITH_MADE_UP, row, settings: settings_of({ top_k: 3, made_up: 2 }) });
+  const view = /** @type {View} */ (make_view(state));
+  assert.deepEqual(
+    [view.missing, view.kept, view.points.map(point => point.name)],
+    ['made_up', 3, ['raw', 'top_k', 'renormalised', 'drawn']],
+  );
+});
+
+// --- what is remembered ---------------------------------------------------------------------------
+
+test('what is remembered of the settings before does not show', () => {
+  const logits = Array.from({ length: 300 }, (_, id) => 8 * Math.sin(id * id));
+  /** @type {Record<string, Value>[]} */
+  const moves = [
+    { logit_bias: { bias: [[3, 2]] }, temperature: 0.7, typical_p: 0.8, xtc: ALWAYS },
+    { temperature: 0.7, typical_p: 0.8, xtc: ALWAYS },
+    { logit_bias: { bias: [[3, 2]] }, typical_p: 0.8, temperature: 0.7, xtc: ALWAYS },
+    { logit_bias: { bias: [[3, 2]] }, temperature: 1.3, typical_p: 0.8, xtc: ALWAYS, top_k: 5 },
+    { logit_bias: { bias: [[3, 2]] }, temperature: 0.7, typical_p: 0.8, xtc: ALWAYS },
+  ];
+  const row = make_row(logits);
+  for (const values of moves) {
+    const settings = settings_of(values);
+    assert.deepEqual(
+      make_view(make_state({ row, settings })),
+      make_view(make_state({ row: make_row(logits), settings })),
+    );
+  }
+});
+
+test('exactly at an edge, equal tokens go by their ids', () => {
+  const equal = logits_of(0.25, 0.25, 0.25, 0.25);
+  const kept = (/** @type {Record<string, Value>} */ values) =>
+    shown(values, { logits: equal })
+      .view.rows.filter(row => !row.removed_by)
+      .map(row => row.id);
+  assert.deepEqual(kept({ top_p: 0.5 }), [0, 1]);
+  assert.deepEqual(kept({ top_p: 0.25 }), [0]);
+  assert.deepEqual(kept({ top_k: 2 }), [0, 1, 2, 3]);
+  assert.deepEqual(kept({ epsilon_cutoff: 0.25 }), [0, 1, 2, 3]);
+  assert.deepEqual(kept({ epsilon_cutoff: 0.3 }), [0, 1, 2, 3]);
+  assert.deepEqual(
+    [0, 0.25, 0.5, 0.75].map(u => shown({}, { logits: equal, step: { u } }).view.draw?.id),
+    [0, 1, 2, 3],
+  );
+});

@@ -1,0 +1,132 @@
+// Events out: one action at a time, each done exactly once; questions beside them.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { create_link, is_answered } from '../../../../ui/components/js/wire/link.js';
+
+/**
+ * @typedef {Record<string, any>} Sent
+ */
+
+/** A link whose events are noted; `answer(number)` is what the server says to one. */
+function made() {
+  /** @type {Sent[]} */
+  const sent = [];
+  let is_there = true;
+  const link = create_link({
+    client: 'me',
+    describe: () => ({ settings: 1 }),
+    send: data => {
+      if (is_there) sent.push(/** @type {Sent} */ (data));
+      return is_there;
+    },
+  });
+  return {
+    link,
+    sent,
+    answer: (/** @type {number | null} */ number, /** @type {object} */ more = {}) =>
+      link.received({ client: 'me', number, ...more }),
+    lose: () => {
+      is_there = false;
+    },
+    find: () => {
+      is_there = true;
+      link.again();
+    },
+  };
+}
+
+test('one action is under way, and the next waits for its answer', async () => {
+  const { link, sent, answer } = made();
+  const done = link.post('back');
+  link.post('rewind');
+  assert.deepEqual(sent, [{ settings: 1, kind: 'back', client: 'me', number: 1 }]);
+  assert.ok(link.is_busy && !link.is_idle);
+  assert.equal(answer(1, { error: '' }), 'back');
+  assert.ok(is_answered(await done));
+  assert.deepEqual(
+    sent.map(each => each.kind),
+    ['back', 'rewind'],
+  );
+});
+
+test('an old answer, or one to another page, resolves nothing', () => {
+  const { link, answer } = made();
+  link.post('back');
+  assert.equal(answer(7), undefined);
+  assert.equal(link.received({ client: 'another', number: 1 }), undefined);
+  assert.ok(link.is_busy);
+});
+
+test('presses of Step that wait become one event that counts them', async () => {
+  const { link, sent, answer } = made();
+  const presses = Array.from({ length: 30 }, () => link.post('step'));
+  assert.equal(link.waits, 29);
+  answer(1);
+  assert.deepEqual([sent[1].kind, sent[1].count], ['step', 29]);
+  // The server comes back after some of them; the others go on.
+  answer(2, { left: 20 });
+  assert.deepEqual([sent[2].kind, sent[2].count], ['step', 20]);
+  answer(3);
+  assert.ok((await Promise.all(presses)).every(is_answered));
+  assert.ok(link.is_idle);
+});
+
+test('what an answer brings about is on its way before the page is drawn', () => {
+  const { link, sent, answer } = made();
+  link.post('step', {}, () => link.post('step'));
+  answer(1);
+  assert.equal(sent.length, 2);
+});
+
+test('a question need not wait, and only the newest of a kind matters', async () => {
+  const { link, sent, answer } = made();
+  link.post('back');
+  const first = link.post('find', { query: 'a' });
+  const second = link.post('find', { query: 'ab' });
+  assert.deepEqual(
+    sent.map(each => each.kind),
+    ['back', 'find', 'find'],
+  );
+  assert.deepEqual(await first, { dropped: 'superseded' });
+  assert.equal('settings' in sent[1], false); // a question carries nothing of the page
+  answer(3, { found: [] });
+  assert.ok(is_answered(await second));
+  assert.ok(link.is_busy); // the action is still under way
+});
+
+test('an unanswered event is sent again unchanged, in order', () => {
+  const { link, sent, lose, find } = made();
+  link.post('step');
+  link.post('admit', { token: 5 });
+  lose();
+  link.post('back');
+  find();
+  assert.deepEqual(sent.slice(2), sent.slice(0, 2));
+});
+
+test('Pause drops what waits, but not what is under way', async () => {
+  const { link, sent, answer } = made();
+  link.post('step');
+  const waiting = link.post('step');
+  link.drop(['step']);
+  assert.deepEqual(await waiting, { dropped: 'cancelled' });
+  answer(1);
+  assert.equal(sent.length, 1);
+});
+
+test('waiting events are bounded, and the page is told', async () => {
+  const { link } = made();
+  const answers = Array.from({ length: 40 }, (_, token_id) => link.post('force', { token_id }));
+  assert.deepEqual(await answers.at(-1), { dropped: 'full' });
+});
+
+test('a page that has gone sends nothing more', async () => {
+  const { link, sent } = made();
+  const under_way = link.post('step');
+  link.close();
+  assert.deepEqual(await under_way, { dropped: 'closed' });
+  assert.deepEqual(await link.post('step'), { dropped: 'closed' });
+  assert.equal(sent.length, 1);
+  assert.deepEqual([is_answered(null), is_answered({ dropped: 'full' }), is_answered({})], [false, false, true]);
+});

@@ -1,0 +1,75 @@
+// Words on a chain as a whole.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { make_view } from '../../../../ui/components/js/view/view.js';
+import * as words from '../../../../ui/components/js/words/chain.js';
+import { table } from '../chains.js';
+import { bare, make_row, make_state, make_step, settings_of } from '../fixtures.js';
+
+/**
+ * @import { Value, View } from '../../../../ui/components/js/types.js'
+ */
+
+const ALWAYS = { threshold: 0.2, probability: 1 };
+
+/**
+ * The view of scores 4, 3, 2, 1: softmax .64 .24 .09 .03.
+ *
+ * @param {Record<string, Value>} values
+ * @param {object} [more]
+ */
+function shown(values, more = {}) {
+  return /** @type {View} */ (
+    make_view(make_state({ row: make_row([4, 3, 2, 1]), settings: settings_of(values), ...more }))
+  );
+}
+
+/** @param {Record<string, Value>} values @param {object} [more] */
+const order = (values, more) => words.default_order_text(shown(values, more), table);
+
+test('the default order is named where the result differs', () => {
+  // At T = 2: .46 .28 .17 .10, so the nucleus of .8 grows from 2 to 3.
+  assert.equal(order({ temperature: 2, top_p: 0.8 }), '');
+  assert.equal(
+    order({ top_p: 0.8, temperature: 2 }),
+    'In the default order (temperature, top-p) 3 tokens would be left instead of 2, and the same u draws the same token.',
+  );
+  assert.match(order({ top_k: 2, temperature: 2 }), /the result is the same here\.$/);
+});
+
+test('as many tokens are not said to be the same ones', () => {
+  // Two reach .2, so XTC removes the first; top-k keeps the second.
+  const other = 'In the default order (top-k, XTC) another token is left.';
+  assert.equal(order({ xtc: ALWAYS, top_k: 1 }), other);
+  // A token that was forced has no u to compare draws by.
+  assert.equal(order({ xtc: ALWAYS, top_k: 1 }, { row: make_row([4, 3, 2, 1], { u: null }) }), other);
+  assert.equal(
+    order({ temperature: 2, logit_bias: { bias: [[3, 2]] } }),
+    'In the default order (logit bias, temperature) the same 4 tokens are left, with other probabilities, ' +
+      'and the same u draws another token.',
+  );
+});
+
+test('the default order is compared with nothing left', () => {
+  assert.equal(
+    order({ temperature: 0, banned: { sequences: [[0]] } }),
+    'In the default order (banned words, temperature) 1 token would be left, where none is left now.',
+  );
+  assert.equal(
+    order({ top_k: 2, banned: { sequences: [[0], [1], [2], [3]] } }),
+    'In the default order (banned words, top-k) no token would be left either.',
+  );
+});
+
+test('a what-if names what differs, and what happened', () => {
+  const step = { is_pending: false, chosen: 1, u: 0.9, recorded_settings: settings_of({}) };
+  const { what_if } = shown(
+    { temperature: 2 },
+    { row: make_row([4, 3, 2, 1], step), steps: [make_step(1)], is_what_if: true },
+  );
+  assert.ok(what_if);
+  const text = bare(words.what_if_text(what_if, table));
+  assert.match(text, /temperature/);
+  assert.match(text, /␣the/);
+});

@@ -1,0 +1,523 @@
+"""The door of the server, without a server: what reaches the app behind it, and what it answers.
+
+The app here notes all that it is given, as Streamlit would take it.
+"""
+
+import asyncio
+import json
+import logging
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from streamlit.proto.BackMsg_pb2 import BackMsg
+
+from ui.server import frames, sockets
+from ui.server.addresses import Addresses
+from ui.server.frames import Bucket
+from ui.server.guard import HEADERS, STREAM, Guard
+
+HOST = "127.0.0.1:8501"
+OWN = f"http://{HOST}"
+ADDRESSES = Addresses(hosts=("127.0.0.1", "localhost"))
+
+
+@dataclass
+class App:
+    """What stands behind the guard."""
+
+    requests: list[str] = field(default_factory=list)
+    origins: list[bytes] = field(default_factory=list)
+    messages: list[dict] = field(default_factory=list)
+
+    async def __call__(self, scope, receive, send) -> None:
+        self.requests.append(scope["path"])
+        if scope["type"] == "http":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": b"ok"})
+            return
+        self.origins += [value for name, value in scope["headers"] if name == b"origin"]
+        await send({"type": "websocket.accept"})
+        while (message := await receive())["type"] != "websocket.disconnect":
+            self.messages.append(message)
+            await send({"type": "websocket.send", "bytes": b"answer"})
+        await send({"type": "websocket.send", "bytes": b"too late"})
+
+
+def scope_of(kind: str, path: str, headers: dict[str, str], method: str = "GET") -> dict:
+    return {
+        "type": kind,
+        "path": path,
+        "method": method,
+        "scheme": "http" if kind == "http" else "ws",
+        "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
+        "extensions": {"websocket.http.response": {}},
+    }
+
+
+def answered(scope: dict, app=None, addresses: Addresses = ADDRESSES, received=()) -> list[dict]:
+    """What the guard sends to whoever asks."""
+    sent: list[dict] = []
+    waiting = list(received)
+
+    async def receive() -> dict:
+        return waiting.pop(0) if waiting else {"type": f"{scope['type']}.disconnect", "code": 1000}
+
+    async def send(message: dict) -> None:
+        sent.append(message)
+
+    asyncio.run(Guard(app or App(), addresses)(scope, receive, send))
+    return sent
+
+
+def status(path: str = "/", method: str = "GET", app=None, **headers: str) -> int:
+    headers = {"host": HOST, **headers}
+    return answered(scope_of("http", path, headers, method), app)[0]["status"]
+
+
+def sent_through(messages: list, path: str = STREAM) -> tuple[list[dict], list[dict]]:
+    """What reaches the app of what a browser sends, and what the browser is sent."""
+    app = App()
+    received = [
+        {"type": "websocket.receive", "text" if isinstance(data, str) else "bytes": data}
+        for data in messages
+    ]
+    sent = answered(
+        scope_of("websocket", path, {"host": HOST, "origin": OWN}), app, received=received
+    )
+    return app.messages, sent
+
+
+# --- hosts and origins ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/", "/tune", "/served/js/main.js", "/_stcore/health", STREAM])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "evil.example:8501",
+        "127.0.0.1.evil.example",
+        "localhost.evil.example",
+        "127.0.0.1@evil.example",
+        "192.168.1.5:8501",
+        "",
+        "a b",
+        "127.0.0.1:8501/x",
+    ],
+)
+def test_no_other_name_reaches_anything(path, host):
+    app = App()
+    kind = "websocket" if path == STREAM else "http"
+    sent = answered(scope_of(kind, path, {"host": host, "origin": f"http://{host}"}), app)
+    assert sent[0]["status"] in (400, 403)
+    assert not app.requests
+    assert sent[1]["body"].count(b"\n") == 1, "one sentence"
+
+
+@pytest.mark.parametrize("host", [HOST, "localhost:9000", "LOCALHOST", "localhost.", "127.0.0.1"])
+def test_its_own_names_do_on_any_port(host):
+    assert status(host=host) == 200
+
+
+def test_a_request_with_two_hosts_or_none_is_refused():
+    twice = scope_of("http", "/", {"host": HOST})
+    twice["headers"].append((b"host", b"evil.example"))
+    assert answered(twice)[0]["status"] == 400
+    assert answered(scope_of("http", "/", {}))[0]["status"] == 400
+
+
+def test_a_refusal_names_the_name_and_what_to_do():
+    _, body = answered(scope_of("http", "/", {"host": "classroom.example:80"}))
+    assert b"name classroom.example;" in body["body"]
+    assert b"--server.allowedHosts classroom.example" in body["body"]
+
+
+FOREIGN = [
+    "http://evil.example",
+    "http://127.0.0.1:9999",  # another program's page on this computer
+    "http://127.0.0.1",
+    "http://localhost:8501",  # the same computer, yet another origin
+    "https://127.0.0.1:8501",
+    "http://127.0.0.1:85010",
+    "null",
+    "",
+    "http://127.0.0.1:8501.evil.example",
+    "chrome-extension://abc",
+]
+
+
+@pytest.mark.parametrize("origin", FOREIGN)
+def test_no_page_of_another_origin_opens_a_socket_or_writes(origin):
+    app = App()
+    for path in (STREAM, "/live"):
+        sent = answered(scope_of("websocket", path, {"host": HOST, "origin": origin}), app)
+        assert sent[0] == {
+            "type": "websocket.http.response.start",
+            "status": 403,
+            "headers": sent[0]["headers"],
+        }
+    for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH"):
+        assert status("/anything", method, app, origin=origin) == 403
+    assert not app.requests, "refused before Streamlit, which would look the address up outside"
+
+
+def test_without_an_origin_nothing_is_opened_or_written():
+    assert answered(scope_of("websocket", STREAM, {"host": HOST}))[0]["status"] == 403
+    assert status("/anything", "POST") == 403
+    twice = scope_of("websocket", STREAM, {"host": HOST, "origin": OWN})
+    twice["headers"].append((b"origin", b"http://evil.example"))
+    assert answered(twice)[0]["status"] == 403
+
+
+def test_a_server_that_cannot_answer_a_handshake_closes_it():
+    scope = scope_of("websocket", STREAM, {"host": HOST, "origin": "http://evil.example"})
+    scope["extensions"] = None
+    assert answered(scope) == [{"type": "websocket.close", "code": 1008, "reason": ""}]
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "scheme"),
+    [
+        (HOST, OWN, "http"),
+        ("localhost:9000", "http://localhost:9000", "http"),  # an SSH tunnel from another port
+        ("localhost", "http://localhost:80", "http"),
+        ("localhost:443", "https://localhost", "https"),
+        ("LocalHost:8501", "http://localhost:8501", "http"),
+    ],
+)
+def test_its_own_pages_may(host, origin, scheme):
+    app, addresses = App(), Addresses(hosts=("127.0.0.1", "localhost"), scheme=scheme)
+    sent = answered(scope_of("websocket", STREAM, {"host": host, "origin": origin}), app, addresses)
+    assert sent[0]["type"] == "websocket.accept"
+    sent = answered(
+        scope_of("http", "/x", {"host": host, "origin": origin}, "POST"), app, addresses
+    )
+    assert sent[0]["status"] == 200
+
+
+def test_behind_a_proxy_the_public_address_counts_where_it_is_named_and_no_header_does():
+    public = "https://classroom.example"
+    forwarded = {"x-forwarded-proto": "https", "x-forwarded-host": "classroom.example"}
+    headers = {"host": HOST, "origin": public, **forwarded}
+    assert answered(scope_of("websocket", STREAM, headers))[0]["status"] == 403
+    app, named = App(), Addresses(hosts=("127.0.0.1",), origins=(public,))
+    sent = answered(scope_of("websocket", STREAM, headers), app, named)
+    assert sent[0]["type"] == "websocket.accept"
+    # Streamlit compares with the Host, and asks an outside service where they differ.
+    assert app.origins == [OWN.encode()]
+    for other in ("http://classroom.example", f"{public}:8443", "https://a.classroom.example"):
+        headers["origin"] = other
+        assert answered(scope_of("websocket", STREAM, headers), app, named)[0]["status"] == 403
+
+
+def test_the_addresses_are_those_of_the_configuration(monkeypatch):
+    options = {
+        "server.allowedHosts": ["localhost", "*.school.example"],
+        "server.corsAllowedOrigins": ["https://Classroom.example/"],
+        "server.sslCertFile": None,
+        "server.baseUrlPath": "/decode/",
+        "server.address": "192.168.1.5",
+    }
+    monkeypatch.setattr("ui.server.addresses.config.get_option", options.__getitem__)
+    found = Addresses.configured()
+    assert found.base == "/decode"
+    for host in ("localhost:1", "a.school.example", "192.168.1.5:8501"):
+        assert found.has_host(host)
+    for host in ("school.example", "192.168.1.6", "evil.example"):
+        assert not found.has_host(host)
+    assert found.has_origin("https://classroom.example", "localhost:8501")
+    for everything in ("0.0.0.0", "::", None):
+        options["server.address"] = everything
+        assert not Addresses.configured().has_host("0.0.0.0:8501")
+        assert not Addresses.configured().has_host("192.168.1.5:8501")
+        assert Addresses.configured().has_host("127.0.0.1:8501"), "a look from the machine itself"
+    options["server.address"] = "::1"
+    assert Addresses.configured().has_host("[::1]:8501")
+
+
+# --- what is served -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/_stcore/metrics",
+        "/_stcore/metrics/",
+        "/_stcore/upload_file/session/file",
+        "/_stcore/script-health-check",
+        "/_stcore/agent/openapi.json",
+        "/_stcore/agent/interact",
+        "/_stcore/allowed-message-origins",
+        "/_stcore/streams",
+        "/_stcore",
+        "/component/a/b.js",
+        "/auth/login",
+        "/oauth2callback",
+    ],
+)
+def test_what_no_page_needs_is_closed(path):
+    app = App()
+    for method in ("GET", "HEAD", "PUT", "POST"):
+        assert status(path, method, app, origin=OWN) == 404
+    assert not app.requests
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/compare",
+        "/static/js/index.js",
+        "/served/js-1/main.js",
+        "/media/abc.csv",
+        "/_stcore/health",
+        "/_stcore/host-config",
+        "/_stcore/bidi-components/decoding.step/x.js",
+        "/authors",
+    ],
+)
+def test_what_the_pages_need_is_open(path):
+    assert status(path) == 200
+
+
+def test_below_a_base_path_the_same_holds():
+    addresses = Addresses(hosts=("127.0.0.1",), base="/decode")
+    for path, expected in (("/decode/_stcore/metrics", 404), ("/decode/_stcore/health", 200)):
+        scope = scope_of("http", path, {"host": HOST})
+        assert answered(scope, App(), addresses)[0]["status"] == expected
+
+
+@pytest.mark.parametrize(
+    "scope",
+    [
+        scope_of("http", "/", {"host": HOST}),
+        scope_of("http", "/_stcore/metrics", {"host": HOST}),
+        scope_of("http", "/", {"host": "evil.example"}),
+        scope_of("http", "/", {"host": "a'; script-src *"}),
+        scope_of("websocket", STREAM, {"host": HOST, "origin": "http://evil.example"}),
+    ],
+)
+def test_every_answer_keeps_other_pages_out(scope):
+    headers = {name.decode(): value.decode() for name, value in answered(scope)[0]["headers"]}
+    for name, value in HEADERS.items():
+        assert headers[name.lower()] == value
+    rules = dict(rule.split(" ", 1) for rule in headers["content-security-policy"].split("; "))
+    assert rules["frame-ancestors"] == rules["object-src"] == rules["base-uri"] == "'none'"
+    assert rules["default-src"] == "'self'"
+    assert "unsafe-inline" not in rules["script-src"]
+    assert "'unsafe-eval'" not in rules["script-src"]
+    assert "sha256-" in rules["script-src"], "the script in Streamlit's own page"
+    assert "*" not in headers["content-security-policy"]
+
+
+# --- messages to Streamlit ------------------------------------------------------------------------
+
+
+def rerun(**widget) -> bytes:
+    """A message as a page sends it when a field has changed."""
+    message = BackMsg()
+    message.rerun_script.query_string = "a=1"
+    message.rerun_script.page_script_hash = "0" * 32
+    message.rerun_script.context_info.timezone = "Europe/Berlin"
+    message.rerun_script.widget_states.widgets.add(id="$$ID-1-text", **widget)
+    return message.SerializeToString()
+
+
+def message(**kind) -> bytes:
+    return BackMsg(**kind).SerializeToString()
+
+
+def operation(**kind) -> bytes:
+    back = BackMsg()
+    back.backend_operation_request.request_id = "r"
+    back.backend_operation_request.session_id = "s"
+    for name in kind:
+        getattr(back.backend_operation_request, name).SetInParent()
+    return back.SerializeToString()
+
+
+GOOD = [
+    rerun(string_value="w" * 20_000),
+    rerun(string_value="🙂" * 20_000),
+    rerun(trigger_value=True),
+    rerun(double_value=0.5),
+    rerun(json_trigger_value='{"event": "event", "value": {"kind": "step", "at": {"run": ""}}}'),
+    rerun(json_value=json.dumps({"selection": {"points": [{"customdata": [1, 2]}] * 2_500}})),
+    rerun(string_value=json.dumps({"selection": {"points": [{"customdata": [1]}] * 2_500}})),
+    message(stop_script=True),
+    message(app_heartbeat=True),
+    operation(deferred_file=True),
+]
+
+
+def test_what_the_pages_send_comes_through_unchanged():
+    taken, sent = sent_through(GOOD)
+    assert [message["bytes"] for message in taken] == GOOD
+    assert [message["type"] for message in sent].count("websocket.close") == 0
+    assert [message["type"] for message in sent].count("websocket.send") == len(GOOD) + 1
+
+
+def nested(levels: int) -> str:
+    return "[" * levels + "]" * levels
+
+
+DROPPED = {
+    "the caches of all": message(clear_cache=True),
+    "git history": message(load_git_info=True),
+    "another way to run": message(set_run_on_save=True),
+    "debugging": message(debug_shutdown_runtime=True),
+    "debugging, too": message(debug_disconnect_websocket=True),
+    "places for uploads": BackMsg(
+        file_urls_request={"request_id": "1", "file_names": ["a"]}
+    ).SerializeToString(),
+    "installs": operation(install_skills=True),
+    "tables": operation(dataframe_chunk=True),
+    "a thousand widgets": BackMsg(
+        rerun_script={"widget_states": {"widgets": [{"id": str(n)} for n in range(1_000)]}}
+    ).SerializeToString(),
+    "many fields": BackMsg(
+        rerun_script={"widget_states": {"widgets": [{}] * 100_000}}
+    ).SerializeToString(),
+    "many texts": rerun(string_array_value={"data": ["a"] * 5_000}),
+    "many texts in many widgets": BackMsg(
+        rerun_script={
+            "widget_states": {
+                "widgets": [{"string_array_value": {"data": ["a"] * 100}}] * 400,
+            }
+        }
+    ).SerializeToString(),
+    "wide JSON in many widgets": BackMsg(
+        rerun_script={
+            "widget_states": {"widgets": [{"json_value": "[" + "[]," * 100 + "[]]"}] * 400}
+        }
+    ).SerializeToString(),
+    "many events": rerun(json_trigger_value=json.dumps([{"event": "event"}] * 100_000)),
+    "17 events": rerun(json_trigger_value=json.dumps([{"event": "event"}] * 17)),
+    "deep JSON": rerun(json_trigger_value='{"event": ' + nested(900) + "}"),
+    "deep JSON of a field": rerun(json_value=nested(33)),
+    "deep JSON after texts": rerun(json_value='["\\\\", "]]]]", "\\"", ' + nested(33) + "]"),
+    "deep JSON of a chart": rerun(string_value=" {" + '"a":[' * 30_000),
+    "wide JSON": rerun(json_value="[" + "[]," * 60_000 + "[]]"),
+    "a long name": BackMsg(
+        rerun_script={"widget_states": {"widgets": [{"id": "w" * 2_000}]}}
+    ).SerializeToString(),
+    "a long address": BackMsg(rerun_script={"query_string": "q" * 100_000}).SerializeToString(),
+    "a file": rerun(bytes_value=b"PK"),
+    "a table": rerun(arrow_value={"data": b"x"}),
+    "uploads": rerun(file_uploader_state_value={"uploaded_file_info": [{"file_id": "1"}]}),
+}
+
+
+@pytest.mark.parametrize("what", DROPPED)
+def test_a_message_that_asks_for_too_much_is_left_out_and_the_connection_lives(what, caplog):
+    bad, good = DROPPED[what], GOOD[0]
+    with caplog.at_level(logging.WARNING):
+        taken, sent = sent_through([good, bad, bad, bad, good])
+    assert [message["bytes"] for message in taken] == [good, good]
+    assert "websocket.close" not in [message["type"] for message in sent]
+    assert len([r for r in caplog.records if "Left out" in r.getMessage()]) == 1, "logged once"
+
+
+CLOSED = {
+    "25 MB": (1009, b"x" * 25_000_000),
+    "4 MiB and a byte": (1009, b"x" * (4 * 2**20 + 1)),
+    "nothing": (1002, b""),
+    "no message": (1002, b"\xff\xff\xff"),
+    "cut short": (1002, GOOD[0][:-3]),
+    "two messages": (1002, GOOD[2] + message(clear_cache=True)),
+    "an old kind of field": (1002, b"\x5b\x5c"),
+    "a text": (1002, "clear_cache"),
+}
+
+
+@pytest.mark.parametrize("what", CLOSED)
+def test_what_no_page_sends_ends_the_connection(what):
+    code, bad = CLOSED[what]
+    taken, sent = sent_through([GOOD[0], bad, GOOD[0]])
+    assert len(taken) == 1
+    assert sent[-1]["type"] == "websocket.close", "and nothing is sent after that"
+    assert (sent[-1]["code"], len(sent[-1]["reason"].encode()) <= 123) == (code, True)
+
+
+@given(st.binary(max_size=30).map(lambda data: b'"' + data.replace(b"a", b'\\"')))
+def test_a_text_in_json_is_passed_over_whole_however_it_ends(data):
+    # Else a text without an end would be looked through again from every quotation mark in it.
+    found = frames._JSON.match(data)
+    assert found is not None
+    whole = found.end() == len(data)
+    assert whole or data[found.end() - 1 : found.end()] == b'"'
+
+
+def test_no_frame_is_parsed_that_is_too_large(monkeypatch):
+    seen = []
+    monkeypatch.setattr(sockets, "check_back_msg", seen.append)
+    sent_through([b"x" * (4 * 2**20 + 1)])
+    assert not seen
+
+
+def test_looking_at_a_frame_ends_where_it_asks_for_too_much(monkeypatch):
+    looked = [0]
+    varint = frames._varint
+
+    def counted(data, at):
+        looked[0] += 1
+        return varint(data, at)
+
+    monkeypatch.setattr(frames, "_varint", counted)
+    for what, bad in DROPPED.items():
+        looked[0] = 0
+        sent_through([bad])
+        assert looked[0] <= 3 * frames.MOST_FIELDS, what
+
+
+def test_the_page_of_a_step_has_limits_too():
+    taken, sent = sent_through(['{"kind": "step"}', '{"a": ' + nested(900) + "}"], "/live")
+    assert len(taken) == 1
+    assert "websocket.close" not in [message["type"] for message in sent]
+    taken, sent = sent_through(["x" * (2**20 + 1)], "/live")
+    assert not taken
+    assert sent[-1]["code"] == 1009
+
+
+# --- floods ---------------------------------------------------------------------------------------
+
+
+def test_a_flood_ends_the_connection_and_a_busy_person_does_not(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(sockets, "Bucket", lambda rate, brim: Bucket(rate, brim, lambda: now[0]))
+    heartbeat = message(app_heartbeat=True)
+    taken, sent = sent_through([heartbeat] * 10_000)
+    assert len(taken) == 200
+    assert sent[-1]["code"] == 1008
+
+    class Person(App):
+        async def __call__(self, scope, receive, send) -> None:
+            async def later():
+                now[0] += 1 / 15  # thirty clicks in two seconds, for minutes
+                return await receive()
+
+            await super().__call__(scope, later, send)
+
+    received = [{"type": "websocket.receive", "bytes": heartbeat}] * 5_000
+    app = Person()
+    answered(scope_of("websocket", STREAM, {"host": HOST, "origin": OWN}), app, received=received)
+    assert len(app.messages) == 5_000
+
+
+def test_many_large_messages_are_a_flood_as_well():
+    novel = rerun(string_value="w" * (4 * 2**20 - 1_000))
+    taken, sent = sent_through([novel] * 10)
+    assert len(taken) == 2
+    assert sent[-1]["code"] == 1008
+
+
+def test_a_bucket_fills_up_to_its_brim():
+    now = [0.0]
+    bucket = Bucket(2, 10, lambda: now[0])
+    assert bucket.take(10) and not bucket.take(1)
+    now[0] = 1.0
+    assert not bucket.take(3) and bucket.take(2)
+    now[0] = 100.0
+    assert not bucket.take(11) and bucket.take(10)

@@ -1,0 +1,196 @@
+"""The live channel, whatever the page: frames, order, what takes long, what is refused."""
+
+import json
+import threading
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
+
+from ui.server import live
+from ui.server.live import BadFrame, Connection, Gone, Refused, live_route, parsed
+
+HELLO = {"kind": "hello", "page": "echo"}
+
+
+class Echo:
+    """Answers every event with itself; some with trouble."""
+
+    def __init__(self, connection: Connection, first: dict) -> None:
+        self.connection = connection
+        self.first = first
+        self.events: list = []
+        self.is_closed = threading.Event()
+        self.go_on = threading.Event()
+        if first.get("refuse"):
+            raise Refused("There is no room.")
+        if first.get("leave"):
+            raise Gone
+        if first.get("fail"):
+            raise RuntimeError("a secret of the server")
+
+    def hello(self):
+        yield _frame({"kind": "state", "number": 0})
+
+    def answer(self, data):
+        self.events.append(data)
+        if data.get("slow"):
+            self.connection.activity = ("Doing it", 1, 2)
+            assert self.go_on.wait(20)
+        if data.get("fail"):
+            raise RuntimeError("a secret of the server")
+        yield _frame({**data, "waiting": len(self.connection.waiting)})
+
+    def update(self):
+        yield _frame({"kind": "update"})
+
+    def close(self):
+        self.is_closed.set()
+
+
+def _frame(header: dict) -> bytes:
+    data = json.dumps(header).encode()
+    return len(data).to_bytes(4, "little") + data
+
+
+def read(socket) -> dict:
+    return json.loads(socket.receive_bytes()[4:])
+
+
+@pytest.fixture
+def made() -> list[Echo]:
+    return []
+
+
+@pytest.fixture
+def client(made) -> TestClient:
+    def opener(connection, first):
+        made.append(Echo(connection, first))
+        return made[-1]
+
+    return TestClient(Starlette(routes=[live_route({"echo": opener})]))
+
+
+@pytest.fixture
+def socket(client):
+    with client.websocket_connect("/live") as socket:
+        socket.send_json(HELLO)
+        assert read(socket) == {"kind": "state", "number": 0}
+        yield socket
+
+
+def test_events_are_answered_in_order(socket):
+    for number in range(50):
+        socket.send_json({"number": number})
+    assert [read(socket)["number"] for _ in range(50)] == list(range(50))
+
+
+def test_what_takes_long_is_said_and_what_waits_is_known(socket, made):
+    socket.send_json({"number": 1, "slow": True})
+    assert read(socket) == {"kind": "busy", "what": "Doing it", "done": 1, "total": 2}
+    socket.send_json({"number": 2})
+    while not made[0].connection.waiting:
+        pass
+    made[0].go_on.set()
+    assert read(socket) == {"kind": "busy", "what": "", "done": 0, "total": None}
+    assert read(socket)["waiting"] == 1
+    assert read(socket) == {"number": 2, "waiting": 0}
+
+
+def test_the_server_can_speak_first_and_says_it_once(socket, made):
+    connection = made[0].connection
+    socket.send_json({"number": 1, "slow": True})
+    for _ in range(5):
+        connection.wake()
+    while not made[0].events:
+        pass
+    made[0].go_on.set()
+    found = [read(socket) for _ in range(2)]
+    found += [] if found[-1]["kind"] == "update" else [read(socket)]
+    kinds = [frame.get("kind", "answer") for frame in found if frame.get("kind") != "busy"]
+    assert sorted(kinds) == ["answer", "update"]
+    socket.send_json({"number": 2})
+    assert read(socket)["number"] == 2
+
+
+def test_a_page_that_leaves_is_noticed_while_it_is_answered(client, made):
+    with client.websocket_connect("/live") as socket:
+        socket.send_json(HELLO)
+        read(socket)
+        socket.send_json({"number": 1, "slow": True})
+        read(socket)
+        socket.close()
+        while made[0].connection.is_open:
+            pass
+        assert not made[0].is_closed.is_set()
+        made[0].go_on.set()
+        assert made[0].is_closed.wait(20)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "no JSON",
+        "[]",
+        "{}",
+        '{"kind": "hello"}',
+        '{"kind": "hello", "page": "none"}',
+        '{"kind": "step", "page": "echo"}',
+        json.dumps({**HELLO, "x": "y" * live.LARGEST_FRAME}),
+        '{"kind": "hello", "page": "echo", "x": NaN}',
+        '{"kind": "hello", "page": "echo", "x": ' + "[" * 900 + "]" * 900 + "}",
+    ],
+)
+def test_a_first_frame_that_is_no_hello_ends_the_connection(client, made, first):
+    with client.websocket_connect("/live") as socket:
+        socket.send_text(first)
+        with pytest.raises(WebSocketDisconnect) as error:
+            socket.receive_bytes()
+    assert error.value.code == live.REFUSED_CODE
+    assert made == []
+
+
+@pytest.mark.parametrize(
+    "frame", ["no JSON", "[1, 2]", "null", '{"a": ' + "[" * 99 + "]" * 99 + "}"]
+)
+def test_a_later_frame_that_is_no_event_ends_the_connection(socket, made, frame):
+    socket.send_text(frame)
+    with pytest.raises(WebSocketDisconnect):
+        socket.receive_bytes()
+    assert made[0].is_closed.wait(20)
+
+
+def test_bytes_are_no_event(socket, made):
+    socket.send_bytes(b"{}")
+    with pytest.raises(WebSocketDisconnect):
+        socket.receive_bytes()
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [({"refuse": True}, "There is no room."), ({"fail": True}, "An unexpected error interrupted")],
+)
+def test_a_page_that_cannot_be_opened_says_why(client, first, said):
+    with client.websocket_connect("/live") as socket:
+        socket.send_json(HELLO | first)
+        frame = read(socket)
+        assert frame["kind"] == "failed"
+        assert frame["error"].startswith(said)
+        assert "secret" not in frame["error"]
+        with pytest.raises(WebSocketDisconnect):
+            socket.receive_bytes()
+
+
+def test_an_error_in_the_page_is_told_with_a_number(socket, made):
+    socket.send_json({"number": 1, "fail": True})
+    frame = read(socket)
+    assert frame["kind"] == "failed" and "its number: " in frame["error"]
+    assert made[0].is_closed.wait(20)
+
+
+def test_frames_are_bounded_in_length_and_depth():
+    assert parsed('{"a": [[1]]}') == {"a": [[1]]}
+    for text in (None, "x" * (live.LARGEST_FRAME + 1), "[" * 200_000, '{"a": Infinity}', "3"):
+        with pytest.raises(BadFrame):
+            parsed(text)

@@ -1,0 +1,191 @@
+"""Contrastive search on the step page: begun, taken back and on, never drawn or forced."""
+
+import json
+
+import pytest
+
+from engine.contrastive import ContrastiveSearch
+from engine.sampling import SamplingSettings
+from tests.ui.step.visitor import PROMPT, Visitor
+from ui.shared.texts import Contrastive
+from ui.step.events import EventError, parse
+from ui.step.session import Session
+
+SEARCH = Contrastive(5, 0.6)
+
+
+@pytest.fixture
+def visitor(bundled) -> Visitor:
+    visitor = Visitor(Session(bundled, PROMPT, SamplingSettings()))
+    visitor.do("start", prompt=PROMPT, strategy=SEARCH)
+    assert visitor.session.error == ""
+    return visitor
+
+
+@pytest.fixture
+def session(visitor) -> Session:
+    return visitor.session
+
+
+def steps(visitor: Visitor, count: int, alpha: float = 0.6) -> list[int]:
+    for _ in range(count):
+        visitor.do("step", strategy=Contrastive(5, alpha))
+    assert visitor.session.error == ""
+    return visitor.session.decoder.token_ids
+
+
+def test_steps_back_and_rewind_are_those_of_the_search(visitor, session, bundled):
+    tokens = steps(visitor, 6)
+    alone = ContrastiveSearch(bundled, PROMPT, 5, 0.6)
+    list(alone.run(6))
+    assert tokens == alone.token_ids
+    visitor.do("back", strategy=SEARCH)
+    assert session.decoder.token_ids == tokens[:5]
+    visitor.do("rewind", strategy=SEARCH)
+    assert session.decoder.token_ids == []
+    assert steps(visitor, 6) == tokens
+
+
+def test_play_and_run_to_end_heed_the_stop_rules(visitor, session):
+    visitor.do("step", playing=True, max_tokens=3, strategy=SEARCH)
+    while not session.has_reached_limit:
+        visitor.do("run", playing=True, max_tokens=3, strategy=SEARCH)
+    assert len(session.decoder.steps) == 3
+    assert "max tokens is 3" in session.stop_sentence
+    stop = session.decoder.text[-2:]
+    visitor.do("rewind", strategy=SEARCH)
+    for _ in range(10):
+        visitor.do("run", playing=True, stop_strings=(stop,), strategy=SEARCH)
+    assert stop in session.stop_sentence and session.is_over
+
+
+def test_alpha_moves_with_any_event_and_k_waits_for_start(visitor, session):
+    steps(visitor, 2)
+    visitor.do("step", strategy=Contrastive(9, 0.1))
+    assert [step.penalty_alpha for step in session.decoder.steps] == [0.6, 0.6, 0.1]
+    assert session.strategy == Contrastive(5, 0.1)
+    visitor.do("step")  # the page has chosen sampling, and Start is not pressed yet
+    assert session.decoder.penalty_alpha == 0.1
+    assert len(session.decoder.steps[-1].candidates) == 5
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"), [("propose", {}), ("reroll", {"index": 1}), ("force", {"token_id": 7})]
+)
+def test_nothing_is_proposed_drawn_again_or_forced(visitor, session, kind, fields):
+    tokens = list(steps(visitor, 2))
+    visitor.do(kind, strategy=SEARCH, **fields)
+    assert "choose Sampling and press Start" in session.error
+    assert session.decoder.token_ids == tokens
+    assert not session.is_pending
+
+
+def test_manual_mode_has_nothing_to_wait_for(visitor, session):
+    visitor.do("step", manual=True, strategy=SEARCH)
+    assert len(session.decoder.steps) == 1
+    assert not session.is_pending
+
+
+def test_the_cards_wait_for_the_next_sampled_text(visitor, session):
+    settings = SamplingSettings(temperature=0.3, seed=9)
+    visitor.do("settings", settings=settings, strategy=SEARCH)
+    assert session.settings == settings
+    visitor.do("start", prompt=PROMPT, settings=settings)
+    assert session.search is None
+    assert session.decoder.settings == settings
+
+
+@pytest.mark.parametrize(
+    ("strategy", "more", "sentence"),
+    [
+        (Contrastive(0, 0.6), {}, "top_k must be"),
+        (Contrastive(10**6, 0.6), {}, "top_k is more than there are tokens"),
+        (Contrastive(4, 1.5), {}, "penalty_alpha must be from 0 to 1, got 1.5"),
+        (
+            SEARCH,
+            {"negative_prompt": "no", "guidance_scale": 2.0},
+            "Contrastive search takes no negative prompt; close Guidance, or choose Sampling.",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_sentence_and_the_text_stays(
+    visitor, session, strategy, more, sentence
+):
+    tokens = list(steps(visitor, 2))
+    visitor.do("start", prompt=PROMPT, strategy=strategy, **more)
+    assert sentence in session.error
+    assert session.decoder.token_ids == tokens
+
+
+def test_a_refused_alpha_changes_nothing_and_the_page_goes_back(visitor, session):
+    visitor.do("settings", strategy=Contrastive(5, 2.0), settings=SamplingSettings(top_k=3))
+    assert "penalty_alpha" in session.error and session.refused
+    assert session.settings.top_k != 3
+    assert visitor.read_all()[0]["in_force"]["strategy"] == {"top_k": 5, "penalty_alpha": 0.6}
+
+
+def test_a_second_tab_and_another_model_go_on_with_it(visitor, session, model):
+    steps(visitor, 2)
+    twin = Visitor(session.copy())
+    twin.number = visitor.number
+    ahead = list(steps(visitor, 2))
+    assert steps(twin, 2) == ahead
+    session.load(model)
+    assert session.strategy == SEARCH and session.model is model
+
+
+def test_the_step_on_screen_brings_its_candidates(visitor, session):
+    tokens = steps(visitor, 3)
+    visitor.do("inspect", index=1, strategy=SEARCH)
+    header = visitor.read_all()[0]
+    shown, step = header["search"], session.decoder.steps[1]
+    assert shown["index"] == 1
+    assert [row["token_id"] for row in shown["candidates"]] == [
+        candidate.token_id for candidate in step.candidates
+    ]
+    for row, candidate in zip(shown["candidates"], step.candidates, strict=True):
+        assert row["score"] == candidate.score and row["penalty"] == candidate.penalty
+        text = [*session.decoder.prompt_ids, *tokens]
+        assert row["nearest_label"]
+        assert candidate.nearest < len(session.decoder.prompt_ids) + 1 < len(text)
+    assert shown["candidates"][shown["chosen"]]["token_id"] == tokens[1]
+    assert shown["passes"] == 1
+    assert (header["row"], header["row_key"]) == (None, "")
+    sent = [dict(zip(header["step_fields"], values, strict=True)) for values in header["steps"]]
+    assert [step["id"] for step in sent] == tokens
+    assert sent[0]["is_prefill"] and not sent[1]["is_prefill"]
+    assert sent[1]["model_probability"] == step.candidates[step.chosen].probability
+    assert sent[1]["rank"] == step.chosen + 1
+    assert header["text"]["strategy"] == {"top_k": 5, "penalty_alpha": 0.6}
+
+
+def test_before_the_first_step_there_is_nothing_to_show(visitor, session):
+    header = visitor.read_all()[0]
+    assert header["search"] is None and header["row"] is None and header["error"] == ""
+
+
+def test_the_trace_and_the_code_keep_it(visitor, session):
+    steps(visitor, 2)
+    trace = json.loads(visitor.ask("trace", strategy=SEARCH)["trace"])
+    assert (trace["format"], trace["top_k"]) == ("contrastive-search", 5)
+    assert [step["token_id"] for step in trace["steps"]] == session.decoder.token_ids
+    code = {snippet["target"]: snippet for snippet in visitor.ask("snippets")["snippets"]}
+    assert "penalty_alpha=0.6" in code["transformers"]["code"]
+    assert code["Ollama"]["lacking"][0][0] == "contrastive search"
+
+
+def test_questions_about_the_scores_have_no_answer_there(visitor, session):
+    steps(visitor, 1)
+    assert visitor.ask("find", query="the") == {"found": None, "error": ""}
+    found = visitor.ask("tokenize", query="the")["tokenized"]
+    assert [token["raw_rank"] for token in found] == [None]
+
+
+def test_events_say_which_strategy():
+    sent = {"client": "c", "number": 1, "kind": "start", "prompt": "a"}
+    assert parse(sent).strategy is None
+    search = {"top_k": 6.0, "penalty_alpha": 1}
+    assert parse(sent | {"strategy": search}).strategy == Contrastive(6, 1)
+    for broken in ("search", [4], {"top_k": "4"}, {"top_k": 4.5}, {"penalty_alpha": None}):
+        with pytest.raises(EventError):
+            parse(sent | {"strategy": broken})

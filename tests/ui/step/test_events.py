@@ -1,0 +1,214 @@
+"""What the browser sends: understood, or refused in words."""
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.errors import DecodingError, SettingError
+from engine.sampling import STAGES
+from ui.shared.settings import FIRST
+from ui.step.events import (
+    ACTIONS,
+    LONGEST_QUERY,
+    LONGEST_STOP_STRING,
+    MOST_STOP_STRINGS,
+    QUESTIONS,
+    Event,
+    EventError,
+    Have,
+    Place,
+    parse,
+    parse_hello,
+    sender,
+)
+
+SENT = {
+    "client": "c1",
+    "number": 7,
+    "kind": "force",
+    "at": {"run": "r", "branch": 2, "length": 5},
+    "settings": {
+        "order": ["top_p", "min_p", "temperature", "top_k"],
+        "temperature": 0.7,
+        "top_k": 50.0,
+        "top_p": 0.9,
+        "min_p": 0,
+        "seed": 3,
+    },
+    "limits": {"max_tokens": 20, "stop_strings": ["\n\n"]},
+    "manual": True,
+    "token_id": 300.0,
+    "index": 4,
+}
+
+
+def test_an_event_is_read_whole():
+    event = parse(SENT)
+    assert (event.client, event.number, event.kind) == ("c1", 7, "force")
+    assert event.at == Place("r", 2, 5)
+    assert [stage.name for stage in event.settings.chain] == ["top_p", "temperature", "top_k"]
+    assert event.settings.top_k == 50
+    assert event.settings.seed == 3
+    assert event.order == ("top_p", "min_p", "temperature", "top_k")
+    assert (event.max_tokens, event.stop_strings) == (20, ("\n\n",))
+    assert (event.token_id, event.index) == (300, 4)
+    assert event.manual
+    assert not event.playing
+
+
+def test_what_is_missing_has_its_default():
+    event = parse({"client": "c1", "number": 1, "kind": "step"})
+    assert event.settings.chain == ()
+    assert event.order == FIRST
+    assert event.token_id is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "explode"},
+        {"kind": 3},
+        {"number": "seven"},
+        {"number": 1.5},
+        {"number": math.nan},
+        {"number": 10**400},
+        {"at": []},
+        {"count": 0},
+        {"count": 65},
+        {"setting": "x" * 100},
+        {"settings": "hot"},
+        {"settings": None},
+        {"settings": {}},
+        {"settings": {"order": ["heat"]}},
+        {"limits": {"stop_strings": [1]}},
+        {"token_id": math.inf},
+        {"query": 4},
+    ],
+)
+def test_another_shape_is_refused(change):
+    with pytest.raises(EventError):
+        parse({**SENT, **change})
+
+
+@pytest.mark.parametrize("data", [None, 3, "step", [], {}])
+def test_what_is_no_event_is_refused_and_has_no_sender(data):
+    with pytest.raises(DecodingError):
+        parse(data)
+    assert sender(data) == ("", 0)
+
+
+def test_a_setting_out_of_range_is_refused_by_name_and_the_sender_is_known():
+    data = {**SENT, "settings": {"order": ["top_p"], "top_p": 1.4}}
+    with pytest.raises(SettingError, match=r"top_p must be above 0 and at most 1, got 1\.4"):
+        parse(data)
+    assert sender(data) == ("c1", 7)
+
+
+def test_a_page_from_before_the_update_is_told_to_reload_and_the_sender_is_known():
+    data = {**SENT, "settings": {"temperature": 0.7, "top_k": 50, "seed": 3}}
+    with pytest.raises(EventError, match="reload the page"):
+        parse(data)
+    assert sender(data) == ("c1", 7)
+
+
+@pytest.mark.parametrize("kind", (*ACTIONS, *QUESTIONS))
+def test_every_kind_carries_settings_and_cards(kind):
+    event = parse({**SENT, "kind": kind})
+    assert event.kind == kind
+    assert event.settings.temperature == 0.7
+    assert event.order == ("top_p", "min_p", "temperature", "top_k")
+
+
+def test_a_query_is_bounded():
+    event = parse({**SENT, "kind": "tokenize", "query": "x" * 20_000})
+    assert len(event.query) == LONGEST_QUERY
+
+
+def test_stop_strings_are_bounded_in_number_and_length():
+    longest = ["x" * LONGEST_STOP_STRING] * MOST_STOP_STRINGS
+    assert parse({**SENT, "limits": {"stop_strings": longest}}).stop_strings == tuple(longest)
+
+
+@pytest.mark.parametrize(
+    ("stop_strings", "sentence"),
+    [
+        (["."] * 200_000, "There are 200,000 stop strings; use at most 32, one per line."),
+        (["."] * (MOST_STOP_STRINGS + 1), "There are 33 stop strings; use at most 32"),
+        (["\n", "x" * (LONGEST_STOP_STRING + 1)], "A stop string has 201 characters; use at most"),
+    ],
+)
+def test_stop_strings_beyond_the_bounds_are_refused_and_the_sender_is_known(stop_strings, sentence):
+    data = {**SENT, "limits": {"stop_strings": stop_strings}}
+    with pytest.raises(EventError) as error:
+        parse(data)
+    assert str(error.value).startswith(sentence)
+    assert sender(data) == ("c1", 7)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=8,
+)
+FIELDS = sorted({*SENT, *Event.__dataclass_fields__})
+
+
+@settings(max_examples=300)
+@given(
+    st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=4),
+    st.dictionaries(st.sampled_from([*STAGES, "order", "seed"]), JSON, max_size=4),
+    st.booleans(),
+)
+def test_whatever_a_browser_sends_is_an_event_or_a_refusal(changes, chain, has_chain):
+    data = {**SENT, **changes}
+    if has_chain:
+        data["settings"] = {**SENT["settings"], **chain}
+    try:
+        event = parse(data)
+    except DecodingError as refusal:
+        assert str(refusal).endswith(".")
+        client, number = sender(data)
+        assert isinstance(client, str) and isinstance(number, int)
+    else:
+        assert event.kind in (*ACTIONS, *QUESTIONS)
+        assert {stage.name for stage in event.settings.chain} <= set(event.order)
+
+
+def test_half_a_surrogate_pair_can_be_sent_back():
+    event = parse({**SENT, "prompt": "a\ud83d", "limits": {"stop_strings": ["x\ud83d"]}})
+    assert event.prompt == "a?"
+    assert event.stop_strings == ("x?",)
+
+
+def test_a_long_value_is_quoted_shortly():
+    with pytest.raises(EventError) as error:
+        parse({**SENT, "token_id": "x" * 10**6})
+    assert len(str(error.value)) < 200
+
+
+def test_a_hello_says_what_the_page_has():
+    have = {"run": "r", "branch": 1, "ids": [4, 5], "forced": [1]}
+    hello = parse_hello({"client": "c1", "have": have, "unknown": ["new"]})
+    assert hello.have == Have("r", 1, (4, 5), frozenset({1}))
+    assert (hello.client, hello.unknown, hello.settings) == ("c1", {"new"}, None)
+    assert parse_hello({"client": "c1", "settings": SENT["settings"]}).settings.seed == 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"client": 3},
+        {"client": "x" * 65},
+        {"have": []},
+        {"have": {"ids": ["a"]}},
+        {"have": {"ids": [1] * 100_001}},
+        {"unknown": "all"},
+        {"unknown": [3]},
+        {"settings": "hot"},
+    ],
+)
+def test_a_hello_of_another_shape_is_refused(change):
+    with pytest.raises(EventError):
+        parse_hello({"client": "c1", **change})

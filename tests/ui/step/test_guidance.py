@@ -1,0 +1,219 @@
+"""Guidance on the step page: begun with a text, moved while it grows, kept by whatever is done."""
+
+import json
+
+import numpy as np
+import pytest
+
+from engine.decoder import Decoder
+from engine.errors import SettingError
+from engine.guidance import GuidedRows
+from engine.trace import Trace
+from tests.ui.step.visitor import Visitor
+from ui.shared.texts import Beginning, checked_scale, new_text
+from ui.step.events import EventError, parse
+from ui.step.session import Session
+
+PROMPT, NEGATIVE = "Once upon a time, a sad little", "Once upon a time, a little"
+
+
+@pytest.fixture
+def visitor(bundled) -> Visitor:
+    visitor = Visitor(Session(bundled, PROMPT, Visitor(None).settings))
+    visitor.do("start", prompt=PROMPT, negative_prompt=NEGATIVE, guidance_scale=2.0)
+    assert visitor.session.error == ""
+    return visitor
+
+
+@pytest.fixture
+def session(visitor) -> Session:
+    return visitor.session
+
+
+def steps(visitor: Visitor, count: int, scale: float) -> list[int]:
+    for _ in range(count):
+        visitor.do("step", guidance_scale=scale)
+    assert visitor.session.error == ""
+    return visitor.session.decoder.token_ids
+
+
+def test_a_text_begins_under_guidance(visitor, session, bundled):
+    tokens = steps(visitor, 6, 2.0)
+    alone = Decoder(bundled, PROMPT, visitor.settings, negative_prompt=NEGATIVE, guidance_scale=2.0)
+    list(alone.run(6))
+    assert tokens == alone.token_ids
+    assert session.beginning.negative_prompt == NEGATIVE
+
+
+def test_the_scale_moves_with_any_event_and_holds_from_the_next_step(visitor, session):
+    steps(visitor, 2, 2.0)
+    visitor.do("settings", guidance_scale=3.5)
+    assert session.decoder.guidance_scale == 3.5
+    visitor.do("step", guidance_scale=3.5)
+    assert [step.guidance_scale for step in session.decoder.steps] == [2.0, 2.0, 3.5]
+
+
+def test_back_rewind_and_branches_keep_it(visitor, session):
+    first = steps(visitor, 5, 2.0)
+    visitor.do("back", guidance_scale=2.0)
+    assert steps(visitor, 1, 2.0) == first
+    visitor.do("force", index=2, token_id=first[2] + 1, guidance_scale=2.0)
+    assert session.error == "" and session.current == 2
+    assert session.decoder.guidance.negative_prompt == NEGATIVE
+    visitor.do("branch", branch=1, guidance_scale=1.25)
+    assert session.decoder.token_ids == first
+    assert session.decoder.guidance_scale == 1.25, "the slider did not move along"
+    visitor.do("rewind", guidance_scale=2.0)
+    assert steps(visitor, 5, 2.0) == first
+
+
+def test_a_second_tab_goes_on_with_it(visitor, session):
+    steps(visitor, 2, 2.0)
+    twin = Visitor(session.copy())
+    twin.number = visitor.number
+    ahead = steps(visitor, 2, 2.0)
+    assert steps(twin, 2, 2.0) == ahead
+    assert twin.session.beginning.negative_prompt == NEGATIVE
+
+
+def test_another_model_goes_on_with_it(visitor, session, model):
+    visitor.do("settings", guidance_scale=2.5)
+    session.load(model)
+    assert session.model is model
+    assert session.beginning.negative_prompt == NEGATIVE
+    ids = session.decoder.guidance.negative_prompt_ids
+    assert list(ids) == model.vocabulary.encode(NEGATIVE)
+    assert session.decoder.guidance_scale == 2.5
+
+
+def test_the_trace_and_the_code_keep_it(visitor, session):
+    steps(visitor, 2, 2.0)
+    trace = Trace.from_dict(json.loads(visitor.ask("trace")["trace"]))
+    assert trace.guidance.negative_prompt == NEGATIVE
+    assert [step.guidance_scale for step in trace.steps] == [2.0, 2.0]
+    found = visitor.ask("snippets", guidance_scale=2.0)["snippets"]
+    code = {snippet["target"]: snippet for snippet in found}
+    assert NEGATIVE in code["transformers"]["code"]
+    assert code["vLLM"]["lacking"][0][0] == "guidance"
+
+
+def test_both_texts_go_through_the_chat_template(bundled, monkeypatch):
+    vocabulary = bundled.vocabulary
+    monkeypatch.setattr(
+        type(vocabulary), "chat_ids", lambda self, text: self.encode(f"User: {text}\n")
+    )
+    beginning = Beginning("Hello", chat=True, negative_prompt="Bye", scale=2.0)
+    decoder = new_text(bundled, beginning, Visitor(None).settings)
+    assert decoder.prompt_ids == vocabulary.encode("User: Hello\n")
+    assert list(decoder.guidance.negative_prompt_ids) == vocabulary.encode("User: Bye\n")
+
+
+def test_scale_1_reads_the_prompt_alone(visitor, session):
+    visitor.do("start", prompt=PROMPT, negative_prompt=NEGATIVE, guidance_scale=1.0)
+    assert session.decoder.guidance is None
+    assert session.beginning.negative_prompt == NEGATIVE, "what was typed is gone"
+    visitor.do("step", guidance_scale=2.0)
+    assert session.error == "", "a slider that waits for Start stopped a step"
+    visitor.do("start", prompt=PROMPT, guidance_scale=2.0)
+    assert (session.decoder.guidance, session.beginning.negative_prompt) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        (
+            {"negative_prompt": "", "guidance_scale": 2.0},
+            "The negative prompt is empty; type at least one character, or close Guidance.",
+        ),
+        (
+            {"negative_prompt": NEGATIVE, "guidance_scale": 0.5},
+            "Guidance scale must be from 1 to 100, got 0.5; 1 is without guidance, 1.5 is a good "
+            "start.",
+        ),
+        ({"negative_prompt": NEGATIVE, "guidance_scale": 1e9}, "from 1 to 100, got 1000000000.0"),
+        ({"negative_prompt": "a " * 9000, "guidance_scale": 2.0}, "The negative prompt has"),
+    ],
+)
+def test_what_cannot_guide_is_refused_in_a_sentence_and_the_text_stays(
+    visitor, session, fields, sentence
+):
+    before = steps(visitor, 2, 2.0)
+    visitor.do("start", prompt=PROMPT, **fields)
+    assert sentence in session.error
+    assert session.decoder.token_ids == before
+    assert session.decoder.guidance_scale == 2.0
+
+
+def test_a_refused_scale_leaves_the_settings_as_they_were(visitor, session):
+    visitor.do("settings", guidance_scale=0.2)
+    assert "Guidance scale must be from 1 to 100" in session.error
+    assert session.decoder.guidance_scale == 2.0
+
+
+@pytest.mark.parametrize("scale", [float("nan"), -1.0, 0.99, 100.5, float("inf")])
+def test_scales_out_of_range(scale):
+    with pytest.raises(SettingError, match="must be from 1 to 100"):
+        checked_scale(scale)
+
+
+# What the browser is sent and sends.
+
+
+def test_the_two_rows_travel_and_give_the_engines_row(visitor, session):
+    visitor.do("step", guidance_scale=2.0)
+    header, data = visitor.read_all(whole=True)
+    row, vocab = header["row"], session.model.vocab_size
+    rows = GuidedRows(*np.frombuffer(data, "<f4").reshape(2, vocab))
+    assert row["guided"] and row["exact"] and row["vocab"] == vocab
+    assert np.array_equal(rows.at(2.0), session.decoder.logits(0))
+    assert header["step"]["recorded_scale"] == 2.0
+    labelled = dict(map(tuple, row["labels"]))
+    for part in (rows.prompt, rows.negative, rows.at(2.0)):
+        assert int(part.argmax()) in labelled
+    assert header["text"]["negative_prompt"] == NEGATIVE
+    assert header["text"]["guidance_scale"] == 2.0
+    ids = [token_id for token_id, *_ in header["text"]["negative_tokens"]]
+    assert tuple(ids) == session.decoder.guidance.negative_prompt_ids
+
+
+def test_a_row_comes_once_whatever_the_scale(visitor, session):
+    visitor.do("step", guidance_scale=2.0)
+    visitor.read(whole=True)
+    visitor.do("settings", guidance_scale=4.0)
+    header, data = visitor.read(whole=True)
+    assert (header["row"], data) == (None, b"")
+
+
+def test_a_step_brings_what_the_second_pass_cost(visitor, session):
+    visitor.do("step", guidance_scale=2.0)
+    header, _ = visitor.read_all(whole=True)
+    sent = dict(zip(header["step_fields"], header["steps"][0], strict=True))
+    step = session.decoder.steps[0]
+    assert 0 < sent["negative_forward_ms"] < sent["forward_ms"]
+    assert 0 < sent["negative_cache_bytes"] == step.negative_cache_bytes < sent["cache_bytes"]
+    assert sent["guidance_scale"] == 2.0
+
+
+def test_the_row_to_come_is_at_the_scale_in_force(visitor, session):
+    steps(visitor, 1, 2.0)
+    visitor.do("propose", guidance_scale=3.0, manual=True)
+    header, data = visitor.read_all(whole=True)
+    rows = GuidedRows(*np.frombuffer(data, "<f4").reshape(2, session.model.vocab_size))
+    assert header["step"]["is_pending"] and header["step"]["recorded_scale"] is None
+    assert np.array_equal(rows.at(3.0), session.logits())
+
+
+def test_events_say_whether_there_is_a_negative_prompt():
+    sent = {"client": "c", "number": 1, "kind": "start", "prompt": "a"}
+    assert parse(sent).negative_prompt is None
+    assert parse(sent | {"guided": False, "negative_prompt": "b"}).negative_prompt is None
+    event = parse(sent | {"guided": True, "negative_prompt": "b", "guidance_scale": 2})
+    assert (event.negative_prompt, event.guidance_scale) == ("b", 2)
+    assert parse(sent | {"guidance_scale": 10**400}).guidance_scale == float("inf")
+
+
+@pytest.mark.parametrize("scale", ["2", None, True, [2]])
+def test_a_scale_that_is_no_number_is_refused(scale):
+    sent = {"client": "c", "number": 1, "kind": "start", "guidance_scale": scale}
+    with pytest.raises(EventError, match="which is no number"):
+        parse(sent)

@@ -1,0 +1,367 @@
+"""Light rows and the engine's results: exact where the page says so, whatever the samplers."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.model import LanguageModel
+from engine.ranking import RankedRow
+from engine.sampling import (
+    Banned,
+    DynamicTemperature,
+    LogitBias,
+    MinP,
+    RepetitionPenalty,
+    SamplingSettings,
+    Temperature,
+    TopK,
+    TopP,
+    Xtc,
+    shape,
+)
+from tests.ui import hostile
+from tests.ui.step.visitor import PROMPT, Visitor
+from tests.ui.test_rows import large_row, unpack
+from ui.components.outcomes import drawn, outcomes
+from ui.components.rows import (
+    LIGHT_BINS,
+    LIGHT_HEAD,
+    leading_ids,
+    pack_light,
+    pack_row,
+    ranks_of,
+)
+from ui.shared.settings import parse_settings
+from ui.step import message as message_module
+from ui.step.session import Session
+
+CHAINS = [
+    [],
+    [Temperature(0.7), TopP(0.9)],
+    [RepetitionPenalty(1.3), Temperature(1.4), MinP(0.05)],
+    [LogitBias({300: 4.0, 16_000: 9.0}), TopK(20)],
+    [Banned([[1088], [1109]]), DynamicTemperature(0.5, 1.5), Xtc(0.05, 1.0)],
+    [TopP(0.8), Temperature(2.0)],
+    [TopK(3), RepetitionPenalty(2.0), TopP(0.7)],
+]
+
+
+def ranked_ids(logits: np.ndarray) -> np.ndarray:
+    order = np.lexsort((np.arange(logits.size), -logits))
+    return order[logits[order] > -np.inf]
+
+
+rows = st.builds(
+    lambda seed, size, digits, gone: _made(seed, size, digits, gone),
+    st.integers(0, 999),
+    st.sampled_from([1, 5, 500, 700, 5000, 40_000]),
+    st.sampled_from([0, 1, 6]),
+    st.floats(0, 0.9),
+)
+
+
+def _made(seed: int, size: int, digits: int, gone: float) -> np.ndarray:
+    generator = np.random.default_rng(seed)
+    logits = generator.normal(0, 4, size).round(digits).astype(np.float32)
+    logits[generator.random(size) < gone] = -np.inf
+    logits[generator.integers(size)] = 3.0
+    return logits
+
+
+@settings(max_examples=60)
+@given(rows)
+def test_the_head_of_a_light_row_is_the_row_and_its_tail_holds_the_rest(logits):
+    raw = RankedRow(logits)
+    header, data = pack_light(raw, seen=range(0, logits.size, 7))
+    row = unpack(header, data)
+    order = ranked_ids(logits)
+    head = order[:LIGHT_HEAD]
+    assert row.ids.tolist() == head.tolist() == header["leading_ids"]
+    assert np.repeat(row.values, row.counts)[: head.size].tolist() == logits[head].tolist()
+    assert row.counts.sum() == header["possible"] == order.size
+    assert row.values.size <= LIGHT_HEAD + LIGHT_BINS
+    assert (np.diff(row.values) < 0).all()
+    assert header["exact"] is False
+    weights = np.exp(logits[order].astype(np.float64) - raw.highest)
+    assert header["told"]["total"] == pytest.approx(weights.sum(), rel=1e-12)
+    binned = (row.counts * np.exp(row.values.astype(np.float64) - raw.highest)).sum()
+    assert binned == pytest.approx(weights.sum(), rel=1e-5)
+    for token_id, (rank, score) in row.seen.items():
+        assert order[rank - 1] == token_id and score == logits[token_id]
+    assert set(row.seen) == {i for i in range(0, logits.size, 7) if logits[i] > -np.inf}
+
+
+@pytest.mark.parametrize("depth", [0, 100, 4000])
+def test_what_the_row_has_sorted_already_makes_no_difference(depth):
+    logits = large_row()
+    raw = RankedRow(logits)
+    raw.sort_to_depth(depth)
+    assert leading_ids(raw, 700).tolist() == ranked_ids(logits)[:700].tolist()
+    fresh, sorted_before = pack_light(RankedRow(logits), seen=[5]), pack_light(raw, seen=[5])
+    assert fresh == sorted_before
+
+
+def test_ranks_of_few_and_of_many_tokens_are_equal():
+    logits = (large_row().view(np.uint32) & 0xFFFF_0000).view(np.float32)  # with many ties
+    tokens = np.random.default_rng(3).integers(0, logits.size, 300)
+    rank_of = np.empty(logits.size, int)
+    rank_of[ranked_ids(logits)] = np.arange(1, logits.size + 1)
+    for part in (tokens[:9], tokens):
+        raw = RankedRow(logits)
+        ids, ranks = ranks_of(raw, part, leading_ids(raw, 512))
+        assert ranks.tolist() == rank_of[ids].tolist()
+
+
+def test_a_light_row_is_small():
+    for vocab, most in ((16_384, 12_000), (151_936, 20_000)):
+        header, data = pack_light(RankedRow(large_row()[:vocab]), seen=range(0, vocab, 3000))
+        assert len(data) + len(str(header)) < most
+        assert len(data) < len(pack_row(large_row()[:vocab], seen=None, exact=True)[1]) / 8
+
+
+def test_scores_far_below_the_highest_share_a_bin():
+    logits = large_row()
+    logits[:50_000] = np.linspace(-1000, -3e38, 50_000, dtype=np.float32)
+    header, data = pack_light(RankedRow(logits), seen=())
+    row = unpack(header, data)
+    assert np.isfinite(row.values).all()
+    assert row.counts.sum() == logits.size
+
+
+# --- what the engine made of it -------------------------------------------------------------------
+
+
+@pytest.fixture
+def visitor(bundled) -> Visitor:
+    return Visitor(Session(bundled, PROMPT, SamplingSettings()))
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_every_probability_follows_from_what_a_step_sends(visitor, chain):
+    """As the page computes them: scores of the head, over the sums that the engine tells."""
+    visitor.settings = SamplingSettings(chain=chain, seed=7)
+    visitor.steps(3)
+    session = visitor.session
+    header, _ = visitor.read()
+    shaped, row = header["shaped"], header["row"]
+    assert parse_settings(shaped["settings"])[0] == visitor.settings
+    distribution = session.decoder.distribution(2)
+    assert len(shaped["outcomes"]) == len(distribution.stages) == len(chain)
+    raw = distribution.raw
+    ids = leading_ids(raw, 200)
+    own = np.exp(raw.scores[ids].astype(float) - row["told"]["highest"]) / row["told"]["total"]
+    assert own == pytest.approx([math.exp(raw.logprob(i)) for i in ids], rel=1e-12)
+    for outcome, result in zip(shaped["outcomes"], distribution.stages, strict=True):
+        assert outcome["name"] == result.name
+        assert outcome["survivors"] == result.survivors
+        assert outcome["mass_removed"] == result.mass_removed
+        assert outcome["entropy_bits"] == result.entropy_bits
+        assert outcome["case"] == result.case
+        assert outcome["kept"] == ("window" if result.after.row is result.before.row else "rule")
+        if outcome["kept"] == "window":
+            assert outcome["first"] == result.after.start
+        scores = result.after.scores
+        left = np.flatnonzero(scores > -np.inf)
+        weights = np.exp(scores[left].astype(float) - outcome["highest"])
+        assert outcome["mass"] == pytest.approx(weights.sum(), rel=1e-9)
+        assert weights / outcome["mass"] == pytest.approx(result.probs[left], rel=1e-9)
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_the_draw_of_a_step_is_told(visitor, chain):
+    visitor.settings = SamplingSettings(chain=chain, seed=7)
+    for _ in range(4):
+        visitor.steps(1)
+        header, _ = visitor.read()
+        step, draw = visitor.session.decoder.steps[-1], header["shaped"]["draw"]
+        assert (draw["id"], draw["u"]) == (step.token_id, step.u)
+        assert draw["probability"] == pytest.approx(step.probability, rel=1e-12)
+        assert draw["from"] <= step.u < draw["to"]
+        assert draw["to"] - draw["from"] == pytest.approx(step.probability, rel=1e-6)
+    visitor.do("propose")
+    pending = visitor.read()[0]["shaped"]["draw"]
+    visitor.steps(1)
+    assert visitor.session.decoder.steps[-1].token_id == pending["id"]
+
+
+def test_greedy_and_forced_steps_draw_nothing(visitor):
+    visitor.settings = SamplingSettings(temperature=0)
+    visitor.steps(1)
+    assert visitor.read()[0]["shaped"]["draw"] is None
+    visitor.settings = SamplingSettings(seed=3)
+    visitor.do("force", token_id=300)
+    assert visitor.read()[0]["shaped"]["draw"] is None
+
+
+@pytest.mark.parametrize("chain", [CHAINS[2], CHAINS[3], CHAINS[6]])
+def test_tokens_that_edits_may_move_come_with_their_ranks(visitor, chain):
+    visitor.settings = SamplingSettings(chain=chain, seed=7)
+    visitor.steps(5)
+    header, data = visitor.read_all()
+    session, raw = visitor.session, visitor.session.decoder.distribution(4).raw
+    seen = unpack(header["row"] | {"leading_ids": []}, data[: _arrays(header)]).seen
+    text = {*session.decoder.prompt_ids, *session.decoder.token_ids[:4]}
+    assert text <= set(seen)
+    assert all(rank == raw.rank(token_id) for token_id, (rank, _) in seen.items())
+
+
+def _arrays(header: dict) -> int:
+    return header["shaped"]["offset"]
+
+
+def test_a_past_step_is_shown_as_it_was_taken_unless_asked_otherwise(visitor):
+    visitor.settings = SamplingSettings(top_k=5)
+    visitor.steps(3)
+    visitor.settings = SamplingSettings(top_p=0.3)
+    visitor.do("inspect", index=1)
+    shown = visitor.read_all()[0]["shaped"]["settings"]
+    assert parse_settings(shown)[0] == SamplingSettings(top_k=5)
+    visitor.do("inspect", index=1, what_if=True)
+    shown = visitor.read_all()[0]["shaped"]["settings"]
+    assert parse_settings(shown)[0] == SamplingSettings(top_p=0.3)
+
+
+def test_settings_that_leave_no_token_bring_the_whole_row(visitor):
+    visitor.do("propose")
+    leading = leading_ids(visitor.session.raw(), 50).tolist()
+    visitor.settings = SamplingSettings(chain=[TopK(20), Banned([[i] for i in leading])])
+    visitor.do("settings", order=("top_k", "banned"))
+    header, _ = visitor.read()
+    assert "took the last of them" in header["error"]
+    assert header["row"]["exact"] and "shaped" not in header
+
+
+def test_a_small_vocabulary_comes_whole_and_without_results(model):
+    visitor = Visitor(Session(model, "w1|w2", SamplingSettings()))
+    visitor.settings = SamplingSettings(top_p=0.9)
+    visitor.steps(1)
+    header, _ = visitor.read()
+    assert header["row"]["exact"] and "shaped" not in header
+
+
+# --- samplers that the browser does not know ------------------------------------------------------
+
+
+@pytest.mark.parametrize("chain", CHAINS[1:])
+def test_unknown_samplers_can_be_told_whole(bundled, chain):
+    decoder = Session(bundled, PROMPT, SamplingSettings()).decoder
+    decoder.step()
+    settings = SamplingSettings(chain=chain)
+    distribution = decoder.distribution(0, settings)
+    names = [stage.setting for stage in chain]
+    told, arrays = outcomes(distribution, settings, names)
+    scores = distribution.logits
+    for outcome, result in zip(told, distribution.stages, strict=True):
+        scores = _applied(outcome, arrays, scores, result.before)
+        assert np.array_equal(scores, result.after.scores)
+        assert outcome["figures"] == {
+            name: value if math.isfinite(value) else None for name, value in result.figures.items()
+        }
+
+
+def _applied(outcome: dict, arrays: bytes, scores: np.ndarray, before) -> np.ndarray:
+    """Scores after a sampler, from what is told of it alone."""
+    order = ranked_ids(scores)
+    after = np.full_like(scores, -np.inf)
+    if outcome["kept"] == "window":
+        # Ranks count within the row, with what is cut there.
+        ids = ranked_ids(before.row.scores)[outcome["first"] :][: outcome["survivors"]]
+        after[ids] = scores[ids]
+    elif outcome["kept"] == "mask":
+        offset, length = outcome["mask"]
+        bits = np.frombuffer(arrays, np.uint8, length, offset)
+        ids = order[np.unpackbits(bits, count=order.size, bitorder="little").astype(bool)]
+        after[ids] = scores[ids]
+    elif outcome["kept"] == "moved":
+        after = scores.copy()
+        for token_id, _, logit, score in outcome["moved"]:
+            assert logit is not None
+            after[token_id] = -np.inf if score is None else score
+    else:
+        row = unpack(outcome["row"], arrays[outcome["offset"] :][: _length(outcome["row"])])
+        after[row.ids] = np.repeat(row.values, row.counts)
+    return after
+
+
+def _length(header: dict) -> int:
+    size = 2 if header["vocab"] <= 65_536 else 4
+    return 8 * header["runs"] + -(-size * header["known"] // 4) * 4 + 12 * header["seen"]
+
+
+def test_a_page_that_knows_a_sampler_not_gets_its_outcome_with_the_whole_row_too(visitor):
+    visitor.settings = SamplingSettings(chain=[TopK(9), LogitBias({300: 2.0})])
+    visitor.sent.unknown = frozenset({"logit_bias"})
+    visitor.do("propose")
+    header, _ = visitor.read(whole=True)
+    kept = [outcome["kept"] for outcome in header["shaped"]["outcomes"]]
+    assert kept == ["window", "window"], "top-k has removed the token: nothing is moved"
+    visitor.settings = SamplingSettings(chain=[LogitBias({301: 2.0})])
+    visitor.do("settings", order=("logit_bias",))
+    header, _ = visitor.read()
+    assert header["row"] is None
+    ((token_id, rank, logit, score),) = header["shaped"]["outcomes"][0]["moved"]
+    raw = visitor.session.raw()
+    assert (token_id, rank, logit) == (301, raw.rank(301), float(raw.scores[301]))
+    assert score == np.float32(logit) + np.float32(2.0)
+
+
+# --- large vocabularies ---------------------------------------------------------------------------
+
+
+class TestLargeVocabulary:
+    """A row of which the browser knows only the leading ids; here from 64 tokens on."""
+
+    @pytest.fixture
+    def visitor(self, model, monkeypatch):
+        monkeypatch.setattr("ui.components.rows.SMALL_VOCABULARY", 8)
+        monkeypatch.setattr("ui.components.rows.HEAD", 4)
+        monkeypatch.setattr(message_module, "SMALL_VOCABULARY", 8)
+        visitor = Visitor(Session(model, "w1|w2", SamplingSettings()))
+        visitor.settings = SamplingSettings()
+        return visitor
+
+    @staticmethod
+    def seen(row: dict, data: bytes) -> set[int]:
+        place = 8 * row["runs"] + 4 * row["known"]
+        return set(np.frombuffer(data, "<u4", row["seen"], place).tolist())
+
+    def test_the_ranks_of_tokens_that_come_to_be_edited_come_singly(self, visitor):
+        session = visitor.session
+        before, data = visitor.read()
+        eos_ids = session.model.eos_ids
+        assert eos_ids and set(eos_ids) <= self.seen(before["row"], data)
+        chain = [LogitBias({40: 1.0}), Banned([[41], [42, 43]])]
+        visitor.settings = SamplingSettings(chain=chain)
+        visitor.do("settings")
+        after, _ = visitor.read()
+        assert after["row"] is None
+        told = {token["id"]: token for token in after["tokens"]}
+        assert {40, 41, 42, 43} <= set(told)
+        raw = session.raw()
+        assert told[40]["raw_rank"] == raw.rank(40)
+        assert told[40]["logit"] == float(raw.scores[40])
+        visitor.settings = SamplingSettings(chain=[TopK(5), *chain])
+        visitor.do("settings")
+        again, _ = visitor.read()
+        assert (again["row"], again["tokens"]) == (None, []), "the same tokens, so nothing lacks"
+
+
+def test_drawn_is_the_engines_draw():
+    logits = _made(4, 5000, 6, 0.2)
+    for u in (0.0, 0.3, 0.99999):
+        for chain in ([], [TopK(40)], [Xtc(0.01, 1.0), TopP(0.9)]):
+            distribution = shape(logits, SamplingSettings(chain=chain))
+            token_id, probability = distribution.draw(u)
+            told = drawn(distribution, u)
+            assert (told["id"], told["probability"]) == (token_id, pytest.approx(probability))
+            assert told["from"] <= u < told["to"] + 1e-12
+
+
+def test_hostile_vocabularies_are_told_in_full():
+    model = LanguageModel(hostile.language_model(), hostile.tokenizer(), name="hostile")
+    visitor = Visitor(Session(model, "w1|<b>bold</b>", SamplingSettings()))
+    header, _ = visitor.read()
+    assert len(header["row"]["labels"]) == len(hostile.VOCAB)

@@ -1,0 +1,449 @@
+"""The step page on the live channel: reload, restart, copies, hand-over, nonsense, many visits."""
+
+import gc
+import json
+import random
+import secrets
+import weakref
+
+import pytest
+from starlette.websockets import WebSocketDisconnect
+
+from engine.decoder import Decoder
+from engine.sampling import SamplingSettings
+from tests.ui import hostile
+from tests.ui.step.live_page import LivePage, client, opened
+from ui.shared.examples import EXAMPLES
+from ui.shared.handover import STEP, HandedOver
+from ui.shared.keeping import Keeper
+from ui.shared.texts import Beginning
+from ui.shared.visits import VISITS, Visits
+from ui.step import channel
+from ui.step.events import ACTIONS, QUESTIONS
+from ui.step.session import Session
+
+OWN = "My own prompt: the little dog"
+
+
+@pytest.fixture
+def visits(monkeypatch, tmp_path) -> Visits:
+    """A server's visits on a disk of their own."""
+    return started_again(monkeypatch, tmp_path)
+
+
+def started_again(monkeypatch, tmp_path) -> Visits:
+    """The visits of a server that begins where the one before was killed."""
+    if channel.VISITS is not VISITS:
+        channel.VISITS._is_over = True  # it writes no more
+    visits = Visits(Keeper(tmp_path))
+    monkeypatch.setattr(channel, "VISITS", visits)
+    return visits
+
+
+def test_a_first_page_has_the_first_example_and_the_table(visits):
+    with opened() as page:
+        header = page.last
+        assert page.text["prompt"] == EXAMPLES[0].prompt
+        assert header["table"]["samplers"] and header["examples"][0]["name"] == EXAMPLES[0].name
+        assert header["step"]["is_pending"] and header["row"]["light"]
+        assert (header["error"], header["said"], header["notices"]) == ("", "", [])
+        assert not {"table", "examples"} & set(page.do("step"))
+
+
+def test_steps_are_those_of_the_engine(visits, bundled):
+    with opened() as page:
+        page.do("start", prompt=OWN)
+        page.do("step")
+        page.do("step", count=9)
+        settings = SamplingSettings(temperature=0.8, top_p=0.95, seed=3)
+        alone = Decoder(bundled, OWN, settings)
+        assert page.ids == [step.token_id for step in alone.run(10)]
+        assert "".join(step["text"] for step in page.steps) == alone.text
+
+
+def test_no_press_is_lost_where_the_server_comes_back_in_between(visits, monkeypatch):
+    monkeypatch.setattr("ui.step.session.STEPS_BUDGET_S", 0.0)
+    with opened() as page:
+        left, answers = 30, 0
+        while left:
+            page.socket.send_json(page.event("step", count=left))
+            left = page.read()["left"]
+            answers += 1
+        assert (len(page.steps), answers) == (30, 30)
+
+
+def test_an_event_that_comes_twice_is_done_once_and_answered_twice(visits):
+    with opened() as page:
+        event = page.event("step")
+        for _ in range(2):
+            page.socket.send_json(event)
+            assert page.read()["number"] == event["number"]
+        assert len(page.steps) == 1
+
+
+def test_a_lost_connection_loses_nothing(visits):
+    with opened() as page:
+        page.do("start", prompt=OWN)
+        page.do("step", count=5)
+        unanswered = page.event("step")
+        page.socket.send_json(unanswered)
+        header = page.read()
+        state = page.steps[:5]
+        with client().websocket_connect("/live") as socket:
+            again = LivePage(socket, page.visit, page.tab)
+            again.client, again.run, again.branch = page.client, page.run, page.branch
+            again.steps, again.fields = state, page.fields
+            header = again.hello(have=again.have)
+            assert header["text"] is None and header["first"] == 4 and header["length"] == 6
+            assert again.visit == page.visit
+            socket.send_json(unanswered)
+            assert again.read()["length"] == 6
+            assert again.ids == page.ids
+
+
+def test_a_reload_finds_text_settings_and_place(visits):
+    with opened() as page:
+        page.settings |= {"order": ["top_p", "xtc"], "xtc": None, "top_p": 0.7}
+        page.do("start", prompt=OWN)
+        page.do("step", count=4)
+        page.do("force", index=2, token_id=300)
+        page.do("step", count=2)
+        page.do("inspect", index=1)
+        ids = page.ids
+    with opened(page.visit) as again:
+        header = again.last
+        assert (again.visit, again.ids, header["branch"], header["index"]) == (
+            page.visit,
+            ids,
+            2,
+            1,
+        )
+        assert again.text["settings"]["order"] == ["top_p", "xtc"]
+        assert again.text["settings"]["top_p"] == 0.7
+        assert len(header["branches"]) == 2
+        assert header["said"] == ""
+
+
+def test_a_second_tab_gets_a_copy_under_a_name_of_its_own(visits):
+    with opened() as page:
+        page.do("step", count=3)
+        with opened(page.visit) as other:
+            assert other.visit != page.visit
+            assert other.ids == page.ids
+            other.do("step")
+            page.do("step", count=2)
+            assert (len(other.steps), len(page.steps)) == (4, 5)
+            with opened(page.visit, other.tab) as same_tab:
+                assert same_tab.visit == other.visit, "that tab has its copy already"
+        with opened(other.visit) as later:
+            assert later.visit == other.visit and later.ids == other.ids
+
+
+def test_a_restart_of_the_server_brings_everything_back(visits, monkeypatch, tmp_path):
+    with opened() as page:
+        page.do("start", prompt="A text of before")
+        page.do("step", count=3)
+        page.do("start", prompt=OWN)
+        page.do("step", count=6)
+        page.do("force", index=3, token_id=300)
+        page.do("step", count=2)
+        page.settings["temperature"] = 1.3
+        page.do("settings")
+        branch = page.ids
+        page.do("branch", branch=1)
+        ids = page.ids
+        visits.keep()
+        page.do("step", count=2)  # not kept any more: the server ends before
+        started_again(monkeypatch, tmp_path)
+        with client().websocket_connect("/live") as socket:
+            again = LivePage(socket, page.visit, page.tab)
+            again.client, again.run, again.branch = page.client, page.run, page.branch
+            again.steps, again.fields = list(page.steps), page.fields
+            header = again.hello(have=page.have, settings=page.settings)
+            assert header["text"] is None, "it is the text that the page has"
+            assert again.ids == page.ids and len(again.ids) == 8
+            assert header["said"] == (
+                "Your text of 8 tokens was generated again; all tokens are the same."
+            )
+    assert ids == page.ids[:6]
+    started_again(monkeypatch, tmp_path)
+    with opened(page.visit) as later:
+        assert later.text["prompt"] == OWN
+        assert later.ids == ids
+        assert later.text["settings"]["temperature"] == 1.3
+        later.do("branch", branch=2)
+        assert later.ids == branch
+        later.do("sync")
+        (earlier,) = later.last["earlier"]
+        assert (earlier["prompt"], earlier["tokens"]) == ("A text of before", 3)
+        later.do("reopen", text_number=earlier["number"])
+        assert later.text["prompt"] == "A text of before" and len(later.steps) == 3
+
+
+def test_after_a_restart_an_event_that_was_done_is_not_done_again(visits, monkeypatch, tmp_path):
+    with opened() as page:
+        page.do("step", count=3)
+        event = page.event("step")
+        page.socket.send_json(event)
+        page.read()
+        visits.keep()
+        started_again(monkeypatch, tmp_path)
+        with client().websocket_connect("/live") as socket:
+            again = LivePage(socket, page.visit, page.tab)
+            again.client = page.client
+            again.hello()
+            socket.send_json(event)
+            assert again.read()["length"] == 4
+
+
+def test_tokens_that_come_out_otherwise_are_said(visits, monkeypatch, tmp_path):
+    with opened() as page:
+        page.do("step", count=5)
+        visits.keep()
+    store = Keeper(tmp_path)
+    records, _ = store.records(page.visit)
+    record = records[STEP]
+    record["text"]["branches"][0]["tokens"][2] += 1
+    record["text"]["model"]["torch"] = "0.1"
+    store.put(page.visit, STEP, record)
+    store.close()
+    started_again(monkeypatch, tmp_path)
+    with opened(page.visit) as again:
+        said = again.last["said"]
+        assert said.startswith(
+            "Your text of 5 tokens was generated again; from token 3 on it differs, because "
+            "PyTorch was 0.1 then and is "
+        )
+        assert len(again.steps) == 5
+        assert again.last["earlier"][0]["tokens"] == 5, "the record is kept"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda record: record.pop("text"),
+        lambda record: record["text"].pop("branches"),
+        lambda record: record["text"].update(branches=[]),
+        lambda record: record["text"]["branches"][0].update(tokens=["a"]),
+        lambda record: record["text"]["branches"][0].update(tokens=[-1]),
+        lambda record: record["text"]["settings"].update(chain=[["top_p", {"p": 7}]]),
+        lambda record: record["text"]["beginning"].update(prompt=3),
+        lambda record: record["text"].update(current=9),
+        lambda record: record["text"]["limits"].update(max_tokens="many"),
+        lambda record: record["text"]["model"].update(source="/no/such/folder"),
+        lambda record: record["text"]["branches"][0].update(forced=[0], tokens=[10**9]),
+    ],
+)
+def test_a_broken_record_is_a_sentence_and_a_new_text(visits, monkeypatch, tmp_path, damage):
+    with opened() as page:
+        page.do("start", prompt=OWN)
+        page.do("step", count=2)
+        visits.keep()
+    store = Keeper(tmp_path)
+    record = store.records(page.visit)[0][STEP]
+    damage(record)
+    store.put(page.visit, STEP, record)
+    store.close()
+    started_again(monkeypatch, tmp_path)
+    with opened(page.visit) as again:
+        (sentence,) = again.last["notices"]
+        assert sentence.startswith("Your last text") and sentence.endswith(".")
+        assert again.text["prompt"] == EXAMPLES[0].prompt
+        assert len(again.do("step")["steps"]) == 1
+
+
+def test_what_another_page_hands_over_begins_and_the_text_before_is_kept(visits, model):
+    with opened() as page:
+        page.do("step", count=3)
+    visit = visits.open(page.visit, secrets.token_hex(16), "page", lambda: False)
+    settings = SamplingSettings(top_k=5, seed=9)
+    visit.handed[STEP] = HandedOver(model, Beginning("w1|w2"), settings, 20, ("w4",))
+    with opened(page.visit) as again:
+        assert again.text["prompt"] == "w1|w2"
+        assert again.text["model"]["name"] == model.name
+        assert again.text["limits"] == {"max_tokens": 20, "stop_strings": ["w4"]}
+        assert again.text["settings"]["top_k"] == 5
+        (before,) = again.last["earlier"]
+        again.do("reopen", text_number=before["number"])
+        assert again.ids == page.ids
+
+
+def test_another_model_from_elsewhere_is_pushed_and_the_text_is_kept(visits, model, bundled):
+    with opened() as page:
+        page.do("step", count=3)
+        ids = page.ids
+        session = visits.open(page.visit, page.tab, "x", lambda: False).present(STEP)
+        session.load(model)
+        header = page.read()
+        assert header["number"] is None
+        assert page.text["model"]["vocab_size"] == len(hostile.VOCAB)
+        page.do("reopen", text_number=header["earlier"][0]["number"])
+        assert page.text["model"]["name"] == bundled.name and page.ids == ids
+
+
+def test_a_guided_text_and_a_search_survive_a_restart(visits, monkeypatch, tmp_path):
+    search = {"top_k": 4, "penalty_alpha": 0.5}
+    with opened() as page:
+        page.do("start", prompt=OWN, guided=True, negative_prompt="A dog", guidance_scale=2)
+        page.do("step", guidance_scale=2)
+        page.do("step", guidance_scale=3, count=2)
+        page.do("settings", guidance_scale=1)
+        guided = page.ids
+        page.do("start", prompt=OWN, strategy=search)
+        page.do("step", strategy=search)
+        page.do("step", strategy=search | {"penalty_alpha": 0.1}, count=2)
+        found = page.ids
+        visits.keep()
+    started_again(monkeypatch, tmp_path)
+    with opened(page.visit) as again:
+        assert again.ids == found and "are the same" in again.last["said"]
+        assert again.text["strategy"] == {"top_k": 4, "penalty_alpha": 0.1}
+        (earlier,) = again.last["earlier"]
+        again.do("reopen", text_number=earlier["number"])
+        assert again.ids == guided and again.text["guidance_scale"] == 1
+
+
+def test_a_replay_makes_way_for_a_new_start_and_the_text_is_kept(visits, monkeypatch, tmp_path):
+    with opened() as page:
+        page.do("start", prompt=OWN)
+        page.do("step", count=40)
+        page.do("start", prompt="Another")
+        page.do("step")
+        page.do("sync")
+        number = page.last["earlier"][0]["number"]
+        slow = Session.__init__.__globals__["replay"]
+        events = []
+
+        def interrupted(record, model, told, should_stop):
+            page.socket.send_json(page.event("start", prompt="A third"))
+            return slow(record, model, told, lambda: len(events) > 3 or events.append(0))
+
+        monkeypatch.setattr("ui.step.session.replay", interrupted)
+        page.socket.send_json(page.event("reopen", text_number=number))
+        assert "you went on after" in page.read()["said"]
+        monkeypatch.undo()
+        page.read()
+        assert page.text["prompt"] == "A third"
+        page.do("sync")
+        kept = [(text["prompt"], text["tokens"]) for text in page.last["earlier"]]
+        assert kept == [(OWN, 40), ("Another", 1)]
+
+
+# --- nonsense -------------------------------------------------------------------------------------
+
+
+def test_forged_events_are_answered_in_words_and_the_text_stays(visits):
+    generator = random.Random(7)
+    values = [None, True, -1, 0, 3, 10**30, 1e308, "", "x" * 50, [], [[]], {}, {"a": 1}, [1, "b"]]
+    names = [
+        *("at", "settings", "limits", "count", "index", "token_id", "branch", "text_number"),
+        *("prompt", "guided", "negative_prompt", "guidance_scale", "strategy", "query", "ids"),
+        *("setting", "field", "value", "whole", "what_if", "playing", "manual", "chat", "part"),
+    ]
+    quiet = [k for k in (*ACTIONS, *QUESTIONS) if k not in ("start", "rewind", "back", "reopen")]
+    with opened() as page:
+        page.do("start", prompt=OWN)
+        page.do("step", count=2)
+        ids = page.ids
+        for _ in range(250):
+            forged = {generator.choice(names): generator.choice(values) for _ in range(3)}
+            page.number += 1
+            event = {"client": page.client, "number": page.number, **forged}
+            event["kind"] = generator.choice(quiet)
+            page.socket.send_json(event)
+            header = page.read()
+            assert header["kind"] in ("state", "answer")
+            assert "unexpected error" not in header["error"], event
+        page.do("sync")
+        assert page.ids[:2] == ids
+        page.do("step")
+        assert page.last["error"] == ""
+
+
+@pytest.mark.parametrize("kind", [3, None, "explode", "hello", ["step"]])
+def test_an_event_of_no_kind_is_refused_in_words(visits, kind):
+    with opened() as page:
+        page.socket.send_json({"client": page.client, "number": 1, "kind": kind})
+        assert page.read()["error"].endswith(".")
+        page.number = 1
+        assert page.do("step")["length"] == 1
+
+
+@pytest.mark.parametrize(
+    "first", [{"visit": "x"}, {"visit": None}, {"tab": "A" * 32}, {"have": 3}, {"unknown": {}}]
+)
+def test_a_hello_that_makes_no_sense_is_refused_in_words(visits, first):
+    with client().websocket_connect("/live") as socket:
+        page = LivePage(socket)
+        header = page.hello(**first)
+        assert header["kind"] == "failed" and header["error"].endswith(".")
+        with pytest.raises(WebSocketDisconnect):
+            socket.receive_bytes()
+
+
+def test_an_unexpected_error_is_a_sentence_with_a_number_and_the_page_goes_on(visits, monkeypatch):
+    with opened() as page:
+        page.do("step")
+
+        def broken(*_):
+            raise ZeroDivisionError("a secret")
+
+        monkeypatch.setattr(channel.Session, "apply", broken)
+        header = page.do("step")
+        assert "its number: " in header["error"] and "secret" not in header["error"]
+        monkeypatch.undo()
+        monkeypatch.setattr(channel, "VISITS", visits)
+        assert page.do("step")["length"] == 2
+
+
+def test_a_failure_of_the_page_comes_to_the_log_with_a_number(visits, caplog):
+    with opened() as page:
+        header = page.do("failed", part="charts", message="toFixed of undefined", stack="at x.js:3")
+        number = header["report"].rstrip(".").split()[-1]
+        assert number in caplog.text and "toFixed of undefined" in caplog.text
+        for _ in range(30):
+            header = page.do("failed", part="charts", message="again", stack="")
+        assert header["report"] == ""
+
+
+def test_a_session_s_words_are_no_other_visitor_s(visits):
+    canary = "canary-" + secrets.token_hex(4)
+    with opened() as page, opened() as other:
+        page.do("start", prompt=canary)
+        page.do("step")
+        for kind in ("sync", "trace", "snippets", "row"):
+            assert canary not in json.dumps(other.do(kind))
+
+
+# --- many -----------------------------------------------------------------------------------------
+
+
+def test_sixty_visits_opened_and_closed_give_their_memory_back(visits, monkeypatch):
+    monkeypatch.setattr("ui.shared.visits.LEAVE_SECONDS", 0.0)
+    sessions, texts = weakref.WeakSet(), weakref.WeakSet()
+    for _ in range(60):
+        with opened() as page:
+            page.do("step", count=2)
+            session = visits.open(page.visit, page.tab, "x", lambda: False).present(STEP)
+            if session is not None:
+                sessions.add(session)
+                texts.add(session.decoder)
+            del session
+    assert sessions
+    visits.look()
+    gc.collect()
+    assert (len(visits), len(sessions), len(texts)) == (0, 0, 0)
+    with opened(page.visit) as again:
+        assert again.ids == page.ids and "generated again" in again.last["said"]
+
+
+def test_there_is_room_for_so_many_who_are_there(visits, monkeypatch):
+    monkeypatch.setattr("ui.shared.visits.MOST_IN_MEMORY", 2)
+    with opened() as one, opened() as two:
+        with client().websocket_connect("/live") as socket:
+            assert "try again in a minute" in LivePage(socket).hello()["error"]
+        one.do("step")
+        two.do("step")
+    with opened() as three:
+        three.do("step")
+        assert len(visits) == 2

@@ -1,0 +1,287 @@
+"""Messages to the browser: whole at first, then only what it lacks."""
+
+import numpy as np
+import pytest
+
+from engine.errors import SettingError
+from engine.model import LanguageModel
+from engine.sampling import (
+    Mirostat,
+    SamplingSettings,
+    Temperature,
+    TopP,
+    Xtc,
+)
+from tests.ui import hostile
+from tests.ui.step.visitor import PROMPT, Visitor
+from ui.shared.settings import FIRST, breaker_ids, parse_settings
+from ui.step.message import STEP_FIELDS
+from ui.step.session import Session
+
+
+@pytest.fixture
+def visitor(bundled) -> Visitor:
+    return Visitor(Session(bundled, PROMPT, SamplingSettings()))
+
+
+def test_the_first_message_is_whole(visitor):
+    header, row = visitor.read(whole=True)
+    assert header["kind"] == "state"
+    assert header["text"]["prompt"] == PROMPT
+    assert header["text"]["model"]["vocab_size"] == visitor.session.model.vocab_size
+    assert [label for _, label, _ in header["text"]["prompt_tokens"]][1] == "␣upon"
+    assert header["length"] == 0 and header["steps"] == []
+    assert header["step"]["is_pending"]
+    values = np.frombuffer(row, "<f4", header["row"]["runs"])
+    logits = visitor.session.logits()
+    assert np.array_equal(values, np.unique(logits)[::-1])
+
+
+def test_a_later_message_holds_only_what_is_new(visitor):
+    visitor.read()
+    visitor.steps(2)
+    visitor.read()
+    visitor.steps(1)
+    header, _ = visitor.read()
+    assert header["text"] is None
+    assert header["first"] == 2
+    assert len(header["steps"]) == 1
+    assert not {"branches", "earlier", "remarks", "step_fields"} & set(header)
+    step = dict(zip(STEP_FIELDS, header["steps"][0], strict=True))
+    recorded = visitor.session.decoder.steps[2]
+    assert step["text"] == recorded.text
+    assert step["id"] == recorded.token_id
+    assert step["u"] == recorded.u
+    assert step["probability"] == recorded.probability
+    assert step["model_probability"] == pytest.approx(np.exp(recorded.logprob))
+    assert step["formula_bytes"] == recorded.cache_bytes
+
+
+def test_a_row_that_the_browser_has_is_not_sent_again(visitor):
+    visitor.steps(1)
+    header, row = visitor.read()
+    assert header["row"]["light"] and row
+    visitor.do("settings")
+    again, nothing = visitor.read()
+    assert again["row"] is None and "shaped" not in again and nothing == b""
+    assert again["row_key"] == header["row_key"]
+    whole, data = visitor.whole_row()
+    assert whole["row"]["exact"] and len(data) > len(row)
+    assert visitor.whole_row()[0]["row"] is None
+    visitor.do("settings")
+    assert visitor.read(whole=True)[0]["row"] is None
+    visitor.do("step")
+    assert visitor.read()[0]["row"]["light"]
+
+
+def test_other_settings_bring_their_results_and_not_the_row(visitor):
+    visitor.do("propose")
+    visitor.read()
+    for settings in (SamplingSettings(top_p=0.5), SamplingSettings(top_k=5)):
+        visitor.settings = settings
+        visitor.do("settings", order=("top_p", "top_k"))
+        header, data = visitor.read()
+        assert (header["row"], data) == (None, b"")
+        assert parse_settings(header["shaped"]["settings"])[0] == settings
+
+
+def test_a_page_that_lacks_something_gets_everything(visitor):
+    visitor.steps(2)
+    visitor.read()
+    visitor.do("sync")
+    header, data = visitor.read()
+    assert header["text"] is not None and len(header["steps"]) == 2
+    assert header["row"] is not None and data
+    assert header["step_fields"] == list(STEP_FIELDS)
+
+
+def test_labels_come_once_for_a_vocabulary(visitor):
+    seen = set()
+    for _ in range(4):
+        visitor.steps(1)
+        labels = visitor.read()[0]["row"]["labels"]
+        ids = [token_id for token_id, _ in labels]
+        assert not seen & set(ids)
+        seen |= set(ids)
+    leading = visitor.session.raw().ids[:64].tolist()
+    assert set(leading) <= seen
+
+
+def test_the_row_on_screen_is_the_recorded_one(visitor):
+    visitor.steps(4)
+    visitor.do("inspect", index=1)
+    header, _ = visitor.read()
+    step = visitor.session.decoder.steps[1]
+    assert header["index"] == 1
+    assert header["step"]["chosen"] == step.token_id
+    assert header["step"]["u"] == step.u
+    assert header["step"]["recorded_settings"]["temperature"] == 0.8
+    assert header["shaped"]["settings"]["temperature"] == 0.8
+
+
+def test_a_finished_text_has_no_row_to_come(visitor, monkeypatch):
+    session = visitor.session
+    end = next(iter(session.model.eos_ids))
+    visitor.do("force", token_id=end, index=0)
+    header, _ = visitor.read()
+    assert header["stop"]["is_over"]
+    assert "end-of-text token" in header["stop"]["sentence"]
+    visitor.do("inspect", index=1)
+    header, _ = visitor.read()
+    assert header["row_key"] == "" and header["row"] is None
+
+
+def test_the_first_message_has_the_chain_with_its_cards(visitor):
+    header, _ = visitor.read()
+    text = header["text"]
+    assert text["settings"]["order"] == list(FIRST)
+    assert text["settings"]["top_k"] == 0
+    assert text["model"]["eos_ids"] == list(visitor.session.model.eos_ids)
+    breakers = breaker_ids(visitor.session.model.vocabulary)
+    assert text["stage_defaults"]["dry"]["breakers"] == list(breakers)
+
+
+def test_cards_that_are_off_come_back_in_their_places(visitor):
+    order = ("top_p", "dry", "temperature", "xtc")
+    visitor.settings = SamplingSettings(chain=[TopP(0.9), Temperature(0.5)], seed=8)
+    visitor.do("settings", order=order)
+    header, _ = visitor.read_all()
+    assert header["text"]["settings"] == {
+        "order": list(order),
+        "top_p": 0.9,
+        "dry": None,
+        "temperature": 0.5,
+        "xtc": None,
+        "seed": 8,
+    }
+
+
+def test_the_recorded_chain_is_the_one_that_the_step_was_taken_with(visitor):
+    recorded = SamplingSettings(chain=[TopP(0.9), Xtc(0.2, 0.7), Temperature(0.5)], seed=8)
+    visitor.settings = recorded
+    visitor.steps(2)
+    visitor.settings = SamplingSettings(top_k=3)
+    visitor.do("inspect", index=1)
+    header, _ = visitor.read()
+    assert parse_settings(header["step"]["recorded_settings"])[0] == recorded
+
+
+def test_a_step_comes_with_its_second_number_whatever_the_chain(visitor):
+    visitor.settings = SamplingSettings(xtc=Xtc(0.05, 0.5), seed=4)
+    visitor.steps(3)
+    session = visitor.session
+    recorded = [step.xtc_uniform for step in session.decoder.steps]
+    assert len(set(recorded)) == 3
+    visitor.settings = SamplingSettings(seed=4)
+    for index in range(3):
+        visitor.do("inspect", index=index)
+        assert visitor.read()[0]["step"]["xtc_u"] == recorded[index]
+    visitor.do("inspect", index=3)
+    upcoming = visitor.read()[0]["step"]
+    assert upcoming["is_pending"]
+    visitor.settings = SamplingSettings(xtc=Xtc(0.05, 0.5), seed=4)
+    visitor.do("step")
+    assert session.decoder.steps[3].xtc_uniform == upcoming["xtc_u"]
+    visitor.settings = SamplingSettings(seed=5)
+    visitor.do("inspect", index=1)
+    assert visitor.read()[0]["step"]["xtc_u"] == recorded[1], "the step's own seed counts"
+
+
+def test_mirostats_state_comes_with_every_step(visitor):
+    visitor.settings = SamplingSettings(mirostat=Mirostat(tau=3.0), seed=4)
+    visitor.do("start", prompt="Once upon a time")
+    visitor.steps(4)
+    session = visitor.session
+    mus = [step.mirostat_mu for step in session.decoder.steps]
+    assert mus[0] == 6.0 and len(set(mus)) == 4
+    header, _ = visitor.read_all()
+    place = STEP_FIELDS.index("mirostat_mu")
+    assert [step[place] for step in header["steps"]] == mus
+    for index, mu in enumerate(mus):
+        visitor.do("inspect", index=index)
+        step = visitor.read()[0]["step"]
+        assert step["mirostat"] == ({"tau": 3.0, "mu": mu} if index else None)
+    visitor.do("inspect", index=4)
+    upcoming = visitor.read()[0]["step"]
+    visitor.do("step")
+    assert session.decoder.steps[4].mirostat_mu == upcoming["mirostat"]["mu"]
+
+
+def test_another_tau_begins_anew_and_the_old_state_still_comes_along(visitor):
+    visitor.settings = SamplingSettings(mirostat=Mirostat(tau=3.0), seed=4)
+    visitor.steps(2)
+    session = visitor.session
+    visitor.settings = SamplingSettings(mirostat=Mirostat(tau=2.0), seed=4)
+    visitor.do("inspect", index=2)
+    step = visitor.read()[0]["step"]
+    assert step["mirostat"]["tau"] == 3.0 and step["mirostat"]["mu"] != 6.0
+    visitor.do("step")
+    assert session.decoder.steps[2].mirostat_mu == 4.0
+
+
+def test_a_step_without_mirostat_has_no_state(visitor):
+    visitor.steps(2)
+    header, _ = visitor.read()
+    assert header["step"]["mirostat"] is None
+    assert "mirostat_mu" not in header["step"]
+
+
+def test_what_is_in_force_comes_where_settings_were_refused(visitor):
+    session = visitor.session
+    visitor.settings = SamplingSettings(temperature=0.5, seed=4)
+    visitor.do("settings", order=("temperature", "top_k"), max_tokens=9)
+    assert visitor.read()[0]["in_force"] is None
+    good = visitor.settings
+    visitor.settings = SamplingSettings(top_k=session.model.vocab_size + 1)
+    visitor.do("settings", order=("top_k",), max_tokens=20)
+    header, _ = visitor.read()
+    assert "top_k" in header["error"]
+    assert header["in_force"] == {
+        "settings": {"order": ["temperature", "top_k"], "temperature": 0.5, "top_k": 0, "seed": 4},
+        "limits": {"max_tokens": 9, "stop_strings": []},
+        "guidance_scale": None,
+        "strategy": None,
+    }
+    visitor.settings = good
+    visitor.do("force", token_id=session.model.vocab_size)  # another failure: the settings hold
+    header, _ = visitor.read()
+    assert header["error"] and header["in_force"] is None
+    session.refuse("a page", 7, SettingError("top_p", 4, "is too much", "use 1"))
+    assert visitor.read()[0]["in_force"]["settings"]["temperature"] == 0.5
+
+
+def test_tokens_that_a_stage_edits_come_with_their_labels(visitor):
+    token_id = int(np.argmin(visitor.session.logits()))
+    visitor.settings = SamplingSettings(logit_bias={token_id: 5.0}, banned=[[token_id, 300]])
+    visitor.do("propose")
+    header, _ = visitor.read()
+    label = visitor.session.model.vocabulary.label(300).replace(" ", "␣")
+    labels = dict(map(tuple, header["row"]["labels"]))
+    assert labels[300] == label
+    assert token_id in labels
+
+
+def test_hostile_labels_travel_as_text():
+    model = LanguageModel(hostile.language_model(), hostile.tokenizer(), name="hostile")
+    session = Session(model, "w1|<b>bold</b>", SamplingSettings())
+    visitor = Visitor(session)
+    visitor.settings = SamplingSettings(seed=1)
+    visitor.steps(5)
+    header, _ = visitor.read()
+    labels = {label for _, label in header["row"]["labels"]}
+    assert {"<script>alert(1)</script>", "⟨U+200B⟩", "␍⏎", "◌\u0301", "w" * 300} <= labels
+
+
+def test_a_failing_forward_pass_is_said_and_loses_nothing(visitor, monkeypatch):
+    from engine.errors import OutOfMemoryError
+
+    visitor.steps(2)
+
+    def fail(self, settings=None):
+        raise OutOfMemoryError("The device ran out of memory; use a shorter prompt.")
+
+    monkeypatch.setattr("engine.decoder.Decoder.next_distribution", fail)
+    visitor.do("inspect", index=2)
+    header, _ = visitor.read()
+    assert "out of memory" in header["error"]
+    assert header["length"] == 2

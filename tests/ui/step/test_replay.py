@@ -1,0 +1,257 @@
+"""Records of texts: what they hold, and that the text comes out of them again."""
+
+import json
+import random
+
+import pytest
+
+from engine.errors import DecodingError
+from engine.sampling import SamplingSettings, Xtc
+from tests.ui.step.visitor import PROMPT, Visitor
+from ui.shared.records import BrokenRecord
+from ui.shared.texts import Contrastive
+from ui.step.replay import TextRecord, again, replay, text_record
+from ui.step.session import MOST_EARLIER, Session
+
+KINDS = ("step", "back", "rewind", "reroll", "force", "branch", "inspect", "settings", "run")
+
+
+@pytest.fixture
+def visitor(bundled) -> Visitor:
+    return Visitor(Session(bundled, PROMPT, SamplingSettings()))
+
+
+def record_of(session: Session) -> dict:
+    """As it comes back from a file."""
+    return json.loads(json.dumps(text_record(session, session.order)))
+
+
+def same(text, other) -> bool:
+    """Whether two texts have the same steps but for their times."""
+    times = ("forward_ms", "shape_ms", "draw_ms", "total_ms", "negative_forward_ms")
+    runs = ("is_prefill", "reused", "cache_bytes_held", "cache_positions", "stop_reason")
+    for one, two in zip(text.steps, other.steps, strict=True):
+        here, there = one.to_dict(), two.to_dict()
+        for name in (*times, *runs, "negative_cache_bytes", "cache_bytes"):
+            here.pop(name, None), there.pop(name, None)
+        if here != there:
+            return False
+    return True
+
+
+def test_a_text_comes_out_of_its_record(visitor, bundled):
+    visitor.steps(4)
+    visitor.settings = SamplingSettings(temperature=1.5, xtc=Xtc(0.05, 0.5), seed=8)
+    visitor.steps(3)
+    visitor.do("force", token_id=300)
+    visitor.steps(2)
+    record = TextRecord.parse(record_of(visitor.session))
+    told = []
+    replayed = replay(record, bundled, lambda *said: told.append(said))
+    (branch,) = replayed.branches.values()
+    assert same(branch.decoder, visitor.session.decoder)
+    assert branch.decoder.settings_by_step == visitor.session.decoder.settings_by_step
+    assert replayed.sentence == again(10) and replayed.is_same and replayed.is_whole
+    assert [done for _, done, _ in told] == list(range(10))
+    assert {total for _, _, total in told} == {10}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_a_person_did_comes_out_again(bundled, seed):
+    generator = random.Random(seed)
+    visitor = Visitor(Session(bundled, PROMPT, SamplingSettings()))
+    session = visitor.session
+    for _ in range(40):
+        kind = generator.choice(KINDS)
+        visitor.settings = SamplingSettings(
+            temperature=generator.choice([0, 0.7, 1.4]),
+            top_p=generator.choice([1, 0.8]),
+            repetition_penalty=generator.choice([1, 1.2]),
+            seed=generator.randrange(5),
+        )
+        fields = {"index": generator.randrange(max(1, session.length))}
+        if kind == "force":
+            fields["token_id"] = generator.randrange(300, 400)
+        elif kind == "branch":
+            fields = {"branch": generator.choice(list(session.branches))}
+        elif kind == "run":
+            fields = {"playing": True, "max_tokens": session.length + 2}
+        visitor.do(kind, **fields)
+    record = TextRecord.parse(record_of(session))
+    replayed = replay(record, bundled)
+    assert replayed.current == session.current
+    assert set(replayed.branches) == set(session.branches)
+    for number, branch in session.branches.items():
+        mine = replayed.branches[number]
+        assert same(mine.decoder, branch.decoder)
+        assert (mine.parent, mine.departs_at) == (branch.parent, branch.departs_at)
+    restored = Session.restored(record, {"text": record_of(session)}, bundled)
+    visitor.settings = session.settings
+    visitor.steps(3)
+    twin = Visitor(restored)
+    twin.settings = session.settings
+    twin.steps(3)
+    assert same(restored.decoder, session.decoder), "it goes on as it would have"
+    assert restored.order == session.order and restored.run == session.run
+
+
+def test_branches_share_the_passes_of_what_they_share(visitor, bundled, monkeypatch):
+    visitor.steps(8)
+    for index in (7, 5, 6):
+        visitor.do("branch", branch=1)
+        visitor.do("force", index=index, token_id=300 + index)
+    record = TextRecord.parse(record_of(visitor.session))
+    told = []
+    replay(record, bundled, lambda *said: told.append(said))
+    assert len(told) == 7 + 1 + 1 + 2, "one for each token that no other branch has"
+
+
+def test_a_search_comes_out_again(visitor, bundled):
+    visitor.do("start", prompt=PROMPT, strategy=Contrastive(4, 0.6))
+    for alpha in (0.6, 0.6, 0.1):
+        visitor.do("step", strategy=Contrastive(4, alpha))
+    visitor.do("settings", strategy=Contrastive(4, 0.3), settings=SamplingSettings(top_k=7))
+    session = visitor.session
+    record = record_of(session)
+    restored = Session.restored(TextRecord.parse(record), {"text": record}, bundled)
+    assert restored.decoder.token_ids == session.decoder.token_ids
+    assert [s.penalty_alpha for s in restored.decoder.steps] == [0.6, 0.6, 0.1]
+    assert restored.strategy == Contrastive(4, 0.3)
+    assert restored.settings.top_k == 7
+
+
+def test_an_interruption_keeps_what_is_there_and_says_so(visitor, bundled):
+    visitor.steps(6)
+    record = TextRecord.parse(record_of(visitor.session))
+    asked = []
+    replayed = replay(record, bundled, should_stop=lambda: len(asked) > 4 or asked.append(0))
+    (branch,) = replayed.branches.values()
+    count = len(branch.decoder.steps)
+    assert 0 < count < 6 and not replayed.is_whole
+    assert f"you went on after {count}" in replayed.sentence
+
+
+def test_a_record_from_another_machine_says_what_differs(visitor, bundled):
+    visitor.steps(3)
+    data = record_of(visitor.session)
+    data["branches"][0]["tokens"][1] += 1
+    for fact, value, words in (
+        ("dtype", "float64", "the model computed in float64 then and in bfloat16 now"),
+        ("parameters", 1, "the model has other weights now"),
+        ("tokenizer_hash", "x", "the model has another tokenizer now"),
+    ):
+        changed = {**data, "model": {**data["model"], fact: value}}
+        replayed = replay(TextRecord.parse(changed), bundled)
+        assert f"from token 2 on it differs, because {words}." in replayed.sentence
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_a_file_holds_is_a_record_or_a_refusal(visitor, bundled, seed):
+    visitor.steps(2)
+    visitor.do("force", index=0, token_id=300)
+    generator = random.Random(seed)
+    values = [None, True, -1, 10**30, 0.5, "x", "x" * 10**5, [], [[]], {}, {"a": 1}, [[0, 3]]]
+    good = record_of(visitor.session)
+    refused = 0
+    for _ in range(150):
+        data = json.loads(json.dumps(good))
+        place = data
+        while True:
+            key = generator.choice(list(place) if isinstance(place, dict) else range(len(place)))
+            inner = place[key]
+            if isinstance(inner, (dict, list)) and inner and generator.random() < 0.7:
+                place = inner
+                continue
+            break
+        place[key] = generator.choice(values)
+        try:
+            record = TextRecord.parse(data)
+        except BrokenRecord as error:
+            assert str(error).endswith(".")
+            refused += 1
+            continue
+        try:
+            replay(record, bundled)
+        except DecodingError as error:
+            assert str(error).endswith(".")
+    assert refused > 50
+
+
+# --- earlier texts --------------------------------------------------------------------------------
+
+
+def test_the_last_texts_are_kept_and_no_more(visitor):
+    session = visitor.session
+    for number in range(MOST_EARLIER + 3):
+        visitor.do("start", prompt=f"Text {number}")
+        visitor.steps(1)
+    prompts = [text.record["beginning"]["prompt"] for text in session.earlier]
+    assert prompts == [f"Text {number}" for number in range(2, MOST_EARLIER + 2)]
+
+
+def test_what_nobody_has_touched_is_not_kept(visitor):
+    visitor.do("start", prompt="Once upon a time")
+    assert visitor.session.earlier == []
+    visitor.do("start", prompt="A prompt of one's own")
+    visitor.do("start", prompt="The end")
+    assert len(visitor.session.earlier) == 1
+
+
+def test_a_reopened_text_changes_places_with_the_present_one(visitor):
+    session = visitor.session
+    before = list(visitor.steps(4))
+    visitor.do("start", prompt="Another text")
+    visitor.steps(2)
+    number = session.earlier[0].number
+    visitor.do("reopen", text_number=number)
+    assert session.decoder.token_ids == before and session.prompt == PROMPT
+    assert session.said == again(4)
+    (other,) = session.earlier
+    assert other.tokens == 2
+    visitor.do("reopen", text_number=number)
+    assert "earlier text is no longer here" in session.error
+    assert session.decoder.token_ids == before
+
+
+def test_a_text_of_a_model_that_is_not_there_stays_among_the_earlier(visitor, model):
+    session = visitor.session
+    visitor.steps(2)
+    session.load(model)
+    number = session.earlier[0].number
+    visitor.settings = SamplingSettings()
+    visitor.do("reopen", text_number=number)
+    assert session.error and session.model is model
+    assert [text.number for text in session.earlier] == [number]
+
+
+def test_a_record_holds_everything_and_comes_back(visitor, bundled):
+    visitor.steps(2)
+    limits = {"max_tokens": 9, "stop_strings": ("\n",)}
+    visitor.do("start", prompt="Another text", **limits)
+    visitor.do("step", **limits)
+    session = visitor.session
+    version = session.version
+    settings = SamplingSettings(top_k=4)
+    visitor.do("settings", settings=settings, order=("top_k", "min_p"), **limits)
+    assert session.version != version
+    record = json.loads(json.dumps(session.record()))
+    restored = Session.restored(TextRecord.parse(record["text"]), record, bundled)
+    assert restored.prompt == "Another text"
+    assert (restored.max_tokens, restored.decoder.stop_strings) == (9, ("\n",))
+    assert (restored.settings, restored.order) == (SamplingSettings(top_k=4), ("top_k", "min_p"))
+    assert [text.tokens for text in restored.earlier] == [2]
+    assert restored.is_done("browser", visitor.number)
+    with session.lock:
+        pass
+    assert session.record() is not None
+
+
+def test_while_an_event_is_done_there_is_no_record(visitor):
+    import threading
+
+    session, found = visitor.session, []
+    with session.lock:
+        thread = threading.Thread(target=lambda: found.append(session.record()))
+        thread.start()
+        thread.join()
+    assert found == [None]

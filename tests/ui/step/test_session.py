@@ -1,0 +1,237 @@
+"""The session: every event once, nothing lost, branches where later tokens would be."""
+
+import dataclasses
+
+import pytest
+
+from engine.decoder import Decoder
+from engine.errors import OutOfMemoryError
+from engine.sampling import SamplingSettings
+from tests.ui.step.visitor import PROMPT, Visitor
+from ui.step.session import Session
+
+
+@pytest.fixture
+def visitor(bundled) -> Visitor:
+    return Visitor(Session(bundled, PROMPT, SamplingSettings()))
+
+
+@pytest.fixture
+def session(visitor) -> Session:
+    return visitor.session
+
+
+def test_an_event_sent_twice_is_applied_once(visitor, session):
+    event = visitor.do("step")
+    session.apply(event)
+    session.apply(event)
+    assert len(session.decoder.steps) == 1
+    assert session.acknowledged == {"browser": 1}
+
+
+def test_a_step_from_an_earlier_text_does_nothing(visitor, session):
+    late = visitor.event("step")
+    visitor.do("step")
+    session.apply(dataclasses.replace(late, number=99))
+    assert len(session.decoder.steps) == 1
+
+
+def test_steps_are_those_of_the_engine(visitor, session, bundled):
+    ids = visitor.steps(6)
+    alone = Decoder(bundled, PROMPT, visitor.settings)
+    assert ids == [step.token_id for step in alone.run(6)]
+
+
+def test_before_the_first_step_the_next_token_is_shown(session):
+    assert session.is_pending
+    assert session.index == 0
+    assert session.logits().shape == (session.model.vocab_size,)
+    assert session.decoder.steps == []
+
+
+def test_inspecting_shows_the_recorded_step_and_stepping_returns_to_the_newest(visitor, session):
+    visitor.steps(4)
+    visitor.do("inspect", index=1)
+    assert (session.index, session.is_pending) == (1, False)
+    assert (session.logits() == session.decoder.logits(1)).all()
+    visitor.do("step")
+    assert session.index == 4
+
+
+def test_the_token_to_come_can_be_inspected(visitor, session):
+    visitor.steps(2)
+    visitor.do("inspect", index=2)
+    assert session.is_pending
+    assert len(session.decoder.steps) == 2
+
+
+@pytest.mark.parametrize("index", [-1, 3, 10**9, None])
+def test_a_step_that_does_not_exist_is_refused_in_words(visitor, session, index):
+    visitor.steps(2)
+    visitor.do("inspect", index=index)
+    assert "step is not in this text" in session.error
+    assert session.index == 1
+
+
+def test_forcing_at_the_end_appends(visitor, session):
+    visitor.steps(2)
+    visitor.do("force", token_id=300, index=2)
+    assert session.decoder.token_ids[2] == 300
+    assert session.decoder.steps[2].forced
+    assert len(session.branches) == 1
+
+
+def test_forcing_at_a_past_step_makes_a_branch_and_keeps_the_old_one(visitor, session):
+    before = visitor.steps(8)
+    visitor.do("inspect", index=5)
+    visitor.do("force", token_id=300, index=5)
+    assert session.current == 2
+    assert session.decoder.token_ids == [*before[:5], 300]
+    branch = session.branches[2]
+    assert (branch.parent, branch.departs_at) == (1, 5)
+
+    visitor.do("branch", branch=1)
+    assert session.decoder.token_ids == before
+    visitor.do("branch", branch=2)
+    visitor.steps(1)
+    assert session.decoder.token_ids[:6] == [*before[:5], 300]
+    assert session.branches[1].decoder.token_ids == before
+
+
+def test_forcing_the_token_that_stands_there_changes_nothing(visitor, session):
+    before = visitor.steps(5)
+    visitor.do("force", token_id=before[2], index=2)
+    assert len(session.branches) == 1
+    assert session.decoder.token_ids == before
+
+
+def test_a_force_that_comes_too_late_is_announced_and_changes_nothing(visitor, session):
+    visitor.steps(2)
+    late = visitor.event("force", token_id=300, index=2)
+    visitor.do("step")
+    before = session.decoder.token_ids
+    session.apply(dataclasses.replace(late, number=99))
+    assert "moved on" in session.error
+    assert session.decoder.token_ids == before
+
+
+def test_a_token_outside_the_vocabulary_is_refused_and_makes_no_branch(visitor, session):
+    before = visitor.steps(4)
+    visitor.do("force", token_id=10**7, index=1)
+    assert "token_id is outside the vocabulary" in session.error
+    assert session.decoder.token_ids == before
+    assert len(session.branches) == 1
+
+
+def test_reroll_at_the_end_replaces_the_last_token_only(visitor, session):
+    before = visitor.steps(3)
+    drawn = set()
+    for seed in range(100, 130):
+        visitor.settings = visitor.settings.replace(seed=seed, temperature=2.0, top_p=1.0)
+        visitor.do("reroll", index=2)
+        drawn.add(session.decoder.token_ids[2])
+        assert session.decoder.token_ids[:2] == before[:2]
+    assert len(session.branches) == 1
+    assert len(drawn) > 1
+
+
+def test_reroll_at_a_past_step_makes_a_branch(visitor, session):
+    before = visitor.steps(5)
+    visitor.settings = visitor.settings.replace(seed=4)
+    visitor.do("reroll", index=1)
+    assert len(session.branches) == 2
+    assert session.branches[1].decoder.token_ids == before
+    assert len(session.decoder.steps) == 2
+
+
+def test_after_a_reroll_the_browser_gets_the_new_token(visitor, session):
+    """It has as many tokens as before, but not the same ones."""
+    visitor.steps(3)
+    visitor.read()
+    visitor.settings = visitor.settings.replace(seed=4)
+    visitor.do("reroll", index=2)
+    header, _ = visitor.read()
+    assert (header["first"], len(header["steps"])) == (2, 1)
+
+
+@pytest.mark.parametrize("index", [1, 3])
+def test_a_reroll_that_fails_changes_nothing(visitor, session, monkeypatch, index):
+    before = visitor.steps(4)
+
+    def fail(*_):
+        raise OutOfMemoryError("The device ran out of memory.")
+
+    monkeypatch.setattr(Decoder, "step", fail)
+    visitor.do("reroll", index=index)
+    assert "out of memory" in session.error
+    assert session.decoder.token_ids == before
+    assert len(session.branches) == 1
+
+
+def test_labels_are_given_for_the_ids_asked_for_and_no_others(visitor, session):
+    labels = visitor.ask("labels", ids=(300, session.model.vocab_size, -1, 5000))["labels"]
+    assert [token_id for token_id, _ in labels] == [300, 5000]
+
+
+def test_back_and_step_repeat_the_token(visitor, session):
+    before = visitor.steps(4)
+    visitor.do("back")
+    assert session.decoder.token_ids == before[:3]
+    visitor.do("step")
+    assert session.decoder.token_ids == before
+
+
+def test_manual_mode_shows_the_next_token_after_each_step(visitor, session):
+    visitor.do("propose", manual=True)
+    assert session.is_pending
+    visitor.do("step", manual=True)
+    assert session.is_pending
+    assert session.index == 1
+
+
+def test_play_ends_at_max_tokens_and_step_goes_on(visitor, session):
+    for _ in range(9):
+        visitor.do("step", playing=True, max_tokens=5)
+    assert len(session.decoder.steps) == 5
+    assert "max tokens is 5" in session.stop_sentence
+    visitor.do("step", max_tokens=5)
+    assert len(session.decoder.steps) == 6
+
+
+def test_run_to_end_comes_back_in_between(visitor, session, monkeypatch):
+    monkeypatch.setattr("ui.step.session.RUN_BUDGET_S", 0.0)
+    visitor.do("run", playing=True, max_tokens=30)
+    assert len(session.decoder.steps) == 1
+    monkeypatch.setattr("ui.step.session.RUN_BUDGET_S", 60.0)
+    visitor.do("run", playing=True, max_tokens=30)
+    assert session.has_reached_limit
+
+
+def test_nonsense_is_refused_and_loses_nothing(visitor, session):
+    before = visitor.steps(3)
+    visitor.do("start", prompt="")
+    assert "prompt is empty" in session.error
+    visitor.do("step", settings=SamplingSettings(top_k=10**6))
+    assert "top_k is above the vocabulary" in session.error
+    visitor.do("step", max_tokens=-1)
+    assert "max_new_tokens must not be negative" in session.error
+    visitor.do("branch", branch=7)
+    assert "branch does not exist" in session.error
+    assert session.decoder.token_ids == before
+
+
+def test_start_begins_a_run_of_another_name(visitor, session):
+    visitor.steps(2)
+    run = session.run
+    visitor.do("start", prompt="Once upon a time")
+    assert session.run != run
+    assert session.prompt == "Once upon a time"
+    assert session.decoder.steps == []
+
+
+def test_a_search_ranks_in_the_step_on_screen(visitor, session):
+    visitor.steps(1)
+    found = visitor.ask("find", query="paris")["found"]
+    assert "␣Paris" in [token["label"] for token in found[:2]]
+    raw = session.distribution().raw
+    assert [token["raw_rank"] for token in found] == [raw.rank(token["id"]) for token in found]

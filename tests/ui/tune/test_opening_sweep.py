@@ -1,0 +1,198 @@
+"""The sweep with which Tune opens: one for all who come, each with a Cancel of their own."""
+
+import gc
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from engine.batch import Batch
+from engine.model import LanguageModel
+from engine.sampling import SamplingSettings
+from engine.sweep import Axis, Sweep
+from tests.ui import hostile
+from ui.shared import background
+from ui.tune import sweep_work
+from ui.tune.sweep_work import OpeningSweep, SweepWork, opening_sweep
+from ui.tune.tuning import Tuning
+
+PATIENCE_S = 60
+SWEEP = Sweep(
+    SamplingSettings(), Axis("temperature", (0.5, 1.0)), prompts=["w1"], seeds=(0, 1), max_tokens=4
+)
+
+
+@pytest.fixture
+def model() -> LanguageModel:
+    return LanguageModel(hostile.language_model(context=40), hostile.tokenizer(), name="tiny")
+
+
+class Gate:
+    """Lets one look at a sweep through for each `go`, and counts the sweeps that have begun."""
+
+    def __init__(self, monkeypatch) -> None:
+        self.begun = 0
+        self.go = threading.Semaphore(0)
+        run = Batch.run
+
+        def watched(batch, cancel):
+            self.begun += 1
+            for progress in run(batch, cancel):
+                while not self.go.acquire(timeout=0.01):
+                    if cancel.is_set():
+                        return
+                yield progress
+
+        monkeypatch.setattr(Batch, "run", watched)
+        monkeypatch.setattr(sweep_work, "SUM_UP_SECONDS", 0)
+
+    def open(self) -> None:
+        self.go.release(10_000)
+
+
+@pytest.fixture
+def gate(monkeypatch) -> Iterator[Gate]:
+    gate = Gate(monkeypatch)
+    yield gate
+    gate.open()
+
+
+def opened(model: LanguageModel, is_there: Callable[[], bool] = lambda: True) -> OpeningSweep:
+    work = opening_sweep(SWEEP, model, ["w1"])
+    work.start(is_there)
+    return work
+
+
+def until(holds: Callable[[], bool]) -> None:
+    waited = threading.Event()
+    for _ in range(PATIENCE_S * 100):
+        if holds():
+            return
+        waited.wait(0.01)
+    raise AssertionError("it never came to that")
+
+
+def test_thirty_visitors_share_one_sweep_and_all_see_it_grow(model, gate):
+    works = [opened(model) for _ in range(30)]
+    assert all(work.is_running and not work.is_done for work in works)
+    gate.go.release(2)
+    until(lambda: all(work.version for work in works))
+    assert {work.version for work in works} == {works[0].version}
+    assert {work.progress for work in works} == {works[0].progress}
+    gate.open()
+    for work in works:
+        work.wait(PATIENCE_S)
+        assert work.is_done and not work.is_running
+        assert work.result is works[0].result
+        assert (work.texts_done, work.count, work.share) == (4, 4, 1.0)
+    assert gate.begun == 1
+    late = opening_sweep(SWEEP, model, ["w1"])
+    assert late.is_done
+    assert late.result is works[0].result
+
+
+def test_a_cancel_ends_it_for_one_and_not_for_the_others(model, gate):
+    one, other = opened(model), opened(model)
+    gate.go.release(1)
+    until(lambda: one.version > 0)
+    version = one.version
+    one.cancel()
+    one.wait(PATIENCE_S)
+    assert (one.is_running, one.is_done, other.is_running) == (False, False, True)
+    assert one.version > version, "the page is drawn again"
+    kept = one.result
+    gate.open()
+    other.wait(PATIENCE_S)
+    assert other.is_done
+    assert one.result is kept, "and what was there stays"
+    assert (one.is_done, one.texts_done) == (False, 0)
+    one.start()
+    one.wait(PATIENCE_S)
+    assert one.is_done
+    assert one.result is other.result
+    assert gate.begun == 1
+
+
+def test_the_last_to_cancel_ends_it_and_the_next_begins_another(model, gate):
+    one, other = opened(model), opened(model)
+    until(lambda: gate.begun == 1)
+    one.cancel()
+    other.cancel()
+    other.wait(PATIENCE_S)
+    assert not one.is_running and not other.is_running
+    third = opened(model)
+    until(lambda: gate.begun == 2)
+    gate.open()
+    third.wait(PATIENCE_S)
+    assert third.is_done
+    one.start()  # Continue
+    one.wait(PATIENCE_S)
+    assert one.is_done
+
+
+def test_who_has_left_without_a_word_does_not_keep_it_going(model, gate, monkeypatch):
+    monkeypatch.setattr(background, "LOOK_SECONDS", 0)
+    monkeypatch.setattr(background, "GRACE_SECONDS", -1)
+    there = [True, True]
+    works = [opened(model, lambda place=place: there[place]) for place in range(2)]
+    until(lambda: gate.begun == 1)
+    there[0] = False
+    gate.go.release(2)
+    until(lambda: works[1].version > 0)
+    assert works[1].is_running
+    there[1] = False
+    gate.open()
+    works[1].wait(PATIENCE_S)
+    assert not any(work.is_running or work.is_done for work in works)
+
+
+def test_a_failure_is_told_to_all_and_nobody_joins_it(model, monkeypatch):
+    with monkeypatch.context() as broken:
+        broken.setattr(Batch, "_run_opening", lambda *_: 1 / 0)
+        works = [opened(model) for _ in range(2)]
+        for work in works:
+            work.wait(PATIENCE_S)
+            assert work.problem.startswith("An unexpected error interrupted the sweep")
+    fresh = opened(model)
+    fresh.wait(PATIENCE_S)
+    assert (fresh.problem, fresh.is_done) == ("", True)
+
+
+def test_other_sweeps_models_and_chats_are_others(model, gate):
+    other = LanguageModel(hostile.language_model(context=40), hostile.tokenizer(), name="other")
+    opened(model)
+    opened(other)
+    until(lambda: gate.begun == 2)
+    smaller = Sweep(SamplingSettings(), SWEEP.x, prompts=["w1"], seeds=(0,), max_tokens=4)
+    opening_sweep(smaller, model, ["w1"]).start()
+    gate.open()
+    until(lambda: gate.begun == 3)
+
+
+def test_a_visitors_own_sweep_is_their_own(model, gate):
+    pages = [Tuning(model) for _ in range(3)]
+    for page in pages:
+        page.prompts, page.stop = ["w1"], ""
+        page.run(for_all=True)
+    until(lambda: gate.begun == 1)
+    pages[0].work.cancel()
+    pages[0].run()
+    assert type(pages[0].work) is SweepWork
+    until(lambda: gate.begun == 2)
+    assert pages[1].work.is_running and pages[2].work.is_running
+    gate.open()
+    for page in pages:
+        page.work.wait(PATIENCE_S)
+        assert page.work.is_done
+
+
+def test_a_model_goes_though_a_sweep_was_made_with_it():
+    model = LanguageModel(hostile.language_model(context=40), hostile.tokenizer(), name="tiny")
+    work = opened(model)
+    work.wait(PATIENCE_S)
+    assert work.is_done and model in sweep_work._made
+    held = weakref.ref(model)
+    del work, model
+    gc.collect()
+    assert held() is None

@@ -1,0 +1,264 @@
+// What a person can do on the step page. Parts call these and change nothing themselves.
+
+import { chain_of } from '../../kernel/chain.js';
+import { placed } from '../../kernel/guided.js';
+import { element } from '../../lib/dom.js';
+import { can_reroll } from '../../parts/transport.js';
+import { count, isolated } from '../../words/format.js';
+import { remember_preferences } from './state.js';
+
+/** @import { Actions, FoundToken, State } from '../../types.js' */
+/** @import { Player } from './play.js' */
+/** @import { Screen } from './screen.js' */
+
+const LARGEST_SEED = Number.MAX_SAFE_INTEGER; // beyond it whole numbers are no longer exact in a browser
+const URL_MS = 60_000; // that a download may take to begin
+
+/**
+ * @param {object} page
+ * @param {HTMLElement} page.root
+ * @param {State} page.state
+ * @param {any} page.link see wire/link.js
+ * @param {Screen} page.screen
+ * @param {Player} page.player
+ * @param {any} page.walk
+ * @param {any} page.settled see wire/settled.js
+ * @param {() => void} page.want_whole_row
+ * @returns {Actions}
+ */
+export function create_actions({ root, state, link, screen, player, walk, settled, want_whole_row }) {
+  /** @type {number|null} */
+  let wanted_index = null;
+
+  /** Any way to another place in the text ends Play first, and clicks that still wait. @param {string} kind @param {object} [fields] */
+  function move(kind, fields) {
+    player.stop();
+    state.point = null;
+    screen.redraw('step');
+    return link.post(kind, fields);
+  }
+
+  /** Where a token stands in the row on screen; without a row as it came. @param {FoundToken} token @returns {FoundToken} */
+  const placed_here = token => ({
+    ...token,
+    .../** @type {any} */ (state.row ? placed(state.row, /** @type {any} */ (token)) : {}),
+  });
+
+  /** How far a newcomer is: each thing that was done is not said again. @param {State['lesson']} lesson */
+  function learned(lesson) {
+    const places = ['first', 'stepped', 'done'];
+    if (places.indexOf(lesson) <= places.indexOf(state.lesson)) return;
+    state.lesson = lesson;
+    remember_preferences(state, { lesson });
+  }
+
+  /** @param {Partial<State>} changes */
+  function change(changes) {
+    Object.assign(state, changes);
+    remember_preferences(state, changes);
+    screen.redraw('step');
+  }
+
+  /** @type {Actions} */
+  const actions = {
+    draft(changes) {
+      state.draft = { ...state.draft, ...changes };
+      if ('penalty_alpha' in changes) screen.redraw('slide');
+      else screen.redraw('step');
+    },
+    start() {
+      player.stop();
+      state.example = '';
+      const { prompt, chat, negative_prompt, is_search } = state.draft;
+      const guided = negative_prompt !== null && !is_search;
+      state.starting = true;
+      return link
+        .post('start', { prompt, chat, guided, negative_prompt: guided ? negative_prompt : '' })
+        .finally(() => {
+          state.starting = false;
+        });
+    },
+    try_example(example) {
+      player.stop();
+      const search = example.strategy;
+      state.draft = {
+        ...state.draft,
+        prompt: example.prompt,
+        chat: false,
+        negative_prompt: example.negative_prompt,
+        is_search: search !== null,
+        ...search,
+      };
+      if (example.negative_prompt !== null) state.guidance_scale = example.guidance_scale;
+      state.settings = { ...state.settings, ...example.settings };
+      const started = actions.start();
+      state.example = example.look_at;
+      return started;
+    },
+    reopen: number => move('reopen', { text_number: number }),
+    async step() {
+      if (player.is_playing) actions.pause();
+      if (state.drafted) await actions.start();
+      learned('stepped');
+      return walk.step();
+    },
+    back: () => state.steps.length && move('back'),
+    rewind: () => state.steps.length && move('rewind'),
+    async reroll() {
+      if (!can_reroll(state)) return;
+      const seed = (Number(state.settings.seed) + 1) % LARGEST_SEED;
+      const index = Math.min(state.index, state.steps.length - 1);
+      const before = state.steps[index].id;
+      state.settings = { ...state.settings, seed };
+      await move('reroll', { index });
+      const step = state.steps[index];
+      if (step?.id !== before || state.error || step.u === null) return;
+      state.said = `Seed ${count(seed)}: ${drawn_again(state, index)} ${isolated(step.label)} again.`;
+      screen.redraw('step');
+    },
+    async play() {
+      if (state.drafted) await actions.start();
+      learned('stepped');
+      player.play('playing');
+      screen.redraw('step');
+    },
+    pause() {
+      player.stop();
+      screen.redraw('step');
+    },
+    toggle_play() {
+      if (player.is_playing) actions.pause();
+      else actions.play();
+    },
+    async run_to_end() {
+      if (state.drafted) await actions.start();
+      player.play('running');
+      screen.redraw('step');
+    },
+    inspect(index) {
+      if (index < 0 || index > state.steps.length) return;
+      wanted_index = index;
+      return move('inspect', { index }).finally(() => {
+        if (wanted_index === index) wanted_index = null;
+      });
+    },
+    inspect_by(offset) {
+      actions.inspect((wanted_index ?? state.index) + offset); // keys come faster than answers
+    },
+    force(token_id) {
+      // An answer is due that may change what stands in the row.
+      if (link.is_busy && !player.is_playing) return;
+      const index = state.index;
+      player.stop();
+      state.point = null;
+      learned('done');
+      return link.post('force', { token_id, index });
+    },
+    switch_branch: number => move('branch', { branch: number }),
+    set(changes) {
+      state.settings = { ...state.settings, ...changes };
+      if (!player.is_playing) state.is_what_if = true;
+      want_whole_row();
+      learned('done');
+      screen.redraw('slide');
+    },
+    guide(scale) {
+      state.guidance_scale = scale;
+      if (state.negative_tokens && !player.is_playing) state.is_what_if = true;
+      want_whole_row();
+      screen.redraw('slide');
+    },
+    show_recorded() {
+      state.is_what_if = false;
+      screen.redraw('step');
+    },
+    settle: settled.settle,
+    limit(changes) {
+      state.limits = { ...state.limits, ...changes };
+      screen.redraw('step');
+      return link.post('settings');
+    },
+    show(changes) {
+      if (changes.picture === 'ranks' || changes.picture === 'draw') want_whole_row();
+      change(changes);
+    },
+    toggle_column(name, on) {
+      const columns = state.columns.filter(each => each !== name);
+      change({ columns: on ? [...columns, name] : columns });
+    },
+    fit_rows(rows) {
+      if (rows !== state.fitted_rows) change({ fitted_rows: rows });
+    },
+    forget() {
+      if (state.error) state.error = '';
+      else if (state.visit_notice) state.visit_notice = '';
+      else learned('done');
+      screen.redraw('step');
+    },
+    toggle(name, on = !state[name]) {
+      if (state.strategy && on) return; // nothing is proposed, and there are no stages
+      player.stop();
+      state[name] = on;
+      state.point = null;
+      if (on) state[name === 'manual' ? 'slow' : 'manual'] = false;
+      screen.redraw('step');
+      if (on && name === 'manual' && !state.stop?.is_over) link.post('propose');
+      else if (!on && state.steps.length) link.post('inspect', { index: state.steps.length - 1 });
+    },
+    next_stage: walk.next_stage,
+    skip_stages: walk.skip_stages,
+    proceed() {
+      if (state.manual || state.slow) actions.step();
+    },
+    leave() {
+      if (state.enlarged) change({ enlarged: false });
+      else if (state.slow && state.point !== null && walk.is_at_end()) actions.skip_stages();
+      else if (state.point !== null) change({ point: null });
+      else if (state.view?.what_if) actions.show_recorded();
+    },
+    focus_search() {
+      const field = root.querySelector('[data-part=search] input');
+      if (field instanceof HTMLElement) field.focus();
+    },
+    async save_trace() {
+      const message = await link.post('trace');
+      if (!message?.trace) return;
+      const address = URL.createObjectURL(new Blob([message.trace], { type: 'application/json' }));
+      element('a', { href: address, download: 'run.json' }).click();
+      setTimeout(() => URL.revokeObjectURL(address), URL_MS);
+    },
+    is_busy: () => link.is_busy,
+    async find(query) {
+      const message = await link.post('find', { query });
+      return message?.found?.map((/** @type {FoundToken} */ token) => placed_here(token)) ?? null; // null: no scores at this place
+    },
+    async tokenize(text) {
+      const message = await link.post('tokenize', { query: text });
+      const tokens = (message?.tokenized ?? []).map((/** @type {FoundToken} */ token) => placed_here(token));
+      for (const { id, label } of tokens) state.row?.labels.set(id, label);
+      return tokens;
+    },
+    async snippets() {
+      const message = await link.post('snippets');
+      return message?.snippets ?? [];
+    },
+    async admit(token_id) {
+      const message = await link.post('admit', { token_id });
+      return message?.admission ?? null;
+    },
+    async check(setting, field, value) {
+      const message = await link.post('check', { setting, field, value });
+      if (!message) return { sentence: 'The server could not be asked just now; try again.' };
+      return message.error ? { sentence: message.error } : { value: message.value };
+    },
+  };
+  return actions;
+}
+
+/** "u = 0.5118 draws"; where a sampler has a number of its own, with that number. @param {State} state @param {number} index */
+function drawn_again({ steps, settings, row, table }, index) {
+  const u = Number(steps[index].u).toFixed(4);
+  const is_shown = row?.index === index && typeof row.xtc_u === 'number';
+  const has_own = chain_of(table, settings).some(({ name }) => name === 'xtc');
+  return has_own && is_shown ? `u = ${u}, and ${row.xtc_u?.toFixed(4)} for XTC, draw` : `u = ${u} draws`;
+}

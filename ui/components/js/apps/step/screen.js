@@ -1,0 +1,83 @@
+// What is drawn when: at once, and what is asked for before the next frame with that frame, once.
+
+import { at_scale } from '../../kernel/guided.js';
+import { scale_on_show } from '../../view/chain.js';
+import { make_view } from '../../view/view.js';
+import { is_drafted } from './state.js';
+
+/** @import { Reason, State } from '../../types.js' */
+
+/** Why the page is drawn, by how much must be drawn anew. @type {Reason[]} */
+const REASONS = ['slide', 'step', 'resize', 'theme'];
+const FEWEST_ROWS = 20; // of the view: charts show more tokens than a short table
+
+/** Draws the parts of a state. */
+export class Screen {
+  #frame = 0;
+  /** @type {Reason|null} */
+  #waiting = null;
+
+  /** How often it was drawn: for tests and benchmarks. */
+  draws = 0;
+
+  /**
+   * @param {HTMLElement} root
+   * @param {State} state
+   * @param {{update: (state: State, reason: Reason) => void}[]} parts
+   * @param {() => void} drawn called after each drawing
+   */
+  constructor(root, state, parts, drawn) {
+    this.root = root;
+    this.state = state;
+    this.parts = parts;
+    this.drawn = drawn;
+  }
+
+  /** @param {Reason} reason */
+  redraw(reason) {
+    if (!this.state.model && !this.state.error && !this.state.busy) return;
+    if (this.#frame) {
+      if (this.#waiting === null || REASONS.indexOf(reason) > REASONS.indexOf(this.#waiting)) this.#waiting = reason;
+      return;
+    }
+    this.#frame = requestAnimationFrame(() => {
+      this.#frame = 0;
+      const waiting = this.#waiting;
+      this.#waiting = null;
+      if (waiting !== null) this.redraw(waiting);
+    });
+    this.#draw(reason);
+  }
+
+  /** @param {Reason} reason */
+  #draw(reason) {
+    const { state, root } = this;
+    state.digits = state.projector ? 'few' : 'full';
+    this.refresh();
+    root.classList.toggle('dv-enlarged', state.enlarged);
+    root.classList.toggle('dv-projector', state.projector);
+    root.classList.toggle('dv-searching', state.strategy !== null);
+    for (const part of this.parts) part.update(state, reason);
+    this.draws += 1;
+    root.dataset.length = String(state.steps.length);
+    this.drawn();
+  }
+
+  /** Bring the view up to date, without drawing. */
+  refresh() {
+    const { state } = this;
+    const { row } = state;
+    if (row?.guidance) {
+      const scale = scale_on_show({ ...state, row });
+      if (row.scale !== scale) state.row = /** @type {any} */ (at_scale(/** @type {any} */ (row), scale));
+    }
+    state.view =
+      state.row &&
+      make_view({ ...state, row: state.row, row_count: Math.max(state.row_count || state.fitted_rows, FEWEST_ROWS) });
+    state.drafted = is_drafted(state);
+  }
+
+  destroy() {
+    cancelAnimationFrame(this.#frame);
+  }
+}

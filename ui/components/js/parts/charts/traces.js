@@ -1,0 +1,171 @@
+// What the charts' traces are made of: bars by state, boxes, strokes, lines, and the lines where samplers stop.
+
+import { EMPTY, on } from '../../lib/plotly.js';
+import { count, listed, percent, plotly_text } from '../../words/format.js';
+
+/** @import { Line, View, ViewRow } from '../../types.js' */
+/** @import { Look, Mark } from './types.js' */
+
+/** @param {number} number @param {string} name @param {object} marker @param {object} [more] */
+export const bars = (number, name, marker, more = {}) =>
+  on(number, { type: 'bar', name, marker, width: 0.78, hoverinfo: 'skip', ...more });
+
+/** @param {number} number @param {string} name @param {object} style @param {object} [more] */
+export const line = (number, name, style, more = {}) =>
+  on(number, { type: 'scatter', mode: 'lines', name, line: style, hoverinfo: 'skip', ...more });
+
+/** Where samplers stop: one trace for all of their lines. @param {number} number @param {Look} look */
+export const stop_lines = (number, look) =>
+  line(number, 'where samplers stop', { color: look.cut, width: 2, dash: 'dash' });
+
+/** @param {string} shape @param {string} colour @param {string} ground */
+export const hatch = (shape, colour, ground) => ({
+  shape,
+  fillmode: 'replace',
+  fgcolor: colour,
+  bgcolor: ground,
+  size: 6,
+  solidity: 0.42,
+});
+
+/**
+ * Values of rows in three lists, one per state, with gaps: bars keep their number and their colours.
+ * @param {ViewRow[]} rows
+ * @param {(row: ViewRow) => number|null} value
+ */
+export function by_state(rows, value) {
+  /** @type {Record<'kept'|'removed'|'chosen', (number|null)[]>} */
+  const lists = { kept: [], removed: [], chosen: [] };
+  for (const row of rows) {
+    const state = row.chosen ? 'chosen' : row.removed_by ? 'removed' : 'kept';
+    for (const name of /** @type {const} */ (['kept', 'removed', 'chosen']))
+      lists[name].push(name === state ? value(row) : null);
+  }
+  return [lists.kept, lists.removed, lists.chosen];
+}
+
+/** The states that no bar has. @param {ViewRow[]} rows */
+export const absent_states = rows =>
+  absent({
+    kept: rows.some(row => !row.chosen && !row.removed_by),
+    removed: rows.some(row => !row.chosen && row.removed_by !== null),
+    chosen: rows.some(row => row.chosen),
+  });
+
+/** Legend entries, by their texts, of what is not on the chart just now. @param {Record<string, boolean>} is_there */
+export const absent = is_there => Object.keys(is_there).filter(text => !is_there[text]);
+
+/** One path of boxes of these heights around whole numbers: an outline for all bars costs one element. @param {number[]} heights @param {number} half */
+export function boxes(heights, half) {
+  /** @type {{x: number[], y: number[]}} */
+  const path = { x: [], y: [] };
+  heights.forEach((height, place) => {
+    path.x.push(place - half, place - half, place + half, place + half);
+    path.y.push(0, height, height, 0);
+  });
+  return path;
+}
+
+/** One path of level strokes at these heights; nothing where a height is null. @param {(number|null)[]} heights @param {number} half */
+export function strokes(heights, half) {
+  /** @type {{x: (number|null)[], y: (number|null)[]}} */
+  const path = { x: [], y: [] };
+  heights.forEach((height, place) => {
+    if (height === null) return;
+    path.x.push(place - half, place + half, null);
+    path.y.push(height, height, null);
+  });
+  return path;
+}
+
+/**
+ * Where samplers stop, as places between ranks: the edge behind a rank, with the names of those that stop there.
+ * @param {View} view
+ * @returns {{rank: number, text: string}[]} `rank` 0: in front of all
+ */
+function edges(view) {
+  /** @type {Map<number, string[]>} */
+  const found = new Map();
+  const add = (/** @type {number} */ rank, /** @type {Line} */ { label, is_contiguous }) => {
+    found.set(rank, [...(found.get(rank) ?? []), is_contiguous ? label : `${label} (with gaps)`]);
+  };
+  for (const each of view.lines) {
+    if (!each.in_ranking || !each.kept) continue;
+    if (each.is_lower) add(each.last_rank, each);
+    if (each.is_upper) add(each.first_rank - 1, each);
+  }
+  return [...found].sort(([one], [other]) => one - other).map(([rank, labels]) => ({ rank, text: listed(labels) }));
+}
+
+/**
+ * The lines over bars of the leading tokens; of an edge beyond the last bar only a word at the right end.
+ * @param {View} view
+ * @param {number} bars_shown
+ * @param {number} low
+ * @param {number} high of the y axis
+ */
+export function lines_over_bars(view, bars_shown, low, high) {
+  const first = view.rows[0]?.rank ?? 1;
+  /** @type {Mark[]} */
+  const marks = [];
+  /** @type {number[]} */
+  const places = [];
+  for (const { rank, text } of edges(view)) {
+    const x = rank - first + 0.5;
+    const is_beyond = x > bars_shown - 0.5;
+    if (!is_beyond) places.push(x);
+    const words = is_beyond ? `${text}: rank ${count(rank)} ▸` : text;
+    marks.push({ x: Math.min(x, bars_shown - 0.5), y: null, text: words, colour: 'cut-text', side: 'top' });
+  }
+  return { trace: verticals(places, low, high), marks };
+}
+
+/**
+ * The same over ranks.
+ * @param {View} view
+ * @param {number} low
+ * @param {number} high
+ * @param {'top' | 'bottom'} side
+ */
+export function lines_over_ranks(view, low, high, side) {
+  const found = edges(view).filter(({ rank }) => rank > 0);
+  return {
+    trace: verticals(
+      found.map(({ rank }) => rank),
+      low,
+      high,
+    ),
+    marks: found.map(({ rank, text }) => /** @type {Mark} */ ({ x: rank, y: null, text, colour: 'cut-text', side })),
+  };
+}
+
+/** @param {number[]} places @param {number} low @param {number} high */
+function verticals(places, low, high) {
+  if (!places.length) return EMPTY;
+  return { x: places.flatMap(x => [x, x, null]), y: places.flatMap(() => [low, high, null]) };
+}
+
+/** "rank 3, ␣the, id 262", for hover boxes. @param {ViewRow} row */
+export const heading = row => `rank ${count(row.rank)}, ${plotly_text(row.label, 40)}, id ${row.id}`;
+
+/** What became of a token. @param {ViewRow} row @param {View} view */
+export function fate(row, view) {
+  const name = view.samplers.find(sampler => sampler.name === row.removed_by)?.in_text ?? row.removed_by;
+  const how = row.removed_by ? `removed by ${name}` : 'kept';
+  return row.chosen ? `${how}, chosen` : how;
+}
+
+/** The first few rows in words, for the spoken summaries. @param {ViewRow[]} rows @param {View} view @param {(row: ViewRow) => string} figure */
+export const leading = (rows, view, figure) =>
+  rows
+    .slice(0, 5)
+    .map(row => `${row.label} ${figure(row)} (${fate(row, view)})`)
+    .join(', ');
+
+/** @param {View} view */
+export const kept_text = ({ kept, vocab, cut }) => {
+  if (kept === vocab) return `all ${count(vocab)} tokens kept`;
+  return cut
+    ? `${count(kept)} of ${count(vocab)} kept, which hold ${percent(cut.mass)}`
+    : `${count(kept)} of ${count(vocab)} kept`;
+};

@@ -1,0 +1,86 @@
+// One line below the loop: which step is on screen, and the one thing about it that matters most just now: a mistake, a what-if,
+// the stage that is looked at, what to press first, or what is worth a notice.
+
+import { element, set_attribute, set_class, set_live, set_text } from '../lib/dom.js';
+import { what_if_text } from '../words/chain.js';
+import { search_sentence } from '../words/contrastive.js';
+import { count } from '../words/format.js';
+import { hint, point_sentence } from '../words/loop.js';
+import { notice } from '../words/notice.js';
+import { welcome } from '../words/welcome.js';
+
+/** @import { Actions, Reason, State } from '../types.js' */
+/** @typedef {State} Properties */
+/** @typedef {{kind: 'error' | 'warning' | 'what-if' | 'plain', title: string, text: string}} Said */
+
+/**
+ * @param {HTMLElement} root
+ * @param {Pick<Actions, 'show' | 'show_recorded' | 'forget'>} actions
+ */
+export function create(root, actions) {
+  const chip = element('span', { class: 'dv-chip' });
+  const title = element('strong');
+  const text = element('span');
+  const sentence = element('p', { class: 'dv-said' }, title, ' ', text);
+  const recorded = element('button', {
+    type: 'button',
+    class: 'dv-hidden',
+    text: 'Show as recorded',
+    onclick: () => actions.show_recorded(),
+  });
+  const close = element('button', {
+    type: 'button',
+    class: 'dv-quiet dv-hidden',
+    text: '×',
+    'aria-label': 'Dismiss',
+    onclick: () => actions.forget(),
+  });
+  root.append(chip, sentence, recorded, close);
+
+  return {
+    /** @param {Properties} state @param {Reason} reason */
+    update(state, reason) {
+      const { view, steps, index } = state;
+      const place =
+        index >= steps.length
+          ? `Next: step ${count(steps.length + 1)}`
+          : `Step ${count(index + 1)} of ${count(steps.length)}`;
+      set_text(chip, place);
+      const said = what_to_say(state);
+      set_class(root, `dv-line-of-words dv-says-${said.kind}`);
+      set_attribute(sentence, 'role', said.kind === 'error' ? 'alert' : null);
+      if (said.kind !== 'error') set_live(sentence, state, reason);
+      set_text(title, said.title);
+      set_text(text, said.text);
+      set_attribute(sentence, 'title', said.text);
+      recorded.classList.toggle('dv-hidden', !view?.what_if);
+      close.classList.toggle('dv-hidden', !state.error && !state.visit_notice && !(said.title === 'Welcome.'));
+    },
+  };
+}
+
+/** @param {Properties} state @returns {Said} */
+export function what_to_say(state) {
+  const { view, error, busy, offline, visit_notice, said, stop, mode, point } = state;
+  if (error) return { kind: 'error', title: '', text: error };
+  if (offline)
+    return {
+      kind: 'warning',
+      title: 'No connection.',
+      text: 'Nothing is lost: the page goes on when the server answers again.',
+    };
+  if (busy) return { kind: 'warning', title: '', text: busy };
+  if (visit_notice) return { kind: 'warning', title: '', text: visit_notice };
+  if (view?.what_if) return { kind: 'what-if', title: 'What if:', text: what_if_text(view.what_if, state.table) };
+  if (view && point !== null) return { kind: 'plain', title: '', text: point_sentence(state, view) };
+  if (mode === 'paused' && said) return { kind: 'plain', title: '', text: said };
+  if (state.strategy) return { kind: 'plain', title: '', text: search_sentence(state) };
+  const first = welcome(state);
+  if (first) return { kind: 'plain', ...first };
+  if (mode === 'paused' && stop?.sentence) return { kind: 'plain', title: '', text: stop.sentence };
+  const waiting = view && (state.manual || state.slow) ? hint(state, view) : '';
+  if (waiting) return { kind: 'plain', title: '', text: waiting };
+  if (state.example && state.steps.length === 0) return { kind: 'plain', title: 'Look at:', text: state.example };
+  const found = view ? notice(state, view) : '';
+  return { kind: 'plain', title: found ? 'Notice:' : '', text: found };
+}

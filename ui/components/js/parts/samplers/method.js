@@ -1,0 +1,85 @@
+// What the method of decoding adds to the samplers: the scale of guidance; alpha and k of contrastive search.
+
+import { element, set_text } from '../../lib/dom.js';
+import { exact_field, slider_of } from '../../lib/fields.js';
+import { term } from '../../lib/term.js';
+import { quoted } from '../../words/format.js';
+
+/** @import { Actions, State } from '../../types.js' */
+/** @typedef {Pick<State, 'draft' | 'strategy' | 'guidance_scale' | 'negative_prompt' | 'negative_tokens'>} Properties */
+
+const SCALE = { name: 'Guidance scale', setting: 'guidance_scale', low: 1, high: 5, step: 0.05 };
+const ALPHA = { name: 'Penalty alpha', setting: 'penalty_alpha', low: 0, high: 1, step: 0.05 };
+const CANDIDATES = { name: 'Candidates k', setting: 'candidates', low: 1, high: 20, step: 1, whole: true };
+
+/**
+ * @param {string} name
+ * @param {Node} title
+ * @param {Node[]} head
+ * @param {Node[]} contents
+ */
+const card = (name, title, head, contents) =>
+  element(
+    'section',
+    { class: 'dv-sampler', role: 'group', 'aria-label': name },
+    element(
+      'div',
+      { class: 'dv-sampler-head dv-no-grip' },
+      element('span', { class: 'dv-sampler-name' }, title),
+      ...head,
+    ),
+    ...contents,
+  );
+
+/** @param {string} text @param {{slider: {input: Node}, exact: {input: Node}}} number */
+const pair = (text, { slider, exact }) =>
+  element('div', { class: 'dv-pair' }, element('span', { text }), slider.input, exact.input);
+
+/** @param {Actions} actions */
+export function create_method(actions) {
+  const settle = () => actions.settle();
+  /** @param {import('../../lib/fields.js').Range & {setting: string}} range @param {(value: number) => void} slide */
+  const number = (range, slide) => ({
+    slider: slider_of(range, range.name, { slide, settle }),
+    exact: exact_field(range, `${range.name}, exact value`, {
+      check: value => actions.check(range.setting, '', value),
+      apply(value) {
+        slide(value);
+        settle();
+      },
+    }),
+  });
+  const scale = number(SCALE, actions.guide);
+  const alpha = number(ALPHA, value => actions.draft({ penalty_alpha: value }));
+  const candidates = number(CANDIDATES, value => actions.draft({ top_k: value }));
+  const away = element('p', { class: 'dv-effect dv-line' });
+  const how = element('p', { class: 'dv-effect' });
+  const guidance = card(
+    'Guidance',
+    term('guidance', 'Guidance'),
+    [scale.exact.input],
+    [scale.slider.input, away, scale.exact.alert],
+  );
+  const search = card(
+    'Contrastive search',
+    term('contrastive search', 'Contrastive search'),
+    [],
+    [pair('alpha', alpha), pair('k', candidates), alpha.exact.alert, candidates.exact.alert, how],
+  );
+
+  return {
+    nodes: [guidance, search],
+    /** @param {Properties} state */
+    update({ draft, strategy, guidance_scale, negative_prompt, negative_tokens }) {
+      const is_search = draft.is_search || strategy !== null;
+      guidance.hidden = is_search || draft.negative_prompt === null;
+      search.hidden = !is_search;
+      for (const each of [scale.slider, scale.exact]) each.update(guidance_scale);
+      set_text(away, negative_tokens ? `away from ${quoted(negative_prompt)}` : 'begins with Start');
+      for (const each of [alpha.slider, alpha.exact]) each.update(draft.penalty_alpha);
+      for (const each of [candidates.slider, candidates.exact]) each.update(draft.top_k);
+      const score = 'Score: (1 − alpha) × probability − alpha × penalty. Nothing is random, and no sampler acts.';
+      set_text(how, strategy ? score : `${score} It begins with Start.`);
+    },
+  };
+}

@@ -1,0 +1,104 @@
+// Presets: a press sets a whole chain; what that takes away can be brought back.
+
+import { chain_of, is_same_chain } from '../../kernel/chain.js';
+import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
+import { create_menu } from '../../lib/menu.js';
+import { listed } from '../../words/format.js';
+
+/** @import { Actions, Chain, Settings, State, Table } from '../../types.js' */
+
+const SHOWN = 4; // the others are in a menu
+
+/** @param {string[]} one @param {string[]} other */
+const is_same_order = (one, other) => one.join() === other.join();
+
+/**
+ * The row of presets: `nodes`, and `update(state)`.
+ * @param {Actions} actions
+ * @param {(text: string) => void} announce
+ */
+export function create_presets(actions, announce) {
+  /** @type {{button: HTMLButtonElement, chain: Chain}[]} */
+  let buttons = [];
+  /** @type {Table|null} */
+  let table = null;
+  /** @type {Settings} */
+  let settings = {};
+  /** @type {{before: Settings, text: string, order: string[]}|null} what a preset took away */
+  let lost = null;
+
+  const row = element('div', { class: 'dv-presets', role: 'group', 'aria-label': 'Presets' });
+  const words = element('span');
+  const undo = element('button', {
+    type: 'button',
+    class: 'dv-quiet',
+    text: 'Undo',
+    'aria-label': 'Undo the preset',
+    onclick: bring_back,
+  });
+  const note = element('p', { class: 'dv-note dv-hidden' }, words, ' ', undo);
+  /** @type {ReturnType<typeof create_menu>|null} */
+  let menu = null;
+
+  function bring_back() {
+    if (!lost) return;
+    const { seed: _kept, ...chain } = lost.before;
+    lost = null;
+    actions.set(chain);
+    actions.settle();
+    announce('The samplers are as they were.');
+    buttons[0]?.button.focus({ preventScroll: true }); // the button itself is gone
+  }
+
+  /** @param {Settings} preset */
+  function choose(preset) {
+    if (!table) return;
+    const before = structuredClone(settings);
+    const order = before.order ?? [];
+    const gone = order.filter(name => !(preset.order ?? []).includes(name));
+    const off = Object.fromEntries(
+      gone.map(name => [name, table?.samplers.find(each => each.name === name)?.off ?? null]),
+    );
+    actions.set({ ...off, ...preset });
+    actions.settle();
+    menu?.close();
+    const names = gone.map(name => table?.samplers.find(each => each.name === name)?.in_text ?? name);
+    const text = gone.length
+      ? `Removed: ${listed(names)}.`
+      : is_same_order(order, preset.order ?? [])
+        ? ''
+        : 'The samplers are in their default order again.';
+    if (text) lost = { before: lost?.before ?? before, text, order: preset.order ?? [] };
+    if (text) announce(text);
+  }
+
+  /** @param {Table} known */
+  function build(known) {
+    table = known;
+    menu?.destroy();
+    buttons = known.presets.map(({ name, settings: preset }) => ({
+      chain: chain_of(known, preset),
+      button: element('button', { type: 'button', text: name, 'aria-pressed': 'false', onclick: () => choose(preset) }),
+    }));
+    const all = buttons.map(({ button }) => button);
+    menu = create_menu('More', ...all.slice(SHOWN));
+    row.replaceChildren(...all.slice(0, SHOWN), menu.node);
+  }
+
+  return {
+    nodes: [row, note],
+    /** @param {Pick<State, 'table' | 'settings'>} state */
+    update(state) {
+      if (table !== state.table) build(state.table);
+      settings = state.settings;
+      const chain = chain_of(state.table, settings);
+      for (const each of buttons) set_attribute(each.button, 'aria-pressed', String(is_same_chain(chain, each.chain)));
+      if (lost && !is_same_order(settings.order ?? [], lost.order)) lost = null;
+      set_class(note, lost ? 'dv-note' : 'dv-note dv-hidden');
+      set_text(words, lost?.text ?? '');
+    },
+    destroy() {
+      menu?.destroy();
+    },
+  };
+}

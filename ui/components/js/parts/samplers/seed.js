@@ -1,0 +1,85 @@
+// The draw beside the samplers: the seed, the uniform number, and the token that it falls on.
+
+import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
+import { exact_field } from '../../lib/fields.js';
+import { term } from '../../lib/term.js';
+import { count, shorten, stretch_text, u_text } from '../../words/format.js';
+
+/** @import { Actions, State, View } from '../../types.js' */
+/** @typedef {Pick<State, 'settings' | 'view' | 'steps' | 'point' | 'row'>} Properties */
+
+const LONGEST_TOKEN = 14;
+const LARGEST_SEED = Number.MAX_SAFE_INTEGER; // beyond it whole numbers are no longer exact in a browser
+
+/** What is said of the draw: words around a token. @param {Properties & {view: View}} state @returns {[string, string, string]} */
+function story({ view, steps, row }) {
+  const step = view.is_pending ? null : steps[view.index];
+  const { draw, what_if, chosen } = view;
+  if (step?.forced && !what_if) return ['forced: ', step.label, ', no draw'];
+  if (view.emptied_by) return ['no tokens left to draw', '', ''];
+  if (view.greedy) return ['temperature 0 takes ', view.leaders[0]?.label ?? '', ', no draw'];
+  if (view.is_pending && !chosen && view.point === view.points.length - 1) {
+    return [
+      row?.u === null || row?.u === undefined ? 'no random number yet' : `will be drawn with u = ${u_text(row.u)}`,
+      '',
+      '',
+    ];
+  }
+  if (!draw) return [step?.u === null ? 'was taken greedily, no draw' : 'not drawn yet', '', ''];
+  const verb = view.is_pending ? 'would draw' : what_if ? (draw.same ? 'would still draw' : 'would draw') : 'drew';
+  return [
+    `u = ${u_text(draw.u)} ${verb} `,
+    draw.label ?? `rank ${count(draw.rank)}`,
+    ` in ${stretch_text(draw.from, draw.to)}`,
+  ];
+}
+
+/** @param {Actions} actions */
+export function create_seed(actions) {
+  const range = { name: 'Seed', low: 0, high: LARGEST_SEED, step: 1, whole: true };
+  const field = exact_field(range, 'Seed', {
+    check: value => actions.check('seed', '', value),
+    apply: value => {
+      actions.set({ seed: value });
+      actions.settle();
+    },
+  });
+  const strip = element('i', { class: 'dv-seed-hit' });
+  const needle = element('i', { class: 'dv-seed-needle' });
+  const bar = element('div', { class: 'dv-seed-bar', 'aria-hidden': 'true' }, strip, needle);
+  const [before, token, after] = [element('span'), element('span', { class: 'dv-token' }), element('span')];
+  const line = element('p', { class: 'dv-effect dv-line' }, before, token, after);
+  const node = element(
+    'section',
+    { class: 'dv-sampler', role: 'group', 'aria-label': 'Draw', 'data-sampler': 'drawn' },
+    element(
+      'div',
+      { class: 'dv-sampler-head' },
+      element('span', { class: 'dv-sampler-name' }, term('draw', 'Draw')),
+      term('seed'),
+      field.input,
+    ),
+    bar,
+    line,
+    field.alert,
+  );
+  return {
+    node,
+    /** @param {Properties} state */
+    update(state) {
+      const { view } = state;
+      field.update(Number(state.settings.seed ?? 0));
+      const [one, label, two] = view ? story({ ...state, view }) : ['no scores yet', '', ''];
+      set_text(before, one);
+      set_text(token, shorten(label, LONGEST_TOKEN));
+      set_text(after, two);
+      set_attribute(line, 'title', `${one}${label}${two}`);
+      const draw = view?.draw ?? null;
+      set_class(bar, draw ? 'dv-seed-bar' : 'dv-seed-bar dv-empty');
+      if (!draw) return;
+      bar.style.setProperty('--from', draw.from.toFixed(5));
+      bar.style.setProperty('--to', draw.to.toFixed(5));
+      bar.style.setProperty('--u', draw.u.toFixed(5));
+    },
+  };
+}

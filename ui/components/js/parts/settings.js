@@ -1,0 +1,207 @@
+// The menu `Settings`: by which method the next token is found, when a text ends, how the page looks, downloads, keys.
+
+import { element, set_text } from '../lib/dom.js';
+import { exact_field } from '../lib/fields.js';
+import { KEYS } from '../lib/keys.js';
+import { create_menu } from '../lib/menu.js';
+
+/** @import { Actions, Colouring, State } from '../types.js' */
+/**
+ * @typedef {Pick<State, 'draft' | 'limits' | 'manual' | 'keys' | 'projector' | 'row_count' | 'columns' | 'colouring' | 'model'
+ *   | 'strategy' | 'negative_tokens'>} Properties
+ */
+
+const ROW_COUNTS = [0, 8, 12, 20, 30, 50, 100, 200]; // 0: as many as fit
+const MOST_TOKENS = 10_000; // what is typed beyond it the server checks
+
+/** @type {[string, string][]} */
+const COLOURINGS = [
+  ['model_probability', 'model’s probability'],
+  ['probability', 'probability after settings'],
+  ['model_entropy', 'model’s uncertainty'],
+  ['entropy', 'uncertainty after temperature'],
+];
+/** @type {[string, string][]} */
+const COLUMNS = [
+  ['id', 'token id'],
+  ['prob', 'after score changes'],
+  ['cumulative', 'cumulative'],
+];
+
+/**
+ * @param {HTMLElement} root
+ * @param {Actions} actions
+ */
+export function create(root, actions) {
+  // --- the method ---
+  const strategy = choice('Strategy', [
+    ['sampling', 'Sampling'],
+    ['search', 'Contrastive search'],
+  ]);
+  strategy.input.addEventListener('change', () => actions.draft({ is_search: strategy.input.value === 'search' }));
+  const chat = check(
+    'Chat template',
+    on => actions.draft({ chat: on }),
+    'Wrap the prompt as this model was trained to read it',
+  );
+  const guided = check(
+    'Guidance',
+    on => actions.draft({ negative_prompt: on ? '' : null }),
+    'Lead the text away from another prompt',
+  );
+  const negative = element('textarea', {
+    'aria-label': 'Negative prompt',
+    rows: 2,
+    spellcheck: 'false',
+    placeholder: 'Prompt to lead away from',
+  });
+  negative.addEventListener('input', () => actions.draft({ negative_prompt: negative.value }));
+  const method_note = element('p', { class: 'dv-muted' });
+
+  // --- when a text ends ---
+  const range = { name: 'Max tokens', low: 1, high: MOST_TOKENS, step: 1, whole: true };
+  const most = exact_field(range, 'Max tokens', {
+    check: value => actions.check('max_tokens', '', value),
+    apply: value => actions.limit({ max_tokens: value }),
+  });
+  const stops = element('textarea', { rows: 2, 'aria-label': 'Stop strings', placeholder: 'one in each line' });
+  stops.addEventListener('change', () => actions.limit({ stop_strings: stops.value.split('\n').filter(Boolean) }));
+
+  // --- how the page looks ---
+  const projector = check(
+    'Projector mode',
+    on => actions.show({ projector: on }),
+    'Larger type and fewer digits, for a room',
+  );
+  const manual = check(
+    'Manual mode',
+    on => actions.toggle('manual', on),
+    'Each token is proposed and waits for Enter or another choice',
+  );
+  const keys = check(
+    'Single keys',
+    on => actions.show({ keys: on }),
+    'Switch them off where they disturb other software',
+  );
+  const rows = choice(
+    'Rows of the table',
+    ROW_COUNTS.map(value => [String(value), value ? String(value) : 'as many as fit']),
+  );
+  rows.input.addEventListener('change', () => actions.show({ row_count: Number(rows.input.value) }));
+  const colouring = choice('Colour of tokens', COLOURINGS);
+  colouring.input.addEventListener('change', () =>
+    actions.show({ colouring: /** @type {Colouring} */ (colouring.input.value) }),
+  );
+  const columns = COLUMNS.map(([name, text]) => ({
+    name,
+    ...check(`Column: ${text}`, on => actions.toggle_column(name, on)),
+  }));
+
+  /**
+   * @param {string} text
+   * @param {() => void} run
+   * @param {string} title
+   */
+  const button = (text, run, title) => element('button', { type: 'button', text, title, onclick: run });
+  const help = element('dl', { class: 'dv-keys' });
+  for (const [key, what] of KEYS) {
+    help.append(element('dt', {}, element('kbd', { text: key.replace('Arrow', '') })), element('dd', { text: what }));
+  }
+  /**
+   * @param {string} title
+   * @param {...Node} contents
+   */
+  const section = (title, ...contents) => element('section', {}, element('h3', { text: title }), ...contents);
+  const menu = create_menu(
+    'Settings',
+    section('How the next token is found', strategy.node, chat.node, guided.node, negative, method_note),
+    section(
+      'When to stop',
+      element('label', { class: 'dv-whole' }, 'Max tokens', most.input),
+      most.alert,
+      element('label', {}, 'Stop strings', stops),
+      manual.node,
+    ),
+    section('View', projector.node, rows.node, colouring.node, ...columns.map(({ node }) => node)),
+    section(
+      'Download',
+      button('Trace (JSON)', () => actions.save_trace(), 'Every step with all its figures'),
+    ),
+    section('Keys', keys.node, help),
+  );
+  menu.node.classList.add('dv-settings');
+  root.append(menu.node);
+
+  return {
+    destroy: menu.destroy,
+    /** @param {Properties} state */
+    update(state) {
+      const { draft } = state;
+      strategy.set(draft.is_search ? 'search' : 'sampling');
+      chat.input.checked = draft.chat;
+      show(chat.node, Boolean(state.model?.has_chat_template));
+      const has_guidance = draft.negative_prompt !== null && !draft.is_search;
+      show(guided.node, !draft.is_search);
+      guided.input.checked = has_guidance;
+      show(negative, has_guidance);
+      if (negative.value !== (draft.negative_prompt ?? '')) negative.value = draft.negative_prompt ?? '';
+      set_text(method_note, method_text(state, has_guidance));
+      most.update(state.limits.max_tokens);
+      if (document.activeElement !== stops) stops.value = state.limits.stop_strings.join('\n');
+      projector.input.checked = state.projector;
+      manual.input.checked = state.manual;
+      manual.input.disabled = state.strategy !== null;
+      keys.input.checked = state.keys;
+      rows.set(String(state.row_count));
+      colouring.set(state.colouring);
+      for (const { name, input } of columns) input.checked = state.columns.includes(name);
+    },
+  };
+}
+
+/**
+ * @param {Properties} state
+ * @param {boolean} has_guidance
+ */
+function method_text({ draft, strategy, negative_tokens }, has_guidance) {
+  if (draft.is_search) return strategy ? '' : 'It begins with Start.';
+  if (!has_guidance || negative_tokens) return '';
+  return 'Guidance runs the model on both prompts: two passes a step, two caches. It begins with Start.';
+}
+
+/**
+ * @param {HTMLElement} node
+ * @param {boolean} is_shown
+ */
+const show = (node, is_shown) => node.classList.toggle('dv-hidden', !is_shown);
+
+/**
+ * @param {string} label
+ * @param {[string, string][]} options
+ */
+function choice(label, options) {
+  const input = element(
+    'select',
+    { 'aria-label': label },
+    ...options.map(([value, text]) => element('option', { value, text })),
+  );
+  return {
+    input,
+    node: element('label', {}, label, input),
+    /** @param {string} value */
+    set(value) {
+      if (input.value !== value) input.value = value;
+    },
+  };
+}
+
+/**
+ * @param {string} text
+ * @param {(on: boolean) => void} turn
+ * @param {string} [title]
+ */
+function check(text, turn, title = '') {
+  const input = element('input', { type: 'checkbox' });
+  input.addEventListener('change', () => turn(input.checked));
+  return { input, node: element('label', { class: 'dv-check', title }, input, text) };
+}

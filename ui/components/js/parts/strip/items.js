@@ -1,0 +1,103 @@
+// A run of list items that follows an array of tokens: an update touches only the items that differ, so long texts stay fast.
+
+import { set_text } from '../../lib/dom.js';
+
+/** @import { PromptToken, Step } from '../../types.js' */
+/** @typedef {PromptToken & Partial<Step>} Token a token of the strip */
+/** @typedef {{li: HTMLElement, token: Token, line_end: Text|null}} Item */
+
+// What an item shows; a token that agrees in all of these keeps its element untouched.
+const SHOWN = /** @type {(keyof Token)[]} */ ([
+  'id',
+  'label',
+  'special',
+  'partial',
+  'forced',
+  'rank',
+  'probability',
+  'model_probability',
+  'entropy',
+  'model_entropy',
+]);
+
+/**
+ * @param {Token} before
+ * @param {Token} after
+ */
+const is_same = (before, after) => before === after || SHOWN.every(name => before[name] === after[name]);
+
+/**
+ * @param {HTMLElement} list
+ * @param {(item: Item, number: number) => void} dress how an item looks, from its token
+ */
+export function create_items(list, dress) {
+  /** @type {Item[]} */
+  const items = [];
+  /** @type {WeakMap<Element, number>} */
+  const numbers = new WeakMap(); // items never change places
+
+  /**
+   * A label with a line end is followed by a text node with a real one.
+   * @param {Item} item
+   * @param {number} number
+   */
+  function fill(item, number) {
+    set_text(item.li, item.token.label);
+    dress(item, number);
+    const breaks = item.token.label.includes('⏎');
+    if (breaks && !item.line_end) {
+      item.line_end = document.createTextNode('\n');
+      if (item.li.parentNode) item.li.after(item.line_end);
+    } else if (!breaks && item.line_end) {
+      item.line_end.remove();
+      item.line_end = null;
+    }
+  }
+
+  return {
+    /**
+     * @param {Token[]} tokens
+     * @param {Node|null} next new items go in front of it
+     * @returns {boolean} whether anything changed
+     */
+    update(tokens, next) {
+      let changed = false;
+      while (items.length > tokens.length) {
+        const { li, line_end } = /** @type {Item} */ (items.pop());
+        line_end?.remove();
+        li.remove();
+        changed = true;
+      }
+      items.forEach((item, number) => {
+        const before = item.token;
+        item.token = tokens[number];
+        if (is_same(before, item.token)) return;
+        fill(item, number);
+        changed = true;
+      });
+      if (items.length === tokens.length) return changed;
+      const fresh = document.createDocumentFragment();
+      while (items.length < tokens.length) {
+        const number = items.length;
+        /** @type {Item} */
+        const item = { li: document.createElement('li'), line_end: null, token: tokens[number] };
+        numbers.set(item.li, number);
+        fill(item, number);
+        fresh.append(item.li);
+        if (item.line_end) fresh.append(item.line_end);
+        items.push(item);
+      }
+      list.insertBefore(fresh, next);
+      return true;
+    },
+    get length() {
+      return items.length;
+    },
+    /** @param {number} index */
+    at: index => /** @type {Item|undefined} */ (items[index]),
+    /** @param {Element} li */
+    index_of: li => numbers.get(li) ?? -1,
+    /** Dress all again, as after another choice of colours. */
+    redress: () => items.forEach(dress),
+  };
+}

@@ -1,0 +1,348 @@
+// The token strip: prompt and generated tokens as one list, the place of the token to come, and the same as plain text.
+
+import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
+import { bits, count, percent } from '../../words/format.js';
+import { create_branches } from './branches.js';
+import { create_items } from './items.js';
+import { create_legend, shade_of } from './legend.js';
+
+/** @import { State, Actions, Step } from '../../types.js' */
+/** @import { Item, Token } from './items.js' */
+/**
+ * @typedef {Pick<State, 'prompt' | 'prompt_tokens' | 'steps' | 'index' | 'stop' | 'manual' | 'branches' | 'colouring' | 'view'
+ *   | 'pending_bytes'>} Properties
+ */
+
+// A byte that is no character alone; a prompt token carries no flag for it, but its label spells it out.
+const BYTE_LABEL = /<0x[89A-F][0-9A-F]>/;
+const NEAR_END_PX = 12; // this close to the end counts as "at the end"
+const LONG_PROMPT = 80; // tokens; of a longer one only both ends are shown until it is unfolded
+const SHOWN_AT_START = 16;
+const SHOWN_AT_END = 40;
+const COPIED_MS = 1500;
+
+/**
+ * @param {HTMLElement} root
+ * @param {Pick<Actions, 'inspect' | 'switch_branch'>} actions
+ */
+export function create(root, actions) {
+  let shown_index = -1;
+  let is_following = true; // false once the person has scrolled up
+  let own_scroll_top = 0; // where this module has scrolled to, to tell its scrolling from the person's
+  let is_plain = false;
+  let is_unfolded = false;
+  let prompt = '';
+  /** @type {Properties} */
+  let state;
+
+  const list = element('ol', { class: 'dv-tokens', role: 'list', 'aria-label': 'Tokens' });
+  const slot = element('button', { class: 'dv-slot dv-token', type: 'button', tabindex: '-1' });
+  const plain = element('p', { class: 'dv-plain', tabindex: '0', 'aria-label': 'Text', dir: 'auto' });
+  const box = element('div', { class: 'dv-strip-box' }, list, slot, plain);
+  const unfold = element('button', { class: 'dv-quiet dv-unfold', type: 'button', onclick: toggle_fold });
+  const to_newest = element('button', {
+    class: 'dv-to-newest dv-hidden',
+    type: 'button',
+    text: 'Jump to latest ↓',
+    onclick: follow,
+  });
+  const as_text = element('button', {
+    class: 'dv-quiet',
+    type: 'button',
+    text: 'Text',
+    title: 'Show plain text instead of tokens',
+    onclick: toggle_plain,
+  });
+  const copy = element('button', {
+    class: 'dv-quiet',
+    type: 'button',
+    text: 'Copy',
+    'aria-label': 'Copy text',
+    onclick: copy_text,
+  });
+  const legend = create_legend();
+  const colours = element('button', {
+    class: 'dv-quiet',
+    type: 'button',
+    text: 'Colours',
+    title: 'What the colours mean',
+    'aria-expanded': 'false',
+    onclick: () => {
+      legend.node.classList.toggle('dv-hidden');
+      set_attribute(colours, 'aria-expanded', String(!legend.node.classList.contains('dv-hidden')));
+    },
+  });
+  legend.node.classList.add('dv-hidden');
+  const branches = create_branches(actions);
+  root.append(
+    element(
+      'div',
+      { class: 'dv-strip-frame' },
+      box,
+      to_newest,
+      element('div', { class: 'dv-strip-tools' }, as_text, copy, colours),
+    ),
+    legend.node,
+    branches.node,
+  );
+  const before = create_items(list, dress_prompt);
+  const steps = create_items(list, dress_step);
+
+  /** @param {Item} item @param {number} number */
+  function dress_prompt({ li, token }, number) {
+    if (token.folded) return dress_fold(li, token.folded);
+    const is_partial = !token.special && BYTE_LABEL.test(token.label);
+    set_class(li, `dv-token prompt${token.special ? ' special' : is_partial ? ' partial' : ''}`);
+    const words = [`prompt token ${count((token.place ?? number) + 1)}`, `id ${token.id}`];
+    if (token.special) words.push('special');
+    if (is_partial) words.push('part of a character');
+    set_attribute(li, 'title', words.join(', '));
+  }
+
+  /** @param {HTMLElement} li @param {number} number */
+  function dress_fold(li, number) {
+    set_class(li, 'dv-fold');
+    set_text(unfold, `… ${count(number)} more tokens of the prompt …`);
+    li.replaceChildren(unfold);
+  }
+
+  /** @param {Item} item @param {number} index */
+  function dress_step({ li, token }, index) {
+    if (!li.hasAttribute('tabindex')) li.setAttribute('tabindex', '-1');
+    const step = /** @type {Step} */ (token);
+    set_attribute(li, 'title', describe(step, index));
+    let names = `dv-token generated dv-shade-${shade_of(state.colouring, step[state.colouring])}`;
+    for (const mark of /** @type {const} */ (['forced', 'special', 'partial'])) if (step[mark]) names += ` ${mark}`;
+    set_class(li, names);
+  }
+
+  // --- plain text ------------------------------------------------------------------------------
+
+  const generated_text = () => state.steps.map(step => step.text).join('');
+  const whole_text = () => state.prompt + generated_text();
+
+  function toggle_plain() {
+    is_plain = !is_plain;
+    set_attribute(as_text, 'aria-pressed', String(is_plain));
+    for (const node of [list, slot]) node.classList.toggle('dv-away', is_plain);
+    plain.classList.toggle('dv-away', !is_plain);
+    write_plain();
+    follow();
+  }
+
+  function write_plain() {
+    if (!is_plain) return;
+    plain.replaceChildren(element('span', { class: 'dv-muted', text: state.prompt }), generated_text());
+  }
+
+  async function copy_text() {
+    set_text(copy, (await to_clipboard(whole_text())) ? 'Copied' : 'Press Ctrl+C');
+    setTimeout(() => set_text(copy, 'Copy'), COPIED_MS);
+  }
+
+  /** @param {string} text */
+  async function to_clipboard(text) {
+    try {
+      await navigator.clipboard.writeText(text);
+      return true;
+    } catch {
+      // An app served without TLS has no clipboard but the old one, which copies what is selected.
+      if (!is_plain) toggle_plain();
+      getSelection()?.selectAllChildren(plain);
+      return document.execCommand('copy');
+    }
+  }
+
+  // Selected tokens are copied as the text that they stand for.
+  box.addEventListener('copy', event => {
+    const selection = getSelection();
+    if (is_plain || !selection || selection.isCollapsed) return;
+    /** @param {{at(place: number): Item|undefined, length: number}} items @param {(token: Token) => string} text_of */
+    const selected = (items, text_of) =>
+      Array.from({ length: items.length }, (_, place) => /** @type {Item} */ (items.at(place)))
+        .filter(({ li }) => selection.containsNode(li, true))
+        .map(({ token }) => text_of(token));
+    const [from_prompt, from_steps] = [
+      selected(before, token => token.text ?? token.label),
+      selected(steps, token => token.text ?? ''),
+    ];
+    event.clipboardData?.setData('text/plain', [...from_prompt, ...from_steps].join(''));
+    event.preventDefault();
+  });
+
+  function toggle_fold() {
+    is_unfolded = true;
+    update(state);
+  }
+
+  /** The prompt's tokens, or both ends of a long prompt. @param {Token[]} tokens */
+  function folded(tokens) {
+    if (is_unfolded || tokens.length <= LONG_PROMPT) return tokens;
+    const number = tokens.length - SHOWN_AT_START - SHOWN_AT_END;
+    const tail = tokens
+      .slice(-SHOWN_AT_END)
+      .map((token, place) => ({ ...token, place: tokens.length - SHOWN_AT_END + place }));
+    return [...tokens.slice(0, SHOWN_AT_START), { id: -1, label: '', special: false, folded: number }, ...tail];
+  }
+
+  // --- the inspected token -------------------------------------------------------------------
+
+  /** @param {number} index @returns {HTMLElement} */
+  const place_of = index => steps.at(index)?.li ?? slot;
+
+  /** @param {number} index */
+  function mark_inspected(index) {
+    for (const place of list.querySelectorAll('[aria-current]')) place.removeAttribute('aria-current');
+    for (const place of list.querySelectorAll('[tabindex="0"]')) place.setAttribute('tabindex', '-1');
+    set_attribute(slot, 'aria-current', null);
+    slot.setAttribute('tabindex', '-1');
+    const place = place_of(index);
+    place.setAttribute('aria-current', 'true');
+    place.setAttribute('tabindex', '0'); // the strip's one tab stop
+  }
+
+  /** @param {Element} place */
+  function inspect_at(place) {
+    const index = place === slot ? steps.length : steps.index_of(place);
+    if (index >= 0) actions.inspect(index);
+  }
+
+  /** @param {EventTarget|null} target */
+  const place_at = target => (target instanceof Element ? target.closest('.dv-slot, li.generated') : null);
+
+  box.addEventListener('click', event => {
+    const place = place_at(event.target);
+    if (place && getSelection()?.isCollapsed !== false) inspect_at(place);
+  });
+
+  box.addEventListener('keydown', event => {
+    const place = place_at(event.target);
+    if (!place || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    const last = is_shown(slot) ? steps.length : steps.length - 1;
+    const index = place === slot ? steps.length : steps.index_of(place);
+    /** @type {Record<string, number>} */
+    const moves = { ArrowLeft: index - 1, ArrowRight: index + 1, Home: 0, End: last, Enter: index, ' ': index };
+    const wanted = moves[event.key];
+    if (wanted === undefined) return;
+    event.preventDefault();
+    event.stopPropagation(); // an arrow key in the strip is not also a key of the page
+    const next = place_of(Math.min(Math.max(wanted, 0), last));
+    next.focus({ preventScroll: true });
+    reveal(next);
+    inspect_at(next);
+  });
+
+  // --- scrolling, of the box only ------------------------------------------------------------
+
+  const is_at_end = () => box.scrollTop + box.clientHeight >= box.scrollHeight - NEAR_END_PX;
+
+  /** @param {number} top */
+  function scroll_to(top) {
+    box.scrollTop = top;
+    own_scroll_top = box.scrollTop;
+  }
+
+  function follow() {
+    is_following = true;
+    scroll_to(box.scrollHeight);
+    show(to_newest, false);
+  }
+
+  /** @param {HTMLElement} place */
+  function reveal(place) {
+    const top = place.offsetTop;
+    const bottom = top + place.offsetHeight;
+    if (top < box.scrollTop) scroll_to(top - 4);
+    else if (bottom > box.scrollTop + box.clientHeight) scroll_to(bottom - box.clientHeight + 4);
+  }
+
+  box.addEventListener(
+    'scroll',
+    () => {
+      const at_end = is_at_end();
+      if (at_end) is_following = true;
+      else if (Math.abs(box.scrollTop - own_scroll_top) > 1) is_following = false;
+      show(to_newest, !at_end && !is_following);
+    },
+    { passive: true },
+  );
+
+  // Lines break elsewhere after a change of width, and a strip that was hidden could not scroll.
+  const resize = new ResizeObserver(() => {
+    if (is_following && state && state.index >= steps.length - 1) scroll_to(box.scrollHeight);
+  });
+  resize.observe(box);
+
+  // --- update ----------------------------------------------------------------------------------
+
+  function update_slot() {
+    const { view, manual, stop, prompt_tokens, steps: taken, index } = state;
+    const label = manual && view?.is_pending ? (view.chosen?.label ?? null) : null;
+    set_text(slot, label ?? '?');
+    set_class(slot, `dv-slot dv-token${label === null ? '' : ' proposed'}${is_plain ? ' dv-away' : ''}`);
+    set_attribute(slot, 'aria-label', label === null ? 'the token to come' : `proposed token ${label}`);
+    set_attribute(slot, 'title', label === null ? 'not drawn yet' : 'proposed, not taken yet');
+    const has_tokens = prompt_tokens.length + taken.length > 0;
+    show(slot, has_tokens && (!stop?.is_over || index >= taken.length));
+  }
+
+  /** @param {Properties} now */
+  function update(now) {
+    const is_recoloured = state && state.colouring !== now.colouring;
+    state = now;
+    const focused = document.activeElement;
+    const had_focus = box.contains(focused);
+    const was_inspected = had_focus && Boolean(focused?.hasAttribute('aria-current'));
+    if (prompt !== now.prompt) {
+      prompt = now.prompt;
+      is_unfolded = false;
+    }
+    const first_step = steps.at(0)?.li ?? null;
+    const has_prompt_changed = before.update(folded(now.prompt_tokens), first_step);
+    const have_steps_changed = steps.update(now.steps, null);
+    if (is_recoloured) steps.redress();
+    update_slot();
+    if (has_prompt_changed || have_steps_changed) write_plain();
+    legend.update(now.colouring);
+    branches.update(now.branches);
+
+    const is_moved = now.index !== shown_index;
+    if (is_moved || have_steps_changed) mark_inspected(now.index);
+    shown_index = now.index;
+    if (had_focus && (was_inspected || !box.contains(document.activeElement))) {
+      place_of(now.index).focus({ preventScroll: true });
+    }
+    if (has_prompt_changed) is_following = true; // another text
+    const is_newest = now.index >= now.steps.length - 1;
+    if (is_newest && (is_moved || have_steps_changed || has_prompt_changed)) {
+      if (is_following) scroll_to(box.scrollHeight);
+    } else if (is_moved) {
+      reveal(place_of(now.index));
+    }
+  }
+
+  plain.classList.add('dv-away');
+  return { update, destroy: () => resize.disconnect() };
+}
+
+/** @param {Element} target */
+const is_shown = target => !target.classList.contains('dv-hidden');
+/** @param {Element} target @param {boolean} on */
+const show = (target, on) => target.classList.toggle('dv-hidden', !on);
+
+/**
+ * A step in words: "token 5, id 262, 12.30 %, rank 3, forced".
+ * @param {Step} step
+ * @param {number} index
+ */
+function describe(step, index) {
+  const words = [`token ${count(index + 1)}`, `id ${step.id}`, percent(step.probability), `rank ${count(step.rank)}`];
+  if (step.forced) words.push('forced');
+  if (step.special) words.push('special');
+  if (step.partial) words.push('part of a character');
+  words.push(
+    `model’s probability ${percent(step.model_probability)}`,
+    `model’s uncertainty ${bits(step.model_entropy)}`,
+  );
+  return words.join(', ');
+}

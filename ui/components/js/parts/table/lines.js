@@ -1,0 +1,74 @@
+// The lines in the table between kept tokens and removed ones: one above the kept where the most likely are removed, one below.
+
+import { element, set_class, set_text } from '../../lib/dom.js';
+import { count, listed, tokens } from '../../words/format.js';
+
+/** @import { View } from '../../types.js' */
+/** @import { Formats } from '../../words/format.js' */
+/** @typedef {{after: number, words: string, is_beyond: boolean}} TableLine below how many rows it lies, and what it says */
+
+/** @param {'upper' | 'lower'} look */
+function create_line(look) {
+  const text = element('span');
+  const node = element('div', { class: 'dv-rule dv-hidden', 'aria-hidden': 'true' }, text);
+  return {
+    node,
+    /** @param {TableLine|null} line @param {number} rooms lines above it, whose words have a room each */
+    update(line, rooms) {
+      const is_dashed = look === 'upper' || line?.is_beyond;
+      set_class(node, line ? `dv-rule${is_dashed ? ' dv-dashed' : ''}` : 'dv-rule dv-hidden');
+      if (!line) return;
+      set_text(text, line.words);
+      node.style.setProperty('--after', String(line.after));
+      node.style.setProperty('--rooms', String(rooms));
+    },
+  };
+}
+
+/** The lines: `nodes` for the table's box, and `update(view, rows)`, which gives the places of rows that must leave room. */
+export function create_lines() {
+  const upper = create_line('upper');
+  const lower = create_line('lower');
+  const spoken = element('p', { class: 'dv-spoken' });
+  return {
+    nodes: [upper.node, lower.node, spoken],
+    /** @param {View} view @param {number} rows @param {Formats} in_digits @returns {number[]} `rows` stands for the row below all */
+    update(view, rows, in_digits) {
+      const found = lines_of(view, rows, in_digits);
+      upper.update(found.upper, 0);
+      lower.update(found.lower, found.upper ? 1 : 0);
+      set_text(spoken, [found.upper?.words, found.lower?.words].filter(Boolean).join('. ') || 'Nothing is removed.');
+      return [found.upper, found.lower].filter(line => line !== null).map(line => line.after);
+    },
+  };
+}
+
+/** @param {View} view @param {number} rows @param {Formats} in_digits @returns {{upper: TableLine|null, lower: TableLine|null}} */
+export function lines_of(view, rows, { percent }) {
+  const { cut } = view;
+  if (!cut) return { upper: null, lower: null };
+  const name_of = (/** @type {string} */ name) => view.samplers.find(sampler => sampler.name === name)?.in_text ?? name;
+  if (cut.kept === 0) {
+    const words = view.emptied_by ? `${name_of(view.emptied_by)} removed the last token` : 'No tokens left';
+    return { upper: null, lower: { after: 0, words, is_beyond: false } };
+  }
+  const hold = `${tokens(cut.kept)} of ${count(view.vocab)} hold${cut.kept === 1 ? 's' : ''} ${percent(cut.mass)}`;
+  const among = cut.is_contiguous ? '' : ', with gaps between them';
+  const above = cut.first_rank - 1;
+  const gone = `${listed(cut.above.map(name_of))} removed the ${count(above)} above`;
+  if (above >= rows) {
+    // Nothing kept is in sight: one line below all rows says where it lies.
+    const to = cut.below ? ` to ${count(cut.last_rank)}, where ${name_of(cut.below)} stops` : ' on';
+    return {
+      upper: null,
+      lower: { after: rows, words: `${gone}: kept from rank ${count(above + 1)}${to} · ${hold}`, is_beyond: true },
+    };
+  }
+  const is_beyond = cut.last_rank > rows;
+  const end =
+    cut.below &&
+    (is_beyond ? `${name_of(cut.below)} stops at rank ${count(cut.last_rank)}` : `${name_of(cut.below)} stops here`);
+  const lower = end ? { after: Math.min(cut.last_rank, rows), words: `${end}${among} · ${hold}`, is_beyond } : null;
+  const upper = above > 0 ? { after: above, words: lower ? gone : `${gone} · ${hold}`, is_beyond: false } : null;
+  return { upper, lower };
+}

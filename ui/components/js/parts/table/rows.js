@@ -1,0 +1,204 @@
+// Rows of the candidates table: their cells, and what stands in them.
+
+import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
+import { count, score_text, shorten } from '../../words/format.js';
+
+/** @import { Others, View, ViewRow } from '../../types.js' */
+/** @import { Formats } from '../../words/format.js' */
+
+/**
+ * @typedef {object} Meaning what the columns mean at a point of the chain
+ * @property {'logit' | 'score'} figure
+ * @property {number} lowest of the scores shown
+ * @property {number} highest
+ * @property {boolean} has_probabilities false before the softmax of slow motion
+ * @property {string} chosen_word
+ * @property {Formats} in_digits
+ * @property {(name: string) => string} label_of a sampler's name within a sentence
+ */
+/** @typedef {ReturnType<typeof create_row>} Row */
+
+const LONGEST_TITLE = 120;
+const IMPOSSIBLE = 'impossible: its logit is −∞';
+
+/** @param {string} column */
+const create_cell = column => element('td', { class: `dv-c-${column}` });
+
+/**
+ * A text node that is kept: writing its data is cheaper than setting an element's text anew.
+ * @param {HTMLElement} parent
+ */
+function add_text(parent) {
+  const text = document.createTextNode('');
+  parent.append(text);
+  return text;
+}
+
+/** @param {Text} text @param {string} value */
+function write(text, value) {
+  if (text.data !== value) text.data = value;
+}
+
+/**
+ * A number, and beside it a bar whose track is its whole scale.
+ * @param {string} column
+ */
+function create_bar(column) {
+  const number = element('span', { class: 'dv-number' });
+  const fill = element('i');
+  const cell = create_cell(column);
+  cell.append(element('span', { class: 'dv-track', 'aria-hidden': 'true' }, fill), number);
+  return { cell, fill, text: add_text(number), share: '' };
+}
+
+/** @param {ReturnType<typeof create_bar>} bar @param {string} text @param {number} share */
+function set_bar(bar, text, share) {
+  write(bar.text, text);
+  const width = Math.min(Math.max(share, 0), 1).toFixed(4);
+  if (bar.share === width) return;
+  bar.share = width;
+  bar.fill.style.setProperty('--share', width);
+}
+
+/**
+ * @param {'choice' | 'token' | 'others'} kind a token that can be forced; one to read only; all others together
+ */
+export function create_row(kind) {
+  const rank = create_cell('rank');
+  const mark = element('span', { class: 'dv-mark', 'aria-hidden': 'true' });
+  const spoken = element('span', { class: 'dv-spoken' });
+  rank.append(mark, spoken);
+  const number = add_text(rank);
+  const label = element('span', { class: kind === 'others' ? '' : 'dv-token' });
+  const button = element('button', { type: 'button', class: 'dv-force' }, label);
+  const token = element('th', { scope: 'row', class: 'dv-c-token' }, kind === 'choice' ? button : label);
+  const id = create_cell('id');
+  const cumulative = create_cell('cumulative');
+  const [logit, model, prob, final] = ['logit', 'model', 'prob', 'final'].map(create_bar);
+  const by = element('span', { class: 'dv-by', text: 'removed by ' });
+  const removed = element('span');
+  final.cell.append(element('span', { class: 'dv-removed-by' }, by, removed));
+  return {
+    tr: element('tr', {}, rank, token, id, logit.cell, model.cell, prob.cell, cumulative, final.cell),
+    id: -1,
+    button,
+    mark,
+    spoken,
+    logit,
+    model,
+    prob,
+    final,
+    removed,
+    by,
+    number,
+    label: add_text(label),
+    id_text: add_text(id),
+    cumulative: add_text(cumulative),
+  };
+}
+
+/**
+ * @param {Row} row
+ * @param {ViewRow} data
+ * @param {Meaning} meaning
+ * @param {boolean} [is_after_line] whether it leaves room for a line's words above it
+ */
+export function update_row(row, data, meaning, is_after_line = false) {
+  row.id = data.id;
+  const names = [data.removed_by && 'removed', data.chosen && 'chosen', is_after_line && 'dv-after-line'];
+  set_class(row.tr, names.filter(Boolean).join(' '));
+  write(row.number, count(data.rank));
+  set_text(row.mark, data.chosen ? '►' : '');
+  set_text(row.spoken, data.chosen ? `${meaning.chosen_word}, ` : '');
+  write(row.label, data.label);
+  set_attribute(row.button, 'aria-label', `Force ${data.label}`);
+  set_attribute(row.button, 'title', title_of(data, meaning));
+  write(row.id_text, String(data.id));
+  const score = data[meaning.figure];
+  const height = meaning.highest - meaning.lowest;
+  set_bar(
+    row.logit,
+    meaning.in_digits.score(score),
+    Number.isFinite(score) ? (score - meaning.lowest) / (height || 1) : 0,
+  );
+  set_attribute(row.logit.cell, 'title', meaning.figure === 'score' ? `logit ${score_text(data.logit)}` : null);
+  const share = (/** @type {number|null} */ prob) =>
+    meaning.has_probabilities && prob !== null ? meaning.in_digits.percent(prob) : '–';
+  set_bar(row.model, share(data.model_prob), meaning.has_probabilities ? data.model_prob : 0);
+  set_bar(row.prob, share(data.prob), meaning.has_probabilities ? data.prob : 0);
+  write(row.cumulative, share(data.cumulative));
+  const is_possible = Number.isFinite(data.logit);
+  const gone = !is_possible ? 'impossible' : data.removed_by ? meaning.label_of(data.removed_by) : '';
+  set_removed(row, gone, is_possible);
+  set_attribute(row.final.cell, 'title', !is_possible ? IMPOSSIBLE : gone ? `removed by ${gone}` : null);
+  set_bar(row.final, gone ? '' : share(data.final_prob), data.final_prob ?? 0);
+}
+
+/** In the last column: by whom a token was removed; a narrow table has room for the name alone. @param {Row} row @param {string} text @param {boolean} has_by */
+function set_removed(row, text, has_by) {
+  set_text(row.removed, text);
+  set_class(row.by, text && has_by ? 'dv-by' : 'dv-hidden');
+}
+
+/** @param {ViewRow} data @param {Meaning} meaning */
+function title_of(data, { chosen_word, in_digits: { percent } }) {
+  const words = [
+    'Force this token',
+    shorten(data.label, LONGEST_TITLE),
+    `rank ${count(data.rank)}`,
+    `id ${data.id}`,
+    `logit ${score_text(data.logit)}`,
+    `cumulative ${percent(data.cumulative)}`,
+  ];
+  if (data.chosen) words.push(chosen_word);
+  return words.join(', ');
+}
+
+/**
+ * All tokens that have no row, as one: those of the view, and its rows beyond the ones shown.
+ * @param {View} view
+ * @param {number} shown how many of its rows are shown
+ * @param {ViewRow|null} chosen the row that is shown apart
+ */
+export function others_of(view, shown, chosen) {
+  const hidden = view.rows.slice(shown).filter(row => row.id !== chosen?.id);
+  const sum = (/** @type {(row: ViewRow) => number|null} */ figure) =>
+    hidden.reduce((total, row) => total + (figure(row) ?? 0), 0);
+  const { others, rows } = view;
+  // A chosen token beyond the view's rows is in none of the others; one among its hidden rows is shown apart.
+  const removers = new Set([
+    ...hidden.map(row => row.removed_by).filter(Boolean),
+    ...(others.removed_by ? [others.removed_by] : []),
+  ]);
+  return {
+    count: others.count + hidden.length,
+    kept: others.kept + hidden.filter(row => !row.removed_by).length,
+    prob: others.prob + sum(row => row.prob),
+    model_prob: Math.max(
+      0,
+      1 - [...rows.slice(0, shown), ...(chosen ? [chosen] : [])].reduce((total, row) => total + row.model_prob, 0),
+    ),
+    final_prob: others.final_prob === null ? null : others.final_prob + sum(row => row.final_prob),
+    removed_by: removers.size > 1 ? 'several' : ([...removers][0] ?? null),
+  };
+}
+
+/**
+ * @param {Row} row
+ * @param {Others & {model_prob: number}} others
+ * @param {Meaning} meaning
+ */
+export function update_others(row, { count: number, kept, prob, model_prob, final_prob, removed_by }, meaning) {
+  const is_gone = removed_by !== null && kept === 0;
+  set_class(row.tr, `${number === 0 ? 'dv-hidden' : ''} ${is_gone ? 'removed' : ''}`.trim());
+  const some = removed_by && kept > 0 ? `, ${count(kept)} kept` : '';
+  write(row.label, `${count(number)} ${number === 1 ? 'other' : 'others'}${some}`);
+  const share = (/** @type {number|null} */ value) =>
+    meaning.has_probabilities && value !== null ? meaning.in_digits.percent(value) : '–';
+  set_bar(row.model, share(model_prob), meaning.has_probabilities ? model_prob : 0);
+  set_bar(row.prob, share(prob), meaning.has_probabilities ? prob : 0);
+  write(row.cumulative, '100 %');
+  const by = removed_by === 'several' ? 'several' : removed_by ? meaning.label_of(removed_by) : '';
+  set_removed(row, is_gone ? by : '', true);
+  set_bar(row.final, is_gone ? '' : share(final_prob), final_prob ?? 0);
+}

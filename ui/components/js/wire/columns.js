@@ -1,0 +1,39 @@
+// Columns in: one row, and what each column's settings made of it. ui/compare/parting.py packs them.
+
+import { split, unpack_outcomes, unpacked } from './message.js';
+
+/** @import { Row, Settings, Table } from '../types.js' */
+/**
+ * @typedef {object} Column
+ * @property {string} title
+ * @property {string} said what its step did, in words
+ * @property {Table} table
+ * @property {Row} row
+ * @property {Settings} settings
+ * @property {{id: number}[]} prompt_tokens
+ * @property {{id: number}[]} steps before the one shown, and that one
+ * @property {number[]} eos_ids
+ */
+
+/**
+ * @param {Uint8Array} bytes
+ * @returns {Column[]}
+ */
+export function read_columns(bytes) {
+  const { header, arrays } = split(bytes);
+  const row = unpacked(header.row, arrays);
+  const with_id = (/** @type {number} */ id) => ({ id });
+  return header.columns.map((/** @type {any} */ { shaped, step, title, said, settings, token }) => {
+    unpack_outcomes(shaped, arrays);
+    return {
+      title,
+      said,
+      settings,
+      table: header.table,
+      eos_ids: header.eos_ids,
+      row: { ...row, ...step, outcomes: shaped.outcomes, outcome_draw: shaped.draw },
+      prompt_tokens: header.prompt_ids.map(with_id),
+      steps: [...header.text_ids.map(with_id), with_id(token)],
+    };
+  });
+}

@@ -1,0 +1,158 @@
+// The live channel to the server: a WebSocket that comes back by itself.
+//
+// The first frame says who the page is and what it has (`hello`); the server answers with what it lacks. Where the
+// connection is lost, another one is tried, sooner at first and later each time, and at once when the browser says
+// that the network is back.
+
+const FIRST_WAIT_MS = 250;
+const LONGEST_WAIT_MS = 10_000;
+const SILENT_MS = 20_000; // an answer is due and nothing comes, not even that it takes long
+
+/**
+ * @typedef {{online: boolean, since: number}} Presence whether the server can be reached, and since when (milliseconds
+ *   since 1970)
+ *
+ * @typedef {object} Frame what the socket needs to know of a frame
+ * @property {string} kind
+ *
+ * @typedef {object} Options
+ * @property {string} address path of the channel
+ * @property {() => object} hello the first frame of every connection, without `kind`
+ * @property {(bytes: Uint8Array) => void} received every frame that comes
+ * @property {(presence: Presence) => void} presence told when the server can be reached, or no longer
+ * @property {(address: string) => WebSocket} [connect] for tests
+ * @property {Pick<Window, 'addEventListener' | 'removeEventListener'>} [network] where `online` and `offline` are heard of
+ * @property {() => number} [random] 0 to 1
+ */
+
+/** @param {string} path */
+const connected = path => new WebSocket(new URL(path, location.href.replace(/^http/, 'ws')));
+
+/** @param {Options} options */
+export function create_socket({
+  address,
+  hello,
+  received,
+  presence,
+  connect = connected,
+  network = window,
+  random = Math.random,
+}) {
+  /** @type {WebSocket | null} */
+  let socket = null;
+  let is_ready = false; // the server has answered the first frame
+  let is_closed = false;
+  let failures = 0;
+  /** @type {boolean | null} */
+  let was_online = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let retry;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let silence;
+
+  /** @param {boolean} online */
+  function tell(online) {
+    if (online === was_online) return;
+    was_online = online;
+    presence({ online, since: Date.now() });
+  }
+
+  function open() {
+    clearTimeout(retry);
+    if (is_closed || socket) return;
+    const mine = connect(address);
+    socket = mine;
+    mine.binaryType = 'arraybuffer';
+    mine.onopen = () => {
+      if (mine !== socket) return;
+      mine.send(JSON.stringify({ ...hello(), kind: 'hello' }));
+      expect();
+    };
+    mine.onmessage = ({ data }) => {
+      if (mine !== socket) return;
+      clearTimeout(silence);
+      received(new Uint8Array(data));
+    };
+    mine.onclose = () => mine === socket && lost();
+  }
+
+  /** The connection has gone: try again after a while, which grows and differs from page to page. */
+  function lost() {
+    drop();
+    tell(false);
+    if (is_closed) return;
+    const wait = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** failures);
+    failures += 1;
+    retry = setTimeout(open, wait * (0.5 + random()));
+  }
+
+  /** Let go of the connection without waiting for its end, which may never be heard of. */
+  function drop() {
+    const old = socket;
+    socket = null;
+    is_ready = false;
+    clearTimeout(silence);
+    if (!old) return;
+    old.onopen = old.onmessage = old.onclose = null;
+    old.close();
+  }
+
+  /** An answer is due: where nothing comes for long, the connection is dead though nobody said so. */
+  function expect() {
+    clearTimeout(silence);
+    silence = setTimeout(lost, SILENT_MS);
+  }
+
+  function at_once() {
+    failures = 0;
+    if (!is_ready) {
+      drop();
+      open();
+    }
+  }
+
+  function offline() {
+    if (socket) lost();
+  }
+
+  network.addEventListener('online', at_once);
+  network.addEventListener('offline', offline);
+  open();
+
+  return {
+    /** Whether events can be sent. */
+    get is_ready() {
+      return is_ready;
+    },
+
+    /** To be called once the answer to `hello` has been taken in. */
+    ready() {
+      is_ready = true;
+      failures = 0;
+      tell(true);
+    },
+
+    /** More is due still, as the server has said. */
+    expect,
+
+    /**
+     * Send an event that will be answered; false where there is no connection.
+     *
+     * @param {object} data
+     */
+    send(data) {
+      if (!is_ready || !socket) return false;
+      socket.send(JSON.stringify(data));
+      expect();
+      return true;
+    },
+
+    close() {
+      is_closed = true;
+      clearTimeout(retry);
+      drop();
+      network.removeEventListener('online', at_once);
+      network.removeEventListener('offline', offline);
+    },
+  };
+}

@@ -1,0 +1,64 @@
+// Sentences from the table's templates: `{figure:format}` is a figure of a sampler's result, in one of the formats of
+// engine/stages/info.py.
+
+import { sampler_of } from '../kernel/table.js';
+import { nothing_left } from './chain.js';
+import { formats, names_text } from './format.js';
+
+/**
+ * @import { Digits, Figure, SamplerView, Table, View } from '../types.js'
+ */
+
+const PLACE = /\{(\w+):(\w+)\}/g;
+
+/**
+ * A template with its figures.
+ *
+ * @param {string} template
+ * @param {Record<string, Figure>} figures
+ * @param {Digits} [digits]
+ */
+export function render(template, figures, digits) {
+  /** @type {Record<string, (figure: number) => string>} */
+  const { ...by_name } = formats(digits);
+  return template.replace(PLACE, (_, name, format) => {
+    const figure = figures[name];
+    return Array.isArray(figure) ? names_text(figure) : by_name[format](figure);
+  });
+}
+
+/**
+ * A sampler's template for the case at hand; that of the case '' where it has none of its own.
+ *
+ * @param {Record<string, string> | undefined} templates
+ * @param {string} which
+ */
+const template_of = (templates, which) => templates?.[which] ?? templates?.[''] ?? '';
+
+/**
+ * What a sampler that is on did to this row, as one or two sentences.
+ *
+ * @param {SamplerView} sampler
+ * @param {View} view
+ * @param {Table} table
+ * @param {Digits} [digits]
+ */
+export function sampler_sentence(sampler, view, table, digits) {
+  const nothing = nothing_left(view, table);
+  if (nothing && sampler.before === 0) return `No token was left to act on: ${nothing.reason}.`;
+  if (sampler.no_effect) return `No effect here: ${sampler.no_effect}.`;
+  const sentence = render(template_of(sampler_of(table, sampler.name)?.says, sampler.case), sampler.figures, digits);
+  return nothing && sampler.after === 0 ? `${sentence} No token is left. ${nothing.remedy}` : sentence;
+}
+
+/**
+ * A few words on what a sampler did, for its own line; may be empty.
+ *
+ * @param {SamplerView} sampler
+ * @param {Table} table
+ * @param {Digits} [digits]
+ */
+export function sampler_note(sampler, table, digits) {
+  if (!sampler.on || sampler.before === 0) return '';
+  return render(template_of(sampler_of(table, sampler.name)?.note, sampler.case), sampler.figures, digits);
+}

@@ -1,0 +1,100 @@
+"""Which names this app answers to, and which pages are its own."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+
+from streamlit import config
+
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?", re.IGNORECASE)
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """Where this app is served.
+
+    Attributes:
+        hosts: names that a Host header may have; ``*`` for all, ``*.x`` for those below x.
+        origins: where its pages come from besides its own address, as a proxy that adds TLS shows
+            it: ``https://classroom.example``.
+        scheme: ``https`` where this process has the certificate.
+        base: path below which it is served, empty or with a leading slash.
+    """
+
+    hosts: tuple[str, ...]
+    origins: tuple[str, ...] = ()
+    scheme: str = "http"
+    base: str = ""
+
+    @classmethod
+    def configured(cls) -> Addresses:
+        """Those of Streamlit's options `server.*`."""
+        base = (config.get_option("server.baseUrlPath") or "").strip("/")
+        return cls(
+            hosts=tuple(map(_plain_name, [*config.get_option("server.allowedHosts"), *_own()])),
+            origins=tuple(map(_plain_origin, config.get_option("server.corsAllowedOrigins"))),
+            scheme="https" if config.get_option("server.sslCertFile") else "http",
+            base=f"/{base}" if base else "",
+        )
+
+    def has_host(self, host: str) -> bool:
+        """Whether a Host header names this app."""
+        name = _plain_name(name_of(host) or "")
+        return bool(name) and any(_fits(name, pattern) for pattern in self.hosts)
+
+    def has_origin(self, origin: str, host: str) -> bool:
+        """Whether a page of this origin is one of ours, when it asks this host.
+
+        To the letter: scheme, name and port. Nothing that a proxy may have added to the request is
+        believed; who runs one names the public address.
+        """
+        origin = _plain_origin(origin)
+        return origin == _plain_origin(self.origin(host)) or origin in self.origins
+
+    def origin(self, host: str) -> str:
+        """The origin of pages that come from this host."""
+        return f"{self.scheme}://{host}"
+
+    def path(self, path: str) -> str:
+        """A path of a request without the base."""
+        return path.removeprefix(self.base)
+
+
+def name_of(host: str) -> str | None:
+    """The name or number in a Host header, without the port; None where it is no such header."""
+    found = _HOST.fullmatch(host)
+    return found.group(1) if found else None
+
+
+def allow_own_address() -> None:
+    """Let Streamlit, which has a list of its own, answer to what it listens on too."""
+    hosts = config.get_option("server.allowedHosts")
+    config.set_option("server.allowedHosts", list(dict.fromkeys([*hosts, *_own()])))
+
+
+def _own() -> list[str]:
+    """The address that it listens on; where it listens on all, those of this very machine."""
+    address = config.get_option("server.address") or "0.0.0.0"
+    try:
+        is_all = ipaddress.ip_address(address).is_unspecified
+    except ValueError:
+        return [address] if name_of(address) else []
+    return ["127.0.0.1", "localhost"] if is_all else [address]
+
+
+def _plain_name(name: str) -> str:
+    return name.strip().strip("[]").lower().rstrip(".")
+
+
+def _plain_origin(origin: str) -> str:
+    origin = origin.strip().lower().rstrip("/")
+    return origin.removesuffix(_DEFAULT_PORTS.get(origin.partition("://")[0], ""))
+
+
+def _fits(name: str, pattern: str) -> bool:
+    if pattern.startswith("*."):
+        return name.endswith(pattern[1:])
+    return pattern in ("*", name)

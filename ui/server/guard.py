@@ -1,0 +1,160 @@
+"""The door of the server: who may talk to it, about what, and what its pages may do.
+
+It stands before Streamlit and before the app's own routes. A browser lets every page on the web
+send requests to every address; pages of other ports and other names are told apart here by the
+Host and the Origin that the browser writes, to the letter and without asking anybody.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from base64 import b64encode
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+import streamlit
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ui.server.addresses import Addresses, name_of
+from ui.server.sockets import GuardedSocket
+from ui.shared.problems import AtMost
+
+STREAM = "/_stcore/stream"
+# Of what Streamlit serves itself, all that a page asks for. Not needed: figures about all visitors,
+# uploads, the interface for other programs, log-in, components of an older kind.
+OPEN = re.compile(r"/_stcore/(?:health|host-config|stream|bidi-components/.+)")
+CLOSED = re.compile(r"/(?:_stcore|component|auth|oauth2callback)(?:/.*)?")
+
+HEADERS = {
+    "X-Frame-Options": "DENY",  # no page of others may have this one in a frame and guide clicks
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+POLICY = {  # Content-Security-Policy, besides `script-src` and `connect-src`
+    "default-src": "'self'",
+    "style-src": "'self' 'unsafe-inline'",  # Streamlit and Plotly write styles into elements
+    "img-src": "'self' data: blob:",  # Plotly's pictures to save
+    "font-src": "'self' data:",
+    "object-src": "'none'",
+    "base-uri": "'none'",
+    "form-action": "'none'",
+    "frame-ancestors": "'none'",
+}
+LONGEST_SHOWN = 100  # characters of what a request says of itself
+
+_log = logging.getLogger(__name__)
+_log.addFilter(AtMost(30))
+
+
+class Guard:
+    """ASGI middleware to stand before everything else.
+
+    Args:
+        app: what it guards.
+        addresses: where the app is served; None for what is configured.
+    """
+
+    def __init__(self, app: ASGIApp, addresses: Addresses | None = None) -> None:
+        self._app = app
+        self._addresses = addresses or Addresses.configured()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        send = _with_headers(headers.get("host", ""), send)
+        refused = self._refused(scope, headers)
+        if refused is not None:
+            await _refuse(*refused, scope, receive, send)
+        elif scope["type"] == "websocket":
+            is_stream = self._addresses.path(scope["path"]) == STREAM
+            socket = GuardedSocket(scope["path"], is_stream, receive, send)
+            await self._app(self._handed_on(scope, headers), socket.receive, socket.send)
+        else:
+            await self._app(scope, receive, send)
+
+    def _refused(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
+        """Status and sentence for what is not let in."""
+        hosts, origins = headers.getlist("host"), headers.getlist("origin")
+        name = name_of(hosts[0]) if len(hosts) == 1 else None
+        if name is None:
+            return 400, "The request does not name one host; open the app by its address."
+        if not self._addresses.has_host(hosts[0]):
+            name = name[:LONGEST_SHOWN]
+            return 403, (
+                f"This app does not answer to the name {name}; whoever runs it can add that name: "
+                f"--server.allowedHosts {name}"
+            )
+        only_reads = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
+        is_ours = len(origins) == 1 and self._addresses.has_origin(origins[0], hosts[0])
+        if not only_reads and not is_ours:
+            page = origins[0][:LONGEST_SHOWN] if origins else "unnamed"
+            return 403, (
+                f"Only pages of {self._addresses.origin(hosts[0])} may do this, not those of "
+                f"{page!r}; open the app by its own address. Where a proxy adds TLS, whoever runs "
+                "the app names the public address: --server.corsAllowedOrigins https://..."
+            )
+        path = self._addresses.path(scope["path"])
+        if CLOSED.fullmatch(path) and not OPEN.fullmatch(path):
+            return 404, "There is nothing at this address; open the app itself."
+        return None
+
+    def _handed_on(self, scope: Scope, headers: Headers) -> Scope:
+        """The scope with an Origin that is its Host's: Streamlit looks any other up outside."""
+        own = self._addresses.origin(headers["host"]).encode("latin-1")
+        kept = [(name, value) for name, value in scope["headers"] if name.lower() != b"origin"]
+        return {**scope, "headers": [*kept, (b"origin", own)]}
+
+
+async def _refuse(status: int, sentence: str, scope: Scope, receive: Receive, send: Send) -> None:
+    _log.warning("Refused %.100r: %s", scope["path"], sentence)
+    if scope["type"] == "http" or "websocket.http.response" in (scope.get("extensions") or {}):
+        # Whatever else the request was to bring is not waited for.
+        response = PlainTextResponse(sentence + "\n", status, {"Connection": "close"})
+        await response(scope, receive, send)
+    else:
+        await send({"type": "websocket.close", "code": 1008, "reason": ""})
+
+
+# --- what pages may do ----------------------------------------------------------------------------
+
+
+def _with_headers(host: str, send: Send) -> Send:
+    async def sent(message: Message) -> None:
+        if message["type"] in ("http.response.start", "websocket.http.response.start"):
+            headers = MutableHeaders(scope=message)
+            headers.update(HEADERS)
+            headers["Content-Security-Policy"] = policy(host)
+        await send(message)
+
+    return sent
+
+
+def policy(host: str) -> str:
+    """The Content-Security-Policy for pages of this host."""
+    # Older Safari does not count WebSockets of the same host to 'self'.
+    sockets = f" ws://{host} wss://{host}" if name_of(host) else ""
+    rules = {
+        **POLICY,
+        # Streamlit hands over the programs of components as blobs, and reads its messages with
+        # WebAssembly where it can.
+        "script-src": f"'self' blob: 'wasm-unsafe-eval'{_inline_scripts()}",
+        "connect-src": f"'self'{sockets}",
+    }
+    return "; ".join(f"{name} {value}" for name, value in rules.items())
+
+
+@cache
+def _inline_scripts() -> str:
+    """The scripts that stand in Streamlit's page itself, by their hashes: no others may run."""
+    page = (Path(streamlit.__file__).parent / "static" / "index.html").read_text("utf-8")
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    digests = (b64encode(sha256(script.encode()).digest()).decode() for script in scripts)
+    return "".join(f" 'sha256-{digest}'" for digest in digests)

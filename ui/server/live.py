@@ -1,0 +1,320 @@
+"""The live channel: a WebSocket by which a page talks to its state on the server, and hears of it.
+
+The first frame names the page and the visit; every later one is an event, JSON text. Events of one
+connection are answered in order, in a small pool of threads and never on the event loop. Answers
+are binary: see `ui.step.message`. Besides, at any time,
+
+    {"kind": "busy", "what": "Loading the model", "done": 3, "total": 10}   total may be null
+    {"kind": "busy", "what": ""}                                            it is over
+    {"kind": "failed", "error": "..."}                                      nothing more will come
+
+What a page is, a `Channel` says. This file knows nothing of decoding.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol
+
+from starlette.routing import WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
+
+LIVE = "/live"
+LARGEST_FRAME = 256 * 2**10  # characters; a prompt has at most 20,000
+DEEPEST = 16  # lists and objects within each other
+MOST_WAITING = 64  # frames of one connection; more are not read before some are answered
+ROOM_SECONDS = 0.05  # between two looks whether there is room for more
+HELLO_SECONDS = 20.0  # that a new connection may be silent
+BUSY_SECONDS = 0.3  # of work, after which the page hears what it waits for
+THREADS = 16
+FAILED_CODE = 1011
+REFUSED_CODE = 1008
+_log = logging.getLogger(__name__)
+
+_pool = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="live")
+# Whoever opens a page may wait for a model for minutes, and must not keep others from stepping.
+_openers = ThreadPoolExecutor(max_workers=64, thread_name_prefix="opening")
+
+
+class BadFrame(Exception):
+    """What came is no event; the message says why."""
+
+
+class Gone(Exception):
+    """The page has left, so that what is being done for it need not be ended."""
+
+
+class Refused(Exception):
+    """A connection that cannot be served; the message is for the person at the page."""
+
+
+Activity = tuple[str, int, int | None]
+
+
+class Connection:
+    """One page that is connected, as its channel sees it.
+
+    Attributes:
+        activity: what is being done, how much of it is done, and of how much; None for nothing
+            worth mentioning. Told to the page where it takes long.
+        is_open: whether the page is still there.
+        waiting: how many frames have come that are not answered yet, besides the one in work.
+    """
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        self.activity: Activity | None = None
+        self.is_open = True
+        self.waiting: list[dict[str, Any]] = []
+        self._wake = wake
+
+    def wake(self) -> None:
+        """Ask for `Channel.update`, from any thread."""
+        if self.is_open:
+            self._wake()
+
+
+class Channel(Protocol):
+    """What a page does with a connection; one call at a time, none on the event loop."""
+
+    def hello(self) -> Iterable[bytes]:
+        """What a page that has just connected is sent."""
+
+    def answer(self, data: dict[str, Any]) -> Iterable[bytes]:
+        """The answer to an event."""
+
+    def update(self) -> Iterable[bytes]:
+        """What has changed without an event, after `Connection.wake`."""
+
+    def close(self) -> None:
+        """The page has gone."""
+
+
+Opener = Callable[[Connection, dict[str, Any]], Channel]
+
+
+def live_route(pages: Mapping[str, Opener], path: str = LIVE) -> WebSocketRoute:
+    """The route of the live channel.
+
+    Args:
+        pages: by name, what makes a channel of a connection and its first frame; it is called in
+            a thread, may take long, and raises `Refused` where there can be none.
+        path: address of the channel.
+    """
+
+    async def serve(socket: WebSocket) -> None:
+        await _Served(socket, pages).serve()
+
+    return WebSocketRoute(path, serve)
+
+
+def live_address(path: str = LIVE) -> str:
+    """Where a browser finds the live channel, as a path."""
+    from streamlit import config
+
+    base = (config.get_option("server.baseUrlPath") or "").strip("/")
+    return f"/{base}{path}" if base else path
+
+
+def parsed(text: str | None) -> dict[str, Any]:
+    """The object in a frame.
+
+    Raises:
+        BadFrame: no text, too large, no JSON, too deep, or no object.
+    """
+    if text is None:
+        raise BadFrame("It is no text.")
+    if len(text) > LARGEST_FRAME:
+        raise BadFrame(f"It has {len(text):,} characters, more than {LARGEST_FRAME:,}.")
+    try:
+        data = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise BadFrame(f"It is no JSON: {type(error).__name__}.") from error
+    if not isinstance(data, dict):
+        raise BadFrame("It is no object.")
+    _check_depth(data)
+    return data
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no number")
+
+
+def _check_depth(data: object) -> None:
+    level: list[Any] = [data]
+    for _ in range(DEEPEST):
+        level = [
+            item
+            for container in level
+            for item in (container.values() if isinstance(container, dict) else container)
+            if isinstance(item, (dict, list))
+        ]
+        if not level:
+            return
+    raise BadFrame(f"It has more than {DEEPEST} levels.")
+
+
+class _Served:
+    """One connection, from its first frame to its end."""
+
+    def __init__(self, socket: WebSocket, pages: Mapping[str, Opener]) -> None:
+        self._socket = socket
+        self._pages = pages
+        self._loop = asyncio.get_running_loop()
+        self._frames: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()  # None: an update
+        self._has_update = False
+        self._connection = Connection(self._wake)
+
+    def _wake(self) -> None:
+        with contextlib.suppress(RuntimeError):  # the server is ending, and its loop with it
+            self._loop.call_soon_threadsafe(self._ask_for_update)
+
+    def _ask_for_update(self) -> None:
+        if not self._has_update:
+            self._has_update = True
+            self._frames.put_nowait(None)
+
+    async def serve(self) -> None:
+        await self._socket.accept()
+        channel: Channel | None = None
+        reader: asyncio.Task | None = None
+        try:
+            first = parsed(await asyncio.wait_for(self._received(), HELLO_SECONDS))
+            opener = self._pages.get(str(first.get("page")))
+            if first.get("kind") != "hello" or opener is None:
+                raise BadFrame("It is no hello of a page that there is.")
+            reader = asyncio.create_task(self._read())
+            channel = await self._watched(_openers, opener, self._connection, first)
+            await self._send(await self._watched(_openers, _all, channel.hello))
+            await self._answer_all(channel)
+        except (TimeoutError, WebSocketDisconnect, Gone):
+            pass
+        except BadFrame as error:
+            _log.warning("A live connection was refused: %s", error)
+            await self._close(REFUSED_CODE, "")
+        except Refused as error:
+            await self._fail(str(error))
+        except Exception as error:
+            from ui.shared.problems import report
+
+            await self._fail(report(error, "opening the page"))
+        finally:
+            self._connection.is_open = False
+            if reader is not None:
+                reader.cancel()
+            if channel is not None:
+                await asyncio.shield(self._loop.run_in_executor(_pool, _closed, channel))
+            await self._close(1000, "")
+
+    # --- in ---------------------------------------------------------------------------------------
+
+    async def _received(self) -> str | None:
+        """The text of the next frame."""
+        message = await self._socket.receive()
+        if message["type"] == "websocket.disconnect":
+            raise WebSocketDisconnect(message.get("code", 1000))
+        return message.get("text")
+
+    async def _read(self) -> None:
+        """Take frames in as they come, so that a page that goes is noticed at once."""
+        try:
+            while True:
+                text = await self._received()
+                large = text is not None and len(text) > LARGEST_FRAME // 16
+                data = await asyncio.to_thread(parsed, text) if large else parsed(text)
+                while self._frames.qsize() >= MOST_WAITING:
+                    await asyncio.sleep(ROOM_SECONDS)
+                self._connection.waiting.append(data)
+                self._frames.put_nowait(data)
+        except BadFrame as error:
+            _log.warning("A live connection was closed: %s", error)
+            await self._close(REFUSED_CODE, "")
+        except (WebSocketDisconnect, RuntimeError):  # RuntimeError: Starlette's, after the end
+            pass
+        finally:
+            self._connection.is_open = False
+            self._frames.put_nowait(None)
+
+    async def _answer_all(self, channel: Channel) -> None:
+        while True:
+            data = await self._frames.get()
+            if not self._connection.is_open:
+                raise Gone
+            if data is None:
+                self._has_update = False
+                await self._send(await self._watched(_pool, _all, channel.update))
+                continue
+            self._connection.waiting.pop(0)
+            await self._send(await self._watched(_pool, _all, channel.answer, data))
+
+    # --- out --------------------------------------------------------------------------------------
+
+    async def _watched(
+        self, pool: ThreadPoolExecutor, function: Callable[..., Any], *arguments: object
+    ) -> Any:
+        """The result of a function in a thread; the page hears what it waits for."""
+        connection = self._connection
+        connection.activity = None
+        work = self._loop.run_in_executor(pool, function, *arguments)
+        told: Activity | None = None
+        while True:
+            done, _ = await asyncio.wait({work}, timeout=BUSY_SECONDS)
+            if done:
+                break
+            if connection.activity is not None and connection.activity != told:
+                told = connection.activity
+                what, so_far, total = told
+                await self._send([_busy(what, so_far, total)])
+        if told is not None:
+            await self._send([_busy("", 0, None)])
+        return work.result()
+
+    async def _send(self, messages: Iterable[bytes]) -> None:
+        for message in messages:
+            if not self._connection.is_open:
+                return
+            try:
+                await self._socket.send_bytes(message)
+            except (WebSocketDisconnect, RuntimeError):
+                self._connection.is_open = False
+
+    async def _fail(self, sentence: str) -> None:
+        await self._send([_packed({"kind": "failed", "error": sentence})])
+        await self._close(FAILED_CODE, "")
+
+    async def _close(self, code: int, reason: str) -> None:
+        if self._socket.application_state is WebSocketState.DISCONNECTED:
+            return
+        with contextlib.suppress(WebSocketDisconnect, RuntimeError):
+            await self._socket.close(code, reason)
+
+
+def _all(function: Callable[..., Iterable[bytes]], *arguments: object) -> list[bytes]:
+    return list(function(*arguments))
+
+
+def _closed(channel: Channel) -> None:
+    try:
+        channel.close()
+    except Exception:
+        _log.exception("A page could not be closed")
+
+
+def _busy(what: str, done: int, total: int | None) -> bytes:
+    return _packed({"kind": "busy", "what": what, "done": done, "total": total})
+
+
+def _packed(header: dict[str, Any]) -> bytes:
+    data = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    data += b" " * (-len(data) % 4)
+    return len(data).to_bytes(4, "little") + data
+
+
+def shut_down() -> None:
+    """Let the threads go, as the server ends."""
+    for pool in (_pool, _openers):
+        pool.shutdown(wait=False, cancel_futures=True)

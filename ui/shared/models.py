@@ -1,0 +1,118 @@
+"""The models in this process: each there once, however many visitors use it."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from pathlib import Path
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
+
+from engine.errors import DecodingError
+
+if TYPE_CHECKING:
+    from engine.model import LanguageModel
+
+KEPT = 3  # models that stay though nobody uses them any more, the last ones that were asked for
+LOOK_SECONDS = 0.2  # between two looks at a load that somebody else has begun
+
+
+class _UnderWay:
+    """A load that others wait for."""
+
+    def __init__(self) -> None:
+        self.ended = threading.Event()
+        self.model: LanguageModel | None = None
+        self.failure: DecodingError | None = None
+
+
+class SharedModels:
+    """Models by what they were loaded from.
+
+    A model that any visitor still has is found again, whatever else was loaded since: weights are
+    the largest thing in memory, and a second copy of them may be one too many. Nothing but this
+    object holds a model for all, so no message of a browser can empty it.
+    """
+
+    def __init__(self, kept: int = KEPT) -> None:
+        self._most = kept
+        self._alive: WeakValueDictionary[Hashable, LanguageModel] = WeakValueDictionary()
+        self._kept: OrderedDict[Hashable, LanguageModel] = OrderedDict()
+        self._loading: dict[Hashable, _UnderWay] = {}
+        self._lock = threading.Lock()
+
+    def get(
+        self,
+        source: str,
+        revision: str | None,
+        load: Callable[[], LanguageModel],
+        waiting: Callable[[], None] = lambda: None,
+    ) -> LanguageModel:
+        """The model of a folder or a hub id; `load` is called where it is not there.
+
+        Args:
+            source, revision: what the model is loaded from; a folder counts by what it is, not by
+                the way it was written.
+            load: makes it; others who want it meanwhile wait.
+            waiting: called now and then while another's load goes on; what it raises ends the wait.
+
+        Raises:
+            DecodingError: what `load` raised, also in another thread.
+        """
+        name = _name(source, revision)
+        while True:
+            with self._lock:
+                model = self._alive.get(name)
+                if model is not None:
+                    self._keep(name, model)
+                    return model
+                others = self._loading.get(name)
+                if others is None:
+                    mine = self._loading[name] = _UnderWay()
+            if others is None:
+                return self._loaded(name, mine, load)
+            while not others.ended.wait(LOOK_SECONDS):
+                waiting()
+            if others.failure is not None:
+                raise others.failure
+            if others.model is not None:
+                return others.model
+            # The other one gave up, for a reason of its own: begin again.
+
+    def _loaded(
+        self, name: Hashable, mine: _UnderWay, load: Callable[[], LanguageModel]
+    ) -> LanguageModel:
+        try:
+            if len(self._kept) >= self._most:
+                gc.collect()  # weights that nobody has any more go before others come
+            model = mine.model = load()
+            with self._lock:
+                self._alive[name] = model
+                self._keep(name, model)
+            return model
+        except DecodingError as error:
+            mine.failure = error
+            raise
+        finally:
+            with self._lock:
+                del self._loading[name]
+            mine.ended.set()
+
+    def _keep(self, name: Hashable, model: LanguageModel) -> None:
+        self._kept[name] = model
+        self._kept.move_to_end(name)
+        while len(self._kept) > self._most:
+            self._kept.popitem(last=False)
+
+    def forget(self) -> None:
+        """Load every model again when it is next asked for; those in use stay with their users."""
+        with self._lock:
+            self._alive.clear()
+            self._kept.clear()
+
+
+def _name(source: str, revision: str | None) -> Hashable:
+    return (os.path.realpath(source), None) if Path(source).is_dir() else (source, revision)

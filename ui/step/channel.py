@@ -1,0 +1,286 @@
+"""The step page on the live channel: its events applied to the session of its visit.
+
+Header fields of every answer, besides those of `ui.step.message`: `client` and `number` of the
+event answered (`number` is null in what no event asked for).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from engine.errors import DecodingError
+from engine.model import LanguageModel
+from engine.sampling import SamplingSettings
+from ui.server.live import Connection, Gone, Refused
+from ui.shared.catalogue import table
+from ui.shared.examples import EXAMPLES
+from ui.shared.handover import STEP, HandedOver
+from ui.shared.opening import first_model, load
+from ui.shared.problems import report
+from ui.shared.records import BrokenRecord, Fields
+from ui.shared.visits import VISITS, Abandoned, TooManyVisits, Visit, is_secret
+from ui.step.events import QUESTIONS, Event, Hello, parse, parse_hello, sender
+from ui.step.message import Sent, packed, row_answer, state_message
+from ui.step.questions import answer
+from ui.step.replay import TextRecord
+from ui.step.session import Session
+
+INTERRUPTING = ("start", "reopen", "stop")  # actions that what takes long makes way for
+MOST_REPORTS = 20  # of failures, from one page
+LONG_PROMPT = 200  # tokens, from which on reading them is worth a word
+_log = logging.getLogger(__name__)
+
+
+class PageFailure(Exception):
+    """Something on a page broke, as the browser reports it."""
+
+
+class StepChannel:
+    """One connected step page.
+
+    Args:
+        connection: what it is connected by.
+        first: its first frame.
+
+    Raises:
+        Refused: the frame makes no sense, or there is no room for another visit.
+        Gone: the page left before its text was there.
+    """
+
+    def __init__(self, connection: Connection, first: dict[str, Any]) -> None:
+        self._connection = connection
+        token, tab = first.get("visit"), first.get("tab")
+        if not (is_secret(token) and is_secret(tab)):
+            raise Refused("This page does not say who it is; reload it.")
+        try:
+            self._hello: Hello = parse_hello(first)
+            self._visit = VISITS.open(token, tab, self, lambda: connection.is_open)
+        except DecodingError as error:
+            raise Refused(str(error)) from error
+        except TooManyVisits as error:
+            raise Refused(
+                "More people use this app just now than it has room for; try again in a minute."
+            ) from error
+        self._tab = tab
+        self._sent = Sent(self._hello.unknown)
+        self._reports = 0
+        self._listening_to: Session | None = None
+        self._stop_listening: Callable[[], None] = lambda: None
+        try:
+            self._session()
+        except BaseException:
+            self.close()
+            raise
+
+    # --- the session of the visit -----------------------------------------------------------------
+
+    def _session(self) -> Session:
+        """The session, which may have left memory meanwhile."""
+        try:
+            session = step_session(self._visit, self._told, lambda: not self._connection.is_open)
+        except Abandoned as error:
+            raise Gone from error
+        except DecodingError as error:
+            raise Refused(str(error)) from error
+        if session is not self._listening_to:
+            self._stop_listening()
+            self._listening_to = session
+            self._stop_listening = session.listen(self._connection.wake)
+        return session
+
+    def _told(self, what: str, done: int, total: int | None) -> None:
+        self._connection.activity = (what, done, total)
+
+    # --- what the live channel asks for -----------------------------------------------------------
+
+    def hello(self) -> Iterable[bytes]:
+        session = self._session()
+        with session.lock:
+            have = self._hello.have
+            if session.acknowledged and self._hello.client not in session.acknowledged:
+                session.error = ""  # it was said to a page that is no more
+            session.catch_up(have, self._hello.settings)
+            if (have.run, have.branch) == (session.run, session.current):
+                self._sent.run, self._sent.branch = have.run, have.branch
+                self._sent.steps = _known_steps(session, have.ids)
+            return [state_message(session, self._sent, self._first_fields())]
+
+    def _first_fields(self) -> dict[str, Any]:
+        return {
+            "client": self._hello.client,
+            "number": 0,
+            "visit": self._visit.token,
+            "table": table(),
+            "examples": [example.to_dict() for example in EXAMPLES],
+            **self._notices(),
+        }
+
+    def _notices(self) -> dict[str, Any]:
+        """What the visitor should know of the visit; each sentence once."""
+        sentences, self._visit.notices = list(self._visit.notices), []
+        if VISITS.problem:
+            sentences.append(VISITS.problem)
+        return {"notices": sentences}
+
+    def answer(self, data: dict[str, Any]) -> Iterable[bytes]:
+        client, number = sender(data)
+        named = {"client": client, "number": number}
+        try:
+            session = self._session()
+            with session.lock:
+                return [self._answered(session, data, named)]
+        except (Gone, Refused):
+            raise
+        except Exception as error:
+            sentence = report(error, f"answering {str(data.get('kind'))[:40]!r} of the step page")
+            return [packed({"kind": "answer", **named, "error": sentence})]
+
+    def _answered(self, session: Session, data: dict[str, Any], named: dict[str, Any]) -> bytes:
+        try:
+            event = parse(data)
+        except DecodingError as error:
+            if data.get("kind") in QUESTIONS:
+                return packed({"kind": "answer", **named, "error": str(error)})
+            session.refuse(named["client"], named["number"], error)
+            return state_message(session, self._sent, named)
+        if event.kind == "failed":
+            return packed({"kind": "answer", **named, "error": "", "report": self._failed(event)})
+        if event.kind == "row":
+            session.what_if = event.what_if
+            return row_answer(session, self._sent, {**named, "error": ""})
+        if event.is_question:
+            found = answer(session, event, lambda: bool(self._connection.waiting))
+            return packed({"kind": "answer", **named, **found})
+        if event.kind == "sync":
+            if event.unknown is not None:
+                self._sent.unknown = event.unknown
+            self._sent.forget()
+        self._say_what_takes_long(session, event)
+        session.apply(
+            event,
+            told=self._told,
+            should_stop=self._is_interrupted,
+            load=lambda source, revision: load(source, revision, self._told, self._is_interrupted),
+        )
+        return state_message(session, self._sent, named, whole=event.whole)
+
+    def _say_what_takes_long(self, session: Session, event: Event) -> None:
+        tokens = len(session.decoder.prompt_ids)
+        if tokens >= LONG_PROMPT and not session.decoder.steps:
+            self._connection.activity = (f"Reading the prompt of {tokens:,} tokens", 0, None)
+
+    def _is_interrupted(self) -> bool:
+        """Whether the person wants something that what is being done stands in the way of."""
+        return any(data.get("kind") in INTERRUPTING for data in self._connection.waiting)
+
+    def _failed(self, event: Event) -> str:
+        """Put what broke on the page into the log; the sentence names it."""
+        self._reports += 1
+        if self._reports > MOST_REPORTS:
+            return ""
+        part, message, stack = event.failure
+        return report(PageFailure(f"{message}\n{stack}"), f"drawing {part or 'the step page'}")
+
+    def update(self) -> Iterable[bytes]:
+        session = self._session()
+        with session.lock:
+            named = {"client": self._hello.client, "number": None}
+            return [state_message(session, self._sent, named | self._notices())]
+
+    def close(self) -> None:
+        self._stop_listening()
+        self._visit.leave(self._tab, self)
+
+
+def _known_steps(session: Session, ids: tuple[int, ...]) -> list:
+    """Of the steps, those that a page with these tokens has; the last one is sent again."""
+    steps = session.decoder.steps
+    same = 0
+    for token_id, step in zip(ids, steps, strict=False):
+        if token_id != step.token_id:
+            break
+        same += 1
+    return steps[: max(0, min(same, len(ids) - 1))]
+
+
+# --- the session of a visit -----------------------------------------------------------------------
+
+
+def step_session(
+    visit: Visit,
+    told: Callable[[str, int, int | None], None] = lambda what, done, total: None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Session:
+    """The session of a visit: that in memory, else from its record, else a new one.
+
+    Where another page has handed a text over, that begins in it.
+
+    Args:
+        visit: the visit.
+        told: hears what happens, where that takes long.
+        should_stop: whether nobody waits any more.
+
+    Raises:
+        Abandoned: nobody does.
+        DecodingError: not even the bundled model can be loaded.
+    """
+
+    def make() -> Session:
+        model, problem = first_model(told, should_stop)
+        session = first_text(model)
+        session.error = problem
+        return session
+
+    def restore(record: dict[str, Any]) -> Session:
+        return _restored(visit, record, told, should_stop)
+
+    session = visit.page(STEP, make, restore)
+    handed: HandedOver | None = visit.handed.pop(STEP, None)
+    if handed is not None:
+        session.hand_over(
+            handed.model,
+            handed.beginning,
+            handed.settings,
+            handed.max_tokens,
+            handed.stop_strings,
+        )
+    return session
+
+
+def first_text(model: LanguageModel) -> Session:
+    """What a new visitor sees."""
+    first = EXAMPLES[0]
+    return Session(model, first.prompt, SamplingSettings(**first.settings))
+
+
+def _restored(
+    visit: Visit,
+    data: dict[str, Any],
+    told: Callable[[str, int, int | None], None],
+    should_stop: Callable[[], bool],
+) -> Session:
+    """The session of a record, or a new one where that cannot be; then a sentence says why."""
+    try:
+        Fields(data)
+        record = TextRecord.parse(data.get("text"))
+    except BrokenRecord as error:
+        visit.notices.append(f"Your last text could not be read, so a new one has begun. {error}")
+        session = first_text(first_model(told, should_stop)[0])
+        if isinstance(data, dict):
+            session.take_earlier(data)
+        return session
+    try:
+        model = load(record.source, record.revision, told, should_stop)
+        session = Session.restored(record, data, model, told, should_stop)
+    except DecodingError as error:
+        visit.notices.append(
+            f"Your last text, by {record.model_name}, could not be generated again, so a new one "
+            f"has begun; it is among your earlier texts. {error}"
+        )
+        session = first_text(first_model(told, should_stop)[0])
+        session.take_earlier(data, with_text=True)
+    if should_stop():
+        raise Abandoned
+    return session

@@ -1,0 +1,57 @@
+"""What the step page has, for other pages of the same visit."""
+
+from __future__ import annotations
+
+from engine.errors import DecodingError
+from engine.model import LanguageModel
+from ui.shared.handover import STEP, HandedOver
+from ui.shared.opening import first_model, load_quietly
+from ui.shared.visits import Visit
+from ui.step.replay import TextRecord
+from ui.step.session import Session
+
+
+def has_text(visit: Visit) -> bool:
+    """Whether there is anything to be had from the step page."""
+    return visit.record_of(STEP) is not None
+
+
+def text_of(visit: Visit) -> HandedOver | None:
+    """Model, prompt and settings of the text on the step page; None where there is none.
+
+    Raises:
+        DecodingError: its model cannot be loaded any more.
+    """
+    session = visit.present(STEP)
+    if isinstance(session, Session):
+        with session.lock:
+            return HandedOver(
+                session.model,
+                session.beginning,
+                session.settings,
+                session.max_tokens,
+                session.decoder.stop_strings,
+            )
+    data = visit.record_of(STEP)
+    if data is None:
+        return None
+    record = TextRecord.parse(data.get("text"))
+    model = load_quietly(record.source, record.revision)
+    return HandedOver(
+        model, record.beginning, record.settings, record.max_tokens, record.stop_strings
+    )
+
+
+def model_of(visit: Visit) -> tuple[LanguageModel, str]:
+    """The model that another page begins with, and a sentence where it is not the one asked for.
+
+    Raises:
+        DecodingError: not even the bundled model can be loaded.
+    """
+    try:
+        text = text_of(visit)
+    except DecodingError:
+        text = None  # the step page says so
+    if text is not None:
+        return text.model, ""
+    return first_model(lambda what, done, total: None, lambda: False)

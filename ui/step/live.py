@@ -1,0 +1,26 @@
+"""The step page on the live channel, before PyTorch is there: see `ui.step.channel`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ui.server.live import Activity, Channel, Connection, Gone
+from ui.shared.starting import START
+
+
+def open_step(connection: Connection, first: dict[str, Any]) -> Channel:
+    """The channel of a page that has just connected, as soon as the server has started.
+
+    Raises:
+        Refused: what the page sent makes no sense, or there is no room.
+        Gone: the page has left meanwhile.
+    """
+
+    def told(activity: Activity | None) -> None:
+        connection.activity = activity
+
+    if not START.wait(told, lambda: connection.is_open):
+        raise Gone
+    from ui.step.channel import StepChannel
+
+    return StepChannel(connection, first)

@@ -1,0 +1,226 @@
+"""Answers to what a page asks; nothing changes by asking.
+
+An answer is a message of kind ``answer``: its number, `error`, and what was asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from engine import stopping
+from engine.errors import DecodingError, SettingError
+from engine.sampling import STAGES, SamplingSettings
+from ui.shared.answers import Found, found_tokens, settings_as_code, tokens_of
+from ui.shared.limits import LARGEST_SEED, checked_whole
+from ui.shared.settings import is_one_number, parse_settings, plain_settings
+from ui.shared.texts import checked_scale
+from ui.shared.token_labels import labels_of
+from ui.step.events import Event
+from ui.step.session import Session
+
+ADMIT_SECONDS = 2.0
+
+
+def answer(
+    session: Session, event: Event, should_stop: Callable[[], bool] = lambda: False
+) -> dict[str, Any]:
+    """What a question asks for, by name; `error` where there is none.
+
+    Args:
+        session: whose lock is held.
+        event: the question; ``row`` is answered by `ui.step.message`.
+        should_stop: whether the person has moved on.
+    """
+    kept, session.error = session.error, ""
+    try:
+        found = _ANSWERS[event.kind](session, event, should_stop)
+        return found | {"error": session.error}
+    except DecodingError as error:
+        return {"error": str(error)}
+    finally:
+        session.error = kept
+        session.forget_shaped()
+
+
+def _find(session: Session, event: Event, _: object) -> dict[str, Any]:
+    raw = session.raw()
+    if raw is None:
+        return {"found": None}
+    return {"found": _listed(session, found_tokens(session.model.vocabulary, event.query, raw))}
+
+
+def _tokenize(session: Session, event: Event, _: object) -> dict[str, Any]:
+    found = tokens_of(session.model.vocabulary, event.query, session.raw())
+    return {"tokenized": _listed(session, found)}
+
+
+def _listed(session: Session, tokens: list[Found]) -> list[dict[str, Any]]:
+    labels = labels_of(session.model.vocabulary)
+    return [
+        {
+            "id": found.token_id,
+            "label": labels[found.token_id],
+            "raw_rank": found.raw_rank,
+            "logit": None if found.logit in (None, -np.inf) else found.logit,
+        }
+        for found in tokens
+    ]
+
+
+def _labels(session: Session, event: Event, _: object) -> dict[str, Any]:
+    labels = labels_of(session.model.vocabulary)
+    known = [token_id for token_id in event.ids if 0 <= token_id < session.model.vocab_size]
+    return {"labels": [[token_id, labels[token_id]] for token_id in known]}
+
+
+def _snippets(session: Session, event: Event, _: object) -> dict[str, Any]:
+    """The settings of the page, which it may not have told yet, as code."""
+    found = settings_as_code(
+        session.model,
+        event.settings,
+        session.prompt,
+        chat=session.chat,
+        max_tokens=stopping.checked_max_new_tokens(event.max_tokens),
+        stop_strings=stopping.checked_stop_strings(event.stop_strings),
+        negative_prompt=session.beginning.negative_prompt,
+        guidance_scale=checked_scale(event.guidance_scale) if session.is_guided else 1.0,
+        strategy=session.strategy,
+    )
+    return {"snippets": [asdict(snippet) for snippet in found]}
+
+
+def _trace(session: Session, event: Event, _: object) -> dict[str, Any]:
+    if session.search:
+        found = json.dumps(session.search.to_dict(), allow_nan=False, separators=(",", ":"))
+    else:
+        found = session.decoder.trace().to_json()
+    return {"trace": found}
+
+
+# --- a typed value --------------------------------------------------------------------------------
+
+
+def _check(session: Session, event: Event, _: object) -> dict[str, Any]:
+    """A typed value as the engine takes it.
+
+    `value` is that of the field, `setting_value` that of the whole setting.
+    """
+    name, typed = event.setting, _number(event.setting, event.value)
+    plain = _PLAIN_CHECKS.get(name)
+    if plain is not None:
+        value = plain(session, typed)
+        return {"value": value, "setting_value": value}
+    if name not in STAGES:
+        raise SettingError("setting", name[:40], "is not known", "reload the page")
+    shown = plain_settings(event.settings, event.order)
+    value = typed
+    if event.setting_field and not is_one_number(name):
+        value = {**(shown.get(name) or {}), event.setting_field: typed}
+    order = event.order if name in event.order else (*event.order, name)
+    settings, _order = parse_settings({**shown, "order": list(order), name: value})
+    settings.check_vocabulary(session.model.vocab_size)
+    taken = plain_settings(settings, order)[name]
+    of_field = taken.get(event.setting_field) if isinstance(taken, dict) else taken
+    return {"value": of_field, "setting_value": taken}
+
+
+def _number(setting: str, typed: Any) -> Any:
+    """What a person typed as a number, where it is one: ``0,7`` and ``1 000`` too."""
+    if not isinstance(typed, str):
+        is_whole = isinstance(typed, float) and typed.is_integer() and abs(typed) < 2**53
+        return int(typed) if is_whole else typed
+    text = typed.strip().replace("−", "-").replace("\u00a0", " ").replace(" ", "")
+    if text.count(",") == 1 and "." not in text:
+        text = text.replace(",", ".")
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        remedy = "type digits, such as 0.7"
+        raise SettingError(setting or "value", typed[:40], "is not a number", remedy)
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value
+
+
+def _alpha(session: Session, value: Any) -> float:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= 1:
+        remedy = "use 0 to 1; 0 is greedy decoding, 0.6 is usual"
+        raise SettingError("penalty_alpha", value, "must be from 0 to 1", remedy)
+    return value
+
+
+_PLAIN_CHECKS: dict[str, Callable[[Session, Any], Any]] = {
+    "seed": lambda session, value: checked_whole("Seed", value, 0, LARGEST_SEED),
+    "max_tokens": lambda session, value: stopping.checked_max_new_tokens(value),
+    "guidance_scale": lambda session, value: checked_scale(value),
+    "penalty_alpha": _alpha,
+    "candidates": lambda session, value: checked_whole(
+        "Candidates", value, 1, session.model.vocab_size
+    ),
+}
+
+
+# --- what would let a token survive ---------------------------------------------------------------
+
+
+def _admit(session: Session, event: Event, should_stop: Callable[[], bool]) -> dict[str, Any]:
+    """The smallest change of the page's settings by which a token could be drawn."""
+    from engine.admission import smallest_change
+
+    raw = session.raw()
+    if raw is None or event.token_id is None or not 0 <= event.token_id < raw.scores.size:
+        return {"admission": None, "is_complete": True}
+    context = session.decoder.context(session.index, event.settings)
+    logits = raw.scores
+    end = time.monotonic() + ADMIT_SECONDS
+
+    def is_time_up() -> bool:
+        return should_stop() or time.monotonic() > end
+
+    found = smallest_change(
+        logits,
+        event.settings,
+        context,
+        event.token_id,
+        order=event.order,
+        should_stop=is_time_up,
+    )
+    is_complete = found is not None or not is_time_up()
+    return {
+        "admission": None if found is None else _admission(found, event),
+        "is_complete": is_complete,
+    }
+
+
+def _admission(found: Any, event: Event) -> dict[str, Any]:
+    settings: SamplingSettings | None = found.settings
+    order = event.order
+    if settings is not None:
+        order = (*order, *(s.setting for s in settings.chain if s.setting not in order))
+    return {
+        "setting": found.setting,
+        "field": found.field,
+        "value": found.value,
+        "settings": None if settings is None else plain_settings(settings, order),
+        "lifted": found.lifted,
+        "bias": found.bias,
+        "blocked_by": list(found.blocked_by),
+    }
+
+
+_ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {
+    "find": _find,
+    "tokenize": _tokenize,
+    "labels": _labels,
+    "snippets": _snippets,
+    "trace": _trace,
+    "check": _check,
+    "admit": _admit,
+}

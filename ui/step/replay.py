@@ -1,0 +1,437 @@
+"""Texts as records: what one is made of, and how it is made again.
+
+A text follows from its model, prompt, settings, seeds and the tokens that a person forced. So a
+record holds these, and the tokens to check them against; the text itself is generated again, by the
+engine, step by step. On the same machine, with the same versions, it comes out the same.
+
+    {"run": "3f0c...", "model": {...}, "when": 1764000000.0,
+     "beginning": {"prompt": ..., "chat": false, "negative_prompt": null, "scale": 1.0,
+                   "strategy": null},
+     "order": ["temperature", ...], "settings": {"chain": [...], "seed": 0, "parity": false},
+     "limits": {"max_tokens": 64, "stop_strings": []},
+     "current": 1, "index": null, "proposing": false, "strength": 1.0,
+     "branches": [{"number": 1, "parent": null, "departs_at": 0, "tokens": [...], "forced": [3],
+                   "settings": [[0, {...}]], "strengths": [[0, 1.5]]}]}
+
+`settings` and `strengths` (the scale of guidance, or alpha of a search) are run lengths: from which
+step on which one held. `strength` is that of the step to come.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from engine import stopping
+from engine.contrastive import ContrastiveSearch
+from engine.errors import DecodingError
+from engine.model import LanguageModel
+from engine.sampling import SamplingSettings
+from ui.shared.labels import tokens_text
+from ui.shared.records import BrokenRecord, Fields
+from ui.shared.settings import cards_of
+from ui.shared.texts import Beginning, Contrastive, Text, new_text
+from ui.step.text_on_screen import Branch, ShownText, on_worker
+
+MOST_BRANCHES = 50
+MOST_TOKENS = 200_000  # of all branches of a record
+LONGEST_PROMPT = 20_000
+
+FACTS = (  # of a model, on which the last digits of its logits depend
+    "architecture",
+    "parameters",
+    "vocab_size",
+    "device",
+    "dtype",
+    "tokenizer_hash",
+    "torch",
+    "transformers",
+    "kernels",
+)
+
+
+# --- to a record ----------------------------------------------------------------------------------
+
+
+def text_record(text: ShownText, order: tuple[str, ...]) -> dict[str, Any]:
+    """What is on screen, as plain values."""
+    model = text.model
+    return {
+        "run": text.run,
+        "model": {
+            "name": model.name,
+            "source": model.source,
+            "revision": model.revision,
+            **{name: model.facts.get(name) for name in FACTS},
+        },
+        "when": time.time(),
+        "beginning": asdict(text.beginning),
+        "order": list(order),
+        "settings": text.settings.to_dict(),
+        "limits": {
+            "max_tokens": text.max_tokens,
+            "stop_strings": list(text.decoder.stop_strings),
+        },
+        "current": text.current,
+        "strength": text.guidance_scale if text.strategy is None else text.strategy.penalty_alpha,
+        "index": text.inspected,
+        "proposing": text.proposing,
+        "branches": [_branch_record(branch) for branch in text.branches.values()],
+    }
+
+
+def _branch_record(branch: Branch) -> dict[str, Any]:
+    text = branch.decoder
+    if isinstance(text, ContrastiveSearch):
+        forced, settings = [], []
+        strengths = [step.penalty_alpha for step in text.steps]
+    else:
+        forced = [step.index for step in text.steps if step.forced]
+        settings = [[first, chosen.to_dict()] for first, chosen in text.settings_by_step]
+        guided = text.guidance is not None
+        strengths = [step.guidance_scale for step in text.steps] if guided else []
+    return {
+        "number": branch.number,
+        "parent": branch.parent,
+        "departs_at": branch.departs_at,
+        "tokens": text.token_ids,
+        "forced": forced,
+        "settings": settings,
+        "strengths": _run_lengths(strengths),
+    }
+
+
+def _run_lengths(values: list[float]) -> list[list[float]]:
+    """[index, value] wherever it changes."""
+    return [
+        [index, value]
+        for index, value in enumerate(values)
+        if not index or value != values[index - 1]
+    ]
+
+
+# --- from a record --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BranchRecord:
+    """One branch of a record; see the module."""
+
+    number: int
+    parent: int | None
+    departs_at: int
+    tokens: tuple[int, ...]
+    forced: frozenset[int]
+    settings: tuple[tuple[int, SamplingSettings], ...]
+    strengths: tuple[tuple[int, float], ...]
+
+    def at(self, index: int) -> tuple[Any, ...]:
+        """All that decides on a step, to be compared with that of another branch."""
+        return (
+            self.tokens[index],
+            index in self.forced,
+            _held(self.settings, index),
+            _held(self.strengths, index),
+        )
+
+    def shared_with(self, other: BranchRecord) -> int:
+        """How many leading steps both have."""
+        most = min(len(self.tokens), len(other.tokens))
+        return next((i for i in range(most) if self.at(i) != other.at(i)), most)
+
+
+def _held(runs: tuple[tuple[int, Any], ...], index: int) -> Any:
+    """What held at a step, None where nothing did."""
+    return next((value for first, value in reversed(runs) if first <= index), None)
+
+
+@dataclass(frozen=True)
+class TextRecord:
+    """A text before it is made again; see the module.
+
+    Attributes:
+        facts: of the model that wrote it, as it was then.
+    """
+
+    run: str
+    source: str
+    revision: str | None
+    model_name: str
+    facts: dict[str, Any]
+    when: float
+    beginning: Beginning
+    order: tuple[str, ...]
+    settings: SamplingSettings
+    max_tokens: int
+    stop_strings: tuple[str, ...]
+    current: int
+    strength: float
+    index: int | None
+    proposing: bool
+    branches: tuple[BranchRecord, ...]
+
+    @classmethod
+    def parse(cls, data: Any) -> TextRecord:
+        """The record in what a file held.
+
+        Raises:
+            BrokenRecord: another shape than `text_record` gives, or a value that is refused today.
+        """
+        try:
+            return cls._parse(Fields(data))
+        except BrokenRecord:
+            raise
+        except DecodingError as error:
+            raise BrokenRecord(f"A setting in it is refused: {error}") from error
+
+    @classmethod
+    def _parse(cls, data: Fields) -> TextRecord:
+        model, limits, beginning = (
+            data.inner("model"),
+            data.inner("limits"),
+            data.inner("beginning"),
+        )
+        branches = tuple(
+            _parsed_branch(branch) for branch in data.inners("branches", MOST_BRANCHES)
+        )
+        numbers = [branch.number for branch in branches]
+        current = data.whole("current")
+        if current not in numbers or len(set(numbers)) < len(numbers):
+            raise BrokenRecord("It lacks the branch on screen, or has one twice.")
+        if sum(len(branch.tokens) for branch in branches) > MOST_TOKENS:
+            raise BrokenRecord(f"It has more than {MOST_TOKENS:,} tokens.")
+        settings = SamplingSettings.from_dict(data.plain("settings"))
+        order = tuple(data.texts("order", 200))
+        if not {stage.setting for stage in settings.chain} <= set(order):
+            order = cards_of(settings)
+        strategy = beginning.optional("strategy")
+        return cls(
+            run=data.text("run", 64),
+            source=model.text("source", 1000),
+            revision=model.text("revision", 200) if model.plain("revision") is not None else None,
+            model_name=model.text("name", 200),
+            facts={name: model.plain(name) for name in FACTS},
+            when=data.number("when"),
+            beginning=Beginning(
+                prompt=beginning.text("prompt", LONGEST_PROMPT),
+                chat=beginning.truth("chat"),
+                negative_prompt=None
+                if beginning.plain("negative_prompt") is None
+                else beginning.text("negative_prompt", LONGEST_PROMPT),
+                scale=beginning.number("scale"),
+                strategy=None
+                if strategy is None
+                else Contrastive(strategy.whole("top_k"), strategy.number("penalty_alpha")),
+            ),
+            order=order,
+            settings=settings,
+            max_tokens=stopping.checked_max_new_tokens(limits.whole("max_tokens")),
+            stop_strings=stopping.checked_stop_strings(limits.texts("stop_strings", 32)),
+            current=current,
+            strength=data.number("strength"),
+            index=data.whole("index") if data.plain("index") is not None else None,
+            proposing=data.truth("proposing"),
+            branches=branches,
+        )
+
+    @property
+    def tokens(self) -> int:
+        """Generated tokens of the branch that was on screen."""
+        return len(next(b for b in self.branches if b.number == self.current).tokens)
+
+
+def _parsed_branch(data: Fields) -> BranchRecord:
+    return BranchRecord(
+        number=data.whole("number"),
+        parent=data.whole("parent") if data.plain("parent") is not None else None,
+        departs_at=data.whole("departs_at"),
+        tokens=tuple(data.wholes("tokens", MOST_TOKENS)),
+        forced=frozenset(data.wholes("forced", MOST_TOKENS)),
+        settings=tuple(
+            (first, SamplingSettings.from_dict(settings))
+            for first, settings in data.pairs("settings", MOST_TOKENS)
+        ),
+        strengths=tuple(
+            (first, Fields({"value": value}).number("value"))
+            for first, value in data.pairs("strengths", MOST_TOKENS)
+        ),
+    )
+
+
+# --- making it again ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """A text made again.
+
+    Attributes:
+        branches: by number; without those that came after an interruption.
+        current: the branch to show.
+        sentence: how it compares with the record; empty where there was no token.
+        is_whole: whether it was not interrupted.
+        is_same: whether all tokens are those of the record.
+    """
+
+    branches: dict[int, Branch]
+    current: int
+    sentence: str
+    is_whole: bool
+    is_same: bool
+
+
+def replay(
+    record: TextRecord,
+    model: LanguageModel,
+    told: Callable[[str, int, int], None] = lambda what, done, total: None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Replayed:
+    """Generate every branch of a record again.
+
+    Args:
+        record: the text.
+        model: that which wrote it.
+        told: what happens, how many tokens are done, and of how many.
+        should_stop: asked before every token; what is there then is kept.
+
+    Raises:
+        DecodingError: not even the prompt can be read, or a step fails.
+    """
+    # That on screen first, so that it is there whatever happens; then in the order of their making.
+    waiting = sorted(record.branches, key=lambda each: (each.number != record.current, each.number))
+    made: dict[int, tuple[BranchRecord, Text]] = {}
+    shared = _shared(waiting)
+    total = sum(
+        len(branch.tokens) - length for branch, (_, length) in zip(waiting, shared, strict=True)
+    )
+    done, differs, is_whole = 0, None, True
+    what = "Generating your text again"
+    for branch, (twin, length) in zip(waiting, shared, strict=True):
+        if should_stop() and made:
+            is_whole = False
+            break
+        text = _begun(record, branch, model, made.get(twin), length)
+        made[branch.number] = branch, text
+        for index in range(length, len(branch.tokens)):
+            if should_stop():
+                is_whole = False
+                break
+            told(what, done, total)
+            token_id = on_worker(_step, text, branch, index)
+            if token_id != branch.tokens[index] and branch.number == record.current:
+                differs = index if differs is None else differs
+            done += 1
+        _make_ready(text, record, branch)
+        if not is_whole:
+            break
+    branches = {
+        number: Branch(
+            number,
+            text,
+            branch.parent if branch.parent in made else None,
+            branch.departs_at,
+        )
+        for number, (branch, text) in sorted(made.items())
+    }
+    reached = len(branches[record.current].decoder.steps)
+    sentence = _sentence(record, model, reached, differs, is_whole)
+    return Replayed(branches, record.current, sentence, is_whole, differs is None)
+
+
+def _shared(branches: list[BranchRecord]) -> list[tuple[int | None, int]]:
+    """For each branch an earlier one that it can be forked from, and at which length."""
+    found: list[tuple[int | None, int]] = []
+    for place, branch in enumerate(branches):
+        twins = [(branch.shared_with(other), other.number) for other in branches[:place]]
+        length, number = max(twins, default=(0, None), key=lambda twin: twin[0])
+        found.append((number, length) if length else (None, 0))
+    return found
+
+
+def _begun(
+    record: TextRecord,
+    branch: BranchRecord,
+    model: LanguageModel,
+    twin: tuple[BranchRecord, Text] | None,
+    length: int,
+) -> Text:
+    if twin is not None:
+        text = twin[1].fork()
+        text.rewind(min(length, len(text.steps)))
+        return text
+    settings = _held(branch.settings, 0) or record.settings
+    return new_text(model, record.beginning, settings, record.stop_strings)
+
+
+def _make_ready(text: Text, record: TextRecord, branch: BranchRecord) -> None:
+    """What the next step will be taken with."""
+    if isinstance(text, ContrastiveSearch):
+        text.penalty_alpha = record.strength
+        return
+    text.settings = _held(branch.settings, len(branch.tokens)) or record.settings
+    if text.guidance is not None:
+        text.guidance_scale = record.strength
+
+
+def _step(text: Text, branch: BranchRecord, index: int) -> int:
+    strength = _held(branch.strengths, index)
+    if isinstance(text, ContrastiveSearch):
+        text.penalty_alpha = strength
+        return text.step().token_id
+    settings = _held(branch.settings, index)
+    if settings is not None:
+        text.settings = settings
+    if strength is not None and text.guidance is not None:
+        text.guidance_scale = strength
+    return text.step(branch.tokens[index] if index in branch.forced else None).token_id
+
+
+# --- what is said of it ---------------------------------------------------------------------------
+
+
+def again(count: int) -> str:
+    """What is said of a text of so many tokens that came out as it was."""
+    return f"Your text of {tokens_text(count)} was generated again; all tokens are the same."
+
+
+def _sentence(
+    record: TextRecord, model: LanguageModel, reached: int, differs: int | None, is_whole: bool
+) -> str:
+    count = record.tokens
+    if not count:
+        return ""
+    tokens = tokens_text(count)
+    if not is_whole and reached < count:
+        return (
+            f"Your text of {tokens} was being generated again, and you went on after {reached:,}; "
+            "the whole text is among your earlier texts."
+        )
+    if differs is None:
+        return again(count)
+    return (
+        f"Your text of {tokens} was generated again; from token {differs + 1:,} on it differs, "
+        f"because {_reason(record, model)}."
+    )
+
+
+def _reason(record: TextRecord, model: LanguageModel) -> str:
+    """What is another than when the text was first made, as half a sentence."""
+    now = model.facts
+    was = record.facts
+    for name, said in (
+        ("tokenizer_hash", "the model has another tokenizer now"),
+        ("parameters", "the model has other weights now"),
+        ("device", f"the model ran on {was['device']} then and runs on {now.get('device')} now"),
+        ("dtype", f"the model computed in {was['dtype']} then and in {now.get('dtype')} now"),
+        ("torch", f"PyTorch was {was['torch']} then and is {now.get('torch')} now"),
+        (
+            "transformers",
+            f"transformers was {was['transformers']} then and is {now.get('transformers')} now",
+        ),
+        ("kernels", "this computer adds in another order than the one that wrote it"),
+    ):
+        if was.get(name) is not None and was[name] != now.get(name):
+            return said
+    return "the model's weights are others now, or an older version of this app wrote it"
