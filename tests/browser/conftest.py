@@ -98,7 +98,8 @@ def server_environment() -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith(("STREAMLIT_", "DECODING_"))
     }
-    return {**kept, "HF_HUB_OFFLINE": "1", "PYTHONUNBUFFERED": "1"}
+    # Visits of tests are nobody's work: none of them comes to the disk.
+    return {**kept, "HF_HUB_OFFLINE": "1", "PYTHONUNBUFFERED": "1", "DECODING_VISITS": "off"}
 
 
 def die_with_parent() -> None:

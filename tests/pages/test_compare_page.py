@@ -55,7 +55,7 @@ def field(app: AppTest, column: int, name: str):
 
 def test_the_page_opens_with_texts_and_a_caption(app):
     assert not app.error
-    assert any(caption.value.startswith("Notice") for caption in app.caption)
+    assert any(caption.value.startswith("≠ marks the first") for caption in app.caption)
     assert all(column.length for column in held(app).columns)
 
 

@@ -31,6 +31,8 @@ MOST_WAITING = 64  # frames of one connection; more are not read before some are
 ROOM_SECONDS = 0.05  # between two looks whether there is room for more
 HELLO_SECONDS = 20.0  # that a new connection may be silent
 BUSY_SECONDS = 0.3  # of work, after which the page hears what it waits for
+ALIVE_SECONDS = 5.0  # at most, between two words on what takes long
+WORKING = "Working"
 THREADS = 16
 FAILED_CODE = 1011
 REFUSED_CODE = 1008
@@ -261,14 +263,19 @@ class _Served:
         connection.activity = None
         work = self._loop.run_in_executor(pool, function, *arguments)
         told: Activity | None = None
+        told_at = self._loop.time()
         while True:
             done, _ = await asyncio.wait({work}, timeout=BUSY_SECONDS)
             if done:
                 break
-            if connection.activity is not None and connection.activity != told:
-                told = connection.activity
-                what, so_far, total = told
-                await self._send([_busy(what, so_far, total)])
+            activity, now = connection.activity, self._loop.time()
+            if now - told_at >= ALIVE_SECONDS:  # else the page takes the connection for dead
+                activity = activity or (WORKING, 0, None)
+            elif activity == told:
+                continue
+            if activity is not None:
+                told, told_at = activity, now
+                await self._send([_busy(*activity)])
         if told is not None:
             await self._send([_busy("", 0, None)])
         return work.result()

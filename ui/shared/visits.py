@@ -138,6 +138,10 @@ class Visit:
         held = self._pages.get(name)
         return held.state if held else None
 
+    def has(self, name: str) -> bool:
+        """Whether there is anything of a page, in memory or as a record."""
+        return name in self._pages or name in self._originals or name in self._records
+
     def record_of(self, name: str) -> dict[str, Any] | None:
         """A page as its record, whether it is in memory or not; None where there is none."""
         held = self._pages.get(name)

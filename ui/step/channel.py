@@ -1,7 +1,18 @@
 """The step page on the live channel: its events applied to the session of its visit.
 
-Header fields of every answer, besides those of `ui.step.message`: `client` and `number` of the
-event answered (`number` is null in what no event asked for).
+    browser                                           server
+    hello {visit, tab, page, client, have, ...}     state: everything, with `visit`, `table` and
+                                                    `examples`; number 0
+    an action {kind, client, number, at, ...}       state: what changed
+    a question {kind, client, number, ...}          answer: what was asked for
+                                                    state, number null: what nobody asked for
+
+`ui.step.events` lists actions and questions, `ui.step.message` says what a state holds. An answer
+names `client` and `number` of its event, and has `error`, a sentence or nothing. An action is done
+once, however often it is sent; a question may be asked again.
+
+What takes long is told meanwhile (see `ui.server.live`). Making a text again ends early where one
+of `INTERRUPTING` waits; all else waits for it, so that an impatient press costs nothing.
 """
 
 from __future__ import annotations
@@ -157,16 +168,18 @@ class StepChannel:
             if event.unknown is not None:
                 self._sent.unknown = event.unknown
             self._sent.forget()
-        self._say_what_takes_long(session, event)
+        self._say_what_takes_long(session)
         session.apply(
             event,
             told=self._told,
             should_stop=self._is_interrupted,
             load=lambda source, revision: load(source, revision, self._told, self._is_interrupted),
         )
+        self._say_what_takes_long(session)
         return state_message(session, self._sent, named, whole=event.whole)
 
-    def _say_what_takes_long(self, session: Session, event: Event) -> None:
+    def _say_what_takes_long(self, session: Session) -> None:
+        """A long prompt that is to be read: by the event itself, or for the row that it brings."""
         tokens = len(session.decoder.prompt_ids)
         if tokens >= LONG_PROMPT and not session.decoder.steps:
             self._connection.activity = (f"Reading the prompt of {tokens:,} tokens", 0, None)

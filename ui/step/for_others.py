@@ -13,7 +13,7 @@ from ui.step.session import Session
 
 def has_text(visit: Visit) -> bool:
     """Whether there is anything to be had from the step page."""
-    return visit.record_of(STEP) is not None
+    return visit.has(STEP)
 
 
 def text_of(visit: Visit) -> HandedOver | None:

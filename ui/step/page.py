@@ -14,7 +14,7 @@ from ui.components.apps import mount_app
 from ui.server.live import live_address
 from ui.shared.page import header
 from ui.shared.starting import START
-from ui.shared.visit_tab import this_visit
+from ui.shared.visit_tab import visit_or_reason
 
 if TYPE_CHECKING:
     from engine.model import LanguageModel
@@ -34,7 +34,7 @@ def step_page() -> None:
 
 
 def _session() -> Session | None:
-    visit = this_visit()
+    visit, _ = visit_or_reason()  # why there is none, the component says
     return visit.present("step") if visit else None
 
 

@@ -58,13 +58,14 @@ FACTS = (  # of a model, on which the last digits of its logits depend
 def text_record(text: ShownText, order: tuple[str, ...]) -> dict[str, Any]:
     """What is on screen, as plain values."""
     model = text.model
+    facts = model.facts
     return {
         "run": text.run,
         "model": {
             "name": model.name,
             "source": model.source,
             "revision": model.revision,
-            **{name: model.facts.get(name) for name in FACTS},
+            **{name: facts.get(name) for name in FACTS},
         },
         "when": time.time(),
         "beginning": asdict(text.beginning),

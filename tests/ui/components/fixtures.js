@@ -1,11 +1,12 @@
 // States and rows for tests: small vocabularies whose answers fit in the head.
 
 import { new_state } from '../../../ui/components/js/apps/step/state.js';
+import { make_view } from '../../../ui/components/js/view/view.js';
 import { table } from './chains.js';
 import { row_of } from './vectors.js';
 
 /**
- * @import { Row, RowExtras, State, Step, StepOnScreen } from '../../../ui/components/js/types.js'
+ * @import { Row, RowExtras, State, Step, StepOnScreen, Value } from '../../../ui/components/js/types.js'
  */
 
 /** Words for ids from 0 on; further ids have no label. */
@@ -110,9 +111,41 @@ export const make_state = (changes = {}) => ({
 /**
  * The settings of a page that has these samplers on, in this order.
  *
- * @param {Record<string, import('../../../ui/components/js/types.js').Value>} values
+ * @param {Record<string, Value>} values
  */
 export const settings_of = values => ({ order: Object.keys(values), ...values, seed: 0 });
+
+/** Four tokens with .4 .3 .2 .1 of the probability: “␣Paris”, “␣the”, “␣a”, “␣London”. */
+export const FOUR = logits_of(0.4, 0.3, 0.2, 0.1);
+
+/**
+ * A page in front of its next step, with its scores and what these samplers make of them.
+ *
+ * @param {Record<string, Value>} [values] samplers in their order
+ * @param {{logits?: number[], step?: Parameters<typeof make_row>[1]} & Partial<State>} [more] `step` belongs to the row
+ * @returns {State}
+ */
+export function shown(values = {}, { logits = FOUR, step, ...more } = {}) {
+  const state = make_state({ row: make_row(logits, step), settings: settings_of(values), ...more });
+  state.view = make_view(state);
+  return state;
+}
+
+/**
+ * The same for a step that was taken: token 1, “␣the”, unless `step.chosen` says otherwise.
+ *
+ * @param {Record<string, Value>} [values]
+ * @param {Parameters<typeof shown>[1] & {taken?: Partial<Step>}} [more] `taken`: figures of the step
+ */
+export function recorded(values = {}, { taken = {}, step = {}, ...more } = {}) {
+  const chosen = step.chosen ?? 1;
+  const recorded_settings = settings_of(values);
+  return shown(values, {
+    steps: [make_step(chosen, taken)],
+    ...more,
+    step: { is_pending: false, chosen, forced: taken.forced ?? false, recorded_settings, ...step },
+  });
+}
 
 /** Text without the isolates around tokens. @param {string | null | undefined} text */
 export const bare = text => (text ?? '').replace(/[\u2068\u2069]/g, '');

@@ -8,22 +8,27 @@
 //   page.one('button', 'Step').click();
 //   assert.deepEqual(page.calls, [['step']]);
 
+import { computeAccessibleName, getRole, isInaccessible } from 'dom-accessibility-api';
 import { JSDOM } from 'jsdom';
+import { make_view } from '../../../ui/components/js/view/view.js';
 
 /**
- * @import { Actions, Part, Reason, State } from '../../../ui/components/js/types.js'
+ * @import { Actions, Reason, State } from '../../../ui/components/js/types.js'
  *
  * @typedef {object} Mounted
  * @property {HTMLElement} root
- * @property {unknown[][]} calls what was asked of the actions: name and arguments
+ * @property {any[][]} calls what was asked of the actions: name and arguments
  * @property {(state: State, reason?: Reason) => void} update
  * @property {(role: string, name?: string | RegExp) => HTMLElement[]} all
- * @property {(role: string, name?: string | RegExp) => HTMLElement} one fails where there is none, or more
- *   than one
+ * @property {(role: string, name?: string | RegExp) => any} one fails where there is none, or more than one
+ * @property {(name?: string) => any[][]} taken the calls since the last time, of this name; forgets all
+ * @property {() => string} text what stands there for everybody, spaces as one
  * @property {() => void} destroy
  */
 
-const { window } = new JSDOM('<!doctype html><html lang="en"><body></body></html>', {
+// What the page's own style sheets hide, and what every browser does of itself.
+const HIDING = `.dv-hidden, .dv-away, dialog:not([open]), details:not([open]) > :not(summary) { display: none }`;
+const { window } = new JSDOM(`<!doctype html><html lang="en"><style>${HIDING}</style><body></body></html>`, {
   pretendToBeVisual: true,
   url: 'http://test.invalid/',
 });
@@ -35,9 +40,20 @@ class Observer {
   disconnect() {}
 }
 
-const GLOBALS = ['document', 'Node', 'Element', 'HTMLElement', 'SVGElement', 'Event', 'KeyboardEvent', 'MouseEvent'];
+const CLASSES = [
+  'Document',
+  'Node',
+  'Text',
+  'Element',
+  'HTMLElement',
+  'SVGElement',
+  'Event',
+  'CustomEvent',
+  'KeyboardEvent',
+];
+const FUNCTIONS = ['getComputedStyle', 'getSelection', 'localStorage', 'sessionStorage', 'document', 'navigator'];
 Object.assign(globalThis, { window, ResizeObserver: Observer, IntersectionObserver: Observer });
-for (const name of [...GLOBALS, 'CustomEvent', 'getComputedStyle', 'localStorage', 'sessionStorage']) {
+for (const name of [...CLASSES, 'MouseEvent', ...FUNCTIONS]) {
   Object.defineProperty(globalThis, name, { value: Reflect.get(window, name), configurable: true });
 }
 Object.assign(globalThis, {
@@ -46,37 +62,49 @@ Object.assign(globalThis, {
   matchMedia: () => ({ matches: false, addEventListener() {}, removeEventListener() {} }),
 });
 Object.assign(window.Element.prototype, { scrollTo() {}, scrollIntoView() {}, setPointerCapture() {} });
+Object.assign(window.HTMLDialogElement.prototype, {
+  /** @this {HTMLDialogElement} */
+  showModal() {
+    this.open = true;
+  },
+  /** @this {HTMLDialogElement} */
+  close() {
+    this.open = false;
+  },
+});
 
 /**
  * A part in a document of its own.
  *
- * @param {(root: HTMLElement, actions: Actions, ...more: any[]) => Part} create
+ * @param {(root: HTMLElement, actions: any, ...more: any[]) => {update: (state: any, reason: any) => void,
+ *   destroy?: () => void}} create
  * @param {Partial<Actions>} [actions] the others only note that they were called
  * @param {...unknown} more further arguments of `create`
  * @returns {Mounted}
  */
 export function mount(create, actions = {}, ...more) {
-  /** @type {unknown[][]} */
+  /** @type {any[][]} */
   const calls = [];
   const noting = new Proxy(actions, {
-    get: (own, name) =>
-      Reflect.get(own, name) ??
-      ((/** @type {unknown[]} */ ...given) => {
+    get:
+      (own, name) =>
+      (/** @type {unknown[]} */ ...given) => {
         calls.push([String(name), ...given]);
-        return Promise.resolve(null);
-      }),
+        return Reflect.get(own, name)?.(...given) ?? Promise.resolve(null);
+      },
   });
   document.body.replaceChildren();
   const root = document.createElement('section');
   root.className = 'dv';
   document.body.append(root);
-  const part = create(root, /** @type {Actions} */ (noting), ...more);
+  const part = create(root, noting, ...more);
   /** @type {Mounted['all']} */
   const all = (role, name) => find(root, role, name);
   return {
     root,
     calls,
     all,
+    taken: name => calls.splice(0).filter(([called]) => name === undefined || called === name),
     update: (state, reason = 'step') => part.update(state, reason),
     one(role, name) {
       const found = all(role, name);
@@ -84,12 +112,40 @@ export function mount(create, actions = {}, ...more) {
       const there = all(role).map(each => JSON.stringify(name_of(each)));
       throw new Error(`${found.length} of role ${role} are named ${name}; there are ${there.join(', ') || 'none'}`);
     },
+    text: () => text_of(root),
     destroy: () => part.destroy?.(),
   };
 }
 
 /**
- * Press a key on an element, as a person would.
+ * A part on a page that does what the part asks for: settings, preferences and fields change, and it is drawn again.
+ *
+ * @param {Parameters<typeof mount>[0]} create
+ * @param {State} state
+ * @param {Partial<Actions>} [actions] others than the page's
+ * @returns {Mounted & {state: State, change: (changes: Partial<State>) => void}}
+ */
+export function live(create, state, actions = {}) {
+  /** @param {Partial<State>} changes */
+  function change(changes) {
+    Object.assign(state, changes);
+    state.view = state.row && make_view(state);
+    page.update(state);
+  }
+  const page = mount(create, {
+    set: changes => change({ settings: { ...state.settings, ...changes } }),
+    show: change,
+    draft: changes => change({ draft: { ...state.draft, ...changes } }),
+    ...actions,
+  });
+  change({});
+  return { ...page, state, change };
+}
+
+// --- what a person does ---------------------------------------------------------------------------
+
+/**
+ * Press a key on an element.
  *
  * @param {Element} target
  * @param {string} key
@@ -98,94 +154,67 @@ export function mount(create, actions = {}, ...more) {
 export const press = (target, key, more = {}) =>
   target.dispatchEvent(new window.KeyboardEvent('keydown', { key, bubbles: true, cancelable: true, ...more }));
 
-/** Change a field, as a person would. @param {Element} field @param {string} value */
+/** Press a key on whatever has the focus. @param {string} key @param {KeyboardEventInit} [more] */
+export const key = (key, more = {}) => press(document.activeElement ?? document.body, key, more);
+
+/** Change a field and leave it. @param {Element} field @param {string} value */
 export function type(field, value) {
-  Object.assign(field, { value });
-  field.dispatchEvent(new window.Event('input', { bubbles: true }));
+  begin_typing(field, value);
   field.dispatchEvent(new window.Event('change', { bubbles: true }));
 }
 
-// --- what a screen reader finds -------------------------------------------------------------------
-
-/** @type {Record<string, string>} */
-const ROLES = {
-  A: 'link',
-  ARTICLE: 'article',
-  BUTTON: 'button',
-  DETAILS: 'group',
-  DIALOG: 'dialog',
-  FIELDSET: 'group',
-  FIGURE: 'figure',
-  H1: 'heading',
-  H2: 'heading',
-  H3: 'heading',
-  H4: 'heading',
-  IMG: 'img',
-  LI: 'listitem',
-  NAV: 'navigation',
-  OL: 'list',
-  OPTION: 'option',
-  OUTPUT: 'status',
-  SELECT: 'combobox',
-  SUMMARY: 'button',
-  TABLE: 'table',
-  TD: 'cell',
-  TEXTAREA: 'textbox',
-  TR: 'row',
-  UL: 'list',
-};
-/** @type {Record<string, string>} */
-const INPUTS = {
-  button: 'button',
-  checkbox: 'checkbox',
-  number: 'spinbutton',
-  radio: 'radio',
-  range: 'slider',
-  search: 'searchbox',
-  submit: 'button',
-};
-
-/** @param {Element} element */
-function role_of(element) {
-  const own = element.getAttribute('role');
-  if (own) return own;
-  if (element.tagName === 'INPUT') return INPUTS[element.getAttribute('type') ?? ''] ?? 'textbox';
-  if (element.tagName === 'TH') return element.getAttribute('scope') === 'row' ? 'rowheader' : 'columnheader';
-  return ROLES[element.tagName] ?? '';
+/** Change what stands in a field, and stay there. @param {Element} field @param {string} value */
+export function begin_typing(field, value) {
+  Object.assign(field, { value });
+  field.dispatchEvent(new window.Event('input', { bubbles: true }));
 }
 
-/** Whether a screen reader passes over an element. @param {Element} element */
-const is_hidden = element =>
-  element.closest('[hidden], [aria-hidden=true], .dv-hidden, details:not([open]) > :not(summary)') !== null;
+/** Choose one of a `select`. @param {Element} field @param {string} value */
+export function choose(field, value) {
+  Object.assign(field, { value });
+  field.dispatchEvent(new window.Event('change', { bubbles: true }));
+}
 
-/** What is read of an element and what it holds. @param {Node} node @returns {string} */
-function text_of(node) {
-  if (!(node instanceof Element)) return node.textContent ?? '';
-  if (node.getAttribute('aria-hidden') === 'true' || node.hasAttribute('hidden')) return '';
-  return node.getAttribute('aria-label') ?? Array.from(node.childNodes, text_of).join('');
+/** Press and let go of a pointer. @param {Element} target @param {number} [detail] the how many-th click in a row */
+export function click(target, detail = 1) {
+  pointer(target, 'pointerdown');
+  pointer(target, 'pointerup');
+  target.dispatchEvent(new window.MouseEvent('click', { bubbles: true, cancelable: true, detail }));
+}
+
+/** @param {Element | Document} target @param {string} kind */
+export const pointer = (target, kind) =>
+  target.dispatchEvent(new window.Event(kind, { bubbles: true, cancelable: true }));
+
+/** Until everything that is already answered has been taken in. */
+export const settled = () => new Promise(resolve => setImmediate(resolve));
+
+// --- what a screen reader finds -------------------------------------------------------------------
+
+/** What can be seen of an element, spaces as one. @param {Element} element */
+export function text_of(element) {
+  /** @param {Node} node @returns {string} */
+  const read = node => {
+    if (!(node instanceof Element)) return node.textContent ?? '';
+    return getComputedStyle(node).display === 'none' ? ' ' : Array.from(node.childNodes, read).join('');
+  };
+  return read(element)
+    .replace(/[\u2068\u2069]/g, '')
+    .replace(/\s+/g, ' ')
+    .trim();
 }
 
 /** An element's accessible name. @param {Element} element */
-export function name_of(element) {
-  const ids = element.getAttribute('aria-labelledby')?.split(/\s+/) ?? [];
-  const labels = 'labels' in element ? Array.from(/** @type {HTMLInputElement} */ (element).labels ?? []) : [];
-  const found =
-    ids.map(id => document.getElementById(id)?.textContent ?? '').join(' ') ||
-    element.getAttribute('aria-label') ||
-    labels.map(label => text_of(label)).join(' ') ||
-    element.getAttribute('alt') ||
-    element.querySelector(':scope > figcaption, :scope > legend, :scope > caption')?.textContent ||
-    text_of(element) ||
-    element.getAttribute('title') ||
-    '';
-  return found.replace(/\s+/g, ' ').trim();
-}
+export const name_of = element =>
+  computeAccessibleName(element)
+    .replace(/[\u2068\u2069]/g, '')
+    .trim();
 
 /** @param {Element} root @param {string} role @param {string | RegExp} [name] */
-function find(root, role, name) {
+export function find(root, role, name) {
   const all = /** @type {HTMLElement[]} */ (Array.from(root.querySelectorAll('*')));
   return all.filter(element => {
-    if (role_of(element) !== role || is_hidden(element)) return false;
+    if (getRole(element) !== role || isInaccessible(element)) return false;
     if (name === undefined) return true;
     const own = name_of(element);
     return typeof name === 'string' ? own === name : name.test(own);

@@ -98,6 +98,17 @@ def test_what_takes_long_is_said_and_what_waits_is_known(socket, made):
     assert read(socket) == {"number": 2, "waiting": 0}
 
 
+def test_what_takes_very_long_is_said_again_and_again(socket, made, monkeypatch):
+    monkeypatch.setattr(live, "ALIVE_SECONDS", 0.0)
+    monkeypatch.setattr(live, "BUSY_SECONDS", 0.01)
+    socket.send_json({"number": 1, "slow": True})
+    assert [read(socket)["what"] for _ in range(3)][1:] == ["Doing it"] * 2
+    made[0].go_on.set()
+    while (frame := read(socket)).get("kind") == "busy":
+        last = frame
+    assert last["what"] == "" and frame["number"] == 1
+
+
 def test_the_server_can_speak_first_and_says_it_once(socket, made):
     connection = made[0].connection
     socket.send_json({"number": 1, "slow": True})

@@ -1,5 +1,6 @@
 // Controls for a number: a slider, a field for the exact value, a switch. Whoever drags or types is never overwritten by an update.
 
+import { quoted } from '../words/format.js';
 import { element, set_attribute, set_class, set_text } from './dom.js';
 
 /**
@@ -103,10 +104,10 @@ export function exact_field(range, label, { check, apply }) {
       complain('');
       return take(value);
     }
-    const got = input.value.trim() || 'nothing';
+    const got = input.value.trim() ? quoted(input.value.trim()) : 'nothing';
     const in_force = `${exact_text(range, current)} stays in force.`;
     const checked = Number.isNaN(value)
-      ? { sentence: `${range.name} must be a number, got “${got.slice(0, 24)}”; ${in_force}` }
+      ? { sentence: `${range.name} must be a number, got ${got}; ${in_force}` }
       : await check(value);
     if (turn !== asked) return; // typed on meanwhile
     if ('sentence' in checked) return complain(checked.sentence);

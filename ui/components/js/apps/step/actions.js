@@ -44,6 +44,13 @@ export function create_actions({ root, state, link, screen, player, walk, settle
     .../** @type {any} */ (state.row ? placed(state.row, /** @type {any} */ (token)) : {}),
   });
 
+  /** Whoever typed a prompt and goes on means that prompt; where it is refused, the old text stays as it is. */
+  async function has_begun() {
+    if (!state.drafted) return true;
+    const message = await actions.start();
+    return Boolean(message) && !state.error;
+  }
+
   /** How far a newcomer is: each thing that was done is not said again. @param {State['lesson']} lesson */
   function learned(lesson) {
     const places = ['first', 'stepped', 'done'];
@@ -98,7 +105,7 @@ export function create_actions({ root, state, link, screen, player, walk, settle
     reopen: number => move('reopen', { text_number: number }),
     async step() {
       if (player.is_playing) actions.pause();
-      if (state.drafted) await actions.start();
+      if (!(await has_begun())) return;
       learned('stepped');
       return walk.step();
     },
@@ -117,7 +124,7 @@ export function create_actions({ root, state, link, screen, player, walk, settle
       screen.redraw('step');
     },
     async play() {
-      if (state.drafted) await actions.start();
+      if (!(await has_begun())) return;
       learned('stepped');
       player.play('playing');
       screen.redraw('step');
@@ -131,7 +138,7 @@ export function create_actions({ root, state, link, screen, player, walk, settle
       else actions.play();
     },
     async run_to_end() {
-      if (state.drafted) await actions.start();
+      if (!(await has_begun())) return;
       player.play('running');
       screen.redraw('step');
     },

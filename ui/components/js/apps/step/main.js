@@ -2,6 +2,7 @@
 
 import { has_rule } from '../../kernel/shape.js';
 import { listen } from '../../lib/keys.js';
+import { forget, recall, remember } from '../../lib/storage.js';
 import { explain_terms } from '../../lib/term.js';
 import * as costs from '../../parts/costs.js';
 import * as line from '../../parts/line.js';
@@ -32,6 +33,7 @@ import { create_walk } from './walk.js';
 /** @import { Message } from '../../wire/message.js' */
 
 const PARTS = { prompt, transport, settings, loop, line, table, search, samplers, picture, costs, strip };
+const LEFT_PLAYING = 'decoding-visualiser-left-playing';
 const WHOLE_ROW_MS = 600; // of quiet, after which the rest of a row is asked for
 const BUSY_MS = 400; // an answer that takes longer is announced
 const BUSY_TICK_MS = 500;
@@ -268,6 +270,10 @@ export function mount(root, { live }, tell) {
       const list = message.remarks.map(([name, reason, has_effect]) => ({ name, reason, has_effect }));
       state.remarks = { settings: /** @type {any} */ (settled.heard ?? state.settings), list };
     }
+    if (is_new_run && recall('sessionStorage', LEFT_PLAYING)) {
+      forget('sessionStorage', LEFT_PLAYING);
+      state.visit_notice = 'Play stopped when you left this page.';
+    }
     if (message.notices?.length) state.visit_notice = message.notices.join(' ');
     state.error_at = link.received(message) ?? state.error_at; // the next event is on its way before this one is drawn
     if (message.number === 0) {
@@ -343,6 +349,7 @@ export function mount(root, { live }, tell) {
       screen.redraw('theme');
     },
     destroy() {
+      if (player.is_playing) remember('sessionStorage', LEFT_PLAYING, 'yes');
       player.stop();
       settled.destroy();
       clearTimeout(whole_timer);

@@ -56,6 +56,7 @@ export class Screen {
     this.refresh();
     root.classList.toggle('dv-enlarged', state.enlarged);
     root.classList.toggle('dv-projector', state.projector);
+    root.classList.toggle('dv-slow', state.slow);
     root.classList.toggle('dv-searching', state.strategy !== null);
     for (const part of this.parts) part.update(state, reason);
     this.draws += 1;

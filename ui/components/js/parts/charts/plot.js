@@ -18,7 +18,7 @@ const IN_PLACE = { frame: { duration: 0, redraw: false }, transition: { duration
 
 /** Pixels of a saved figure, before it is doubled. */
 export const PNG_SIZE = { width: 960, height: 600 };
-const LEGEND_ROWS = 3; // that a saved figure has room for
+const LEGEND_ROWS = 2; // that a saved figure has room for
 
 /** @param {Look} look @param {number} font */
 const axis_style = (look, font) => ({
@@ -201,7 +201,8 @@ export function export_figure(subject, drawing, part, look) {
     paper_bgcolor: look.ground,
     plot_bgcolor: look.ground,
     autosize: false,
-    font: { family: look.font, color: look.text, size: 14 },
+    // A picture has no web fonts: what is measured must be what is drawn.
+    font: { family: 'sans-serif', color: look.text, size: 14 },
     margin: { l: 90, r: 30, t: 90 + 22 * LEGEND_ROWS, b: labels ? 110 : 70 },
     title: {
       text: `${part.name}<br><sub>${plotly_text(figures[part.key].text, 130)}</sub>`,

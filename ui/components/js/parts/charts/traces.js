@@ -166,6 +166,6 @@ export const leading = (rows, view, figure) =>
 export const kept_text = ({ kept, vocab, cut }) => {
   if (kept === vocab) return `all ${count(vocab)} tokens kept`;
   return cut
-    ? `${count(kept)} of ${count(vocab)} kept, which hold ${percent(cut.mass)}`
+    ? `${count(kept)} of ${count(vocab)} kept, which hold${kept === 1 ? 's' : ''} ${percent(cut.mass)}`
     : `${count(kept)} of ${count(vocab)} kept`;
 };

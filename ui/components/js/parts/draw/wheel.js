@@ -98,7 +98,7 @@ export function create_wheel() {
     set_text(title, shorten(label, 120));
     const is_labelled = width >= LEAST_LABELLED;
     set_attribute(text, 'class', `dv-token dv-wheel-name dv-wheel-name-${look}`);
-    set_text(text, is_labelled ? shorten(label, LONGEST_LABEL) : '');
+    set_text(text, is_labelled ? (look === 'others' ? 'others' : shorten(label, LONGEST_LABEL)) : '');
     if (is_labelled) set_attribute(text, 'transform', turned((from + to) / 2));
   }
 

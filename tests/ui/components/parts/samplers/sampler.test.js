@@ -1,0 +1,373 @@
+// One sampler on the page: slider, exact value and switch of every kind, what it did, and what it is.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { create } from '../../../../../ui/components/js/parts/samplers/samplers.js';
+import { table } from '../../chains.js';
+import { make_row, recorded, settings_of, shown } from '../../fixtures.js';
+import { begin_typing, pointer, press, settled, text_of, type } from '../../harness.js';
+
+/**
+ * @import { Sampler, Value } from '../../../../../ui/components/js/types.js'
+ */
+
+const FIRST = { temperature: 0.9, top_k: 3, top_p: 0.9, min_p: 0 };
+const DRY = { multiplier: 0.8, base: 1.75, allowed_length: 2, last_n: -1, breakers: [7] };
+
+/** @param {Record<string, Value>} [values] @param {Parameters<typeof shown>[1]} [more] @param {Parameters<typeof live>[2]} [actions] */
+function page_of(values = FIRST, more = {}, actions = {}) {
+  const page = live(create, shown(values, more), actions);
+  const entry = (/** @type {string} */ label) => page.one('group', label);
+  return {
+    ...page,
+    entry,
+    slider: (/** @type {string} */ name) => page.one('slider', name),
+    exact: (/** @type {string} */ name) => page.one('spinbutton', `${name}, exact value`),
+    switch_of: (/** @type {string} */ label) => page.one('switch', `${label} on`),
+    says: (/** @type {string} */ label) => text_of(entry(label).querySelector('.dv-effects') ?? entry(label)),
+    remark: (/** @type {string} */ label) => entry(label).querySelector('.dv-remark:not(.dv-hidden)')?.textContent,
+  };
+}
+
+/** Numbers of samplers, as their controls are named. @param {Sampler} sampler */
+const names_of = ({ label, value, numbers }) =>
+  value === 'number' ? [label] : numbers.map(number => `${label} ${number.label.toLowerCase()}`);
+
+test('a new page has four samplers and the draw, in the order of the chain', () => {
+  const page = page_of();
+  const groups = page.all('group').map(group => group.getAttribute('aria-label'));
+  assert.deepEqual(groups, ['Presets', 'Temperature', 'Top-k', 'Top-p', 'Min-p', 'Draw']);
+  const sliders = page.all('slider').map(each => {
+    const { min, max, step, value } = /** @type {HTMLInputElement} */ (each);
+    return [min, max, step, value, each.getAttribute('aria-valuetext')];
+  });
+  assert.deepEqual(sliders, [
+    ['0', '2', '0.01', '0.9', '0.90'],
+    ['0', '8', '1', '3', '3'], // no more than the vocabulary has
+    ['0.01', '1', '0.01', '0.9', '0.90'],
+    ['0', '1', '0.005', '0', 'off'],
+  ]);
+  assert.equal(page.exact('Temperature').value, '0.90');
+  page.change({ settings: settings_of({ ...FIRST, temperature: 0 }) });
+  assert.equal(page.slider('Temperature').getAttribute('aria-valuetext'), 'greedy');
+});
+
+test('every number of every sampler has a slider and an exact field, and every sampler a switch', () => {
+  const values = Object.fromEntries(table.samplers.map(({ name, off }) => [name, off]));
+  const order = [...table.order];
+  const page = page_of({}, { settings: { ...values, order, seed: 0 } });
+  for (const sampler of table.samplers) {
+    page.switch_of(sampler.label);
+    if (sampler.value === 'biases' || sampler.value === 'sequences') continue;
+    if (sampler.value === 'numbers' || sampler.off === null) page.switch_of(sampler.label).click();
+    for (const name of names_of(sampler)) {
+      page.slider(name);
+      page.exact(name);
+    }
+  }
+  assert.equal(page.root.querySelectorAll('.dv-sampler[data-sampler]').length, table.samplers.length + 1);
+});
+
+test('a slider sets on every movement, and is settled when it is let go', () => {
+  const page = page_of();
+  const slider = page.slider('Top-p');
+  pointer(slider, 'pointerdown');
+  for (const value of ['0.8', '0.5']) begin_typing(slider, value);
+  assert.deepEqual(page.taken(), [
+    ['set', { top_p: 0.8 }],
+    ['set', { top_p: 0.5 }],
+  ]);
+  assert.equal(page.exact('Top-p').value, '0.50');
+  pointer(slider, 'pointerup');
+  slider.dispatchEvent(new window.Event('change'));
+  assert.deepEqual(page.taken(), [['settle']]);
+});
+
+test('an exact value that the engine refuses leaves the old one, with its sentence', async () => {
+  const sentence = 'Top-p must be above 0 and at most 1, got 1.4; use 1 to switch it off.';
+  const page = page_of(FIRST, {}, { check: async () => ({ sentence }) });
+  type(page.exact('Top-p'), '1.4');
+  await settled();
+  assert.deepEqual(page.taken(), [['check', 'top_p', 'p', 1.4]]);
+  assert.equal(page.one('alert').textContent, sentence);
+  assert.equal(page.state.settings.top_p, 0.9);
+  page.change({});
+  assert.equal(page.exact('Top-p').value, '1.4', 'it stays there to be mended');
+  type(page.slider('Top-p'), '0.8'); // set elsewhere
+  assert.deepEqual([page.all('alert'), page.exact('Top-p').value], [[], '0.80']);
+});
+
+test('an exact value beyond the slider is taken where the engine takes it', async () => {
+  const page = page_of(FIRST, {}, { check: async (_, __, value) => ({ value }) });
+  type(page.exact('Temperature'), '1e6');
+  await settled();
+  assert.deepEqual(page.taken(), [
+    ['check', 'temperature', 'temperature', 1e6],
+    ['set', { temperature: 1e6 }],
+    ['settle'],
+  ]);
+  assert.deepEqual([page.slider('Temperature').value, page.exact('Temperature').value], ['2', '1000000.00']);
+  type(page.exact('Temperature'), 'greedy');
+  assert.deepEqual(page.taken(), [['set', { temperature: 0 }], ['settle']]);
+});
+
+test('a switch remembers what the sampler was set to', () => {
+  const page = page_of();
+  page.switch_of('Top-k').click();
+  assert.deepEqual(page.taken(), [['set', { top_k: 0 }], ['settle']]);
+  assert.equal(page.switch_of('Top-k').getAttribute('aria-checked'), 'false');
+  assert.equal(page.says('Top-k'), 'the number of tokens is not limited');
+  assert.equal(page.switch_of('Top-k').title, 'Switch on, with 3');
+  page.switch_of('Top-k').click();
+  assert.deepEqual(page.taken('set'), [['set', { top_k: 3 }]]);
+  page.switch_of('Min-p').click(); // never on before: what is usual
+  assert.deepEqual(page.taken('set'), [['set', { min_p: 0.05 }]]);
+});
+
+test('a sampler that is off is one line, but not under the hand that turns it off', () => {
+  const page = page_of();
+  const is_line = (/** @type {string} */ label) => page.entry(label).classList.contains('dv-sampler-line');
+  assert.deepEqual(['Temperature', 'Top-k', 'Min-p'].map(is_line), [false, false, true]);
+  const slider = page.slider('Temperature');
+  pointer(slider, 'pointerdown');
+  begin_typing(slider, '1'); // at 1 it is off
+  assert.ok(!is_line('Temperature'));
+  begin_typing(slider, '1.2');
+  assert.ok(!is_line('Temperature'));
+  begin_typing(slider, '1');
+  pointer(slider, 'pointerup');
+  slider.dispatchEvent(new window.Event('change'));
+  assert.ok(is_line('Temperature'));
+  page.slider('Top-k').focus(); // nor while the keyboard is on it
+  type(page.slider('Top-k'), '0');
+  assert.ok(!is_line('Top-k'));
+  page.slider('Top-k').blur();
+  page.change({});
+  assert.ok(is_line('Top-k'));
+});
+
+test('of several numbers one changes and the others stay, also those without a control', () => {
+  const page = page_of({ dry: DRY });
+  assert.equal(page.exact('DRY last n tokens').value, 'all');
+  type(page.exact('DRY last n tokens'), '31');
+  assert.deepEqual(page.taken('set'), [['set', { dry: { ...DRY, last_n: 31 } }]]);
+  type(page.exact('DRY last n tokens'), 'All');
+  assert.deepEqual(page.taken('set'), [['set', { dry: DRY }]]);
+  type(page.slider('DRY base'), '2');
+  assert.deepEqual(page.taken('set'), [['set', { dry: { ...DRY, base: 2 } }]]);
+  page.switch_of('DRY').click();
+  assert.deepEqual(page.taken('set'), [['set', { dry: null }]]);
+  assert.equal(
+    page.switch_of('DRY').title,
+    'Switch on, with Multiplier 0.80, Base 2.00, Allowed length 2, Last n tokens all',
+  );
+  page.switch_of('DRY').click();
+  assert.deepEqual(page.taken('set'), [['set', { dry: { ...DRY, base: 2 } }]]);
+});
+
+test('breakers of DRY come from the tokenizer', () => {
+  const page = page_of({ dry: null }, { stage_defaults: { dry: { ...DRY, breakers: [3, 4] } } });
+  page.switch_of('DRY').click();
+  assert.deepEqual(page.taken('set'), [['set', { dry: { ...DRY, breakers: [3, 4] } }]]);
+});
+
+test('the ends of a pair give way', () => {
+  const page = page_of({ dynamic_temperature: { low: 0.5, high: 1.5, exponent: 1 } });
+  type(page.slider('Dynamic temperature lowest t'), '1.8');
+  assert.deepEqual(page.taken('set'), [['set', { dynamic_temperature: { low: 1.8, high: 1.8, exponent: 1 } }]]);
+  type(page.slider('Dynamic temperature highest t'), '0.3');
+  assert.deepEqual(page.taken('set'), [['set', { dynamic_temperature: { low: 0.3, high: 0.3, exponent: 1 } }]]);
+});
+
+test('`?` says what it is, with its formula and its paper', () => {
+  const page = page_of({ typical_p: 0.9 });
+  const ask = page.one('button', 'About Typical-p');
+  assert.deepEqual([ask.getAttribute('aria-expanded'), page.all('link')], ['false', []]);
+  ask.click();
+  assert.equal(ask.getAttribute('aria-expanded'), 'true');
+  const about = document.getElementById(ask.getAttribute('aria-controls'));
+  const sampler = table.samplers.find(({ name }) => name === 'typical_p');
+  assert.ok(about?.textContent?.includes(sampler?.about ?? '?') && about.textContent.includes(sampler?.formula ?? '?'));
+  const paper = page.one('link', sampler?.paper?.text);
+  assert.deepEqual([paper.href, paper.rel], ['https://arxiv.org/abs/2202.00666', 'noopener noreferrer']);
+  ask.click();
+  assert.deepEqual(page.all('link'), []);
+});
+
+// --- what it did ----------------------------------------------------------------------------------
+
+/** @type {[string, Record<string, Value>, Parameters<typeof shown>[1], string, string][]} */
+const EFFECTS = [
+  ['a cut', { top_k: 3 }, {}, 'Top-k', '4 → 3 tokens, 10 % removed'],
+  ['a cut with a note', { min_p: 0.5 }, {}, 'Min-p', '4 → 3 tokens, 10 % removed · p ≥ 20.00 %'],
+  ['a cut that removes nothing', { top_k: 4 }, {}, 'Top-k', '4 → 4 tokens: nothing removed'],
+  ['a temperature', { temperature: 0.5 }, {}, 'Temperature', 'uncertainty 1.85 → 1.56 bits'],
+  ['greedy', { temperature: 0 }, {}, 'Temperature', '4 → 1 token, 60 % removed · greedy: only the highest score stays'],
+  [
+    'an edit of one',
+    { logit_bias: { bias: [[3, 2]] } },
+    {},
+    'Logit bias',
+    '␣London −2.30 → −0.30 · 1 token changeduncertainty 1.85 → 1.81 bits',
+  ],
+  [
+    'an edit of nobody',
+    { presence_penalty: 1 },
+    {},
+    'Presence penalty',
+    'no token changed here · nothing generated yetuncertainty 1.85 → 1.85 bits',
+  ],
+  ['a ban', { banned: { sequences: [[1]] } }, {}, 'Banned words', '4 → 3 tokens, 30 % removed (␣the) · 1 token banned'],
+  [
+    'a ban of nobody',
+    { banned: { sequences: [[300, 301]] } },
+    {},
+    'Banned words',
+    'nothing to remove here · nothing to ban',
+  ],
+];
+
+for (const [what, values, more, label, words] of EFFECTS) {
+  test(`the effect of ${what} in a few words`, () => assert.equal(page_of(values, more).says(label), words));
+}
+
+test('few digits are few here too', () => {
+  assert.equal(page_of({ temperature: 0.5 }, { digits: 'few' }).says('Temperature'), 'uncertainty 1.8 → 1.6 bits');
+});
+
+test('what the stage on show has not come to is not told', () => {
+  const page = page_of({ temperature: 0.5, top_k: 2 }, { point: 1 });
+  assert.match(page.says('Temperature'), /^uncertainty/);
+  assert.equal(page.says('Top-k'), 'not applied yet');
+  assert.deepEqual(
+    ['Temperature', 'Top-k'].map(label => page.entry(label).classList.contains('dv-lit')),
+    [true, false],
+  );
+});
+
+test('a sampler without effect says why, and one with a remark has it', () => {
+  const settings = settings_of({ temperature: 0, top_k: 2, mirostat: { tau: 5, eta: 0.1 } });
+  const list = [
+    { name: 'top_k', reason: 'temperature 0 has already left a single token', has_effect: false },
+    { name: 'mirostat', reason: 'it sees only the tokens left here', has_effect: true },
+  ];
+  const page = page_of({}, { settings, remarks: { settings, list } });
+  assert.equal(page.says('Top-k'), 'No effect heretemperature 0 has already left a single token');
+  assert.ok(page.entry('Top-k').classList.contains('dv-faded'));
+  assert.equal(page.switch_of('Top-k').getAttribute('aria-checked'), 'true');
+  assert.equal(page.remark('Mirostat'), 'it sees only the tokens left here');
+  assert.equal(page.remark('Top-k'), undefined);
+});
+
+test('behind a sampler that removed all tokens there is nothing to act on', () => {
+  const page = page_of({ banned: { sequences: [[0], [1], [2], [3]] }, top_k: 2 });
+  assert.match(page.says('Banned words'), /^4 → 0 tokens, 100 % removed \(␣Paris, ␣the and ␣a, …\)/);
+  assert.equal(page.says('Top-k'), 'No tokens left to act onan earlier sampler removed them all');
+});
+
+test('what was switched on after a step holds from the next token on', () => {
+  const values = settings_of({ top_k: 3 });
+  const page = live(create, recorded({ top_k: 3 }));
+  page.change({ settings: { ...values, order: ['top_k', 'min_p'], min_p: 0.3 } });
+  assert.match(text_of(page.one('group', 'Min-p')), /holds from the next token on/);
+  assert.match(text_of(page.one('group', 'Top-k')), /4 → 3 tokens/);
+  page.change({ row: null });
+  assert.match(text_of(page.one('group', 'Top-k')), /no scores yet/);
+});
+
+test('the bound of Mirostat comes back with its target', () => {
+  const page = page_of({ mirostat: { tau: 3, eta: 0.1 } }, { step: { mirostat: { tau: 3, mu: 2.2 } } });
+  const bounds = [3, 5, 3].map(tau => {
+    page.change({ settings: settings_of({ mirostat: { tau, eta: 0.1 } }) });
+    return /μ = (\S+) bits/.exec(page.says('Mirostat'))?.[1];
+  });
+  assert.deepEqual(bounds, ['2.20', '10.00', '2.20']);
+});
+
+test('the picture of a rule is of this step, and empty where the sampler is off', () => {
+  const paths = (/** @type {any} */ page, /** @type {string} */ name) =>
+    page.root.querySelector(`.dv-rule-picture .dv-rule-${name}`).getAttribute('d');
+  const page = page_of({ top_k: 3 });
+  page.one('button', 'About Top-k').click();
+  page.one('img', 'What Top-k does to this step');
+  assert.deepEqual(
+    ['kept', 'removed'].map(name => paths(page, name).split('M').length - 1),
+    [3, 20],
+  );
+  page.switch_of('Top-k').click();
+  assert.deepEqual(
+    ['kept', 'removed'].map(name => paths(page, name)),
+    ['', ''],
+  );
+  const share = page_of({ top_p: 0.5 });
+  share.one('button', 'About Top-p').click();
+  assert.match(paths(share, 'stop'), /^M0 36H240$/); // half-way up
+  const threshold = page_of({ min_p: 0.5 });
+  threshold.one('button', 'About Min-p').click();
+  assert.match(paths(threshold, 'stop'), /^M0 36H240$/);
+  const edit = page_of({ logit_bias: { bias: [[3, 2]] } });
+  edit.one('button', 'About Logit bias').click();
+  assert.equal(paths(edit, 'stop').split('M').length - 1, 1, 'one token moves');
+});
+
+test('no picture of any sampler at any row has a number that is none', () => {
+  const values = {
+    ...Object.fromEntries(
+      table.samplers.map(({ name, numbers, value }) => [
+        name,
+        value === 'number' ? numbers[0].usual : Object.fromEntries(numbers.map(each => [each.name, each.usual])),
+      ]),
+    ),
+    logit_bias: {
+      bias: [
+        [0, -3],
+        [3, 5],
+      ],
+    },
+    banned: { sequences: [[2]] },
+    dry: DRY,
+  };
+  for (const logits of [
+    [4, 3, 2, 1],
+    [1, 1, 1, 1],
+    [5, -Infinity, 2, -Infinity],
+    [80, 0, -80, -90],
+  ]) {
+    const page = page_of(/** @type {any} */ (values), { logits });
+    for (const ask of page.all('button', /^About /)) ask.click();
+    for (const point of [null, 0, 5, 12, 22]) {
+      page.change({ point });
+      const drawn = Array.from(page.root.querySelectorAll('.dv-rule-picture path'), path =>
+        path.getAttribute('d'),
+      ).join();
+      assert.doesNotMatch(drawn, /NaN|Infinity|undefined/, `${logits} at ${point}`);
+    }
+  }
+});
+
+test('an update writes only what differs, and makes no element anew', () => {
+  const page = page_of({ ...FIRST, dry: DRY, logit_bias: { bias: [[0, 1]] } });
+  /** @type {MutationRecord[]} */
+  const seen = [];
+  const observer = new window.MutationObserver(records => seen.push(...records));
+  observer.observe(page.root, { subtree: true, childList: true, attributes: true, characterData: true });
+  const changes = (/** @type {any} */ changed) => {
+    page.change(changed);
+    seen.push(...observer.takeRecords());
+    return seen.splice(0);
+  };
+  assert.equal(changes({}).length, 0);
+  const slid = changes({ settings: { ...page.state.settings, top_p: 0.5 } });
+  assert.ok(
+    slid.length > 0 && slid.every(record => [...record.addedNodes].every(node => node.nodeType === Node.TEXT_NODE)),
+  );
+  changes({ row: make_row([1, 2, 3, 4]) });
+  observer.disconnect();
+});
+
+test('hostile labels stay text', () => {
+  const label = '<img src=x onerror=alert(1)>\u202e';
+  const page = page_of({ banned: { sequences: [[1]] } }, { step: { labels: new Map([[1, label]]) } });
+  assert.equal(page.root.querySelector('img'), null);
+  assert.ok(page.root.querySelector('.dv-token')?.textContent?.startsWith('<img src=x'));
+});

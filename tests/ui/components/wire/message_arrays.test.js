@@ -1,0 +1,101 @@
+// Arrays of messages: rows wherever they begin, results behind them, labels once for a vocabulary.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { read_message, take_in, take_row } from '../../../../ui/components/js/wire/message.js';
+
+const ROW = {
+  vocab: 6,
+  possible: 6,
+  exact: false,
+  light: true,
+  runs: 3,
+  known: 2,
+  seen: 0,
+  told: { highest: 3, total: 1.5, entropy_bits: 0.7 },
+  labels: [
+    [4, 'four'],
+    [1, 'one'],
+  ],
+};
+const ARRAYS = [new Float32Array([3, 2, -1]), new Uint32Array([1, 1, 4]), new Uint16Array([4, 1])];
+const SIZE = 28;
+const TEXT = { model: { source: 'm' }, prompt: '', prompt_tokens: [] };
+const STATE = {
+  kind: 'state',
+  run: 'r',
+  text: null,
+  branch: 1,
+  first: 0,
+  length: 0,
+  steps: [],
+  row_key: 'k',
+  row: ROW,
+};
+
+/** Bytes of a message. @param {object} header @param {ArrayBufferView[]} arrays */
+function packed(header, arrays = ARRAYS) {
+  const text = new TextEncoder().encode(JSON.stringify(header));
+  const parts = [text, ...arrays.map(each => new Uint8Array(each.buffer, each.byteOffset, each.byteLength))];
+  const sizes = parts.map(part => Math.ceil(part.length / 4) * 4);
+  const bytes = new Uint8Array(4 + sizes.reduce((sum, size) => sum + size, 0)).fill(32);
+  new DataView(bytes.buffer).setUint32(0, sizes[0], true);
+  let place = 4;
+  for (const [number, part] of parts.entries()) {
+    bytes.set(part, place);
+    place += sizes[number];
+  }
+  return bytes;
+}
+
+/** A state that has taken in such messages. @param {object[]} messages @returns {any} */
+function state_after(...messages) {
+  const state = { run: '', branch: 0, steps: [], row: null, row_key: '' };
+  for (const message of messages) assert.ok(take_in(state, read_message(packed(message))));
+  return state;
+}
+
+test('bytes may begin anywhere in their buffer', () => {
+  const bytes = packed(STATE);
+  const shifted = new Uint8Array(bytes.length + 3);
+  shifted.set(bytes, 3);
+  const row = /** @type {any} */ (read_message(shifted.subarray(3)).row);
+  assert.deepEqual([...row.values], [3, 2, -1]);
+  assert.deepEqual([...row.ids], [4, 1]);
+  assert.deepEqual([row.total, row.entropy_bits], [1.5, 0.7]);
+});
+
+test('what samplers left lies behind the row', () => {
+  const outcomes = [
+    { name: 'new', kept: 'mask', mask: [0, 3] },
+    { name: 'other', kept: 'row', row: ROW, offset: 4 },
+  ];
+  const shaped = { settings: {}, outcomes, draw: null, offset: SIZE };
+  const mask = new Uint8Array([5, 6, 7]);
+  const message = read_message(packed({ ...STATE, shaped }, [...ARRAYS, mask, ...ARRAYS]));
+  const [masked, given] = /** @type {any} */ (message.shaped).outcomes;
+  assert.deepEqual([...masked.mask], [5, 6, 7]);
+  assert.deepEqual([...given.row.values], [3, 2, -1]);
+});
+
+test('the whole row keeps what was told before it, and no label comes twice', () => {
+  const shaped = { settings: {}, outcomes: [{ name: 'top_k' }], draw: null, offset: SIZE };
+  const state = state_after({ ...STATE, text: TEXT, shaped });
+  const whole = { ...ROW, exact: true, light: undefined, labels: [[5, 'five']] };
+  take_row(state, read_message(packed({ kind: 'answer', row_key: 'k', row: whole })));
+  assert.equal(state.row.exact, true);
+  assert.deepEqual(state.row.outcomes, [{ name: 'top_k' }]);
+  assert.deepEqual([...state.row.labels.keys()], [4, 1, 5]);
+});
+
+test('another row begins without the results of the one before', () => {
+  const shaped = { settings: {}, outcomes: [{ name: 'top_k' }], draw: null, offset: SIZE };
+  const state = state_after({ ...STATE, text: TEXT, shaped }, { ...STATE, row_key: 'l' });
+  assert.equal(state.row.outcomes, null);
+});
+
+test('another model has labels of its own', () => {
+  const other = { ...TEXT, model: { source: 'o' } };
+  const state = state_after({ ...STATE, text: TEXT }, { ...STATE, run: 's', text: other, row: { ...ROW, labels: [] } });
+  assert.equal(state.labels.size, 0);
+});
