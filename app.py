@@ -12,14 +12,14 @@ if __name__ != "__main__":
     from streamlit.runtime.pages_manager import PagesManager
 
     from ui.components import apps
+    from ui.models.starting import START
     from ui.server.addresses import allow_own_address
     from ui.server.guard import Guard
     from ui.server.live import live_route
     from ui.server.served_files import routes
-    from ui.shared.problems import log_to_terminal, on_script_error
-    from ui.shared.starting import START
-    from ui.shared.visits import VISITS
+    from ui.skeleton.problems import log_to_terminal, on_script_error
     from ui.step.live import open_step
+    from ui.visits.visits import VISITS
 
     @asynccontextmanager
     async def lifespan(_app):
@@ -41,6 +41,6 @@ if __name__ != "__main__":
     )
     START.begin()  # PyTorch and the first model, while the browser is still on its way
 else:
-    from ui.shared.page import chosen_page
+    from ui.skeleton.page import chosen_page
 
     chosen_page().run()

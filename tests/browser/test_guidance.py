@@ -17,7 +17,7 @@ from tests.browser.step_page import (
     state,
     take_steps,
 )
-from ui.shared.examples import EXAMPLES
+from ui.texts.examples import EXAMPLES
 
 PROMPT, NEGATIVE = "Once upon a time, a sad little", "Once upon a time, a little"
 

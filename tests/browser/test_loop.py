@@ -34,7 +34,7 @@ from engine.stages import (
     Xtc,
 )
 from tests.browser.cards_page import button, calls, cards_page, open_cards, update
-from ui.shared.settings import plain_settings
+from ui.texts.settings import plain_settings
 
 LOGITS = np.array([13.1 - 0.9 * np.log2(i + 1) for i in range(16_384)], np.float32)
 PROMPT = [20, 21, 22, 2, 1]  # the page's own

@@ -17,7 +17,7 @@ from tests.browser.panels_page import (
     table,
 )
 from tests.ui import hostile
-from ui.shared.labels import token_label
+from ui.words.labels import token_label
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from engine.stages import (
 )
 from tests.browser.panels_page import mounted, serve_with_real_view, table
 from ui.components.rows import pack_row
-from ui.shared.settings import plain_settings
+from ui.texts.settings import plain_settings
 
 # Probabilities .40 .30 .20 .05, and 16 more that share the rest.
 LOGITS = np.log(np.array([0.4, 0.3, 0.2, 0.05, *[0.05 / 16] * 16])).astype(np.float32)

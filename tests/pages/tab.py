@@ -4,8 +4,8 @@ import secrets
 
 from streamlit.testing.v1 import AppTest
 
-from ui.shared.visit_tab import TAB
-from ui.shared.visits import VISITS, Visit
+from ui.visits.tab import TAB
+from ui.visits.visits import VISITS, Visit
 
 
 def new_tab(token: str = "") -> dict[str, str]:

@@ -16,7 +16,7 @@ from ui.charts.template import literal
 from ui.compare.column import OWN, divergence
 from ui.compare.comparison import MOST, Comparison
 from ui.compare.view import cards, escaped, figures, number, sample_texts, summary_table
-from ui.shared.limits import MOST_TOKENS
+from ui.texts.limits import MOST_TOKENS
 
 PROMPT = "w1|w2|w3"
 
@@ -271,8 +271,8 @@ def test_samples_have_the_same_seeds_in_all_columns_and_sum_up(comparison):
 
 
 def test_cancelled_samples_stay_and_going_on_ends_with_the_same_texts(comparison, monkeypatch):
-    monkeypatch.setattr("ui.shared.background.LOOK_SECONDS", 0)
-    monkeypatch.setattr("ui.shared.background.GRACE_SECONDS", -1)
+    monkeypatch.setattr("ui.skeleton.background.LOOK_SECONDS", 0)
+    monkeypatch.setattr("ui.skeleton.background.GRACE_SECONDS", -1)
     comparison.set_max_tokens(20)
     whole = comparison.sample(20)
     whole.start()

@@ -14,8 +14,8 @@ from tests.pages.test_compare import PROMPT, ids, settle
 from tests.ui import hostile
 from ui.compare.column import OWN
 from ui.compare.comparison import Comparison
-from ui.shared import page as shell
-from ui.shared.models import SharedModels
+from ui.models.models import SharedModels
+from ui.skeleton import page as shell
 from ui.step.channel import step_session
 from ui.step.session import Session
 
@@ -26,7 +26,7 @@ PAGE = "pages/compare.py"
 @pytest.fixture
 def app(monkeypatch, folder) -> AppTest:
     monkeypatch.setenv("DECODING_MODEL", folder)
-    monkeypatch.setattr("ui.shared.model_chooser.MODELS", SharedModels())
+    monkeypatch.setattr("ui.models.chooser.MODELS", SharedModels())
     app = in_tab(AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)).run()
     assert not app.exception
     step_of(app)

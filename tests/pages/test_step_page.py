@@ -11,12 +11,12 @@ from engine.model import load_model
 from tests.pages.tab import in_tab, visit_of
 from tests.ui import hostile
 from tests.ui.step.live_page import client, opened
-from ui.shared import page as shell
-from ui.shared.models import SharedModels
-from ui.shared.starting import START
-from ui.shared.visit_tab import TAB
+from ui.models.models import SharedModels
+from ui.models.starting import START
+from ui.skeleton import page as shell
 from ui.step.channel import step_session
 from ui.step.session import Session
+from ui.visits.tab import TAB
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -69,7 +69,7 @@ def test_the_model_can_be_chosen_once_there_is_a_text(app):
 
 
 def test_a_model_that_is_loaded_here_comes_to_the_text(app, tmp_path, monkeypatch):
-    monkeypatch.setattr("ui.shared.model_chooser.allowed", lambda **_: None)
+    monkeypatch.setattr("ui.models.chooser.allowed", lambda **_: None)
     START.wait(lambda activity: None, lambda: True)
     session = step_session(visit_of(app))
     told = []
@@ -88,7 +88,7 @@ def test_a_model_that_is_loaded_here_comes_to_the_text(app, tmp_path, monkeypatc
 
 @pytest.fixture
 def other_models(monkeypatch) -> None:
-    monkeypatch.setattr("ui.shared.model_chooser.MODELS", SharedModels())
+    monkeypatch.setattr("ui.models.chooser.MODELS", SharedModels())
 
 
 def test_a_model_that_cannot_be_loaded_is_announced_and_the_bundled_one_used(
@@ -144,7 +144,7 @@ def test_nonsense_is_answered_in_words_and_the_text_stays(fields, sentence):
 
 
 def test_a_server_that_starts_is_waited_for_and_says_what_it_does(monkeypatch):
-    from ui.shared import starting
+    from ui.models import starting
     from ui.step import live
 
     start = starting.Start()

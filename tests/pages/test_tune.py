@@ -14,12 +14,12 @@ from engine.sampling import Banned, Dry, SamplingSettings
 from engine.sweep import MOST_TEXTS
 from tests.pages.tab import in_tab, left, visit_of
 from tests.ui import hostile
-from ui.shared.model_chooser import Choice, shared_model
-from ui.shared.visit_tab import TAB
+from ui.models.chooser import Choice, shared_model
 from ui.tune import results as tune_results
 from ui.tune.metrics import METRICS, TRADE_OFFS, cell_label, extremes
 from ui.tune.sweep_work import SweepWork
 from ui.tune.tuning import EXAMPLES, Tuning
+from ui.visits.tab import TAB
 
 PAGE = Path(__file__).resolve().parents[2] / "pages" / "tune.py"
 PATIENCE_S = 120
@@ -192,7 +192,7 @@ class Gate:
     """Holds a sweep after so many looks at whether its visitor is there."""
 
     def __init__(self, monkeypatch) -> None:
-        monkeypatch.setattr("ui.shared.background.LOOK_SECONDS", 0)
+        monkeypatch.setattr("ui.skeleton.background.LOOK_SECONDS", 0)
         monkeypatch.setattr("ui.tune.sweep_work.SUM_UP_SECONDS", 0)
         self.reached, self.go_on = threading.Event(), threading.Event()
         self.work: SweepWork | None = None
@@ -231,8 +231,8 @@ def test_cancel_keeps_what_is_there_and_continue_comes_to_the_same_texts(
 
 
 def test_a_visitor_who_has_gone_for_good_ends_the_sweep(tuning, model, monkeypatch):
-    monkeypatch.setattr("ui.shared.background.LOOK_SECONDS", 0)
-    monkeypatch.setattr("ui.shared.background.GRACE_SECONDS", -1)
+    monkeypatch.setattr("ui.skeleton.background.LOOK_SECONDS", 0)
+    monkeypatch.setattr("ui.skeleton.background.GRACE_SECONDS", -1)
     work = SweepWork(tuning.plan.sweep, model, tuning.prompts)
     work.start(lambda: False)
     work.wait(PATIENCE_S)

@@ -10,7 +10,7 @@ from functools import cache
 
 import plotly.graph_objects as go
 
-from ui.shared import theme
+from ui.skeleton import theme
 
 FONT = "'Source Sans', 'Source Sans 3', 'Source Sans Pro', Inter, system-ui, sans-serif"
 

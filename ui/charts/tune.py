@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from plotly.colors import sample_colorscale
 
 from ui.charts.template import literal, palette, template
-from ui.shared.labels import with_minus
+from ui.words.labels import with_minus
 
 MOST_LABELS = 14  # columns of a grid whose cells still have room for their values
 

@@ -14,7 +14,7 @@ from engine.metrics import TextMetrics, text_metrics
 from engine.presets import PRESETS
 from engine.sampling import SamplingSettings
 from engine.trace import Step
-from ui.shared.labels import with_minus
+from ui.words.labels import with_minus
 
 OWN = "Custom"
 

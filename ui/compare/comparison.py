@@ -19,10 +19,10 @@ from engine.presets import PRESETS
 from engine.sampling import SamplingSettings
 from ui.compare.column import Column
 from ui.compare.sampling_run import KeptSamples, SamplingRun
-from ui.shared.examples import EXAMPLES
-from ui.shared.limits import LARGEST_SEED, LONGEST_PROMPT, MOST_TOKENS, checked_whole
-from ui.shared.records import BrokenRecord, Fields, choice_of, choice_record
-from ui.shared.settings import fitted
+from ui.texts.examples import EXAMPLES
+from ui.texts.limits import LARGEST_SEED, LONGEST_PROMPT, MOST_TOKENS, checked_whole
+from ui.texts.settings import fitted
+from ui.visits.records import BrokenRecord, Fields, choice_of, choice_record
 
 FEWEST, MOST = 2, 6  # columns
 FIRST_TOKENS = 24  # that a column has when the page opens

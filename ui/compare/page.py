@@ -25,19 +25,19 @@ from ui.compare.parting import parting_data
 from ui.compare.samples import samples
 from ui.compare.view import STYLE, cards, figures
 from ui.components.apps import mount_app
-from ui.shared.examples import EXAMPLES
-from ui.shared.fields import is_dark, stage_number, whole_number
-from ui.shared.handover import HandedOver, open_in_step_page
-from ui.shared.labels import markdown_text, setting_name
-from ui.shared.model_chooser import model_chooser
-from ui.shared.opening import load_quietly
-from ui.shared.page import header, opened_visit, show_notices
-from ui.shared.problems import guarded
-from ui.shared.settings import FIRST, is_one_number
-from ui.shared.texts import Beginning
-from ui.shared.visit_tab import this_visit
-from ui.shared.visits import Visit
+from ui.models.chooser import model_chooser
+from ui.models.opening import load_quietly
+from ui.skeleton.fields import is_dark, stage_number, whole_number
+from ui.skeleton.page import header, opened_visit, show_notices
+from ui.skeleton.problems import guarded
 from ui.step.for_others import has_text, model_of, text_of
+from ui.texts.examples import EXAMPLES
+from ui.texts.settings import FIRST, is_one_number
+from ui.texts.texts import Beginning
+from ui.visits.handover import HandedOver, open_in_step_page
+from ui.visits.tab import this_visit
+from ui.visits.visits import Visit
+from ui.words.labels import markdown_text, setting_name
 
 KEY = "compare"
 CAPTION = "≠ marks the first token that differs from column 1."

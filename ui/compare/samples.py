@@ -12,11 +12,11 @@ from ui.charts.template import CONFIG
 from ui.compare.comparison import Comparison
 from ui.compare.sampling_run import SAMPLES, SamplingRun
 from ui.compare.view import METRICS, sample_texts, summary_table
-from ui.shared.csv_file import NOTE
-from ui.shared.fields import is_dark, whole_number
-from ui.shared.labels import markdown_text
-from ui.shared.limits import MOST_SAMPLES, checked_whole
-from ui.shared.visit_tab import somebody_there
+from ui.skeleton.csv_file import NOTE
+from ui.skeleton.fields import is_dark, whole_number
+from ui.texts.limits import MOST_SAMPLES, checked_whole
+from ui.visits.tab import somebody_there
+from ui.words.labels import markdown_text
 
 USUAL = 16  # samples per setting
 

@@ -16,10 +16,10 @@ from engine.metrics import Summary, TextMetrics, summary, text_metrics
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.time_left import TimeLeft
-from ui.shared.background import BackgroundWork
-from ui.shared.csv_file import spreadsheet_csv
-from ui.shared.limits import LONGEST_PROMPT, MOST_SAMPLES, MOST_TOKENS, checked_whole
-from ui.shared.records import BrokenRecord, Fields
+from ui.skeleton.background import BackgroundWork
+from ui.skeleton.csv_file import spreadsheet_csv
+from ui.texts.limits import LONGEST_PROMPT, MOST_SAMPLES, MOST_TOKENS, checked_whole
+from ui.visits.records import BrokenRecord, Fields
 
 MOST_COLUMNS = 6
 LONGEST_TEXT = 50_000  # characters of a sample in a record

@@ -12,8 +12,8 @@ from engine.sampling import remarks
 from ui.compare.column import Column, Divergence, divergence, summary_of
 from ui.compare.comparison import Comparison
 from ui.compare.sampling_run import Sample
-from ui.shared.labels import setting_name, stop_name, visible, with_minus
-from ui.shared.token_labels import TokenLabels, labels_of
+from ui.words.labels import setting_name, stop_name, visible, with_minus
+from ui.words.token_labels import TokenLabels, labels_of
 
 STYLE = """
 <style>

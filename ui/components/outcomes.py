@@ -17,7 +17,7 @@ from engine.distribution import Distribution, StageResult
 from engine.ranking import RankedRow, Survivors
 from engine.sampling import SamplingSettings
 from ui.components.rows import aligned, pack_row
-from ui.shared.settings import plain_settings
+from ui.texts.settings import plain_settings
 
 MOST_MOVED = 2000  # tokens whose new scores come one by one; for more the whole row comes
 

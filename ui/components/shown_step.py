@@ -6,7 +6,7 @@ from typing import Any
 
 from engine.decoder import Decoder
 from engine.sampling import SamplingSettings, Xtc
-from ui.shared.settings import edited_ids, plain_settings
+from ui.texts.settings import edited_ids, plain_settings
 
 WITH_XTC = SamplingSettings(chain=[Xtc()])
 

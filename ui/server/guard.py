@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ui.server.addresses import Addresses, name_of
 from ui.server.sockets import GuardedSocket
-from ui.shared.problems import AtMost
+from ui.skeleton.problems import AtMost
 
 STREAM = "/_stcore/stream"
 # Of what Streamlit serves itself, all that a page asks for. Not needed: figures about all visitors,

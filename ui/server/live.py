@@ -201,7 +201,7 @@ class _Served:
         except Refused as error:
             await self._fail(str(error))
         except Exception as error:
-            from ui.shared.problems import report
+            from ui.skeleton.problems import report
 
             await self._fail(report(error, "opening the page"))
         finally:

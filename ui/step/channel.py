@@ -24,19 +24,19 @@ from typing import Any
 from engine.errors import DecodingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
+from ui.models.opening import first_model, load
 from ui.server.live import Connection, Gone, Refused
-from ui.shared.catalogue import table
-from ui.shared.examples import EXAMPLES
-from ui.shared.handover import STEP, HandedOver
-from ui.shared.opening import first_model, load
-from ui.shared.problems import report
-from ui.shared.records import BrokenRecord, Fields
-from ui.shared.visits import VISITS, Abandoned, TooManyVisits, Visit, is_secret
+from ui.skeleton.problems import report
 from ui.step.events import QUESTIONS, Event, Hello, parse, parse_hello, sender
 from ui.step.message import Sent, packed, row_answer, state_message
 from ui.step.questions import answer
 from ui.step.replay import TextRecord
 from ui.step.session import Session
+from ui.texts.examples import EXAMPLES
+from ui.visits.handover import STEP, HandedOver
+from ui.visits.records import BrokenRecord, Fields
+from ui.visits.visits import VISITS, Abandoned, TooManyVisits, Visit, is_secret
+from ui.words.catalogue import table
 
 INTERRUPTING = ("start", "reopen", "stop")  # actions that what takes long makes way for
 MOST_REPORTS = 20  # of failures, from one page

@@ -14,9 +14,9 @@ from typing import Any, Literal, get_args
 
 from engine.guidance import OFF
 from engine.sampling import SamplingSettings
-from ui.shared.limits import LONGEST_PROMPT
-from ui.shared.settings import FIRST, MOST, EventError, parse_settings
-from ui.shared.texts import Contrastive
+from ui.texts.limits import LONGEST_PROMPT
+from ui.texts.settings import FIRST, MOST, EventError, parse_settings
+from ui.texts.texts import Contrastive
 
 Action = Literal[
     "sync",  # the browser lacks something: send everything

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from engine.errors import DecodingError
 from engine.model import LanguageModel
-from ui.shared.handover import STEP, HandedOver
-from ui.shared.opening import first_model, load_quietly
-from ui.shared.visits import Visit
+from ui.models.opening import first_model, load_quietly
 from ui.step.replay import TextRecord
 from ui.step.session import Session
+from ui.visits.handover import STEP, HandedOver
+from ui.visits.visits import Visit
 
 
 def has_text(visit: Visit) -> bool:

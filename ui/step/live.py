@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ui.models.starting import START
 from ui.server.live import Activity, Channel, Connection, Gone
-from ui.shared.starting import START
 
 
 def open_step(connection: Connection, first: dict[str, Any]) -> Channel:

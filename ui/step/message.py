@@ -32,9 +32,9 @@ from ui.components.rows import (
     ranks_of,
 )
 from ui.components.shown_step import needed_tokens, shown_step
-from ui.shared.settings import edited_ids, plain_settings, stage_defaults
-from ui.shared.token_labels import TokenLabels, labels_of
 from ui.step.session import Session
+from ui.texts.settings import edited_ids, plain_settings, stage_defaults
+from ui.words.token_labels import TokenLabels, labels_of
 
 LABELLED = 256  # ranks whose labels come with a whole row; others are asked for
 LABELLED_LIGHT = 64

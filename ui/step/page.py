@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from ui.components.apps import mount_app
+from ui.models.starting import START
 from ui.server.live import live_address
-from ui.shared.page import header
-from ui.shared.starting import START
-from ui.shared.visit_tab import visit_or_reason
+from ui.skeleton.page import header
+from ui.visits.tab import visit_or_reason
 
 if TYPE_CHECKING:
     from engine.model import LanguageModel
@@ -50,7 +50,7 @@ def _chooser() -> None:
         return
     if st.session_state.pop("model_waited", False):
         st.rerun()  # without the clock of this fragment
-    from ui.shared.model_chooser import model_chooser
+    from ui.models.chooser import model_chooser
 
     model_chooser(_session().model, _on_load)
 

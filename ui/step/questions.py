@@ -17,13 +17,13 @@ import numpy as np
 from engine import stopping
 from engine.errors import DecodingError, SettingError
 from engine.sampling import STAGES, SamplingSettings
-from ui.shared.answers import Found, found_tokens, settings_as_code, tokens_of
-from ui.shared.limits import LARGEST_SEED, checked_whole
-from ui.shared.settings import is_one_number, parse_settings, plain_settings
-from ui.shared.texts import checked_scale
-from ui.shared.token_labels import labels_of
 from ui.step.events import Event
 from ui.step.session import Session
+from ui.texts.answers import Found, found_tokens, settings_as_code, tokens_of
+from ui.texts.limits import LARGEST_SEED, checked_whole
+from ui.texts.settings import is_one_number, parse_settings, plain_settings
+from ui.texts.texts import checked_scale
+from ui.words.token_labels import labels_of
 
 ADMIT_SECONDS = 2.0
 

@@ -29,11 +29,11 @@ from engine.contrastive import ContrastiveSearch
 from engine.errors import DecodingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from ui.shared.labels import tokens_text
-from ui.shared.records import BrokenRecord, Fields
-from ui.shared.settings import cards_of
-from ui.shared.texts import Beginning, Contrastive, Text, new_text
 from ui.step.text_on_screen import Branch, ShownText, on_worker
+from ui.texts.settings import cards_of
+from ui.texts.texts import Beginning, Contrastive, Text, new_text
+from ui.visits.records import BrokenRecord, Fields
+from ui.words.labels import tokens_text
 
 MOST_BRANCHES = 50
 MOST_TOKENS = 200_000  # of all branches of a record

@@ -17,17 +17,17 @@ from engine import stopping
 from engine.errors import DecodingError, PromptError, SettingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from ui.shared.examples import EXAMPLES
-from ui.shared.settings import cards_of, fitted
-from ui.shared.texts import (
+from ui.step.events import NOT_TOLD, Event, Have, Place
+from ui.step.replay import MOST_BRANCHES, TextRecord, again, replay, text_record
+from ui.step.text_on_screen import Branch, ShownText, on_worker
+from ui.texts.examples import EXAMPLES
+from ui.texts.settings import cards_of, fitted
+from ui.texts.texts import (
     Beginning,
     begun_anew,
     checked_scale,
     new_text,
 )
-from ui.step.events import NOT_TOLD, Event, Have, Place
-from ui.step.replay import MOST_BRANCHES, TextRecord, again, replay, text_record
-from ui.step.text_on_screen import Branch, ShownText, on_worker
 
 RUN_BUDGET_S = 0.1  # Run to end comes back this often, so that the page follows and can stop it
 STEPS_BUDGET_S = 0.25  # the same of several presses of Step

@@ -15,7 +15,7 @@ from engine.errors import DecodingError, NoCandidatesError
 from engine.guidance import OFF, GuidedRows
 from engine.ranking import RankedRow
 from engine.sampling import Distribution, SamplingSettings
-from ui.shared.texts import Beginning, Contrastive, Text, begun_anew, is_over, stop_sentence
+from ui.texts.texts import Beginning, Contrastive, Text, begun_anew, is_over, stop_sentence
 
 T = TypeVar("T")
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.errors import DecodingError
-from ui.shared.fields import stage_number, whole_number
-from ui.shared.labels import markdown_text, setting_name
-from ui.shared.settings import FIRST
-from ui.shared.visit_tab import this_visit
+from ui.skeleton.fields import stage_number, whole_number
 from ui.step.for_others import has_text, text_of
+from ui.texts.settings import FIRST
 from ui.tune.tuning import (
     EXAMPLES,
     MOST_PROMPTS,
@@ -19,6 +17,8 @@ from ui.tune.tuning import (
     Tuning,
     tuning_here,
 )
+from ui.visits.tab import this_visit
+from ui.words.labels import markdown_text, setting_name
 
 
 def _key(tuning: Tuning, name: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from engine.sweep import Sweep, SweepResult
-from ui.shared.labels import short_setting_name, with_minus
+from ui.words.labels import short_setting_name, with_minus
 
 
 @dataclass(frozen=True)

@@ -15,16 +15,16 @@ import streamlit as st
 
 from engine.errors import DecodingError
 from engine.model import LanguageModel
-from ui.shared.labels import about, markdown_text
-from ui.shared.model_chooser import model_chooser
-from ui.shared.page import header, opened_visit, show_notices
-from ui.shared.problems import guarded
-from ui.shared.visit_tab import somebody_there, this_visit
-from ui.shared.visits import Visit
+from ui.models.chooser import model_chooser
+from ui.skeleton.page import header, opened_visit, show_notices
+from ui.skeleton.problems import guarded
 from ui.tune.inputs import inputs
 from ui.tune.results import results
 from ui.tune.tuning import KEY, Tuning, begun, tuning_here, tuning_of
 from ui.tune.view import STYLE
+from ui.visits.tab import somebody_there, this_visit
+from ui.visits.visits import Visit
+from ui.words.labels import about, markdown_text
 
 CAPTION = (
     "Notice how far the colour changes along each axis: a setting that hardly changes it is not "

@@ -17,17 +17,17 @@ from ui.charts.tune import (
     front_figure,
     heatmap_figure,
 )
-from ui.shared.answers import settings_as_code
-from ui.shared.csv_file import NOTE, spreadsheet_csv
-from ui.shared.fields import is_dark
-from ui.shared.handover import HandedOver, open_in_step_page
-from ui.shared.labels import markdown_text, setting_name
-from ui.shared.texts import Beginning
-from ui.shared.visit_tab import this_visit
+from ui.skeleton.csv_file import NOTE, spreadsheet_csv
+from ui.skeleton.fields import is_dark
+from ui.texts.answers import settings_as_code
+from ui.texts.texts import Beginning
 from ui.tune.inputs import on_field
 from ui.tune.metrics import METRICS, TRADE_OFFS, cell_label, extremes, value_text
 from ui.tune.tuning import VIEWS, Tuning, tuning_here
 from ui.tune.view import extremes_table, small_heatmaps, texts_list
+from ui.visits.handover import HandedOver, open_in_step_page
+from ui.visits.tab import this_visit
+from ui.words.labels import markdown_text, setting_name
 
 MOST_SMALL_CELLS = 400  # of a grid that is shown once for every metric
 

@@ -10,8 +10,8 @@ import pandas as pd
 from engine.metrics import FIELDS
 from engine.sampling import SamplingSettings
 from engine.sweep import COLUMNS, MOST_TEXTS, Axis, Sweep, SweepResult
-from ui.shared.limits import LONGEST_PROMPT, MOST_TOKENS
-from ui.shared.records import BrokenRecord, Fields
+from ui.texts.limits import LONGEST_PROMPT, MOST_TOKENS
+from ui.visits.records import BrokenRecord, Fields
 
 _MEASURES = tuple(item.name for item in FIELDS)
 _LONGEST_TEXT = 50_000  # characters of one generated text

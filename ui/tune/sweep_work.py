@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from engine.model import LanguageModel
 from engine.sweep import Sweep, SweepProgress, SweepResult
-from ui.shared.background import BackgroundWork
+from ui.skeleton.background import BackgroundWork
 
 MAX_ROWS = 32  # in one forward pass: others' steps wait for one, and a Cancel loses at most these
 SUM_UP_SECONDS = 2.0  # at least, between two summaries

@@ -19,18 +19,18 @@ from engine.errors import DecodingError, PromptError, SettingError
 from engine.model import LanguageModel
 from engine.sampling import STAGES, SamplingSettings
 from engine.sweep import MOST_TEXTS, Axis, Sweep
-from ui.shared.labels import setting_name
-from ui.shared.limits import LONGEST_PROMPT, MOST_TOKENS, checked_whole
-from ui.shared.opening import load_quietly
-from ui.shared.records import BrokenRecord, Fields, choice_of, choice_record
-from ui.shared.settings import fitted, is_one_number
-from ui.shared.visit_tab import somebody_there, this_visit
-from ui.shared.visits import Visit
+from ui.models.opening import load_quietly
 from ui.step.for_others import model_of
+from ui.texts.limits import LONGEST_PROMPT, MOST_TOKENS, checked_whole
+from ui.texts.settings import fitted, is_one_number
 from ui.tune.metrics import METRICS, TRADE_OFFS
 from ui.tune.sweep_record import sweep_of, sweep_record
 from ui.tune.sweep_work import OpeningSweep, SweepWork, opening_sweep, tokens_per_second
 from ui.tune.values import INITIAL, parse_values, unescaped
+from ui.visits.records import BrokenRecord, Fields, choice_of, choice_record
+from ui.visits.tab import somebody_there, this_visit
+from ui.visits.visits import Visit
+from ui.words.labels import setting_name
 
 KEY = "tuning"
 NONE = "none"

@@ -9,8 +9,8 @@ import pandas as pd
 
 from ui.charts.tune import Grid, colours_of, figure_text, shades
 from ui.compare.view import escaped, facts
-from ui.shared.labels import stop_name
 from ui.tune.metrics import METRICS, Extreme
+from ui.words.labels import stop_name
 
 STYLE = """
 <style>

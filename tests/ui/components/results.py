@@ -13,8 +13,8 @@ from engine.errors import NoCandidatesError
 from engine.ranking import Survivors
 from engine.sampling import STAGES, SamplingSettings, shape
 from tests.ui.components.cases import Case
-from tests.ui.shared import sentences
-from ui.shared.settings import cards_of, plain_settings
+from tests.ui.words import sentences
+from ui.texts.settings import cards_of, plain_settings
 
 LEADING = 15  # rows of the table
 DENSE, SPACED = 30, 40  # ranks of a curve

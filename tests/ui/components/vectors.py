@@ -35,8 +35,8 @@ from tests.ui.components.made_up import MADE_UP, known
 from tests.ui.components.results import results
 from ui.components.outcomes import drawn, outcomes
 from ui.components.rows import pack_light, pack_row
-from ui.shared.catalogue import sampler, table
 from ui.step.message import packed
+from ui.words.catalogue import sampler, table
 
 FOLDER = Path(__file__).resolve().parents[3] / "test-artefacts" / "vectors"
 CHAINS = 1600

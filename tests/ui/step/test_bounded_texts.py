@@ -2,9 +2,9 @@
 
 import pytest
 
-from ui.shared.limits import LONGEST_PROMPT
-from ui.shared.settings import EventError
 from ui.step.events import _Fields, sender
+from ui.texts.limits import LONGEST_PROMPT
+from ui.texts.settings import EventError
 
 
 @pytest.mark.parametrize("name", ["client", "run", "row", "token", "query", "prompt", "kind"])

@@ -7,9 +7,9 @@ import pytest
 from engine.contrastive import ContrastiveSearch
 from engine.sampling import SamplingSettings
 from tests.ui.step.visitor import PROMPT, Visitor
-from ui.shared.texts import Contrastive
 from ui.step.events import EventError, parse
 from ui.step.session import Session
+from ui.texts.texts import Contrastive
 
 SEARCH = Contrastive(5, 0.6)
 

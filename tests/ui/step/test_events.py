@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from engine.errors import DecodingError, SettingError
 from engine.sampling import STAGES
-from ui.shared.settings import FIRST
 from ui.step.events import (
     ACTIONS,
     LONGEST_QUERY,
@@ -23,6 +22,7 @@ from ui.step.events import (
     parse_hello,
     sender,
 )
+from ui.texts.settings import FIRST
 
 SENT = {
     "client": "c1",

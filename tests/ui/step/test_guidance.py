@@ -10,9 +10,9 @@ from engine.errors import SettingError
 from engine.guidance import GuidedRows
 from engine.trace import Trace
 from tests.ui.step.visitor import Visitor
-from ui.shared.texts import Beginning, checked_scale, new_text
 from ui.step.events import EventError, parse
 from ui.step.session import Session
+from ui.texts.texts import Beginning, checked_scale, new_text
 
 PROMPT, NEGATIVE = "Once upon a time, a sad little", "Once upon a time, a little"
 

@@ -23,8 +23,8 @@ from engine.sampling import (
     shape,
 )
 from tests.ui import hostile
+from tests.ui.components.test_rows import large_row, unpack
 from tests.ui.step.visitor import PROMPT, Visitor
-from tests.ui.test_rows import large_row, unpack
 from ui.components.outcomes import drawn, outcomes
 from ui.components.rows import (
     LIGHT_BINS,
@@ -34,9 +34,9 @@ from ui.components.rows import (
     pack_row,
     ranks_of,
 )
-from ui.shared.settings import parse_settings
 from ui.step import message as message_module
 from ui.step.session import Session
+from ui.texts.settings import parse_settings
 
 CHAINS = [
     [],

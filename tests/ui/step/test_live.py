@@ -13,14 +13,14 @@ from engine.decoder import Decoder
 from engine.sampling import SamplingSettings
 from tests.ui import hostile
 from tests.ui.step.live_page import LivePage, client, opened
-from ui.shared.examples import EXAMPLES
-from ui.shared.handover import STEP, HandedOver
-from ui.shared.keeping import Keeper
-from ui.shared.texts import Beginning
-from ui.shared.visits import VISITS, Visits
 from ui.step import channel
 from ui.step.events import ACTIONS, QUESTIONS
 from ui.step.session import Session
+from ui.texts.examples import EXAMPLES
+from ui.texts.texts import Beginning
+from ui.visits.handover import STEP, HandedOver
+from ui.visits.keeping import Keeper
+from ui.visits.visits import VISITS, Visits
 
 OWN = "My own prompt: the little dog"
 
@@ -419,7 +419,7 @@ def test_a_session_s_words_are_no_other_visitor_s(visits):
 
 
 def test_sixty_visits_opened_and_closed_give_their_memory_back(visits, monkeypatch):
-    monkeypatch.setattr("ui.shared.visits.LEAVE_SECONDS", 0.0)
+    monkeypatch.setattr("ui.visits.visits.LEAVE_SECONDS", 0.0)
     sessions, texts = weakref.WeakSet(), weakref.WeakSet()
     for _ in range(60):
         with opened() as page:
@@ -438,7 +438,7 @@ def test_sixty_visits_opened_and_closed_give_their_memory_back(visits, monkeypat
 
 
 def test_there_is_room_for_so_many_who_are_there(visits, monkeypatch):
-    monkeypatch.setattr("ui.shared.visits.MOST_IN_MEMORY", 2)
+    monkeypatch.setattr("ui.visits.visits.MOST_IN_MEMORY", 2)
     with opened() as one, opened() as two:
         with client().websocket_connect("/live") as socket:
             assert "try again in a minute" in LivePage(socket).hello()["error"]

@@ -14,9 +14,9 @@ from engine.sampling import (
 )
 from tests.ui import hostile
 from tests.ui.step.visitor import PROMPT, Visitor
-from ui.shared.settings import FIRST, breaker_ids, parse_settings
 from ui.step.message import STEP_FIELDS
 from ui.step.session import Session
+from ui.texts.settings import FIRST, breaker_ids, parse_settings
 
 
 @pytest.fixture

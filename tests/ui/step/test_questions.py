@@ -5,9 +5,9 @@ import pytest
 from engine.admission import smallest_change
 from engine.sampling import Dry, SamplingSettings, Temperature, TopK, TopP
 from tests.ui.step.visitor import PROMPT, Visitor
-from ui.shared.settings import parse_settings
 from ui.step.events import QUESTIONS
 from ui.step.session import Session
+from ui.texts.settings import parse_settings
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ import pytest
 from engine.errors import DecodingError
 from engine.sampling import SamplingSettings, Xtc
 from tests.ui.step.visitor import PROMPT, Visitor
-from ui.shared.records import BrokenRecord
-from ui.shared.texts import Contrastive
 from ui.step.replay import TextRecord, again, replay, text_record
 from ui.step.session import MOST_EARLIER, Session
+from ui.texts.texts import Contrastive
+from ui.visits.records import BrokenRecord
 
 KINDS = ("step", "back", "rewind", "reroll", "force", "branch", "inspect", "settings", "run")
 

@@ -16,8 +16,8 @@ from engine.sampling import (
 )
 from tests.ui import hostile
 from tests.ui.step.visitor import PROMPT, Visitor
-from ui.shared.settings import FIRST, breaker_ids
 from ui.step.session import Session
+from ui.texts.settings import FIRST, breaker_ids
 
 TURNED = SamplingSettings(chain=[Xtc(0.05), TopP(0.8), Temperature(1.3), Mirostat(3.0)], seed=5)
 TURNED_CARDS = ("xtc", "dry", "top_p", "temperature", "top_k", "mirostat")

@@ -4,11 +4,11 @@ import json
 import struct
 
 from engine.sampling import SamplingSettings
-from ui.shared.settings import cards_of
 from ui.step.events import Event, Place
 from ui.step.message import Sent, row_answer, state_message
 from ui.step.questions import answer
 from ui.step.session import Session
+from ui.texts.settings import cards_of
 
 PROMPT = "Once upon a time, there was a little"  # goes on for long
 

@@ -12,7 +12,7 @@ from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.sweep import Axis, Sweep
 from tests.ui import hostile
-from ui.shared import background
+from ui.skeleton import background
 from ui.tune import sweep_work
 from ui.tune.sweep_work import OpeningSweep, SweepWork, opening_sweep
 from ui.tune.tuning import Tuning

@@ -1,0 +1,546 @@
+"""The model chooser on a page of its own: what it loads and refuses, and how loads are shared."""
+
+import re
+import threading
+import time
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from engine import checkpoint
+from engine.errors import ModelNotFoundError, PromptError
+from engine.model import BUNDLED, load_model
+from tests.ui import hostile
+from ui.models import chooser as model_chooser
+from ui.models.chooser import KINDS, Choice, Load, allowed, first_model, shared_model
+
+
+def page() -> None:
+    import streamlit as st
+
+    from ui.models.chooser import first_model, model_chooser
+
+    if "model" not in st.session_state:
+        st.session_state["model"], st.session_state["said"] = first_model()
+
+    def take_over(model) -> None:
+        if st.session_state.get("refuses"):
+            raise st.session_state["refuses"]
+        st.session_state["model"] = model
+
+    model_chooser(st.session_state["model"], take_over)
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch) -> None:
+    monkeypatch.delenv("DECODING_MODEL", raising=False)
+    monkeypatch.delenv("DECODING_MODELS", raising=False)
+    monkeypatch.setattr(model_chooser, "served_to_others", lambda **_: False)
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory) -> str:
+    return hostile.save(tmp_path_factory.mktemp("models") / "tiny")
+
+
+@pytest.fixture
+def app() -> AppTest:
+    return drawn(AppTest.from_function(page, default_timeout=60))
+
+
+def drawn(app: AppTest) -> AppTest:
+    app.run()
+    assert not app.exception
+    return app
+
+
+def load(app: AppTest, kind: str, *texts: str) -> AppTest:
+    """Fill in the fields, press Load, and look until the load has ended."""
+    app.radio(key="model_kind").set_value(kind).run()
+    for field, text in zip(app.text_input, texts, strict=False):
+        field.set_value(text)
+    return pressed(app)
+
+
+def pressed(app: AppTest) -> AppTest:
+    app.button(key="model_button").click()
+    return until_ended(drawn(app))
+
+
+def until_ended(app: AppTest) -> AppTest:
+    end = time.monotonic() + 30
+    while app.session_state["model_chooser"].load is not None:
+        assert time.monotonic() < end, "the load does not end"
+        time.sleep(0.05)
+        drawn(app)
+    return app
+
+
+def errors(app: AppTest) -> list[str]:
+    return [error.value for error in app.error]
+
+
+def source(app: AppTest) -> str:
+    return app.session_state["model"].source
+
+
+# --- loading --------------------------------------------------------------------------------------
+
+
+def test_a_folder_is_loaded_and_handed_over(app, tiny):
+    assert source(app) == BUNDLED
+    load(app, "folder", tiny)
+    assert source(app) == tiny and not errors(app)
+    assert any("**tiny**" in text.value for text in app.markdown)
+    load(app, BUNDLED)
+    assert source(app) == BUNDLED and not errors(app)
+
+
+@pytest.mark.parametrize(
+    ("kind", "texts", "said"),
+    [
+        ("folder", ["no/such/folder"], "There is no folder"),
+        ("folder", ["owner/name"], "There is no folder"),  # and the hub is not asked
+        ("folder", ["~nobody-of-this-name/x"], "There is no folder"),
+        ("folder", ["a\x00b"], "There is no folder"),
+        ("folder", ["  "], "type a folder or a hub id"),
+        ("folder", ["{empty}"], "config.json"),
+        ("hub", ["owner/name"], "the hub could not be reached to look for owner/name"),
+        ("hub", ["owner/name", "v1"], "at revision v1"),
+        ("hub", ["[x](javascript:alert(1))"], "it is no hub id"),
+        ("hub", [""], "type a folder or a hub id"),
+        ("hub", [BUNDLED, "v1"], "applies to hub ids only"),
+    ],
+)
+def test_what_cannot_be_loaded_is_a_sentence_and_changes_nothing(app, tmp_path, kind, texts, said):
+    before = app.session_state["model"]
+    load(app, kind, *(text.format(empty=tmp_path) for text in texts))
+    (message,) = errors(app)
+    assert said in message.replace("\\", "")
+    assert app.session_state["model"] is before
+    load(app, BUNDLED)
+    assert not errors(app), "the next load clears the message"
+
+
+def test_a_model_that_the_page_refuses_is_a_sentence(app, tiny):
+    app.session_state["refuses"] = PromptError("The prompt does not fit; shorten it.")
+    load(app, "folder", tiny)
+    assert errors(app) == ["The prompt does not fit; shorten it."]
+    assert source(app) == BUNDLED
+
+
+def test_visitors_share_a_model(app, tiny):
+    other = drawn(AppTest.from_function(page, default_timeout=60))
+    assert app.session_state["model"] is other.session_state["model"]
+    load(app, "folder", tiny)
+    assert source(other) == BUNDLED
+    load(other, "folder", tiny)
+    assert app.session_state["model"] is other.session_state["model"]
+
+
+# --- while a model is on its way ------------------------------------------------------------------
+
+
+class Slow:
+    """Stands in for `load_model`: a download that goes on until the test lets it end."""
+
+    def __init__(self) -> None:
+        self.started = 0
+        self.ended = threading.Event()
+        self.given_up = threading.Event()
+
+    def __call__(self, source, *, revision=None, progress=None):
+        self.started += 1
+        try:
+            while not self.ended.wait(0.01):
+                progress(f"Downloading {source}", 12_500_000, 50_000_000)
+        except BaseException:
+            self.given_up.set()
+            raise
+        raise ModelNotFoundError("It was not there after all; choose another.")
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    played = Slow()
+    monkeypatch.setattr(model_chooser, "load_model", played)
+    yield played
+    played.ended.set()
+
+
+def begin(app: AppTest, hub_id: str) -> AppTest:
+    app.radio(key="model_kind").set_value("hub").run()
+    app.text_input(key="model_hub_id").set_value(hub_id)
+    app.button(key="model_button").click()
+    return drawn(app)
+
+
+def progress_of(app: AppTest) -> list:
+    return [(bar.proto.value, bar.proto.text) for bar in app.get("progress")]
+
+
+def test_a_download_shows_its_bytes_and_the_page_goes_on(app, slow):
+    begin(app, "owner/slow")
+    while not progress_of(app):  # until it has begun
+        drawn(app)
+    assert progress_of(app) == [(25, "Downloading owner/slow: 11.9 MiB of 47.7 MiB")]
+    assert app.button(key="model_button").disabled
+    assert source(app) == BUNDLED
+    slow.ended.set()
+    until_ended(app)
+    assert errors(app) == ["It was not there after all; choose another."]
+    assert not progress_of(app) and not app.button(key="model_button").disabled
+
+
+def test_cancel_ends_the_load_and_leaves_everything_as_it_was(app, slow):
+    begin(app, "owner/slow")
+    app.button(key="model_cancel").click()
+    drawn(app)
+    assert not progress_of(app) and not errors(app) and source(app) == BUNDLED
+    assert slow.given_up.wait(5)
+
+
+def test_visitors_wait_for_one_load_and_it_ends_with_the_last_of_them(app, slow):
+    other = begin(drawn(AppTest.from_function(page, default_timeout=60)), "owner/slow")
+    begin(app, "owner/slow")
+    assert slow.started == 1
+    other.button(key="model_cancel").click()
+    drawn(other)
+    assert not slow.given_up.wait(0.2), "somebody else still waits"
+    app.button(key="model_cancel").click()
+    drawn(app)
+    assert slow.given_up.wait(5)
+
+
+def test_a_load_after_a_cancelled_one_begins_anew(slow):
+    first = Load.join(Choice("owner/slow"))
+    first.leave()
+    second = Load.join(Choice("owner/slow"))
+    assert second is not first
+    assert first.ended(within=5) and not second.ended()
+    second.leave()
+
+
+def test_more_loads_than_there_is_room_for_wait(slow):
+    loads = [Load.join(Choice(f"owner/slow-{number}")) for number in range(3)]
+
+    def under_way() -> int:
+        return sum(load.stage[0].startswith("Downloading") for load in loads)
+
+    end = time.monotonic() + 5
+    while under_way() < 2 and time.monotonic() < end:
+        time.sleep(0.01)
+    time.sleep(0.1)
+    assert under_way() == 2
+    assert sum(load.stage[0].startswith("Waiting") for load in loads) == 1
+    slow.ended.set()
+    assert all(load.ended(within=5) for load in loads)
+
+
+def numbered(message: str, caplog) -> bool:
+    """Whether a sentence names a number under which the log has a traceback."""
+    number = re.search(r"its number: (\d{5})\.", message).group(1)
+    return f"Problem {number} interrupted" in caplog.text and "ZeroDivisionError" in caplog.text
+
+
+def test_a_load_that_nobody_expected_to_fail_so_is_a_sentence_with_a_number(
+    app, monkeypatch, caplog
+):
+    def broken(*_, **__):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(model_chooser, "load_model", broken)
+    load(app, "hub", "owner/broken")
+    (message,) = errors(app)
+    assert message.startswith("An unexpected error interrupted the loading of owner/broken. Choose")
+    assert numbered(message, caplog)
+    assert source(app) == BUNDLED
+    assert not app.button(key="model_button").disabled, "and the page can be used again"
+
+
+def test_a_page_that_fails_to_take_a_model_keeps_the_one_before(app, monkeypatch, tiny, caplog):
+    app.session_state["refuses"] = ZeroDivisionError()
+    load(app, "folder", tiny)
+    (message,) = errors(app)
+    assert message.startswith("An unexpected error interrupted the change to ")
+    assert "The model before is still in use" in message
+    assert numbered(message, caplog)
+    assert source(app) == BUNDLED
+
+
+def test_the_first_model_fails_with_a_sentence_too(monkeypatch, tiny, caplog):
+    loaded = model_chooser.load_model
+
+    def broken(source, **options):
+        return loaded(source, **options) if source == BUNDLED else 1 / 0
+
+    monkeypatch.setattr(model_chooser, "load_model", broken)
+    monkeypatch.setenv("DECODING_MODEL", "owner/broken")
+    model_chooser.preload()
+    model, said = first_model()
+    assert model.source == BUNDLED
+    assert said.startswith("DECODING_MODEL=owner/broken: An unexpected error interrupted")
+    assert numbered(said, caplog)
+
+
+def test_choosing_models_in_turns_loads_each_once(app, tiny, monkeypatch):
+    loads = []
+
+    def counted(source, **options):
+        loads.append(source)
+        return load_model(source, **options)
+
+    monkeypatch.setattr(model_chooser, "load_model", counted)
+    held = [app.session_state["model"]]
+    for _ in range(2):
+        for kind, texts in (("folder", [tiny]), (BUNDLED, [])):
+            load(app, kind, *texts)
+            held.append(app.session_state["model"])
+    assert len(set(map(id, held))) == 2
+    assert len(loads) <= 1, "the bundled one was there before, and so may be the other"
+
+
+def test_no_message_of_a_browser_empties_the_store_of_models(tiny):
+    # What `clear_cache` does, which any visitor could send to Streamlit.
+    model = shared_model(Choice(tiny))
+    st.cache_resource.clear()
+    st.cache_data.clear()
+    assert shared_model(Choice(tiny)) is model
+
+
+def test_loading_says_what_happens(tiny):
+    told = []
+    load_model(tiny, progress=lambda *stage: told.append(stage))
+    assert [what for what, _, _ in told] == [
+        "Reading configuration and tokenizer",
+        "Reading 0.1 MB of weights",
+        "Trying the model out",
+    ]
+
+
+def test_what_progress_raises_ends_the_loading(tiny):
+    for ends_at in ("Reading configuration", "Reading 0.1 MB", "Trying"):
+
+        def told(what, done, total, ends_at=ends_at):
+            if what.startswith(ends_at):
+                raise InterruptedError(ends_at)
+
+        with pytest.raises(InterruptedError, match=ends_at):
+            load_model(tiny, progress=told)
+
+
+def test_the_bytes_of_all_bars_are_one_count():
+    told = []
+    bar = checkpoint._byte_counter("Downloading x", 100, lambda *stage: told.append(stage))
+    arrived, written, files = bar(unit="B", total=0), bar(unit="B", total=0), bar(total=3)
+    for count in (10, 30):
+        arrived.update(count)
+        written.update(count)
+        files.update(1)
+    written.update(80)  # the hub may send more than it announced
+    assert told == [("Downloading x", done, 100) for done in (10, 40, 100)]
+
+
+# --- who may load what ----------------------------------------------------------------------------
+
+
+def test_alone_at_the_computer_anything_may_be_loaded():
+    assert allowed() is None
+
+
+def test_the_app_as_it_is_configured_is_for_one_person(monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.delenv("DECODING_MODELS", raising=False)
+    monkeypatch.setattr(st, "context", Visitor())  # AppTest's own has a mock for an address
+    app = drawn(AppTest.from_function(page, default_timeout=60))
+    assert app.radio(key="model_kind").options == list(KINDS.values())
+
+
+def test_an_app_for_others_loads_the_bundled_and_the_first_model_only(monkeypatch, tiny):
+    monkeypatch.setattr(model_chooser, "served_to_others", lambda **_: True)
+    assert allowed() == [Choice(BUNDLED)]
+    monkeypatch.setenv("DECODING_MODEL", tiny)
+    assert allowed() == [Choice(BUNDLED), Choice(tiny)]
+    app = drawn(AppTest.from_function(page, default_timeout=60))
+    assert source(app) == tiny
+    assert not app.radio and not app.text_input, "nothing can be typed"
+    assert any("DECODING_MODELS=owner/name" in caption.value for caption in app.caption)
+    pressed(app)
+    assert source(app) == BUNDLED
+
+
+@pytest.mark.parametrize("others", [True, False])
+@pytest.mark.parametrize("separator", [",", " , ", ":"])
+def test_the_list_holds_for_everybody(monkeypatch, tiny, others, separator):
+    monkeypatch.setattr(model_chooser, "served_to_others", lambda **_: others)
+    monkeypatch.setattr(model_chooser.os, "pathsep", ":")
+    monkeypatch.setenv("DECODING_MODELS", separator.join(["owner/name@v1", tiny, "gpt2"]))
+    listed = [Choice(BUNDLED), Choice("owner/name", "v1"), Choice(tiny), Choice("gpt2")]
+    assert allowed() == listed
+
+
+def test_a_listed_model_is_chosen_by_name(monkeypatch, tiny):
+    monkeypatch.setenv("DECODING_MODELS", tiny)
+    app = drawn(AppTest.from_function(page, default_timeout=60))
+    assert app.selectbox(key="model_listed").options == ["Bundled", tiny]
+    app.selectbox(key="model_listed").select_index(1)
+    pressed(app)
+    assert source(app) == tiny
+
+
+@pytest.mark.parametrize("path", ["{tiny}/../tiny", "{tiny}/.", "/etc", "owner/other", "gpt2@v1"])
+def test_what_is_not_listed_is_refused_whoever_asks(monkeypatch, tiny, path):
+    monkeypatch.setenv("DECODING_MODELS", f"{tiny},gpt2")
+    monkeypatch.setattr(model_chooser, "load_model", lambda *_, **__: pytest.fail("it was read"))
+    visit = model_chooser._Visit()
+    visit.begin(Choice.parse(path.format(tiny=tiny)))
+    assert visit.load is None
+    assert "is not among the models" in visit.problem and "DECODING_MODELS=" in visit.problem
+
+
+# --- where the app is reached from ----------------------------------------------------------------
+
+
+class Visitor:
+    """Stands in for `st.context`."""
+
+    def __init__(self, ip_address: str | None = None, **headers: str) -> None:
+        self.ip_address = ip_address
+        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
+
+
+@pytest.mark.parametrize(
+    ("address", "visitor", "others"),
+    [
+        ("127.0.0.1", Visitor(), False),
+        ("localhost", Visitor(), False),
+        ("::1", Visitor("::1"), False),
+        ("127.0.0.1", Visitor("127.0.0.2"), False),
+        (None, Visitor(), True),
+        ("0.0.0.0", Visitor(), True),
+        ("192.168.1.5", Visitor(), True),
+        ("classroom.local", Visitor(), True),
+        ("unix:///run/app.sock", Visitor(), True),
+        ("127.0.0.1", Visitor("192.168.1.7"), True),
+        ("127.0.0.1", Visitor("unknown"), True),
+        ("127.0.0.1", Visitor(X_Forwarded_For="203.0.113.9"), True),
+        ("127.0.0.1", Visitor(Forwarded="for=203.0.113.9"), True),
+        # Tunnels and proxies on this very machine.
+        ("127.0.0.1", Visitor(X_Forwarded_Host="classroom.example"), True),
+        ("127.0.0.1", Visitor(x_forwarded_proto="https"), True),
+        ("127.0.0.1", Visitor(X_Real_IP="127.0.0.1"), True),
+        ("127.0.0.1", Visitor(Via="1.1 proxy"), True),
+        ("127.0.0.1", Visitor(CF_Connecting_IP="203.0.113.9"), True),
+        ("127.0.0.1", Visitor(Tailscale_User_Login="a@b.example"), True),
+        ("127.0.0.1", Visitor(Host="decode.trycloudflare.example"), True),
+        ("127.0.0.1", Visitor(Host="192.168.1.5:8501"), True),
+        ("127.0.0.1", Visitor(Host="localhost.evil.example:8501"), True),
+        ("127.0.0.1", Visitor(Host="[::1"), True),
+        ("127.0.0.1", Visitor(Host="localhost:9000"), False),
+        ("127.0.0.1", Visitor(Host="[::1]:8501"), False),
+        ("127.0.0.1", Visitor(Host="127.0.0.1"), False),
+    ],
+)
+def test_others_are_noticed(served, monkeypatch, address, visitor, others):
+    served["server.address"] = address
+    monkeypatch.setattr(st, "context", visitor)
+    assert model_chooser.served_to_others() is others
+
+
+@pytest.fixture
+def served(monkeypatch) -> dict[str, object]:
+    """How the app is served, to be changed: as it is configured, to begin with."""
+    monkeypatch.undo()  # the stand-in of all other tests
+    monkeypatch.delenv("DECODING_MODELS", raising=False)
+    monkeypatch.delenv("DECODING_ONLY_ME", raising=False)
+    options = {
+        "server.address": "127.0.0.1",
+        "server.allowedHosts": ["127.0.0.1", "localhost"],
+        "server.corsAllowedOrigins": [],
+        "browser.serverAddress": "localhost",
+    }
+    monkeypatch.setattr(st, "get_option", options.__getitem__)
+    monkeypatch.setattr(st, "context", Visitor())
+    return options
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "others"),
+    [
+        ("server.allowedHosts", ["127.0.0.1", "localhost", "::1", "LOCALHOST."], False),
+        ("server.allowedHosts", ["localhost", "classroom.example"], True),
+        ("server.allowedHosts", ["*"], True),
+        ("server.allowedHosts", ["*.localhost.example"], True),
+        ("server.allowedHosts", ["0.0.0.0"], True),
+        ("server.corsAllowedOrigins", ["http://localhost:3000"], False),
+        ("server.corsAllowedOrigins", ["https://classroom.example"], True),
+        ("browser.serverAddress", "classroom.example", True),
+    ],
+)
+def test_an_app_that_answers_to_another_name_is_for_others(served, option, value, others):
+    served[option] = value
+    assert model_chooser.served_to_others() is others
+
+
+@pytest.mark.parametrize(
+    ("switch", "alone"),
+    [("yes", True), (" YES ", True), ("1", True), ("true", True), ("", False), ("no", False)],
+)
+def test_only_who_runs_it_can_say_that_nobody_else_does(served, monkeypatch, switch, alone):
+    served["server.allowedHosts"] = ["*"]
+    monkeypatch.setattr(st, "context", Visitor("203.0.113.9", X_Forwarded_For="203.0.113.9"))
+    monkeypatch.setenv("DECODING_ONLY_ME", switch)
+    assert (allowed() is None) is alone
+
+
+def test_through_a_tunnel_nothing_can_be_typed(served, monkeypatch, tiny):
+    monkeypatch.setattr(
+        st, "context", Visitor(Host="localhost:8501", X_Forwarded_For="203.0.113.9")
+    )
+    app = drawn(AppTest.from_function(page, default_timeout=60))
+    assert not app.radio and not app.text_input
+    visit = model_chooser._Visit()
+    visit.begin(Choice(tiny))
+    assert visit.load is None and "is not among the models" in visit.problem
+
+
+# --- the first model ------------------------------------------------------------------------------
+
+
+def test_decoding_model_names_the_first_model(monkeypatch, tiny):
+    monkeypatch.setenv("DECODING_MODEL", f" {tiny} ")
+    model, said = first_model()
+    assert (model.source, said) == (tiny, "")
+
+
+def test_the_bundled_model_stands_in_for_one_that_cannot_be_loaded(monkeypatch):
+    monkeypatch.setenv("DECODING_MODEL", "no/such-model")
+    model, said = first_model()
+    assert model.source == BUNDLED
+    assert said.startswith("DECODING_MODEL=no/such-model: There is no folder")
+    assert said.endswith("The bundled model is in use instead.")
+
+
+def test_no_model_at_all_is_an_error_and_the_chooser_still_works(monkeypatch, tmp_path, tiny):
+    monkeypatch.setattr("engine.checkpoint.BUNDLED_FOLDER", tmp_path)
+    model_chooser.MODELS.forget()
+    with pytest.raises(Exception, match=r"config\.json"):
+        first_model()
+    monkeypatch.undo()
+    monkeypatch.setattr(model_chooser, "served_to_others", lambda **_: False)
+    app = AppTest.from_function(page, default_timeout=60)
+    app.session_state["model"] = None
+    drawn(app)
+    assert any("none" in text.value for text in app.markdown)
+    load(app, "folder", tiny)
+    assert source(app) == tiny
+
+
+def test_a_revision_is_taken_off_a_hub_id_and_nothing_else(tmp_path, monkeypatch):
+    assert Choice.parse("owner/name@refs/pr/1") == Choice("owner/name", "refs/pr/1")
+    assert Choice.parse("gpt2@v1") == Choice("gpt2", "v1")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "name@v1").mkdir()
+    for folder in ("name@v1", "/models/a@b", "~/a@b", "C:\\models\\a@b"):
+        assert Choice.parse(folder) == Choice(folder)

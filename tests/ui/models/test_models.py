@@ -1,0 +1,163 @@
+"""Models in this process: each there once, whoever asks, for as long as anybody uses it."""
+
+import gc
+import threading
+import weakref
+
+import pytest
+
+from engine.errors import ModelNotFoundError
+from ui.models.models import SharedModels
+
+PATIENCE_S = 30
+
+
+class Model:
+    """Stands in for weights."""
+
+
+class Loads:
+    """Stands in for the loading of models."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.go = threading.Event()
+        self.go.set()
+        self.fails: BaseException | None = None
+
+    def __call__(self) -> Model:
+        self.count += 1
+        assert self.go.wait(PATIENCE_S)
+        if self.fails is not None:
+            raise self.fails
+        return Model()
+
+
+@pytest.fixture
+def loads() -> Loads:
+    return Loads()
+
+
+def test_a_model_that_somebody_uses_is_never_loaded_again(loads):
+    models = SharedModels(kept=1)
+    first = models.get("a", None, loads)
+    others = [models.get(name, None, loads) for name in "bcdef"]
+    assert loads.count == 6
+    assert models.get("a", None, loads) is first, "though five others came since"
+    assert models.get("f", None, loads) is others[-1]
+    assert loads.count == 6
+
+
+def test_what_nobody_uses_goes_and_the_last_few_stay(loads):
+    models = SharedModels(kept=2)
+    seen = {name: weakref.ref(models.get(name, None, loads)) for name in "abc"}
+    models.get("b", None, loads)
+    models.get("d", None, loads)
+    gc.collect()
+    assert {name: held() is not None for name, held in seen.items()} == {
+        "a": False,
+        "b": True,
+        "c": False,
+    }
+
+
+def test_a_revision_is_another_model_and_another_way_to_write_a_folder_is_not(
+    loads, tmp_path, monkeypatch
+):
+    models = SharedModels()
+    assert models.get("a/b", None, loads) is not models.get("a/b", "v1", loads)
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (tmp_path / "link").symlink_to(folder)
+    monkeypatch.chdir(tmp_path)
+    found = {
+        id(models.get(source, None, loads))
+        for source in ("model", str(folder), "./model", f"{folder}/../model", "link")
+    }
+    assert len(found) == 1
+
+
+def test_thirty_who_ask_at_once_wait_for_one_load(loads):
+    models, found = SharedModels(), []
+    loads.go.clear()
+    threads = [
+        threading.Thread(target=lambda: found.append(models.get("a", None, loads)))
+        for _ in range(30)
+    ]
+    for thread in threads:
+        thread.start()
+    loads.go.set()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+    assert loads.count == 1
+    assert len(found) == 30
+    assert len({id(model) for model in found}) == 1
+
+
+def waits(models: SharedModels, load, found: list, waiting=lambda: None) -> threading.Thread:
+    """Another visitor who asks while the first load goes on."""
+
+    def ask() -> None:
+        try:
+            found.append(models.get("a", None, load, waiting))
+        except BaseException as error:
+            found.append(error)
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_a_failure_is_told_to_all_who_waited_and_tried_again_by_the_next(loads):
+    models, found = SharedModels(), []
+    loads.go.clear()
+    loads.fails = ModelNotFoundError("There is no such model; choose another.")
+    first = waits(models, loads, found)
+    while not loads.count:
+        first.join(0.01)
+    asked = threading.Event()
+    second = waits(models, loads, found, asked.set)
+    assert asked.wait(PATIENCE_S)
+    loads.go.set()
+    first.join(PATIENCE_S)
+    second.join(PATIENCE_S)
+    assert found == [loads.fails] * 2
+    assert loads.count == 1
+    loads.fails = None
+    assert isinstance(models.get("a", None, loads), Model)
+
+
+def test_who_waits_for_one_who_gives_up_begins_again(loads):
+    models, found = SharedModels(), []
+    given_up = Loads()
+    given_up.go.clear()
+    given_up.fails = KeyboardInterrupt()
+    first = waits(models, given_up, found)
+    while not given_up.count:
+        first.join(0.01)
+    asked = threading.Event()
+    second = waits(models, loads, found, asked.set)
+    assert asked.wait(PATIENCE_S)
+    given_up.go.set()
+    first.join(PATIENCE_S)
+    second.join(PATIENCE_S)
+    assert found[0] is given_up.fails
+    assert isinstance(found[1], Model)
+
+
+def test_a_wait_can_be_ended(loads):
+    models, found = SharedModels(), []
+    loads.go.clear()
+    first = waits(models, loads, found)
+    while not loads.count:
+        first.join(0.01)
+
+    def leave() -> None:
+        raise InterruptedError
+
+    second = waits(models, loads, found, leave)
+    second.join(PATIENCE_S)
+    assert isinstance(found[0], InterruptedError)
+    loads.go.set()
+    first.join(PATIENCE_S)
+    assert isinstance(found[1], Model)

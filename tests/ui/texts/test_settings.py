@@ -1,0 +1,325 @@
+"""The chain as the page has it: the same there and back, and no harm in what a browser may send."""
+
+import json
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.errors import DecodingError, SettingError
+from engine.model import LanguageModel
+from engine.sampling import (
+    STAGES,
+    Banned,
+    Dry,
+    LogitBias,
+    Mirostat,
+    SamplingSettings,
+    Temperature,
+    TopK,
+    TopP,
+    Xtc,
+)
+from tests.ui import hostile
+from ui.texts import settings as chains
+from ui.texts.settings import (
+    BREAKERS,
+    FIRST,
+    MOST_ENTRIES,
+    EventError,
+    breaker_ids,
+    cards_of,
+    edited_ids,
+    fitted,
+    is_one_number,
+    parse_settings,
+    plain_settings,
+    stage_defaults,
+)
+
+FOUR = {"order": list(FIRST), "temperature": 1, "top_k": 0, "top_p": 1, "min_p": 0, "seed": 0}
+
+TOKENS = st.integers(0, 10**6)
+SHARE = st.floats(0.01, 0.99)
+WHOLE = st.integers(1, 1000)
+FIELDS = {
+    "logit_bias": st.fixed_dictionaries(
+        {"bias": st.dictionaries(TOKENS, st.floats(-100, 100), min_size=1, max_size=9)}
+    ),
+    "repetition_penalty": st.fixed_dictionaries({"penalty": st.floats(1.01, 2)}),
+    "presence_penalty": st.fixed_dictionaries({"penalty": st.floats(-2, -0.01)}),
+    "frequency_penalty": st.fixed_dictionaries({"penalty": st.floats(0.01, 2)}),
+    "dry": st.fixed_dictionaries(
+        {
+            "multiplier": st.floats(0.1, 5),
+            "base": st.floats(1, 4),
+            "allowed_length": WHOLE,
+            "last_n": WHOLE | st.just(-1),
+            "breakers": st.lists(TOKENS, max_size=9),
+        }
+    ),
+    "no_repeat_ngram": st.fixed_dictionaries({"n": WHOLE}),
+    "banned": st.fixed_dictionaries(
+        {"sequences": st.lists(st.lists(TOKENS, min_size=1, max_size=4), min_size=1, max_size=9)}
+    ),
+    "min_new_tokens": st.fixed_dictionaries({"n": WHOLE}),
+    "temperature": st.fixed_dictionaries({"temperature": st.just(0.0) | SHARE}),
+    "dynamic_temperature": st.fixed_dictionaries(
+        {"low": SHARE, "high": st.floats(1, 3), "exponent": st.floats(0.1, 4)}
+    ),
+    "top_h": st.fixed_dictionaries({"h": SHARE}),
+    "top_k": st.fixed_dictionaries({"k": WHOLE}),
+    "top_p": st.fixed_dictionaries({"p": SHARE}),
+    "min_p": st.fixed_dictionaries({"ratio": SHARE}),
+    "typical_p": st.fixed_dictionaries({"p": SHARE}),
+    "epsilon_cutoff": st.fixed_dictionaries({"epsilon": SHARE}),
+    "eta_cutoff": st.fixed_dictionaries({"epsilon": SHARE}),
+    "top_n_sigma": st.fixed_dictionaries({"n": st.floats(0.1, 5)}),
+    "tail_free": st.fixed_dictionaries({"z": SHARE}),
+    "xtc": st.fixed_dictionaries({"threshold": SHARE, "probability": SHARE}),
+    "mirostat": st.fixed_dictionaries({"tau": st.floats(0.1, 10), "eta": SHARE}),
+}
+SEEDS = st.integers(0, 2**53 - 1)
+
+
+@st.composite
+def pages(draw):
+    """Settings, and an order of cards of which some are off."""
+    order = draw(st.lists(st.sampled_from(sorted(STAGES)), unique=True))
+    on = [name for name in order if draw(st.booleans())]
+    chain = [STAGES[name](**draw(FIELDS[name])) for name in on]
+    return SamplingSettings(chain=chain, seed=draw(SEEDS)), tuple(order)
+
+
+def travelled(data: dict) -> object:
+    return json.loads(json.dumps(data, allow_nan=False))
+
+
+def test_every_stage_has_values_here():
+    assert FIELDS.keys() == STAGES.keys()
+
+
+@given(pages())
+def test_what_goes_to_the_page_comes_back_equal(page):
+    chosen, order = page
+    sent = plain_settings(chosen, order)
+    assert sent.keys() == {"order", "seed", *order}
+    assert parse_settings(travelled(sent)) == (chosen, order)
+
+
+@given(pages())
+def test_a_recorded_chain_is_named_by_its_own_stages(page):
+    chosen, _ = page
+    recorded = plain_settings(chosen)
+    assert recorded["order"] == [stage.setting for stage in chosen.chain]
+    assert parse_settings(travelled(recorded))[0] == chosen
+
+
+@given(pages())
+def test_a_page_begins_with_the_first_samplers_and_those_that_are_on(page):
+    chosen, _ = page
+    order = cards_of(chosen)
+    on = [stage.setting for stage in chosen.chain]
+    assert [name for name in order if name in on] == on
+    assert set(order) == {*on, *FIRST}
+    assert parse_settings(plain_settings(chosen, order)) == (chosen, order)
+
+
+def test_further_samplers_stand_where_they_stand_by_default():
+    assert cards_of(SamplingSettings()) == FIRST
+    assert cards_of(SamplingSettings(chain=[Xtc()])) == (*FIRST, "xtc")
+    assert cards_of(SamplingSettings(chain=[Dry()])) == ("dry", *FIRST)
+    turned = SamplingSettings(chain=[TopP(0.9), Temperature(0.5)])
+    assert cards_of(turned) == ("top_k", "top_p", "temperature", "min_p")
+
+
+def test_the_order_of_the_page_is_the_order_of_the_chain():
+    sent = {"order": ["top_p", "xtc", "temperature", "top_k"], "seed": 3}
+    sent |= {"top_p": 0.9, "xtc": None, "temperature": 0.5, "top_k": 40.0}
+    chosen, order = parse_settings(sent)
+    assert chosen == SamplingSettings(chain=[TopP(0.9), Temperature(0.5), TopK(40)], seed=3)
+    assert order == ("top_p", "xtc", "temperature", "top_k")
+
+
+def test_a_sampler_that_was_removed_leaves_nothing_behind():
+    chosen, order = parse_settings({**FOUR, "dry": {"multiplier": "what was left"}, "top_h": 0.4})
+    assert (chosen, order) == (SamplingSettings(), FIRST)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("logit_bias", {"bias": []}), ("banned", {"sequences": []}), ("mirostat", None)],
+)
+def test_a_sampler_without_an_entry_is_off_and_stays(name, value):
+    chosen, order = parse_settings({"order": [name], name: value})
+    assert (chosen.chain, order) == ((), (name,))
+
+
+def test_a_page_from_before_the_update_is_told_to_reload():
+    with pytest.raises(EventError, match=r"updated since this page was loaded; reload the page"):
+        parse_settings({"temperature": 0.7, "top_k": 50, "seed": 3})
+
+
+DEEP: object = 1
+for _ in range(900):
+    DEEP = [DEEP]
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"order": "temperature"}, "an order of samplers that is none"),
+        ({"order": [["temperature"]]}, "an order of samplers that is none"),
+        ({"order": ["temperature"] * 500}, "an order of samplers that is none"),
+        ({"order": ["temperature", "top_k", "temperature"]}, "the sampler temperature twice"),
+        ({"order": ["heat"]}, "an unknown sampler, 'heat'"),
+        ({"order": ["x" * 10**6]}, "an unknown sampler, 'xxx"),
+        ({"heat": 3}, "an unknown setting, 'heat'"),
+        ({"temperature": None}, "temperature = None, not a number"),
+        ({"temperature": True}, "temperature = True, not a number"),
+        ({"temperature": "hot"}, "temperature = 'hot', not a number"),
+        ({"top_k": [DEEP]}, "not a number"),
+        ({"temperature": "x" * 10**6}, "not a number"),
+        ({"order": ["xtc"], "xtc": 0.1}, "xtc = 0.1, not its fields"),
+        ({"order": ["xtc"], "xtc": [0.1, 0.5]}, "not its fields"),
+        ({"order": ["xtc"], "xtc": True}, "xtc = True, not its fields"),
+        ({"order": ["banned"], "banned": {"sequences": [[["x"]]]}}, "lists in lists in lists"),
+        ({"order": ["banned"], "banned": {"sequences": DEEP}}, "lists in lists in lists"),
+        ({"order": ["dry"], "dry": {"breakers": [10**30]}}, "a value that is too large"),
+        ({"order": ["dry"], "dry": {"base": "x" * 10**6}}, "a value that is too large"),
+    ],
+)
+def test_another_shape_is_refused(change, sentence):
+    with pytest.raises(EventError) as error:
+        parse_settings({**FOUR, **change})
+    assert sentence in str(error.value)
+    assert str(error.value).endswith(".") and len(str(error.value)) < 250
+
+
+@pytest.mark.parametrize("data", [None, 3, "hot", [], [["order", []]]])
+def test_what_is_no_object_is_refused(data):
+    with pytest.raises(EventError, match="settings that are none"):
+        parse_settings(data)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"top_p": 1.4}, "top_p must be above 0 and at most 1, got 1.4"),
+        ({"top_k": 1.5}, "top_k must be"),
+        ({"top_k": 10**400}, "top_k must be a finite number"),
+        ({"temperature": math.nan}, "temperature must be a finite number"),
+        ({"seed": -1}, "seed is out of range, got -1"),
+        ({"seed": 1.5}, "seed must be a whole number"),
+        ({"order": ["dry"], "dry": {"base": 0}}, "dry.base must be between 1 and"),
+        ({"order": ["dry"], "dry": {"__class__": 0}}, "dry has other fields"),
+        ({"order": ["xtc"], "xtc": {"threshold": [1]}}, "xtc.threshold must be a number"),
+        ({"order": ["logit_bias"], "logit_bias": {"bias": [[3, 1e30]]}}, "logit_bias must be"),
+        ({"order": ["logit_bias"], "logit_bias": {"bias": [[-3, 1]]}}, "token ids from 0 on"),
+        ({"order": ["banned"], "banned": {"sequences": [[]]}}, "an empty sequence"),
+    ],
+)
+def test_a_value_out_of_range_is_refused_in_the_engines_words(change, sentence):
+    with pytest.raises(SettingError) as error:
+        parse_settings({**FOUR, **change})
+    assert sentence in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "largest"),
+    [
+        ("banned", {"sequences": [[token] for token in range(MOST_ENTRIES // 2 - 1)]}),
+        ("logit_bias", {"bias": [[token, 1.0] for token in range(MOST_ENTRIES // 3 - 1)]}),
+        ("dry", {"breakers": list(range(MOST_ENTRIES - 1))}),
+    ],
+)
+def test_long_lists_are_taken_up_to_a_limit_that_the_refusal_names(name, largest):
+    (stage,) = parse_settings({"order": [name], name: largest})[0].chain
+    (key, entries), *_ = stage.to_dict().items() if name != "dry" else [("breakers", [])]
+    assert len(entries) == len(largest[key]) or name == "dry"
+    longer = {key: largest[key] * 2}
+    with pytest.raises(SettingError, match=rf"{name} holds too many entries.*at most 2,000"):
+        parse_settings({"order": [name], name: longer})
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9) | TOKENS,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(max_size=5) | st.sampled_from(sorted(STAGES)), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+FIELD_NAMES = sorted({name for kind in STAGES.values() for name in kind.__dataclass_fields__})
+
+
+@settings(max_examples=400)
+@given(
+    st.lists(st.sampled_from(sorted(STAGES)), unique=True, max_size=6),
+    st.data(),
+)
+def test_whatever_a_browser_sends_is_settings_or_a_refusal(order, data):
+    fields = st.dictionaries(st.sampled_from(FIELD_NAMES), JSON, max_size=3)
+    sent = {name: data.draw(JSON | fields) for name in order}
+    try:
+        chosen, cards = parse_settings({"order": order, **sent})
+    except DecodingError as refusal:
+        assert str(refusal).endswith(".")
+    else:
+        assert cards == tuple(order)
+        assert parse_settings(travelled(plain_settings(chosen, cards))) == (chosen, cards)
+
+
+# --- what depends on a model's tokens -------------------------------------------------------------
+
+
+def test_an_added_stage_starts_with_values_that_the_engine_takes(bundled):
+    defaults = travelled(stage_defaults(bundled.vocabulary))
+    assert defaults.keys() == {name for name in STAGES if not is_one_number(name)}
+    for name, values in defaults.items():
+        chosen, order = parse_settings({"order": [name], name: values})
+        assert order == (name,)
+        assert bool(chosen.chain) == (name not in ("logit_bias", "banned"))
+        chosen.check_vocabulary(bundled.vocab_size)
+
+
+def test_breakers_are_the_tokens_of_line_breaks_and_marks(bundled):
+    vocabulary = bundled.vocabulary
+    texts = {vocabulary.token_bytes(token_id).strip(b" ") for token_id in breaker_ids(vocabulary)}
+    assert texts == {text.encode() for text in BREAKERS}
+    (line_break,) = vocabulary.encode("\n")[-1:]
+    assert line_break in breaker_ids(vocabulary)
+
+
+def test_a_tokenizer_without_the_marks_has_no_breakers(model):
+    assert breaker_ids(model.vocabulary) == ()
+    assert breaker_ids(LanguageModel(hostile.language_model(), None).vocabulary) == ()
+
+
+def test_edited_ids_are_those_of_biases_and_bans():
+    chain = [LogitBias({9: 1.0, 3: -2.0}), Banned([[4], [3, 8]]), TopK(5), Mirostat()]
+    assert sorted(edited_ids(SamplingSettings(chain=chain))) == [3, 4, 8, 9]
+    assert edited_ids(SamplingSettings(top_k=5)) == []
+
+
+def test_a_model_with_the_same_tokens_keeps_everything(bundled):
+    chosen = SamplingSettings(chain=[TopK(40), LogitBias({9: 1.0}), Dry(breakers=(3,))], seed=4)
+    assert fitted(chosen, bundled, bundled) == (chosen, "")
+
+
+def test_a_model_with_other_tokens_loses_what_names_tokens(bundled, model):
+    chain = [TopK(9000), Temperature(0.5), LogitBias({9: 1.0}), Dry(breakers=(3,)), Banned([[4]])]
+    chosen, sentence = fitted(SamplingSettings(chain=chain, seed=4), bundled, model)
+    assert chosen == SamplingSettings(chain=[Temperature(0.5), Dry()], seed=4)
+    assert "top_k, logit_bias, banned" in sentence
+    back, nothing = fitted(chosen, model, bundled)
+    assert back.stage("dry").breakers == breaker_ids(bundled.vocabulary)
+    assert nothing == ""
+
+
+def test_a_new_page_shows_samplers_of_one_number():
+    assert set(FIRST) <= STAGES.keys()
+    assert list(FIRST) == [name for name in STAGES if name in FIRST]
+    assert all(map(is_one_number, FIRST))
+    assert chains.MOST == 2**53

@@ -1,0 +1,245 @@
+"""Visits: who has what, copies for duplicated tabs, what leaves memory, what is written down."""
+
+import secrets
+import threading
+import time
+
+import pytest
+
+from ui.visits import visits as module
+from ui.visits.keeping import Keeper
+from ui.visits.visits import TooManyVisits, Visits, is_secret
+
+
+class Notes:
+    """A page's state."""
+
+    def __init__(self, text: str = "") -> None:
+        self.text = text
+        self.is_busy = False
+        self.released = 0
+
+    @property
+    def version(self) -> str:
+        return f"v{self.text}"
+
+    def record(self):
+        return None if self.is_busy else {"text": self.text}
+
+    def release(self) -> None:
+        self.released += 1
+
+
+class Copied(Notes):
+    def copy(self) -> "Copied":
+        return Copied(self.text + " copied")
+
+
+def secret() -> str:
+    return secrets.token_hex(16)
+
+
+def restored(record: dict) -> Notes:
+    return Notes(record["text"])
+
+
+@pytest.fixture
+def keeper(tmp_path) -> Keeper:
+    return Keeper(tmp_path)
+
+
+@pytest.fixture
+def visits(keeper, monkeypatch) -> Visits:
+    monkeypatch.setattr(Visits, "_begin", lambda self: None)  # looks when the test says so
+    return Visits(keeper)
+
+
+def gone() -> bool:
+    return False
+
+
+def test_a_tab_finds_its_visit_whoever_asks(visits):
+    token, tab = secret(), secret()
+    visit = visits.open(token, tab, "page")
+    assert visits.open(token, tab, "live") is visit
+    assert visit.page("notes", Notes) is visit.page("notes", Notes)
+    assert visit.present("notes") and visit.present("other") is None
+
+
+def test_a_reload_has_the_visit_and_a_duplicate_gets_a_copy(visits):
+    token = secret()
+    first = visits.open(token, secret(), "one", gone)
+    assert visits.open(token, secret(), "two", gone) is first, "nobody else is there"
+    tab = secret()
+    assert visits.open(token, tab, "three") is first
+    other = visits.open(token, secret(), "four")
+    assert other is not first and other.token != token and is_secret(other.token)
+    assert visits.open(token, tab, "five") is first
+
+
+def test_a_copy_has_all_pages_and_is_independent(visits):
+    token = secret()
+    first = visits.open(token, secret(), "one")
+    first.page("notes", lambda: Notes("mine"))
+    first.page("copied", lambda: Copied("mine"))
+    tab = secret()
+    other = visits.open(token, tab, "two")
+    assert visits.open(token, tab, "three") is other, "the same tab, by the token that it knows"
+    assert visits.open(other.token, tab, "four") is other
+    assert other.record_of("notes") == {"text": "mine"}
+    notes = other.page("notes", Notes, restored)
+    assert notes is not first.present("notes") and notes.text == "mine"
+    assert other.page("copied", Notes, restored).text == "mine copied"
+
+
+def test_copying_waits_for_nobody_who_holds_the_visit(visits):
+    """The state is copied when it is asked for: that may wait for a step under way."""
+    token, held = secret(), threading.Event()
+
+    class Slow(Notes):
+        def copy(self):
+            held.wait(20)
+            return Notes("late")
+
+    visits.open(token, secret(), "one").page("notes", Slow)
+    other = visits.open(token, secret(), "two")
+    thread = threading.Thread(target=lambda: other.page("notes", Notes))
+    thread.start()
+    assert visits.open(secret(), secret(), "three")
+    held.set()
+    thread.join()
+    assert other.present("notes").text == "late"
+
+
+def test_what_changed_is_written_once(visits, keeper, monkeypatch):
+    token = secret()
+    notes = visits.open(token, secret(), "one").page("notes", lambda: Notes("a"))
+    written = []
+    monkeypatch.setattr(keeper, "put", lambda *record: written.append(record) or "")
+    for _ in range(3):
+        visits.look()
+    assert written == [(token, "notes", {"text": "a"})]
+    notes.text = "b"
+    visits.look()
+    assert written[1:] == [(token, "notes", {"text": "b"})]
+
+
+def test_a_state_that_is_busy_is_written_later(visits, keeper):
+    token = secret()
+    notes = visits.open(token, secret(), "one").page("notes", lambda: Notes("a"))
+    notes.is_busy = True
+    visits.look()
+    assert keeper.records(token) == ({}, [])
+    notes.is_busy = False
+    visits.look()
+    assert keeper.records(token) == ({"notes": {"text": "a"}}, [])
+
+
+def test_a_state_that_fails_costs_no_other_its_record(visits, keeper, caplog):
+    class Broken(Notes):
+        def record(self):
+            raise ZeroDivisionError
+
+    token = secret()
+    visit = visits.open(token, secret(), "one")
+    visit.page("broken", Broken)
+    visit.page("notes", lambda: Notes("a"))
+    visits.look()
+    assert keeper.records(token)[0] == {"notes": {"text": "a"}}
+    assert "broken" in caplog.text
+
+
+def test_what_is_too_large_is_said_to_its_visitor_once(visits, monkeypatch):
+    monkeypatch.setattr("ui.visits.keeping.MOST_RECORD", 500)
+    visit, other = (visits.open(secret(), secret(), "one") for _ in range(2))
+    notes = visit.page("notes", lambda: Notes(secrets.token_hex(2000)))
+    visits.look()
+    notes.text = secrets.token_hex(2000)
+    visits.look()
+    assert len(visit.notices) == 1 and "too much on the page notes" in visit.notices[0]
+    assert other.notices == []
+
+
+def test_who_is_gone_for_long_leaves_memory_and_finds_everything_again(visits, monkeypatch):
+    token = secret()
+    notes = visits.open(token, secret(), "one", gone).page("notes", lambda: Notes("a"))
+    visits.look()
+    assert len(visits) == 1, "a lost network of a few seconds loses nothing"
+    monkeypatch.setattr(module, "LEAVE_SECONDS", 0.0)
+    visits.look()
+    assert (len(visits), notes.released) == (0, 1)
+    again = visits.open(token, secret(), "two").page("notes", Notes, restored)
+    assert again is not notes and again.text == "a"
+
+
+def test_who_is_there_stays(visits, monkeypatch):
+    monkeypatch.setattr(module, "LEAVE_SECONDS", 0.0)
+    visit = visits.open(secret(), tab := secret(), "one")
+    visit.page("notes", Notes)
+    visits.look()
+    assert len(visits) == 1
+    visit.leave(tab, "one")
+    visits.look()
+    assert len(visits) == 0
+
+
+def test_what_cannot_be_written_yet_stays_in_memory(visits, monkeypatch):
+    monkeypatch.setattr(module, "LEAVE_SECONDS", 0.0)
+    notes = visits.open(secret(), secret(), "one", gone).page("notes", Notes)
+    notes.is_busy = True
+    visits.look()
+    assert len(visits) == 1
+    notes.is_busy = False
+    visits.look()
+    assert len(visits) == 0
+
+
+def test_there_is_room_for_so_many(visits, monkeypatch):
+    monkeypatch.setattr(module, "MOST_IN_MEMORY", 2)
+    kept = visits.open(secret(), secret(), "one")
+    left = visits.open(secret(), secret(), "two", gone)
+    left.page("notes", lambda: Notes("a"))
+    third = visits.open(secret(), secret(), "three")
+    assert len(visits) == 2
+    with pytest.raises(TooManyVisits):
+        visits.open(secret(), secret(), "four")
+    again = visits.open(kept.token, next(iter(kept._users)), "five")
+    assert again is kept and third in visits._visits.values()
+
+
+def test_a_state_is_made_once_however_many_wait(visits):
+    visit, made = visits.open(secret(), secret(), "one"), []
+
+    def make() -> Notes:
+        time.sleep(0.05)
+        made.append(1)
+        return Notes()
+
+    threads = [threading.Thread(target=lambda: visit.page("notes", make)) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert made == [1]
+
+
+def test_what_cannot_be_made_leaves_the_record(visits, keeper):
+    token = secret()
+    keeper.put(token, "notes", {"text": "a"})
+    visit = visits.open(token, secret(), "one")
+
+    def broken(record):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        visit.page("notes", Notes, broken)
+    assert visit.page("notes", Notes, restored).text == "a"
+
+
+@pytest.mark.parametrize("text", ["", "x", "A" * 32, "0" * 31, "0" * 33, None, 3, "0" * 32 + "\n"])
+def test_what_is_no_secret_opens_nothing(visits, text):
+    assert not is_secret(text)
+    with pytest.raises(ValueError):
+        visits.open(text, secret(), "one")
+    with pytest.raises(ValueError):
+        visits.open(secret(), text, "one")

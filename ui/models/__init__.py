@@ -1,0 +1,1 @@
+"""The models of this process, and choosing one."""

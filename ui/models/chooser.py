@@ -1,0 +1,401 @@
+"""Choosing a model: the popover in the page's header, and the model that a visit begins with.
+
+A model loads in a thread of its own, so that the page goes on working meanwhile. Visitors who want
+the same one wait for the same load, and share the model afterwards (`ui.models.models`).
+
+Who may load what (`allowed`): somebody alone at their own computer, anything. On a server that
+other computers reach, what the person who started it names in DECODING_MODELS; never a path or an
+id that a visitor has typed (`served_to_others`).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from engine.errors import DecodingError, ModelError
+from engine.model import BUNDLED, LanguageModel, load_model
+from ui.models.models import SharedModels
+from ui.skeleton.problems import guarded, report
+from ui.words.labels import markdown_text, parameters_text, size
+
+LOADS_AT_ONCE = 2  # a long download leaves room for one other
+LOOK_SECONDS = 0.5  # between two looks at a load
+WIDTH = 320
+KINDS = {BUNDLED: "Bundled", "folder": "Folder on this machine", "hub": "Hugging Face hub id"}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A model to load: ``bundled``, a folder or a hub id, and which revision of the latter."""
+
+    source: str
+    revision: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Choice:
+        """``owner/name@revision`` taken apart; everything else as it stands."""
+        found = re.fullmatch(r"([\w.\-]+(?:/[\w.\-]+)?)@([\w.\-/]+)", text)
+        return cls(*found.groups()) if found and not Path(text).is_dir() else cls(text)
+
+    def __str__(self) -> str:
+        if self.source == BUNDLED:
+            return KINDS[BUNDLED]
+        return f"{self.source}@{self.revision}" if self.revision else self.source
+
+
+MODELS = SharedModels()
+
+
+def shared_model(choice: Choice, progress: Callable | None = None) -> LanguageModel:
+    """Weights and tokenizer, shared by all visitors; caches belong to each decoder.
+
+    Raises:
+        DecodingError: it cannot be loaded; an error that nobody expected is a `ModelError` too.
+    """
+
+    def load() -> LanguageModel:
+        try:
+            return load_model(choice.source, revision=choice.revision, progress=progress)
+        except DecodingError:
+            raise
+        except Exception as error:
+            doing = f"the loading of {choice}"
+            raise ModelError(report(error, doing, "Choose another model, or try again.")) from error
+
+    def waiting() -> None:
+        if progress is not None:
+            progress("Waiting for another visitor's load of this model", 0, None)
+
+    return MODELS.get(choice.source, choice.revision, load, waiting)
+
+
+def preload() -> None:
+    """Load the model that a visit begins with while nobody waits for it yet."""
+    try:
+        shared_model(first_choice())
+    except DecodingError:
+        return  # the first visitor tries again, and is told
+
+
+def first_model() -> tuple[LanguageModel, str]:
+    """The model that a visit begins with: what DECODING_MODEL names, else the bundled one.
+
+    Returns:
+        The model, and a sentence for the screen where DECODING_MODEL could not be loaded.
+
+    Raises:
+        DecodingError: not even the bundled model can be loaded.
+    """
+    with st.spinner("Loading the model"):
+        try:
+            return shared_model(first_choice()), ""
+        except DecodingError as error:
+            if first_choice() == Choice(BUNDLED):
+                raise
+            problem = f"DECODING_MODEL={first_choice()}: {error}"
+            model = shared_model(Choice(BUNDLED))
+            return model, f"{problem} The bundled model is in use instead."
+
+
+def first_choice() -> Choice:
+    """What a visit begins with: what DECODING_MODEL names, else the bundled model."""
+    return Choice.parse(os.environ.get("DECODING_MODEL", "").strip() or BUNDLED)
+
+
+# --- who may load what ----------------------------------------------------------------------------
+
+
+def allowed(*, on_page: bool = True) -> list[Choice] | None:
+    """What this visitor may load; None stands for anything.
+
+    Args:
+        on_page: whether a page is being drawn, so that it is known who the visitor is; where not,
+            only how this app is served counts.
+    """
+    listed = re.split(f"[,{re.escape(os.pathsep)}]", os.environ.get("DECODING_MODELS", ""))
+    named = [Choice.parse(entry.strip()) for entry in listed if entry.strip()]
+    if not named and not served_to_others(on_page=on_page):
+        return None
+    return list(dict.fromkeys([Choice(BUNDLED), first_choice(), *named]))
+
+
+def served_to_others(*, on_page: bool = True) -> bool:
+    """Whether anybody but the person at this computer may be looking.
+
+    A tunnel or a proxy on this machine makes visitors look local, so every sign of one counts: an
+    address, an allowed name, a public address or a visitor that is not this machine's own, a page
+    opened under another name, a header that says for whom a request is passed on.
+
+    Whoever uses a tunnel or a proxy all alone (an SSH tunnel to a server, a notebook in the cloud)
+    starts the app with DECODING_ONLY_ME=yes: then nothing of this counts, and every visitor may
+    load any folder that this process can read, and any model of the hub.
+    """
+    if os.environ.get("DECODING_ONLY_ME", "").strip().lower() in ("1", "yes", "true"):
+        return False
+    headers = st.context.headers if on_page else {}
+    visitor = st.context.ip_address if on_page else None
+    names = [
+        st.get_option("server.address") or "every interface",
+        visitor or "localhost",  # None is this machine
+        _host_of(headers.get("Host") or "localhost"),
+        st.get_option("browser.serverAddress"),
+        *st.get_option("server.allowedHosts"),
+        *map(_host_of, st.get_option("server.corsAllowedOrigins")),
+    ]
+    passed_on = any(_PASSED_ON.fullmatch(name) for name in headers)
+    return passed_on or not all(map(_is_loopback, names))
+
+
+# What proxies and tunnels add to a request that they pass on.
+_PASSED_ON = re.compile(
+    r"forwarded|via|x-(forwarded|original|envoy)-.*|(x-real|x-client|true-client)-ip|cdn-loop"
+    r"|(cf|fly|fastly|ngrok|tailscale)-.*",
+    re.IGNORECASE,
+)
+
+
+def _host_of(address: str) -> str:
+    """The name in a Host header or a web address, without port."""
+    try:
+        return urlsplit(address if "//" in address else f"//{address}").hostname or ""
+    except ValueError:  # brackets that do not match
+        return ""
+
+
+def _is_loopback(address: str) -> bool:
+    name = address.strip().strip("[]").lower().rstrip(".")
+    try:
+        return name == "localhost" or ipaddress.ip_address(name).is_loopback
+    except ValueError:  # the name of a host, or a socket's
+        return False
+
+
+def _check_allowed(choice: Choice) -> None:
+    permitted = allowed()
+    if permitted is not None and choice not in permitted:
+        raise ModelError(
+            f"{choice} is not among the models that may be loaded here; whoever runs this app can "
+            f"start it with DECODING_MODELS={choice}."
+        )
+
+
+# --- loading --------------------------------------------------------------------------------------
+
+
+class _GivenUp(BaseException):
+    """Nobody waits for this model any more; no error, so nothing on its way takes it for one."""
+
+
+class Load:
+    """One model on its way, for everybody who waits for it.
+
+    Attributes:
+        choice: which model.
+        stage: what happens, how much of it is done, and of how much (None: unknown).
+        model: the model, once it is there.
+        failure: why there is none; neither is there where everybody has left.
+    """
+
+    _current: dict[Choice, Load] = {}  # noqa: RUF012 - one for all visitors, under `_lock`
+    _lock = threading.Lock()
+    _room = threading.BoundedSemaphore(LOADS_AT_ONCE)
+
+    def __init__(self, choice: Choice) -> None:
+        self.choice = choice
+        self.stage: tuple[str, int, int | None] = ("Waiting for other models to load", 0, None)
+        self.model: LanguageModel | None = None
+        self.failure: Exception | None = None
+        self._waiting = 1
+        self._ended = threading.Event()
+
+    @classmethod
+    def join(cls, choice: Choice) -> Load:
+        """Wait for a model together with those who do so already."""
+        with cls._lock:
+            load = cls._current.get(choice)
+            if load is not None:
+                load._waiting += 1
+                return load
+            load = cls._current[choice] = cls(choice)
+        # A daemon: ending the app does not wait for a download.
+        threading.Thread(target=load._run, name=f"load {choice}", daemon=True).start()
+        return load
+
+    def leave(self) -> None:
+        """Wait no longer; the last one to leave ends the load, at its next stage or chunk."""
+        with self._lock:
+            self._waiting -= 1
+            if not self._waiting and self._current.get(self.choice) is self:
+                del self._current[self.choice]  # who wants it from now on begins anew
+
+    def ended(self, within: float = 0) -> bool:
+        """Whether there is a model or a failure, now or `within` seconds."""
+        return self._ended.wait(within)
+
+    def _run(self) -> None:
+        try:
+            with self._room:
+                self._told("Looking for the model", 0, None)
+                self.model = shared_model(self.choice, self._told)
+        except _GivenUp:
+            pass
+        except Exception as error:  # for the page to show: here it would be lost
+            self.failure = error
+        finally:
+            with self._lock:
+                if self._current.get(self.choice) is self:
+                    del self._current[self.choice]
+            self._ended.set()
+
+    def _told(self, what: str, done: int, total: int | None) -> None:
+        if not self._waiting:
+            raise _GivenUp
+        self.stage = (what, done, total)
+
+
+@dataclass
+class _Visit:
+    """What one visitor waits for, and what went wrong with the last load."""
+
+    load: Load | None = None
+    problem: str = ""
+
+    def begin(self, choice: Choice) -> None:
+        self.cancel()
+        self.problem = ""
+        try:
+            _check_allowed(choice)
+        except DecodingError as error:
+            self.problem = str(error)
+        else:
+            self.load = Load.join(choice)
+
+    def cancel(self) -> None:
+        if self.load is not None:
+            self.load.leave()
+            self.load = None
+
+    def finish(self, on_load: Callable[[LanguageModel], None]) -> bool:
+        """Hand over a model that has come, or note why none did; False while it is on its way."""
+        load = self.load
+        if load is None or not load.ended():
+            return False
+        self.cancel()
+        try:
+            if load.failure is not None:
+                raise load.failure
+            on_load(load.model)
+        except Exception as error:
+            kept = "The model before is still in use; choose another one, or try again."
+            self.problem = report(error, f"the change to {load.choice}", kept)
+        return True
+
+
+# --- the popover ----------------------------------------------------------------------------------
+
+
+def model_chooser(current: LanguageModel | None, on_load: Callable[[LanguageModel], None]) -> None:
+    """Draw the popover; `on_load` gets a model that was asked for here, then the page is redrawn.
+
+    Args:
+        current: the model in use, None where not even the first could be loaded.
+        on_load: takes the model over; where it raises a `DecodingError`, that is shown here.
+    """
+    visit = st.session_state.setdefault("model_chooser", _Visit())
+    with st.popover(_chip(current)), st.container(width=WIDTH):  # a long message must not widen it
+        # A fragment: typing here redraws nothing else, and nor does the progress of a load.
+        panel = guarded(_panel, "the choice of a model")
+        st.fragment(panel, run_every=LOOK_SECONDS if visit.load else None)(visit, current, on_load)
+
+
+def _chip(model: LanguageModel | None) -> str:
+    """What the closed popover says: "Model: bundled · cpu bfloat16 · 8.6 M parameters"."""
+    if model is None:
+        return "Model: none"
+    parts = (
+        markdown_text(model.name),
+        f"{model.device} {str(model.dtype).removeprefix('torch.')}",
+        parameters_text(model.parameters),
+    )
+    return "Model: " + " · ".join(parts)
+
+
+def _panel(
+    visit: _Visit, current: LanguageModel | None, on_load: Callable[[LanguageModel], None]
+) -> None:
+    if visit.finish(on_load):
+        st.rerun()
+    name = "none" if current is None else f"**{markdown_text(current.name)}**"
+    st.markdown(f"In use: {name}")
+    permitted = allowed()
+    choice = _typed_choice() if permitted is None else _listed_choice(permitted)
+    loading = visit.load is not None
+    with st.container(horizontal=True):
+        pressed = st.button("Load", disabled=loading, key="model_button", type="primary")
+        cancelled = loading and st.button("Cancel", key="model_cancel")
+    if cancelled:
+        visit.cancel()
+        st.rerun()
+    if pressed and choice is None:
+        visit.problem = "Nothing is named yet; type a folder or a hub id first."
+    elif pressed:
+        visit.begin(choice)
+        if visit.load:
+            visit.load.ended(within=0.2)  # one that others have loaded is there at once
+            st.rerun()  # with the clock of the fragment running
+    if visit.load:
+        _progress(visit.load)
+    if visit.problem:
+        st.error(markdown_text(visit.problem))
+
+
+def _typed_choice() -> Choice | None:
+    """What the fields name; None while they are empty."""
+    kind = st.radio(
+        "Where from",
+        list(KINDS),
+        format_func=KINDS.get,
+        key="model_kind",
+        label_visibility="collapsed",
+    )
+    if kind == BUNDLED:
+        return Choice(BUNDLED)
+    if kind == "folder":
+        folder = st.text_input("Folder", key="model_folder", placeholder="path/to/folder").strip()
+        # Absolute, so that a folder that is not there is not looked for on the hub.
+        return Choice(os.path.abspath(os.path.expanduser(folder))) if folder else None
+    hub_id = st.text_input("Hub id", key="model_hub_id", placeholder="owner/name").strip()
+    revision = st.text_input(
+        "Revision", key="model_revision", placeholder="main", help="Branch, tag or commit"
+    )
+    return Choice(hub_id, revision.strip() or None) if hub_id else None
+
+
+def _listed_choice(permitted: list[Choice]) -> Choice | None:
+    choice = st.selectbox("Load one of these", permitted, format_func=str, key="model_listed")
+    if os.environ.get("DECODING_MODELS", "").strip():
+        st.caption("DECODING_MODELS names the models that may be loaded here.")
+    else:
+        st.caption(
+            "Other computers can reach this app, so no other models are loaded. Whoever runs it "
+            "can name more: DECODING_MODELS=owner/name,path/to/folder"
+        )
+    return choice
+
+
+def _progress(load: Load) -> None:
+    what, done, total = load.stage
+    if total is None:
+        st.status(f"{markdown_text(what)}…", state="running")
+    else:
+        share = f"{size(done)} of {size(total)}"
+        st.progress(min(1.0, done / max(1, total)), text=f"{markdown_text(what)}: {share}")

@@ -1,0 +1,74 @@
+"""The model that a page opens with, loaded while somebody waits who wants to know how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engine.errors import DecodingError, ModelError
+from engine.model import BUNDLED, LanguageModel
+from ui.models.chooser import Choice, Load, allowed, first_choice
+from ui.visits.visits import Abandoned
+
+LOOK_SECONDS = 0.1
+
+Told = Callable[[str, int, int | None], None]
+
+
+def first_model(told: Told, should_stop: Callable[[], bool]) -> tuple[LanguageModel, str]:
+    """The model that a visit begins with, and a sentence where that is not the one asked for.
+
+    Args:
+        told: hears what happens, how much of it is done, and of how much.
+        should_stop: whether nobody waits any more.
+
+    Raises:
+        Abandoned: nobody does.
+        DecodingError: not even the bundled model can be loaded.
+    """
+    choice = first_choice()
+    try:
+        return _loaded(choice, told, should_stop), ""
+    except DecodingError as error:
+        if choice == Choice(BUNDLED):
+            raise
+        model = _loaded(Choice(BUNDLED), told, should_stop)
+        problem = f"DECODING_MODEL={choice}: {error}"
+        return model, f"{problem} The bundled model is in use instead."
+
+
+def load(
+    source: str, revision: str | None, told: Told, should_stop: Callable[[], bool]
+) -> LanguageModel:
+    """The model of a record.
+
+    Raises:
+        Abandoned: nobody waits any more.
+        DecodingError: it may not be loaded here any more, or cannot be.
+    """
+    choice = Choice(source, revision)
+    permitted = allowed(on_page=False)
+    if permitted is not None and choice not in permitted:
+        raise ModelError(
+            f"{choice} is not among the models that may be loaded here; whoever runs this app can "
+            f"start it with DECODING_MODELS={choice}."
+        )
+    return _loaded(choice, told, should_stop)
+
+
+def load_quietly(source: str, revision: str | None) -> LanguageModel:
+    """The model of a record, for somebody who sees that the page is not there yet."""
+    return load(source, revision, lambda what, done, total: None, lambda: False)
+
+
+def _loaded(choice: Choice, told: Told, should_stop: Callable[[], bool]) -> LanguageModel:
+    waited = Load.join(choice)
+    try:
+        while not waited.ended(within=LOOK_SECONDS):
+            told(*waited.stage)
+            if should_stop():
+                raise Abandoned
+    finally:
+        waited.leave()
+    if waited.failure is not None:
+        raise waited.failure
+    return waited.model

@@ -1,0 +1,73 @@
+"""What the server does before anybody can decode: PyTorch is imported, the first model loaded.
+
+Both take seconds, so they are done in a thread as the server starts, and pages are there meanwhile.
+This file imports neither.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from ui.server.live import Activity
+
+STARTING = "Starting PyTorch"
+LOADING = "Loading the model"
+LOOK_SECONDS = 0.1
+
+
+class Start:
+    """The one start of this process.
+
+    Attributes:
+        activity: what is being done, how much of it, and of how much; None once it is over.
+    """
+
+    def __init__(self) -> None:
+        self.activity: Activity | None = (STARTING, 0, None)
+        self._thread: threading.Thread | None = None
+        self._imported = threading.Event()
+        self._ended = threading.Event()
+        self._lock = threading.Lock()
+
+    def begin(self) -> None:
+        """Begin in a thread, once."""
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="get ready", daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            from ui.models import chooser as model_chooser
+            from ui.step import channel  # noqa: F401 - with all that it needs
+
+            self._imported.set()
+            self.activity = (LOADING, 0, None)
+            model_chooser.preload()
+        finally:  # whoever comes tries again, and is told what is wrong
+            self._imported.set()
+            self.activity = None
+            self._ended.set()
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether PyTorch is there, so that importing what needs it takes no time."""
+        return self._imported.is_set()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all is done that was to be done."""
+        return self._ended.is_set()
+
+    def wait(self, told: Callable[[Activity | None], None], is_wanted: Callable[[], bool]) -> bool:
+        """Until it is over, saying what happens; False where nobody wants to know any more."""
+        self.begin()
+        while not self._ended.wait(LOOK_SECONDS):
+            told(self.activity)
+            if not is_wanted():
+                return False
+        return True
+
+
+START = Start()

@@ -1,0 +1,1 @@
+"""What every page is made of: header, theme, fields, tables, errors, work in the background."""

@@ -1,0 +1,219 @@
+"""Work that takes many seconds: a thread of its own, in line with that of all other visitors.
+
+A class of work says what is done between two looks; here is what all have in common. Texts made in
+the background share forward passes' time with everybody's steps, so only so many are made at once.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from ui.skeleton.problems import report
+from ui.words.labels import about
+
+AT_ONCE = 2  # works of all visitors; the others wait in line
+LOOK_SECONDS = 2.0  # between two looks whether the visitor is still there
+GRACE_SECONDS = 60.0  # that a lost connection may take to come back
+WAIT_SECONDS = 0.1  # between two looks at a cancel while it waits
+WAITING = "Waiting for the sweeps and samples of other visitors"
+KEPT = "The texts that were finished are kept; press Continue to go on."
+
+
+class Line:
+    """A number of places, taken in the order in which they were asked for."""
+
+    def __init__(self, places: int) -> None:
+        self._free = places
+        self._waiting: deque[object] = deque()
+        self._changed = threading.Condition()
+
+    def enter(self, gives_up: Callable[[], bool]) -> bool:
+        """Wait for a place; False without one, where `gives_up` says so meanwhile."""
+        ticket = object()
+        with self._changed:
+            self._waiting.append(ticket)
+        try:
+            while not self._is_in(ticket):
+                if gives_up():
+                    return False
+            return True
+        finally:  # also where `gives_up` fails: else nobody behind would ever come in
+            with self._changed:
+                if ticket in self._waiting:
+                    self._waiting.remove(ticket)
+                    self._changed.notify_all()
+
+    def _is_in(self, ticket: object) -> bool:
+        with self._changed:
+            if not self._free or self._waiting[0] is not ticket:
+                self._changed.wait(WAIT_SECONDS)
+            if not self._free or self._waiting[0] is not ticket:
+                return False
+            self._waiting.popleft()
+            self._free -= 1
+            self._changed.notify_all()
+            return True
+
+    def leave(self) -> None:
+        """Give the place back."""
+        with self._changed:
+            self._free += 1
+            self._changed.notify_all()
+
+
+_line = Line(AT_ONCE)
+
+
+class _Visitor:
+    """Whether anybody still waits for the work: asked seldom, and patient with a lost connection.
+
+    Args:
+        is_there: whether the visitor is connected just now.
+    """
+
+    def __init__(self, is_there: Callable[[], bool]) -> None:
+        self._is_there = is_there
+        self._seen = self._looked = time.monotonic()
+
+    def has_gone(self) -> bool:
+        now = time.monotonic()
+        if now - self._looked < LOOK_SECONDS:
+            return False
+        self._looked = now
+        if self._is_there():
+            self._seen = now
+            return False
+        return now - self._seen > GRACE_SECONDS
+
+
+class BackgroundWork:
+    """Texts for one visitor: begun in their turn, cancelled, gone on with.
+
+    A class of work adds `_passes`, which makes the texts until they are done or `_cancel` is set,
+    and says how many there are.
+
+    Attributes:
+        doing: what this is, for a sentence on an error that nobody expected.
+        count: texts in all.
+        problem: why it ended early, empty if it did not.
+        is_waiting: whether the work of other visitors goes first.
+        seconds_left: estimate of the rest, None before there is anything to go by.
+    """
+
+    doing = "this work"
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.problem = ""
+        self.is_waiting = False
+        self.seconds_left: float | None = None
+        self._cancel = threading.Event()
+        self._share = 0.0
+        self._thread: threading.Thread | None = None
+
+    # --- what a class of work says ----------------------------------------------------------------
+
+    def _passes(self) -> Iterator[float | None]:
+        """Do the work; yields `seconds_left` after every token of the texts in work."""
+        raise NotImplementedError
+
+    def _ended(self) -> None:
+        """What is done last, in the thread, whether all texts are there or not."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every text has ended."""
+        raise NotImplementedError
+
+    @property
+    def texts_done(self) -> int:
+        """Texts that have ended."""
+        raise NotImplementedError
+
+    # --- what all have in common ------------------------------------------------------------------
+
+    def start(self, is_there: Callable[[], bool] = lambda: True) -> None:
+        """Begin, or go on after a cancel.
+
+        Args:
+            is_there: asked now and then whether the visitor is connected; where nobody has been for
+                a minute, the work ends.
+        """
+        if self.is_running or self.is_done:
+            return
+        self._cancel.clear()
+        self.problem = ""
+        # A daemon: ending the app does not wait for texts.
+        self._thread = threading.Thread(
+            target=self._work, args=(_Visitor(is_there),), name=type(self).__name__, daemon=True
+        )
+        self._thread.start()
+
+    def _work(self, visitor: _Visitor) -> None:
+        try:
+            if self._comes_in(visitor):
+                try:
+                    self._make(visitor)
+                finally:
+                    _line.leave()
+        except Exception as error:  # for the page to show: here it would be lost
+            self.problem = report(error, self.doing, KEPT)
+        try:
+            self._ended()
+        except Exception as error:
+            self.problem = self.problem or report(error, self.doing, KEPT)
+
+    def _comes_in(self, visitor: _Visitor) -> bool:
+        """Wait for a place in line; False if cancelled or left meanwhile."""
+        self.is_waiting = True
+        try:
+            return _line.enter(lambda: self._cancel.is_set() or visitor.has_gone())
+        finally:
+            self.is_waiting = False
+
+    def _make(self, visitor: _Visitor) -> None:
+        started = time.monotonic()
+        for left in self._passes():
+            self.seconds_left = left
+            if left is not None:
+                took = time.monotonic() - started
+                self._share = took / max(took + left, 1e-9)
+            if visitor.has_gone():
+                self._cancel.set()
+
+    def cancel(self) -> None:
+        """End it after the token in work; what is there stays."""
+        self._cancel.set()
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether it ends, or has ended, because it was cancelled or its visitor has gone."""
+        return self._cancel.is_set()
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Until it has ended, at most so long."""
+        if self._thread is not None:
+            self._thread.join(seconds)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether texts are being made, or wait for their turn."""
+        return self._thread is not None and self._thread.is_alive()
+
+    @property
+    def share(self) -> float:
+        """How much of the time of this run is over, 0 to 1."""
+        return 1.0 if self.is_done else self._share
+
+    @property
+    def progress(self) -> str:
+        """How far it has come, in words."""
+        if self.is_waiting:
+            return WAITING
+        words = f"{self.texts_done:,} of {self.count:,} texts"
+        if self.is_running and self.seconds_left is not None:
+            words += f", {about(self.seconds_left)} left"
+        return words

@@ -1,0 +1,87 @@
+"""What all pages stand in: their list, the navigation, the band at the top with title and model.
+
+The navigation lies in Streamlit's own header, which is laid over that band, so that it takes no
+room of its own; on a phone Streamlit folds it into a menu. Streamlit keeps its header in place, so
+the band stays with it and has a ground that hides what scrolls beneath. This file imports no
+PyTorch: the page is there before that is.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from ui.skeleton import theme
+from ui.skeleton.problems import show_pending
+from ui.visits.tab import visit_or_reason, visit_tab
+from ui.visits.visits import VISITS, Visit
+from ui.words.labels import markdown_text
+
+NAME = "Decoding Visualiser"
+NOTICES = "notices"
+NOTICE_SECONDS = 30.0
+HOME = "pages/step.py"
+PAGES = {  # file: name in the navigation
+    HOME: "Step",
+    "pages/compare.py": "Compare",
+    "pages/tune.py": "Tune",
+}
+STYLE = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
+
+
+def chosen_page() -> st.Page:
+    """The page that the visitor is on, to be run; navigation and the browser's title are set."""
+    pages = [
+        st.Page(file, title=title, default=file == HOME, url_path=title.lower())
+        for file, title in PAGES.items()
+    ]
+    page = st.navigation(pages, position="top")
+    title = NAME if page.url_path == "" else f"{page.title} · {NAME}"
+    st.set_page_config(page_title=title, layout="wide")
+    return page
+
+
+def opened_visit() -> Visit | None:
+    """The visit of this tab; None, and something on the page, while there is none.
+
+    The tab says who it is within a moment of its first page, which is drawn again then.
+    """
+    visit, problem = visit_or_reason()
+    if problem:
+        st.error(markdown_text(problem))
+    elif visit is None:
+        st.caption("Opening the page")
+    return visit
+
+
+def show_notices(visit: Visit) -> None:
+    """Show what there is to know of the visit, once the page has its state.
+
+    A sentence stays for a while, since a page may be drawn several times in a second.
+    """
+    now = time.monotonic()
+    sentences, visit.notices = visit.notices, []
+    shown = st.session_state.get(NOTICES, [])
+    shown = [*shown, *((sentence, now + NOTICE_SECONDS) for sentence in sentences)]
+    shown = st.session_state[NOTICES] = [entry for entry in shown if entry[1] > now]
+    for sentence in [*(sentence for sentence, _ in shown), VISITS.problem]:
+        if sentence:
+            st.warning(markdown_text(sentence))
+
+
+def header() -> DeltaGenerator:
+    """Draw the band at the top of a page; what is written into it stands at its right end."""
+    st.html(f"<style>{theme.css()}{STYLE}</style>")
+    band = st.container(
+        key="header",
+        horizontal=True,
+        horizontal_alignment="distribute",
+        vertical_alignment="center",
+    )
+    band.title(NAME, anchor=False, width="content")
+    show_pending()
+    visit_tab()
+    return band

@@ -1,0 +1,184 @@
+"""What nobody expected: an exception becomes one sentence with a number, and the log has both.
+
+The person at the screen learns what it did to their work and what to do; whoever runs the app finds
+the traceback by the number. Neither the same fault a thousand times nor a text of a megabyte in its
+message fills the log.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+import traceback
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
+
+from engine.errors import DecodingError
+from ui.words.labels import markdown_text
+
+KEPT = "Your texts and settings are kept; try it again, or reload the page."
+SAME_SECONDS = 600.0  # a fault that comes again within this has the same number
+MOST_KNOWN = 100  # faults whose numbers are remembered
+MOST_FRAMES = 30  # of a traceback in the log
+LONGEST_LINE = 300  # characters of a line in the log: a message may hold somebody's text
+_PENDING = "problem"  # in the session's state: a sentence for the next drawing of the page
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class _Fault:
+    number: str
+    last: float
+    count: int = 1
+
+
+_known: OrderedDict[str, _Fault] = OrderedDict()
+_lock = threading.Lock()
+
+
+def report(error: BaseException, doing: str = "this page", kept: str = KEPT) -> str:
+    """A sentence for the screen; an unexpected error is logged under the number that it names.
+
+    Args:
+        error: what was raised. The message of an expected one is that sentence by itself.
+        doing: what was interrupted: "this page", "the sweep".
+        kept: what has become of the person's work, and what to do.
+    """
+    if isinstance(error, DecodingError):
+        return str(error)
+    number = _logged(error, doing)
+    return (
+        f"An unexpected error interrupted {doing}. {kept} If it comes back, tell whoever runs this "
+        f"app its number: {number}."
+    )
+
+
+def _logged(error: BaseException, doing: str) -> str:
+    now = time.monotonic()
+    places = traceback.extract_tb(error.__traceback__)
+    last = f"{places[-1].filename}:{places[-1].lineno}" if places else ""
+    name = f"{type(error).__name__} {last} {doing}"
+    with _lock:
+        fault = _known.get(name)
+        is_new = fault is None or now - fault.last > SAME_SECONDS
+        if is_new:
+            fault = _known[name] = _Fault(f"{secrets.randbelow(90_000) + 10_000}", now)
+        else:
+            fault.last = now
+            fault.count += 1
+        _known.move_to_end(name)
+        while len(_known) > MOST_KNOWN:
+            _known.popitem(last=False)
+    if is_new:
+        _log.error("Problem %s interrupted %s\n%s", fault.number, doing, _told(error))
+    elif fault.count in (10, 100, 1_000, 10_000, 100_000):
+        _log.error("Problem %s has come %s times", fault.number, f"{fault.count:,}")
+    return fault.number
+
+
+def _told(error: BaseException) -> str:
+    told = traceback.TracebackException.from_exception(error, limit=-MOST_FRAMES)
+    lines = "".join(told.format()).splitlines()
+    return "\n".join(line[:LONGEST_LINE] for line in lines[-4 * MOST_FRAMES :])
+
+
+# --- on a page ------------------------------------------------------------------------------------
+
+
+def on_script_error(error: Exception) -> bool:
+    """For `st.App`: show the sentence where the page broke off, and leave the rest in place.
+
+    A page that breaks off in the callback of a field has drawn nothing yet, so it is drawn again,
+    and `show_pending` shows the sentence; the callback is not called again.
+    """
+    sentence = report(error)
+    if not (_is_of_callback(error) and _redrawn_with(sentence)):
+        st.error(markdown_text(sentence))
+    return True
+
+
+def show_pending() -> None:
+    """Show the sentence that the last drawing of this page has left, if it left one."""
+    sentence = st.session_state.pop(_PENDING, "")
+    if sentence:
+        st.error(markdown_text(sentence))
+
+
+def guarded(draw: Callable[..., None], doing: str) -> Callable[..., None]:
+    """A part of a page: where it fails, the sentence stands in its place, and the page goes on."""
+
+    @wraps(draw)
+    def drawn(*arguments: object) -> None:
+        try:
+            draw(*arguments)
+        except Exception as error:
+            st.error(markdown_text(report(error, doing)))
+
+    return drawn
+
+
+def _is_of_callback(error: Exception) -> bool:
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(frame.f_code.co_name == "_call_callbacks" for frame, _ in frames)
+
+
+def _redrawn_with(sentence: str) -> bool:
+    """Ask Streamlit for another run of the page, as `st.rerun` does where that may be called."""
+    context = get_script_run_ctx()
+    if context is None or context.script_requests is None:
+        return False
+    st.session_state[_PENDING] = sentence
+    return context.script_requests.request_rerun(
+        RerunData(
+            query_string=context.query_string,
+            page_script_hash=context.page_script_hash,
+            cached_message_hashes=context.cached_message_hashes,
+            context_info=context.context_info,
+        )
+    )
+
+
+# --- the log --------------------------------------------------------------------------------------
+
+
+class AtMost(logging.Filter):
+    """Lets so many lines a minute through: what visitors do must not fill the disk."""
+
+    def __init__(self, lines: int) -> None:
+        super().__init__()
+        self._lines = lines
+        self._minute, self._count = 0, 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether this line is written; the last one before others are left out says so."""
+        minute = int(record.created // 60)
+        if minute != self._minute:
+            self._minute, self._count = minute, 0
+        self._count += 1
+        if self._count == self._lines:
+            record.msg = f"{record.msg} (further lines of this kind are left out for a minute)"
+        return self._count <= self._lines
+
+
+def log_to_terminal() -> None:
+    """Write what this app logs to the terminal, with the time; once, by whoever serves it."""
+    ours = logging.getLogger("ui")
+    if not ours.handlers:
+        terminal = logging.StreamHandler()
+        terminal.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+        ours.addHandler(terminal)
+        ours.propagate = False
+    # Streamlit logs each exception of a page as well, without a number and each time in full; the
+    # server takes a refusal by the guard, which has told the log why, for a fault.
+    logging.getLogger("streamlit.error_util").addFilter(lambda record: not record.exc_info)
+    logging.getLogger("uvicorn.error").addFilter(
+        lambda record: "without completing handshake" not in record.getMessage()
+    )

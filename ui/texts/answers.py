@@ -1,0 +1,98 @@
+"""Answers to what a person asks about the step on screen; nothing changes by asking."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.errors import SettingError
+from engine.guidance import OFF
+from engine.model import BUNDLED, LanguageModel
+from engine.ranking import RankedRow
+from engine.sampling import SamplingSettings
+from engine.snippets import Snippet, snippets
+from engine.vocabulary import Vocabulary
+from ui.texts.texts import Contrastive
+from ui.words.token_labels import labels_of
+
+MOST_FOUND = 13  # the page shows 12, and says where there are more
+LONGEST_TEXT = 200  # characters of a text that is split into tokens
+
+
+@dataclass(frozen=True)
+class Found:
+    """A token that was asked for.
+
+    Attributes:
+        token_id: the token.
+        raw_rank: place among the raw logits of the step on screen, 1 for the highest; None where
+            there are none, or the model does not score this token.
+        logit: its raw logit there, under the same condition.
+    """
+
+    token_id: int
+    raw_rank: int | None = None
+    logit: float | None = None
+
+
+def found_tokens(vocabulary: Vocabulary, query: str, raw: RankedRow) -> list[Found]:
+    """Tokens whose label holds the query, best match first, at most `MOST_FOUND`."""
+    ids = labels_of(vocabulary).find(query, raw.scores, MOST_FOUND)
+    return [_placed(token_id, raw) for token_id in ids]
+
+
+def tokens_of(vocabulary: Vocabulary, text: str, raw: RankedRow | None) -> list[Found]:
+    """The tokens that a text is split into; the tokenizer adds none around it.
+
+    Empty for an empty text, and where there is no tokenizer.
+
+    Raises:
+        SettingError: a text of more than `LONGEST_TEXT` characters.
+    """
+    if len(text) > LONGEST_TEXT:
+        remedy = f"use at most {LONGEST_TEXT} characters at once"
+        raise SettingError("text", text, "is too long to be split into tokens here", remedy)
+    if vocabulary.tokenizer is None:
+        return []
+    ids = vocabulary.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+    return [_placed(token_id, raw) for token_id in ids]
+
+
+def settings_as_code(
+    model: LanguageModel,
+    settings: SamplingSettings,
+    prompt: str,
+    *,
+    chat: bool,
+    max_tokens: int,
+    stop_strings: tuple[str, ...],
+    negative_prompt: str | None = None,
+    guidance_scale: float = OFF,
+    strategy: Contrastive | None = None,
+) -> list[Snippet]:
+    """The settings for other programs, with the texts that the model reads and the stop rules.
+
+    Raises:
+        SettingError: what no program could run, such as no token to generate.
+    """
+
+    def read(text: str) -> str:
+        return model.vocabulary.chat(text) if chat else text
+
+    return snippets(
+        settings,
+        read(prompt),
+        model="models/target" if model.source == BUNDLED else model.source,
+        max_tokens=max_tokens,
+        stop_strings=stop_strings,
+        dtype=str(model.dtype).removeprefix("torch."),
+        negative_prompt=None if negative_prompt is None else read(negative_prompt),
+        guidance_scale=guidance_scale,
+        contrastive=None if strategy is None else (strategy.top_k, strategy.penalty_alpha),
+    )
+
+
+def _placed(token_id: int, raw: RankedRow | None) -> Found:
+    # A tokenizer may know ids that the model has no output for.
+    if raw is None or token_id >= raw.scores.size:
+        return Found(token_id)
+    return Found(token_id, raw.rank(token_id), float(raw.scores[token_id]))

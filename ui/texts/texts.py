@@ -1,0 +1,151 @@
+"""Texts of the step page: what one begins from, by which strategy it grows, and why it stops.
+
+A text is sampled, possibly under guidance (a `Decoder`), or found by contrastive search.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from engine import stopping
+from engine.contrastive import ContrastiveSearch
+from engine.decoder import Decoder
+from engine.errors import PromptError, SettingError
+from engine.guidance import MAX_SCALE, OFF
+from engine.model import LanguageModel
+from engine.sampling import SamplingSettings
+from ui.texts.limits import LONGEST_PROMPT
+from ui.words.labels import tokens_text
+from ui.words.token_labels import labels_of
+
+Text = Decoder | ContrastiveSearch
+
+
+@dataclass(frozen=True)
+class Contrastive:
+    """Contrastive search as the strategy of a text; what is out of range, the engine refuses.
+
+    Attributes:
+        top_k: candidates of a step; for a whole text.
+        penalty_alpha: weight of the penalty; may change from step to step.
+    """
+
+    top_k: int = 4
+    penalty_alpha: float = 0.6
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What a text begins from, as a person gave it.
+
+    Attributes:
+        prompt: text to go on from.
+        chat: whether prompts go through the chat template.
+        negative_prompt: what guidance leads away from; None for no guidance.
+        scale: of the guidance; at 1 there is none, and the negative prompt is not read.
+        strategy: None for sampling.
+    """
+
+    prompt: str
+    chat: bool = False
+    negative_prompt: str | None = None
+    scale: float = OFF
+    strategy: Contrastive | None = None
+
+
+def checked_scale(scale: float) -> float:
+    """The scale of guidance, if it leads towards the prompt.
+
+    Raises:
+        SettingError: below 1, where it would lead towards the negative prompt, or out of range.
+    """
+    if not OFF <= scale <= MAX_SCALE:  # NaN fails this too
+        remedy = "1 is without guidance, 1.5 is a good start"
+        raise SettingError("Guidance scale", scale, f"must be from 1 to {MAX_SCALE:g}", remedy)
+    return scale
+
+
+def check_prompt(name: str, prompt: str) -> None:
+    """Refuse a prompt that is too long, before anybody splits it into tokens.
+
+    Raises:
+        PromptError: more than `LONGEST_PROMPT` characters.
+    """
+    if len(prompt) > LONGEST_PROMPT:
+        length = f"{len(prompt):,} characters"
+        raise PromptError(f"The {name} has {length}; use at most {LONGEST_PROMPT:,}.")
+
+
+def new_text(
+    model: LanguageModel,
+    beginning: Beginning,
+    settings: SamplingSettings,
+    stop_strings: tuple[str, ...] = (),
+) -> Text:
+    """A text that holds nothing but its prompt yet.
+
+    Raises:
+        DecodingError: what `Decoder` and `ContrastiveSearch` raise, a prompt of more than
+            `LONGEST_PROMPT` characters, an empty negative prompt, a scale out of range, or guidance
+            of a contrastive search.
+    """
+    check_prompt("prompt", beginning.prompt)
+    check_prompt("negative prompt", beginning.negative_prompt or "")
+
+    def read(text: str) -> str | list[int]:
+        return model.vocabulary.chat_ids(text) if beginning.chat else text
+
+    negative, scale, strategy = beginning.negative_prompt, beginning.scale, beginning.strategy
+    guidance = {}
+    if negative is not None and checked_scale(scale) != OFF:
+        if strategy is not None:
+            raise PromptError(
+                "Contrastive search takes no negative prompt; close Guidance, or choose Sampling."
+            )
+        if not negative:
+            raise PromptError(
+                "The negative prompt is empty; type at least one character, or close Guidance."
+            )
+        guidance = {"negative_prompt": read(negative), "guidance_scale": scale}
+    if strategy is not None:
+        ids = read(beginning.prompt)
+        k, alpha = strategy.top_k, strategy.penalty_alpha
+        return ContrastiveSearch(model, ids, k, alpha, stop_strings=stop_strings)
+    return Decoder(model, read(beginning.prompt), settings, stop_strings=stop_strings, **guidance)
+
+
+def begun_anew(beginning: Beginning, text: Text) -> Beginning:
+    """A beginning with what has changed while its text grew: for the same with another model."""
+    if isinstance(text, ContrastiveSearch):
+        return replace(beginning, strategy=Contrastive(text.top_k, text.penalty_alpha))
+    return replace(beginning, scale=text.guidance_scale)
+
+
+def is_over(text: Text) -> bool:
+    """Whether a text is complete, so that only going back or starting anew makes sense."""
+    if text.tokens_left is not None and text.tokens_left <= 0:
+        return True
+    return text.stop_reason in (stopping.EOS, stopping.STOP_STRING)
+
+
+def stop_sentence(text: Text, max_tokens: int) -> str:
+    """Which stop rule has fired and what to do about it; empty while none has."""
+    if not text.steps:
+        return ""
+    step = text.steps[-1]
+    remedy = "press Back or Rewind to go on from an earlier token, or Start for a new run."
+    if step.stop_reason == stopping.EOS:
+        label = labels_of(text.model.vocabulary)[step.token_id]
+        return f"Stopped: the end-of-text token {label} was appended; {remedy}"
+    if step.stop_reason == stopping.STOP_STRING:
+        return f'Stopped: the text holds the stop string "{step.stop_string}"; {remedy}'
+    if is_over(text):
+        length = text.model.context_length
+        return f"Stopped: context full, all {length:,} positions are used; {remedy}"
+    if len(text.steps) >= max_tokens:
+        made = tokens_text(len(text.steps))
+        return (
+            f"Stopped: max tokens is {max_tokens:,}, and there are {made}; "
+            "raise Max tokens for Play and Run to end, or go on with Step."
+        )
+    return ""

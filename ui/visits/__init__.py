@@ -1,0 +1,1 @@
+"""What a tab has on all pages, in memory and on disk."""

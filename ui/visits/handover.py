@@ -1,0 +1,42 @@
+"""From another page to the step page: a text that it is to begin with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn
+
+import streamlit as st
+
+from ui.skeleton.page import HOME
+from ui.visits.visits import Visit
+
+if TYPE_CHECKING:
+    from engine.model import LanguageModel
+    from engine.sampling import SamplingSettings
+    from ui.texts.texts import Beginning
+
+STEP = "step"
+
+
+@dataclass(frozen=True)
+class HandedOver:
+    """What another page wants the step page to begin with.
+
+    Attributes:
+        model: the model; another one than the step page has replaces that.
+        beginning: prompt, guidance, strategy.
+        settings: how tokens are chosen, seed included.
+        max_tokens, stop_strings: the stop rules.
+    """
+
+    model: LanguageModel
+    beginning: Beginning
+    settings: SamplingSettings
+    max_tokens: int = 64
+    stop_strings: tuple[str, ...] = ()
+
+
+def open_in_step_page(visit: Visit, handed: HandedOver) -> NoReturn:
+    """Go to the step page, which begins a new text with this; that before is kept there."""
+    visit.handed[STEP] = handed
+    st.switch_page(HOME)

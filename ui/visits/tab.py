@@ -1,0 +1,105 @@
+"""The visit of the tab whose page is drawn.
+
+The tab makes its token itself and keeps it (`ui/components/js/wire/visit.js`). An invisible
+component in the header of every page hands it to Streamlit: one more run of the script on the first
+page of a tab, after which the session's state has it. Where the tab is a copy of another one, the
+component keeps the token of the copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import streamlit as st
+from streamlit.runtime import Runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from ui.components.apps import MODULES
+from ui.server.served_files import address
+from ui.visits.visits import VISITS, TooManyVisits, Visit, is_secret
+
+KEY = "visit_tab"
+TAB = "visit"  # in the session's state: token and document
+PROGRAM = """
+export default function ({ data, setStateValue }) {
+  import(new URL('{{modules}}/wire/visit.js', location.origin)).then(visit => {
+    if (data?.keep) visit.keep(data.keep, data.instead_of);
+    const { token, tab } = visit.here();
+    if (data?.keep !== token) setStateValue('tab', { token, tab });
+  });
+}
+"""
+
+
+@cache
+def _component(modules: str) -> Any:
+    program = PROGRAM.replace("{{modules}}", modules)
+    return st.components.v2.component("decoding.visit", js=program, isolate_styles=False)
+
+
+def visit_tab() -> None:
+    """Mount the component, and take down what it says."""
+    visit_or_reason()  # by which it is known whether this tab is a copy
+    known = st.session_state.get(TAB)
+    data = {}
+    if known is not None:
+        data = {"keep": known["token"], "instead_of": known.get("asked", known["token"])}
+    with st.container(key="visit"):
+        result = _component(address(MODULES))(key=KEY, data=data, on_tab_change=_on_tab)
+    if known is None and result is not None:
+        _take(getattr(result, "tab", None))
+
+
+def _on_tab() -> None:
+    state = st.session_state.get(KEY)
+    _take(state.get("tab") if state is not None else None)
+
+
+def _take(said: object) -> None:
+    """Token and document as the tab says them; anything else is passed over."""
+    if not hasattr(said, "get"):
+        return
+    token, tab = said.get("token"), said.get("tab")
+    if is_secret(token) and is_secret(tab):
+        known = st.session_state.get(TAB)
+        if known is None or (known["tab"], known["token"]) != (tab, token):
+            st.session_state[TAB] = {"token": token, "tab": tab, "asked": token}
+
+
+def this_visit() -> Visit | None:
+    """The visit of this tab; None until the tab has said who it is.
+
+    Raises:
+        TooManyVisits: there is no room for it just now.
+    """
+    known = st.session_state.get(TAB)
+    if known is None:
+        return None
+    context = get_script_run_ctx()
+    session = context.session_id if context else ""
+
+    def is_there() -> bool:
+        return not Runtime.exists() or Runtime.instance().is_active_session(session)
+
+    visit = VISITS.open(known["token"], known["tab"], session, is_there)
+    if visit.token != known["token"]:
+        st.session_state[TAB] = {**known, "token": visit.token}
+    return visit
+
+
+def somebody_there() -> Callable[[], bool]:
+    """Whether anybody still has this visit open, for a thread that runs without a page."""
+    visit = this_visit()
+    return lambda: visit is None or bool(visit.tabs())
+
+
+def visit_or_reason() -> tuple[Visit | None, str]:
+    """The visit, or why there is none: empty while the tab has not said yet who it is."""
+    try:
+        return this_visit(), ""
+    except TooManyVisits:
+        return None, (
+            "More people use this app just now than it has room for; try again in a minute."
+        )

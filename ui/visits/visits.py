@@ -1,0 +1,386 @@
+"""Visits: what a tab has on all pages, in memory while somebody is there and on disk for a while.
+
+A tab is known by a token that it makes itself (`ui/components/js/wire/visit.js`), and by the
+document that shows it: a duplicated tab has the same token in another document, and gets a copy.
+
+A page keeps its state here under its name. A state needs
+
+    version     anything that compares unequal once the record would be another
+    record()    all of it as plain values for JSON; None where it is busy just now
+    release()   gives back what can be made again
+    copy()      optional: an independent copy; without it, one is made from the record
+
+Where nobody has been connected for `LEAVE_SECONDS`, states leave memory; their records stay, and a
+state is made from its record again when somebody comes. Nothing here imports PyTorch or Streamlit.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import gc
+import logging
+import re
+import secrets
+import sys
+import threading
+import time
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from ui.visits.keeping import Keeper, keeper_here
+
+LEAVE_SECONDS = 120.0  # a lost network, a lid that was closed for a moment
+LOOK_SECONDS = 1.0  # between two looks at what has changed, and who has left
+MOST_IN_MEMORY = 256  # visits; beyond them, those go first that nobody uses
+_SECRET = re.compile(r"[0-9a-f]{32}")
+_log = logging.getLogger(__name__)
+
+
+class PageState(Protocol):
+    """What a page keeps in a visit; see the module."""
+
+    @property
+    def version(self) -> object:
+        """Compares unequal once the record would be another."""
+
+    def record(self) -> dict[str, Any] | None:
+        """Plain values, or None where it is busy."""
+
+    def release(self) -> None:
+        """Give back what can be made again."""
+
+
+State = TypeVar("State", bound=PageState)
+
+
+class Abandoned(Exception):
+    """Nobody waits any more for a state that is being made; its record stays as it was."""
+
+
+class TooManyVisits(Exception):
+    """There is no room for another visit just now."""
+
+
+def is_secret(text: object) -> bool:
+    """Whether it has the form of what a tab is known by: 128 bits in hexadecimal."""
+    return isinstance(text, str) and _SECRET.fullmatch(text) is not None
+
+
+@dataclass
+class _Held:
+    """A page's state in memory, and which version of it is on disk."""
+
+    state: PageState
+    kept: object = None
+    is_too_large: bool = False
+
+
+@dataclass
+class Visit:
+    """What one tab has.
+
+    Attributes:
+        token: what the tab is known by.
+        copied_from: the token of which this is a copy; the tab may still ask by that.
+        handed: what one page has left for another, by the name of that.
+        notices: sentences for whoever comes next, such as on a record that could not be used.
+    """
+
+    token: str
+    copied_from: str = ""
+    handed: dict[str, Any] = field(default_factory=dict)
+    notices: list[str] = field(default_factory=list)
+    _pages: dict[str, _Held] = field(default_factory=dict)
+    _originals: dict[str, PageState] = field(default_factory=dict)  # to be copied when asked for
+    _records: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _users: dict[str, dict[Hashable, Callable[[], bool]]] = field(default_factory=dict)
+    _locks: dict[str, threading.Lock] = field(default_factory=dict)
+    _seen: float = field(default_factory=time.monotonic)
+
+    # --- its pages --------------------------------------------------------------------------------
+
+    def page(
+        self,
+        name: str,
+        make: Callable[[], State],
+        restore: Callable[[dict[str, Any]], State] | None = None,
+    ) -> State:
+        """The state of a page: that in memory, else made from its record, else a new one.
+
+        Whoever asks meanwhile waits. What `make` and `restore` raise is raised here, and nothing
+        is kept.
+        """
+        with self._locks.setdefault(name, threading.Lock()):
+            held = self._pages.get(name)
+            if held is None:
+                held = self._pages[name] = _Held(self._made(name, make, restore))
+                self._records.pop(name, None)
+                self._originals.pop(name, None)
+            return held.state
+
+    def _made(
+        self,
+        name: str,
+        make: Callable[[], State],
+        restore: Callable[[dict[str, Any]], State] | None,
+    ) -> State:
+        original, record = self._originals.get(name), self._records.get(name)
+        copy = getattr(original, "copy", None)
+        if copy is not None:
+            return copy()
+        return restore(record) if record is not None and restore is not None else make()
+
+    def present(self, name: str) -> PageState | None:
+        """The state of a page that is in memory; None for any other."""
+        held = self._pages.get(name)
+        return held.state if held else None
+
+    def has(self, name: str) -> bool:
+        """Whether there is anything of a page, in memory or as a record."""
+        return name in self._pages or name in self._originals or name in self._records
+
+    def record_of(self, name: str) -> dict[str, Any] | None:
+        """A page as its record, whether it is in memory or not; None where there is none."""
+        held = self._pages.get(name)
+        state = held.state if held else self._originals.get(name)
+        record = state.record() if state else None
+        return record or self._records.get(name)
+
+    def put(self, name: str, state: PageState) -> None:
+        """Another state for a page."""
+        self._pages[name] = _Held(state)
+        self._records.pop(name, None)
+
+    # --- who uses it ------------------------------------------------------------------------------
+
+    def join(self, tab: str, user: Hashable, is_there: Callable[[], bool]) -> None:
+        """Somebody uses it: a connection of a tab.
+
+        Args:
+            tab: the document.
+            user: names the connection.
+            is_there: whether it is still connected; asked now and then.
+        """
+        self._users.setdefault(tab, {})[user] = is_there
+        self._seen = time.monotonic()
+
+    def leave(self, tab: str, user: Hashable) -> None:
+        """A connection has ended."""
+        self._users.get(tab, {}).pop(user, None)
+        self._seen = time.monotonic()
+
+    def tabs(self) -> list[str]:
+        """The documents that use it now."""
+        there = []
+        for tab, users in list(self._users.items()):
+            for user, is_there in list(users.items()):
+                if not is_there():
+                    users.pop(user, None)
+            if users:
+                there.append(tab)
+            else:
+                self._users.pop(tab, None)
+        if there:
+            self._seen = time.monotonic()
+        return there
+
+    @property
+    def quiet_seconds(self) -> float:
+        """For how long nobody has used it."""
+        return time.monotonic() - self._seen
+
+
+class Visits:
+    """All visits of this server.
+
+    Args:
+        keeper: where records are kept.
+    """
+
+    def __init__(self, keeper: Keeper) -> None:
+        self._keeper = keeper
+        self._visits: dict[str, Visit] = {}
+        self._lock = threading.RLock()
+        self._wake = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._is_over = False
+
+    # --- coming and going -------------------------------------------------------------------------
+
+    def open(
+        self, token: str, tab: str, user: Hashable, is_there: Callable[[], bool] = lambda: True
+    ) -> Visit:
+        """The visit of a token, for a connection of a tab.
+
+        A copy under another token where another tab uses it: that has duplicated this one.
+
+        Args:
+            token: what the tab says; see `is_secret`.
+            tab: the document.
+            user, is_there: see `Visit.join`.
+
+        Raises:
+            TooManyVisits: there is no room for another one.
+        """
+        if not (is_secret(token) and is_secret(tab)):
+            raise ValueError("A tab is known by 32 hexadecimal digits.")
+        with self._lock:
+            visit = self._known(token, tab)
+            if visit is None:
+                self._make_room()
+                found = self._visits.get(token)
+                visit = self._visit(token) if found is None else self._copy(found)
+                self._visits[visit.token] = visit
+            visit.join(tab, user, is_there)
+            self._begin()
+        return visit
+
+    def _known(self, token: str, tab: str) -> Visit | None:
+        """The visit that this tab has already, or may have because no other one uses it."""
+        for visit in self._visits.values():
+            if token in (visit.token, visit.copied_from) and tab in visit._users:
+                return visit
+        visit = self._visits.get(token)
+        return visit if visit is not None and not visit.tabs() else None
+
+    def _visit(self, token: str) -> Visit:
+        visit = Visit(token)
+        visit._records, problems = self._keeper.records(token)
+        visit.notices += problems
+        return visit
+
+    def _copy(self, visit: Visit) -> Visit:
+        """What another tab has. States are copied when asked for: that may wait for a step."""
+        twin = Visit(secrets.token_hex(16), copied_from=visit.token)
+        twin._records = dict(visit._records)
+        twin._originals = visit._originals | {
+            name: held.state for name, held in visit._pages.items()
+        }
+        for name, state in twin._originals.items():
+            record = state.record()
+            if record is not None:
+                twin._records[name] = record
+        for name, record in twin._records.items():
+            self._keeper.put(twin.token, name, record)
+        return twin
+
+    def _make_room(self) -> None:
+        if len(self._visits) < MOST_IN_MEMORY:
+            return
+        unused = [visit for visit in self._visits.values() if not visit.tabs()]
+        if not unused:
+            raise TooManyVisits
+        self._forget([max(unused, key=lambda visit: visit.quiet_seconds)])
+
+    def __len__(self) -> int:
+        """How many are in memory."""
+        return len(self._visits)
+
+    @property
+    def problem(self) -> str:
+        """Why records are not kept just now; empty if they are."""
+        return self._keeper.problem
+
+    # --- keeping ----------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._look, name="visits", daemon=True)
+            self._thread.start()
+
+    def _look(self) -> None:
+        """Write down what has changed, and give back what nobody uses."""
+        while True:
+            self._wake.wait(LOOK_SECONDS)
+            if self._is_over:
+                return
+            try:
+                self.look()
+            except Exception:  # a fault in one look must not end all others
+                _log.exception("Looking after visits failed")
+
+    def look(self) -> None:
+        """One round of it."""
+        self.keep()
+        with self._lock:
+            quiet = [
+                visit
+                for visit in self._visits.values()
+                if not visit.tabs() and visit.quiet_seconds >= LEAVE_SECONDS
+            ]
+            left = self._forget(quiet)
+        if left:
+            give_memory_back()
+
+    def keep(self) -> None:
+        """Write the records of all that has changed since it was last written."""
+        with self._lock:
+            visits = list(self._visits.values())
+        for visit in visits:
+            self._keep(visit)
+        self._keeper.write()
+
+    def _keep(self, visit: Visit) -> bool:
+        """Hand the records of a visit on; whether all of them could be had."""
+        is_whole = True
+        for name, held in list(visit._pages.items()):
+            version = held.state.version
+            if held.kept == version and held.kept is not None:
+                continue
+            try:
+                record = held.state.record()
+            except Exception:  # a fault on one page must not cost others their records
+                _log.exception("The page %s cannot be put into a record", name)
+                held.kept = version
+                continue
+            if record is None:
+                is_whole = False
+                continue
+            held.kept = version
+            sentence = self._keeper.put(visit.token, name, record)
+            if sentence and not held.is_too_large:
+                _log.warning("%s", sentence)
+                visit.notices.append(sentence)
+            held.is_too_large = bool(sentence)
+        return is_whole
+
+    def _forget(self, visits: list[Visit]) -> int:
+        """Let visits leave memory, once they are written down; gives how many did."""
+        left = 0
+        for visit in visits:
+            if not self._keep(visit):
+                continue  # busy: next time
+            for held in visit._pages.values():
+                held.state.release()
+            visit._pages.clear()
+            self._visits.pop(visit.token, None)
+            left += 1
+        return left
+
+    def close(self) -> None:
+        """Write down all that there is, as the server ends."""
+        self._is_over = True
+        self._wake.set()
+        with contextlib.suppress(Exception):
+            self.keep()
+        self._keeper.close()
+
+
+def give_memory_back() -> None:
+    """Hand memory that nobody holds any more back to the system.
+
+    Texts hold each other in rings, which only a collection finds, and the C library keeps what is
+    freed for the next rows (`engine.kernels.keep_freed_memory`).
+    """
+    gc.collect()
+    if sys.platform.startswith("linux"):
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)
+
+
+VISITS = Visits(keeper_here())
+atexit.register(VISITS.close)

@@ -1,0 +1,92 @@
+"""Everything that pages know of samplers, as one table of plain values for the browser.
+
+All of it comes from the engine: what a sampler is called, does and takes stands in its class. So a
+new sampler is in the table, and thereby on every page, as soon as it is in `DEFAULT_ORDER`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from engine.presets import PRESETS
+from engine.sampling import DEFAULT_ORDER, SamplingSettings, Stage
+from engine.stages import GROUPS, BanStage, Number
+from ui.texts.settings import FIRST, cards_of, is_one_number, plain_settings, value_shape
+from ui.words.glossary import glossary
+
+
+@cache
+def table() -> dict[str, Any]:
+    """The table, as JSON has it; nobody may change it.
+
+    Keys:
+        samplers: one entry each, in the default order; see `sampler`.
+        groups: name and label of each group of samplers, in the order in which they are offered.
+        order: names of the samplers in the order in which they apply by default.
+        first: names of those that a new page shows.
+        glossary: the field's terms, by their keys in lessons/glossary.toml.
+        presets: name and settings of each, without a seed.
+    """
+    return {
+        "samplers": [sampler(kind) for kind in DEFAULT_ORDER],
+        "groups": [{"name": name, "label": label} for name, label in GROUPS.items()],
+        "order": [kind.setting for kind in DEFAULT_ORDER],
+        "first": list(FIRST),
+        "glossary": glossary(),
+        "presets": [_preset(name, settings) for name, settings in PRESETS.items()],
+    }
+
+
+def sampler(kind: type[Stage]) -> dict[str, Any]:
+    """One sampler: the fields of its `Info`, and what follows from its class.
+
+    Of those, `value` is the shape of its setting (see `value_shape`), `off` the value that switches
+    it off (None but for one number), and `removes_only` marks edits that remove tokens and do
+    nothing else.
+    """
+    info = kind.info
+    paper = {"text": info.paper.text, "url": info.paper.url} if info.paper else None
+    return {
+        "name": kind.setting,
+        "label": info.label,
+        "in_text": info.in_text,
+        "kind": kind.kind,
+        "removes_only": issubclass(kind, BanStage),
+        "group": info.group,
+        "value": value_shape(kind.setting),
+        "off": kind.off if is_one_number(kind.setting) else None,
+        "about": info.about,
+        "formula": info.formula,
+        "paper": paper,
+        "idle": info.idle,
+        "numbers": [_number(number) for number in info.numbers],
+        "pair": list(info.pair) if info.pair else None,
+        "picture": info.picture,
+        "says": dict(info.says),
+        "note": dict(info.note),
+    }
+
+
+def _number(number: Number) -> dict[str, Any]:
+    return {
+        "name": number.name,
+        "label": number.label,
+        "low": number.low,
+        "high": number.high,
+        "step": number.step,
+        "usual": number.usual,
+        "whole": number.whole,
+        "words": _texts(number.words),
+    }
+
+
+def _texts(words: Mapping[float, str]) -> dict[str, str]:
+    return {f"{value:g}": word for value, word in words.items()}  # JSON has no other keys
+
+
+def _preset(name: str, settings: SamplingSettings) -> dict[str, Any]:
+    values = plain_settings(settings, cards_of(settings))
+    del values["seed"]  # a preset leaves the seed alone
+    return {"name": name, "settings": values}

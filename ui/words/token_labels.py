@@ -1,0 +1,67 @@
+"""The visible labels of a vocabulary, and the search over them."""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from engine.vocabulary import Vocabulary
+from ui.words.labels import token_label, visible
+
+_KNOWN: WeakKeyDictionary[Vocabulary, TokenLabels] = WeakKeyDictionary()
+
+
+class TokenLabels:
+    """Labels by token id, made when first asked for and kept: they are shown again and again."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._size = vocabulary.size
+        self._raw = vocabulary.label
+        self._labels: dict[int, str] = {}
+        self._folded: list[str] | None = None
+
+    def __getitem__(self, token_id: int) -> str:
+        label = self._labels.get(token_id)
+        if label is None:
+            label = self._labels[token_id] = token_label(self._raw(token_id))
+        return label
+
+    def find(self, query: str, logits: np.ndarray, most: int) -> list[int]:
+        """Ids of the tokens that a person may mean, best match first.
+
+        Letters match in either case. A token that is the query (with or without the space before
+        it) comes first, then those that begin with it, then those that hold it; among equals the
+        one with the higher logit. A number also finds the token of that id.
+        """
+        wanted = visible(query).casefold()
+        if not wanted:
+            return []
+        if self._folded is None:
+            self._folded = [self[token_id].casefold() for token_id in range(self._size)]
+        bare = wanted.removeprefix("␣")
+        found = []
+        for token_id, label in enumerate(self._folded):
+            if bare not in label:
+                continue
+            if label == wanted:
+                grade = 0
+            elif label.removeprefix("␣") == bare:
+                grade = 1
+            elif wanted not in label:
+                continue
+            else:
+                grade = 2 if label.removeprefix("␣").startswith(bare) else 3
+            found.append((grade, -float(logits[token_id]), token_id))
+        ids = [token_id for _, _, token_id in sorted(found)]
+        if query.strip().isdecimal() and int(query) < self._size:
+            ids = [int(query), *(token_id for token_id in ids if token_id != int(query))]
+        return ids[:most]
+
+
+def labels_of(vocabulary: Vocabulary) -> TokenLabels:
+    """The labels of a vocabulary, shared by all who show it."""
+    labels = _KNOWN.get(vocabulary)
+    if labels is None:
+        labels = _KNOWN[vocabulary] = TokenLabels(vocabulary)
+    return labels
