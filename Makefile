@@ -42,9 +42,10 @@ run: $(RUN_STAMP) ## set up on first use, then serve the app (PORT=8501, ARGS=".
 	@echo "Decoding Visualiser: http://127.0.0.1:$(PORT)  (Ctrl-C stops it)"
 	@exec $(PYTHON) -m streamlit run app.py --server.port $(PORT) $(ARGS)
 
+# Two workers, a file to each at a time; the long browser tests come first.
 test: lint test-js ## lint, then every test, browser tests included (ARGS="-k name" for pytest)
 	@$(PYTHON) tests/browser/chromium.py
-	$(PYTHON) -m pytest $(ARGS)
+	OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-js: vectors # what needs no browser, held against the engine's own results
 	@$(NODE) node --test "tests/ui/components/**/*.test.js"

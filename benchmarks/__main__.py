@@ -1,19 +1,17 @@
-"""`python -m benchmarks` measures the engine, `python -m benchmarks NAME` another module here."""
+"""`python -m benchmarks` measures the engine, `python -m benchmarks NAME` something else."""
 
 from __future__ import annotations
 
 import importlib
+import signal
 import sys
-from pathlib import Path
 
 DEFAULT = "engine"
-_SHARED = {"report", "timing"}  # helpers, no benchmarks of their own
-
-
-def names() -> list[str]:
-    """The benchmarks in this folder: every module with a `main(arguments)`."""
-    files = (path.stem for path in Path(__file__).parent.glob("*.py"))
-    return sorted(name for name in files if not name.startswith("_") and name not in _SHARED)
+BENCHMARKS = {  # name: module with a `main(arguments)`
+    "engine": "benchmarks.engine",
+    "page": "benchmarks.page.measure",
+    "sweep": "benchmarks.sweep",
+}
 
 
 def main() -> int:
@@ -22,12 +20,14 @@ def main() -> int:
     name = DEFAULT
     if arguments and not arguments[0].startswith("-"):
         name, *arguments = arguments
-    if name not in names():
-        print(f"There is no benchmark {name!r}; known are {', '.join(names())}.", file=sys.stderr)
+    if name not in BENCHMARKS:
+        known = ", ".join(BENCHMARKS)
+        print(f"There is no benchmark {name!r}; known are {known}.", file=sys.stderr)
         return 2
-    importlib.import_module(f"benchmarks.{name}").main(arguments)
+    importlib.import_module(BENCHMARKS[name]).main(arguments)
     return 0
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # its servers and browser end with it
     sys.exit(main())

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 
@@ -37,17 +38,14 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def versions() -> dict[str, str]:
-    """Python and the packages that the figures depend on."""
-    import numpy
-    import torch
-    import transformers
+PACKAGES = ("torch", "transformers", "numpy")
 
+
+def versions(packages: Sequence[str]) -> dict[str, str]:
+    """Python and the packages that the figures depend on."""
     return {
         "python": platform.python_version(),
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
-        "numpy": numpy.__version__,
+        **{name: metadata.version(name) for name in packages},
     }
 
 
@@ -81,12 +79,19 @@ class Report:
 
     Args:
         name: which benchmark this is.
+        packages: those that its figures depend on.
+        programs: versions of what else they depend on, by name.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        packages: Sequence[str] = PACKAGES,
+        programs: Mapping[str, str] | None = None,
+    ) -> None:
         self.name = name
         self._machine = hardware()
-        self._versions = versions()
+        self._versions = versions(packages) | dict(programs or {})
         self._figures: dict[str, object] = {}
         self._goals: list[dict[str, object]] = []
         self._notes: list[str] = []

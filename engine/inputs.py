@@ -55,7 +55,7 @@ def prompt_ids(model: LanguageModel, prompt: str | Sequence[int]) -> list[int]:
     length = model.context_length
     if length is not None and len(ids) >= length:
         raise PromptError(
-            f"The prompt has {len(ids):,} tokens and the context of {model.name} holds {length:,}, "
+            f"The prompt has {len(ids):,} tokens, but {model.name} reads at most {length:,}, "
             f"one of them for the first new token; shorten it by {len(ids) - length + 1:,} tokens."
         )
     return ids

@@ -85,7 +85,7 @@ def measure_pipelines(report: Report, effort: Effort) -> None:
         "transformers' processors, softmax and multinomial, recording nothing, in units of our "
         "stages and draw with every figure that a step records; caches are warm here"
     )
-    turns = 4 if effort.quick else 8 * effort.rounds
+    turns = 1 if effort.quick else 8 * effort.rounds
     generator = np.random.default_rng(0)
     lines = []
     for vocab in VOCABULARIES:
@@ -133,7 +133,9 @@ def _measure_pipeline(
         with torch.inference_mode():
             yield
 
-    times = in_turns({"theirs": Case(theirs, plain), "ours": Case(ours)}, turns, warm_up=2)
+    times = in_turns(
+        {"theirs": Case(theirs, plain), "ours": Case(ours)}, turns, warm_up=min(turns, 2)
+    )
     gain = ratio(times["theirs"], times["ours"])
     left = shape(row, settings, context).survivors
     report.add(

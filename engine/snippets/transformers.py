@@ -25,7 +25,7 @@ from engine.snippets.table import (
 from engine.snippets.writing import python_call, python_literal
 
 NAME = "transformers"
-_NONE = "has none built in; pass a LogitsProcessor of your own to generate(logits_processor=[...])"
+_NONE = "is not in transformers; pass a LogitsProcessor of your own in logits_processor=[...]"
 
 
 def _sequence_bias(stage: Stage) -> dict[str, object]:
@@ -148,7 +148,7 @@ def snippet(request: Request) -> Snippet:
     if settings.seed is not None and not settings.is_greedy and request.contrastive is None:
         lines.append(f"torch.manual_seed({settings.seed})")
         if not settings.parity:
-            remark = "transformers draws by torch.multinomial: other tokens, except in parity mode"
+            remark = "transformers draws by torch.multinomial, so the same seed draws other tokens"
             differs.append(("seed", remark))
     lines += [
         f"output = {python_call('model.generate', arguments, keywords)}",

@@ -32,7 +32,7 @@ from engine.snippets.writing import python_call, python_literal
 
 NAME = "vLLM"
 SERVER_NAME = "vLLM server"
-_NONE = "has none built in; it would need a custom logits processor (--logits-processors)"
+_NONE = "is not in vLLM; it would need a custom logits processor (--logits-processors)"
 _LOWEST_TEMPERATURE = 0.01
 _LARGEST_BIAS = 100.0  # in the server, as in OpenAI's API
 

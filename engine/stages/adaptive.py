@@ -64,9 +64,9 @@ class Xtc(CutStage):
             "{removed:count}, with {mass_removed:percent} of the probability.",
         },
         note={
-            "rests": "inactive: u {u:u} ≥ {probability:number}",
-            "few": "fewer than two top choices: u {u:u} < {probability:number}",
-            "acts": "active: u {u:u} < {probability:number}",
+            "rests": "inactive: its own u {u:u} ≥ {probability:number}",
+            "few": "fewer than two top choices: its own u {u:u} < {probability:number}",
+            "acts": "active: its own u {u:u} < {probability:number}",
         },
         paper=Paper(
             "XTC (p-e-w 2024)", "https://github.com/oobabooga/text-generation-webui/pull/6335"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # Dividing by less overflows float32 and would yield NaN, not a sharper choice.
 _SMALLEST, _LARGEST = 1e-6, 1e6
-_ENTROPY = "The entropy goes from {entropy_before:bits} to {entropy_after:bits}."
+_ENTROPY = "The uncertainty goes from {entropy_before:bits} to {entropy_after:bits}."
 
 
 @dataclass(frozen=True)

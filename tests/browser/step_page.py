@@ -1,14 +1,28 @@
 """What a visitor does on the step page; elements are found by the names a screen reader says."""
 
 import re
+from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
+PATIENCE_MS = 60_000  # the first step loads a model, perhaps on a busy machine
 CAPITAL = "The capital of France is"
+FIGURES = ("Logits", "Softmax", "KV cache", "Latency per step")
+FIVE_ON = {"repetition_penalty": 1.2, "temperature": 0.9, "top_k": 12, "top_p": 0.97, "min_p": 0.02}
+
+# --- what is on the page --------------------------------------------------------------------------
 
 
 def button(page: Page, name: str) -> Locator:
     return page.get_by_role("button", name=name, exact=True)
+
+
+def slider(page: Page, name: str) -> Locator:
+    return page.get_by_role("slider", name=name, exact=True)
+
+
+def prompt(page: Page) -> Locator:
+    return page.get_by_role("textbox", name="Prompt", exact=True)
 
 
 def tokens(page: Page) -> Locator:
@@ -19,10 +33,6 @@ def generated(page: Page) -> Locator:
     return page.locator('ol[aria-label="Tokens"] li.generated')
 
 
-def slider(page: Page, name: str) -> Locator:
-    return page.get_by_role("slider", name=name, exact=True)
-
-
 def table(page: Page) -> Locator:
     return page.get_by_role("table", name="Candidates", exact=True)
 
@@ -31,8 +41,67 @@ def force_buttons(page: Page) -> Locator:
     return table(page).get_by_role("button", name=re.compile("^Force "))
 
 
-def prompt(page: Page) -> Locator:
-    return page.get_by_role("textbox", name="Prompt", exact=True)
+def figure(page: Page, name: str) -> Locator:
+    return page.get_by_role("figure", name=name, exact=True)
+
+
+def alert(page: Page, text: str) -> Locator:
+    return page.get_by_role("alert").filter(has_text=text)
+
+
+# --- its state ------------------------------------------------------------------------------------
+
+
+def state(page: Page, expression: str, arg: Any = None) -> Any:
+    """A JavaScript expression over `state`, `view`, `actions` and `arg`."""
+    return page.evaluate(
+        "arg => { const {state, view, actions} = document.querySelector('.dv').decoding;"
+        f" return {expression}; }}",
+        arg,
+    )
+
+
+def wait_for(page: Page, condition: str, arg: Any = None) -> None:
+    """Wait for such an expression."""
+    wait_until(
+        page,
+        "arg => { const { state, view, actions } = document.querySelector('.dv')?.decoding ?? {};"
+        f" return state && ({condition}); }}",
+        arg,
+    )
+
+
+def wait_until(page: Page, function: str, arg: Any = None) -> None:
+    """Wait for a JavaScript function. `wait_for_function` does what the page's policy forbids."""
+    page.evaluate(
+        """async ({ arg, patience }) => {
+          const condition = FUNCTION, until = performance.now() + patience;
+          while (!condition(arg)) {
+            if (performance.now() > until) throw new Error(`it never came: ${condition}`);
+            await new Promise(resolve => setTimeout(resolve, 15));
+          }
+        }""".replace("FUNCTION", function),
+        {"arg": arg, "patience": PATIENCE_MS},
+    )
+
+
+def settle(page: Page) -> None:
+    """Wait until the server has answered everything and all of it is drawn."""
+    wait_for(page, "state.run && !actions.is_busy() && state.mode === 'paused'")
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
+    wait_for(page, "!actions.is_busy()")
+
+
+def round_trip(page: Page) -> None:
+    """Wait for the server's answer to an event that changes nothing."""
+    state(page, "actions.limit({}).then(() => null)")
+
+
+def ids(page: Page) -> list[int]:
+    return state(page, "state.steps.map(step => step.id)")
+
+
+# --- what a person does ---------------------------------------------------------------------------
 
 
 def opened(page: Page) -> Page:
@@ -44,11 +113,7 @@ def opened(page: Page) -> Page:
 def start(page: Page, text: str = CAPITAL) -> None:
     prompt(page).fill(text)
     button(page, "Start").click()
-    expect(generated(page)).to_have_count(0)
-    expect(page.locator(".dv")).to_have_attribute("data-length", "0")
-    page.wait_for_function(
-        "text => document.querySelector('.dv').decoding.state.prompt === text", arg=text
-    )
+    wait_for(page, "state.prompt === arg && state.steps.length === 0 && !state.starting", text)
 
 
 def take_steps(page: Page, count: int) -> None:
@@ -58,33 +123,44 @@ def take_steps(page: Page, count: int) -> None:
         expect(generated(page)).to_have_count(number)
 
 
-def state(page: Page, expression: str):
-    """Something of the page's state, by a JavaScript expression over `state` and `view`."""
-    return page.evaluate(
-        f"(() => {{ const {{state, view}} = document.querySelector('.dv').decoding;"
-        f" return {expression} }})()"
+def set_samplers(page: Page, **settings: Any) -> None:
+    """Several at once, as an example does it; the others of the page stay as they are."""
+    order = state(
+        page,
+        "state.table.order.filter(n => n in arg || state.settings.order.includes(n))",
+        settings,
     )
-
-
-def set_slider(page: Page, name: str, value: float) -> None:
-    slider(page, name).fill(str(value))
+    state(page, "actions.set(arg)", {**settings, "order": order})
+    state(page, "actions.settle()")
+    settle(page)
 
 
 def turn_random(page: Page) -> None:
     """Nearly random text, which neither ends soon nor repeats."""
-    button(page, "Pure sampling").click()
-    set_slider(page, "Temperature", 2)
+    set_samplers(page, temperature=2)
 
 
-def refuse_dialogs(page: Page) -> list[str]:
-    seen: list[str] = []
+def choose_setting(page: Page, role: str, name: str, value: str | bool) -> None:
+    """In the menu `Settings`."""
+    menu = page.locator("details.dv-settings")
+    menu.locator("summary").click()
+    field = menu.get_by_role(role, name=name, exact=True)
+    if role == "combobox":
+        field.select_option(value)
+    elif role == "checkbox":
+        field.set_checked(value)
+    else:
+        field.fill(value)
+        field.press("Tab")
+    menu.locator("summary").click()
 
-    def on_dialog(dialog) -> None:
-        seen.append(dialog.message)
-        dialog.dismiss()
 
-    page.on("dialog", on_dialog)
-    return seen
+def choose_example(page: Page, name: str) -> None:
+    menu = page.locator("details.dv-menu", has=page.locator("summary", has_text="Examples"))
+    menu.locator("summary").click()
+    menu.get_by_role("button").filter(has_text=name).first.click()
+    wait_for(page, "state.examples.find(e => e.name === arg).prompt === state.prompt", name)
+    settle(page)
 
 
 def sent_frames(page: Page) -> list:
@@ -92,9 +168,3 @@ def sent_frames(page: Page) -> list:
     sent: list = []
     page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(frame)))
     return sent
-
-
-def assert_no_sideways_scroll(page: Page) -> None:
-    for element in (page.locator("html"), page.get_by_test_id("stMain")):
-        over = element.evaluate("e => e.scrollWidth - e.clientWidth")
-        assert over <= 0, f"the page is {over} pixels wider than the window"

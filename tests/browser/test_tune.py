@@ -125,15 +125,15 @@ def test_five_minutes_for_a_support_answer(tune, tmp_path):
     tune.get_by_role("figure", name="Heatmap of perplexity").scroll_into_view_if_needed()
     click_cell(tune, 1, 2, columns=5, rows=5)
     expect(tune.get_by_text("T 0.7, p 0.9, mean of 4 texts")).to_be_visible()
-    tune.get_by_role("radio", name="Best cells").click()
-    expect(tune.get_by_role("region", name=re.compile("Best cell"))).to_contain_text("★")
+    tune.get_by_role("radio", name="Lowest and highest").click()
+    expect(tune.get_by_role("region", name=re.compile("Lowest and highest"))).to_contain_text("★")
     # 6: what to take away
     tune.get_by_role("radio", name="Export").click()
     with tune.expect_download() as download:
         tune.get_by_role("button", name="Download CSV").click()
     download.value.save_as(tmp_path / "sweep.csv")
     assert len(pd.read_csv(tmp_path / "sweep.csv")) == 100
-    tune.get_by_role("button", name="Take-away code").click()
+    tune.get_by_role("button", name="Export code").click()
     expect(tune.locator("code").filter(has_text="temperature=0.7").first).to_be_visible()
     tune.keyboard.press("Escape")
     tune.get_by_role("button", name="Use these settings").click()
@@ -146,7 +146,7 @@ def test_nothing_is_wider_than_the_window(page, width):
     page.set_viewport_size({"width": width, "height": 844})
     page.goto("/tune")
     expect(page.get_by_role("figure", name="Heatmap of perplexity")).to_be_visible(timeout=SWEEP_MS)
-    page.get_by_role("radio", name="Best cells").click()
-    expect(page.get_by_role("region", name=re.compile("Best cell"))).to_be_visible()
+    page.get_by_role("radio", name="Lowest and highest").click()
+    expect(page.get_by_role("region", name=re.compile("Lowest and highest"))).to_be_visible()
     main = page.locator('[data-testid="stMain"]')
     assert main.evaluate("e => e.scrollWidth - e.clientWidth") <= 0

@@ -2,171 +2,155 @@
 
 import os
 import re
-import signal
-import subprocess
-import sys
-import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.conftest import (
-    ARTEFACTS,
+from tests.browser.app_server import AppServer
+from tests.browser.conftest import WORKER
+from tests.browser.step_page import (
     PATIENCE_MS,
-    ROOT,
-    die_with_parent,
-    server_environment,
-    wait_until_healthy,
+    button,
+    force_buttons,
+    generated,
+    ids,
+    opened,
+    prompt,
+    set_samplers,
+    settle,
+    start,
+    state,
+    take_steps,
+    turn_random,
+    wait_for,
 )
-from tests.browser.free_port import free_port
 
 OWN = "My own prompt: the little dog"
-READY = "document.querySelector('.dv')?.decoding?.state?.row"
-
-
-class Server:
-    """The app on a port of its own, to be killed and started again."""
-
-    def __init__(self, visits: Path) -> None:
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-        self._visits = visits
-        self._process: subprocess.Popen | None = None
-
-    def start(self) -> None:
-        log = ARTEFACTS / "server-visits.log"
-        ARTEFACTS.mkdir(exist_ok=True)
-        flags = ["--server.address=127.0.0.1", f"--server.port={self.port}"]
-        with log.open("ab") as output:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "streamlit", "run", "app.py", *flags],
-                cwd=ROOT,
-                env={**server_environment(), "DECODING_VISITS": str(self._visits)},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                preexec_fn=die_with_parent if sys.platform == "linux" else None,
-            )
-        wait_until_healthy(self._process, self.url, log)
-
-    def kill(self) -> None:
-        self._process.send_signal(signal.SIGKILL)
-        self._process.wait()
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("visits"))
+def visits(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("visits")
+
+
+@pytest.fixture(scope="module")
+def server(visits: Path) -> Iterator[AppServer]:
+    """One that writes down what visitors have."""
+    server = AppServer(f"server-visits-{WORKER}", str(visits))
     server.start()
     yield server
-    server.kill()
+    server.stop()
 
 
 @pytest.fixture
-def visitor(browser, server):
-    context = browser.new_context(
-        base_url=server.url, viewport={"width": 1440, "height": 900}, bypass_csp=True
-    )
+def visitor(browser, server) -> Iterator[BrowserContext]:
+    context = browser.new_context(base_url=server.url, viewport={"width": 1440, "height": 900})
     context.set_default_timeout(PATIENCE_MS)
     yield context
     context.close()
 
 
-def step_page(context: BrowserContext) -> Page:
-    page = context.new_page()
-    page.goto("/")
-    page.wait_for_function(READY)
-    return page
-
-
-def do(page: Page, script: str):
-    return page.evaluate(
-        "(async () => { const {state, actions, view} = document.querySelector('.dv').decoding;"
-        f" {script} }})()"
-    )
-
-
-def wait_for(page: Page, condition: str) -> None:
-    page.wait_for_function(
-        "() => { const page = document.querySelector('.dv')?.decoding;"
-        f" return page && ({condition}) }}"
-    )
-
-
 def own_text(page: Page) -> list[int]:
     """A text of one's own, with settings of one's own; its tokens."""
-    page.get_by_role("textbox", name="Prompt", exact=True).fill(OWN)
-    page.get_by_role("button", name="Start", exact=True).click()
-    wait_for(page, f"page.state.prompt === {OWN!r}")
-    do(page, "actions.set({ temperature: 1.25 }); actions.settle();")
-    for _ in range(7):
-        page.get_by_role("button", name="Step", exact=True).click()
-    wait_for(page, "page.state.steps.length === 7")
+    opened(page)
+    start(page, OWN)
+    set_samplers(page, temperature=1.25)
+    take_steps(page, 7)
+    settle(page)
     return ids(page)
 
 
-def ids(page: Page) -> list[int]:
-    return do(page, "return state.steps.map(step => step.id);")
+def is_back(page: Page, tokens: list[int]) -> None:
+    """Text, prompt and settings are as they were."""
+    wait_for(page, "state.steps.length === arg && !state.offline", len(tokens))
+    assert ids(page) == tokens
+    assert state(page, "[state.prompt, state.settings.temperature]") == [OWN, 1.25]
 
 
-def kept(page: Page) -> tuple:
-    return do(page, "return [state.prompt, state.settings.temperature, state.error];")
-
-
-def until_written() -> None:
+def until_written(page: Page) -> None:
     """Records are written within about a second."""
-    time.sleep(2.5)
+    page.wait_for_timeout(2500)
 
 
 # --- the step page --------------------------------------------------------------------------------
 
 
-def test_a_reload_keeps_text_prompt_and_settings(visitor):
-    page = step_page(visitor)
+def test_a_reload_keeps_text_branches_and_settings(visitor):
+    page = visitor.new_page()
     tokens = own_text(page)
     page.reload()
-    wait_for(page, "page.state.steps.length === 7")
-    assert ids(page) == tokens
-    assert kept(page) == [OWN, 1.25, ""]
+    is_back(page, tokens)
+    turn_random(page)
+    generated(page).nth(3).click()
+    wait_for(page, "view.index === 3")
+    force_buttons(page).nth(7).click()
+    expect(generated(page)).to_have_count(4)
+    branch = ids(page)
+    page.reload()
+    wait_for(page, "state.steps.length === 4")
+    assert ids(page) == branch
+    expect(page.get_by_role("radiogroup", name="Branches").get_by_role("radio")).to_have_count(2)
+    take_steps(page, 1)
 
 
 def test_a_server_that_is_killed_comes_back_under_the_open_page(visitor, server):
-    page = step_page(visitor)
-    tokens = own_text(page)
-    until_written()
-    page.get_by_role("button", name="Step", exact=True).click()
-    wait_for(page, "page.state.steps.length === 8")
+    page = visitor.new_page()
+    own_text(page)
+    until_written(page)
+    take_steps(page, 1)
     tokens = ids(page)
     server.kill()
-    expect(page.locator(".dv-offline")).to_have_count(1)
+    wait_for(page, "state.offline")
     assert ids(page) == tokens, "what is on screen stays there"
     server.start()
-    expect(page.locator(".dv-offline")).to_have_count(0, timeout=PATIENCE_MS)
-    assert ids(page) == tokens
-    assert kept(page) == [OWN, 1.25, ""]
-    page.get_by_role("button", name="Step", exact=True).click()
-    wait_for(page, "page.state.steps.length === 9")
+    is_back(page, tokens)
+    take_steps(page, 1)
+    tokens = ids(page)
     page.reload()
-    wait_for(page, "page.state.steps.length === 9")
-    assert kept(page)[:2] == [OWN, 1.25]
+    is_back(page, tokens)
 
 
-def test_a_press_without_network_is_done_when_it_is_back(visitor):
-    page = step_page(visitor)
-    own_text(page)
+def test_presses_without_network_are_done_once_it_is_back(visitor):
+    page = visitor.new_page()
+    tokens = own_text(page)
     visitor.set_offline(True)
-    page.evaluate("window.dispatchEvent(new Event('offline'))")
-    expect(page.locator(".dv-offline")).to_have_count(1)
+    page.evaluate("() => window.dispatchEvent(new Event('offline'))")
+    wait_for(page, "state.offline")
     for _ in range(3):
-        page.get_by_role("button", name="Step", exact=True).click()
-    time.sleep(10)
-    assert len(ids(page)) == 7
+        button(page, "Step").click()
+    page.wait_for_timeout(10_000)  # the length of the outage
+    assert ids(page) == tokens
     visitor.set_offline(False)
-    page.evaluate("window.dispatchEvent(new Event('online'))")
-    wait_for(page, "page.state.steps.length === 10")
-    expect(page.locator(".dv-offline")).to_have_count(0)
-    assert kept(page) == [OWN, 1.25, ""]
+    page.evaluate("() => window.dispatchEvent(new Event('online'))")
+    wait_for(page, "state.steps.length === 10 && !state.offline")
+    assert state(page, "[state.prompt, state.settings.temperature, state.error]") == [OWN, 1.25, ""]
+
+
+def test_a_socket_that_breaks_under_a_press_loses_and_repeats_nothing(visitor):
+    page = visitor.new_page()
+    page.add_init_script(
+        "const Real = WebSocket; window.sockets = [];"
+        "window.WebSocket = class extends Real {"
+        " constructor(...given) { super(...given); window.sockets.push(this); } };"
+    )
+    tokens = own_text(page)
+    page.evaluate("() => window.sockets.forEach(socket => socket.close())")
+    button(page, "Step").click()
+    expect(generated(page)).to_have_count(8)
+    assert ids(page)[:7] == tokens
+    settle(page)
+    take_steps(page, 2)
+
+
+def test_a_tab_that_is_killed_comes_back_when_it_is_opened_again(visitor):
+    page = visitor.new_page()
+    tokens = own_text(page)
+    other = duplicate(page)  # a browser that restores a tab gives it its storage back
+    page.close(run_before_unload=False)
+    other.goto("/")
+    is_back(other, tokens)
 
 
 def duplicate(page: Page) -> Page:
@@ -185,31 +169,29 @@ def token(page: Page) -> str:
 
 
 def test_a_duplicated_tab_goes_its_own_way(visitor):
-    page = step_page(visitor)
+    page = visitor.new_page()
     tokens = own_text(page)
     other = duplicate(page)
     other.goto("/")
-    wait_for(other, "page.state.steps.length === 7")
-    assert ids(other) == tokens
+    is_back(other, tokens)
     assert token(other) != token(page)
-    other.get_by_role("button", name="Step", exact=True).click()
-    wait_for(other, "page.state.steps.length === 8")
+    take_steps(other, 1)
     assert ids(page) == tokens
+    further = ids(other)
     other.reload()
-    wait_for(other, "page.state.steps.length === 8")
+    is_back(other, further)
     page.reload()
-    wait_for(page, "page.state.steps.length === 7")
+    is_back(page, tokens)
     assert token(other) != token(page)
 
 
 def test_the_text_is_there_after_a_visit_to_another_page(visitor):
-    page = step_page(visitor)
+    page = visitor.new_page()
     tokens = own_text(page)
     page.get_by_role("link", name="Compare", exact=True).click()
     expect(page).to_have_title(re.compile("^Compare"))
     page.get_by_role("link", name="Step", exact=True).click()
-    wait_for(page, "page.state.steps.length === 7")
-    assert ids(page) == tokens
+    is_back(page, tokens)
 
 
 # --- compare and tune -----------------------------------------------------------------------------
@@ -218,18 +200,15 @@ def test_the_text_is_there_after_a_visit_to_another_page(visitor):
 def compare_page(context: BrowserContext) -> Page:
     page = context.new_page()
     page.goto("/compare")
-    prompt = page.get_by_role("textbox", name="Prompt", exact=True)
-    expect(prompt).to_be_visible()
-    prompt.fill(OWN)
-    prompt.press("ControlOrMeta+Enter")
+    prompt(page).fill(OWN)
+    prompt(page).press("ControlOrMeta+Enter")
     page.get_by_role("button", name="Add column").click()
     expect(page.get_by_role("combobox", name="Column 5", exact=False)).to_be_visible()
     return page
 
 
 def is_kept_on_compare(page: Page) -> None:
-    prompt = page.get_by_role("textbox", name="Prompt", exact=True)
-    expect(prompt).to_have_value(OWN, timeout=PATIENCE_MS)
+    expect(prompt(page)).to_have_value(OWN)
     expect(page.get_by_role("combobox", name="Column 5", exact=False)).to_be_visible()
 
 
@@ -246,7 +225,7 @@ def tune_page(context: BrowserContext) -> Page:
 
 def is_kept_on_tune(page: Page) -> None:
     values = page.get_by_role("textbox", name="X values", exact=True)
-    expect(values).to_have_value("0.5, 1", timeout=PATIENCE_MS)
+    expect(values).to_have_value("0.5, 1")
     expect(page.get_by_text("2 × 5 cells")).to_be_visible()
     expect(page.locator(".js-plotly-plot").first).to_be_visible()
 
@@ -264,11 +243,11 @@ def test_another_page_survives_reload_restart_offline_and_a_second_tab(visitor, 
     other.goto(f"/{name}")
     is_kept(other)
     visitor.set_offline(True)
-    time.sleep(3)
+    page.wait_for_timeout(3000)  # the length of the outage
     visitor.set_offline(False)
     page.reload()
     is_kept(page)
-    until_written()
+    until_written(page)
     server.kill()
     server.start()
     page.reload()
@@ -276,7 +255,6 @@ def test_another_page_survives_reload_restart_offline_and_a_second_tab(visitor, 
     assert token(other) != token(page)
 
 
-def test_the_file_is_private(server):
+def test_the_file_is_private(server, visits):
     if os.name == "posix":
-        file = server._visits / "visits.sqlite3"
-        assert file.stat().st_mode & 0o077 == 0
+        assert (visits / "visits.sqlite3").stat().st_mode & 0o077 == 0

@@ -1,8 +1,11 @@
 """A tab for pages without a browser: what it is known by, and what its visit holds."""
 
+import json
+import re
 import secrets
 
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Widget
 
 from ui.visits.tab import TAB
 from ui.visits.visits import VISITS, Visit
@@ -31,3 +34,17 @@ def left(app: AppTest) -> str:
     visit = visit_of(app)
     visit._users.clear()
     return visit.token
+
+
+def field(app: AppTest, kind: str, name: str) -> Widget:
+    """A field that is bound to what the page holds, by its name: see `ui.skeleton.fields`."""
+    (found,) = [one for one in app.get(kind) if re.fullmatch(rf"{name}_\d+", one.key or "")]
+    return found
+
+
+def restarted(app: AppTest) -> None:
+    """Let the visit forget what is in memory, and read its records as from a disk."""
+    visit = visit_of(app)
+    records = {name: held.state.record() for name, held in visit._pages.items()}
+    visit._pages.clear()
+    visit._records = json.loads(json.dumps(records))

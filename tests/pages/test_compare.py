@@ -1,306 +1,283 @@
-"""What the compare page compares: columns, divergence, what is drawn of them, samples."""
+"""The compare page without a browser: its fields, and the ways to other pages and back."""
 
-import html.parser
-import math
+from pathlib import Path
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
-from engine.decoder import Decoder
-from engine.errors import LogitsError
-from engine.model import LanguageModel, load_model
+from engine.errors import ModelError
+from engine.model import LanguageModel
 from engine.presets import PRESETS
-from engine.sampling import DynamicTemperature, SamplingSettings, Temperature
+from engine.sampling import SamplingSettings
+from tests.pages.tab import field, in_tab, left, restarted, visit_of
 from tests.ui import hostile
-from ui.charts.compare import SampleSeries, TextSeries, balance_figure, surprise_figure
-from ui.charts.template import literal
-from ui.compare.column import OWN, divergence
-from ui.compare.comparison import MOST, Comparison
-from ui.compare.view import cards, escaped, figures, number, sample_texts, summary_table
-from ui.texts.limits import MOST_TOKENS
+from tests.ui.compare.comparing import PROMPT, ids, settle
+from ui.compare.column import OWN
+from ui.compare.comparison import Comparison
+from ui.models.models import SharedModels
+from ui.skeleton import page as shell
+from ui.step.channel import step_session
+from ui.step.session import Session
+from ui.texts.examples import Example
 
-PROMPT = "w1|w2|w3"
-
-
-@pytest.fixture(scope="module")
-def model(folder) -> LanguageModel:
-    return load_model(folder)
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = "pages/compare.py"
 
 
 @pytest.fixture
-def comparison(model) -> Comparison:
-    made = Comparison(model)
-    made.set_prompt(PROMPT)
-    settle(made)
-    assert made.error == ""
-    return made
+def app(monkeypatch, folder) -> AppTest:
+    monkeypatch.setenv("DECODING_MODEL", folder)
+    monkeypatch.setattr("ui.models.chooser.MODELS", SharedModels())
+    app = in_tab(AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)).run()
+    assert not app.exception
+    step_of(app)
+    return at_compare(app)
 
 
-def settle(comparison: Comparison) -> None:
-    while comparison.is_growing:
-        comparison.tick(0)
+def step_of(app: AppTest) -> Session:
+    """What is on the step page of the same tab, as its connection has it."""
+    return step_session(visit_of(app))
 
 
-def ids(column) -> list[int]:
-    return column.decoder.token_ids
+def at_compare(app: AppTest) -> AppTest:
+    app.switch_page(PAGE).run()
+    assert not app.exception
+    return app
 
 
-# --- columns --------------------------------------------------------------------------------------
+def held(app: AppTest) -> Comparison:
+    return visit_of(app).present("compare")
 
 
-def test_a_column_s_text_is_that_of_a_lone_decoder(comparison, model):
-    assert len(comparison.columns) == 4
-    for column in comparison.columns:
-        decoder = Decoder(model, PROMPT, comparison.effective(column))
-        alone = [step.token_id for step in decoder.run(column.length)]
-        assert column.length == 24
-        assert ids(column) == alone
+def number(app: AppTest, column: int, name: str):
+    return field(app, "number_input", f"compare_{column}_{name}")
 
 
-def test_a_column_s_figures_are_those_of_its_steps(comparison):
-    column = comparison.columns[3]
-    finals = [column.decoder.distribution(i).final_entropy_bits for i in range(column.length)]
-    assert column.metrics.final_entropy_bits == pytest.approx(sum(finals) / len(finals))
-    assert column.metrics.length == column.length == 24
-    logprobs = [step.logprob for step in column.steps]
-    assert column.metrics.logprob == pytest.approx(sum(logprobs))
+def test_the_page_opens_with_texts_and_a_caption(app):
+    assert not app.error
+    assert any(caption.value.startswith("≠ marks the first") for caption in app.caption)
+    assert all(column.length for column in held(app).columns)
 
 
-def test_a_step_is_in_its_figures_although_it_cannot_be_shaped_again(comparison, monkeypatch):
-    def refused(*_: object) -> None:
-        raise LogitsError("The logits are gone.")
+def test_without_a_model_there_is_a_sentence_and_the_chooser(monkeypatch, app):
+    def refused(_visit) -> None:
+        raise ModelError("The weights are damaged; download them again.")
 
-    monkeypatch.setattr(Decoder, "distribution", refused)
-    comparison.step()
-    for column in comparison.columns:
-        assert (column.length, column.metrics.length, column.error) == (25, 25, "")
-
-
-def test_the_divergence_is_the_first_place_where_tokens_differ(comparison):
-    first, *others = comparison.columns
-    parted = 0
-    for column in others:
-        pairs = list(zip(ids(column), ids(first), strict=True))
-        place = next((i for i, (here, there) in enumerate(pairs) if here != there), None)
-        found = divergence(column, first)
-        assert (found.index if found else None) == place
-        if found is not None:
-            parted += 1
-            assert (found.here.token_id, found.there.token_id) == pairs[place]
-            # Up to there both read the same, so the model says the same of both tokens.
-            assert found.here.model_entropy_bits == found.there.model_entropy_bits
-    assert parted, "no column departs from greedy: the test shows nothing"
+    monkeypatch.setattr("ui.skeleton.visit_page.model_of", refused)
+    visit_of(app)._pages.clear()
+    app.run()
+    assert not app.exception
+    assert [error.value for error in app.error] == ["The weights are damaged; download them again."]
+    assert app.button(key="model_button")
 
 
-def test_with_the_same_numbers_equal_settings_make_equal_texts_else_other_seeds(comparison):
-    first, second = comparison.columns[:2]
-    for column in (first, second):
-        comparison.set_settings(column.number, PRESETS["Pure sampling"].replace(seed=column.number))
-    settle(comparison)
-    assert divergence(second, first) is None
-    comparison.set_seeds(False, 0)
-    settle(comparison)
-    assert divergence(second, first) is not None
-    assert second.decoder.settings.seed == second.number
+def test_fields_change_a_column_and_a_refusal_is_a_sentence(app):
+    number(app, 2, "top_p").set_value(0.5).run()
+    assert held(app).column(2).settings.top_p == 0.5
+    assert field(app, "selectbox", "compare_2_preset").value == OWN
+    number(app, 2, "top_p").set_value(7.0).run()
+    assert not app.exception
+    assert app.error[0].value.startswith("Top-p must be above 0")
+    assert number(app, 2, "top_p").value == 0.5
+    field(app, "selectbox", "compare_2_preset").set_value("Code").run()
+    assert held(app).column(2).settings.chain == PRESETS["Code"].chain
+    assert number(app, 2, "temperature").value == 0.2
 
 
-def test_a_change_begins_only_that_column_anew_and_brings_it_to_the_others_length(comparison):
-    texts = [column.decoder for column in comparison.columns]
-    column = comparison.columns[1]
-    comparison.change(column.number, temperature=2.0)
-    settle(comparison)
-    assert column.preset == OWN
-    assert [c.decoder is t for c, t in zip(comparison.columns, texts, strict=True)] == [
-        True,
-        False,
-        True,
-        True,
+def test_another_sampler_can_be_added(app):
+    app.selectbox(key="compare_2_another_").set_value("typical_p").run()
+    number(app, 2, "typical_p").set_value(0.4).run()
+    assert held(app).column(2).settings.typical_p == 0.4
+    assert number(app, 2, "typical_p").value == 0.4
+
+
+def test_an_example_gives_its_prompt_and_the_columns_keep_their_settings(app, monkeypatch):
+    example = Example("Here", "w8|w9", "Look.")
+    monkeypatch.setattr("ui.compare.page.EXAMPLES", (example,))
+    app.run()
+    settings = [column.settings for column in held(app).columns]
+    field(app, "selectbox", "compare_example").set_value("Here").run()
+    assert held(app).prompt == field(app, "text_area", "compare_prompt").value == "w8|w9"
+    assert field(app, "selectbox", "compare_example").value is None
+    assert [column.settings for column in held(app).columns] == settings
+
+
+def test_a_greyed_play_says_why(app):
+    assert not app.button(key="compare_play").disabled
+    field(app, "number_input", "compare_max_tokens").set_value(24).run()
+    assert app.button(key="compare_play").disabled
+    assert any("raise Max tokens" in caption.value for caption in app.caption)
+
+
+def test_everything_is_there_after_a_visit_to_another_page(app):
+    field(app, "text_area", "compare_prompt").set_value("w4|w5").run()
+    number(app, 3, "min_p").set_value(0.2).run()
+    app.button(key="compare_add").click().run()
+    texts = [ids(column) for column in held(app).columns]
+    app.switch_page(shell.HOME).run()
+    at_compare(app)
+    assert field(app, "text_area", "compare_prompt").value == "w4|w5"
+    assert number(app, 3, "min_p").value == 0.2
+    assert [ids(column) for column in held(app).columns] == texts
+    assert len(texts) == 5
+
+
+def test_a_column_opens_in_the_step_page(app):
+    number(app, 4, "min_p").set_value(0.2).run()
+    wanted = held(app).effective(held(app).column(4))
+    app.button(key="compare_4_open").click().run()
+    assert not app.exception
+    session = step_of(app)
+    assert session.prompt == held(app).prompt
+    assert session.settings == wanted
+    assert "min_p" in session.order
+    for _ in range(5):
+        session.decoder.step()
+    assert session.decoder.token_ids == ids(held(app).column(4))[:5]
+
+
+def test_the_step_page_s_prompt_and_settings_come_over(app):
+    session = step_of(app)
+    settings = SamplingSettings(temperature=0.9, top_k=5, seed=11)
+    session.decoder.settings = settings
+    app.button(key="compare_3_from").click().run()
+    assert held(app).prompt == session.prompt
+    assert held(app).effective(held(app).column(3)) == settings
+    assert number(app, 3, "top_k").value == 5
+
+
+def test_the_step_page_s_model_comes_over_although_it_has_no_chat_template(app):
+    session, comparison = step_of(app), held(app)
+    tokenizer = hostile.tokenizer()
+    tokenizer.chat_template = "w7|{{ messages[0]['content'] }}"
+    comparison.load(LanguageModel(hostile.language_model(), tokenizer, name="chat"))
+    comparison.set_prompt(PROMPT, chat=True)
+    assert comparison.chat
+    app.run()
+    app.button(key="compare_3_from").click().run()
+    assert not app.exception
+    assert held(app).model is session.model
+    assert (held(app).prompt, held(app).chat, held(app).error) == (session.prompt, False, "")
+
+
+def test_what_is_on_the_step_page_can_be_had_after_a_restart_too(app):
+    session = step_of(app)
+    session.decoder.settings = SamplingSettings(top_k=7, seed=4)
+    record = session.record()
+    visit = visit_of(app)
+    visit._pages.pop("step")
+    visit._records["step"] = record
+    app.run()
+    app.button(key="compare_3_from").click().run()
+    assert not app.exception
+    assert held(app).column(3).settings.top_k == 7
+    assert held(app).prompt == session.prompt
+
+
+def test_everything_is_there_after_a_reload(app):
+    field(app, "text_area", "compare_prompt").set_value("w4|w5").run()
+    number(app, 3, "min_p").set_value(0.2).run()
+    comparison = held(app)
+    again = in_tab(AppTest.from_file(str(ROOT / "app.py"), default_timeout=120), left(app))
+    at_compare(again.run())
+    assert held(again) is comparison
+    assert field(again, "text_area", "compare_prompt").value == "w4|w5"
+
+
+def test_everything_is_there_after_a_restart(app):
+    field(app, "text_area", "compare_prompt").set_value("w4|w5").run()
+    number(app, 3, "min_p").set_value(0.2).run()
+    app.button(key="compare_add").click().run()
+    field(app, "number_input", "compare_max_tokens").set_value(30).run()
+    before = held(app)
+    texts = [ids(column) for column in before.columns]
+    restarted(app)
+    app.run()
+    after = held(app)
+    assert after is not before
+    settle(after)
+    assert [ids(column) for column in after.columns] == texts
+    assert (after.prompt, after.max_tokens) == ("w4|w5", 30)
+    assert [c.settings for c in after.columns] == [c.settings for c in before.columns]
+    assert after.said == "The texts were generated again. All tokens are the same."
+    app.run()
+    assert any(after.said in element.value for element in app.info)
+
+
+def test_finished_samples_are_there_after_a_restart(app):
+    field(app, "number_input", "compare_max_tokens").set_value(6).run()
+    app.number_input(key="compare_samples").set_value(2).run()
+    app.button(key="compare_sampling_start").click().run()
+    held(app).sampling.wait()
+    before = held(app).sampling
+    restarted(app)
+    app.run()
+    assert not app.exception
+    after = held(app).sampling
+    assert after is not before and after.is_done and not after.is_running
+    assert after.frame().equals(before.frame())
+    assert after.summaries() == before.summaries()
+    assert [s.text.token_ids for s in after.samples(2)] == [
+        s.text.token_ids for s in before.samples(2)
     ]
-    assert {c.length for c in comparison.columns} == {24}
+    assert app.get("download_button")
+
+
+def test_a_broken_record_is_a_sentence_and_a_new_comparison(app):
+    restarted(app)
+    visit_of(app)._records["compare"]["columns"] = []
+    app.run()
+    assert not app.exception
+    assert app.warning[0].value.startswith("Your last comparison could not be read")
+    assert len(held(app).columns) == 4
+
+
+def test_a_second_tab_has_a_copy_of_its_own(app):
+    comparison = held(app)
+    with_token = visit_of(app).token
+    app.run()
+    other = in_tab(AppTest.from_file(str(ROOT / "app.py"), default_timeout=120), with_token)
+    at_compare(other.run())
+    twin = held(other)
+    assert twin is not comparison and visit_of(other).token != with_token
+    assert [ids(c) for c in twin.columns] == [ids(c) for c in comparison.columns]
+    twin.step()
+    assert twin.columns[0].length == comparison.columns[0].length + 1
 
 
 @pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"temperature": -1.0}, "temperature must not be negative, got -1.0"),
-        ({"top_p": 1.5}, "top_p must be above 0 and at most 1, got 1.5"),
-        ({"top_k": 100_000}, "top_k is above the vocabulary"),
-        ({"seed": None}, "Own seed is empty; use a whole number from 0"),
-        ({"seed": 1.5}, "Own seed must be a whole number, got 1.5"),
-    ],
+    ("typed", "got"), [(0, "0"), (-5, "-5"), (1_000_000, "1,000,000"), (2.5, "2.5")]
 )
-def test_a_refused_value_changes_nothing_and_the_field_goes_back(comparison, changes, sentence):
-    column = comparison.columns[1]
-    before, text, fields = column.settings, column.decoder, column.fields
-    comparison.change(column.number, **changes)
-    assert sentence in comparison.error
-    assert column.settings == before
-    assert column.decoder is text
-    assert column.fields > fields
-
-
-def test_a_prompt_that_does_not_fit_leaves_the_texts(comparison):
-    before = [ids(column) for column in comparison.columns]
-    for prompt in ("", "w1|" * 500, "x" * 30_000):
-        comparison.set_prompt(prompt)
-        assert comparison.error
-        assert comparison.prompt == PROMPT
-        assert [ids(column) for column in comparison.columns] == before
-    comparison.set_max_tokens(MOST_TOKENS + 1)
-    assert "Max tokens is out of range, got 513; use a whole number from 1 to" in comparison.error
-
-
-def test_there_are_two_to_six_columns(comparison):
-    for _ in range(4):
-        comparison.add()
-    assert len(comparison.columns) == MOST
-    assert "6 columns are the most" in comparison.error
-    assert len({column.preset for column in comparison.columns}) == MOST
-    for column in list(comparison.columns):
-        comparison.remove(column.number)
-    assert len(comparison.columns) == 2
-
-
-def test_play_goes_on_to_the_limit_and_stops_itself(comparison):
-    comparison.set_max_tokens(30)
-    comparison.playing = True
-    lengths = []
-    while comparison.is_growing:
-        comparison.tick(0)
-        lengths.append({column.length for column in comparison.columns})
-    assert lengths == [{length} for length in range(25, 31)]
-    assert not comparison.playing
-    comparison.reset()
-    assert {column.length for column in comparison.columns} == {0}
-    comparison.step()
-    assert {column.length for column in comparison.columns} == {1}
-
-
-# --- what is drawn --------------------------------------------------------------------------------
-
-
-class Tags(html.parser.HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags: set[str] = set()
-        self.names: set[str] = set()
-        self.text = ""
-
-    def handle_starttag(self, tag, attrs) -> None:
-        self.tags.add(tag)
-        self.names.update(name for name, _ in attrs)
-
-    def handle_data(self, data) -> None:
-        self.text += data
-
-
-def test_hostile_tokens_are_text_wherever_they_stand(comparison):
-    first, second = comparison.columns[:2]
-    comparison.reset()
-    for token_id in range(1, len(hostile.HOSTILE) + 1):
-        second.decoder.step(token_id)
-        first.decoder.step(40)
-    seen = Tags()
-    seen.feed(cards(comparison) + figures(comparison))
-    ours = {"div", "section", "h3", "p", "span", "mark", "bdi"}
-    table = {"table", "caption", "thead", "tbody", "tr", "th", "td", "abbr"}
-    assert seen.tags <= ours | table
-    assert seen.names <= {"class", "style", "aria-label", "tabindex", "role", "scope", "title"}
-    assert "<img src=x onerror=alert(1)>" in seen.text
-    assert "\u202e" not in seen.text, "text may run backwards over what follows"
-    for text in hostile.HOSTILE:
-        parsed = Tags()
-        parsed.feed(escaped(text))
-        assert not parsed.tags
-
-
-def test_a_card_says_which_stage_has_no_effect(comparison):
-    column = comparison.columns[0]
-    comparison.set_settings(column.number, SamplingSettings(temperature=0, top_p=0.5))
-    shown = cards(comparison)
-    assert "Top-p has no effect: temperature 0 has already left a single token." in shown
-    comparison.set_settings(column.number, SamplingSettings(temperature=0.5, top_p=0.5))
-    assert "no effect" not in cards(comparison)
-    chain = [DynamicTemperature(0.5, 1.5), Temperature(0.7)]
-    comparison.set_settings(column.number, SamplingSettings(chain=chain))
-    assert "Temperature: it divides what another temperature has divided" in cards(comparison)
-
-
-def test_figures_for_reading():
-    assert [number(math.nan, 2), number(math.inf, 2), number(1234.5, 1)] == ["–", "∞", "1,234.5"]
-    assert number(-0.56, 2) == "−0.56"
-    assert literal("<b>&lt;") == "&lt;b&gt;&amp;lt;"
-
-
-def test_the_surprise_chart_shows_the_running_mean_in_bits():
-    series = TextSeries("<b>a</b>", [math.log(0.5), math.log(0.125)], parts_at=1)
-    line, mark = surprise_figure([series]).data
-    assert list(line.y) == pytest.approx([1.0, 2.0])
-    assert (list(mark.x), list(mark.y)) == ([2], pytest.approx([2.0]))
-    assert line.name == "&lt;b&gt;a&lt;/b&gt;"
-
-
-def test_a_text_without_a_figure_is_no_point():
-    series = SampleSeries("a", values=[1.0, math.nan, 3.0], beside=[2.0, 2.0, math.inf])
-    points, mean = balance_figure([series], "y", "x").data
-    assert (list(points.x), list(points.y)) == ([2.0], [1.0])
-    assert (list(mean.x), list(mean.y)) == ([2.0], [1.0])
-
-
-# --- samples --------------------------------------------------------------------------------------
-
-
-def test_samples_have_the_same_seeds_in_all_columns_and_sum_up(comparison):
-    comparison.set_max_tokens(8)
-    run = comparison.sample(3)
-    run.start()
-    run.wait()
-    assert run.is_done
-    assert run.problem == ""
-    for column in comparison.columns:
-        samples = run.samples(column.number)
-        assert [sample.text.settings.seed for sample in samples] == [0, 1, 2]
-        assert run.summaries()[column.number].count == 3
-    frame = run.frame()
-    assert len(frame) == 12
-    assert {"column", "name", "seed", "text", "stop_reason", "perplexity"} <= set(frame)
-    titles = {number: title for number, title, _ in run.columns}
-    seen = Tags()
-    seen.feed(summary_table(titles, run.summaries()) + sample_texts("<i>", run.samples()))
-    assert "i" not in seen.tags
-    assert seen.text.count("±") > 12
-
-
-def test_cancelled_samples_stay_and_going_on_ends_with_the_same_texts(comparison, monkeypatch):
-    monkeypatch.setattr("ui.skeleton.background.LOOK_SECONDS", 0)
-    monkeypatch.setattr("ui.skeleton.background.GRACE_SECONDS", -1)
-    comparison.set_max_tokens(20)
-    whole = comparison.sample(20)
-    whole.start()
-    whole.wait()
-    run = comparison.sample(20)
-    run.start(is_there=lambda: not run.samples())  # gone as soon as there is something
-    run.wait()
-    kept = len(run.samples())
-    assert 0 < kept < 80
-    assert not run.is_done
-    assert f"{kept} of 80 texts" in run.progress
-    assert set(run.summaries()) <= {column.number for column in comparison.columns}
-    run.start()
-    run.wait()
-    assert run.is_done
-    assert list(run.frame()["text"]) == list(whole.frame()["text"])
+def test_a_bad_number_of_samples_is_said_and_sample_waits(app, typed, got):
+    app.number_input(key="compare_samples").set_value(typed).run()
+    assert not app.exception
+    (error,) = app.error
+    assert error.value.startswith("Samples per setting ")
+    assert error.value.endswith(f", got {got}; use a whole number from 1 to 200.")
+    assert app.button(key="compare_sampling_start").disabled
+    app.number_input(key="compare_samples").set_value(3).run()
+    assert not app.error
+    assert not app.button(key="compare_sampling_start").disabled
 
 
 @pytest.mark.parametrize(
-    ("count", "sentence"),
-    [
-        (0, "Samples per setting is out of range, got 0; use a whole number from 1 to 200."),
-        (-5.0, "Samples per setting is out of range, got -5; use a whole number from 1 to 200."),
-        (1e6, "Samples per setting is out of range, got 1,000,000; use a whole number from 1 to"),
-        (2.5, "Samples per setting must be a whole number, got 2.5; use a whole number from 1 to"),
-        (None, "Samples per setting is empty; use a whole number from 1 to 200."),
-    ],
+    ("name", "typed", "label"),
+    [("max_tokens", 0, "Max tokens"), ("max_tokens", 7.5, "Max tokens"), ("seed", -1, "Seed")],
 )
-def test_a_count_out_of_range_is_answered_in_words(comparison, count, sentence):
-    assert comparison.sample(count) is None
-    assert comparison.error.startswith(sentence)
+def test_a_bad_number_is_said_and_the_field_goes_back(app, name, typed, label):
+    before = field(app, "number_input", f"compare_{name}").value
+    for _ in range(2):  # the field that took the first one's place goes back too
+        field(app, "number_input", f"compare_{name}").set_value(typed).run()
+        assert app.error[0].value.startswith(f"{label} ")
+        assert field(app, "number_input", f"compare_{name}").value == before
+
+
+def test_samples_are_made_and_can_be_taken_away(app):
+    field(app, "number_input", "compare_max_tokens").set_value(6).run()
+    app.number_input(key="compare_samples").set_value(2).run()
+    app.button(key="compare_sampling_start").click().run()
+    held(app).sampling.wait()
+    app.run()
+    assert not app.exception
+    assert len(held(app).sampling.samples()) == 8
+    assert app.get("download_button")

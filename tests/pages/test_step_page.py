@@ -68,6 +68,17 @@ def test_the_model_can_be_chosen_once_there_is_a_text(app):
     assert isinstance(session, Session)
 
 
+def test_a_chooser_that_fails_leaves_a_sentence_and_the_page(app, monkeypatch):
+    START.wait(lambda activity: None, lambda: True)
+    step_session(visit_of(app))
+    monkeypatch.setattr("ui.models.chooser.model_chooser", lambda *_: 1 / 0)
+    app.run()
+    assert not app.exception
+    (error,) = app.error
+    assert error.value.startswith("An unexpected error interrupted the choice of a model.")
+    assert len(app.get("bidi_component")) == 3
+
+
 def test_a_model_that_is_loaded_here_comes_to_the_text(app, tmp_path, monkeypatch):
     monkeypatch.setattr("ui.models.chooser.allowed", lambda **_: None)
     START.wait(lambda activity: None, lambda: True)

@@ -28,8 +28,8 @@ class TextSeries:
     parts_at: int | None = None
 
 
-def surprise_figure(series: Sequence[TextSeries], dark: bool = False) -> go.Figure:
-    """Mean surprise per token so far, in bits: the binary logarithm of the perplexity so far."""
+def surprisal_figure(series: Sequence[TextSeries], dark: bool = False) -> go.Figure:
+    """Mean surprisal per token so far, in bits: the binary logarithm of the perplexity so far."""
     figure = go.Figure()
     for place, one in enumerate(series):
         total, means = 0.0, []
@@ -54,7 +54,7 @@ def surprise_figure(series: Sequence[TextSeries], dark: bool = False) -> go.Figu
                 textposition="top center",
                 marker={"color": colour, "symbol": SYMBOLS[place], "size": 10},
                 showlegend=False,
-                hovertemplate="parts from column 1 at token %{x}<extra></extra>",
+                hovertemplate="differs from column 1 at token %{x}<extra></extra>",
             )
     figure.update_layout(
         template=template(dark),

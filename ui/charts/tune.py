@@ -14,7 +14,8 @@ import plotly.graph_objects as go
 from plotly.colors import sample_colorscale
 
 from ui.charts.template import literal, palette, template
-from ui.words.labels import with_minus
+from ui.skeleton import theme
+from ui.words.metrics import short_number
 
 MOST_LABELS = 14  # columns of a grid whose cells still have room for their values
 
@@ -39,6 +40,11 @@ class Grid:
     values: Sequence[Sequence[float]]
     log: bool = False
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether every cell that has a value has the same one."""
+        return len({value for row in self.values for value in row if not math.isnan(value)}) == 1
+
 
 @dataclass(frozen=True)
 class Point:
@@ -56,22 +62,6 @@ class Point:
     y: float
     cell: int
     on_front: bool
-
-
-def figure_text(value: float) -> str:
-    """A metric for reading in little room: three digits or so."""
-    if math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    size = abs(value)
-    if size >= 1_000_000:
-        shown = f"{value:.0e}"
-    elif size >= 100:
-        shown = f"{value:,.0f}"
-    else:
-        shown = f"{value:.1f}" if size >= 10 else f"{value:.2f}"
-    return with_minus(shown)
 
 
 def heatmap_figure(
@@ -121,13 +111,14 @@ def _label_size(columns: int, rows: int) -> int:
 
 
 def shades(grid: Grid) -> list[list[float]]:
-    """Where each value lies between the lowest, 0, and the highest, 1; NaN where there is none."""
+    """Where each value lies between the lowest, 0, and the highest, 1; NaN where there is none.
+
+    All are 0 where all values are the same: the ground of the colours, neither low nor high.
+    """
     scaled = [[_colour_value(value, grid.log) for value in row] for row in grid.values]
     known = [value for row in scaled for value in row if not math.isnan(value)]
     low, high = (min(known), max(known)) if known else (0.0, 1.0)
-    if low == high:  # the same everywhere, neither low nor high
-        low, high = low - 1, high + 2
-    return [[(value - low) / (high - low) for value in row] for row in scaled]
+    return [[(value - low) / ((high - low) or 1.0) for value in row] for row in scaled]
 
 
 def colours_of(shade: float, dark: bool) -> tuple[str, str]:
@@ -136,8 +127,7 @@ def colours_of(shade: float, dark: bool) -> tuple[str, str]:
     if math.isnan(shade):
         return "rgba(0,0,0,0)", look.text
     (ground,) = sample_colorscale(list(look.scale), [shade])
-    # Black or white, whichever stands out more: one of them has a contrast of 4.5 on any colour.
-    return ground, "#000000" if _luminance(ground) > 0.179 else "#ffffff"
+    return ground, theme.INKS[_luminance(ground) <= 0.179]
 
 
 def _luminance(colour: str) -> float:
@@ -161,7 +151,7 @@ def _heatmap(grid: Grid, dark: bool, label_size: int) -> go.Figure:
         hoverinfo="skip",
     )
     places = [(x, y) for y in range(len(grid.y_values)) for x in range(len(grid.x_values))]
-    shown = [figure_text(grid.values[y][x]) for x, y in places]
+    shown = [short_number(grid.values[y][x]) for x, y in places]
     figure.add_scatter(
         x=[x for x, _ in places],
         y=[y for _, y in places],
@@ -205,7 +195,7 @@ def _hover(grid: Grid, x: int, y: int) -> str:
     settings = f"{grid.x_name} {grid.x_values[x]}"
     if grid.y_name:
         settings += f", {grid.y_name} {grid.y_values[y]}"
-    return literal(f"{settings}: {grid.metric} {figure_text(grid.values[y][x])}", 200)
+    return literal(f"{settings}: {grid.metric} {short_number(grid.values[y][x])}", 200)
 
 
 def front_figure(
@@ -232,7 +222,14 @@ def front_figure(
     figure = go.Figure()
     looks = (
         (others, "beaten by another cell", "circle-open", 9, colours.muted, "markers"),
-        (front, "on the front: no cell is better in both", "diamond", 12, colours.series[0], None),
+        (
+            front,
+            "Pareto front: beaten by no cell",
+            "diamond",
+            12,
+            colours.series[0],
+            None,
+        ),
     )
     for some, name, symbol, size, colour, mode in looks:
         figure.add_scatter(
@@ -240,12 +237,15 @@ def front_figure(
             y=[point.y for point in some],
             name=name,
             mode=mode or "lines+markers+text",
-            text=[literal(point.label) for point in some],
-            textposition=[("top right", "bottom left")[i % 2] for i in range(len(some))],
+            text=_labels(some),
+            textposition=[
+                f"{('top', 'bottom')[i % 2]} {_side(p, points)}" for i, p in enumerate(some)
+            ],
             textfont={"size": 12},
             cliponaxis=False,
             customdata=[[point.cell] for point in some],
-            hovertemplate="%{text}<br>%{x:.3g}, %{y:.3g}<extra></extra>",
+            hovertext=[literal(point.label) for point in some],
+            hovertemplate="%{hovertext}<br>%{x:.3g}, %{y:.3g}<extra></extra>",
             marker={"symbol": symbol, "size": size, "color": colour, "opacity": 1},
             line={"dash": "dot", "width": 1.5, "color": colour},
             selected={"marker": {"opacity": 1}},
@@ -255,7 +255,7 @@ def front_figure(
     figure.add_scatter(
         x=[point.x for point in ringed],
         y=[point.y for point in ringed],
-        name="the chosen cell",
+        name="chosen cell",
         mode="markers",
         hoverinfo="skip",
         marker={
@@ -276,6 +276,23 @@ def front_figure(
     figure.update_xaxes(range=_range_of_one([point.x for point in points]))
     figure.update_yaxes(range=_range_of_one([point.y for point in points]))
     return figure
+
+
+def _side(point: Point, points: Sequence[Point]) -> str:
+    """On which side of a point its label has room."""
+    middle = (min(p.x for p in points) + max(p.x for p in points)) / 2
+    return "left" if point.x > middle else "right"
+
+
+def _labels(points: Sequence[Point]) -> list[str]:
+    """What stands beside each point; points in one place have one label together."""
+    places = [(point.x, point.y) for point in points]
+    labels = []
+    for number, (point, place) in enumerate(zip(points, places, strict=True)):
+        others = places.count(place) - 1
+        more = f" and {others} more" if others else ""
+        labels.append(literal(point.label + more) if place not in places[:number] else "")
+    return labels
 
 
 def _range_of_one(values: Sequence[float]) -> list[float] | None:

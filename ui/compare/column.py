@@ -14,6 +14,7 @@ from engine.metrics import TextMetrics, text_metrics
 from engine.presets import PRESETS
 from engine.sampling import SamplingSettings
 from engine.trace import Step
+from ui.words.catalogue import told
 from ui.words.labels import with_minus
 
 OWN = "Custom"
@@ -28,16 +29,12 @@ class Column:
         settings: how its tokens are chosen; their seed counts unless all columns share one.
         decoder: the text; None before the first.
         error: why it could not go on, empty if it could.
-        fields: how often its fields were to show other values than those typed there.
-        presets: how often its choice of a preset was to show another than the one chosen there.
     """
 
     number: int
     settings: SamplingSettings
     decoder: Decoder | None = None
     error: str = ""
-    fields: int = 0
-    presets: int = 0
 
     @property
     def preset(self) -> str:
@@ -90,7 +87,7 @@ class Column:
         try:
             next(self.decoder.run(max_tokens), None)
         except DecodingError as error:
-            self.error = str(error)
+            self.error = told(error)
 
     @property
     def metrics(self) -> TextMetrics:
@@ -122,10 +119,10 @@ def divergence(column: Column, first: Column) -> Divergence | None:
 
 
 def summary_of(settings: SamplingSettings) -> str:
-    """A chain in a few words: ``temperature 0.7, top_p 0.9``."""
+    """A chain in a few words: ``temperature 0.7, top-p 0.9``."""
     shown = []
     for stage in settings.chain:
-        value = stage.value
+        value, name = stage.value, stage.info.in_text
         is_number = isinstance(value, (int, float))
-        shown.append(with_minus(f"{stage.name} {value:g}") if is_number else stage.name)
+        shown.append(f"{name} {with_minus(f'{value:g}')}" if is_number else name)
     return ", ".join(shown) or "no sampler on"

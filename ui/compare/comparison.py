@@ -23,6 +23,7 @@ from ui.texts.examples import EXAMPLES
 from ui.texts.limits import LARGEST_SEED, LONGEST_PROMPT, MOST_TOKENS, checked_whole
 from ui.texts.settings import fitted
 from ui.visits.records import BrokenRecord, Fields, choice_of, choice_record
+from ui.words.catalogue import told
 
 FEWEST, MOST = 2, 6  # columns
 FIRST_TOKENS = 24  # that a column has when the page opens
@@ -54,7 +55,6 @@ class Comparison:
         speed: how fast, by the name that the page gives it.
         error: what went wrong with the last change, empty if nothing did.
         said: what there is to know of texts that were generated again; empty for nothing.
-        changes: how often the common fields were to show other values than those typed there.
         sampling: the samples per setting, None before they are asked for.
     """
 
@@ -74,7 +74,6 @@ class Comparison:
 
     def _prepare(self) -> None:
         self.error = self.said = ""
-        self.changes = 0
         self.sampling: SamplingRun | None = None
         self._wanted = 0  # tokens that a text is to have again after it was begun anew
         self._recorded: dict[int, list[int]] = {}  # texts of a record that are to come again
@@ -107,12 +106,6 @@ class Comparison:
         self.prompt, self.chat = prompt, chat
         if not self._restart():
             self.prompt, self.chat = before
-            self.changes += 1
-
-    def set_example(self, prompt: str) -> None:
-        """A prompt that was not typed."""
-        self.changes += 1
-        self.set_prompt(prompt)
 
     def set_seeds(self, same_u: bool, seed: float | None) -> None:
         """Whether all columns draw with the numbers of one seed, and which, as it was typed."""
@@ -120,12 +113,10 @@ class Comparison:
         try:
             self.same_u, self.seed = same_u, checked_whole("Seed", seed, 0, LARGEST_SEED)
         except DecodingError as error:
-            self.error = str(error)
-            self.changes += 1
+            self.error = told(error)
             return
         if not self._restart():
             self.same_u, self.seed = before
-            self.changes += 1
 
     def set_max_tokens(self, max_tokens: float | None) -> None:
         """Another limit, as it was typed; texts that are longer already stay."""
@@ -133,15 +124,13 @@ class Comparison:
         try:
             self.max_tokens = checked_whole("Max tokens", max_tokens, 1, MOST_TOKENS)
         except DecodingError as error:
-            self.error = str(error)
-            self.changes += 1
+            self.error = told(error)
 
     def set_settings(self, number: int, settings: SamplingSettings) -> None:
         """Other settings for one column, with the seed that holds where there is no common one."""
         column = self.column(number)
         if column is not None:  # else it was removed meanwhile
-            column.fields += 1
-            column.presets += not self._set(column, settings)
+            self._set(column, settings)
 
     def change(self, number: int, **changes: object) -> None:
         """Some settings of one column, by keyword as in `SamplingSettings`, typed in its fields."""
@@ -150,26 +139,23 @@ class Comparison:
             return
         try:
             if "seed" in changes:
-                changes["seed"] = checked_whole("Own seed", changes["seed"], 0, LARGEST_SEED)
-            taken = self._set(column, column.settings.replace(**changes))
+                seed = changes["seed"]
+                changes["seed"] = checked_whole("Seed of this column", seed, 0, LARGEST_SEED)
+            self._set(column, column.settings.replace(**changes))
         except DecodingError as error:
-            self.error, taken = str(error), False
-        column.presets += 1
-        column.fields += not taken
+            self.error = told(error)
 
-    def _set(self, column: Column, settings: SamplingSettings) -> bool:
+    def _set(self, column: Column, settings: SamplingSettings) -> None:
         before = column.settings
         column.settings = settings
-        if self._restart([column]):
-            return True
-        column.settings = before
-        return False
+        if not self._restart([column]):
+            column.settings = before
 
     def add(self) -> None:
         """One column more: the first preset that is not there yet."""
         self.error = ""
         if len(self.columns) >= MOST:
-            self.error = f"{MOST} columns are the most there can be; remove one first."
+            self.error = f"There are {MOST} columns, the most there can be; remove one first."
             return
         present = {column.preset for column in self.columns}
         name = next((name for name in self.presets if name not in present), "Pure sampling")
@@ -177,7 +163,7 @@ class Comparison:
         try:
             self._begin([column])
         except DecodingError as error:
-            self.error = str(error)
+            self.error = told(error)
             return
         length = self._length()
         self.columns.append(column)
@@ -216,14 +202,12 @@ class Comparison:
         column = self.column(number)
         if column is None:
             return
-        self.changes += 1
-        self._show(column)
         others, lost = self._fitted([other for other in self.columns if other is not column], model)
         seed = settings.seed if self.same_u else self.seed
         try:
             self._exchange(model, prompt, chat, seed, {**others, number: settings})
         except DecodingError as error:
-            self.error = str(error)
+            self.error = told(error)
         else:
             self.error = lost
 
@@ -254,18 +238,11 @@ class Comparison:
             self.stop()
             self.drop_sampling()
             length = FIRST_TOKENS
-            for column in self.columns:
-                self._show(column)
-        self.changes += chat != self.chat
         self.model, self.prompt, self.chat, self.seed = model, prompt, chat, seed
         for column, decoder in zip(self.columns, decoders, strict=True):
             column.settings = settings[column.number]
             column.begin(decoder)
         self._want(length)
-
-    def _show(self, column: Column) -> None:
-        column.fields += 1
-        column.presets += 1
 
     def reset(self) -> None:
         """All texts back to the prompt."""
@@ -274,7 +251,7 @@ class Comparison:
         try:
             self._begin(self.columns)
         except DecodingError as error:
-            self.error = str(error)
+            self.error = told(error)
 
     def _restart(self, columns: list[Column] | None = None) -> bool:
         """New texts for these columns (None: all), as long as the longest was; False if refused."""
@@ -283,7 +260,7 @@ class Comparison:
         try:
             self._begin(self.columns if columns is None else columns)
         except DecodingError as error:
-            self.error = str(error)
+            self.error = told(error)
             return False
         self._want(length)
         return True
@@ -304,6 +281,15 @@ class Comparison:
     def can_go_on(self) -> bool:
         """Whether any text may have another token."""
         return any(column.can_go_on(self.max_tokens) for column in self.columns)
+
+    @property
+    def why_over(self) -> str:
+        """Why no text may have another token, and what to do; empty while one may."""
+        if self.can_go_on:
+            return ""
+        if any(column.can_go_on(MOST_TOKENS) for column in self.columns):
+            return f"No text may have more than {self.max_tokens} tokens; raise Max tokens."
+        return "Every text has ended; adjust a column, or press Rewind."
 
     @property
     def is_growing(self) -> bool:
@@ -381,12 +367,12 @@ class Comparison:
         ]
         self._recorded = {}
         if all(same):
-            self.said = "The texts were generated again; all tokens are the same."
+            self.said = "The texts were generated again. All tokens are the same."
             return
         others = ", ".join(str(place) for place, is_same in enumerate(same, start=1) if not is_same)
         self.said = (
-            f"The texts were generated again; those of these columns differ: {others}. The model, "
-            "its software or this computer is another than before."
+            f"The texts were generated again. Those of these columns differ: {others}. The model, "
+            "its software or this computer has changed since."
         )
 
     def _going_on(self) -> list[Column]:
@@ -416,7 +402,7 @@ class Comparison:
                 prompt_text=self.prompt,
             )
         except DecodingError as error:
-            self.error = str(error)
+            self.error = told(error)
         return self.sampling
 
     def drop_sampling(self) -> None:
@@ -478,7 +464,7 @@ class Comparison:
         made.same_u, made.seed = data.truth("same_u"), data.whole("seed", 0, LARGEST_SEED)
         made.playing, made.speed = False, data.text("speed", 40)
         if made.speed not in SPEEDS:
-            raise BrokenRecord("Its speed is none.")
+            raise BrokenRecord("Its speed is not known.")
         columns = data.inners("columns", MOST)
         made.columns = [
             Column(item.whole("number"), SamplingSettings.from_dict(item.plain("settings")))
@@ -486,7 +472,7 @@ class Comparison:
         ]
         numbers = [column.number for column in made.columns]
         if len(numbers) < FEWEST or len(set(numbers)) < len(numbers):
-            raise BrokenRecord("Its columns are too few, or one is there twice.")
+            raise BrokenRecord("It has too few columns, or one twice.")
         made._next_number = max(numbers) + 1
         made._begin(made.columns)
         made._recorded = {

@@ -1,45 +1,45 @@
-"""The compare page: settings side by side on one prompt, live, then many texts of each.
-
-Streamlit forgets a field while its visitor is on another page, and a refused value must not stay in
-one: so every field begins with what the comparison holds, and tells it of a change by a callback.
-Where it is to show another value than the one typed there, another field takes its place: one that
-is set from here may be drawn too late to hear of it. What a replaced field still says is passed
-over, since Streamlit may report its last value once more.
-"""
+"""The compare page: settings side by side on one prompt, live, then many texts of each."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 import streamlit as st
 
 from engine.errors import DecodingError
-from engine.model import LanguageModel
 from engine.presets import PRESETS
 from engine.sampling import STAGES
-from ui.charts.compare import TextSeries, surprise_figure
+from ui.charts.compare import TextSeries, surprisal_figure
 from ui.charts.template import CONFIG
 from ui.compare.column import OWN, Column, divergence
 from ui.compare.comparison import FEWEST, MOST, SPEEDS, Comparison
 from ui.compare.parting import parting_data
 from ui.compare.samples import samples
-from ui.compare.view import STYLE, cards, figures
+from ui.compare.view import cards, figures, meanings
 from ui.components.apps import mount_app
-from ui.models.chooser import model_chooser
-from ui.models.opening import load_quietly
-from ui.skeleton.fields import is_dark, stage_number, whole_number
-from ui.skeleton.page import header, opened_visit, show_notices
+from ui.skeleton.fields import bound, is_dark, sampler_number, whole_number
 from ui.skeleton.problems import guarded
-from ui.step.for_others import has_text, model_of, text_of
+from ui.skeleton.visit_page import VisitPage
+from ui.skeleton.work import look_every
+from ui.step.for_others import has_text, text_of
 from ui.texts.examples import EXAMPLES
 from ui.texts.settings import FIRST, is_one_number
 from ui.texts.texts import Beginning
 from ui.visits.handover import HandedOver, open_in_step_page
 from ui.visits.tab import this_visit
-from ui.visits.visits import Visit
-from ui.words.labels import markdown_text, setting_name
+from ui.words.catalogue import setting_name, told
+from ui.words.glossary import meaning
+from ui.words.labels import markdown_text
 
-KEY = "compare"
+PAGE = VisitPage(
+    "compare",
+    begin=Comparison,
+    restore=Comparison.restored,
+    lost="Your last comparison could not be read, so a new one begins.",
+    kept="Prompt and settings are kept; every column writes its text again.",
+)
 CAPTION = "≠ marks the first token that differs from column 1."
 SAME_U = (
     "Every column draws its n-th token with the same random number u, so texts differ because of "
@@ -50,37 +50,15 @@ PARTING = (
     "Up to this token all texts are the same, so all columns start from the same logits. What "
     "differs here is the settings."
 )
-LOOK_SECONDS = 0.5  # between two looks at the samples
 USUAL = (*FIRST, "repetition_penalty")
 OTHERS = tuple(name for name in STAGES if is_one_number(name) and name not in USUAL)
-PAGE_STYLE = """
-<style>
-.stMainBlockContainer h3 { font-size: 1.1rem; padding: 0.6rem 0 0; }
-[data-testid="stHeading"]:has(h3) [data-testid="stMarkdownContainer"] { margin-bottom: 0; }
-@media (max-width: 640px) {
-  .st-key-compare_settings [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
-  .st-key-compare_settings [data-testid="stColumn"] {
-    flex: 1 1 40%; min-width: 40%; width: auto;
-  }
-  [data-testid="stPopoverBody"] [data-testid="stColumn"] { flex: 1 1 40%; min-width: 40%; }
-}
-</style>
-"""
+STYLE = Path(__file__).with_suffix(".css")
 
 
 def compare_page() -> None:
     """Draw the whole page."""
-    band = header()
-    st.html(STYLE + PAGE_STYLE)
-    visit = opened_visit()
-    if visit is None:
-        return
-    comparison, problem = _opened(visit)
-    show_notices(visit)
-    with band:
-        model_chooser(comparison.model if comparison else None, _on_load)
+    comparison = PAGE.opened(STYLE)
     if comparison is None:
-        st.error(markdown_text(problem))
         return
     st.caption(CAPTION)
     _common(comparison)
@@ -96,118 +74,72 @@ def compare_page() -> None:
         st.info(markdown_text(comparison.said))
     every = SPEEDS[comparison.speed][0] if comparison.is_growing else None
     st.fragment(guarded(_live, "the texts"), run_every=every)(comparison)
-    _parting(comparison)
-    _surprise(comparison)
-    sampling = comparison.sampling
-    every = LOOK_SECONDS if sampling and sampling.is_running else None
+    with st.expander("What the metrics say"):
+        st.html(meanings())
+    guarded(_parting, "the distributions")(comparison)
+    _surprisal(comparison)
+    every = look_every(comparison.sampling)
     st.fragment(guarded(samples, "the samples"), run_every=every)(comparison)
-
-
-def _opened(visit: Visit) -> tuple[Comparison | None, str]:
-    """What the visit has on this page, or why there is nothing."""
-    try:
-        with st.spinner("Opening the page"):
-            return comparison_of(visit), ""
-    except DecodingError as error:
-        return None, str(error)
-
-
-def comparison_of(visit: Visit) -> Comparison:
-    """What a visit has on this page: what it had, else a new comparison.
-
-    Raises:
-        DecodingError: not even the bundled model can be loaded.
-    """
-
-    def make() -> Comparison:
-        model, problem = model_of(visit)
-        comparison = Comparison(model)
-        comparison.error = problem
-        return comparison
-
-    def restore(data: dict[str, Any]) -> Comparison:
-        try:
-            return Comparison.restored(data, load_quietly)
-        except DecodingError as error:
-            visit.notices.append(
-                f"Your last comparison could not be read, so a new one begins. {error}"
-            )
-            return make()
-
-    return visit.page(KEY, make, restore)
-
-
-def _here() -> Comparison:
-    """The comparison of the visitor whose page is drawn."""
-    return comparison_of(this_visit())
-
-
-def _on_load(model: LanguageModel) -> None:
-    visit = this_visit()
-    comparison = visit.present(KEY)
-    if comparison is None:
-        visit.put(KEY, Comparison(model))
-    else:
-        comparison.load(model)
 
 
 # --- what all columns have in common --------------------------------------------------------------
 
 
 def _common(comparison: Comparison) -> None:
-    key, args = f"compare_{comparison.changes}", (comparison.changes,)
+    def field(name: str, held: object, take: Callable) -> dict:
+        return bound(f"compare_{name}", held, take)
+
+    prompt = comparison.prompt
     left, right = st.columns([3, 1], vertical_alignment="top")
     with left:
         st.text_area(
             "Prompt",
-            comparison.prompt,
+            prompt,
             height=76,
-            key=f"{key}_prompt",
-            on_change=_on_common,
-            args=args,
+            help=meaning("prompt"),
+            **field("prompt", prompt, lambda typed: comparison.set_prompt(typed, comparison.chat)),
         )
     with right:
+        prompts = {example.name: example.prompt for example in EXAMPLES}
         st.selectbox(
             "Example",
-            [example.name for example in EXAMPLES],
+            list(prompts),
             index=None,
             placeholder="Choose a prompt",
-            key=f"{key}_example",
-            on_change=_on_example,
-            args=args,
+            help="Takes the prompt of an example. The columns keep their settings.",
+            **field("example", None, lambda name: comparison.set_prompt(prompts[name])),
         )
     with st.container(horizontal=True, vertical_alignment="bottom"):
+        same_u, seed = comparison.same_u, comparison.seed
         whole_number(
             "Seed",
-            comparison.seed,
-            width=130,
-            key=f"{key}_seed",
-            on_change=_on_common,
-            args=args,
-            disabled=not comparison.same_u,
+            seed,
+            width=140,
+            disabled=not same_u,
+            help=meaning("seed"),
+            **field("seed", seed, lambda typed: comparison.set_seeds(comparison.same_u, typed)),
         )
         whole_number(
             "Max tokens",
             comparison.max_tokens,
-            width=130,
-            key=f"{key}_max_tokens",
-            on_change=_on_common,
-            args=args,
+            width=140,
+            help=meaning("max tokens"),
+            **field("max_tokens", comparison.max_tokens, comparison.set_max_tokens),
         )
         st.checkbox(
             "Same random numbers",
-            comparison.same_u,
-            key=f"{key}_same_u",
-            on_change=_on_common,
-            args=args,
+            same_u,
+            help=meaning("u"),
+            **field("same_u", same_u, lambda same: comparison.set_seeds(same, comparison.seed)),
         )
         if comparison.model.vocabulary.has_chat_template:
             st.checkbox(
                 "Chat template",
                 comparison.chat,
-                key=f"{key}_chat",
-                on_change=_on_common,
-                args=args,
+                help=meaning("chat template"),
+                **field(
+                    "chat", comparison.chat, lambda on: comparison.set_prompt(comparison.prompt, on)
+                ),
             )
         st.button(
             "Add column",
@@ -215,33 +147,9 @@ def _common(comparison: Comparison) -> None:
             icon=":material/add:",
             key="compare_add",
             on_click=comparison.add,
+            help=f"{FEWEST} to {MOST} columns.",
         )
     st.caption(SAME_U if comparison.same_u else OWN_U)
-
-
-def _on_example(changes: int) -> None:
-    comparison = _here()
-    name = st.session_state[f"compare_{changes}_example"]
-    prompt = next((example.prompt for example in EXAMPLES if example.name == name), None)
-    if prompt is not None and comparison.changes == changes:
-        comparison.set_example(prompt)
-
-
-def _on_common(changes: int) -> None:
-    """Whichever of the common fields has changed."""
-    state = st.session_state
-    comparison = _here()
-    if comparison.changes != changes:
-        return
-    key = f"compare_{changes}"
-    prompt, chat = state[f"{key}_prompt"], state.get(f"{key}_chat", False)
-    same_u, seed = state[f"{key}_same_u"], state[f"{key}_seed"]
-    if (prompt, chat) != (comparison.prompt, comparison.chat):
-        comparison.set_prompt(prompt, chat)
-    elif (same_u, seed) != (comparison.same_u, comparison.seed):
-        comparison.set_seeds(same_u, seed)
-    else:
-        comparison.set_max_tokens(state[f"{key}_max_tokens"])
 
 
 # --- one column's settings ------------------------------------------------------------------------
@@ -250,80 +158,58 @@ def _on_common(changes: int) -> None:
 def _column_fields(comparison: Comparison, column: Column, place: int) -> None:
     key = f"compare_{column.number}"
     names = [*comparison.presets, OWN] if column.preset == OWN else list(comparison.presets)
+
+    def take_preset(name: str) -> None:
+        if name in PRESETS:
+            settings = PRESETS[name].replace(seed=column.settings.seed)
+            comparison.set_settings(column.number, settings)
+
     st.selectbox(
         f"Column {place}",
         names,
         index=names.index(column.preset),
-        key=f"{key}_preset_{column.presets}",
-        on_change=_on_preset,
-        args=(column.number, column.presets, f"{key}_preset_{column.presets}"),
+        **bound(f"{key}_preset", column.preset, take_preset),
     )
     with st.popover(f"Adjust column {place}"), st.container(width=320):
-        _sampler_fields(comparison, column, f"{key}_{column.fields}")
-        _ways(comparison, column, key)
-
-
-def _on_preset(number: int, presets: int, key: str) -> None:
-    comparison = _here()
-    column, name = comparison.column(number), st.session_state[key]
-    if column is not None and column.presets == presets and name in PRESETS:
-        comparison.set_settings(number, PRESETS[name].replace(seed=column.settings.seed))
+        _sampler_fields(comparison, column, key)
+        with st.container(horizontal=True):
+            _ways(comparison, column, key)
 
 
 def _sampler_fields(comparison: Comparison, column: Column, key: str) -> None:
+    def take(name: str, typed: float | None) -> None:
+        comparison.change(column.number, **{name: typed})
+
     boxes = st.columns(2)
     for number, name in enumerate(USUAL):
         with boxes[number % 2]:
-            _number(name, column, key)
+            sampler_number(name, column.settings, take, key=key)
     with boxes[1]:
+        seed = column.settings.seed
         whole_number(
             "Seed of this column",
-            column.settings.seed,
-            key=f"{key}_seed",
-            on_change=_on_field,
-            args=(column.number, column.fields, "seed", f"{key}_seed"),
+            seed,
             disabled=comparison.same_u,
             help="Used where the columns do not draw with the same random numbers.",
+            **bound(f"{key}_seed", seed, partial(take, "seed")),
         )
     on = [stage.name for stage in column.settings.chain if stage.name in OTHERS]
-    further = st.selectbox(
+    another = st.selectbox(
         "Another sampler",
         OTHERS,
         index=OTHERS.index(on[0]) if on else None,
         placeholder="Choose a sampler",
         format_func=setting_name,
-        key=f"{key}_further",
+        key=f"{key}_another_{'_'.join(on)}",
         persist_state="session",
+        help=meaning("sampler"),
     )
-    if further is not None:
-        _number(further, column, key)
-
-
-def _on_field(number: int, fields: int, name: str, key: str) -> None:
-    comparison = _here()
-    column = comparison.column(number)
-    if column is not None and column.fields == fields:
-        comparison.change(number, **{name: st.session_state[key]})
-
-
-def _number(name: str, column: Column, key: str) -> None:
-    """The field of a sampler that is one number."""
-    stage_number(
-        name,
-        column.settings,
-        key=f"{key}_{name}",
-        on_change=_on_field,
-        args=(column.number, column.fields, name, f"{key}_{name}"),
-    )
+    if another is not None:
+        sampler_number(another, column.settings, take, key=key)
 
 
 def _ways(comparison: Comparison, column: Column, key: str) -> None:
     """To the step page, from it, and away."""
-    with st.container(horizontal=True):
-        _way_buttons(comparison, column, key)
-
-
-def _way_buttons(comparison: Comparison, column: Column, key: str) -> None:
     if st.button(
         "Open in the step page",
         key=f"{key}_open",
@@ -338,14 +224,14 @@ def _way_buttons(comparison: Comparison, column: Column, key: str) -> None:
                 comparison.max_tokens,
             ),
         )
-    if st.button(
-        "From the step page",
+    st.button(
+        "Take from the step page",
         key=f"{key}_from",
         disabled=not has_text(this_visit()),
-        help="Takes its model and prompt for all columns, and its settings and seed for this one.",
-    ):
-        _take_over(comparison, column)
-        st.rerun()
+        on_click=_take_over,
+        args=(comparison, column),
+        help="Takes its model and prompt for all columns, its settings and seed for this one.",
+    )
     st.button(
         "Remove this column",
         key=f"{key}_remove",
@@ -359,7 +245,7 @@ def _take_over(comparison: Comparison, column: Column) -> None:
     try:
         text = text_of(this_visit())
     except DecodingError as error:
-        comparison.error = str(error)
+        comparison.error = told(error)
         return
     begun = text.beginning
     comparison.take_over(text.model, begun.prompt, begun.chat, text.settings, column.number)
@@ -368,18 +254,14 @@ def _take_over(comparison: Comparison, column: Column) -> None:
 # --- live -----------------------------------------------------------------------------------------
 
 
-def _on_speed() -> None:
-    comparison = _here()
-    comparison.speed = st.session_state["compare_speed"] or comparison.speed
-
-
 def _live(comparison: Comparison) -> None:
     """Transport, texts, figures; only this part runs again while it plays."""
     if comparison.is_growing:
         comparison.tick(SPEEDS[comparison.speed][1])
         if not comparison.is_growing:
             st.rerun()  # without the clock, and with a new chart
-    over = not comparison.can_go_on
+    why_over = comparison.why_over
+    over = bool(why_over)
     with st.container(horizontal=True, vertical_alignment="center"):
         if comparison.is_growing:
             if st.button("Stop", type="primary", key="compare_stop", width=90):
@@ -391,18 +273,19 @@ def _live(comparison: Comparison) -> None:
         if st.button("Step", key="compare_step", disabled=over):
             comparison.step()
             st.rerun()
-        if st.button("Reset", key="compare_reset"):
+        if st.button("Rewind", key="compare_rewind", help="Takes all texts back to the prompt."):
             comparison.reset()
             st.rerun()
         st.segmented_control(
             "Speed",
             list(SPEEDS),
             default=comparison.speed,
-            key="compare_speed",
             required=True,
             label_visibility="collapsed",
-            on_change=_on_speed,
+            **bound("compare_speed", comparison.speed, partial(setattr, comparison, "speed")),
         )
+        if over:
+            st.caption(why_over, width="content")
     st.html(cards(comparison))
     st.html(figures(comparison))
 
@@ -410,15 +293,15 @@ def _live(comparison: Comparison) -> None:
 def _parting(comparison: Comparison) -> None:
     """Every column's distribution at the first token that is not the same in all."""
     data = parting_data(comparison)
-    st.subheader("Where they part", anchor=False)
+    st.subheader("First token that differs", anchor=False)
     if data is None:
         st.caption("All texts are the same so far. Press Play, or adjust a column.")
         return
     st.caption(f"Token {data.pop('place') + 1}. {PARTING}")
-    mount_app("distributions", "Where the texts part", data)
+    mount_app("distributions", "First token that differs", data)
 
 
-def _surprise(comparison: Comparison) -> None:
+def _surprisal(comparison: Comparison) -> None:
     first = comparison.columns[0]
     series = []
     for place, column in enumerate(comparison.columns, start=1):
@@ -428,8 +311,9 @@ def _surprise(comparison: Comparison) -> None:
         series.append(TextSeries(name, logprobs, parts.index if parts else None))
     with st.expander("Mean surprisal so far (bits per token)", expanded=True):
         st.caption(
-            "Low and falling: the text is what the model expects, as in a loop. High: the settings "
-            "lead it where it would seldom go. Drawn when the texts stand still."
+            "Low and falling: the model expects the text, as in a loop. High: the settings choose "
+            "what it hardly expects. Drawn when the texts stand still.",
+            help=meaning("surprisal"),
         )
-        figure = surprise_figure(series, is_dark())
-        st.plotly_chart(figure, theme=None, key="compare_surprise", config=CONFIG)
+        figure = surprisal_figure(series, is_dark())
+        st.plotly_chart(figure, theme=None, key="compare_surprisal", config=CONFIG)

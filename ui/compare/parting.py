@@ -14,13 +14,13 @@ from engine.decoder import Decoder
 from engine.ranking import RankedRow
 from ui.compare.column import Column
 from ui.compare.comparison import Comparison
-from ui.compare.view import percent
 from ui.components.outcomes import drawn, outcomes
 from ui.components.rows import pack_light, packed
 from ui.components.shown_step import needed_tokens, shown_step
 from ui.texts.settings import plain_settings
 from ui.words.catalogue import table
 from ui.words.labels import visible
+from ui.words.metrics import percent
 from ui.words.token_labels import TokenLabels, labels_of
 
 LABELLED = 64  # leading tokens that come with their labels; charts and tables show fewer

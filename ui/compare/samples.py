@@ -11,9 +11,10 @@ from ui.charts.compare import SampleSeries, balance_figure, spread_figure
 from ui.charts.template import CONFIG
 from ui.compare.comparison import Comparison
 from ui.compare.sampling_run import SAMPLES, SamplingRun
-from ui.compare.view import METRICS, sample_texts, summary_table
+from ui.compare.view import SHOWN, sample_texts, summary_table
 from ui.skeleton.csv_file import NOTE
 from ui.skeleton.fields import is_dark, whole_number
+from ui.skeleton.work import work_buttons, work_state
 from ui.texts.limits import MOST_SAMPLES, checked_whole
 from ui.visits.tab import somebody_there
 from ui.words.labels import markdown_text
@@ -25,41 +26,29 @@ def samples(comparison: Comparison) -> None:
     """Many texts per column: asking for them, their progress, their figures."""
     st.subheader("Many texts of each column", anchor=False)
     run = comparison.sampling
-    running = run is not None and run.is_running
     with st.container(horizontal=True, vertical_alignment="bottom"):
         count = whole_number(
             SAMPLES, USUAL, width=180, key="compare_samples", persist_state="session"
         )
         problem = _problem(count)
-        blocked = running or bool(problem)
-        if st.button("Sample", type="primary", disabled=blocked, key="compare_sample"):
-            run = comparison.sample(count)
-            if run is not None:
-                run.start(somebody_there())
-            st.rerun()
-        if running and st.button("Cancel", key="compare_cancel"):
-            run.cancel()
-            run.wait(5)
-            st.rerun()
-        is_partial = run is not None and not running and not run.is_done
-        if is_partial and st.button("Continue", key="compare_continue"):
-            run.start(somebody_there())
-            st.rerun()
+
+        def begin() -> None:
+            begun = comparison.sample(count)
+            if begun is not None:
+                begun.start(somebody_there())
+
+        work_buttons("compare_sampling", "Sample", run, begin, can_begin=not problem)
     if problem:
         st.error(markdown_text(problem))
     if run is None:
         st.caption(
-            "One text is one throw of the dice. Many texts of each column, with the same seeds in "
-            "all, tell what a setting does."
+            "One text is one draw of many. Many texts of each column, with the same seeds in all, "
+            "show what its settings do."
         )
         return
-    if running:
-        st.progress(run.share, text=run.progress)
-        st.session_state["compare_was_running"] = True
-        return
-    if st.session_state.pop("compare_was_running", False):
-        st.rerun()  # without the clock of the fragment
-    _results(run)
+    work_state(run, run.notices)
+    if not run.is_running:
+        _results(run)
 
 
 def _problem(count: float | None) -> str:
@@ -72,12 +61,6 @@ def _problem(count: float | None) -> str:
 
 
 def _results(run: SamplingRun) -> None:
-    if run.problem:
-        st.error(markdown_text(run.problem))
-    for notice in run.notices:
-        st.warning(markdown_text(notice))
-    if not run.is_done:
-        st.info(f"Ended early with {run.progress}; figures are of the texts that have ended.")
     titles = {number: title for number, title, _ in run.columns}
     st.html(summary_table(titles, run.summaries()))
     if not run.samples():
@@ -102,7 +85,8 @@ def _results(run: SamplingRun) -> None:
             on_click="ignore",
             help=NOTE,
         )
-    st.html(sample_texts(run.prompt_text, run.samples(column)))
+    with st.container(key="compare_samples_texts"):
+        st.html(sample_texts(run.prompt_text, run.samples(column)))
 
 
 def _sample_charts(run: SamplingRun, titles: dict[int, str]) -> None:
@@ -118,20 +102,24 @@ def _sample_charts(run: SamplingRun, titles: dict[int, str]) -> None:
     with left:
         metric = st.selectbox(
             "Metric",
-            list(METRICS),
-            index=list(METRICS).index("perplexity"),
-            format_func=lambda name: METRICS[name][0],
+            list(SHOWN),
+            index=list(SHOWN).index("perplexity"),
+            format_func=lambda name: SHOWN[name].name,
             key="compare_metric",
             persist_state="session",
         )
-        figure = spread_figure(series(metric, metric), METRICS[metric][0], is_dark())
+        st.caption(SHOWN[metric].about)
+        figure = spread_figure(series(metric, metric), SHOWN[metric].name, is_dark())
         st.plotly_chart(figure, theme=None, key="compare_spread", config=CONFIG)
     with right:
-        st.caption("Diversity against likelihood: towards the upper right is more of both.")
+        st.caption(
+            "Diversity against likelihood: both grow towards the upper right. A small mark is a "
+            "text, a large one the mean of its column."
+        )
         figure = balance_figure(
             series("distinct_2", "mean_logprob"),
-            "distinct-2",
-            "mean log-probability per token, nats",
+            SHOWN["distinct_2"].name,
+            f"{SHOWN['mean_logprob'].name}, nats per token",
             is_dark(),
         )
         st.plotly_chart(figure, theme=None, key="compare_balance", config=CONFIG)

@@ -62,6 +62,7 @@ class SamplingRun(BackgroundWork):
 
     Attributes:
         columns, prompt_text: as given.
+        model_name: of the model that writes them.
 
     Raises:
         DecodingError: a count out of range, settings or a prompt that do not fit.
@@ -84,6 +85,7 @@ class SamplingRun(BackgroundWork):
         super().__init__(per_column * len(columns))
         self.columns = tuple(columns)
         self.prompt_text = prompt_text
+        self.model_name = model.name
         rows, self._columns_of_rows = [], []
         # Every column soon has its first text.
         for seed in range(first_seed, first_seed + per_column):
@@ -180,7 +182,7 @@ class SamplingRun(BackgroundWork):
         return self._csv[1]
 
     def frame(self) -> pd.DataFrame:
-        """One row per finished text: column, settings, seed, text, stop reason, metrics."""
+        """One row per finished text, with all that it takes to make it again."""
         titles = {number: title for number, title, _ in self.columns}
         return pd.DataFrame(
             [
@@ -192,6 +194,8 @@ class SamplingRun(BackgroundWork):
                     "stop_reason": sample.text.stop_reason,
                     **dataclasses.asdict(sample.metrics),
                     "settings": json.dumps(sample.text.settings.to_dict()),
+                    "model": self.model_name,
+                    "prompt": self.prompt_text,
                 }
                 for sample in self.samples()
             ]
@@ -215,6 +219,7 @@ class KeptSamples(SamplingRun):
         BackgroundWork.__init__(self, len(entries))
         self.columns = tuple(_column(item) for item in data.items("columns", MOST_COLUMNS))
         self.prompt_text = data.text("prompt_text", LONGEST_PROMPT)
+        self.model_name = model.name
         self._kept_notices = tuple(data.texts("notices", 100))
         settings = {number: settings for number, _, settings in self.columns}
         self._columns_of_rows = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from engine import stopping
 from engine.metrics import Summary, TextMetrics
@@ -12,114 +12,14 @@ from engine.sampling import remarks
 from ui.compare.column import Column, Divergence, divergence, summary_of
 from ui.compare.comparison import Comparison
 from ui.compare.sampling_run import Sample
-from ui.words.labels import setting_name, stop_name, visible, with_minus
+from ui.skeleton.tables import escaped, table, text_list
+from ui.words.catalogue import setting_name
+from ui.words.labels import stop_name
+from ui.words.metrics import METRICS, OF_TEXT, number, percent
 from ui.words.token_labels import TokenLabels, labels_of
 
-STYLE = """
-<style>
-.cmp {
-  --cmp-muted: light-dark(#5d6877, #9aa7b6); --cmp-line: light-dark(#dfe4ea, #2a3541);
-  --cmp-mark: light-dark(#8a5a00, #f0b429);
-}
-.cmp-grid { display: grid; gap: 0.75rem; grid-template-columns: repeat(var(--cmp-columns), 1fr); }
-.cmp-card {
-  border: 1px solid var(--cmp-line); border-radius: 8px; padding: 0.6rem 0.8rem;
-  display: flex; flex-direction: column; gap: 0.4rem; min-width: 0;
-}
-.stMainBlockContainer .cmp-card h3 { font-size: 1rem; font-weight: 600; padding: 0; margin: 0; }
-.cmp-card p { margin: 0; }
-.cmp-muted { color: var(--cmp-muted); font-size: 0.85rem; }
-.cmp-text {
-  white-space: pre-wrap; overflow-wrap: anywhere; unicode-bidi: isolate; flex: 1;
-  max-height: 17rem; min-height: 6rem; overflow-y: auto; line-height: 1.5;
-}
-.cmp-text .cmp-prompt { color: var(--cmp-muted); }
-.cmp-text mark {
-  background: none; color: inherit; font-weight: 700; padding: 0 0.15em; border-radius: 4px;
-  border: 2px solid var(--cmp-mark); box-decoration-break: clone;
-}
-.cmp-parts { border-top: 1px solid var(--cmp-line); padding-top: 0.4rem; font-size: 0.85rem; }
-.cmp bdi, .cmp-token { font-family: ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace; }
-.cmp-scroll { overflow-x: auto; border: 1px solid var(--cmp-line); border-radius: 8px; }
-.cmp-scroll table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-.cmp-scroll caption { text-align: left; padding: 0.5rem 0.8rem; font-weight: 600; }
-.cmp-scroll th, .cmp-scroll td {
-  padding: 0.3rem 0.55rem; text-align: right; border: 0; border-top: 1px solid var(--cmp-line);
-  font-size: 0.9rem; white-space: nowrap;
-}
-.cmp-scroll th { font-weight: 400; color: var(--cmp-muted); vertical-align: bottom; }
-.cmp-scroll thead th { white-space: normal; }
-.cmp-scroll tbody th { color: inherit; }
-.cmp-scroll th:first-child { padding-left: 0.8rem; }
-.cmp-scroll th:first-child { text-align: left; }
-.cmp-scroll abbr { text-decoration: none; }
-ol.cmp.cmp-texts { margin: 0; padding: 0; list-style: none; display: grid; gap: 0.5rem;
-  grid-template-columns: repeat(auto-fill, minmax(19rem, 1fr)); }
-.cmp-texts li { border: 1px solid var(--cmp-line); border-radius: 8px; padding: 0.6rem 0.8rem;
-  margin: 0; min-width: 0; }
-@media (max-width: 1000px) { .cmp-grid { grid-template-columns: repeat(2, 1fr); } }
-@media (max-width: 640px) {
-  .cmp-grid, ol.cmp.cmp-texts { grid-template-columns: 1fr; }
-  .cmp-text { min-height: 0; }
-  .cmp-scroll thead th { white-space: nowrap; }
-}
-</style>
-"""
-
-# Field of `TextMetrics`: name in tables, what it says, digits.
-METRICS = {
-    "length": ("tokens", "generated tokens, an end-of-text token included", 0),
-    "mean_logprob": ("mean log-prob.", "per token under the model itself, in nats", 2),
-    "perplexity": ("perplexity", "effective number of equally likely choices per token", 1),
-    "model_entropy_bits": (
-        "entropy, model’s own",
-        "mean over the model's own distributions, in bits",
-        2,
-    ),
-    "final_entropy_bits": (
-        "entropy, after settings",
-        "mean over the distributions that tokens were drawn from, in bits",
-        2,
-    ),
-    "distinct_1": ("distinct-1", "different tokens over all tokens", 2),
-    "distinct_2": ("distinct-2", "different pairs of neighbours over all pairs", 2),
-    "distinct_3": ("distinct-3", "different runs of three over all of them", 2),
-    "seq_rep_4": ("repeated 4-grams", "share of runs of four that came before in the text", 2),
-    "loop_tokens": ("in a loop", "tokens of the loop that the text ended in, 0 without one", 0),
-}
-LONGEST_FACT = 40  # characters that stay on one line
-
-
-def escaped(text: str) -> str:
-    """Any text for HTML, what has no ink as glyphs; spaces and line breaks stay what they are."""
-    lines = text.encode("utf-8", "replace").decode("utf-8").split("\n")
-    shown = (" ".join(visible(word) for word in line.split(" ")) for line in lines)
-    return html.escape("\n".join(shown))
-
-
-def facts(words: Iterable[str]) -> str:
-    """A line of facts as HTML that breaks between them, not within ``distinct-2``."""
-    return " · ".join(
-        f'<span style="white-space: nowrap">{html.escape(word)}</span>'
-        if len(word) <= LONGEST_FACT
-        else html.escape(word)
-        for word in words
-    )
-
-
-def percent(probability: float) -> str:
-    """A probability for reading."""
-    value = 100 * probability
-    if 0 < value < 0.01:
-        return "below 0.01 %"
-    return f"{value:.2f} %" if value < 1 else f"{value:.1f} %"
-
-
-def number(value: float, digits: int) -> str:
-    """A figure for reading; NaN, which a text too short for it has, is a dash."""
-    if math.isnan(value):
-        return "–"
-    return "∞" if math.isinf(value) else with_minus(f"{value:,.{digits}f}")
+SHOWN = {name: metric for name, metric in OF_TEXT.items() if name != "logprob"}
+TOGETHER = ("sample_distinct_2", "self_bleu", "looped")
 
 
 def reason(column: Column, max_tokens: int) -> str:
@@ -141,7 +41,7 @@ def cards(comparison: Comparison) -> str:
         _card(comparison, column, place, None if column is first else divergence(column, first))
         for place, column in enumerate(comparison.columns, start=1)
     ]
-    return f'<div class="cmp cmp-grid" style="--cmp-columns: {len(parts)}">{"".join(parts)}</div>'
+    return f'<div class="cmp-grid" style="--cmp-columns: {len(parts)}">{"".join(parts)}</div>'
 
 
 def _card(comparison: Comparison, column: Column, place: int, parts: Divergence | None) -> str:
@@ -158,18 +58,17 @@ def _card(comparison: Comparison, column: Column, place: int, parts: Divergence 
             f"{escaped(''.join(texts[: parts.index]))}<mark>≠&nbsp;{token}</mark>"
             f"{escaped(''.join(texts[parts.index + 1 :]))}"
         )
-    prompt = f'<span class="cmp-prompt">{escaped(comparison.prompt)}</span>'
     notes = "".join(f'<p class="cmp-parts">{escaped(note)}</p>' for note in _notes(column))
     return (
         f'<section class="cmp-card" aria-label="Text of column {place}"><h3>{title}</h3>'
-        f'<p class="cmp-muted">{about}</p>'
-        f'<p class="cmp-text" tabindex="0">{prompt}{shown}</p>'
+        f'<p class="dv-facts">{about}</p><p class="dv-written cmp-text" tabindex="0">'
+        f"<span>{escaped(comparison.prompt)}</span>{shown}</p>"
         f'<p class="cmp-parts">{_parting(column, place, parts, labels)}</p>{notes}</section>'
     )
 
 
 def _notes(column: Column) -> list[str]:
-    """What to know about a column besides its text: stages at odds, why it could not go on."""
+    """What to know about a column besides its text: samplers at odds, why it could not go on."""
     notes = []
     for remark in remarks(column.settings.chain):
         name = setting_name(remark.stage.setting)
@@ -188,37 +87,17 @@ def _parting(column: Column, place: int, parts: Divergence | None, labels: Token
     drawn = [percent(step.probability) for step in (parts.here, parts.there)]
     model = [percent(math.exp(step.logprob)) for step in (parts.here, parts.there)]
     return (
-        f"≠ at token {parts.index + 1}: {here} here ({drawn[0]} after settings, {model[0]} by "
-        f"the model), {there} in column 1 ({drawn[1]} and {model[1]})"
+        f"≠ at token {parts.index + 1}. Here {here}: model {model[0]}, after settings {drawn[0]}. "
+        f"Column 1 {there}: model {model[1]}, after settings {drawn[1]}."
     )
 
 
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def _table(caption: str, head: Sequence[tuple[str, str]], rows: Sequence[tuple[str, ...]]) -> str:
-    """A table from plain texts; each head has a name and what it means."""
-    named = "".join(
-        f'<th scope="col"><abbr title="{html.escape(about)}">{html.escape(name)}</abbr></th>'
-        for name, about in head
-    )
-    body = "".join(
-        f'<tr><th scope="row">{html.escape(first)}</th>'
-        + "".join(f"<td>{html.escape(cell)}</td>" for cell in others)
-        + "</tr>"
-        for first, *others in rows
-    )
-    caption = html.escape(caption)
-    return (
-        f'<div class="cmp cmp-scroll" tabindex="0" role="region" aria-label="{caption}"><table>'
-        f"<caption>{caption}</caption><thead><tr>{named}</tr></thead>"
-        f"<tbody>{body}</tbody></table></div>"
-    )
-
-
 def figures(comparison: Comparison) -> str:
     """What every column's text measures so far."""
-    head = [("column", ""), *((name, about) for name, about, _ in METRICS.values()), ("stop", "")]
+    head = ["column", *(metric.name for metric in SHOWN.values()), "end"]
     rows = [
         (
             f"{place}. {column.title}",
@@ -227,46 +106,42 @@ def figures(comparison: Comparison) -> str:
         )
         for place, column in enumerate(comparison.columns, start=1)
     ]
-    return _table("So far", head, rows)
+    return table("So far", head, rows, "figures")
+
+
+def meanings() -> str:
+    """What every metric of this page says."""
+    shown = [*SHOWN.values(), *(METRICS[name] for name in TOGETHER)]
+    return table("Metrics", ("metric", "what it says"), [(m.name, m.about) for m in shown])
 
 
 def _values(metrics: TextMetrics) -> list[str]:
-    return [number(getattr(metrics, name), digits) for name, (*_, digits) in METRICS.items()]
+    return [number(getattr(metrics, name), metric.digits) for name, metric in SHOWN.items()]
 
 
 def summary_table(titles: dict[int, str], summaries: dict[int, Summary]) -> str:
     """Mean ± standard deviation of every metric over the samples of each column."""
-    together = [
-        ("distinct-2, together", "of all texts of the column taken together"),
-        ("self-BLEU", "how alike the texts of the column are, 0 to 1"),
-        ("looped", "share of the texts that ended in a loop"),
-    ]
-    head = [
-        ("column", ""),
-        ("texts", "that have ended"),
-        *((name, about) for name, about, _ in METRICS.values()),
-        *together,
-    ]
+    several = [*SHOWN.values(), *(METRICS[name] for name in TOGETHER)]
+    head = ["column", "texts", *(metric.name for metric in several)]
     rows = []
     for column, title in titles.items():
         found = summaries.get(column)
         if found is None:
-            rows.append((title, "0", *["–"] * (len(METRICS) + len(together))))
+            rows.append((title, "0", *["–"] * len(several)))
             continue
         spreads = []
-        for name, (*_, digits) in METRICS.items():
-            spread = found.metrics[name]
-            digits = max(digits, 1)
+        for name, metric in SHOWN.items():
+            spread, digits = found.metrics[name], max(metric.digits, 1)
             shown = number(spread.mean, digits)
             spreads.append(shown if shown in "–∞" else f"{shown} ± {number(spread.sd, digits)}")
         last = [number(found.distinct_2, 2), number(found.self_bleu, 2), percent(found.looped)]
         rows.append((title, f"{found.count:,}", *spreads, *last))
-    return _table("Samples: mean ± standard deviation", head, rows)
+    return table("Samples: mean ± standard deviation", head, rows, "figures")
 
 
 def sample_texts(prompt: str, samples: Sequence[Sample]) -> str:
     """Texts to read, each with its seed and a few figures."""
-    items = []
+    texts = []
     for sample in samples:
         metrics = sample.metrics
         about = (
@@ -275,9 +150,5 @@ def sample_texts(prompt: str, samples: Sequence[Sample]) -> str:
             f"perplexity {number(metrics.perplexity, 1)}",
             f"distinct-2 {number(metrics.distinct_2, 2)}",
         )
-        items.append(
-            f'<li><p class="cmp-muted">{facts(about)}</p><div class="cmp-text">'
-            f'<span class="cmp-prompt">{escaped(prompt)}</span>{escaped(sample.text.text)}'
-            "</div></li>"
-        )
-    return f'<ol class="cmp cmp-texts" aria-label="Sampled texts">{"".join(items)}</ol>'
+        texts.append((about, sample.text.text))
+    return text_list("Sampled texts", prompt, texts)

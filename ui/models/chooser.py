@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
-from engine.errors import DecodingError, ModelError
+from engine.errors import DecodingError, ModelError, NotAModelError
 from engine.model import BUNDLED, LanguageModel, load_model
 from ui.models.models import SharedModels
 from ui.skeleton.problems import guarded, report
@@ -30,7 +30,8 @@ from ui.words.labels import markdown_text, parameters_text, size
 LOADS_AT_ONCE = 2  # a long download leaves room for one other
 LOOK_SECONDS = 0.5  # between two looks at a load
 WIDTH = 320
-KINDS = {BUNDLED: "Bundled", "folder": "Folder on this machine", "hub": "Hugging Face hub id"}
+KINDS = {BUNDLED: "Bundled", "folder": "Folder on this computer", "hub": "Hugging Face hub id"}
+LOADABLE = "a causal language model with config.json, a tokenizer and *.safetensors weights"
 
 
 @dataclass(frozen=True)
@@ -84,26 +85,6 @@ def preload() -> None:
         shared_model(first_choice())
     except DecodingError:
         return  # the first visitor tries again, and is told
-
-
-def first_model() -> tuple[LanguageModel, str]:
-    """The model that a visit begins with: what DECODING_MODEL names, else the bundled one.
-
-    Returns:
-        The model, and a sentence for the screen where DECODING_MODEL could not be loaded.
-
-    Raises:
-        DecodingError: not even the bundled model can be loaded.
-    """
-    with st.spinner("Loading the model"):
-        try:
-            return shared_model(first_choice()), ""
-        except DecodingError as error:
-            if first_choice() == Choice(BUNDLED):
-                raise
-            problem = f"DECODING_MODEL={first_choice()}: {error}"
-            model = shared_model(Choice(BUNDLED))
-            return model, f"{problem} The bundled model is in use instead."
 
 
 def first_choice() -> Choice:
@@ -179,8 +160,9 @@ def _is_loopback(address: str) -> bool:
         return False
 
 
-def _check_allowed(choice: Choice) -> None:
-    permitted = allowed()
+def check_allowed(choice: Choice, *, on_page: bool = True) -> None:
+    """Raise `ModelError` where this visitor may not load a model; see `allowed`."""
+    permitted = allowed(on_page=on_page)
     if permitted is not None and choice not in permitted:
         raise ModelError(
             f"{choice} is not among the models that may be loaded here; whoever runs this app can "
@@ -264,16 +246,30 @@ class Load:
 
 @dataclass
 class _Visit:
-    """What one visitor waits for, and what went wrong with the last load."""
+    """What one visitor waits for, and what came of the last load.
+
+    Attributes:
+        load: the model on its way, None where there is none.
+        asked: what the fields named when Load was pressed last.
+        problem: why that was not loaded, empty if it was.
+        said: what is to be said of it once the page is drawn again.
+        loads: how many models have come, by which the panel is closed.
+    """
 
     load: Load | None = None
+    asked: Choice | None = None
     problem: str = ""
+    said: str = ""
+    loads: int = 0
 
-    def begin(self, choice: Choice) -> None:
+    def begin(self, choice: Choice | None) -> None:
         self.cancel()
-        self.problem = ""
+        self.asked, self.problem = choice, ""
+        if choice is None:
+            self.problem = "Nothing is named yet; type a folder or a hub id first."
+            return
         try:
-            _check_allowed(choice)
+            check_allowed(choice)
         except DecodingError as error:
             self.problem = str(error)
         else:
@@ -284,7 +280,7 @@ class _Visit:
             self.load.leave()
             self.load = None
 
-    def finish(self, on_load: Callable[[LanguageModel], None]) -> bool:
+    def finish(self, on_load: Callable[[LanguageModel], None], kept: str) -> bool:
         """Hand over a model that has come, or note why none did; False while it is on its way."""
         load = self.load
         if load is None or not load.ended():
@@ -294,27 +290,43 @@ class _Visit:
             if load.failure is not None:
                 raise load.failure
             on_load(load.model)
+        except NotAModelError as error:  # what the engine advises is for whoever writes programs
+            self.problem = f"{str(error).rpartition('; ')[0]}; choose a causal language model."
         except Exception as error:
-            kept = "The model before is still in use; choose another one, or try again."
-            self.problem = report(error, f"the change to {load.choice}", kept)
+            still = "The model before is still in use; choose another one, or try again."
+            self.problem = report(error, f"the change to {load.choice}", still)
+        else:
+            self.said = f"{load.model.name} is in use. {kept}"
+            self.loads += 1
         return True
 
 
 # --- the popover ----------------------------------------------------------------------------------
 
 
-def model_chooser(current: LanguageModel | None, on_load: Callable[[LanguageModel], None]) -> None:
+def model_chooser(
+    current: LanguageModel | None, on_load: Callable[[LanguageModel], None], kept: str
+) -> None:
     """Draw the popover; `on_load` gets a model that was asked for here, then the page is redrawn.
 
     Args:
         current: the model in use, None where not even the first could be loaded.
         on_load: takes the model over; where it raises a `DecodingError`, that is shown here.
+        kept: what becomes of the page's texts and settings, in a sentence.
     """
     visit = st.session_state.setdefault("model_chooser", _Visit())
-    with st.popover(_chip(current)), st.container(width=WIDTH):  # a long message must not widen it
+    said, visit.said = visit.said, ""
+    if said:
+        st.toast(markdown_text(said), duration="long")
+    # Under another key it is another popover, and so closed.
+    popover = st.popover(_chip(current), key=f"model_chooser_{visit.loads}")
+    with popover, st.container(width=WIDTH):  # a long message must not widen it
         # A fragment: typing here redraws nothing else, and nor does the progress of a load.
-        panel = guarded(_panel, "the choice of a model")
-        st.fragment(panel, run_every=LOOK_SECONDS if visit.load else None)(visit, current, on_load)
+        panel = st.fragment(
+            guarded(_panel, "the choice of a model"),
+            run_every=LOOK_SECONDS if visit.load else None,
+        )
+        panel(visit, current, on_load, kept)
 
 
 def _chip(model: LanguageModel | None) -> str:
@@ -330,14 +342,18 @@ def _chip(model: LanguageModel | None) -> str:
 
 
 def _panel(
-    visit: _Visit, current: LanguageModel | None, on_load: Callable[[LanguageModel], None]
+    visit: _Visit,
+    current: LanguageModel | None,
+    on_load: Callable[[LanguageModel], None],
+    kept: str,
 ) -> None:
-    if visit.finish(on_load):
+    if visit.finish(on_load, kept):
         st.rerun()
     name = "none" if current is None else f"**{markdown_text(current.name)}**"
     st.markdown(f"In use: {name}")
     permitted = allowed()
     choice = _typed_choice() if permitted is None else _listed_choice(permitted)
+    st.caption(markdown_text(f"Loads {LOADABLE}. {kept}"))
     loading = visit.load is not None
     with st.container(horizontal=True):
         pressed = st.button("Load", disabled=loading, key="model_button", type="primary")
@@ -345,16 +361,14 @@ def _panel(
     if cancelled:
         visit.cancel()
         st.rerun()
-    if pressed and choice is None:
-        visit.problem = "Nothing is named yet; type a folder or a hub id first."
-    elif pressed:
+    if pressed:
         visit.begin(choice)
         if visit.load:
             visit.load.ended(within=0.2)  # one that others have loaded is there at once
             st.rerun()  # with the clock of the fragment running
     if visit.load:
         _progress(visit.load)
-    if visit.problem:
+    if visit.problem and choice == visit.asked:
         st.error(markdown_text(visit.problem))
 
 
@@ -375,7 +389,7 @@ def _typed_choice() -> Choice | None:
         return Choice(os.path.abspath(os.path.expanduser(folder))) if folder else None
     hub_id = st.text_input("Hub id", key="model_hub_id", placeholder="owner/name").strip()
     revision = st.text_input(
-        "Revision", key="model_revision", placeholder="main", help="Branch, tag or commit"
+        "Revision", key="model_revision", placeholder="main", help="A branch, tag or commit."
     )
     return Choice(hub_id, revision.strip() or None) if hub_id else None
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine.errors import DecodingError, ModelError
+from engine.errors import DecodingError
 from engine.model import BUNDLED, LanguageModel
-from ui.models.chooser import Choice, Load, allowed, first_choice
+from ui.models.chooser import Choice, Load, check_allowed, first_choice
 from ui.visits.visits import Abandoned
 
 LOOK_SECONDS = 0.1
@@ -46,12 +46,7 @@ def load(
         DecodingError: it may not be loaded here any more, or cannot be.
     """
     choice = Choice(source, revision)
-    permitted = allowed(on_page=False)
-    if permitted is not None and choice not in permitted:
-        raise ModelError(
-            f"{choice} is not among the models that may be loaded here; whoever runs this app can "
-            f"start it with DECODING_MODELS={choice}."
-        )
+    check_allowed(choice, on_page=False)
     return _loaded(choice, told, should_stop)
 
 

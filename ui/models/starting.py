@@ -26,7 +26,6 @@ class Start:
     def __init__(self) -> None:
         self.activity: Activity | None = (STARTING, 0, None)
         self._thread: threading.Thread | None = None
-        self._imported = threading.Event()
         self._ended = threading.Event()
         self._lock = threading.Lock()
 
@@ -42,18 +41,11 @@ class Start:
             from ui.models import chooser as model_chooser
             from ui.step import channel  # noqa: F401 - with all that it needs
 
-            self._imported.set()
             self.activity = (LOADING, 0, None)
             model_chooser.preload()
         finally:  # whoever comes tries again, and is told what is wrong
-            self._imported.set()
             self.activity = None
             self._ended.set()
-
-    @property
-    def is_imported(self) -> bool:
-        """Whether PyTorch is there, so that importing what needs it takes no time."""
-        return self._imported.is_set()
 
     @property
     def is_over(self) -> bool:

@@ -24,6 +24,8 @@ from typing import Any, Protocol
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
+from ui.skeleton.problems import AtMost, report
+
 LIVE = "/live"
 LARGEST_FRAME = 256 * 2**10  # characters; a prompt has at most 20,000
 DEEPEST = 16  # lists and objects within each other
@@ -37,6 +39,7 @@ THREADS = 16
 FAILED_CODE = 1011
 REFUSED_CODE = 1008
 _log = logging.getLogger(__name__)
+_log.addFilter(AtMost(30))
 
 _pool = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="live")
 # Whoever opens a page may wait for a model for minutes, and must not keep others from stepping.
@@ -201,8 +204,6 @@ class _Served:
         except Refused as error:
             await self._fail(str(error))
         except Exception as error:
-            from ui.skeleton.problems import report
-
             await self._fail(report(error, "opening the page"))
         finally:
             self._connection.is_open = False
@@ -319,9 +320,3 @@ def _packed(header: dict[str, Any]) -> bytes:
     data = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
     data += b" " * (-len(data) % 4)
     return len(data).to_bytes(4, "little") + data
-
-
-def shut_down() -> None:
-    """Let the threads go, as the server ends."""
-    for pool in (_pool, _openers):
-        pool.shutdown(wait=False, cancel_futures=True)

@@ -1,14 +1,14 @@
-"""What all pages stand in: their list, the navigation, the band at the top with title and model.
+"""What all pages stand in: their list, the band at the top with title, navigation and model.
 
-The navigation lies in Streamlit's own header, which is laid over that band, so that it takes no
-room of its own; on a phone Streamlit folds it into a menu. Streamlit keeps its header in place, so
-the band stays with it and has a ground that hides what scrolls beneath. This file imports no
+The band stays in place and has a ground that hides what scrolls beneath. Streamlit's own navigation
+is not used: on a phone it is a drawer that stays open over the chosen page. This file imports no
 PyTorch: the page is there before that is.
 """
 
 from __future__ import annotations
 
 import time
+from functools import cache
 from pathlib import Path
 
 import streamlit as st
@@ -29,7 +29,7 @@ PAGES = {  # file: name in the navigation
     "pages/compare.py": "Compare",
     "pages/tune.py": "Tune",
 }
-STYLE = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
+STYLES = [Path(__file__).with_name(name) for name in ("page.css", "tables.css")]
 
 
 def chosen_page() -> st.Page:
@@ -38,7 +38,7 @@ def chosen_page() -> st.Page:
         st.Page(file, title=title, default=file == HOME, url_path=title.lower())
         for file, title in PAGES.items()
     ]
-    page = st.navigation(pages, position="top")
+    page = st.navigation(pages, position="hidden")
     title = NAME if page.url_path == "" else f"{page.title} · {NAME}"
     st.set_page_config(page_title=title, layout="wide")
     return page
@@ -72,16 +72,28 @@ def show_notices(visit: Visit) -> None:
             st.warning(markdown_text(sentence))
 
 
-def header() -> DeltaGenerator:
-    """Draw the band at the top of a page; what is written into it stands at its right end."""
-    st.html(f"<style>{theme.css()}{STYLE}</style>")
+def header(*styles: Path) -> DeltaGenerator:
+    """Draw the band at the top of a page; what is written into it stands at its right end.
+
+    Args:
+        styles: the page's own style sheets.
+    """
+    sheets = "".join(map(_sheet, [*STYLES, *styles]))
+    st.html(f"<style>{theme.css()}{sheets}</style>")
     band = st.container(
         key="header",
         horizontal=True,
-        horizontal_alignment="distribute",
         vertical_alignment="center",
     )
     band.title(NAME, anchor=False, width="content")
+    with band.container(key="pages", horizontal=True, gap=None):
+        for file, title in PAGES.items():
+            st.page_link(file, label=title, width="content")
     show_pending()
     visit_tab()
     return band
+
+
+@cache
+def _sheet(file: Path) -> str:
+    return file.read_text("utf-8")

@@ -56,6 +56,8 @@ SCALE = (
     ("#0072b2", "#56b4e9"),
     ("#00456d", "#c3e6fa"),
 )
+# Of text on any of them: one of the two has a contrast of 4.5 on every colour.
+INKS = ("#000000", "#ffffff")
 
 
 def colour(name: str, *, dark: bool) -> str:

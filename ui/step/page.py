@@ -14,6 +14,7 @@ from ui.components.apps import mount_app
 from ui.models.starting import START
 from ui.server.live import live_address
 from ui.skeleton.page import header
+from ui.skeleton.problems import guarded
 from ui.visits.tab import visit_or_reason
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ui.step.session import Session
 
 LOOK_SECONDS = 0.5  # between two looks whether the server has started
+KEPT = "Prompt and settings are kept; the text before stays in the list of examples."
 
 
 def step_page() -> None:
@@ -29,7 +31,8 @@ def step_page() -> None:
     band = header()
     with band:
         # A fragment: what it waits for must not hold up the component.
-        st.fragment(_chooser, run_every=None if _is_ready() else LOOK_SECONDS)()
+        chooser = guarded(_chooser, "the choice of a model")
+        st.fragment(chooser, run_every=None if _is_ready() else LOOK_SECONDS)()
     mount_app("step", "Decoding", {"live": live_address()}, model=_on_model)
 
 
@@ -52,7 +55,7 @@ def _chooser() -> None:
         st.rerun()  # without the clock of this fragment
     from ui.models.chooser import model_chooser
 
-    model_chooser(_session().model, _on_load)
+    model_chooser(_session().model, _on_load, KEPT)
 
 
 def _on_load(model: LanguageModel) -> None:

@@ -158,7 +158,9 @@ def _alpha(session: Session, value: Any) -> float:
 
 _PLAIN_CHECKS: dict[str, Callable[[Session, Any], Any]] = {
     "seed": lambda session, value: checked_whole("Seed", value, 0, LARGEST_SEED),
-    "max_tokens": lambda session, value: stopping.checked_max_new_tokens(value),
+    "max_tokens": lambda session, value: checked_whole(
+        "Max tokens", value, 1, stopping.LONGEST_RUN
+    ),
     "guidance_scale": lambda session, value: checked_scale(value),
     "penalty_alpha": _alpha,
     "candidates": lambda session, value: checked_whole(

@@ -24,7 +24,7 @@ class Example:
     Attributes:
         name: what it shows, in a few words.
         prompt: the text to go on from.
-        look_at: one sentence on where to look.
+        look_at: one sentence or two on where to look.
         settings: sliders to begin with, where they differ from `NEUTRAL` or are no part of it.
         negative_prompt: what guidance leads away from; None without guidance.
         guidance_scale: how strongly, where there is a negative prompt.
@@ -57,93 +57,93 @@ EXAMPLES = (
     Example(
         "Open story",
         "Once upon a time, there was a little",
-        "Girl and boy share half of the probability and many others the rest: which story this "
-        "becomes hangs on one draw, so press Re-roll or force another token.",
+        "Girl and boy share half of the probability, many tokens share the rest. One draw decides "
+        "the story: press Step, then Re-roll.",
     ),
     Example(
-        "Confident fact",
+        "Certain fact",
         "The capital of France is",
-        "One token holds nearly everything: no seed changes it, and it takes a high temperature "
-        "to make anything else likely.",
+        "One token has nearly all of the probability, so no seed changes it. Raise the temperature "
+        "until other tokens become likely.",
     ),
     Example(
-        "Fork in the road",
+        "Many likely tokens",
         "The cat sat on the",
-        "No token reaches even a quarter and the entropy is high: see how many tokens each of "
-        "top-k, top-p and min-p would keep here.",
+        "No token reaches a quarter, so the uncertainty is high. Compare how many tokens top-k, "
+        "top-p and min-p keep here.",
     ),
     Example(
-        "Certain, then torn",
+        "Certain, then uncertain",
         "Once upon a time",
-        "Top-p 0.9 keeps one or two tokens while the model is sure, and dozens where it is torn; "
-        "top-k would keep the same number everywhere.",
+        "Top-p 0.9 keeps one or two tokens where the model is certain, and dozens where it is not. "
+        "Top-k would keep the same number everywhere.",
         {"top_p": 0.9},
     ),
     Example(
-        "Loop",
+        "Greedy loop",
         "He said that",
-        "Temperature 0 takes the likeliest token every time and soon repeats itself: raise the "
+        "Temperature 0 takes the likeliest token every time and soon repeats itself. Raise the "
         "repetition penalty to 1.3 and run it again.",
         {"repetition_penalty": 1.0, "temperature": 0.0},
     ),
     Example(
-        "Too hot, and a remedy",
+        "High T with min-p",
         "Once upon a time, there was a",
-        "At temperature 1.8 thousands of tokens become likely, yet min-p keeps only those near "
-        "the best one: set it to 0 and see the text fall apart.",
+        "At temperature 1.8 thousands of tokens become likely, but min-p keeps only those near the "
+        "likeliest. Set min-p to 0 and watch the text fall apart.",
         {"temperature": 1.8, "min_p": 0.1},
     ),
     Example(
-        "Guidance, to the sea",
+        "Guidance",
         "In the sea lived a little",
-        "Led away from what any story has there, the fish of the sea overtakes boy and girl: drag "
-        "the guidance scale to 1 and see them come back.",
+        "Guidance leads away from what any story has here, so fish overtakes boy and girl. Drag "
+        "the guidance scale to 1 and they come back.",
         negative_prompt="There was a little",
         guidance_scale=1.5,
     ),
     Example(
-        "Contrastive, no loop",
+        "Contrastive search",
         "The king had",
-        "Greedy decoding says the same words here again and again: this takes, of five likely "
-        "tokens, one that is unlike the text so far.",
+        "Greedy decoding repeats the same words here. Of the five likeliest tokens, this search "
+        "takes one that is unlike the text so far.",
         strategy=Contrastive(top_k=5, penalty_alpha=0.4),
     ),
     Example(
         "List",
         "Here is a list of five fruits:\n\n1.",
-        "The line break, the next number and its full stop are almost certain, and each fruit is a "
-        "choice among many.",
+        "The line break, the next number and its full stop are almost certain. Each fruit is a "
+        "choice among many tokens.",
     ),
     Example(
         "Dialogue",
         "User: Hello!\nAssistant:",
-        "The model writes both sides: at the end of a line it names the next speaker with hardly a "
-        "doubt, since a dialogue is a text like any other.",
+        "The model writes both sides, since a dialogue is a text like any other. At the end of a "
+        "line the next speaker's name is almost certain.",
         {"temperature": 0.7, "top_p": 0.9},
     ),
     Example(
         "JSON",
         '{"name": "',
-        "Quotation marks, colons and most keys are almost certain while the values are open: one "
-        "forced token in the wrong place and it is no JSON any more.",
+        "Quotation marks, colons and most keys are almost certain, the values are open. Force one "
+        "wrong token and it is no JSON any more.",
         {"temperature": 0.7},
     ),
     Example(
         "Rare word",
         "A rhinoceros is a",
-        "The rare word is cut into several tokens that a small model has seldom met together: it "
-        "goes on fluently, and wrongly.",
+        "The rare word is several tokens that a small model has seldom read together. It goes on "
+        "fluently, and wrongly.",
     ),
     Example(
         "Digits",
         "3 + 4 =",
-        "Every digit is a token of its own and the likely tokens are all digits, but the right one "
-        "need not come first: the form is learned, the sum is not.",
+        "Every digit is a token, and the likely tokens are all digits. The right one need not come "
+        "first: the form is learned, the sum is not.",
     ),
     Example(
         "Emoji and bytes",
         "The 👩\u200d🚀 said",
-        "One picture is three characters, one of them invisible, and the tokens are their bytes: "
-        "most of them are no whole character.",
+        "One picture is three characters, one of them invisible. The tokens are their bytes, and "
+        "most are no whole character.",
     ),
 )

@@ -233,11 +233,11 @@ def fitted(
         if _fits(stage, after.vocab_size) and (same or not isinstance(stage, (LogitBias, Banned))):
             chain.append(stage)
         else:
-            lost.append(stage.setting)
+            lost.append(stage.info.label)
     if not lost:
         return settings.replace(chain=chain), ""
     named = ", ".join(lost)
-    sentence = f"Off, because the tokens of this model are others: {named}; set anew what you need."
+    sentence = f"Switched off, since this model has other tokens: {named}. Set them again."
     return settings.replace(chain=chain), sentence
 
 

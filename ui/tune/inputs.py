@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import streamlit as st
 
 from engine.errors import DecodingError
-from ui.skeleton.fields import stage_number, whole_number
+from ui.skeleton.fields import bound, sampler_number, whole_number
 from ui.step.for_others import has_text, text_of
 from ui.texts.settings import FIRST
-from ui.tune.tuning import (
-    EXAMPLES,
-    MOST_PROMPTS,
-    NONE,
-    SWEEPABLE,
-    AxisInput,
-    Tuning,
-    tuning_here,
-)
+from ui.tune.tuning import EXAMPLES, MOST_PROMPTS, NONE, SWEEPABLE, AxisInput, Tuning
 from ui.visits.tab import this_visit
-from ui.words.labels import markdown_text, setting_name
+from ui.words.catalogue import setting_name, told
+from ui.words.glossary import meaning
+from ui.words.labels import markdown_text
 
 
-def _key(tuning: Tuning, name: str) -> str:
-    """The key of a field; a new field, that shows what holds, after a change from elsewhere."""
-    return f"tune_{name}_{tuning.revision}"
+def _field(name: str, held: object, take: Callable) -> dict:
+    return bound(f"tune_{name}", held, take)
 
 
 def inputs(tuning: Tuning) -> None:
@@ -33,54 +29,42 @@ def inputs(tuning: Tuning) -> None:
     _axis(tuning, "Y", tuning.y, (NONE, *SWEEPABLE))
     left, right = st.columns(2)
     with left:
-        key = _key(tuning, "seeds")
         whole_number(
             "Seeds",
             tuning.seeds,
-            key=key,
-            on_change=_on_seeds,
-            args=(key,),
             help="Texts per cell and prompt. Every cell draws with the same random numbers.",
+            **_field("seeds", tuning.seeds, tuning.set_seeds),
         )
     with right:
-        key = _key(tuning, "max_tokens")
         whole_number(
-            "Max tokens", tuning.max_tokens, key=key, on_change=_on_max_tokens, args=(key,)
+            "Max tokens",
+            tuning.max_tokens,
+            help=meaning("max tokens"),
+            **_field("max_tokens", tuning.max_tokens, tuning.set_max_tokens),
         )
     _base(tuning)
 
 
-def _on_seeds(key: str) -> None:
-    tuning_here().set_seeds(st.session_state[key])
-
-
-def _on_max_tokens(key: str) -> None:
-    tuning_here().set_max_tokens(st.session_state[key])
-
-
 def _prompts(tuning: Tuning) -> None:
+    examples = {example.name: example for example in EXAMPLES}
     st.selectbox(
         "Example",
-        [example.name for example in EXAMPLES],
+        list(examples),
         index=None,
-        placeholder="Prompts to begin with",
-        key=_key(tuning, "example"),
-        on_change=_on_example,
-        args=(_key(tuning, "example"),),
+        placeholder="Choose prompts",
+        help="Takes the prompts and the stop string of an example.",
+        **_field("example", None, lambda name: tuning.take_example(examples[name])),
     )
     for place, prompt in enumerate(tuning.prompts):
-        key = _key(tuning, f"prompt_{place}")
         st.text_area(
             f"Prompt {place + 1}",
             prompt,
             height=116,
-            key=key,
-            on_change=_on_prompt,
-            args=(place, key),
+            **_field(f"prompt_{place}", prompt, partial(tuning.set_prompt, place)),
         )
     with st.container(horizontal=True):
         full = len(tuning.prompts) >= MOST_PROMPTS
-        st.button("Add a prompt", disabled=full, key="tune_add", on_click=tuning.add_prompt)
+        st.button("Add prompt", disabled=full, key="tune_add", on_click=tuning.add_prompt)
         last = len(tuning.prompts)
         if last > 1:
             st.button(
@@ -89,130 +73,87 @@ def _prompts(tuning: Tuning) -> None:
                 on_click=tuning.remove_prompt,
                 args=(last - 1,),
             )
-    key = _key(tuning, "stop")
     st.text_input(
         "Stop string",
         tuning.stop,
-        key=key,
-        on_change=on_field,
-        args=("stop", key),
-        help="Ends a text where it comes up. Write a line break as \\\\n.",
+        help=f"{meaning('stop string')} Write a line break as \\\\n.",
+        **_field("stop", tuning.stop, tuning.set_stop),
     )
     if tuning.model.vocabulary.has_chat_template:
-        key = _key(tuning, "chat")
-        st.checkbox("Chat template", tuning.chat, key=key, on_change=on_field, args=("chat", key))
-
-
-def _on_example(key: str) -> None:
-    name = st.session_state[key]
-    for example in EXAMPLES:
-        if example.name == name:
-            tuning_here().take_example(example)
-
-
-def _on_prompt(place: int, key: str) -> None:
-    tuning_here().set_prompt(place, st.session_state[key])
-
-
-def on_field(name: str, key: str) -> None:
-    """A field whose value the session takes as it is."""
-    tuning_here().error = ""
-    setattr(tuning_here(), name, st.session_state[key])
+        st.checkbox(
+            "Chat template",
+            tuning.chat,
+            help=meaning("chat template"),
+            **_field("chat", tuning.chat, tuning.set_chat),
+        )
 
 
 def _axis(tuning: Tuning, name: str, axis: AxisInput, settings: tuple[str, ...]) -> None:
     left, right = st.columns(2)
     with left:
-        key = _key(tuning, f"axis_{name}")
         st.selectbox(
             f"{name} axis",
             settings,
             settings.index(axis.setting),
             format_func=setting_name,
-            key=key,
-            on_change=_on_setting,
-            args=(name, key),
+            **_field(f"axis_{name}", axis.setting, partial(tuning.set_axis, axis)),
         )
     with right:
-        key = _key(tuning, f"values_{name}_{axis.setting}")
         st.text_input(
             f"{name} values",
             axis.text,
-            key=key,
-            on_change=_on_values,
-            args=(name, key),
             disabled=axis.setting == NONE,
             help="A list such as 0.5, 0.7, 1 or a range such as 0.2 to 1.4 step 0.3.",
+            **_field(f"values_{name}_{axis.setting}", axis.text, partial(tuning.set_values, axis)),
         )
-
-
-def _axis_input(name: str) -> AxisInput:
-    return tuning_here().x if name == "X" else tuning_here().y
-
-
-def _on_setting(name: str, key: str) -> None:
-    _axis_input(name).setting = st.session_state[key]
-    tuning_here().error = ""
-
-
-def _on_values(name: str, key: str) -> None:
-    axis = _axis_input(name)
-    axis.texts[axis.setting] = st.session_state[key]
-    tuning_here().error = ""
 
 
 def _base(tuning: Tuning) -> None:
-    """Settings of the stages that no axis changes."""
+    """Settings of the samplers that no axis changes."""
     axes = (tuning.x.setting, tuning.y.setting)
     on = [stage.setting for stage in tuning.base.chain]
-    fixed = [name for name in on if name not in axes]
-    label = f"Other stages ({len(fixed)} on)" if fixed else "Other stages (all off)"
-    with st.expander(label):
-        st.caption("They hold in every cell. An axis takes the place of its own stage here.")
+    count = sum(name not in axes for name in on)
+    with st.expander(f"Other samplers ({count} on)" if count else "Other samplers (all off)"):
+        st.caption("Used in every cell. An axis overrides its own setting.")
         boxes = st.columns(2)
-        further = [name for name in on if name in SWEEPABLE and name not in FIRST]
-        for place, name in enumerate([*FIRST, *further]):
+        others_on = [name for name in on if name in SWEEPABLE and name not in FIRST]
+        for place, name in enumerate([*FIRST, *others_on]):
             with boxes[place % 2]:
-                _base_number(tuning, name, disabled=name in axes)
+                _base_number(tuning, name)
         others = [name for name in SWEEPABLE if name not in FIRST and name not in on]
-        further_name = st.selectbox(
-            "Further stage",
+        another = st.selectbox(
+            "Another sampler",
             others,
             index=None,
-            placeholder="Choose a stage",
+            placeholder="Choose a sampler",
             format_func=setting_name,
-            key=_key(tuning, f"further_{len(on)}"),
+            key=f"tune_another_{len(on)}",
+            help=meaning("sampler"),
         )
-        if further_name is not None:
-            _base_number(tuning, further_name, disabled=further_name in axes)
-        several = [name for name in on if name not in SWEEPABLE]
+        if another is not None:
+            _base_number(tuning, another)
+        several = [setting_name(name) for name in on if name not in SWEEPABLE]
         if several:
             st.caption(f"Also on, from the step page: {markdown_text(', '.join(several))}.")
         st.button(
-            "From the step page",
+            "Take from the step page",
             key="tune_from_step",
             disabled=not has_text(this_visit()),
             on_click=_from_step,
-            help="Takes all of its settings, in their order.",
+            args=(tuning,),
+            help="Takes its model and all of its settings, in their order.",
         )
 
 
-def _base_number(tuning: Tuning, name: str, *, disabled: bool) -> None:
-    key = _key(tuning, f"base_{name}")
-    stage_number(
-        name, tuning.base, key=key, on_change=_on_base, args=(name, key), disabled=disabled
-    )
+def _base_number(tuning: Tuning, name: str) -> None:
+    is_axis = name in (tuning.x.setting, tuning.y.setting)
+    sampler_number(name, tuning.base, tuning.set_base, key="tune_base", disabled=is_axis)
 
 
-def _on_base(name: str, key: str) -> None:
-    tuning_here().set_base(name, st.session_state[key])
-
-
-def _from_step() -> None:
-    tuning = tuning_here()
+def _from_step(tuning: Tuning) -> None:
     try:
         text = text_of(this_visit())
     except DecodingError as error:
-        tuning.error = str(error)
+        tuning.error = told(error)
     else:
         tuning.take_settings(text.settings, text.model)

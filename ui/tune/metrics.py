@@ -1,69 +1,15 @@
-"""The metrics of a sweep's cells for reading, and which cell has the least and the most of each."""
+"""What a sweep's cells measure, for reading: labels, trade-offs, the least and the most."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import zip_longest
 
 from engine.sweep import Sweep, SweepResult
-from ui.words.labels import short_setting_name, with_minus
+from ui.words.catalogue import short_setting_name
+from ui.words.labels import with_minus
+from ui.words.metrics import METRICS
 
-
-@dataclass(frozen=True)
-class Metric:
-    """A column of `SweepResult.cells`, for reading.
-
-    Attributes:
-        name: on the page.
-        about: what it says, in one sentence.
-        better: ``high`` or ``low``; empty where neither is better by itself.
-        log: whether it spans powers of ten.
-    """
-
-    name: str
-    about: str
-    better: str = ""
-    log: bool = False
-
-
-METRICS = {
-    "mean_logprob": Metric(
-        "mean log-prob.", "Per token under the model itself, in nats: high is likely.", "high"
-    ),
-    "perplexity": Metric(
-        "perplexity", "Among how many equal choices the model was torn, per token.", "low", True
-    ),
-    "seq_rep_4": Metric(
-        "repeated 4-grams", "Share of runs of four tokens that came before in the text.", "low"
-    ),
-    "distinct_2": Metric(
-        "distinct-2", "Different pairs of neighbours over all pairs, within a text.", "high"
-    ),
-    "sample_distinct_2": Metric(
-        "distinct-2, together", "Different pairs over all, in all texts of a prompt.", "high"
-    ),
-    "self_bleu": Metric(
-        "self-BLEU", "How alike the texts of a prompt are, 0 to 1; needs two seeds.", "low"
-    ),
-    "looped": Metric("looped", "Share of the texts that ended in a loop.", "low"),
-    "length": Metric("tokens", "Generated tokens, an end-of-text token included."),
-    "final_entropy_bits": Metric(
-        "entropy, draw", "Mean over the distributions that were drawn from, in bits."
-    ),
-    "model_entropy_bits": Metric(
-        "entropy, model", "Mean over the model's own distributions, in bits."
-    ),
-    "distinct_1": Metric("distinct-1", "Different tokens over all, within a text.", "high"),
-    "distinct_3": Metric("distinct-3", "Different runs of three over all, within a text.", "high"),
-    "sample_distinct_1": Metric(
-        "distinct-1, together", "Different tokens over all, in all texts of a prompt.", "high"
-    ),
-    "sample_distinct_3": Metric(
-        "distinct-3, together", "Different runs of three, in all texts of a prompt.", "high"
-    ),
-    "loop_tokens": Metric("in a loop", "Tokens of the loop that a text ended in.", "low"),
-    "logprob": Metric("log-prob.", "Of the whole text, in nats: longer texts have less."),
-}
 TRADE_OFFS = {  # name: columns along x and y, as `SweepResult.pareto` takes them
     "diversity against likelihood": ("mean_logprob", "sample_distinct_2"),
     "diversity against repetition": ("-seq_rep_4", "sample_distinct_2"),
@@ -93,7 +39,7 @@ class Extreme:
         value: of the metric.
         label: settings of the first such cell.
         others: how many more cells have the same value.
-        is_best: whether this end is the better one.
+        is_best: whether this end is the better one, whatever other metrics say.
     """
 
     value: float
@@ -102,20 +48,20 @@ class Extreme:
     is_best: bool
 
 
-def extremes(result: SweepResult) -> dict[str, tuple[Extreme, Extreme]]:
-    """Lowest and highest cell of every metric that any cell has."""
+def extremes(result: SweepResult) -> dict[str, tuple[Extreme, ...]]:
+    """Lowest and highest cell of every metric that any cell has; one alone where all are equal."""
     cells, found = result.cells, {}
     for name, metric in METRICS.items():
         values = cells[name].dropna()
         if values.empty:
             continue
+        is_same = values.min() == values.max()
         ends = []
-        for end, value in (("low", values.min()), ("high", values.max())):
+        for end, value in (("low", values.min()), ("high", values.max()))[: 1 if is_same else 2]:
             places = values.index[values == value]
             first = cells.loc[places[0]]
             label = cell_label(result.sweep, first["x"], first["y"])
-            ends.append(Extreme(float(value), label, len(places) - 1, metric.better == end))
-        if ends[0].value == ends[1].value:  # the same everywhere: no end is better
-            ends = [replace(end, is_best=False) for end in ends]
-        found[name] = (ends[0], ends[1])
+            is_best = metric.better == end and not is_same
+            ends.append(Extreme(float(value), label, len(places) - 1, is_best))
+        found[name] = tuple(ends)
     return found

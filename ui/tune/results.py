@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -13,21 +15,23 @@ from ui.charts.template import CONFIG
 from ui.charts.tune import (
     Grid,
     Point,
-    figure_text,
     front_figure,
     heatmap_figure,
 )
 from ui.skeleton.csv_file import NOTE, spreadsheet_csv
-from ui.skeleton.fields import is_dark
+from ui.skeleton.fields import bound, is_dark
 from ui.texts.answers import settings_as_code
 from ui.texts.texts import Beginning
-from ui.tune.inputs import on_field
-from ui.tune.metrics import METRICS, TRADE_OFFS, cell_label, extremes, value_text
-from ui.tune.tuning import VIEWS, Tuning, tuning_here
+from ui.tune.metrics import TRADE_OFFS, cell_label, extremes, value_text
+from ui.tune.sweep_work import SweepWork
+from ui.tune.tuning import PAGE, VIEWS, Tuning
 from ui.tune.view import extremes_table, small_heatmaps, texts_list
 from ui.visits.handover import HandedOver, open_in_step_page
 from ui.visits.tab import this_visit
-from ui.words.labels import markdown_text, setting_name
+from ui.words.catalogue import setting_name, told
+from ui.words.glossary import meaning
+from ui.words.labels import counted, markdown_text
+from ui.words.metrics import METRICS, short_number
 
 MOST_SMALL_CELLS = 400  # of a grid that is shown once for every metric
 
@@ -36,19 +40,15 @@ def results(tuning: Tuning) -> None:
     """Draw all that there is so far."""
     work = tuning.work
     if work is None or work.result is None or work.result.texts.empty:
-        st.caption("The first texts are on their way." if tuning.is_running else "No texts yet.")
+        st.caption(
+            "The first texts are being written."
+            if tuning.is_running
+            else "No texts yet. Press Run sweep."
+        )
         return
     left, right = st.columns([1.15, 1], gap="medium")
     with left:
-        st.selectbox(
-            "Metric",
-            list(METRICS),
-            list(METRICS).index(tuning.metric),
-            format_func=lambda name: METRICS[name].name,
-            key="tune_metric",
-            on_change=on_field,
-            args=("metric", "tune_metric"),
-        )
+        _choice(tuning, "Metric", "metric", list(METRICS), lambda name: METRICS[name].name)
         grid = _grid(work.result, tuning.metric)
         st.plotly_chart(
             heatmap_figure(grid, tuning.chosen, is_dark()),
@@ -59,22 +59,41 @@ def results(tuning: Tuning) -> None:
             config=CONFIG,
             alt=f"Heatmap of {grid.metric}",
         )
-        st.caption(METRICS[tuning.metric].about)
+        st.caption(f"{METRICS[tuning.metric].about} {_colours(grid)}")
     with right:
         _cell(tuning)
     st.segmented_control(
         "View",
         VIEWS,
         default=tuning.view,
-        key="tune_view",
         required=True,
-        on_change=on_field,
-        args=("view", "tune_view"),
         label_visibility="collapsed",
+        **_held(tuning, "view"),
     )
-    {"All metrics": _all, "Trade-off": _trade_off, "Best cells": _best, "Export": _export}[
+    {"All metrics": _all, "Trade-off": _trade_off, "Lowest and highest": _ends, "Export": _export}[
         tuning.view
     ](tuning)
+
+
+def _colours(grid: Grid) -> str:
+    """What the colours of a grid say."""
+    if grid.is_constant:
+        return "It is the same in every cell."
+    darker = "Brighter" if is_dark() else "Darker"
+    return f"{darker} is higher{', by powers of ten' if grid.log else ''}."
+
+
+def _held(tuning: Tuning, name: str) -> dict:
+    """Key and callback of a field that chooses what the page shows."""
+    return bound(f"tune_{name}", getattr(tuning, name), partial(setattr, tuning, name))
+
+
+def _choice(
+    tuning: Tuning, label: str, name: str, options: Sequence, shown: Callable = str
+) -> None:
+    """A field that chooses what the page shows, from a list."""
+    at = list(options).index(getattr(tuning, name))
+    st.selectbox(label, options, at, format_func=shown, **_held(tuning, name))
 
 
 def _grid(result: SweepResult, metric: str) -> Grid:
@@ -93,12 +112,12 @@ def _grid(result: SweepResult, metric: str) -> Grid:
 def _on_cell() -> None:
     """A click in the heatmap; one beside all cells, or on the chosen one again, changes nothing."""
     for point in st.session_state["tune_heatmap"].selection.points:
-        tuning_here().choose(*point["customdata"], clicked=True)
+        PAGE.of(this_visit()).choose(*point["customdata"])
 
 
 def _on_point() -> None:
     for point in st.session_state["tune_front"].selection.points:
-        tuning_here().choose_number(point["customdata"][0])
+        PAGE.of(this_visit()).choose_number(point["customdata"][0])
 
 
 def _cell(tuning: Tuning) -> None:
@@ -109,28 +128,18 @@ def _cell(tuning: Tuning) -> None:
     with st.container(key="tune_cell"):
         boxes = st.columns(len(pickers) + (len(work.prompts) > 1))
     for place, (name, axis) in enumerate(pickers):
-        key = f"tune_cell_{name}_{tuning.clicks}"
         with boxes[place]:
             st.selectbox(
                 f"Cell: {setting_name(axis.setting)}",
                 range(len(axis.values)),
                 tuning.chosen[place],
                 format_func=lambda at, axis=axis: value_text(axis.values[at]),
-                key=key,
-                on_change=_on_picker,
-                args=(place, key),
+                **bound(f"tune_cell_{name}", tuning.chosen[place], partial(_pick, tuning, place)),
             )
     if len(work.prompts) > 1:
         with boxes[-1]:
-            st.selectbox(
-                "Prompt",
-                range(len(work.prompts)),
-                tuning.prompt_shown,
-                format_func=lambda at: f"{at + 1}: {work.prompts[at][:40]}",
-                key=f"tune_prompt_shown_{tuning.clicks}",
-                on_change=on_field,
-                args=("prompt_shown", f"tune_prompt_shown_{tuning.clicks}"),
-            )
+            numbers = range(len(work.prompts))
+            _choice(tuning, "Prompt", "prompt_shown", numbers, lambda at: _prompt_label(work, at))
     st.markdown(_cell_metrics(tuning))
     texts = tuning.chosen_texts()
     if texts.empty:
@@ -141,11 +150,10 @@ def _cell(tuning: Tuning) -> None:
         use = st.button(
             "Use these settings",
             key="tune_use",
-            help="Goes to the step page and begins a new text there with the same prompt, settings "
-            "and seed as the first of these texts, and the same stop string; in bfloat16 its text "
-            "may part from this one.",
+            help="Begins a new text in the step page, with the prompt, settings, seed and stop "
+            "string of the first of these texts. In bfloat16 it may differ from this one.",
         )
-        with st.popover("Take-away code"), st.container(width=520):
+        with st.popover("Export code"), st.container(width=520):
             _code(tuning)
     if use:
         open_in_step_page(
@@ -160,10 +168,14 @@ def _cell(tuning: Tuning) -> None:
         )
 
 
-def _on_picker(place: int, key: str) -> None:
-    chosen = list(tuning_here().chosen)
-    chosen[place] = st.session_state[key]
-    tuning_here().choose(*chosen)
+def _pick(tuning: Tuning, place: int, value: int) -> None:
+    chosen = list(tuning.chosen)
+    chosen[place] = value
+    tuning.choose(*chosen)
+
+
+def _prompt_label(work: SweepWork, place: int) -> str:
+    return f"{place + 1}: {work.prompts[place][:40]}"
 
 
 def _cell_metrics(tuning: Tuning) -> str:
@@ -178,9 +190,8 @@ def _cell_metrics(tuning: Tuning) -> str:
     names = dict.fromkeys(
         [tuning.metric, "perplexity", "sample_distinct_2", "seq_rep_4", "mean_logprob"]
     )
-    figures = [f"{METRICS[name].name} {figure_text(row.iloc[0][name])}" for name in names]
-    count = int(row.iloc[0]["texts"])
-    texts = "1 text" if count == 1 else f"{count} texts"
+    figures = [f"{METRICS[name].name} {short_number(row.iloc[0][name])}" for name in names]
+    texts = counted(int(row.iloc[0]["texts"]), "text")
     return f"**{markdown_text(label)}**, mean of {texts}: {' · '.join(figures)}"
 
 
@@ -196,24 +207,18 @@ def _code(tuning: Tuning) -> None:
             stop_strings=work.sweep.stop_strings,
         )
     except DecodingError as error:
-        st.error(markdown_text(str(error)))
+        st.error(markdown_text(told(error)))
         return
     snippets = {snippet.target: snippet for snippet in found}
     target = tuning.target if tuning.target in snippets else next(iter(snippets))
-    st.selectbox(
-        "Code for",
-        list(snippets),
-        list(snippets).index(target),
-        key="tune_target",
-        on_change=on_field,
-        args=("target", "tune_target"),
-    )
+    tuning.target = target
+    _choice(tuning, "Code for", "target", list(snippets))
     snippet = snippets[target]
     st.code(snippet.code, language=snippet.language)
     for name, why in snippet.lacking:
-        st.caption(markdown_text(f"Lacking there: {name}. {why}"))
+        st.caption(markdown_text(f"Missing there: {name}. {why}"))
     for name, why in snippet.differs:
-        st.caption(markdown_text(f"Different there: {name}. {why}"))
+        st.caption(markdown_text(f"What differs there: {name}. {why}"))
 
 
 # --- views ----------------------------------------------------------------------------------------
@@ -222,22 +227,17 @@ def _code(tuning: Tuning) -> None:
 def _all(tuning: Tuning) -> None:
     result = tuning.work.result
     if len(result.sweep.cells) > MOST_SMALL_CELLS:
-        st.caption("The grid is too large to show all metrics at once; choose one under Metric.")
+        st.caption("The grid is too large to show all metrics at once. Choose one under Metric.")
         return
-    names = [name for name in METRICS if result.cells[name].notna().any()]
-    st.html(small_heatmaps([_grid(result, name) for name in names], is_dark()))
+    grids = [_grid(result, name) for name in METRICS if result.cells[name].notna().any()]
+    st.html(small_heatmaps([grid for grid in grids if not grid.is_constant], is_dark()))
+    same = [grid.metric for grid in grids if grid.is_constant]
+    if same:
+        st.caption(f"The same in every cell: {' · '.join(same)}.")
 
 
 def _trade_off(tuning: Tuning) -> None:
-    st.selectbox(
-        "Trade-off",
-        list(TRADE_OFFS),
-        list(TRADE_OFFS).index(tuning.trade_off),
-        key="tune_trade_off",
-        on_change=on_field,
-        args=("trade_off", "tune_trade_off"),
-        width=320,
-    )
+    _choice(tuning, "Trade-off", "trade_off", list(TRADE_OFFS))
     result, names = tuning.work.result, TRADE_OFFS[tuning.trade_off]
     cells = result.cells
     front = set(result.pareto(*names).index)
@@ -260,8 +260,9 @@ def _trade_off(tuning: Tuning) -> None:
         alt=f"Trade-off: {tuning.trade_off}",
     )
     st.caption(
-        "Up and to the right is better in both. A cell off the dotted front gives something away "
-        "for nothing; which place on it is right is for you to say, by reading the texts."
+        "Off the Pareto front, another cell is as good on both metrics and better on one. Choose "
+        "on the front by reading the texts.",
+        help=meaning("Pareto front"),
     )
 
 
@@ -271,13 +272,20 @@ def _axis_title(name: str) -> str:
     return METRICS[name].name
 
 
-def _best(tuning: Tuning) -> None:
+def _ends(tuning: Tuning) -> None:
+    st.caption(
+        "★ marks the better end. Repetition and loops alone have one: less is better. Any other "
+        "metric can be too low or too high, so read the texts."
+    )
     st.html(extremes_table(extremes(tuning.work.result)))
 
 
 def _export(tuning: Tuning) -> None:
     frame = tuning.export()
-    st.caption(f"{len(frame):,} texts: settings by name, prompt, seed, text, metrics.")
+    st.caption(
+        f"{counted(len(frame), 'text')}, each with its model, settings, prompt, seed, stop rules "
+        "and metrics."
+    )
 
     def parquet() -> bytes:
         buffer = io.BytesIO()

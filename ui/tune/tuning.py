@@ -19,22 +19,20 @@ from engine.errors import DecodingError, PromptError, SettingError
 from engine.model import LanguageModel
 from engine.sampling import STAGES, SamplingSettings
 from engine.sweep import MOST_TEXTS, Axis, Sweep
-from ui.models.opening import load_quietly
-from ui.step.for_others import model_of
+from ui.skeleton.visit_page import VisitPage
 from ui.texts.limits import LONGEST_PROMPT, MOST_TOKENS, checked_whole
 from ui.texts.settings import fitted, is_one_number
-from ui.tune.metrics import METRICS, TRADE_OFFS
+from ui.tune.metrics import TRADE_OFFS
 from ui.tune.sweep_record import sweep_of, sweep_record
 from ui.tune.sweep_work import OpeningSweep, SweepWork, opening_sweep, tokens_per_second
 from ui.tune.values import INITIAL, parse_values, unescaped
 from ui.visits.records import BrokenRecord, Fields, choice_of, choice_record
-from ui.visits.tab import somebody_there, this_visit
-from ui.visits.visits import Visit
-from ui.words.labels import setting_name
+from ui.visits.tab import somebody_there
+from ui.words.catalogue import setting_name, told
+from ui.words.metrics import METRICS
 
-KEY = "tuning"
 NONE = "none"
-VIEWS = ("All metrics", "Trade-off", "Best cells", "Export")
+VIEWS = ("All metrics", "Trade-off", "Lowest and highest", "Export")
 VIEW = ("metric", "trade_off", "view", "target")  # what the page shows of a sweep
 MANY_TEXTS = 500
 SWEEPABLE = tuple(name for name in STAGES if is_one_number(name))
@@ -128,10 +126,9 @@ class Tuning:
         max_tokens: most tokens of a text.
         stop: text that ends one, as typed; empty for none.
         error: what went wrong with the last change, empty if nothing did.
+        said: what else the last change did, empty for nothing.
         work: the last sweep, under way or over.
-        revision: counts changes of the inputs other than by their own fields.
         chosen: place of the chosen cell along x and along y.
-        clicks: counts the choices made other than by the cell's own fields.
         metric, trade_off, view, prompt_shown, target: what the page shows of it.
     """
 
@@ -144,11 +141,9 @@ class Tuning:
         self.seeds = 1
         self.max_tokens = 32
         self.stop = EXAMPLES[0].stop
-        self.error = ""
+        self.error = self.said = ""
         self.work: SweepWork | OpeningSweep | None = None
-        self.revision = 0
         self.chosen = (0, 0)
-        self.clicks = 0
         self.metric = "perplexity"
         self.trade_off = next(iter(TRADE_OFFS))
         self.view = "All metrics"
@@ -173,7 +168,7 @@ class Tuning:
             try:
                 plan = Plan(self._sweep())
             except DecodingError as error:
-                plan = Plan(None, str(error))
+                plan = Plan(None, told(error))
             self._plan = inputs, plan
         return self._plan[1]
 
@@ -212,7 +207,7 @@ class Tuning:
             for value in axis.values:
                 axis.applied(SamplingSettings(), value).check_vocabulary(self.model.vocab_size)
         except SettingError as error:
-            raise DecodingError(f"{field_name}: {error}") from error
+            raise DecodingError(f"{field_name}: {told(error)}") from error
 
     def _read(self, place: int, prompt: str) -> str | tuple[int, ...]:
         """A prompt as the sweep takes it."""
@@ -236,32 +231,58 @@ class Tuning:
 
     def set_prompt(self, place: int, prompt: str) -> None:
         """Another text for one prompt."""
-        self.error = ""
+        self.error = self.said = ""
         if len(prompt) > LONGEST_PROMPT:
             length = f"{len(prompt):,} characters; use at most {LONGEST_PROMPT:,}"
             self.error = f"Prompt {place + 1} has {length}."
-            self.revision += 1
         elif place < len(self.prompts):
+            was_of_example = self._is_stop_of_example
             self.prompts[place] = prompt.encode("utf-8", "replace").decode("utf-8")
+            if was_of_example and not self._is_stop_of_example:
+                self.said = (
+                    f"The stop string {self.stop} belonged to the example and was removed with it. "
+                    "Type it again to keep it."
+                )
+                self.stop = ""
+
+    @property
+    def _is_stop_of_example(self) -> bool:
+        """Whether the stop string came with an example of which a prompt is still there."""
+        prompts = [p for one in EXAMPLES if one.stop == self.stop != "" for p in one.prompts]
+        return not set(self.prompts).isdisjoint(prompts)
 
     def add_prompt(self) -> None:
         """One prompt more, empty."""
-        self.error = ""
+        self.error = self.said = ""
         if len(self.prompts) < MOST_PROMPTS:
             self.prompts.append("")
 
     def remove_prompt(self, place: int) -> None:
         """One prompt less; the last one stays."""
-        self.error = ""
+        self.error = self.said = ""
         if len(self.prompts) > 1 and place < len(self.prompts):
             del self.prompts[place]
-            self.revision += 1
 
     def take_example(self, example: Example) -> None:
         """The prompts and the stop string of an example."""
-        self.error = ""
+        self.error = self.said = ""
         self.prompts, self.stop = list(example.prompts), example.stop
-        self.revision += 1
+
+    def set_stop(self, stop: str) -> None:
+        """Another text that ends one, as it was typed."""
+        self.error, self.said, self.stop = "", "", stop
+
+    def set_chat(self, chat: bool) -> None:
+        """Whether prompts go through the chat template."""
+        self.error, self.said, self.chat = "", "", chat
+
+    def set_axis(self, axis: AxisInput, setting: str) -> None:
+        """Another setting for an axis; the values of the one before are remembered."""
+        self.error, self.said, axis.setting = "", "", setting
+
+    def set_values(self, axis: AxisInput, values: str) -> None:
+        """Other values for an axis, as they were typed."""
+        self.error, self.said, axis.texts[axis.setting] = "", "", values
 
     def set_seeds(self, seeds: float | None) -> None:
         """Another number of texts per cell and prompt, as it was typed."""
@@ -276,12 +297,11 @@ class Tuning:
     @contextmanager
     def _typed(self) -> Iterator[None]:
         """A value from a field: refused, it becomes `error`, and the field shows the one before."""
-        self.error = ""
+        self.error = self.said = ""
         try:
             yield
         except DecodingError as error:
-            self.error = str(error)
-            self.revision += 1
+            self.error = told(error)
 
     def set_base(self, name: str, value: float | None) -> None:
         """Another value for a stage of the base settings; None switches it off."""
@@ -293,7 +313,6 @@ class Tuning:
         self.base, self.error = fitted(self.base, self.model, model)
         self.model = model
         self.chat = self.chat and model.vocabulary.has_chat_template
-        self.revision += 1
 
     def take_settings(self, settings: SamplingSettings, model: LanguageModel) -> None:
         """The settings of another page for all stages that no axis changes, and its model."""
@@ -415,35 +434,28 @@ class Tuning:
             make = opening_sweep if for_all else SweepWork
             work = make(self.plan.sweep, self.model, self.prompts, chat=self.chat)
         except DecodingError as error:
-            self.error = str(error)
+            self.error = told(error)
             return
         sweep, before = work.sweep, self.work
         is_same_grid = before is not None and (before.sweep.x, before.sweep.y) == (sweep.x, sweep.y)
         if not is_same_grid:
             rows = len(sweep.y.values) if sweep.y else 1
             self.chosen = (len(sweep.x.values) // 2, rows // 2)
-        self.clicks += 1
         self.prompt_shown = min(self.prompt_shown, len(work.prompts) - 1)
         self.work = work
         work.start(is_wanted)
 
-    def choose(self, x: int, y: int, *, clicked: bool = False) -> None:
-        """Another cell, by its place along the axes; one that is not there is passed over.
-
-        Args:
-            x, y: the place.
-            clicked: whether in a chart, so that the cell's own fields do not show it yet.
-        """
+    def choose(self, x: int, y: int) -> None:
+        """Another cell, by its place along the axes; one that is not there is passed over."""
         sweep = self.work.sweep if self.work else None
         rows = len(sweep.y.values) if sweep and sweep.y else 1
         if sweep and 0 <= x < len(sweep.x.values) and 0 <= y < rows:
             self.chosen = (x, y)
-            self.clicks += clicked
 
     def choose_number(self, number: int) -> None:
-        """Another cell, clicked in a chart, by its place in `Sweep.cells`."""
+        """Another cell, by its place in `Sweep.cells`."""
         rows = len(self.work.sweep.y.values) if self.work and self.work.sweep.y else 1
-        self.choose(number // rows, number % rows, clicked=True)
+        self.choose(number // rows, number % rows)
 
     @property
     def chosen_number(self) -> int:
@@ -466,7 +478,7 @@ class Tuning:
         return texts[here]
 
     def export(self) -> pd.DataFrame:
-        """Every text begun: settings by name, prompt, metrics, and all settings as JSON."""
+        """Every text begun, with all that it takes to make it again."""
         work = self.work
         sweep, frame = work.sweep, work.result.texts
         chains = {
@@ -476,7 +488,14 @@ class Tuning:
         names = {"x": sweep.x.setting} | ({"y": sweep.y.setting} if sweep.y else {})
         shown = frame.drop(columns=[] if sweep.y else ["y"]).rename(columns=names)
         shown["prompt"] = [work.prompts[place] for place in frame["prompt"]]
-        return shown.assign(chain=[chains[place] for place in places])
+        return shown.assign(
+            chain=[chains[place] for place in places],
+            model=work.model.name,
+            revision=work.model.revision,
+            chat_template=work.chat,
+            max_tokens=sweep.max_tokens,
+            stop_strings=json.dumps(sweep.stop_strings),
+        )
 
 
 def _axis_of(data: Fields) -> AxisInput:
@@ -489,41 +508,27 @@ def _axis_of(data: Fields) -> AxisInput:
     )
 
 
-# --- of the visitor whose page is drawn -----------------------------------------------------------
-
-
-def tuning_here() -> Tuning:
-    """That of the visitor whose page is drawn.
-
-    Raises:
-        DecodingError: not even the bundled model can be loaded.
-    """
-    return tuning_of(this_visit())
-
-
-def tuning_of(visit: Visit) -> Tuning:
-    """What a visit has on this page: what it had, else a new one with a sweep begun."""
-
-    def make() -> Tuning:
-        model, problem = model_of(visit)
-        tuning = begun(model)
-        tuning.error = f"{problem} {tuning.error}".strip()
-        return tuning
-
-    def restore(data: dict[str, Any]) -> Tuning:
-        try:
-            tuning = Tuning.restored(data, load_quietly)
-        except DecodingError as error:
-            visit.notices.append(f"Your last sweep could not be read, so a new one begins. {error}")
-            return make()
-        is_untouched = tuning.work is None and tuning.plan.sweep == Tuning(tuning.model).plan.sweep
-        return begun(tuning.model) if is_untouched else tuning
-
-    return visit.page(KEY, make, restore)
+# --- of a visitor ---------------------------------------------------------------------------------
 
 
 def begun(model: LanguageModel) -> Tuning:
-    """What a new visitor sees."""
+    """What a new visitor sees: the sweep that the page opens with is under way."""
     tuning = Tuning(model)
     tuning.run(somebody_there(), for_all=True)
     return tuning
+
+
+def restored(data: dict[str, Any], load: Callable[[str, str | None], LanguageModel]) -> Tuning:
+    """What a record holds; where nobody has changed or begun anything, the opening sweep begins."""
+    tuning = Tuning.restored(data, load)
+    is_untouched = tuning.work is None and tuning.plan.sweep == Tuning(tuning.model).plan.sweep
+    return begun(tuning.model) if is_untouched else tuning
+
+
+PAGE = VisitPage(
+    "tuning",
+    begin=begun,
+    restore=restored,
+    lost="Your last sweep could not be read, so a new one begins.",
+    kept="Prompts and settings are kept, and so is the last sweep until you run another.",
+)

@@ -10,11 +10,31 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from engine.errors import SettingError
 from engine.presets import PRESETS
-from engine.sampling import DEFAULT_ORDER, SamplingSettings, Stage
+from engine.sampling import DEFAULT_ORDER, STAGES, SamplingSettings, Stage
 from engine.stages import GROUPS, BanStage, Number
 from ui.texts.settings import FIRST, cards_of, is_one_number, plain_settings, value_shape
 from ui.words.glossary import glossary
+
+_SHORT = {"temperature": "T", "top_p": "p", "top_k": "k"}
+
+
+def setting_name(setting: str) -> str:
+    """A sampler's label, any other setting as it stands: ``Top-p``, ``None``."""
+    return STAGES[setting].info.label if setting in STAGES else setting.capitalize()
+
+
+def short_setting_name(setting: str) -> str:
+    """A sampler where there is little room: ``p``, ``repetition penalty``."""
+    return _SHORT.get(setting, STAGES[setting].info.in_text)
+
+
+def told(error: Exception) -> str:
+    """An error of the engine as pages say it, with the sampler's label: ``Top-p must be …``."""
+    if isinstance(error, SettingError) and error.setting in STAGES:
+        return str(error).replace(error.setting, setting_name(error.setting), 1)
+    return str(error)
 
 
 @cache

@@ -62,7 +62,12 @@ def markdown_text(text: str) -> str:
 
 def tokens_text(count: int) -> str:
     """A number of tokens in words."""
-    return f"{count:,} token" if count == 1 else f"{count:,} tokens"
+    return counted(count, "token")
+
+
+def counted(count: int, noun: str) -> str:
+    """A number of things in words: ``1 text``, ``25 texts``."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def size(count: int) -> str:
@@ -99,26 +104,12 @@ def with_minus(figure: str) -> str:
     return figure.replace("-", "−")
 
 
-# --- names of what the engine has -----------------------------------------------------------------
-
-_SETTINGS = {"top_k": "Top-k", "top_p": "Top-p", "min_p": "Min-p", "top_h": "Top-h"}
-_SHORT = {"temperature": "T", "top_p": "p", "top_k": "k", "min_p": "min-p"}
 _STOPS = {
     stopping.MAX_TOKENS: "max tokens",
     stopping.EOS: "end of text",
     stopping.STOP_STRING: "stop string",
     stopping.CONTEXT: "context full",
 }
-
-
-def setting_name(setting: str) -> str:
-    """A setting for reading: ``Top-p``, ``Repetition penalty``."""
-    return _SETTINGS.get(setting, setting.replace("_", " ").capitalize())
-
-
-def short_setting_name(setting: str) -> str:
-    """A setting where there is little room: ``p``, ``repetition penalty``."""
-    return _SHORT.get(setting, setting.replace("_", " "))
 
 
 def stop_name(reason: str | None) -> str:

@@ -1,6 +1,7 @@
 // States and rows for tests: small vocabularies whose answers fit in the head.
 
 import { new_state } from '../../../ui/components/js/apps/step/state.js';
+import { at_scale } from '../../../ui/components/js/kernel/guided.js';
 import { make_view } from '../../../ui/components/js/view/view.js';
 import { table } from './chains.js';
 import { row_of } from './vectors.js';
@@ -145,6 +146,22 @@ export function recorded(values = {}, { taken = {}, step = {}, ...more } = {}) {
     ...more,
     step: { is_pending: false, chosen, forced: taken.forced ?? false, recorded_settings, ...step },
   });
+}
+
+/**
+ * The same under guidance at some scale: after the prompt .4 .3 .2 .1, after the negative prompt .7 .1 .1 .1.
+ *
+ * @param {number} guidance_scale
+ * @param {Record<string, Value>} [values]
+ */
+export function guided(guidance_scale, values = {}) {
+  const guidance = {
+    prompt: Float32Array.from(FOUR),
+    negative: Float32Array.from(logits_of(0.7, 0.1, 0.1, 0.1)),
+  };
+  const row = /** @type {any} */ (at_scale(/** @type {any} */ ({ ...make_row(FOUR), guidance }), guidance_scale));
+  const negative_tokens = [{ id: 1, label: 'sad', special: false }];
+  return shown(values, { row, guidance_scale, negative_prompt: 'sad', negative_tokens });
 }
 
 /** Text without the isolates around tokens. @param {string | null | undefined} text */

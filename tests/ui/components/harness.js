@@ -51,7 +51,15 @@ const CLASSES = [
   'CustomEvent',
   'KeyboardEvent',
 ];
-const FUNCTIONS = ['getComputedStyle', 'getSelection', 'localStorage', 'sessionStorage', 'document', 'navigator'];
+const FUNCTIONS = [
+  'getComputedStyle',
+  'getSelection',
+  'localStorage',
+  'sessionStorage',
+  'document',
+  'location',
+  'navigator',
+];
 Object.assign(globalThis, { window, ResizeObserver: Observer, IntersectionObserver: Observer });
 for (const name of [...CLASSES, 'MouseEvent', ...FUNCTIONS]) {
   Object.defineProperty(globalThis, name, { value: Reflect.get(window, name), configurable: true });
@@ -133,13 +141,29 @@ export function live(create, state, actions = {}) {
     page.update(state);
   }
   const page = mount(create, {
-    set: changes => change({ settings: { ...state.settings, ...changes } }),
+    set: changes => change({ settings: { ...state.settings, ...changes }, is_what_if: true }),
     show: change,
     draft: changes => change({ draft: { ...state.draft, ...changes } }),
     ...actions,
   });
   change({});
   return { ...page, state, change };
+}
+
+/**
+ * What is changed below an element, and which elements are made for it.
+ *
+ * @param {Element} root
+ * @param {() => void} act
+ */
+export function changes_in(root, act) {
+  const observer = new window.MutationObserver(() => {});
+  observer.observe(root, { subtree: true, childList: true, attributes: true, characterData: true });
+  act();
+  const records = observer.takeRecords();
+  observer.disconnect();
+  const made = records.flatMap(({ addedNodes }) => Array.from(addedNodes)).filter(node => node instanceof Element);
+  return { number: records.length, made };
 }
 
 // --- what a person does ---------------------------------------------------------------------------
@@ -210,11 +234,14 @@ export const name_of = element =>
     .replace(/[\u2068\u2069]/g, '')
     .trim();
 
+/** @param {Element} element */
+const role_of = element => (element.matches('th[scope=row]') ? 'rowheader' : getRole(element));
+
 /** @param {Element} root @param {string} role @param {string | RegExp} [name] */
 export function find(root, role, name) {
   const all = /** @type {HTMLElement[]} */ (Array.from(root.querySelectorAll('*')));
   return all.filter(element => {
-    if (getRole(element) !== role || isInaccessible(element)) return false;
+    if (role_of(element) !== role || isInaccessible(element)) return false;
     if (name === undefined) return true;
     const own = name_of(element);
     return typeof name === 'string' ? own === name : name.test(own);

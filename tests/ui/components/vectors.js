@@ -71,6 +71,9 @@ function read(name) {
 /** The table of samplers, as the server sends it. @returns {Table} */
 export const read_table = () => JSON.parse(read('table.json').toString('utf8'));
 
+/** Labels of token texts that break pages. @returns {string[]} */
+export const read_hostile = () => JSON.parse(read('hostile.json').toString('utf8'));
+
 /** The rows, each with the chains that are run over it. @returns {Generator<RowVector>} */
 export function* read_rows() {
   const arrays = read('rows.bin');

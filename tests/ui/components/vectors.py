@@ -4,7 +4,8 @@
 
 Into test-artefacts/vectors/: `table.json`, the table of samplers; `rows.jsonl`, one line for each
 row with the chains that are run over it, and the engine's own results of each; `rows.bin`, the
-rows as `pack_row` packs them. The tests under tests/ui/components read them (`vectors.js`).
+rows as `pack_row` packs them; `hostile.json`, labels of token texts that break pages. The tests
+under tests/ui/components read them (`vectors.js`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from engine.errors import NoCandidatesError
 from engine.guidance import GuidedRows
 from engine.ranking import RankedRow
 from engine.sampling import STAGES, SamplingSettings
+from tests.ui import hostile
 from tests.ui.components.cases import (
     KINDS,
     Case,
@@ -37,6 +39,7 @@ from ui.components.outcomes import drawn, outcomes
 from ui.components.rows import pack_light, pack_row
 from ui.step.message import packed
 from ui.words.catalogue import sampler, table
+from ui.words.labels import token_label
 
 FOLDER = Path(__file__).resolve().parents[3] / "test-artefacts" / "vectors"
 CHAINS = 1600
@@ -68,6 +71,8 @@ def main() -> None:
     write_told(options.folder, options.chains // 5, options.seed)
     write_guided(options.folder)
     write_searched(options.folder)
+    labels = [token_label(text) for text in hostile.HOSTILE]
+    (options.folder / "hostile.json").write_text(json.dumps(labels), "utf-8")
 
 
 def write_rows(folder: Path, chains: int, seed: int) -> None:

@@ -3,6 +3,7 @@
 import re
 import threading
 import time
+from pathlib import Path
 
 import pytest
 import streamlit as st
@@ -13,23 +14,28 @@ from engine.errors import ModelNotFoundError, PromptError
 from engine.model import BUNDLED, load_model
 from tests.ui import hostile
 from ui.models import chooser as model_chooser
-from ui.models.chooser import KINDS, Choice, Load, allowed, first_model, shared_model
+from ui.models.chooser import KINDS, Choice, Load, allowed, shared_model
+from ui.models.opening import first_model
+
+ROOT = Path(__file__).resolve().parents[3]
+UNSEEN = (lambda *_: None, lambda: False)  # nobody is told, and nobody gives up
 
 
 def page() -> None:
     import streamlit as st
 
-    from ui.models.chooser import first_model, model_chooser
+    from ui.models.chooser import model_chooser
+    from ui.models.opening import first_model
 
     if "model" not in st.session_state:
-        st.session_state["model"], st.session_state["said"] = first_model()
+        st.session_state["model"], _ = first_model(lambda *_: None, lambda: False)
 
     def take_over(model) -> None:
         if st.session_state.get("refuses"):
             raise st.session_state["refuses"]
         st.session_state["model"] = model
 
-    model_chooser(st.session_state["model"], take_over)
+    model_chooser(st.session_state["model"], take_over, "The text is kept.")
 
 
 @pytest.fixture(autouse=True)
@@ -85,6 +91,10 @@ def source(app: AppTest) -> str:
     return app.session_state["model"].source
 
 
+def popover_keys(app: AppTest) -> list[str]:
+    return [block.proto.id for block in app.get("popover")]
+
+
 # --- loading --------------------------------------------------------------------------------------
 
 
@@ -121,6 +131,32 @@ def test_what_cannot_be_loaded_is_a_sentence_and_changes_nothing(app, tmp_path, 
     assert app.session_state["model"] is before
     load(app, BUNDLED)
     assert not errors(app), "the next load clears the message"
+
+
+def test_a_model_of_another_kind_is_a_sentence_without_the_engine_s_functions(app):
+    load(app, "folder", str(ROOT / "models" / "diffusion"))
+    (message,) = errors(app)
+    assert message.replace("\\", "") == (
+        "diffusion is a masked diffusion model, not a causal language model; choose a causal "
+        "language model."
+    )
+    assert source(app) == BUNDLED
+
+
+def test_an_error_goes_with_the_name_that_it_is_about(app):
+    load(app, "folder", "no/such/folder")
+    assert errors(app)
+    app.text_input(key="model_folder").set_value("another/folder").run()
+    assert not errors(app)
+
+
+def test_a_load_says_what_it_keeps_and_closes_the_panel(app, tiny):
+    assert any("The text is kept." in caption.value for caption in app.caption)
+    popovers = popover_keys(app)
+    load(app, "folder", tiny)
+    assert [toast.value for toast in app.toast] == ["tiny is in use. The text is kept."]
+    assert popover_keys(app) != popovers, "another popover, and so a closed one"
+    assert not drawn(app).toast, "it is said once"
 
 
 def test_a_model_that_the_page_refuses_is_a_sentence(app, tiny):
@@ -278,7 +314,7 @@ def test_the_first_model_fails_with_a_sentence_too(monkeypatch, tiny, caplog):
     monkeypatch.setattr(model_chooser, "load_model", broken)
     monkeypatch.setenv("DECODING_MODEL", "owner/broken")
     model_chooser.preload()
-    model, said = first_model()
+    model, said = first_model(*UNSEEN)
     assert model.source == BUNDLED
     assert said.startswith("DECODING_MODEL=owner/broken: An unexpected error interrupted")
     assert numbered(said, caplog)
@@ -510,13 +546,13 @@ def test_through_a_tunnel_nothing_can_be_typed(served, monkeypatch, tiny):
 
 def test_decoding_model_names_the_first_model(monkeypatch, tiny):
     monkeypatch.setenv("DECODING_MODEL", f" {tiny} ")
-    model, said = first_model()
+    model, said = first_model(*UNSEEN)
     assert (model.source, said) == (tiny, "")
 
 
 def test_the_bundled_model_stands_in_for_one_that_cannot_be_loaded(monkeypatch):
     monkeypatch.setenv("DECODING_MODEL", "no/such-model")
-    model, said = first_model()
+    model, said = first_model(*UNSEEN)
     assert model.source == BUNDLED
     assert said.startswith("DECODING_MODEL=no/such-model: There is no folder")
     assert said.endswith("The bundled model is in use instead.")
@@ -526,7 +562,7 @@ def test_no_model_at_all_is_an_error_and_the_chooser_still_works(monkeypatch, tm
     monkeypatch.setattr("engine.checkpoint.BUNDLED_FOLDER", tmp_path)
     model_chooser.MODELS.forget()
     with pytest.raises(Exception, match=r"config\.json"):
-        first_model()
+        first_model(*UNSEEN)
     monkeypatch.undo()
     monkeypatch.setattr(model_chooser, "served_to_others", lambda **_: False)
     app = AppTest.from_function(page, default_timeout=60)

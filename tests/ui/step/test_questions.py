@@ -77,7 +77,7 @@ def test_a_field_of_several_is_checked_with_the_others(visitor):
         ("top_k", 10**9, "top_k is above the vocabulary"),
         ("seed", "-1", "Seed is out of range, got -1"),
         ("seed", 0.5, "Seed must be a whole number, got 0.5"),
-        ("max_tokens", "-3", "max_new_tokens must not be negative, got -3"),
+        ("max_tokens", "0", "Max tokens is out of range, got 0; use a whole number from 1 to"),
         ("guidance_scale", 0.5, "Guidance scale must be from 1 to 100, got 0.5"),
         ("penalty_alpha", 2, "penalty_alpha must be from 0 to 1, got 2"),
         ("candidates", 0, "Candidates is out of range, got 0"),

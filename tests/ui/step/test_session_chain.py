@@ -122,7 +122,7 @@ def test_another_model_keeps_the_cards_and_says_what_it_cannot_take_over(visitor
     assert session.model is other
     assert session.order == order
     assert session.settings == SamplingSettings(chain=[Dry(), Temperature(0.5)], seed=9)
-    assert "logit_bias, banned" in session.said
+    assert "Logit bias, Banned words" in session.said
     assert session.error == ""
     visitor.do("step", settings=session.settings, order=session.order)
     assert session.error == ""

@@ -312,7 +312,7 @@ def test_a_model_with_other_tokens_loses_what_names_tokens(bundled, model):
     chain = [TopK(9000), Temperature(0.5), LogitBias({9: 1.0}), Dry(breakers=(3,)), Banned([[4]])]
     chosen, sentence = fitted(SamplingSettings(chain=chain, seed=4), bundled, model)
     assert chosen == SamplingSettings(chain=[Temperature(0.5), Dry()], seed=4)
-    assert "top_k, logit_bias, banned" in sentence
+    assert "Top-k, Logit bias, Banned words" in sentence
     back, nothing = fitted(chosen, model, bundled)
     assert back.stage("dry").breakers == breaker_ids(bundled.vocabulary)
     assert nothing == ""

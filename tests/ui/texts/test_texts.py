@@ -34,5 +34,5 @@ def test_a_prompt_that_is_too_long_is_refused_before_it_is_split(
 
 
 def test_the_longest_prompt_goes_to_the_model(model):
-    with pytest.raises(PromptError, match="context"):  # the tiny model's own limit
+    with pytest.raises(PromptError, match="shorten it by"):  # the tiny model's own limit
         new_text(model, Beginning("w1|" * (LONGEST_PROMPT // 3)), SamplingSettings())

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.errors import NoCandidatesError
+from engine.errors import NoCandidatesError, SettingError
 from engine.presets import PRESETS
 from engine.sampling import DEFAULT_ORDER, STAGES, SamplingSettings, StageResult, TopK, Xtc, shape
 from tests.engine.stages.cases import RISING, said
@@ -17,7 +17,8 @@ from tests.engine.stages.test_twins import any_context, any_stage
 from tests.engine.test_stages import logits_of
 from tests.ui.words.sentences import FORMATS, PLACE, note, sentence
 from ui.texts.settings import FIRST, parse_settings
-from ui.words.catalogue import table
+from ui.words import catalogue
+from ui.words.catalogue import setting_name, short_setting_name, table
 
 SAMPLERS = {sampler["name"]: sampler for sampler in table()["samplers"]}
 KEYS = {
@@ -163,7 +164,7 @@ def test_sentences_as_they_read():
     assert sentence(result, label_of) == (
         "XTC is inactive: its random number 0.7311 is not below its probability 0.5."
     )
-    assert note(result, label_of) == "inactive: u 0.7311 ≥ 0.5"
+    assert note(result, label_of) == "inactive: its own u 0.7311 ≥ 0.5"
     (result,) = shape(logits_of((0.3, 0.3, 0.3, 0.1)), SamplingSettings(chain=[TopK(1)])).stages
     assert note(result, label_of) == "2 tied with the last"
 
@@ -182,3 +183,25 @@ def test_sentences_of_random_chains_read_well(seed):
         return
     for result in results:
         assert_reads_well(result)
+
+
+def test_names_for_reading():
+    names = ("top_k", "top_h", "repetition_penalty", "none")
+    assert [setting_name(name) for name in names] == [
+        "Top-k", "Top-H", "Repetition penalty", "None",
+    ]  # fmt: skip
+    assert [short_setting_name(name) for name in names[:3]] == ["k", "top-H", "repetition penalty"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"top_p": 1.5}, "Top-p must be above 0 and at most 1, got 1.5; "),
+        ({"min_p": 7}, "Min-p must be between 0 and 1, got 7; "),
+        ({"temperature": -1.0}, "Temperature must not be negative, got -1.0; "),
+    ],
+)
+def test_an_error_names_a_sampler_as_pages_do(changes, sentence):
+    with pytest.raises(SettingError) as refused:
+        SamplingSettings(**changes)
+    assert catalogue.told(refused.value).startswith(sentence)

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from engine import stopping
 from ui.words.labels import (
     about,
+    counted,
     markdown_text,
-    setting_name,
-    short_setting_name,
     size,
     stop_name,
     token_label,
@@ -83,6 +82,7 @@ def test_messages_show_markdown_literally(text, escaped):
 
 
 def test_numbers_for_reading():
+    assert [counted(n, "text") for n in (1, 2)] == ["1 text", "2 texts"]
     assert [tokens_text(n) for n in (0, 1, 16_384)] == ["0 tokens", "1 token", "16,384 tokens"]
     assert [size(n) for n in (0, 1023, 1024, 1536, 5 * 2**20, 3 * 2**30)] == [
         "0 B", "1023 B", "1.0 KiB", "1.5 KiB", "5.0 MiB", "3.0 GiB",
@@ -94,10 +94,6 @@ def test_numbers_for_reading():
 
 
 def test_names_for_reading():
-    assert [setting_name(n) for n in ("top_k", "repetition_penalty")] == [
-        "Top-k", "Repetition penalty",
-    ]  # fmt: skip
-    assert [short_setting_name(n) for n in ("top_k", "typical_p")] == ["k", "typical p"]
     reasons = (stopping.EOS, stopping.STOP_STRING, stopping.MAX_TOKENS, stopping.CONTEXT)
     assert [stop_name(reason) for reason in reasons] == [
         "end of text", "stop string", "max tokens", "context full",

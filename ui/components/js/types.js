@@ -231,6 +231,8 @@
  * @property {(Step | {id: number, label?: string})[]} steps
  * @property {{eos_ids: number[]} | null} [model]
  * @property {boolean} [manual] the next token is proposed and waits for a person
+ * @property {PromptToken[] | null} [negative_tokens] under guidance
+ * @property {number} [guidance_scale] on the slider
  * @property {{settings: Settings, list: Remark[]} | null} [remarks] the engine's, and the settings that they are about
  */
 
@@ -462,6 +464,7 @@
  * @property {number | null} survivors
  * @property {Settings} settings that it was taken with
  * @property {string[]} changed samplers whose values, or places, are not those
+ * @property {boolean} is_only_order of the samplers
  * @property {boolean} is_scale_changed whether the scale of guidance is another
  */
 
@@ -510,6 +513,7 @@
  * @property {{model: number, tempered: number, final: number, shown: number}} entropy bits: of the raw logits, after
  *   the last sampler that divides scores (without one: just before the first cut), in the draw, at the point
  * @property {boolean} greedy the most likely token is simply taken
+ * @property {boolean} is_guided whether the logits are those of guidance, not the model's own
  * @property {boolean} as_recorded what is shown is what the step was taken with; true while it is pending
  * @property {WhatIf | null} what_if
  */

@@ -1,10 +1,10 @@
 // What guidance moved, in signs and in words.
 
-import '../harness.js';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { moved_text, story } from '../../../../ui/components/js/parts/guidance.js';
-import { bare } from '../fixtures.js';
+import { create, moved_text, story } from '../../../../ui/components/js/parts/guidance.js';
+import { bare, guided, make_step } from '../fixtures.js';
+import { live, text_of } from '../harness.js';
 
 test('ranks that moved are told in signs', () => {
   const said = [
@@ -26,4 +26,42 @@ test('the story is of the token that leads now, and the one that led', () => {
   const text = bare(story(rows, 2, id => `t${id}`));
   assert.match(text, /“t1” comes first with 60\.00 %, from rank 2 and 30\.00 %/);
   assert.match(text, /“t2”, first without guidance, is now at rank 4/);
+});
+
+/** @param {number} scale */
+function page_of(scale) {
+  const page = live(create, guided(scale));
+  const rows = () =>
+    page
+      .all('row')
+      .slice(1)
+      .map(each => Array.from(each.children, text_of));
+  return { ...page, rows };
+}
+
+test('each leading token stands as it does after either text, and with guidance', () => {
+  const page = page_of(2); // of .4²/.7 .3²/.1 .2²/.1 .1²/.1
+  assert.deepEqual(page.rows(), [
+    ['␣the', '#2 30.00 %', '#2 10.00 %', '#1 55.26 %', '▲ 1'],
+    ['␣a', '#3 20.00 %', '#3 10.00 %', '#2 24.56 %', '▲ 1'],
+    ['␣Paris', '#1 40.00 %', '#1 70.00 %', '#3 14.04 %', '▼ 2'],
+    ['␣London', '#4 10.00 %', '#4 10.00 %', '#4 6.14 %', '='],
+  ]);
+  assert.match(bare(page.text()), /“␣the” comes first with 55\.26 %/);
+  assert.match(page.text(), /guided = negative \+ 2 × \(prompt − negative\)/);
+  assert.match(page.text(), /Every step costs two passes and fills two caches/);
+});
+
+test('a step that was taken says what its passes took', () => {
+  const page = page_of(1.5);
+  const step = make_step(1, { forward_ms: 5, negative_forward_ms: 2, negative_cache_bytes: 1024 });
+  page.change({ steps: [step], index: 0 });
+  assert.match(page.text(), /Step 1: two passes, 3\.00 ms for the prompt's text and 2\.00 ms for the negative one's/);
+});
+
+test('without both rows the table goes, and the sentence says when they come', () => {
+  const page = page_of(2);
+  page.change({ row: null });
+  assert.deepEqual(page.all('table'), []);
+  assert.match(page.text(), /^The rows of both texts come once the text stands still\./);
 });

@@ -302,6 +302,17 @@ test('a what-if is told as one, with what happened in fact', () => {
   assert.deepEqual(other.what_if?.changed.toSorted(), ['top_k', 'top_p']);
 });
 
+test('whether the logits are the model’s own is known without both rows too', () => {
+  const negative_tokens = [{ id: 1, label: 'a', special: false }];
+  const is_guided = (/** @type {Parameters<typeof shown>[1]} */ more) => shown({}, more).view.is_guided;
+  assert.equal(is_guided({ guidance_scale: 2 }), false);
+  assert.equal(is_guided({ guidance_scale: 2, negative_tokens }), true);
+  assert.equal(is_guided({ guidance_scale: 1, negative_tokens }), false);
+  const steps = [make_step(1, { guidance_scale: 1 })];
+  const taken = { is_pending: false, chosen: 1, recorded_settings: settings_of({}) };
+  assert.equal(is_guided({ guidance_scale: 2, negative_tokens, steps, step: taken }), false);
+});
+
 test('in manual mode the token that would be drawn is proposed', () => {
   const view = shown({}, { step: { u: 0.9 }, manual: true }).view;
   assert.deepEqual([view.chosen?.id, view.draw?.id], [2, 2]);

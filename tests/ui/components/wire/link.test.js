@@ -72,6 +72,33 @@ test('presses of Step that wait become one event that counts them', async () => 
   assert.ok(link.is_idle);
 });
 
+test('presses merge only with presses that come right before', () => {
+  const { link, sent, answer } = made();
+  for (const kind of ['step', 'step', 'back', 'step', 'step']) link.post(kind);
+  for (const number of [1, 2, 3]) answer(number);
+  assert.deepEqual(
+    sent.map(({ kind, count = 1 }) => [kind, count]),
+    [
+      ['step', 1],
+      ['step', 1],
+      ['back', 1],
+      ['step', 2],
+    ],
+  );
+});
+
+test('what is left of presses goes before what came later', () => {
+  const { link, sent, answer } = made();
+  for (const kind of ['step', 'step', 'step', 'back']) link.post(kind);
+  answer(1);
+  answer(2, { left: 1 });
+  answer(3);
+  assert.deepEqual(
+    sent.map(({ kind }) => kind),
+    ['step', 'step', 'step', 'back'],
+  );
+});
+
 test('what an answer brings about is on its way before the page is drawn', () => {
   const { link, sent, answer } = made();
   link.post('step', {}, () => link.post('step'));
@@ -119,6 +146,9 @@ test('waiting events are bounded, and the page is told', async () => {
   const { link } = made();
   const answers = Array.from({ length: 40 }, (_, token_id) => link.post('force', { token_id }));
   assert.deepEqual(await answers.at(-1), { dropped: 'full' });
+  link.drop(['force']);
+  const presses = Array.from({ length: 65 }, () => link.post('step')); // the server takes 64 at once
+  assert.deepEqual(await presses[64], { dropped: 'full' });
 });
 
 test('a page that has gone sends nothing more', async () => {

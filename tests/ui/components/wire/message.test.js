@@ -5,17 +5,7 @@ import { test } from 'node:test';
 import { raw_rank_of } from '../../../../ui/components/js/kernel/row.js';
 import { read_message, take_in, take_row } from '../../../../ui/components/js/wire/message.js';
 import { make_row, make_state } from '../fixtures.js';
-
-/** @param {object} header @param {Uint8Array} [arrays] */
-function packed(header, arrays = new Uint8Array()) {
-  const text = new TextEncoder().encode(JSON.stringify(header));
-  const length = Math.ceil(text.length / 4) * 4;
-  const bytes = new Uint8Array(4 + length + arrays.length).fill(32);
-  new DataView(bytes.buffer).setUint32(0, length, true);
-  bytes.set(text, 4);
-  bytes.set(arrays, 4 + length);
-  return bytes;
-}
+import { packed } from '../packed.js';
 
 const TEXT = {
   model: { source: 'm' },
@@ -68,9 +58,7 @@ test('steps are cut off and added where the message says', () => {
 });
 
 test('a row comes with its arrays, what the engine made of it, and tokens told singly', () => {
-  const arrays = new Uint8Array(new Float32Array([3, 2]).buffer);
-  const counts = new Uint8Array(new Uint32Array([1, 3]).buffer);
-  const ids = new Uint8Array(new Uint16Array([7, 8]).buffer);
+  const arrays = [Float32Array.of(3, 2), Uint32Array.of(1, 3), Uint16Array.of(7, 8)];
   const row = {
     vocab: 9,
     possible: 4,
@@ -81,7 +69,7 @@ test('a row comes with its arrays, what the engine made of it, and tokens told s
     told: { highest: 3, total: 2.1, entropy_bits: 1.5 },
     labels: [[7, '␣a']],
   };
-  const mask = new Uint8Array([5, 0, 0, 0]);
+  const mask = Uint8Array.of(5);
   const outcomes = [{ name: 'x', kept: 'mask', mask: [0, 1] }];
   const header = {
     row_key: 'k',
@@ -90,7 +78,7 @@ test('a row comes with its arrays, what the engine made of it, and tokens told s
     tokens: [{ id: 1, label: '␣b', raw_rank: 4, logit: 2 }],
   };
   const state = make_state();
-  take_row(state, read_message(packed(header, new Uint8Array([...arrays, ...counts, ...ids, ...mask]))));
+  take_row(state, read_message(packed(header, [...arrays, mask])));
   assert.ok(state.row);
   assert.deepEqual([...state.row.values, ...state.row.counts, ...state.row.ids], [3, 2, 1, 3, 7, 8]);
   assert.deepEqual([state.row.total, state.row.entropy_bits], [2.1, 1.5]);

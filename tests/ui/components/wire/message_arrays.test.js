@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { read_message, take_in, take_row } from '../../../../ui/components/js/wire/message.js';
+import { packed } from '../packed.js';
 
 const ROW = {
   vocab: 6,
@@ -33,30 +34,15 @@ const STATE = {
   row: ROW,
 };
 
-/** Bytes of a message. @param {object} header @param {ArrayBufferView[]} arrays */
-function packed(header, arrays = ARRAYS) {
-  const text = new TextEncoder().encode(JSON.stringify(header));
-  const parts = [text, ...arrays.map(each => new Uint8Array(each.buffer, each.byteOffset, each.byteLength))];
-  const sizes = parts.map(part => Math.ceil(part.length / 4) * 4);
-  const bytes = new Uint8Array(4 + sizes.reduce((sum, size) => sum + size, 0)).fill(32);
-  new DataView(bytes.buffer).setUint32(0, sizes[0], true);
-  let place = 4;
-  for (const [number, part] of parts.entries()) {
-    bytes.set(part, place);
-    place += sizes[number];
-  }
-  return bytes;
-}
-
 /** A state that has taken in such messages. @param {object[]} messages @returns {any} */
 function state_after(...messages) {
   const state = { run: '', branch: 0, steps: [], row: null, row_key: '' };
-  for (const message of messages) assert.ok(take_in(state, read_message(packed(message))));
+  for (const message of messages) assert.ok(take_in(state, read_message(packed(message, ARRAYS))));
   return state;
 }
 
 test('bytes may begin anywhere in their buffer', () => {
-  const bytes = packed(STATE);
+  const bytes = packed(STATE, ARRAYS);
   const shifted = new Uint8Array(bytes.length + 3);
   shifted.set(bytes, 3);
   const row = /** @type {any} */ (read_message(shifted.subarray(3)).row);
@@ -82,7 +68,7 @@ test('the whole row keeps what was told before it, and no label comes twice', ()
   const shaped = { settings: {}, outcomes: [{ name: 'top_k' }], draw: null, offset: SIZE };
   const state = state_after({ ...STATE, text: TEXT, shaped });
   const whole = { ...ROW, exact: true, light: undefined, labels: [[5, 'five']] };
-  take_row(state, read_message(packed({ kind: 'answer', row_key: 'k', row: whole })));
+  take_row(state, read_message(packed({ kind: 'answer', row_key: 'k', row: whole }, ARRAYS)));
   assert.equal(state.row.exact, true);
   assert.deepEqual(state.row.outcomes, [{ name: 'top_k' }]);
   assert.deepEqual([...state.row.labels.keys()], [4, 1, 5]);

@@ -62,14 +62,32 @@ test('the default order is compared with nothing left', () => {
   );
 });
 
+/**
+ * What a what-if with these values is, of a step that was taken with the others.
+ *
+ * @param {Record<string, Value>} values
+ * @param {Record<string, Value>} recorded
+ */
+function what_if(values, recorded) {
+  const step = { is_pending: false, chosen: 1, u: 0.9, recorded_settings: settings_of(recorded) };
+  const more = { row: make_row([4, 3, 2, 1], step), steps: [make_step(1)], is_what_if: true };
+  const found = shown(values, more).what_if;
+  return found && bare(words.what_if_text(found, table));
+}
+
 test('a what-if names what differs, and what happened', () => {
-  const step = { is_pending: false, chosen: 1, u: 0.9, recorded_settings: settings_of({}) };
-  const { what_if } = shown(
-    { temperature: 2 },
-    { row: make_row([4, 3, 2, 1], step), steps: [make_step(1)], is_what_if: true },
+  assert.equal(what_if({ temperature: 2 }, {}), 'temperature differs from this step’s own. It took ␣the.');
+  assert.equal(
+    what_if({ temperature: 2, top_k: 2 }, { top_k: 3 }),
+    'temperature and top-k differ from this step’s own. It took ␣the.',
   );
-  assert.ok(what_if);
-  const text = bare(words.what_if_text(what_if, table));
-  assert.match(text, /temperature/);
-  assert.match(text, /␣the/);
+  assert.equal(what_if({ top_k: 2 }, { top_k: 2 }), null);
+});
+
+test('of samplers in another order it says that it is their order', () => {
+  const values = { temperature: 2, top_p: 0.8 };
+  assert.equal(
+    what_if({ top_p: 0.8, temperature: 2 }, values),
+    'The order of top-p and temperature differs from this step’s own. It took ␣the.',
+  );
 });

@@ -124,7 +124,7 @@ test('forward passes: prefill, cache, the record, two texts', () => {
   };
   assert.deepEqual(recorded({ is_prefill: true, positions: 9 }), ['9 read at once', '3.00 ms']);
   assert.deepEqual(recorded({ positions: 9 }), ['8 from cache + 1 new', '3.00 ms']);
-  assert.deepEqual(recorded({ reused: true }), ['from the record', '']);
+  assert.deepEqual(recorded({ reused: true }), ['not needed again', '']);
   const negative_tokens = [{ id: 1, label: 'a', special: false }];
   assert.deepEqual(recorded({ positions: 9, negative_forward_ms: 2 }, { negative_tokens }), [
     '8 + 8 from cache',

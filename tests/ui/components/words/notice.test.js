@@ -95,7 +95,7 @@ test('it speaks of the tokens that are left', () => {
   const moved = said({ top_k: 2, logit_bias: { bias: [[1, 3]] } }, { point: 2 });
   assert.equal(
     moved,
-    '“␣the” leads with 89.33 %, “␣Paris” follows with 10.67 %. The entropy after logit bias is 0.49 bits.',
+    '“␣the” leads with 89.33 %, “␣Paris” follows with 10.67 %. The uncertainty after logit bias is 0.49 bits.',
   );
 });
 

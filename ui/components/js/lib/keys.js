@@ -35,7 +35,8 @@ export function listen(root, actions, are_on) {
   function on_key(event) {
     if (!are_on() || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     const { target } = event;
-    if (!(target instanceof Element) || !(root.contains(target) || target === document.body)) return;
+    // A click on bare ground focuses what holds the page: the body, or Streamlit's own frame around it.
+    if (!(target instanceof Element) || !(root.contains(target) || target.contains(root))) return;
     if (target.closest(TYPING)) return;
     if (event.key.startsWith('Arrow') && target.closest(OWN_ARROWS)) return;
     if (event.key === 'Enter' && target.closest(OWN_ENTER)) return;

@@ -1,6 +1,7 @@
 // A menu: a button that shows what it holds below itself, until something else is pressed.
 
 import { element } from './dom.js';
+import { own_keys } from './own_keys.js';
 
 /**
  * @param {string} name what the button says
@@ -22,11 +23,17 @@ export function create_menu(name, ...contents) {
     if (node.open && event.target instanceof Node && !node.contains(event.target)) close();
   };
   document.addEventListener('pointerdown', on_press);
-  node.addEventListener('keydown', event => {
-    if (event.key !== 'Escape' || !node.open) return;
-    event.stopPropagation();
+  const leave = () => {
     close();
     summary.focus();
-  });
-  return { node, close, destroy: () => document.removeEventListener('pointerdown', on_press) };
+  };
+  const stop = own_keys(node, leave, ({ key }) => key === 'Escape' && node.open);
+  return {
+    node,
+    close,
+    destroy() {
+      stop();
+      document.removeEventListener('pointerdown', on_press);
+    },
+  };
 }

@@ -14,12 +14,18 @@ const BEFORE = ['tokens', 'forward']; // boxes around the points of the chain: n
 const AFTER = ['append'];
 /** @type {Record<string, string>} */
 const TERMS = { tokens: 'token', forward: 'forward pass' };
+/** @type {Record<string, string>} Of points of the chain, their entries in the glossary. */
+const MEANINGS = { raw: 'logit', renormalised: 'softmax', drawn: 'draw' };
 
 /** The points of the chain; without scores those that the settings will make. @param {Properties} state */
 function point_names({ view, table, settings }) {
   if (view) return view.points.map(({ name }) => name);
   return ['raw', ...chain_of(table, settings).map(({ name }) => name), 'renormalised', 'drawn'];
 }
+
+/** What a stage is. @param {string} key @param {State['table']} table */
+const about = (key, { samplers, glossary }) =>
+  samplers.find(({ name }) => name === key)?.about ?? glossary?.[MEANINGS[key]]?.text ?? '';
 
 /** @param {View} view @param {string} name */
 const place_of = (view, name) => view.points.findIndex(point => point.name === name);
@@ -114,7 +120,11 @@ export function create(root, actions) {
     const figure = view ? figure_of(item.key, state, view) : '';
     const more = view ? more_of(item.key, state, view) : '';
     set_text(item.figure, figure);
-    set_attribute(item.box, 'title', more ? `${figure} · ${more}` : figure);
+    set_attribute(
+      item.box,
+      'title',
+      `${more ? `${figure} · ${more}` : figure}\n${about(item.key, state.table)}`.trim(),
+    );
     if (!item.is_point) return;
     set_attribute(item.box, 'aria-current', is_lit ? 'step' : null);
     set_attribute(item.box, 'aria-description', figure || null);
@@ -134,8 +144,8 @@ export function create(root, actions) {
       for (const item of items) update_item(item);
       const is_over = Boolean(now.stop?.is_over);
       walk.classList.toggle('dv-hidden', !now.slow);
-      next.disabled = is_over;
-      skip.disabled = is_over || now.point === null || !now.view?.is_pending;
+      set_attribute(next, 'disabled', is_over);
+      set_attribute(skip, 'disabled', is_over || now.point === null || !now.view?.is_pending);
       last_point = now.point;
     },
   };

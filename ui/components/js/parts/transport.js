@@ -1,7 +1,6 @@
 // Transport: the buttons that make the text grow and take it back, the speed of Play, slow motion.
 
 import { element, set_attribute, set_class, set_text } from '../lib/dom.js';
-import { tokens } from '../words/format.js';
 
 /** @import { State, Actions } from '../types.js' */
 /**
@@ -43,7 +42,9 @@ export function create(root, actions) {
   const step = button('Step', 'Generate one token', 'S', () => actions.step(), 'dv-primary dv-go');
   const play = button('Play', 'Generate token after token', 'P', () => actions.toggle_play(), 'dv-play');
   const run = button('Run to end', 'Generate until a stop rule ends the text', 'E', () => actions.run_to_end());
-  const reroll = button('Re-roll', 'Draw this token again with the next seed', 'D', () => actions.reroll());
+  const reroll = button('Re-roll', 'Draw this token again with the next seed, or the one typed', 'D', () =>
+    actions.reroll(),
+  );
   const slow = button('Slow motion', 'Each step stops at every stage', 'L', () => actions.toggle('slow'));
   const speed = element(
     'select',
@@ -79,7 +80,6 @@ export function create(root, actions) {
       play.disabled = !is_busy && (is_at_limit || waits);
       set_text(play, is_busy ? 'Pause' : 'Play');
       if (document.activeElement !== speed) speed.value = String(nearest(state.speed));
-      set_attribute(speed, 'aria-valuetext', state.speed ? `${tokens(state.speed)} a second` : 'fastest');
       slow.disabled = state.strategy !== null;
       set_attribute(slow, 'aria-pressed', String(state.slow));
       set_class(step, is_busy ? 'dv-go' : 'dv-primary dv-go');

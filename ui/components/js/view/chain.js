@@ -107,6 +107,15 @@ export function differing(one, other) {
 }
 
 /**
+ * Whether two chains hold the same samplers with the same values.
+ *
+ * @param {Chain} one
+ * @param {Chain} other
+ */
+export const is_only_order = (one, other) =>
+  one.length === other.length && one.every(link => other.some(each => is_same_link(link, each)));
+
+/**
  * Whether the row came with the number that its step is drawn with.
  *
  * @param {Row} row

@@ -2,7 +2,7 @@
 
 import { chain_of } from '../kernel/chain.js';
 import { raw_rank_of } from '../kernel/row.js';
-import { differing, has_recorded_scale, has_u, is_as_recorded, is_greedy } from './chain.js';
+import { differing, has_recorded_scale, has_u, is_as_recorded, is_greedy, is_only_order } from './chain.js';
 import { label_of } from './rows.js';
 
 /**
@@ -79,6 +79,7 @@ export function what_if_of(scene, settings) {
     survivors: step.survivors ?? null,
     settings: row.recorded_settings,
     changed: differing(chain_of(table, settings), chain_of(table, row.recorded_settings)),
+    is_only_order: is_only_order(chain_of(table, settings), chain_of(table, row.recorded_settings)),
     is_scale_changed: !has_recorded_scale(row),
   };
 }

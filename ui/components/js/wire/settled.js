@@ -1,6 +1,6 @@
 // Settings on their way to the server: told once a slider stands still, at the latest when a person goes.
 
-import { forget, recall, remember } from '../lib/storage.js';
+import { forget, recall_json, remember } from '../lib/storage.js';
 
 const SETTLE_MS = 400; // keys move a slider in many small steps, and each of them ends
 const KEY = 'decoding-visualiser-untold';
@@ -96,7 +96,7 @@ export function create_settled(state, post) {
      * @returns {any}
      */
     left_behind() {
-      const kept = JSON.parse(recall('sessionStorage', KEY) ?? 'null');
+      const kept = recall_json('sessionStorage', KEY);
       return kept?.run === state.run ? kept : null;
     },
 

@@ -66,7 +66,10 @@ function difference({ now, kept, same_tokens, same_odds, same_draw, taken_by }) 
  * @param {WhatIf} what_if
  * @param {Table} table
  */
-export function what_if_text({ label, changed, is_scale_changed }, table) {
+export function what_if_text({ label, changed, is_only_order, is_scale_changed }, table) {
+  const end = `from this step’s own. It took \u2068${label}\u2069.`;
+  if (is_only_order && !is_scale_changed)
+    return `The order of ${listed(changed.map(name => in_text_of(table, name)))} differs ${end}`;
   const names = [...changed.map(name => in_text_of(table, name)), ...(is_scale_changed ? ['guidance scale'] : [])];
-  return `${listed(names)} differ${names.length === 1 ? 's' : ''} from this step’s own. It took \u2068${label}\u2069.`;
+  return `${listed(names)} differ${names.length === 1 ? 's' : ''} ${end}`;
 }

@@ -10,7 +10,7 @@ import { sampler_sentence } from './sentences.js';
  */
 
 const HINT = 'Click a stage to see the scores at that point.';
-const SLOW_HINT = 'Slow motion: Next stage begins the next step at its scores.';
+const SLOW_HINT = 'Slow motion: press Next stage to begin the next step.';
 /** Said of a step that took the highest score where the settings would draw. */
 const TAKEN_GREEDILY = 'taken greedily; press Re-roll to draw a token';
 
@@ -34,13 +34,6 @@ export function was_greedy(state, view) {
   return step !== null && !step.forced && !view.greedy && !view.draw && !view.emptied_by && step.u === null;
 }
 
-/**
- * Whether the logits on show are not the model's own, but those of guidance.
- *
- * @param {Pick<State, 'row'>} state
- */
-export const is_guided = ({ row }) => Boolean(row?.guidance) && row?.scale !== 1;
-
 // --- figures --------------------------------------------------------------------------------------
 
 /** @typedef {(state: State, view: View) => string} Said */
@@ -55,7 +48,7 @@ function tokens_in(state, view) {
 /** A prefill reads the whole text; any later pass one token, all others are in the cache. @type {Said} */
 function forward_pass(state, view) {
   const step = recorded(state, view);
-  if (step?.reused) return 'from the record';
+  if (step?.reused) return 'not needed again';
   const read = step?.positions ?? state.prompt_tokens.length + view.index;
   const is_prefill = step?.is_prefill ?? view.index === 0;
   if (state.negative_tokens) {
@@ -93,12 +86,16 @@ function softmax(state, view) {
   return mass === null || mass === 1 ? 'sum is 1' : `${formats(state.digits).percent(mass)} → 1`;
 }
 
+/** In slow motion, in front of the draw. @param {State} state @param {View} view */
+const is_to_come = (state, view) => state.slow && view.is_pending && view.points[view.point].kind !== 'draw';
+
 /** @type {Said} */
 function drawn(state, view) {
   const step = recorded(state, view);
   if (step?.forced) return 'by hand';
   if (view.emptied_by) return 'nothing to draw';
   if (view.greedy) return 'the highest';
+  if (is_to_come(state, view)) return 'to come';
   if (was_greedy(state, view)) return 'taken greedily';
   const u = view.draw?.u ?? (step ?? state.row)?.u ?? null;
   return u === null ? '' : `u = ${formats(state.digits).u(u)}`;
@@ -164,7 +161,7 @@ export const more_of = (key, state, view) => (key === 'forward' ? forward_time(s
 function raw_sentence(state, view) {
   const { score } = formats(state.digits);
   const [first, second] = view.model_leaders;
-  const giver = is_guided(state) ? 'The model under guidance' : 'The model';
+  const giver = view.is_guided ? 'The model under guidance' : 'The model';
   const start = `${giver} gives each of its ${tokens(view.vocab)} a score, its logit`;
   if (!first || !second) return `${start}.`;
   const ahead = `${score(first.logit - second.logit)} ahead of ${quoted(second.label)}`;

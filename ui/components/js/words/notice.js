@@ -3,7 +3,6 @@
 import { in_text_of, setting_text } from '../kernel/table.js';
 import { is_cut, nothing_left } from './chain.js';
 import { count, formats, listed, quoted, tokens } from './format.js';
-import { is_guided } from './loop.js';
 import { sampler_note } from './sentences.js';
 
 /**
@@ -181,28 +180,28 @@ function nothing_cut({ table }, view, { percent }) {
  */
 const is_about_model = view => view.point === 0 || is_at_end(view);
 
-/** Whose logits they are. @param {NoticeState} state */
-const who = state => (is_guided(state) ? 'The guided model' : 'The model');
+/** Whose logits they are. @param {View} view */
+const who = view => (view.is_guided ? 'The guided model' : 'The model');
 
 /** @type {Noticed} */
-function certain(state, view, { percent }) {
+function certain(_, view, { percent }) {
   const [leader] = view.model_leaders;
   if (!is_about_model(view) || !leader || leader.model_prob <= CERTAIN) return '';
-  return `${who(state)} is almost certain: ${quoted(leader.label)} has ${percent(leader.model_prob)} before any setting.`;
+  return `${who(view)} is almost certain: ${quoted(leader.label)} has ${percent(leader.model_prob)} before any setting.`;
 }
 
 /** @type {Noticed} */
-function uncertain(state, view, { bits, percent }) {
+function uncertain(_, view, { bits, percent }) {
   if (!is_about_model(view)) return '';
   const entropy = view.entropy.model;
   if (entropy > UNCERTAIN) {
     const choices = count(Math.round(2 ** entropy));
-    return `${who(state)} is uncertain: ${bits(entropy)}, like ${choices} equally likely tokens.`;
+    return `${who(view)} is uncertain: ${bits(entropy)}, like ${choices} equally likely tokens.`;
   }
   const [first, second] = view.model_leaders;
   if (!second || first.model_prob - second.model_prob >= CLOSE) return '';
   const [one, other] = [first, second].map(row => `${quoted(row.label)} ${percent(row.model_prob)}`);
-  return `${who(state)} hesitates between two tokens: ${one}, ${other}.`;
+  return `${who(view)} hesitates between two tokens: ${one}, ${other}.`;
 }
 
 /** In front of the cuts: who gained or lost by what changed scores there. @type {Noticed} */
@@ -250,9 +249,9 @@ function leader_moved({ table, digits }, view, { percent }) {
 function entropy_words({ table }, view, { bits }) {
   const { name, kind } = view.points[view.point];
   const entropy = bits(view.entropy.shown);
-  if (kind === 'logits') return `The model’s own entropy is ${entropy}`;
-  if (kind !== 'sampler') return `The entropy of the draw is ${entropy}`;
-  return `The entropy after ${in_text_of(table, name)} is ${entropy}`;
+  if (kind === 'logits') return `The ${view.is_guided ? 'guided model’s' : 'model’s own'} uncertainty is ${entropy}`;
+  if (kind !== 'sampler') return `The uncertainty of the draw is ${entropy}`;
+  return `The uncertainty after ${in_text_of(table, name)} is ${entropy}`;
 }
 
 /** Of those left at the point. @type {Noticed} */

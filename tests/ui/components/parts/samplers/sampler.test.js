@@ -2,13 +2,16 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { has_rule } from '../../../../../ui/components/js/kernel/shape.js';
+import { sampler_of } from '../../../../../ui/components/js/kernel/table.js';
 import { create } from '../../../../../ui/components/js/parts/samplers/samplers.js';
 import { table } from '../../chains.js';
-import { make_row, recorded, settings_of, shown } from '../../fixtures.js';
-import { begin_typing, pointer, press, settled, text_of, type } from '../../harness.js';
+import { make_state, recorded, settings_of, shown } from '../../fixtures.js';
+import { begin_typing, changes_in, live, name_of, pointer, settled, text_of, type } from '../../harness.js';
+import { read_told, scene_of } from '../../vectors.js';
 
 /**
- * @import { Sampler, Value } from '../../../../../ui/components/js/types.js'
+ * @import { Sampler, State, Value } from '../../../../../ui/components/js/types.js'
  */
 
 const FIRST = { temperature: 0.9, top_k: 3, top_p: 0.9, min_p: 0 };
@@ -35,8 +38,8 @@ const names_of = ({ label, value, numbers }) =>
 
 test('a new page has four samplers and the draw, in the order of the chain', () => {
   const page = page_of();
-  const groups = page.all('group').map(group => group.getAttribute('aria-label'));
-  assert.deepEqual(groups, ['Presets', 'Temperature', 'Top-k', 'Top-p', 'Min-p', 'Draw']);
+  const entries = Array.from(page.root.querySelectorAll('[data-sampler]'), name_of);
+  assert.deepEqual(entries, ['Temperature', 'Top-k', 'Top-p', 'Min-p', 'Draw']);
   const sliders = page.all('slider').map(each => {
     const { min, max, step, value } = /** @type {HTMLInputElement} */ (each);
     return [min, max, step, value, each.getAttribute('aria-valuetext')];
@@ -138,6 +141,12 @@ test('a sampler that is off is one line, but not under the hand that turns it of
   pointer(slider, 'pointerup');
   slider.dispatchEvent(new window.Event('change'));
   assert.ok(is_line('Temperature'));
+  pointer(page.slider('Min-p'), 'pointerdown');
+  begin_typing(page.slider('Min-p'), '0.3');
+  assert.ok(is_line('Min-p'), 'it opens once the hand lets go');
+  pointer(page.slider('Min-p'), 'pointerup');
+  page.slider('Min-p').dispatchEvent(new window.Event('change'));
+  assert.ok(!is_line('Min-p'));
   page.slider('Top-k').focus(); // nor while the keyboard is on it
   type(page.slider('Top-k'), '0');
   assert.ok(!is_line('Top-k'));
@@ -199,7 +208,7 @@ test('`?` says what it is, with its formula and its paper', () => {
 /** @type {[string, Record<string, Value>, Parameters<typeof shown>[1], string, string][]} */
 const EFFECTS = [
   ['a cut', { top_k: 3 }, {}, 'Top-k', '4 → 3 tokens, 10 % removed'],
-  ['a cut with a note', { min_p: 0.5 }, {}, 'Min-p', '4 → 3 tokens, 10 % removed · p ≥ 20.00 %'],
+  ['a cut with a note', { min_p: 0.4 }, {}, 'Min-p', '4 → 3 tokens, 10 % removed · p ≥ 16.00 %'],
   ['a cut that removes nothing', { top_k: 4 }, {}, 'Top-k', '4 → 4 tokens: nothing removed'],
   ['a temperature', { temperature: 0.5 }, {}, 'Temperature', 'uncertainty 1.85 → 1.56 bits'],
   ['greedy', { temperature: 0 }, {}, 'Temperature', '4 → 1 token, 60 % removed · greedy: only the highest score stays'],
@@ -208,14 +217,14 @@ const EFFECTS = [
     { logit_bias: { bias: [[3, 2]] } },
     {},
     'Logit bias',
-    '␣London −2.30 → −0.30 · 1 token changeduncertainty 1.85 → 1.81 bits',
+    '␣London −2.30 → −0.30 · 1 token changeduncertainty 1.85 → 1.83 bits',
   ],
   [
     'an edit of nobody',
     { presence_penalty: 1 },
     {},
     'Presence penalty',
-    'no token changed here · nothing generated yetuncertainty 1.85 → 1.85 bits',
+    'nothing to change here · nothing generated yetuncertainty 1.85 → 1.85 bits',
   ],
   ['a ban', { banned: { sequences: [[1]] } }, {}, 'Banned words', '4 → 3 tokens, 30 % removed (␣the) · 1 token banned'],
   [
@@ -273,6 +282,8 @@ test('what was switched on after a step holds from the next token on', () => {
   assert.match(text_of(page.one('group', 'Top-k')), /4 → 3 tokens/);
   page.change({ row: null });
   assert.match(text_of(page.one('group', 'Top-k')), /no scores yet/);
+  type(page.one('slider', 'Top-k'), '2'); // settings can be chosen before the first text
+  assert.equal(page.state.settings.top_k, 2);
 });
 
 test('the bound of Mirostat comes back with its target', () => {
@@ -282,6 +293,23 @@ test('the bound of Mirostat comes back with its target', () => {
     return /μ = (\S+) bits/.exec(page.says('Mirostat'))?.[1];
   });
   assert.deepEqual(bounds, ['2.20', '10.00', '2.20']);
+});
+
+test('a sampler that the page has never heard of has its controls from the table, and its note from the server', () => {
+  const told = read_told();
+  const made_up = told.table.order.filter(name => !has_rule(name));
+  const shown_so_far = new Set();
+  for (const { row, vector } of told.rows) {
+    const stage = vector.stages.find(({ name }) => made_up.includes(name) && !shown_so_far.has(name));
+    if (!stage?.note || vector.emptied_by) continue;
+    shown_so_far.add(stage.name);
+    const scene = scene_of(told.table, row, vector);
+    const page = live(create, make_state(/** @type {Partial<State>} */ (scene)));
+    const label = sampler_of(told.table, stage.name)?.label ?? '';
+    page.one('slider', label);
+    assert.match(text_of(page.one('group', label)), new RegExp(`· ${stage.note}`));
+  }
+  assert.deepEqual([...shown_so_far].sort(), made_up.toSorted());
 });
 
 test('the picture of a rule is of this step, and empty where the sampler is off', () => {
@@ -308,6 +336,34 @@ test('the picture of a rule is of this step, and empty where the sampler is off'
   const edit = page_of({ logit_bias: { bias: [[3, 2]] } });
   edit.one('button', 'About Logit bias').click();
   assert.equal(paths(edit, 'stop').split('M').length - 1, 1, 'one token moves');
+});
+
+// Thresholds behind earlier samplers, over a row of 16 tokens each of which has .8 of the one before.
+const SIXTEEN = Array.from({ length: 16 }, (_, id) => id * Math.log(0.8));
+/** @type {[Record<string, Value>, string][]} */
+const LEVELS = [
+  [{ top_k: 3, min_p: 0.7 }, 'Min-p'],
+  [{ top_p: 0.5, epsilon_cutoff: 0.3 }, 'Epsilon cutoff'],
+  [{ temperature: 0.5, top_k: 8, eta_cutoff: 0.3 }, 'Eta cutoff'],
+  [{ banned: { sequences: [[0]] }, top_k: 9, mirostat: { tau: 1.5, eta: 0.1 } }, 'Mirostat'],
+];
+
+for (const [values, label] of LEVELS) {
+  test(`the threshold of ${label} lies between the bars that stay and those that go`, () => {
+    const page = page_of(values, { logits: SIXTEEN });
+    page.one('button', `About ${label}`).click();
+    const path = (/** @type {string} */ name) => page.entry(label).querySelector(`.dv-rule-${name}`).getAttribute('d');
+    const tops = (/** @type {string} */ name) =>
+      Array.from(path(name).matchAll(/M[\d.]+ ([\d.]+)H/g), found => Number(found[1])).slice(0, 8);
+    const [level] = tops('stop');
+    assert.ok(Math.max(...tops('kept')) <= level + 0.02 && level <= Math.min(...tops('removed')) + 0.02);
+  });
+}
+
+test('a threshold has no place among bars of other scores', () => {
+  const page = page_of({ top_k: 8, temperature: 0.3, min_p: 0.2 }, { logits: SIXTEEN });
+  page.one('button', 'About Min-p').click();
+  assert.equal(page.entry('Min-p').querySelector('.dv-rule-stop').getAttribute('d'), '');
 });
 
 test('no picture of any sampler at any row has a number that is none', () => {
@@ -347,22 +403,11 @@ test('no picture of any sampler at any row has a number that is none', () => {
 
 test('an update writes only what differs, and makes no element anew', () => {
   const page = page_of({ ...FIRST, dry: DRY, logit_bias: { bias: [[0, 1]] } });
-  /** @type {MutationRecord[]} */
-  const seen = [];
-  const observer = new window.MutationObserver(records => seen.push(...records));
-  observer.observe(page.root, { subtree: true, childList: true, attributes: true, characterData: true });
-  const changes = (/** @type {any} */ changed) => {
-    page.change(changed);
-    seen.push(...observer.takeRecords());
-    return seen.splice(0);
-  };
-  assert.equal(changes({}).length, 0);
-  const slid = changes({ settings: { ...page.state.settings, top_p: 0.5 } });
-  assert.ok(
-    slid.length > 0 && slid.every(record => [...record.addedNodes].every(node => node.nodeType === Node.TEXT_NODE)),
-  );
-  changes({ row: make_row([1, 2, 3, 4]) });
-  observer.disconnect();
+  assert.equal(changes_in(page.root, () => page.change({})).number, 0);
+  const settings = { ...page.state.settings, top_p: 0.5 };
+  const slid = changes_in(page.root, () => page.change({ settings }));
+  assert.ok(slid.number > 0);
+  assert.deepEqual(slid.made, []);
 });
 
 test('hostile labels stay text', () => {

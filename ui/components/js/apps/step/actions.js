@@ -5,7 +5,7 @@ import { placed } from '../../kernel/guided.js';
 import { element } from '../../lib/dom.js';
 import { can_reroll } from '../../parts/transport.js';
 import { count, isolated } from '../../words/format.js';
-import { remember_preferences } from './state.js';
+import { is_drafted, remember_preferences } from './state.js';
 
 /** @import { Actions, FoundToken, State } from '../../types.js' */
 /** @import { Player } from './play.js' */
@@ -29,6 +29,8 @@ const URL_MS = 60_000; // that a download may take to begin
 export function create_actions({ root, state, link, screen, player, walk, settled, want_whole_row }) {
   /** @type {number|null} */
   let wanted_index = null;
+  /** @type {Promise<any>|null} Start was pressed, and its text has not come */
+  let begun = null;
 
   /** Any way to another place in the text ends Play first, and clicks that still wait. @param {string} kind @param {object} [fields] */
   function move(kind, fields) {
@@ -46,7 +48,8 @@ export function create_actions({ root, state, link, screen, player, walk, settle
 
   /** Whoever typed a prompt and goes on means that prompt; where it is refused, the old text stays as it is. */
   async function has_begun() {
-    if (!state.drafted) return true;
+    await begun;
+    if (!is_drafted(state)) return true; // what was typed may not be drawn yet
     const message = await actions.start();
     return Boolean(message) && !state.error;
   }
@@ -79,11 +82,14 @@ export function create_actions({ root, state, link, screen, player, walk, settle
       const { prompt, chat, negative_prompt, is_search } = state.draft;
       const guided = negative_prompt !== null && !is_search;
       state.starting = true;
-      return link
+      const posted = link
         .post('start', { prompt, chat, guided, negative_prompt: guided ? negative_prompt : '' })
         .finally(() => {
           state.starting = false;
+          begun = null;
         });
+      begun = posted;
+      return posted;
     },
     try_example(example) {
       player.stop();
@@ -113,8 +119,10 @@ export function create_actions({ root, state, link, screen, player, walk, settle
     rewind: () => state.steps.length && move('rewind'),
     async reroll() {
       if (!can_reroll(state)) return;
-      const seed = (Number(state.settings.seed) + 1) % LARGEST_SEED;
       const index = Math.min(state.index, state.steps.length - 1);
+      const typed = Number(state.settings.seed);
+      const is_new = state.row?.index === index && state.row.recorded_settings?.seed !== typed;
+      const seed = is_new ? typed : (typed + 1) % LARGEST_SEED;
       const before = state.steps[index].id;
       state.settings = { ...state.settings, seed };
       await move('reroll', { index });

@@ -98,6 +98,7 @@ export function mount(root, { live }, tell) {
     settled,
     want_whole_row,
   });
+  root.classList.add('dv-opening'); // until there is something to show
   for (const name of PLACES)
     parts.push(mount_part(places[name], name, /** @type {any} */ (PARTS[name]), actions, report));
   const part_of = (/** @type {typeof PLACES[number]} */ name) => /** @type {any} */ (parts[PLACES.indexOf(name)].own);
@@ -282,6 +283,7 @@ export function mount(root, { live }, tell) {
     }
     if (state.error) player.stop();
     tell_busy({ what: '' });
+    root.classList.remove('dv-opening');
     screen.redraw('step');
   }
 

@@ -339,7 +339,7 @@ function stacked(steps, x, top) {
 function speed_words(steps) {
   if (!steps.length) return '';
   const seconds = Math.max(1e-9, sum(steps.map(step => step.total_ms)) / 1000);
-  return ` · ${(steps.length / seconds).toFixed(0)} tokens/s`;
+  return ` · mean ${(steps.length / seconds).toFixed(0)} tokens/s`;
 }
 
 /** @param {Properties} state @param {Numbered[]} steps @param {Record<string, any>} memory @param {boolean} is_calm */

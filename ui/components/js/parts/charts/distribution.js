@@ -24,11 +24,12 @@ import {
 /** @import { Formats } from '../../words/format.js' */
 /** @typedef {Pick<State, 'view' | 'slow' | 'digits'>} Properties */
 
-const KEPT = { look: 'kept', text: 'kept' };
-const REMOVED = { look: 'removed', text: 'removed' };
-const CHOSEN = { look: 'chosen', text: 'chosen' };
-const MODEL = { look: 'model', text: 'model’s own' };
-const FINAL = { look: 'final', text: 'after settings' };
+const BAR = 'Height of a bar: the probability before any token is removed';
+const KEPT = { look: 'kept', text: 'kept', title: BAR };
+const REMOVED = { look: 'removed', text: 'removed', title: BAR };
+const CHOSEN = { look: 'chosen', text: 'chosen', title: BAR };
+const MODEL = { look: 'model', text: 'model’s own', title: 'Grey outline: the probability before any setting' };
+const FINAL = { look: 'final', text: 'after settings', title: 'Black stroke: the probability that the draw uses' };
 
 export const name = 'distribution';
 export const animates = true;
@@ -54,18 +55,16 @@ export const subplots = [
 
 /**
  * What never changes while stepping: type, axes, colours and patterns of every trace. The colours must be fixed per
- * trace, because `Plotly.animate` does not restyle bars.
+ * trace, and bars have no outlines, because `Plotly.animate` does not restyle bars.
  * @param {Look} look
  */
 export function styles(look) {
   const removed = {
     color: look.removed,
-    line: { color: look.before, width: 1 },
     pattern: hatch('/', look.before, faded(look.removed, 0.18)),
   };
   const chosen = {
     color: look.chosen,
-    line: { color: look.text, width: 1.5 },
     pattern: hatch('x', faded(look.text, 0.55), look.chosen),
   };
   const states = (/** @type {number} */ number) => [
@@ -89,8 +88,8 @@ export function styles(look) {
 const finite = value => (Number.isFinite(value) ? value : null);
 
 /** What the scores are at the point. @param {View} view */
-function score_name({ score_changes, samplers }) {
-  if (!score_changes.length) return 'raw scores';
+function score_name({ score_changes, samplers, is_guided }) {
+  if (!score_changes.length) return is_guided ? 'logits under guidance' : 'raw scores';
   const names = score_changes.map(each => samplers.find(({ name: own }) => own === each)?.in_text ?? each);
   return `scores after ${names.length > 2 ? `${names.length} samplers` : names.join(' and ')}`;
 }
@@ -136,11 +135,12 @@ function softmax({ view, slow }, rows, { percent, bits }, memory, is_calm) {
   const hovertext = rows.map(row => {
     const final = row.final_prob === null ? '' : `<br>after settings ${percent(row.final_prob)}`;
     const changed = view.score_changes.length ? `<br>after score changes ${percent(row.prob)}` : '';
-    return `${heading(row)}<br>model’s probability ${percent(row.model_prob)}${changed}${final}<br>${fate(row, view)}`;
+    const own = view.is_guided ? 'under guidance' : 'model’s probability';
+    return `${heading(row)}<br>${own} ${percent(row.model_prob)}${changed}${final}<br>${fate(row, view)}`;
   });
   const { model, final, shown } = view.entropy;
   const is_final = rows[0].final_prob !== null;
-  const uncertainty = `uncertainty: model ${bits(model)}, ${is_final ? 'after settings' : 'here'} ${bits(is_final ? final : shown)}`;
+  const uncertainty = `uncertainty: ${view.is_guided ? 'under guidance' : 'model'} ${bits(model)}, ${is_final ? 'after settings' : 'here'} ${bits(is_final ? final : shown)}`;
   return {
     data: [
       boxes(
@@ -155,6 +155,7 @@ function softmax({ view, slow }, rows, { percent, bits }, memory, is_calm) {
     range: [0, top],
     marks: lines.marks,
     absent: [...absent_states(rows), ...absent({ [FINAL.text]: finals.some(height => height !== null) })],
+    renamed: view.is_guided ? { [MODEL.text]: 'under guidance' } : {},
     text: view.kept ? `${uncertainty} · ${kept_text(view)}` : 'no tokens left',
     summary: `${leading(rows, view, row => percent(row.final_prob ?? row.prob))}. ${uncertainty}; ${kept_text(view)}.`,
   };

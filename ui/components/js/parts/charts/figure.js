@@ -24,10 +24,11 @@ export function make_figure({ key, name, term: entry, y_title, unit, legend: ent
     element('button', { class: 'dv-quiet', type: 'button', text: words, 'aria-label': label, onclick: run });
   const reset = button(`Reset zoom of ${name}`, 'Reset zoom', handlers.reset);
   reset.classList.add('dv-hidden');
-  const legend = entries.map(({ look, text: words }) => ({
-    name: words,
-    item: element('li', {}, element('span', { class: `dv-swatch dv-swatch-${look}`, 'aria-hidden': 'true' }), words),
-  }));
+  const legend = entries.map(({ look, text: entry_name, title }) => {
+    const words = element('span', { text: entry_name });
+    const swatch = element('span', { class: `dv-swatch dv-swatch-${look}`, 'aria-hidden': 'true' });
+    return { name: entry_name, words, item: element('li', { title: title ?? null }, swatch, words) };
+  });
   const labels = element('div', { class: 'dv-chart-labels', 'aria-hidden': 'true' });
   const marks = element('div', { class: 'dv-chart-marks', 'aria-hidden': 'true' });
   const y_name = element('span', { class: 'dv-chart-axis', text: unit ?? '', 'aria-hidden': 'true' });
@@ -90,7 +91,7 @@ const NARROWEST = 3;
  */
 const insets = ({ has_token_labels, is_bare }, has_unit, font) => ({
   top: Math.round(font * (has_unit ? 1.4 : 0.7)),
-  bottom: Math.round(font * (has_token_labels ? 5.2 : is_bare ? 0.6 : 2)),
+  bottom: Math.round(font * (has_token_labels ? 5.2 : is_bare ? 0.6 : 2.5)),
 });
 
 /**

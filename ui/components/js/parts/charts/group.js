@@ -99,7 +99,6 @@ export class ChartGroup {
   /** Sizes have changed. */
   remeasure() {
     this.#geometry = null;
-    this.#drawing.styles = null;
     this.#is_dirty = true;
     this.page.request();
   }
@@ -133,13 +132,16 @@ export class ChartGroup {
   /** Everything that is HTML. @param {Described} described @param {boolean} is_calm */
   #write({ figures, axes }, is_calm) {
     for (const part of this.parts) {
-      const { text, summary, labels, marks, absent } = figures[part.key];
+      const { text, summary, labels, marks, absent, renamed } = figures[part.key];
       const boxes = part.subplots
         .map(subplot => this.#geometry?.boxes[this.subject.subplots.indexOf(subplot)])
         .filter(box => box !== undefined);
       set_text(part.text, text);
       set_attribute(part.text, 'title', text);
-      for (const { item, name } of part.legend) set_class(item, absent.includes(name) ? 'dv-absent' : '');
+      for (const { item, words, name } of part.legend) {
+        set_class(item, absent.includes(name) ? 'dv-absent' : '');
+        set_text(words, renamed?.[name] ?? name);
+      }
       // A summary that changes many times a second would be no use to a listener.
       if (is_calm) set_text(part.summary, summary);
       place_titles(part, boxes);

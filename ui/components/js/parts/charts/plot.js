@@ -156,7 +156,8 @@ export function plot(plotly, { subject, layer }, drawing, geometry, look) {
   drawing.ranges = ranges;
   if (!subject.animates || key !== drawing.key) {
     drawing.key = key;
-    const react = () => plotly.react(layer, full_traces(drawing), layout, PLOTLY_CONFIG);
+    const traces = full_traces(drawing);
+    const react = () => plotly.react(layer, traces, layout, PLOTLY_CONFIG);
     // What `animate` still has to do would be done to the new layout.
     return drawing.flight ? drawing.flight.then(react) : react();
   }

@@ -67,8 +67,11 @@ export class Schedule {
     this.#is_drawing = true;
     ready.group.draw().finally(() => {
       this.#is_drawing = false;
-      // What is less wanted waits until this drawing has been painted.
-      if (this.#groups.some(({ group }) => group.is_dirty())) this.#timer = setTimeout(() => this.#next_frame());
+      // What is less wanted waits until this drawing has been painted: to the end of the frame that is to come.
+      if (!this.#groups.some(({ group }) => group.is_dirty())) return;
+      requestAnimationFrame(() => {
+        this.#timer = setTimeout(() => this.#next_frame());
+      });
     });
   }
 }

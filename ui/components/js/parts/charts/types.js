@@ -1,6 +1,6 @@
 // What charts are described by: figures on the page, subplots in Plotly's figure, data and axes of one drawing.
 
-/** @typedef {{look: string, text: string}} LegendEntry `look` names its swatch in charts.css */
+/** @typedef {{look: string, text: string, title?: string}} LegendEntry `look` names its swatch in picture.css, `title` is said on hover */
 /**
  * @typedef {object} FigureDefinition
  * @property {string} key
@@ -36,6 +36,7 @@
  * @property {string[]} [labels] tokens below the bars
  * @property {Mark[]} marks
  * @property {string[]} absent texts of legend entries that are not on the chart just now
+ * @property {Record<string, string>} [renamed] what legend entries are called just now, by their texts
  */
 /**
  * @typedef {object} Described one drawing

@@ -16,7 +16,7 @@ const left = ({ before, after }) => `${count(before)} → ${tokens(after)}`;
 /** The tokens that an edit moved: by name where they are few. @param {SamplerView} shown @param {Formats} in_digits */
 function moved_tokens({ moved, figures }, { score }) {
   const number = Number(figures.moved ?? moved.length);
-  if (number === 0) return 'no token changed here';
+  if (number === 0) return 'nothing to change here';
   if (number > 2) return `${tokens(number)} changed`;
   return moved.map(({ label, from, to }) => `${shorten(label, 10)} ${score(from)} → ${score(to)}`).join(' · ');
 }

@@ -1,6 +1,6 @@
 // What the method of decoding adds to the samplers: the scale of guidance; alpha and k of contrastive search.
 
-import { element, set_text } from '../../lib/dom.js';
+import { element, set_attribute, set_text } from '../../lib/dom.js';
 import { exact_field, slider_of } from '../../lib/fields.js';
 import { term } from '../../lib/term.js';
 import { quoted } from '../../words/format.js';
@@ -72,8 +72,8 @@ export function create_method(actions) {
     /** @param {Properties} state */
     update({ draft, strategy, guidance_scale, negative_prompt, negative_tokens }) {
       const is_search = draft.is_search || strategy !== null;
-      guidance.hidden = is_search || draft.negative_prompt === null;
-      search.hidden = !is_search;
+      set_attribute(guidance, 'hidden', is_search || draft.negative_prompt === null);
+      set_attribute(search, 'hidden', !is_search);
       for (const each of [scale.slider, scale.exact]) each.update(guidance_scale);
       set_text(away, negative_tokens ? `away from ${quoted(negative_prompt)}` : 'begins with Start');
       for (const each of [alpha.slider, alpha.exact]) each.update(draft.penalty_alpha);

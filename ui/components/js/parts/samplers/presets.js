@@ -24,7 +24,9 @@ export function create_presets(actions, announce) {
   let table = null;
   /** @type {Settings} */
   let settings = {};
-  /** @type {{before: Settings, text: string, order: string[]}|null} what a preset took away */
+  /** @type {string|undefined} */
+  let model;
+  /** @type {{before: Settings, text: string, order: string[], model: string|undefined}|null} what a preset took away */
   let lost = null;
 
   const row = element('div', { class: 'dv-presets', role: 'group', 'aria-label': 'Presets' });
@@ -59,16 +61,16 @@ export function create_presets(actions, announce) {
     const off = Object.fromEntries(
       gone.map(name => [name, table?.samplers.find(each => each.name === name)?.off ?? null]),
     );
-    actions.set({ ...off, ...preset });
-    actions.settle();
-    menu?.close();
     const names = gone.map(name => table?.samplers.find(each => each.name === name)?.in_text ?? name);
     const text = gone.length
       ? `Removed: ${listed(names)}.`
       : is_same_order(order, preset.order ?? [])
         ? ''
         : 'The samplers are in their default order again.';
-    if (text) lost = { before: lost?.before ?? before, text, order: preset.order ?? [] };
+    if (text) lost = { before: lost?.before ?? before, text, order: preset.order ?? [], model };
+    actions.set({ ...off, ...preset });
+    actions.settle();
+    menu?.close();
     if (text) announce(text);
   }
 
@@ -87,13 +89,15 @@ export function create_presets(actions, announce) {
 
   return {
     nodes: [row, note],
-    /** @param {Pick<State, 'table' | 'settings'>} state */
+    /** @param {Pick<State, 'table' | 'settings' | 'model'>} state */
     update(state) {
       if (table !== state.table) build(state.table);
       settings = state.settings;
       const chain = chain_of(state.table, settings);
       for (const each of buttons) set_attribute(each.button, 'aria-pressed', String(is_same_chain(chain, each.chain)));
-      if (lost && !is_same_order(settings.order ?? [], lost.order)) lost = null;
+      const is_other_model = lost !== null && lost.model !== state.model?.name; // its token ids mean other words
+      if (lost && (is_other_model || !is_same_order(settings.order ?? [], lost.order))) lost = null;
+      model = state.model?.name;
       set_class(note, lost ? 'dv-note' : 'dv-note dv-hidden');
       set_text(words, lost?.text ?? '');
     },

@@ -27,8 +27,25 @@ function at_rank(ranks, values, rank) {
   return values[place < 0 ? values.length - 1 : place];
 }
 
+/**
+ * Where a sampler's threshold lies on the curve: it is one of what earlier samplers left, and the curve is of all in front of the
+ * first cut. Null where there is none, or where scores changed in between.
+ * @param {View} view
+ * @param {SamplerView} shown
+ */
+function level_of({ samplers, ranked }, shown) {
+  const { threshold } = shown.figures;
+  const on = samplers.filter(sampler => sampler.on);
+  const place = on.indexOf(shown);
+  const between = on.slice(Math.min(place, ranked), Math.max(place, ranked));
+  const is_of_another = between.some(each => each.changes_scores || (place < ranked && each.mass_removed > 0));
+  if (typeof threshold !== 'number' || is_of_another) return null;
+  return between.reduce((level, { mass_removed }) => level * (1 - mass_removed), threshold);
+}
+
 /** Bars of the leading tokens, kept and removed ones. @param {View} view @param {SamplerView} shown */
-function bars({ curve }, shown) {
+function bars(view, shown) {
+  const { curve } = view;
   const pitch = WIDTH / BARS.length;
   const highest = Math.max(curve.prob[0], 1e-300);
   const paths = { kept: '', removed: '', stop: '' };
@@ -44,8 +61,8 @@ function bars({ curve }, shown) {
     );
     start = end + 1;
   });
-  const threshold = shown.figures.threshold;
-  if (typeof threshold === 'number') paths.stop = `M0 ${number(y_of(threshold / highest))}H${WIDTH}`;
+  const level = level_of(view, shown);
+  if (level !== null) paths.stop = `M0 ${number(y_of(level / highest))}H${WIDTH}`;
   return paths;
 }
 

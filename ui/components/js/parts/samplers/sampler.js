@@ -8,7 +8,7 @@ import { effect } from './effect.js';
 import { rule_picture } from './rule_picture.js';
 import { token_editor } from './tokens.js';
 
-/** @import { Actions, Fields, NumberField, Sampler, State, Table, Value } from '../../types.js' */
+/** @import { Actions, Fields, NumberField, Sampler, State, Table, Value, View } from '../../types.js' */
 /** @typedef {Pick<State, 'table' | 'settings' | 'stage_defaults' | 'model' | 'view' | 'point' | 'row' | 'digits'>} Properties */
 /** @typedef {ReturnType<typeof create_sampler>} SamplerPart */
 
@@ -18,6 +18,10 @@ function in_words({ numbers, value: shape }, value) {
   const fields = /** @type {Fields} */ (value);
   return numbers.map(number => `${number.label} ${exact_text(number, Number(fields[number.name]))}`).join(', ');
 }
+
+/** Why a sampler that is on did nothing to what is on screen. @param {View|null} view @param {string} name */
+const when_it_holds = (view, name) =>
+  !view ? 'no scores yet' : view.missing === name ? 'the server is computing it' : 'holds from the next token on';
 
 /** What it is: in a sentence, as a formula, where it comes from, and its rule as a picture. @param {Sampler} sampler @param {HTMLElement|SVGElement} picture */
 function details_of({ name, about, formula, paper }, picture) {
@@ -138,7 +142,7 @@ export function create_sampler(sampler, actions, { grip, remove }) {
   });
 
   const picture = rule_picture(sampler);
-  const first = element('p', { class: 'dv-effect dv-line' });
+  const first = element('p', { class: sampler.value === 'number' ? 'dv-effect dv-line' : 'dv-effect' });
   const second = element('p', { class: 'dv-effect dv-line dv-muted' });
   const remark = element('p', { class: 'dv-remark dv-hidden' });
   const details = details_of(sampler, picture.node);
@@ -242,7 +246,7 @@ export function create_sampler(sampler, actions, { grip, remove }) {
       node.classList.toggle('dv-faded', !is_on() || Boolean(shown?.no_effect));
       node.classList.toggle('dv-lit', state.point !== null && place >= 0 && place === view?.point);
       if (!is_on()) say(sampler.idle, '');
-      else if (!shown?.on) say(view ? 'holds from the next token on' : 'no scores yet', '');
+      else if (!shown?.on) say(when_it_holds(view, name), '');
       else if (is_later) say('not applied yet', '');
       else say(...effect(sampler, shown, state.table, state.digits), shown.remark ?? '');
       if (!details.hidden) picture.update(view, is_applied ? (shown ?? null) : null);

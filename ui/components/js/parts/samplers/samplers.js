@@ -131,7 +131,7 @@ export function create(root, actions) {
       chooser.update();
       const order = order_of();
       const is_default = is_sorted(table, order);
-      set_class(order_note, is_default ? 'dv-note dv-hidden' : 'dv-note');
+      set_class(order_note, is_default || is_search ? 'dv-note dv-hidden' : 'dv-note');
       set_text(order_text, view && !is_default ? default_order_text(view, table) : '');
       const shown = [...order.map(part_of), seed];
       for (const part of shown) part.update(now);

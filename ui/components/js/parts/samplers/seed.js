@@ -3,34 +3,42 @@
 import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
 import { exact_field } from '../../lib/fields.js';
 import { term } from '../../lib/term.js';
-import { count, shorten, stretch_text, u_text } from '../../words/format.js';
+import { count, formats, shorten, stretch_text } from '../../words/format.js';
 
 /** @import { Actions, State, View } from '../../types.js' */
-/** @typedef {Pick<State, 'settings' | 'view' | 'steps' | 'point' | 'row'>} Properties */
+/** @typedef {Pick<State, 'settings' | 'view' | 'steps' | 'point' | 'row' | 'digits'>} Properties */
 
 const LONGEST_TOKEN = 14;
 const LARGEST_SEED = Number.MAX_SAFE_INTEGER; // beyond it whole numbers are no longer exact in a browser
 
-/** What is said of the draw: words around a token. @param {Properties & {view: View}} state @returns {[string, string, string]} */
-function story({ view, steps, row }) {
+/** What is said of the draw: words around a token, and of its stretch. @param {Properties & {view: View}} state @returns {[string, string, string]} */
+function story({ view, steps, row, point, digits, settings }) {
   const step = view.is_pending ? null : steps[view.index];
   const { draw, what_if, chosen } = view;
-  if (step?.forced && !what_if) return ['forced: ', step.label, ', no draw'];
+  const u_text = formats(digits).u;
+  const own_seed = step ? row?.recorded_settings?.seed : undefined;
+  const next =
+    own_seed === undefined || own_seed === settings.seed ? '' : `; seed ${settings.seed} holds from the next token on`;
+  if (step?.forced) return ['forced: ', step.label, ', no draw'];
   if (view.emptied_by) return ['no tokens left to draw', '', ''];
   if (view.greedy) return ['temperature 0 takes ', view.leaders[0]?.label ?? '', ', no draw'];
-  if (view.is_pending && !chosen && view.point === view.points.length - 1) {
+  if (view.is_pending && !chosen && point === null) {
     return [
       row?.u === null || row?.u === undefined ? 'no random number yet' : `will be drawn with u = ${u_text(row.u)}`,
       '',
       '',
     ];
   }
-  if (!draw) return [step?.u === null ? 'was taken greedily, no draw' : 'not drawn yet', '', ''];
+  if (!draw && step)
+    return step.u === null
+      ? ['', step.label, ' was taken greedily, no draw']
+      : [`u = ${u_text(step.u)} drew `, step.label, next];
+  if (!draw) return ['not drawn yet', '', ''];
   const verb = view.is_pending ? 'would draw' : what_if ? (draw.same ? 'would still draw' : 'would draw') : 'drew';
   return [
     `u = ${u_text(draw.u)} ${verb} `,
     draw.label ?? `rank ${count(draw.rank)}`,
-    ` in ${stretch_text(draw.from, draw.to)}`,
+    `${next ? '' : `, its stretch is ${stretch_text(draw.from, draw.to)}`}${next}`,
   ];
 }
 
@@ -48,7 +56,7 @@ export function create_seed(actions) {
   const needle = element('i', { class: 'dv-seed-needle' });
   const bar = element('div', { class: 'dv-seed-bar', 'aria-hidden': 'true' }, strip, needle);
   const [before, token, after] = [element('span'), element('span', { class: 'dv-token' }), element('span')];
-  const line = element('p', { class: 'dv-effect dv-line' }, before, token, after);
+  const line = element('p', { class: 'dv-effect dv-draw-story' }, before, token, after);
   const node = element(
     'section',
     { class: 'dv-sampler', role: 'group', 'aria-label': 'Draw', 'data-sampler': 'drawn' },

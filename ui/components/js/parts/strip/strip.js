@@ -27,6 +27,8 @@ const COPIED_MS = 1500;
  */
 export function create(root, actions) {
   let shown_index = -1;
+  /** @type {State['colouring']|null} */
+  let shown_colouring = null;
   let is_following = true; // false once the person has scrolled up
   let own_scroll_top = 0; // where this module has scrolled to, to tell its scrolling from the person's
   let is_plain = false;
@@ -288,7 +290,6 @@ export function create(root, actions) {
 
   /** @param {Properties} now */
   function update(now) {
-    const is_recoloured = state && state.colouring !== now.colouring;
     state = now;
     const focused = document.activeElement;
     const had_focus = box.contains(focused);
@@ -300,7 +301,8 @@ export function create(root, actions) {
     const first_step = steps.at(0)?.li ?? null;
     const has_prompt_changed = before.update(folded(now.prompt_tokens), first_step);
     const have_steps_changed = steps.update(now.steps, null);
-    if (is_recoloured) steps.redress();
+    if (shown_colouring !== now.colouring) steps.redress();
+    shown_colouring = now.colouring;
     update_slot();
     if (has_prompt_changed || have_steps_changed) write_plain();
     legend.update(now.colouring);

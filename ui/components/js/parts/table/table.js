@@ -152,7 +152,7 @@ const HEADS = {
   final: 'after settings',
 };
 /** @type {Record<string, string>} Columns whose head is explained. */
-const TERMS = { token: 'token', logit: 'logit', model: 'probability', final: 'probability' };
+const TERMS = { token: 'token', logit: 'logit', model: 'model’s own', final: 'after settings' };
 
 /** @param {typeof COLUMNS[number]} column */
 function create_head(column) {
@@ -167,8 +167,9 @@ function create_head(column) {
  * @param {View} view
  * @param {Meaning} meaning
  */
-function update_heads(heads, { score_changes, samplers }, { figure, lowest, highest }) {
+function update_heads(heads, { score_changes, samplers, is_guided }, { figure, lowest, highest }) {
   set_text(heads.logit.name, figure);
+  set_text(heads.model.name, is_guided ? 'under guidance' : HEADS.model);
   set_text(heads.logit.range, lowest <= highest ? `${score_text(lowest, 1)} to ${score_text(highest, 1)}` : '');
   set_attribute(heads.logit.cell, 'title', 'Bars go from the lowest to the highest row shown, not from zero.');
   for (const name of ['model', 'prob', 'final']) set_text(heads[name].range, '0 to 100 %');

@@ -1,0 +1,93 @@
+"""What a visitor of the step page waits for, in Chromium, and what the server pays for it.
+
+    python -m benchmarks page [--models bundled,152k-bf16,152k-f32] [--quick]
+
+The app is started as `make run` starts it. Beside it runs the twin, which is the same step on an
+ordinary Streamlit page, and the floor, the same step on the smallest page that draws both charts.
+They take turns, so that ratios hold on a busy machine too. A time goes from the press, as the
+browser dates it, to the end of the first frame with the new token, the table and both charts; of
+the twin's table nobody can tell when it is drawn, so its three charts count alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from playwright.sync_api import BrowserContext, sync_playwright
+
+from benchmarks.page.app_tab import App
+from benchmarks.page.bare_tabs import Floor, Twin
+from benchmarks.page.beginnings import measure_start, measure_ways
+from benchmarks.page.crowds import measure_crowds
+from benchmarks.page.models import BUNDLED, NAMES, save_model
+from benchmarks.page.servers import APP, BARE, free_port, served
+from benchmarks.page.waits import FULL, QUICK, Effort, Three, measure_waits
+from benchmarks.report import PACKAGES, Report
+from tests.browser.chromium import REMEDY, find
+
+WINDOW = {"width": 1440, "height": 900}
+
+
+def measure_model(
+    report: Report, name: str, scratch: str, context: BrowserContext, effort: Effort
+) -> None:
+    """All figures of one model."""
+    model = None if name == BUNDLED else save_model(name, Path(scratch) / name)
+    port = free_port()
+    if name == BUNDLED and effort.starts_twice:
+        with served(APP, model, port) as server:
+            App(context, server.url).visit()
+    with ExitStack() as stack:
+        server = stack.enter_context(served(APP, model, port))
+        app = App(context, server.url)
+        report.section(name)
+        measure_start(report, server, app)
+        if name == BUNDLED:
+            measure_ways(report, app, effort.ways)
+        bare = stack.enter_context(served(BARE, model))
+        three = Three(app, Twin(context, bare.url), Floor(context, bare.url))
+        for tokens, turns in effort.lengths.items():
+            measure_waits(report, name, three, effort, tokens, turns)
+        for tab in (three.app, three.twin, three.floor):
+            tab.page.close()
+        measure_crowds(report, name, server, effort)
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks page", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--models", default=",".join(NAMES), help=f"of {', '.join(NAMES)}")
+    parser.add_argument("--quick", action="store_true", help="few repeats: to see that it runs")
+    options = parser.parse_args(arguments)
+    options.models = options.models.split(",")
+    unknown = [name for name in options.models if name not in NAMES]
+    if unknown:
+        parser.error(f"--models: {unknown[0]!r} is unknown; known are {', '.join(NAMES)}")
+    return options
+
+
+def main(arguments: Sequence[str] | None = None) -> dict[str, object]:
+    """Measure, print, and return what the JSON line holds."""
+    options = parse(arguments)
+    executable = find()
+    if executable is None:
+        sys.exit(f"The benchmark found no Chromium that runs. {REMEDY}")
+    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
+    flags = ["--disable-gpu", *(["--no-sandbox"] if is_root else [])]  # no sandbox exists for root
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as scratch:
+        browser = playwright.chromium.launch(executable_path=executable, args=flags)
+        packages = (*PACKAGES, "streamlit", "plotly", "starlette", "uvloop")
+        report = Report("page", packages, {"chromium": browser.version})
+        for name in options.models:
+            context = browser.new_context(viewport=WINDOW)
+            measure_model(report, name, scratch, context, QUICK if options.quick else FULL)
+            context.close()
+        browser.close()
+    return report.finish()

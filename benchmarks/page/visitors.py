@@ -1,0 +1,162 @@
+"""Many visitors who step at once, over the live channel and without browsers: `measure_visitors`.
+
+The visitors run in a process of their own, `python -m benchmarks.page.visitors`. It reads a plan,
+one line of JSON, and says that all texts have begun; on the next line the visitors step, and what
+they saw is one line of JSON again. So the server's processor time is theirs alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import websockets
+
+LIMITS = {"max_tokens": 4000, "stop_strings": []}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What visitors do.
+
+    Attributes:
+        url: address of the app.
+        settings: samplers and seed of every text.
+        visitors: how many of them step.
+        steps: steps of each.
+        every: seconds from one step of a visitor to the next; 0: as soon as the last is answered.
+        prompt: begun again and again by one more visitor meanwhile; empty: by none.
+    """
+
+    url: str
+    settings: dict[str, Any]
+    visitors: int
+    steps: int
+    every: float = 0.0
+    prompt: str = ""
+
+
+@dataclass
+class Seen:
+    """What they saw: milliseconds of each step, bytes received, seconds that all took, prompts."""
+
+    ms: list[float] = field(default_factory=list)
+    received: int = 0
+    seconds: float = 0.0
+    prompts: int = 0
+
+
+def measure_visitors(plan: Plan, cpu_ms: Callable[[], float | None]) -> tuple[Seen, float | None]:
+    """What the visitors saw, and the milliseconds of processor time that the server took.
+
+    Args:
+        plan: what they do.
+        cpu_ms: the server's processor time so far.
+    """
+    command = [sys.executable, "-m", "benchmarks.page.visitors"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+        lines: list[str] = []
+        for line in (json.dumps(asdict(plan)), "step"):
+            before = cpu_ms()
+            process.stdin.write(f"{line}\n")
+            process.stdin.flush()
+            lines.append(process.stdout.readline())
+            if not lines[-1]:
+                raise RuntimeError("The visitors failed; what they say stands above.")
+    after = cpu_ms()
+    return Seen(**json.loads(lines[1])), None if after is None else after - before
+
+
+class Visitor:
+    """One visitor with a text of their own."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._client = secrets.token_hex(8)
+        self._number = 0
+        self._at: dict[str, Any] = {}
+        self.received = 0
+
+    async def open(self) -> None:
+        """Connect, and take the two steps that are slower than all others."""
+        address = self._plan.url.replace("http", "ws", 1) + "/live"
+        self._socket = await websockets.connect(address, origin=self._plan.url, max_size=None)
+        hello = {"visit": secrets.token_hex(16), "tab": secrets.token_hex(16), "page": "step"}
+        await self._send({"kind": "hello", "have": {}, "unknown": [], **hello})
+        await self._state()
+        for _ in range(2):
+            await self.do("step")
+
+    async def do(self, kind: str, **fields: Any) -> None:
+        """One action, until its answer is here."""
+        self._number += 1
+        order = [name for name in self._plan.settings if name != "seed"]
+        settings = {**self._plan.settings, "order": order}
+        event = {"kind": kind, "number": self._number, "at": self._at, "limits": LIMITS}
+        await self._send({**event, "settings": settings, **fields})
+        await self._state()
+
+    async def step_all(self, ms: list[float]) -> None:
+        """All steps of the plan; a step that is late does not make the next ones wait."""
+        began = time.perf_counter()
+        for step in range(self._plan.steps):
+            ahead = began + step * self._plan.every - time.perf_counter()
+            await asyncio.sleep(max(0.0, ahead))
+            pressed = time.perf_counter()
+            await self.do("step")
+            ms.append((time.perf_counter() - pressed) * 1e3)
+
+    async def _send(self, event: dict[str, Any]) -> None:
+        await self._socket.send(json.dumps({**event, "client": self._client}))
+
+    async def _state(self) -> None:
+        while True:
+            message = await self._socket.recv()
+            self.received += len(message)
+            size = int.from_bytes(message[:4], "little")
+            header = json.loads(message[4 : 4 + size])
+            if header.get("error"):
+                raise RuntimeError(header["error"])
+            if header["kind"] == "state":
+                self._at = {name: header[name] for name in ("run", "branch", "length")}
+                return
+
+
+async def _prompts(visitor: Visitor, prompt: str, seen: Seen) -> None:
+    while True:
+        await visitor.do("start", prompt=prompt)
+        seen.prompts += 1
+
+
+async def _main() -> None:
+    plan = Plan(**json.loads(sys.stdin.readline()))
+    visitors = [Visitor(plan) for _ in range(plan.visitors)]
+    for visitor in visitors:
+        await visitor.open()
+    other = Visitor(plan)
+    if plan.prompt:
+        await other.open()
+    print("ready", flush=True)
+    sys.stdin.readline()
+    seen = Seen()
+    before = sum(visitor.received for visitor in visitors)
+    began = time.perf_counter()
+    beside = asyncio.create_task(_prompts(other, plan.prompt, seen)) if plan.prompt else None
+    await asyncio.gather(*(visitor.step_all(seen.ms) for visitor in visitors))
+    seen.seconds = time.perf_counter() - began
+    seen.received = sum(visitor.received for visitor in visitors) - before
+    if beside is not None:
+        beside.cancel()
+    print(json.dumps(asdict(seen)), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(_main())

@@ -1,0 +1,50 @@
+"""Every benchmark runs in its quick form, from the command line to the JSON line."""
+
+import json
+import math
+import sys
+
+import pytest
+
+from benchmarks import __main__ as command
+from tests.browser.chromium import REMEDY, find
+
+SMALLEST = {
+    "engine": ["--sizes", "bundled", "--steps", "2", "--threads", "1"],
+    "sweep": ["--dtypes", "auto"],
+    "page": ["--models", "bundled"],
+}
+A_GOAL_OF = {
+    "engine": "recorded / bare, top-p 0.9",
+    "sweep": "whole sweep",
+    "page": "Step / the twin's",
+}
+
+
+def test_every_benchmark_has_a_quick_form_here():
+    assert set(SMALLEST) == set(A_GOAL_OF) == set(command.BENCHMARKS)
+
+
+@pytest.mark.parametrize("name", SMALLEST)
+def test_runs_to_its_json_line(name, monkeypatch, capsys):
+    if name == "page":
+        assert find(), REMEDY
+    monkeypatch.setattr(sys, "argv", ["benchmarks", name, "--quick", *SMALLEST[name]])
+    assert command.main() == 0
+    *table, last = capsys.readouterr().out.splitlines()
+    result = json.loads(last)
+    assert result["benchmark"] == name
+    assert result["machine"]["processor"] in table[1]
+    assert f"torch {result['versions']['torch']}" in table[2]
+    values = [figure["value"] for figure in result["figures"].values()]
+    assert all(math.isfinite(value) and value >= 0 for value in values)
+    goals = {goal["figure"].split(" | ")[1]: goal for goal in result["goals"]}
+    assert goals[A_GOAL_OF[name]]["met"] in (True, False)
+
+
+def test_a_name_that_is_unknown_is_answered_with_those_there_are(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "pages"])
+    assert command.main() == 2
+    assert capsys.readouterr().err == (
+        "There is no benchmark 'pages'; known are engine, page, sweep.\n"
+    )

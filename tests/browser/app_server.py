@@ -1,0 +1,93 @@
+"""The app in a process of its own, on a free port, as `make run` starts it."""
+
+import contextlib
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ARTEFACTS = ROOT / "test-artefacts"
+START_DEADLINE_S = 60
+
+
+class AppServer:
+    """Started, killed and started again under the same address.
+
+    Attributes:
+        url: where it answers.
+        log: file that its output goes to.
+    """
+
+    def __init__(self, name: str, visits: str = "off") -> None:
+        """`visits`: folder for what visitors make; "off" keeps all of it in memory."""
+        ARTEFACTS.mkdir(exist_ok=True)
+        self.log = ARTEFACTS / f"{name}.log"
+        self.log.unlink(missing_ok=True)
+        self._visits = visits
+        self._port = _free_port()
+        self.url = f"http://127.0.0.1:{self._port}"
+        self._process: subprocess.Popen | None = None
+
+    def start(self) -> None:
+        flags = ["--server.address=127.0.0.1", f"--server.port={self._port}"]
+        with self.log.open("ab") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "streamlit", "run", "app.py", *flags],
+                cwd=ROOT,
+                env=self._environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+            )
+        deadline = time.monotonic() + START_DEADLINE_S
+        while time.monotonic() < deadline and self._process.poll() is None:
+            health = f"{self.url}/_stcore/health"
+            with contextlib.suppress(OSError), urllib.request.urlopen(health, timeout=2):
+                return
+            time.sleep(0.1)
+        code = self._process.poll()
+        state = "still starting" if code is None else f"exited with {code}"
+        pytest.fail(f"the app did not answer ({state}); its log:\n{self.tail()}", pytrace=False)
+
+    def kill(self) -> None:
+        """Without a chance to write anything down."""
+        self._process.kill()
+        self._process.wait()
+
+    def stop(self) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def tail(self, characters: int = 4000) -> str:
+        return self.log.read_text(errors="replace")[-characters:] if self.log.exists() else ""
+
+    def _environment(self) -> dict[str, str]:
+        """The person's own, without what would make this another app than the checked-in one."""
+        foreign = ("STREAMLIT_", "DECODING_")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+        own = {"HF_HUB_OFFLINE": "1", "PYTHONUNBUFFERED": "1", "DECODING_VISITS": self._visits}
+        return {**kept, **own}
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _die_with_parent() -> None:
+    """Linux only: a test run that is killed outright takes its server along."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGTERM)

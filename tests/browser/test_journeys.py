@@ -1,0 +1,270 @@
+"""Ways through the step page that nobody planned: every example after every method, and chance.
+
+`JOURNEYS=full` takes all examples and eight random walks; else a few of both.
+"""
+
+import json
+import os
+import random
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page
+
+from engine.contrastive import ContrastiveSearch
+from engine.decoder import Decoder
+from engine.model import load_model
+from engine.trace import Trace
+from tests.browser.step_page import (
+    button,
+    choose_example,
+    generated,
+    ids,
+    opened,
+    settle,
+    state,
+    take_steps,
+    tokens,
+)
+from ui.texts.examples import EXAMPLES
+from ui.texts.settings import parse_settings
+from ui.words.token_labels import labels_of
+
+IS_FULL = os.environ.get("JOURNEYS") == "full"
+SHORT = ("Loop", "Guidance, to the sea", "Contrastive, no loop")
+TAKEN = [each.name for each in EXAMPLES if IS_FULL or each.name in SHORT]
+SEEDS = range(8 if IS_FULL else 1)
+ACTIONS, LOOK_EVERY = 60, 20
+REFUSALS = re.compile("removed before the draw|nothing is left", re.IGNORECASE)
+
+
+def assert_no_failure(page: Page) -> None:
+    error = state(page, "state.error")
+    assert error == "" or REFUSALS.search(error), error
+    assert page.locator(".dv-failed").filter(visible=True).all_inner_texts() == []
+
+
+# --- every example after every method -------------------------------------------------------------
+
+
+def choose_method(page: Page, method: str) -> None:
+    """Begin the text on the page again by another method, as a person does it."""
+    menu = page.locator("details.dv-settings")
+    menu.locator("summary").click()
+    strategy = "search" if method == "contrastive" else "sampling"
+    menu.get_by_role("combobox", name="Strategy").select_option(strategy)
+    if method != "contrastive":
+        menu.get_by_role("checkbox", name="Guidance").set_checked(method == "guidance")
+    if method == "guidance":
+        menu.get_by_role("textbox", name="Negative prompt").fill("There was a little")
+    menu.locator("summary").click()
+    button(page, "Start").click()
+    settle(page)
+    found = state(page, "[state.strategy !== null, state.negative_prompt !== null]")
+    assert found == [method == "contrastive", method == "guidance"]
+
+
+@pytest.mark.parametrize("method", ["sampling", "guidance", "contrastive"])
+def test_every_example_after_every_method_and_back(page: Page, method):
+    opened(page)
+    for name in TAKEN:
+        choose_method(page, method)
+        take_steps(page, 2)
+        choose_example(page, name)
+        example = next(each for each in EXAMPLES if each.name == name)
+        assert state(page, "[state.prompt, state.negative_prompt, state.strategy !== null]") == [
+            example.prompt,
+            example.negative_prompt,
+            example.strategy is not None,
+        ]
+        take_steps(page, 2)
+        assert_no_failure(page)
+
+
+# --- chance ---------------------------------------------------------------------------------------
+
+
+class Walk:
+    """One visitor who presses whatever there is."""
+
+    def __init__(self, page: Page, seed: int) -> None:
+        self.page = page
+        self.chance = random.Random(seed)
+
+    def one_of(self, found: Locator) -> Locator | None:
+        shown = [each for each in found.all() if each.is_visible() and each.is_enabled()]
+        return self.chance.choice(shown) if shown else None
+
+    def press(self, found: Locator, **how) -> None:
+        if chosen := self.one_of(found):
+            chosen.click(**how)
+
+    def act(self) -> None:
+        actions = {
+            self.step: 8,
+            self.three_steps: 2,
+            self.back: 2,
+            self.rewind: 1,
+            self.reroll: 2,
+            self.slide: 6,
+            self.switch: 4,
+            self.order: 2,
+            self.add: 2,
+            self.take_away: 1,
+            self.force: 4,
+            self.branch: 3,
+            self.inspect: 4,
+            self.what_if: 3,
+            self.as_recorded: 2,
+            self.preset: 1,
+            self.example: 1,
+            self.seed: 2,
+        }
+        (action,) = self.chance.choices(list(actions), list(actions.values()))
+        self.did = action.__name__
+        action()
+
+    def step(self) -> None:
+        self.press(button(self.page, "Step"))
+
+    def three_steps(self) -> None:
+        if button(self.page, "Step").is_enabled():
+            self.page.evaluate(
+                "() => { for (let press = 0; press < 3; press += 1)"
+                " document.querySelector('.dv-go').click(); }"
+            )
+
+    def back(self) -> None:
+        self.press(button(self.page, "Back"))
+
+    def rewind(self) -> None:
+        self.press(button(self.page, "Rewind"))
+
+    def reroll(self) -> None:
+        self.press(button(self.page, "Re-roll"))
+
+    def slide(self) -> None:
+        knob = self.one_of(self.page.locator("[data-part=samplers] input[type=range]"))
+        if knob:
+            box = knob.bounding_box()
+            place = {"x": box["width"] * self.chance.uniform(0.02, 0.98), "y": box["height"] / 2}
+            knob.click(position=place)
+
+    def switch(self) -> None:
+        self.press(self.page.get_by_role("switch"))
+
+    def order(self) -> None:
+        order = state(self.page, "state.settings.order")
+        self.chance.shuffle(order)
+        state(self.page, "(actions.set({ order: arg }), actions.settle())", order)
+
+    def add(self) -> None:
+        if self.one_of(button(self.page, "Add sampler")):
+            button(self.page, "Add sampler").click()
+            self.press(self.page.get_by_role("menuitem"))
+
+    def take_away(self) -> None:
+        self.press(self.page.get_by_role("button", name=re.compile("^Remove ")))
+
+    def force(self) -> None:
+        self.press(self.page.get_by_role("button", name=re.compile("^Force ")))
+
+    def branch(self) -> None:
+        self.press(self.page.get_by_role("radiogroup", name="Branches").get_by_role("radio"))
+
+    def inspect(self) -> None:
+        self.press(generated(self.page))
+
+    def what_if(self) -> None:
+        self.inspect()
+        settle(self.page)
+        self.slide()
+
+    def as_recorded(self) -> None:
+        self.press(button(self.page, "Show as recorded"))
+
+    def preset(self) -> None:
+        self.press(self.page.locator(".dv-presets > button"))
+
+    def example(self) -> None:
+        choose_example(self.page, self.chance.choice(EXAMPLES).name)
+
+    def seed(self) -> None:
+        field = self.page.get_by_role("spinbutton", name="Seed")
+        if field.is_visible():
+            field.fill(str(self.chance.randrange(10**6)))
+            field.press("Enter")
+
+
+def replayed(file: Path) -> Decoder | ContrastiveSearch:
+    """The text of a trace, made again by the engine alone."""
+    data = json.loads(file.read_text())
+    if data["format"] == "contrastive-search":
+        search = ContrastiveSearch(load_model(), data["prompt_ids"], data["top_k"])
+        for step in data["steps"]:
+            search.penalty_alpha = step["penalty_alpha"]
+            search.step()
+        return search
+    trace = Trace.load(file)
+    guidance = trace.guidance
+    scales = [step.guidance_scale for step in trace.steps]
+    decoder = Decoder(
+        load_model(),
+        trace.prompt_ids,
+        **({"negative_prompt": guidance.negative_prompt_ids} if guidance else {}),
+        guidance_scale=[*scales, guidance.scale][0] if guidance else 1.0,
+    )
+    changes = dict(trace.settings)
+    for index, step in enumerate(trace.steps):
+        if index in changes:
+            decoder.settings = decoder.settings.from_dict(changes[index])
+        if step.guidance_scale is not None:
+            decoder.guidance_scale = step.guidance_scale
+        decoder.step(step.token_id if step.forced else None)
+    return decoder
+
+
+def assert_as_the_engine_has_it(page: Page, file: Path) -> None:
+    """Ids, labels, and the rows of the step on screen."""
+    with page.expect_download() as waiting:
+        state(page, "actions.save_trace()")
+    waiting.value.save_as(file)
+    text = replayed(file)
+    assert ids(page) == [step.token_id for step in text.steps]
+    labels = labels_of(load_model().vocabulary)
+    shown = [label for label in tokens(page).all_text_contents() if not label.startswith("…")]
+    assert shown[-len(text.steps) :] == [labels[step.token_id] for step in text.steps] or (
+        not text.steps
+    )
+    view = state(page, "view && !view.missing && view.exact ? view : null")
+    if view is None or isinstance(text, ContrastiveSearch):
+        return
+    settings, _ = parse_settings(view["settings"] | {"seed": state(page, "state.settings.seed")})
+    index = view["index"]
+    if index < len(text.steps):
+        distribution = text.distribution(index, settings)
+    elif text.guidance is None:
+        distribution = text.next_distribution(settings)
+    else:
+        return
+    found = [(row["rank"], row["id"], row["removed_by"]) for row in view["rows"]]
+    wanted = distribution.candidates(len(found))
+    assert found == [(each.rank, each.token_id, each.removed_by) for each in wanted]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_after_any_actions_the_text_is_the_one_that_the_engine_makes(page: Page, seed, tmp_path):
+    opened(page)
+    walk = Walk(page, seed)
+    done = []
+    for number in range(1, ACTIONS + 1):
+        walk.act()
+        done.append(walk.did)
+        settle(page)
+        assert_no_failure(page)
+        if state(page, "state.error") != "":
+            button(page, "Dismiss").click()
+        if number % LOOK_EVERY == 0:
+            assert_as_the_engine_has_it(page, tmp_path / f"{number}.json")
+    print(f"seed {seed}:", *done)

@@ -1,0 +1,218 @@
+"""The step page is one screen: what belongs together is in sight at once, and stands still."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.step_page import (
+    FIVE_ON,
+    button,
+    choose_example,
+    choose_setting,
+    figure,
+    force_buttons,
+    generated,
+    opened,
+    set_samplers,
+    settle,
+    slider,
+    start,
+    take_steps,
+    wait_for,
+)
+
+OPEN = "Once upon a time, there was a little"
+ALWAYS = [f"[data-part={part}]" for part in ("transport", "strip", "line", "settings", "prompt")]
+COSTS = ["[data-figure=kv_cache]", "[data-figure=latency]"]
+SAMPLING = [
+    *COSTS,
+    "[data-figure=logits]",
+    "[data-figure=softmax]",
+    "[data-part=loop]",
+    ".dv-right",
+]
+CHOSEN = ["tr.chosen", "[data-part=strip] [aria-current=true]"]
+CUT_LINES = [f"[data-figure={name}] .dv-chart-marks span" for name in ("logits", "softmax")]
+
+# What leaves the window or is cut off: all of what must be in sight, and the sides of all else.
+OUT_OF_SIGHT = """
+must => {
+  const found = [];
+  const is_shown = node => node.checkVisibility({ visibilityProperty: true });
+  const named = node => [node.closest('[data-part]')?.dataset.part, node.tagName,
+    node.getAttribute('class'), node.getAttribute('aria-label') ?? node.textContent.slice(0, 30)];
+  for (const node of [document.documentElement, document.querySelector('.stMain')]) {
+    const { scrollWidth, clientWidth, scrollHeight, clientHeight } = node;
+    if (scrollWidth > clientWidth) found.push(`the page scrolls sideways: ${scrollWidth}`);
+    if (must.length && scrollHeight > clientHeight) found.push(`the page scrolls: ${scrollHeight}`);
+  }
+  for (const selector of must) {
+    const nodes = [...document.querySelectorAll(selector)].filter(is_shown);
+    if (!nodes.length) found.push(`nothing is ${selector}`);
+    for (const node of nodes) {
+      const box = node.getBoundingClientRect();
+      let [top, bottom] = [0, innerHeight];
+      for (let near = node.parentElement; near.closest('.dv'); near = near.parentElement) {
+        if (getComputedStyle(near).overflowY === 'visible') continue;
+        const around = near.getBoundingClientRect();
+        [top, bottom] = [Math.max(top, around.top), Math.min(bottom, around.bottom)];
+      }
+      if (box.top < top - 1 || box.bottom > bottom + 1) found.push(`cut off: ${named(node)}`);
+    }
+  }
+  // These scroll or end with an ellipsis on purpose, or are drawn beyond their box.
+  const own_way = '.dv-line, .dv-said, .dv-prompt-text, .dv-strip-box, .dv-spoken, .dv-chart-layer,'
+    + ' .dv-chart-labels, option, details:not([open]) > :not(summary)'
+    + (must.length ? '' : ', .dv-loop-track');
+  for (const node of document.querySelectorAll('.dv *')) {
+    if (!is_shown(node) || node.closest(own_way)) continue;
+    const { left, right, width } = node.getBoundingClientRect();
+    if (width && (left < -1 || right > innerWidth + 1)) found.push(`outside: ${named(node)}`);
+    const { overflowX, textOverflow } = getComputedStyle(node);
+    const is_cut = node.clientWidth && node.scrollWidth > node.clientWidth + 1;
+    if (is_cut && overflowX !== 'visible' && textOverflow !== 'ellipsis') {
+      found.push(`its sides are cut off: ${named(node)}`);
+    }
+  }
+  return found;
+}
+"""
+PLACES = """
+() => [...document.querySelectorAll('.dv [data-part], .dv figure, [data-part=transport] button,'
+  + ' .dv-sampler, .dv-candidates thead')].filter(node => node.checkVisibility()).map(node => {
+    const { x, y, width, height } = node.getBoundingClientRect();
+    const name = node.dataset.part ?? node.getAttribute('aria-label') ?? node.className;
+    return [name, ...[x, y, width, height].map(Math.round)].join(' ');
+  })
+"""
+KEPT = "document.querySelectorAll('.dv [data-part], .dv-rows tr, .dv figure, .dv-sampler')"
+
+Sight = Callable[..., None]
+
+
+@pytest.fixture
+def in_sight(page: Page) -> Sight:
+    """Fails unless everything that these selectors find is in sight, once all is drawn."""
+
+    def check(*selectors: str) -> None:
+        settle(page)
+        found = ["not drawn"]
+        for _ in range(40):  # charts follow a new size some frames later
+            found = page.evaluate(OUT_OF_SIGHT, list(selectors))
+            if not found:
+                return
+            page.wait_for_timeout(25)
+        assert found == []
+
+    return check
+
+
+def run_to(page: Page, count: int) -> None:
+    choose_setting(page, "spinbutton", "Max tokens", str(count))
+    button(page, "Run to end").click()
+    expect(generated(page)).to_have_count(count)
+
+
+def compare_by_hand(page: Page) -> None:
+    """A step of the past, with another temperature."""
+    generated(page).nth(7).click()
+    wait_for(page, "view.index === 7")
+    slider(page, "Temperature").fill("1.7")
+    wait_for(page, "view.what_if")
+
+
+@pytest.mark.parametrize("look", ["light", "dark", "projector"])
+@pytest.mark.parametrize("size", [(1440, 900), (1280, 720)], ids=str)
+def test_all_of_it_is_in_sight_in_every_state(page: Page, in_sight: Sight, size, look):
+    width, height = size
+    page.set_viewport_size({"width": width, "height": height})
+    page.emulate_media(color_scheme="dark" if look == "dark" else "light")
+    opened(page)
+    if look == "projector":
+        choose_setting(page, "checkbox", "Projector mode", True)
+    # Where there is less room than here, the column of samplers scrolls within its place.
+    samplers = ["[data-sampler]"] if size == (1440, 900) and look != "projector" else []
+    in_sight(*ALWAYS, *SAMPLING, *samplers)
+
+    set_samplers(page, **FIVE_ON)
+    in_sight(*ALWAYS, *SAMPLING, *samplers, *CUT_LINES)
+    run_to(page, 20)
+    in_sight(*ALWAYS, *SAMPLING, *samplers, *CUT_LINES, *CHOSEN)
+    compare_by_hand(page)
+    in_sight(*ALWAYS, *SAMPLING, *CUT_LINES, *CHOSEN)
+
+    choose_example(page, "Guidance, to the sea")
+    take_steps(page, 2)
+    in_sight(*ALWAYS, *SAMPLING, *CHOSEN)
+    for picture in ("Guidance", "Draw", "By rank"):
+        page.get_by_role("tab", name=picture, exact=True).click()
+        in_sight(*ALWAYS, *COSTS, *CHOSEN)
+
+    choose_example(page, "Contrastive, no loop")
+    take_steps(page, 2)
+    in_sight(*ALWAYS, *COSTS, "[aria-label='Candidates of the search'] tr")
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1280, 720)], ids=str)
+def test_twenty_steps_move_nothing_and_replace_nothing(page: Page, size):
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    opened(page)
+    start(page, OPEN)
+    set_samplers(page, temperature=2, top_p=0.98)
+    force_buttons(page).nth(3).focus()
+    before = page.evaluate(PLACES)
+    page.evaluate(f"() => {{ for (const node of {KEPT}) node.is_old = true }}")
+    for number in range(1, 21):
+        page.keyboard.press("s")
+        expect(generated(page)).to_have_count(number)
+    settle(page)
+    assert page.evaluate(PLACES) == before
+    expect(force_buttons(page).nth(3)).to_be_focused()
+    assert page.evaluate(f"() => [...{KEPT}].filter(node => !node.is_old).length") == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_on_a_phone_one_column_with_the_picture_before_the_samplers(
+    page: Page, in_sight: Sight, scheme
+):
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.emulate_media(color_scheme=scheme)
+    opened(page)
+    set_samplers(page, **FIVE_ON)
+    take_steps(page, 3)
+    in_sight()
+    tops = {
+        name: page.locator(name).first.bounding_box()["y"]
+        for name in (
+            "[data-part=strip]",
+            "[data-part=picture]",
+            "[data-part=samplers]",
+            ".dv-table",
+        )
+    }
+    assert list(tops.values()) == sorted(tops.values())
+    slider(page, "Top-p").scroll_into_view_if_needed()
+    for shown in (figure(page, "Softmax"), button(page, "Step"), slider(page, "Top-p")):
+        expect(shown).to_be_in_viewport(ratio=1)
+    for example in ("Guidance, to the sea", "Contrastive, no loop"):
+        choose_example(page, example)
+        take_steps(page, 1)
+        in_sight()
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1280, 720), (390, 844)], ids=str)
+def test_an_enlarged_picture_leaves_the_buttons_and_the_samplers(page: Page, size):
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    opened(page)
+    take_steps(page, 1)
+    before = figure(page, "Softmax").bounding_box()
+    button(page, "Enlarge").click()
+    expect(button(page, "Enlarge")).to_have_attribute("aria-pressed", "true")
+    after = figure(page, "Softmax").bounding_box()
+    assert after["width"] >= before["width"] * (1.5 if size[0] > 1000 else 1)
+    expect(button(page, "Step")).to_be_in_viewport(ratio=1)
+    take_steps(page, 1)
+    page.keyboard.press("Escape")
+    expect(button(page, "Enlarge")).to_have_attribute("aria-pressed", "false")
+    assert figure(page, "Softmax").bounding_box() == before

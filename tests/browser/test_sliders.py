@@ -1,0 +1,280 @@
+"""What a person moves on the step page is on screen at once, and is what the engine makes of it."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from engine.contrastive import ContrastiveSearch
+from engine.decoder import Decoder
+from engine.model import load_model
+from engine.ranking import RankedRow
+from engine.sampling import SamplingSettings
+from tests.browser.step_page import (
+    FIGURES,
+    alert,
+    button,
+    choose_setting,
+    figure,
+    ids,
+    opened,
+    prompt,
+    sent_frames,
+    set_samplers,
+    settle,
+    slider,
+    start,
+    state,
+    take_steps,
+    wait_for,
+)
+from ui.texts.settings import parse_settings
+
+OPEN = "Once upon a time"
+GUIDED, NEGATIVE = "Once upon a time, a sad little", "Once upon a time, a little"
+SEARCHED = "Once upon a time, there was"
+
+LAYER = "document.querySelector('.dv-charts-distribution .dv-chart-layer')"
+SOFTMAX_BARS = f"""
+() => {{
+  const traces = {LAYER}.data.filter(trace => trace.xaxis === 'x2');
+  const of = name => traces.find(trace => trace.name === name).y;
+  return of('kept').map((_, place) => ['kept', 'removed', 'chosen']
+    .map(name => of(name)[place]).find(height => height !== null && height !== undefined));
+}}
+"""
+
+
+def decoder_of(text: str, settings: SamplingSettings, steps: int) -> Decoder:
+    decoder = Decoder(load_model(), text, settings)
+    for _ in range(steps):
+        decoder.step()
+    return decoder
+
+
+def bars_become(page: Page, heights: list[float]) -> None:
+    """Wait until the softmax chart shows these; a drawing takes a frame or two."""
+    for _ in range(100):
+        shown = page.evaluate(SOFTMAX_BARS)
+        if shown == pytest.approx(heights[: len(shown)], rel=1e-6):
+            return
+        page.wait_for_timeout(20)
+    assert shown == pytest.approx(heights[: len(shown)], rel=1e-6)
+
+
+def test_a_dragged_slider_moves_the_softmax_at_once_as_the_engine_would(page: Page):
+    """By a real pointer, over a recorded step, without a word to the server."""
+    sent = sent_frames(page)
+    opened(page)
+    start(page, OPEN)
+    take_steps(page, 3)
+    knob = slider(page, "Temperature")
+    knob.hover()
+    wait_for(page, "!state.row.light")
+    settle(page)
+    settings, _ = parse_settings(state(page, "state.settings"))
+    decoder = decoder_of(OPEN, settings, 3)
+    assert ids(page) == decoder.token_ids
+    asked = len(sent)
+    box = knob.bounding_box()
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] / 2, middle)
+    page.mouse.down()
+    seen = set()
+    for share in (0.3, 0.15, 0.6, 0.8, 0.99):
+        page.mouse.move(box["x"] + box["width"] * share, middle, steps=3)
+        dragged, _ = parse_settings(state(page, "state.settings"))
+        seen.add(dragged.temperature)
+        candidates = decoder.distribution(2, dragged).candidates(20)
+        bars_become(page, [candidate.prob for candidate in candidates])
+    assert len(sent) == asked, "a slider that moves must not wait for the server"
+    assert len(seen) == 5
+    page.mouse.up()
+    assert ids(page) == decoder.token_ids
+
+
+@pytest.mark.parametrize(
+    ("settings", "order"),
+    [
+        ({"top_k": 5, "temperature": 0.7}, ["temperature", "top_k", "top_p", "min_p"]),
+        ({"top_p": 0.6, "temperature": 1.6}, ["top_p", "temperature", "top_k", "min_p"]),
+        ({"repetition_penalty": 1.5, "min_p": 0.05}, None),
+        ({"typical_p": 0.5, "xtc": {"threshold": 0.05, "probability": 1.0}}, None),
+    ],
+    ids=str,
+)
+def test_samplers_in_any_order_leave_what_the_engine_leaves(page: Page, settings, order):
+    opened(page)
+    start(page, OPEN)
+    set_samplers(page, **settings)
+    if order:
+        state(page, "(actions.set({ order: arg }), actions.settle())", order)
+    settle(page)
+    chain, _ = parse_settings(state(page, "state.settings"))
+    decoder = decoder_of(OPEN, chain, 0)
+    rows = state(page, "view.rows")
+    found = [(row["id"], row["removed_by"]) for row in rows]
+    candidates = decoder.next_distribution().candidates(len(rows))
+    assert found == [(each.token_id, each.removed_by) for each in candidates]
+    bars_become(page, [candidate.prob for candidate in candidates])
+
+
+def test_a_picture_redrawn_in_place_is_the_one_drawn_afresh(page: Page):
+    opened(page)
+    start(page, OPEN)
+    for changes in (
+        {"temperature": 1.6},
+        {"top_k": 10, "top_p": 0.8},
+        {"temperature": 0.3},
+        {"top_k": 0, "top_p": 1, "temperature": 1},
+    ):
+        set_samplers(page, **changes)
+    candidates = decoder_of(OPEN, SamplingSettings(), 0).next_distribution().candidates(20)
+    bars_become(page, [candidate.prob for candidate in candidates])
+    page.mouse.move(0, 0)
+    shapes = """layer => Array.from(layer.querySelectorAll('.cartesianlayer path'))
+      .map(path => [path.getAttribute('d'), path.style.stroke].join())
+      .filter(shape => !/^(M0,0Z)?,/.test(shape)).sort()"""
+    afresh = f"""async () => {{
+      const layer = {LAYER};
+      const other = layer.parentNode.appendChild(layer.cloneNode(false));
+      await Plotly.newPlot(other, structuredClone(layer.data), structuredClone(layer.layout));
+      const found = ({shapes})(other);
+      Plotly.purge(other);
+      other.remove();
+      return found;
+    }}"""
+    drawn = page.evaluate(f"() => ({shapes})({LAYER})")
+    assert len(drawn) > 15
+    assert drawn == page.evaluate(afresh)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_chart_is_saved_as_a_picture_of_twice_its_size(page: Page, name, tmp_path):
+    opened(page)
+    take_steps(page, 2)
+    expect(figure(page, name)).to_be_visible()
+    with page.expect_download() as waiting:
+        button(page, f"Save {name} as PNG").click()
+    waiting.value.save_as(tmp_path / "chart.png")
+    picture = (tmp_path / "chart.png").read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert [int.from_bytes(picture[at : at + 4], "big") for at in (16, 20)] == [1920, 1200]
+    assert len(picture) > 15_000
+
+
+@pytest.mark.tolerates("net::ERR_FAILED")
+def test_charts_that_cannot_be_had_say_so_and_come_with_a_second_try(page: Page):
+    page.route("**/plotly.min.js", lambda route: route.abort())
+    page.goto("/")
+    failure = alert(page, "could not be loaded").first
+    expect(failure).to_be_visible()
+    page.unroute("**/plotly.min.js")
+    failure.get_by_role("button", name="Retry").click()
+    expect(failure).to_be_hidden()
+    expect(page.locator("[data-part=picture] .main-svg").first).to_be_visible()
+
+
+def test_projector_mode_is_remembered_in_the_next_visit(page: Page):
+    opened(page)
+    size = "() => parseFloat(getComputedStyle(document.querySelector('.dv')).fontSize)"
+    before = page.evaluate(size)
+    choose_setting(page, "checkbox", "Projector mode", True)
+    other = page.context.new_page()
+    opened(other)
+    assert other.evaluate(size) == page.evaluate(size) > before
+    expect(other.locator(".dv-projector")).to_have_count(1)
+
+
+def test_search_shows_where_a_token_stands_and_what_removed_it(page: Page):
+    opened(page)
+    start(page)
+    set_samplers(page, top_k=5)
+    page.get_by_role("searchbox", name="Search the vocabulary").fill("castle")
+    found = page.locator("[data-part=search]")
+    expect(found).to_contain_text("␣castle")
+    expect(found).to_contain_text("removed by top-k")
+    set_samplers(page, top_k=0)
+    expect(found).not_to_contain_text("removed by top-k")
+
+
+# --- guidance and contrastive search --------------------------------------------------------------
+
+
+def begin_guided(page: Page) -> None:
+    prompt(page).fill(GUIDED)
+    menu = page.locator("details.dv-settings")
+    menu.locator("summary").click()
+    menu.get_by_role("checkbox", name="Guidance").check()
+    menu.get_by_role("textbox", name="Negative prompt").fill(NEGATIVE)
+    menu.locator("summary").click()
+    slider(page, "Guidance scale").fill("2")
+    button(page, "Start").click()
+    wait_for(page, "state.negative_tokens && state.prompt === arg", GUIDED)
+
+
+def assert_rows_of(page: Page, decoder: Decoder, scale: float) -> None:
+    raw = RankedRow(decoder.guided_rows(len(decoder.steps)).at(scale))
+    rows = state(page, "view.rows")
+    raw.sort_to_depth(len(rows))
+    assert [row["id"] for row in rows] == raw.ids[: len(rows)].tolist()
+    for row in rows:
+        assert row["logit"] == raw.scores[row["id"]], "not the engine's bits"
+
+
+def test_under_guidance_the_scale_is_a_slider_like_any_other(page: Page):
+    sent = sent_frames(page)
+    opened(page)
+    begin_guided(page)
+    settle(page)
+    settings, _ = parse_settings(state(page, "state.settings"))
+    decoder = Decoder(load_model(), GUIDED, settings, negative_prompt=NEGATIVE, guidance_scale=2.0)
+    assert_rows_of(page, decoder, 2.0)
+    slider(page, "Guidance scale").hover()
+    settle(page)
+    asked = len(sent)
+    state(page, "actions.guide(3.5)")
+    wait_for(page, "state.row.scale === 3.5 && view.index === 0")
+    assert_rows_of(page, decoder, 3.5)
+    assert len(sent) == asked, "the scale waited for the server"
+    take_steps(page, 1)
+    decoder.guidance_scale = 3.5
+    decoder.step()
+    assert ids(page) == decoder.token_ids
+    page.get_by_role("tab", name="Guidance").click()
+    panel = page.get_by_role("tabpanel", name="Guidance")
+    expect(panel.get_by_role("table", name="What guidance moved")).to_be_visible()
+    expect(panel).to_contain_text("two passes")
+    choose_setting(page, "checkbox", "Guidance", False)
+    button(page, "Start").click()
+    wait_for(page, "state.negative_tokens === null && state.steps.length === 0")
+    expect(page.get_by_role("tab", name="Guidance")).to_be_hidden()
+
+
+def test_an_empty_negative_prompt_is_refused_in_a_sentence(page: Page):
+    opened(page)
+    choose_setting(page, "checkbox", "Guidance", True)
+    button(page, "Start").click()
+    expect(alert(page, "The negative prompt is empty")).to_be_visible()
+
+
+def test_a_contrastive_search_is_the_engine_s_at_any_alpha(page: Page):
+    opened(page)
+    prompt(page).fill(SEARCHED)
+    choose_setting(page, "combobox", "Strategy", "search")
+    button(page, "Start").click()
+    wait_for(page, "state.strategy !== null")
+    expect(button(page, "Re-roll")).to_be_disabled()
+    take_steps(page, 5)
+    search = ContrastiveSearch(load_model(), SEARCHED, 4, 0.6)
+    list(search.run(5))
+    assert ids(page) == search.token_ids
+    shown = state(page, "state.searched.candidates")
+    assert [(row["token_id"], row["penalty"], row["score"]) for row in shown] == [
+        (each.token_id, each.penalty, each.score) for each in search.steps[-1].candidates
+    ]
+    rows = page.get_by_role("table", name="Candidates of the search").get_by_role("row")
+    expect(rows).to_have_count(1 + 4)
+    slider(page, "Penalty alpha").fill("0")
+    take_steps(page, 1)
+    search.penalty_alpha = 0.0
+    search.step()
+    assert ids(page) == search.token_ids

@@ -1,0 +1,376 @@
+"""How a text grows on the step page: buttons, keys, branches, stages, and what is refused."""
+
+import json
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from engine.decoder import Decoder
+from engine.model import load_model
+from engine.trace import Trace
+from tests.browser.step_page import (
+    CAPITAL,
+    alert,
+    button,
+    choose_setting,
+    force_buttons,
+    generated,
+    ids,
+    opened,
+    prompt,
+    round_trip,
+    set_samplers,
+    settle,
+    slider,
+    start,
+    state,
+    table,
+    take_steps,
+    tokens,
+    turn_random,
+    wait_for,
+)
+from tests.ui import hostile
+from ui.texts.settings import parse_settings
+
+OPEN = "Once upon a time, there was a little"
+
+
+def decoder_of(page: Page, text: str) -> Decoder:
+    """The engine with this page's settings."""
+    settings, _ = parse_settings(state(page, "state.settings"))
+    return Decoder(load_model(), text, settings)
+
+
+def switch_on(page: Page, name: str) -> None:
+    if name == "Slow motion":
+        button(page, name).click()
+    else:
+        choose_setting(page, "checkbox", name, True)
+
+
+# --- buttons --------------------------------------------------------------------------------------
+
+
+def test_a_typed_prompt_and_step_begin_it_and_all_figures_are_the_engine_s(page: Page):
+    opened(page)
+    prompt(page).fill(CAPITAL)
+    set_samplers(page, temperature=0.8, top_k=40, top_p=0.9)
+    take_steps(page, 20)
+    assert state(page, "state.prompt") == CAPITAL
+    decoder = decoder_of(page, CAPITAL)
+    for _ in range(20):
+        decoder.step()
+    assert ids(page) == decoder.token_ids
+    distribution = decoder.distribution(19)
+    rows = state(page, "view.rows")
+    for row, candidate in zip(rows, distribution.candidates(len(rows)), strict=True):
+        assert (row["rank"], row["id"]) == (candidate.rank, candidate.token_id)
+        assert row["removed_by"] == candidate.removed_by
+        assert row["prob"] == pytest.approx(candidate.prob, rel=1e-9)
+        assert row["final_prob"] == pytest.approx(candidate.final_prob, rel=1e-9)
+    assert state(page, "[view.kept, view.draw.u]") == [distribution.survivors, decoder.steps[19].u]
+
+
+def test_run_to_end_rewind_and_play_repeat_the_same_text(page: Page):
+    opened(page)
+    turn_random(page)
+    choose_setting(page, "spinbutton", "Max tokens", "6")
+    button(page, "Run to end").click()
+    expect(generated(page)).to_have_count(6)
+    expect(button(page, "Run to end")).to_be_disabled()
+    text = tokens(page).all_inner_texts()
+    button(page, "Back").click()
+    expect(generated(page)).to_have_count(5)
+    button(page, "Rewind").click()
+    expect(generated(page)).to_have_count(0)
+    expect(button(page, "Rewind")).to_be_disabled()
+    page.get_by_role("combobox", name="Speed").select_option("fastest")
+    button(page, "Play").click()
+    expect(generated(page)).to_have_count(6)
+    expect(button(page, "Play")).to_be_visible()
+    assert tokens(page).all_inner_texts() == text
+
+
+def test_pause_ends_play_and_a_press_of_step_does_too(page: Page):
+    opened(page)
+    turn_random(page)
+    for way, length in (("Pause", 3), ("Step", 9)):
+        button(page, "Play").click()
+        expect(generated(page).nth(length)).to_be_visible()
+        button(page, way).click()
+        expect(button(page, "Play")).to_be_visible()
+        settle(page)
+        count = len(ids(page))
+        for _ in range(3):
+            round_trip(page)
+        assert len(ids(page)) == count
+        take_steps(page, 1)
+
+
+def test_thirty_clicks_in_two_seconds_are_thirty_tokens(page: Page):
+    opened(page)
+    turn_random(page)
+    for _ in range(15):
+        button(page, "Step").dblclick()
+    expect(generated(page)).to_have_count(30)
+    settle(page)
+    assert len(ids(page)) == 30
+
+
+def test_a_new_prompt_in_the_middle_of_play_ends_it(page: Page):
+    opened(page)
+    turn_random(page)
+    page.get_by_role("combobox", name="Speed").select_option("fastest")
+    button(page, "Play").click()
+    expect(generated(page).nth(5)).to_be_visible()
+    slider(page, "Temperature").fill("1.7")
+    start(page, "A new prompt")
+    expect(button(page, "Play")).to_be_visible()
+    take_steps(page, 2)
+
+
+def test_an_empty_prompt_is_refused_in_a_sentence_and_nothing_is_lost(page: Page):
+    opened(page)
+    take_steps(page, 2)
+    before = ids(page)
+    for press in ("Start", "Step", "Play"):
+        prompt(page).fill("")
+        button(page, press).click()
+        expect(alert(page, "The prompt is empty")).to_be_visible()
+        button(page, "Dismiss").click()
+    assert ids(page) == before
+
+
+def test_nonsense_in_max_tokens_is_a_sentence_and_changes_nothing(page: Page):
+    opened(page)
+    page.locator(".dv-settings summary").click()
+    field = page.get_by_role("spinbutton", name="Max tokens")
+    for typed, got in (("", "nothing"), ("0", "0"), ("1e9", "1,000,000,000"), ("many", "many")):
+        field.fill(typed)
+        field.press("Tab")
+        expect(alert(page, "Max tokens")).to_contain_text(got)
+        assert state(page, "state.limits.max_tokens") == 64
+
+
+@pytest.mark.tolerates("The part line has failed")
+def test_a_part_that_fails_says_so_and_leaves_the_others_working(page: Page):
+    opened(page)
+    page.evaluate(
+        "() => Object.defineProperty(document.querySelector('[data-part=line] .dv-chip'),"
+        " 'textContent', { set() { throw new Error('broken'); } })"
+    )
+    button(page, "Step").click()
+    failure = alert(page, "This part of the page (line) has failed: broken")
+    expect(failure).to_be_visible()
+    take_steps(page, 2)
+    page.get_by_role("button", name="Try again").click()
+    expect(page.locator("[data-part=line]")).to_contain_text("Step 3 of 3")
+
+
+# --- keys -----------------------------------------------------------------------------------------
+
+
+def test_everything_can_be_done_by_keyboard_alone(page: Page):
+    opened(page)
+    set_samplers(page, temperature=2)
+    prompt(page).focus()
+    page.keyboard.press("Control+A")
+    page.keyboard.type(OPEN)
+    page.keyboard.press("Control+Enter")
+    wait_for(page, "state.prompt === arg && !state.starting", OPEN)
+    for key, count in (("s", 1), ("S", 2), ("s", 3), ("b", 2), ("s", 3), ("s", 4)):
+        page.keyboard.press(key)
+        expect(generated(page)).to_have_count(count)
+    page.keyboard.press("p")
+    expect(generated(page).nth(5)).to_be_visible()
+    page.keyboard.press("p")
+    expect(button(page, "Play")).to_be_visible()
+    settle(page)
+    length = len(ids(page))
+    page.keyboard.press("ArrowLeft")
+    wait_for(page, "view.index === arg", length - 2)
+    page.keyboard.press("ArrowRight")
+    wait_for(page, "view.index === arg", length - 1)
+    generated(page).nth(length - 1).focus()
+    page.keyboard.press("Home")
+    wait_for(page, "view.index === 0")
+    page.keyboard.press("/")
+    expect(page.get_by_role("searchbox")).to_be_focused()
+    page.keyboard.type("s")  # a letter that is typed is no shortcut
+    assert len(ids(page)) == length
+    button(page, "Step").focus()
+    page.keyboard.press("Space")
+    expect(generated(page)).to_have_count(length + 1)
+    page.locator("[data-part=line]").click()  # bare ground, after which keys work as before
+    page.keyboard.press("0")
+    expect(generated(page)).to_have_count(0)
+
+
+@pytest.mark.parametrize("name", ["Examples", "Settings", "Add sampler", "More"])
+def test_a_menu_closes_by_escape_and_gives_the_focus_back(page: Page, name):
+    opened(page)
+    opener = page.locator(f"summary:text-is('{name}'), button[aria-label='{name}']")
+    opener.click()
+    menu = page.locator("details[open], [role=menu]").filter(visible=True)
+    inside = menu.locator("button, input").filter(visible=True)
+    expect(inside.first).to_be_visible()
+    inside.first.focus()
+    page.keyboard.press("Escape")
+    expect(inside.first).to_be_hidden()
+    expect(opener).to_be_focused()
+
+
+# --- step by step ---------------------------------------------------------------------------------
+
+
+def test_manual_mode_waits_for_enter_or_another_choice(page: Page):
+    opened(page)
+    switch_on(page, "Manual mode")
+    wait_for(page, "view?.is_pending && view.chosen")
+    proposed = state(page, "view.draw.label")
+    expect(generated(page)).to_have_count(0)
+    page.locator("[data-part=line]").click()  # off the menu
+    page.keyboard.press("Enter")
+    expect(generated(page)).to_have_text([proposed])
+    wait_for(page, "view.is_pending && view.index === 1 && view.chosen")
+    other = state(page, "view.rows.find(row => row.id !== view.draw.id).label")
+    button(page, f"Force {other}").click()
+    expect(generated(page)).to_have_text([proposed, other])
+    wait_for(page, "view.is_pending && view.index === 2 && view.chosen")
+    settle(page)
+    seen = state(page, "view.draw.id")
+    state(page, "(actions.set({ seed: 4321, temperature: 2 }), actions.step(), null)")
+    wait_for(page, "view.draw.id !== arg", seen)
+    settle(page)
+    expect(generated(page)).to_have_count(2)  # the press was for the token that was on screen
+
+
+def test_slow_motion_stops_at_every_stage_and_counts_every_press_once(page: Page):
+    opened(page)
+    start(page)
+    set_samplers(page, temperature=0.7, top_k=20)
+    switch_on(page, "Slow motion")
+    button(page, "Step").click()
+    names = []
+    while "drawn" not in names:
+        wait_for(page, "state.point === arg && view.point === arg", len(names))
+        names.append(state(page, "view.points[view.point].name"))
+        kept = state(page, "view.kept")
+        assert kept == state(page, "view.vocab") if len(names) < 3 else kept < 30
+        expect(generated(page)).to_have_count(0)
+        if names[-1] != "drawn":
+            button(page, "Next stage").click()
+    assert names == ["raw", "temperature", "top_k", "renormalised", "drawn"]
+    # Presses before the answer: the first draws, the second finds the next token not seen yet.
+    state(page, "(actions.next_stage(), actions.limit({}), actions.next_stage(), null)")
+    expect(generated(page)).to_have_count(1)
+    wait_for(page, "state.point === 0 && view.is_pending")
+    state(page, "(actions.skip_stages(), actions.skip_stages(), null)")
+    expect(generated(page)).to_have_count(2)
+    settle(page)
+    expect(generated(page)).to_have_count(2)
+
+
+def test_a_double_click_on_a_candidate_forces_once(page: Page):
+    opened(page)
+    force_buttons(page).nth(2).dblclick()
+    expect(generated(page)).to_have_count(1)
+    settle(page)
+    assert state(page, "state.steps.map(step => step.forced)") == [True]
+
+
+def test_a_step_is_looked_at_as_recorded_and_a_forced_token_there_begins_a_branch(page: Page):
+    opened(page)
+    turn_random(page)
+    take_steps(page, 5)
+    settle(page)
+    recorded = state(page, "[view.chosen.id, view.draw.u, view.rows.map(row => row.prob)]")
+    take_steps(page, 3)
+    first = tokens(page).all_inner_texts()
+    generated(page).nth(4).click()
+    expect(generated(page).nth(4)).to_have_attribute("aria-current", "true")
+    wait_for(page, "view.index === 4")
+    assert state(page, "[view.chosen.id, view.draw.u, view.rows.map(row => row.prob)]") == recorded
+    slider(page, "Temperature").fill("0.5")
+    expect(page.locator("[data-part=line]")).to_contain_text("What if: temperature differs")
+    button(page, "Show as recorded").click()
+    wait_for(page, "view.as_recorded && !view.what_if")
+
+    other = state(page, "view.rows.find(row => !row.chosen).label")
+    button(page, f"Force {other}").click()
+    expect(generated(page)).to_have_count(5)
+    expect(generated(page).nth(4)).to_have_text(other)
+    branches = page.get_by_role("radiogroup", name="Branches").get_by_role("radio")
+    expect(branches).to_have_count(2)
+    branches.first.click()
+    expect(generated(page)).to_have_count(8)
+    assert tokens(page).all_inner_texts() == first
+    branches.last.click()
+    expect(generated(page)).to_have_count(5)
+    expect(generated(page).nth(4)).to_have_text(other)
+
+
+def test_where_no_token_is_left_the_page_says_which_sampler_to_blame(page: Page):
+    opened(page)
+    start(page)
+    best = state(page, "view.rows[0].id")
+    order = ["temperature", "banned"]
+    set_samplers(page, temperature=0, banned={"sequences": [[best]]})
+    state(page, "actions.set({ order: arg })", order)
+    expect(page.locator("[data-part=line]")).to_contain_text("removed the last token")
+    button(page, "Step").click()
+    expect(alert(page, "Every token was removed before the draw")).to_be_visible()
+    expect(generated(page)).to_have_count(0)
+
+
+def test_the_trace_holds_the_text(page: Page, tmp_path):
+    opened(page)
+    start(page)
+    take_steps(page, 2)
+    page.locator(".dv-settings summary").click()
+    with page.expect_download() as waiting:
+        button(page, "Trace (JSON)").click()
+    waiting.value.save_as(tmp_path / "run.json")
+    trace = Trace.load(tmp_path / "run.json")
+    assert [step.token_id for step in trace.steps] == ids(page)
+    assert json.loads((tmp_path / "run.json").read_text())["prompt"] == CAPITAL
+
+
+# --- hostile texts --------------------------------------------------------------------------------
+
+
+def test_hostile_tokens_and_prompts_are_shown_as_text_everywhere(page: Page, tmp_path):
+    """A model whose vocabulary is markup: strip, table, charts, hover boxes, messages."""
+    page.on("dialog", lambda dialog: pytest.fail(f"a dialog: {dialog.message}"))
+    folder = hostile.save(tmp_path / "*b* $x$ <img src=x onerror=alert(1)>")
+    opened(page)
+    page.get_by_role("button", name="Model:").click()
+    page.get_by_test_id("stPopoverBody").get_by_text("Folder").click()
+    page.get_by_role("textbox", name="Folder").fill(folder)
+    button(page, "Load").click()
+    wait_for(page, "state.model.vocab_size === 64")
+    expect(page.get_by_role("button", name="Model:")).to_contain_text(
+        "<img src=x onerror=alert(1)>"
+    )
+    page.keyboard.press("Escape")
+    text = "w1|<script>alert(1)</script>|<img src=x onerror=alert(1)>|**b**"
+    start(page, text)
+    assert tokens(page).all_inner_texts() == text.replace(" ", "␣").split("|")
+    turn_random(page)
+    take_steps(page, 8)
+    choose_setting(page, "combobox", "Rows of the table", "100")
+    expect(force_buttons(page)).to_have_count(64)
+    for shown in ("<script>alert(1)</script>", "<b>bold</b>", "$x$", ":red[r]", "⟨U+200B⟩", "␍⏎"):
+        expect(table(page).get_by_role("button", name=f"Force {shown}", exact=True)).to_be_visible()
+    for picture in ("By rank", "Draw", "Logits and softmax"):
+        page.get_by_role("tab", name=picture).click()
+        settle(page)
+        foreign = "img[src=x], .dv ol li b, .dv td b, .dv script, .dv a[href^=javascript]"
+        expect(page.locator(foreign)).to_have_count(0)
+    bars = page.locator("[data-figure=softmax] .dv-plot").bounding_box()
+    for place in range(8):
+        page.mouse.move(bars["x"] + bars["width"] * (0.15 + place / 10), bars["y"] + 20)
+        hover = page.locator(".hoverlayer .hovertext")
+        expect(hover.first).to_be_visible()
+        assert hover.locator("a, [style*='font-weight: bold']").count() == 0

@@ -1,0 +1,16 @@
+"""A comparison of texts that do not end by themselves, and what tests ask of one."""
+
+from ui.compare.column import Column
+from ui.compare.comparison import Comparison
+
+PROMPT = "w1|w2|w3"
+
+
+def settle(comparison: Comparison) -> None:
+    """Let all texts become as long as they are to be."""
+    while comparison.is_growing:
+        comparison.tick(0)
+
+
+def ids(column: Column) -> list[int]:
+    return column.decoder.token_ids

@@ -1,0 +1,23 @@
+import pytest
+
+from engine.model import LanguageModel
+from tests.ui import hostile
+from tests.ui.compare.comparing import PROMPT, settle
+from ui.compare.comparison import Comparison
+
+
+@pytest.fixture(scope="package")
+def model() -> LanguageModel:
+    """Texts of it do not end by themselves."""
+    tokenizer = hostile.tokenizer()
+    tokenizer.eos_token = None
+    return LanguageModel(hostile.language_model(context=128), tokenizer, name="plain")
+
+
+@pytest.fixture
+def comparison(model) -> Comparison:
+    made = Comparison(model)
+    made.set_prompt(PROMPT)
+    settle(made)
+    assert made.error == ""
+    return made

@@ -1,0 +1,203 @@
+"""What the compare page compares: columns, where they differ, samples."""
+
+import pytest
+
+from engine.decoder import Decoder
+from engine.errors import LogitsError
+from engine.presets import PRESETS
+from tests.ui.compare.comparing import PROMPT, ids, settle
+from ui.compare.column import OWN, divergence
+from ui.compare.comparison import MOST
+from ui.texts.limits import MOST_TOKENS
+
+
+def test_a_column_s_text_is_that_of_a_lone_decoder(comparison, model):
+    assert len(comparison.columns) == 4
+    for column in comparison.columns:
+        decoder = Decoder(model, PROMPT, comparison.effective(column))
+        alone = [step.token_id for step in decoder.run(column.length)]
+        assert column.length == 24
+        assert ids(column) == alone
+
+
+def test_a_column_s_figures_are_those_of_its_steps(comparison):
+    column = comparison.columns[3]
+    finals = [column.decoder.distribution(i).final_entropy_bits for i in range(column.length)]
+    assert column.metrics.final_entropy_bits == pytest.approx(sum(finals) / len(finals))
+    assert column.metrics.length == column.length == 24
+    logprobs = [step.logprob for step in column.steps]
+    assert column.metrics.logprob == pytest.approx(sum(logprobs))
+
+
+def test_a_step_is_in_its_figures_although_it_cannot_be_shaped_again(comparison, monkeypatch):
+    def refused(*_: object) -> None:
+        raise LogitsError("The logits are gone.")
+
+    monkeypatch.setattr(Decoder, "distribution", refused)
+    comparison.step()
+    for column in comparison.columns:
+        assert (column.length, column.metrics.length, column.error) == (25, 25, "")
+
+
+def test_the_divergence_is_the_first_place_where_tokens_differ(comparison):
+    first, *others = comparison.columns
+    parted = 0
+    for column in others:
+        pairs = list(zip(ids(column), ids(first), strict=True))
+        place = next((i for i, (here, there) in enumerate(pairs) if here != there), None)
+        found = divergence(column, first)
+        assert (found.index if found else None) == place
+        if found is not None:
+            parted += 1
+            assert (found.here.token_id, found.there.token_id) == pairs[place]
+            # Up to there both read the same, so the model says the same of both tokens.
+            assert found.here.model_entropy_bits == found.there.model_entropy_bits
+    assert parted, "no column departs from greedy: the test shows nothing"
+
+
+def test_with_the_same_numbers_equal_settings_make_equal_texts_else_other_seeds(comparison):
+    first, second = comparison.columns[:2]
+    for column in (first, second):
+        comparison.set_settings(column.number, PRESETS["Pure sampling"].replace(seed=column.number))
+    settle(comparison)
+    assert divergence(second, first) is None
+    comparison.set_seeds(False, 0)
+    settle(comparison)
+    assert divergence(second, first) is not None
+    assert second.decoder.settings.seed == second.number
+
+
+def test_a_change_begins_only_that_column_anew_and_brings_it_to_the_others_length(comparison):
+    texts = [column.decoder for column in comparison.columns]
+    column = comparison.columns[1]
+    comparison.change(column.number, temperature=2.0)
+    settle(comparison)
+    assert column.preset == OWN
+    assert [c.decoder is t for c, t in zip(comparison.columns, texts, strict=True)] == [
+        True,
+        False,
+        True,
+        True,
+    ]
+    assert {c.length for c in comparison.columns} == {24}
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"temperature": -1.0}, "Temperature must not be negative, got -1.0"),
+        ({"top_p": 1.5}, "Top-p must be above 0 and at most 1, got 1.5"),
+        ({"top_k": 100_000}, "Top-k is above the vocabulary"),
+        ({"seed": None}, "Seed of this column is empty; use a whole number from 0"),
+        ({"seed": 1.5}, "Seed of this column must be a whole number, got 1.5"),
+    ],
+)
+def test_a_refused_value_changes_nothing_and_is_named(comparison, changes, sentence):
+    column = comparison.columns[1]
+    before, text = column.settings, column.decoder
+    comparison.change(column.number, **changes)
+    assert sentence in comparison.error
+    assert column.settings == before
+    assert column.decoder is text
+
+
+def test_a_prompt_that_does_not_fit_leaves_the_texts(comparison):
+    before = [ids(column) for column in comparison.columns]
+    for prompt in ("", "w1|" * 500, "x" * 30_000):
+        comparison.set_prompt(prompt)
+        assert comparison.error
+        assert comparison.prompt == PROMPT
+        assert [ids(column) for column in comparison.columns] == before
+    comparison.set_max_tokens(MOST_TOKENS + 1)
+    assert "Max tokens is out of range, got 513; use a whole number from 1 to" in comparison.error
+
+
+def test_there_are_two_to_six_columns(comparison):
+    for _ in range(4):
+        comparison.add()
+    assert len(comparison.columns) == MOST
+    assert "There are 6 columns, the most there can be" in comparison.error
+    assert len({column.preset for column in comparison.columns}) == MOST
+    for column in list(comparison.columns):
+        comparison.remove(column.number)
+    assert len(comparison.columns) == 2
+
+
+def test_play_goes_on_to_the_limit_and_stops_itself(comparison):
+    comparison.set_max_tokens(30)
+    comparison.playing = True
+    lengths = []
+    while comparison.is_growing:
+        comparison.tick(0)
+        lengths.append({column.length for column in comparison.columns})
+    assert lengths == [{length} for length in range(25, 31)]
+    assert not comparison.playing
+    comparison.reset()
+    assert {column.length for column in comparison.columns} == {0}
+    comparison.step()
+    assert {column.length for column in comparison.columns} == {1}
+
+
+# --- samples --------------------------------------------------------------------------------------
+
+
+def test_samples_have_the_same_seeds_in_all_columns_and_sum_up(comparison):
+    comparison.set_max_tokens(8)
+    run = comparison.sample(3)
+    run.start()
+    run.wait()
+    assert run.is_done
+    assert run.problem == ""
+    for column in comparison.columns:
+        samples = run.samples(column.number)
+        assert [sample.text.settings.seed for sample in samples] == [0, 1, 2]
+        assert run.summaries()[column.number].count == 3
+    frame = run.frame()
+    assert len(frame) == 12
+    assert {"column", "name", "seed", "text", "stop_reason", "perplexity"} <= set(frame)
+    assert (set(frame["model"]), set(frame["prompt"])) == ({"plain"}, {PROMPT})
+
+
+def test_cancelled_samples_stay_and_going_on_ends_with_the_same_texts(comparison, monkeypatch):
+    monkeypatch.setattr("ui.skeleton.background.LOOK_SECONDS", 0)
+    monkeypatch.setattr("ui.skeleton.background.GRACE_SECONDS", -1)
+    comparison.set_max_tokens(20)
+    whole = comparison.sample(20)
+    whole.start()
+    whole.wait()
+    run = comparison.sample(20)
+    run.start(is_there=lambda: not run.samples())  # gone as soon as there is something
+    run.wait()
+    kept = len(run.samples())
+    assert 0 < kept < 80
+    assert not run.is_done
+    assert f"{kept} of 80 texts" in run.progress
+    assert set(run.summaries()) <= {column.number for column in comparison.columns}
+    run.start()
+    run.wait()
+    assert run.is_done
+    assert list(run.frame()["text"]) == list(whole.frame()["text"])
+
+
+@pytest.mark.parametrize(
+    ("count", "sentence"),
+    [
+        (0, "Samples per setting is out of range, got 0; use a whole number from 1 to 200."),
+        (-5.0, "Samples per setting is out of range, got -5; use a whole number from 1 to 200."),
+        (1e6, "Samples per setting is out of range, got 1,000,000; use a whole number from 1 to"),
+        (2.5, "Samples per setting must be a whole number, got 2.5; use a whole number from 1 to"),
+        (None, "Samples per setting is empty; use a whole number from 1 to 200."),
+    ],
+)
+def test_a_count_out_of_range_is_answered_in_words(comparison, count, sentence):
+    assert comparison.sample(count) is None
+    assert comparison.error.startswith(sentence)
+
+
+def test_what_ends_all_texts_is_said(comparison):
+    assert comparison.why_over == ""
+    comparison.set_max_tokens(24)
+    assert comparison.why_over == "No text may have more than 24 tokens; raise Max tokens."
+    for column in comparison.columns:
+        column.error = "The context is full."
+    assert comparison.why_over == "Every text has ended; adjust a column, or press Rewind."

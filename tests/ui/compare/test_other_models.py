@@ -1,0 +1,87 @@
+"""Comparisons with another model."""
+
+import pytest
+
+from engine.decoder import Decoder
+from engine.errors import PromptError
+from engine.model import LanguageModel
+from engine.presets import PRESETS
+from engine.sampling import SamplingSettings
+from tests.ui import hostile
+from tests.ui.compare.comparing import PROMPT, ids, settle
+from ui.compare.comparison import MOST, Comparison
+
+
+@pytest.fixture(scope="module")
+def chat_model() -> LanguageModel:
+    """With a chat template and a shorter context."""
+    tokenizer = hostile.tokenizer()
+    tokenizer.eos_token = None
+    tokenizer.chat_template = "w7|{{ messages[0]['content'] }}|w8"
+    return LanguageModel(hostile.language_model(context=40), tokenizer, name="chat")
+
+
+def test_a_small_vocabulary_leaves_out_the_presets_that_need_a_larger_one(model, monkeypatch):
+    monkeypatch.setitem(PRESETS, "Top-k 50", SamplingSettings(top_k=model.vocab_size + 1))
+    comparison = Comparison(model)
+    names = [column.preset for column in comparison.columns]
+    assert names == ["Greedy", "Pure sampling", "Nucleus: p 0.9, T 0.7"]
+    while len(comparison.columns) < MOST:
+        comparison.add()
+        assert comparison.error == ""
+    assert "Top-k 50" not in comparison.presets
+
+
+def test_a_column_that_cannot_begin_is_not_added(comparison, monkeypatch):
+    columns = list(comparison.columns)
+
+    def refused(*_: object) -> None:
+        raise PromptError("The prompt is empty.")
+
+    monkeypatch.setattr("ui.compare.comparison.Decoder", refused)
+    comparison.add()
+    monkeypatch.undo()
+    assert comparison.columns == columns
+    assert comparison.error == "The prompt is empty."
+    comparison.add()
+    settle(comparison)
+    assert {column.length for column in comparison.columns} == {24}
+    assert len(comparison.columns) == 5
+
+
+def test_the_chat_template_ends_with_a_model_that_has_none(comparison, model, chat_model):
+    comparison.load(chat_model)
+    comparison.set_prompt(PROMPT, chat=True)
+    assert comparison.error == ""
+    with_template = len(comparison.columns[0].decoder.prompt_ids)
+    comparison.load(model)
+    assert (comparison.model, comparison.chat, comparison.error) == (model, False, "")
+    for column in comparison.columns:
+        assert column.decoder.model is model
+        assert len(column.decoder.prompt_ids) == with_template - 2
+
+
+def test_a_model_comes_with_its_prompt_also_where_the_old_one_does_not_fit(comparison, chat_model):
+    comparison.set_prompt("|".join(["w1"] * 60))
+    settings = SamplingSettings(top_k=5, seed=11)
+    comparison.take_over(chat_model, "w4|w5", True, settings, 2)
+    settle(comparison)
+    assert comparison.error == ""
+    assert (comparison.model, comparison.prompt, comparison.chat) == (chat_model, "w4|w5", True)
+    assert comparison.effective(comparison.column(2)) == settings
+    decoder = Decoder(chat_model, chat_model.vocabulary.chat_ids("w4|w5"), settings)
+    alone = [step.token_id for step in decoder.run(24)]
+    assert ids(comparison.column(2)) == alone
+
+
+def test_a_model_and_prompt_that_are_refused_leave_everything_and_say_why(comparison, chat_model):
+    before = [ids(column) for column in comparison.columns]
+    comparison.sample(1)
+    held = comparison.model, comparison.prompt, comparison.chat, comparison.seed
+    settings, sampling = comparison.column(2).settings, comparison.sampling
+    too_long = "|".join(["w1"] * 60)
+    comparison.take_over(chat_model, too_long, False, SamplingSettings(top_k=5, seed=11), 2)
+    assert "60 tokens, but chat reads at most 40" in comparison.error
+    assert (comparison.model, comparison.prompt, comparison.chat, comparison.seed) == held
+    assert (comparison.column(2).settings, comparison.sampling) == (settings, sampling)
+    assert [ids(column) for column in comparison.columns] == before

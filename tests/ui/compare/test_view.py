@@ -1,0 +1,56 @@
+"""The compare page's HTML: every text that is not ours stays text."""
+
+import html.parser
+
+from engine.sampling import DynamicTemperature, SamplingSettings, Temperature
+from tests.ui import hostile
+from ui.compare.view import cards, figures, sample_texts, summary_table
+
+
+class Tags(html.parser.HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.names: set[str] = set()
+        self.text = ""
+
+    def handle_starttag(self, tag, attrs) -> None:
+        self.tags.add(tag)
+        self.names.update(name for name, _ in attrs)
+
+    def handle_data(self, data) -> None:
+        self.text += data
+
+
+def test_hostile_tokens_are_text_wherever_they_stand(comparison):
+    first, second = comparison.columns[:2]
+    comparison.reset()
+    for token_id in range(1, len(hostile.HOSTILE) + 1):
+        second.decoder.step(token_id)
+        first.decoder.step(40)
+    seen = Tags()
+    seen.feed(cards(comparison) + figures(comparison))
+    ours = {"div", "section", "h3", "p", "span", "mark", "bdi"}
+    table = {"table", "caption", "thead", "tbody", "tr", "th", "td"}
+    assert seen.tags <= ours | table
+    assert seen.names <= {"class", "style", "aria-label", "tabindex", "role", "scope"}
+    assert "<img src=x onerror=alert(1)>" in seen.text
+    assert "\u202e" not in seen.text, "text may run backwards over what follows"
+
+
+def test_samples_are_text_too():
+    seen = Tags()
+    seen.feed(summary_table({1: "<i>"}, {}) + sample_texts("<b>", []))
+    assert not seen.tags & {"i", "b"}
+
+
+def test_a_card_says_which_sampler_has_no_effect(comparison):
+    column = comparison.columns[0]
+    comparison.set_settings(column.number, SamplingSettings(temperature=0, top_p=0.5))
+    shown = cards(comparison)
+    assert "Top-p has no effect: temperature 0 has already left a single token." in shown
+    comparison.set_settings(column.number, SamplingSettings(temperature=0.5, top_p=0.5))
+    assert "no effect" not in cards(comparison)
+    chain = [DynamicTemperature(0.5, 1.5), Temperature(0.7)]
+    comparison.set_settings(column.number, SamplingSettings(chain=chain))
+    assert "Temperature: it divides what another temperature has divided" in cards(comparison)

@@ -1,0 +1,106 @@
+// The charts of a step over random chains of all samplers: every bar, hover, line and caption says what the engine did.
+
+import '../../harness.js';
+import { test } from 'node:test';
+import { in_text_of } from '../../../../../ui/components/js/kernel/table.js';
+import * as distribution from '../../../../../ui/components/js/parts/charts/distribution.js';
+import * as ranks from '../../../../../ui/components/js/parts/charts/ranks.js';
+import { lines_of } from '../../../../../ui/components/js/parts/table/lines.js';
+import { make_view } from '../../../../../ui/components/js/view/view.js';
+import { count, formats, percent } from '../../../../../ui/components/js/words/format.js';
+import { over_all_chains, table } from '../../chains.js';
+
+/**
+ * @import { View } from '../../../../../ui/components/js/types.js'
+ * @import { Differences } from '../../near.js'
+ * @import { CaseVector, LineVector } from '../../vectors.js'
+ */
+
+const BARS = 12;
+
+/** Where traces begin in the data of both charts: softmax bars by state, strokes of the final probability, hover. */
+const [KEPT, REMOVED, CHOSEN, FINAL, HOVER] = [6, 7, 8, 9, 11];
+
+/** @param {CaseVector} vector */
+const removed_words = vector =>
+  vector.candidates
+    .slice(0, BARS)
+    .map(candidate => (candidate[5] ? `removed by ${in_text_of(table, candidate[5])}` : 'kept'));
+
+test('bars, strokes and hovers over tokens', () => {
+  over_all_chains((found, scene, vector) => {
+    if (vector.emptied_by) return;
+    const view = /** @type {View} */ (make_view(scene));
+    const frame = { memory: {}, places: BARS, is_calm: true };
+    const { data, figures } = distribution.describe({ view, slow: false, digits: 'full' }, frame);
+    const rows = vector.candidates.slice(0, BARS);
+    const words = removed_words(vector);
+    for (const [place, [, , , prob, , removed_by]] of rows.entries()) {
+      const bars = [KEPT, REMOVED, CHOSEN].map(trace => data[trace].y[place]);
+      found.near(`bar of ${place}`, bars[removed_by ? 1 : 0], prob);
+      found.same(`other bars of ${place}`, [bars[removed_by ? 0 : 1], bars[2]], [null, null]);
+      const hover = data[HOVER].hovertext?.[place] ?? '';
+      found.holds(`hover of ${place} ends with ${words[place]}: ${hover}`, hover.endsWith(`<br>${words[place]}`));
+    }
+    // Each stroke is two points and a gap; only those that can be drawn have one.
+    const heights = data[FINAL].y.filter((_, place) => place % 3 === 0);
+    found.all_near(
+      'strokes',
+      heights,
+      rows.map(row => row[6]).filter(prob => prob > 0),
+    );
+    const kept = vector.stages.at(-1)?.count ?? scene.row.possible;
+    const caption = figures.softmax.text;
+    const said = kept === view.vocab ? `all ${count(kept)} tokens` : `${count(kept)} of ${count(view.vocab)} kept`;
+    found.holds(`${caption} says ${said}`, caption.includes(said));
+    check_lines(
+      found,
+      view,
+      vector,
+      figures.softmax.marks.map(mark => mark.text),
+    );
+  });
+});
+
+/** Every sampler that stops in the ranking has its line, and no other. @param {Differences} found @param {View} view @param {CaseVector} vector @param {string[]} marks */
+function check_lines(found, view, vector, marks) {
+  /** @param {LineVector} line */
+  const is_seen = line => line.in_ranking && (line.is_lower || line.is_upper);
+  const names = vector.points[1].lines.filter(is_seen).map(line => in_text_of(table, line.name));
+  const text = marks.join(' | ');
+  for (const name of names) found.holds(`${name} has a line: ${text}`, text.includes(name));
+  found.same('a line without a sampler', names.length === 0, marks.length === 0);
+  const { cut } = vector.points[1];
+  const { upper, lower } = lines_of(view, 15, formats());
+  const words = [upper?.words, lower?.words].filter(Boolean).join(' ');
+  found.same('lines in the table', words === '', cut === null || !(cut.first_rank > 1 || cut.last_rank < total(view)));
+  if (words && cut)
+    found.holds(`${words} says ${percent(cut.mass)}`, words.includes(`hold`) && words.includes(percent(cut.mass)));
+}
+
+/** Tokens in the ranking that rows stand in. @param {View} view */
+const total = view => view.curve.ranks.at(-1) ?? 0;
+
+test('curves and hovers over ranks', () => {
+  over_all_chains((found, scene, vector) => {
+    if (vector.emptied_by) return;
+    const view = /** @type {View} */ (make_view(scene));
+    const { data, figures } = ranks.describe({ view }, { memory: {}, is_calm: true });
+    const { curve } = vector.points[1];
+    const places = new Map(view.curve.ranks.map((rank, place) => [rank, place]));
+    const [before, after] = data;
+    for (const [place, rank] of curve.ranks.entries()) {
+      const own = places.get(rank);
+      if (own === undefined) continue;
+      found.near(`running sum at ${rank}`, before.y[own + 1], curve.cumulative[place]);
+      found.near(`running sum in the end at ${rank}`, after.y[own + 1], curve.cumulative_final[place]);
+      const hover = before.hovertext?.[own + 1] ?? '';
+      found.holds(`hover of ${rank}: ${hover}`, hover.endsWith(curve.kept[place] ? '<br>kept' : '<br>removed'));
+    }
+    const expected = vector.stages.filter(stage => stage.mass).length > 0;
+    if (expected && view.mass_lines[0].level !== null) {
+      const text = figures.cumulative.text;
+      found.holds(`${text} says where the share is reached`, text.startsWith(view.mass_lines[0].label));
+    }
+  });
+});

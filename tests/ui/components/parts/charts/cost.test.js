@@ -1,0 +1,138 @@
+// What steps cost: bytes of the KV cache and milliseconds, whatever a step was.
+
+import '../../harness.js';
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { describe } from '../../../../../ui/components/js/parts/charts/cost.js';
+import { make_state, make_step } from '../../fixtures.js';
+
+/**
+ * @import { State, Step } from '../../../../../ui/components/js/types.js'
+ */
+
+/** Where traces stand in the data. */
+const CACHE = { in_use: 0, negative: 1, held: 2, predicted: 3, this_step: 4, hover: 5 };
+const PREFILL = { model: 9, hover: 13 };
+const DECODE = {
+  other: 14,
+  draw: 15,
+  settings: 16,
+  model: 17,
+  negative: 18,
+  reused: 19,
+  above: 20,
+  this_step: 21,
+  hover: 22,
+};
+
+/** @param {Partial<Step>[]} taken @param {Partial<State>} [more] */
+function drawn(taken, more = {}) {
+  const steps = taken.map(step => make_step(1, step));
+  const { data, figures } = describe(make_state({ steps, index: steps.length - 1, ...more }), {
+    memory: {},
+    is_calm: true,
+  });
+  /** Heights of bars that stand apart. @param {number} trace */
+  const heights = trace => data[trace].y.filter((_, place) => place % 4 === 1);
+  return { data, figures, heights, cache: figures.kv_cache.text, latency: figures.latency.text };
+}
+const PREFILLED = { is_prefill: true, total_ms: 20, forward_ms: 18, positions: 8 };
+
+test('the parts of a step stand on each other, and prefills apart on an axis of their own', () => {
+  const { heights, data, latency } = drawn([PREFILLED, { forward_ms: 3, shape_ms: 0.5, draw_ms: 0.25, total_ms: 4 }]);
+  assert.deepEqual(heights(PREFILL.model), [18]);
+  const sums = [DECODE.model, DECODE.settings, DECODE.draw, DECODE.other].map(trace => heights(trace)[0]);
+  assert.deepEqual(sums, [3, 3.5, 3.75, 4]);
+  assert.equal(
+    data[DECODE.hover].hovertext?.[0],
+    'step 2: 4.00 ms<br>model 3.00 ms<br>apply settings 0.50 ms<br>draw 0.25 ms<br>other 0.25 ms',
+  );
+  assert.match(data[PREFILL.hover].hovertext?.[0] ?? '', /^step 1 \(prefill\): 20\.0 ms<br>model 18\.0 ms/);
+  assert.equal(latency, '4.00 ms, model 3.00 ms · mean 250 tokens/s');
+});
+
+test('a step whose logits were recorded is marked, and does not count as speed', () => {
+  const { data, latency, figures } = drawn([
+    PREFILLED,
+    { total_ms: 4 },
+    { reused: true, forward_ms: 0, total_ms: 0.5 },
+  ]);
+  assert.deepEqual(data[DECODE.reused].x, [2.55, 3.45, null]);
+  assert.equal(latency, '0.50 ms, no pass needed · mean 250 tokens/s');
+  assert.match(figures.latency.summary, /no pass needed: the logits were recorded/);
+});
+
+test('few slow steps do not flatten the rest: they stand above the axis', () => {
+  const usual = Array(30).fill({ total_ms: 4 });
+  const { data, figures } = drawn([PREFILLED, ...usual, { total_ms: 400 }]);
+  assert.deepEqual(data[DECODE.above].x, [32]);
+  assert.match(figures.latency.summary, /1 of the steps stand above the axis, up to 400\.0 ms\./);
+  assert.ok(figures.latency.absent.includes('no pass needed') && !figures.latency.absent.includes('above the axis'));
+});
+
+test('the cache has what is in use, what is reserved, and what the formula predicts', () => {
+  const step = { positions: 9, cache_bytes: 9216, cache_bytes_held: 16384, formula_bytes: 9000 };
+  const { data, heights, cache, figures } = drawn([step], { cache_formula: '2 × layers' });
+  assert.deepEqual(
+    [heights(CACHE.in_use), data[CACHE.held].y, data[CACHE.predicted].y],
+    [[9216], [16384, 16384], [9000, 9000]],
+  );
+  assert.equal(cache, '9.0 KiB for 9 positions; reserved 16.0 KiB');
+  assert.equal(
+    data[CACHE.hover].hovertext?.[0],
+    'step 1: 9.0 KiB in use, 9 positions<br>reserved 16.0 KiB<br>predicted 8.8 KiB',
+  );
+  assert.match(figures.kv_cache.summary, /Predicted by 2 × layers\.$/);
+  assert.match(drawn([{ formula_bytes: null }]).figures.kv_cache.summary, /This model has no formula\.$/);
+});
+
+test('under guidance the share of the negative prompt’s text is told', () => {
+  const step = {
+    positions: 9,
+    cache_bytes: 9216,
+    negative_cache_bytes: 1024,
+    negative_forward_ms: 1,
+    formula_bytes: null,
+  };
+  const { cache, heights, data } = drawn([PREFILLED, step], {
+    negative_tokens: Array(3).fill({ id: 1, label: 'a', special: false }),
+  });
+  assert.equal(cache, '9.0 KiB for 9 + 11 positions, 1.0 KiB of it for the negative prompt; reserved 16.0 KiB');
+  assert.deepEqual([heights(CACHE.negative), heights(DECODE.negative)], [[0, 1024], [1]]);
+  assert.match(
+    data[DECODE.hover].hovertext?.[0] ?? '',
+    /model 3\.00 ms in two passes, 2\.00 ms and 1\.00 ms \(negative prompt\)/,
+  );
+});
+
+test('the step that is inspected is marked in both, and a click knows each step’s number', () => {
+  const { data } = drawn([PREFILLED, {}, {}], { index: 1 });
+  assert.deepEqual(
+    [data[CACHE.this_step].x, data[DECODE.this_step].x],
+    [
+      [1.55, 2.45],
+      [1.55, 2.45],
+    ],
+  );
+  assert.deepEqual(
+    [data[CACHE.hover].customdata, data[DECODE.hover].customdata],
+    [
+      [0, 1, 2],
+      [1, 2],
+    ],
+  );
+});
+
+test('a long text is drawn as one surface that misses no peak', () => {
+  const taken = Array.from({ length: 2000 }, (_, place) => ({ cache_bytes: place === 777 ? 9e6 : 1000 }));
+  const { data } = drawn(taken);
+  assert.ok(data[CACHE.in_use].x.length <= 1000);
+  assert.equal(Math.max(...data[CACHE.in_use].y.map(Number)), 9e6);
+  assert.equal(data[CACHE.hover].x.length, 2000);
+});
+
+test('without steps both are empty', () => {
+  const { data, cache, latency } = drawn([]);
+  assert.ok(data.every(({ x }) => x.length === 0));
+  assert.deepEqual([cache, latency], ['no steps yet', 'no steps yet']);
+});

@@ -1,0 +1,131 @@
+// Logits and softmax over the same tokens: bars, lines where samplers stop, hover texts and captions.
+
+import '../../harness.js';
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { describe } from '../../../../../ui/components/js/parts/charts/distribution.js';
+import { bare, guided, logits_of, recorded, shown } from '../../fixtures.js';
+
+/**
+ * @import { State, Value } from '../../../../../ui/components/js/types.js'
+ */
+
+/** Where traces begin in the data. */
+const LOGITS = { kept: 0, removed: 1, chosen: 2, lines: 3, hover: 4 };
+const SOFTMAX = { model: 5, kept: 6, removed: 7, chosen: 8, final: 9, lines: 10, hover: 11 };
+
+/** @param {State} state @param {number} [places] bars that have room */
+function drawn(state, places = 12) {
+  const { data, figures } = describe(state, { memory: {}, places, is_calm: true });
+  const marks = (/** @type {string} */ key) => figures[key].marks.map(({ x, text }) => [x, text]);
+  return { data, figures, marks, text: (/** @type {string} */ key) => bare(figures[key].text) };
+}
+/** @param {Record<string, Value>} values @param {Parameters<typeof shown>[1]} [more] */
+const of = (values, more) => drawn(shown(values, more));
+
+/** Probabilities without their last digits. @param {(number | null)[]} values */
+const rounded = values => values.map(value => value && Number(value.toFixed(4)));
+
+test('both charts have the same tokens, each a bar of its state', () => {
+  const { data, figures } = drawn(recorded({ top_k: 3 }));
+  assert.deepEqual(figures.softmax.labels, ['␣Paris', '␣the', '␣a', '␣London']);
+  assert.deepEqual(rounded(data[SOFTMAX.kept].y), [0.4, null, 0.2, null]);
+  assert.deepEqual(rounded(data[SOFTMAX.chosen].y), [null, 0.3, null, null]);
+  assert.deepEqual(rounded(data[SOFTMAX.removed].y), [null, null, null, 0.1]);
+  for (const name of /** @type {const} */ (['kept', 'removed', 'chosen'])) {
+    const is_there = (/** @type {number} */ trace) => data[trace].y.map(value => value !== null);
+    assert.deepEqual(is_there(LOGITS[name]), is_there(SOFTMAX[name]));
+  }
+  const [logits, softmax] = [LOGITS, SOFTMAX].map(({ hover }) =>
+    data[hover].hovertext?.map(text => text.split('<br>')[0]),
+  );
+  assert.deepEqual(logits, softmax);
+});
+
+test('a stroke shows the probability after settings of each token that can be drawn', () => {
+  const { data, figures } = of({ top_k: 2 });
+  const { x, y } = data[SOFTMAX.final];
+  assert.deepEqual(x, [-0.47, 0.47, null, 0.53, 1.47, null]);
+  assert.deepEqual(rounded(y), [0.5714, 0.5714, null, 0.4286, 0.4286, null]);
+  assert.deepEqual(figures.softmax.absent, ['chosen']);
+  assert.deepEqual(of({ top_k: 2 }, { point: 0 }).figures.softmax.absent, ['removed', 'chosen', 'after settings']);
+});
+
+test('hover texts have the figures of the token, and what became of it', () => {
+  const { data } = drawn(recorded({ temperature: 0.5, top_k: 2 }));
+  assert.deepEqual(data[LOGITS.hover].hovertext?.slice(1, 3), [
+    'rank 2, ␣the, id 1<br>score −2.408 (scores after temperature)<br>logit −1.204, kept, chosen',
+    'rank 3, ␣a, id 2<br>score −3.219 (scores after temperature)<br>logit −1.609, removed by top-k',
+  ]);
+  assert.equal(
+    data[SOFTMAX.hover].hovertext?.[1],
+    'rank 2, ␣the, id 1<br>model’s probability 30.00 %<br>after score changes 30.00 %' +
+      '<br>after settings 36.00 %<br>kept, chosen',
+  );
+});
+
+test('a line stands where a sampler stops, on both sides of those left', () => {
+  const { data, marks } = of({ top_k: 3, xtc: { threshold: 0.25, probability: 1 } }, { step: { xtc_u: 0 } });
+  assert.deepEqual(marks('softmax'), [
+    [0.5, 'XTC'],
+    [2.5, 'top-k 3'],
+  ]);
+  assert.deepEqual(marks('softmax'), marks('logits'));
+  assert.deepEqual(data[SOFTMAX.lines].x, [0.5, 0.5, null, 2.5, 2.5, null]);
+});
+
+test('a line beyond the bars is told at their end, and gaps in front of a line with it', () => {
+  const beyond = drawn(shown({ top_k: 3 }), 2);
+  assert.deepEqual(beyond.marks('softmax'), [[1.5, 'top-k 3: rank 3 ▸']]);
+  assert.deepEqual(beyond.data[SOFTMAX.lines].x, []);
+  const five = { logits: logits_of(0.4, 0.3, 0.15, 0.1, 0.05) };
+  assert.deepEqual(of({ top_k: 4, banned: { sequences: [[1]] }, top_p: 0.8 }, five).marks('softmax'), [
+    [2.5, 'top-p 0.8 (with gaps)'],
+    [3.5, 'top-k 4'],
+  ]);
+});
+
+test('captions say what the scores are, how uncertain they leave it, and how many are kept', () => {
+  const { text } = of({ top_k: 2 });
+  assert.equal(text('logits'), 'raw scores: “␣Paris” has −0.92, 0.29 ahead');
+  assert.equal(
+    text('softmax'),
+    'uncertainty: model 1.85 bits, after settings 0.99 bits · 2 of 4 kept, which hold 70.00 %',
+  );
+  assert.match(of({ temperature: 0.5 }).text('softmax'), /all 4 tokens kept$/);
+  assert.match(of({ top_k: 2 }, { digits: 'few' }).text('logits'), /has −0\.9, 0\.3 ahead$/);
+  assert.equal(of({ banned: { sequences: [[0], [1], [2], [3]] } }).text('softmax'), 'no tokens left');
+});
+
+test('under guidance nothing is called the model’s own', () => {
+  const { data, text, figures } = drawn(guided(2));
+  assert.match(text('logits'), /^logits under guidance: “␣the” has /);
+  assert.match(text('softmax'), /^uncertainty: under guidance /);
+  assert.match(data[SOFTMAX.hover].hovertext?.[0] ?? '', /<br>under guidance 55\.26 %<br>/);
+  assert.deepEqual(figures.softmax.renamed, { 'model’s own': 'under guidance' });
+  assert.match(drawn(guided(1)).text('softmax'), /^uncertainty: model /);
+});
+
+test('in slow motion there are no probabilities at the logits', () => {
+  const { data, text, figures } = of({ top_k: 2 }, { slow: true, point: 0 });
+  assert.equal(text('softmax'), 'no probabilities yet: the softmax makes them from the scores');
+  assert.deepEqual(data[SOFTMAX.kept].y, [null, null, null, null]);
+  assert.equal(figures.softmax.absent.length, 5);
+});
+
+test('an impossible token has no bar, and no number that is none', () => {
+  const { data } = of({}, { logits: [2, 1, -Infinity, 0] });
+  assert.doesNotMatch(JSON.stringify(data), /NaN|Infinity/);
+  assert.equal(data[SOFTMAX.kept].y.length, 3);
+});
+
+test('without scores the charts are empty', () => {
+  const { data, text } = of({}, { row: null });
+  assert.ok(data.every(({ x }) => x.length === 0));
+  assert.deepEqual(['logits', 'softmax'].map(text), ['no scores here', 'no scores here']);
+});
+
+test('hostile labels are text, also to Plotly', () => {
+  const { data } = of({}, { step: { labels: new Map([[0, '<b>&']]) } });
+  assert.match(data[SOFTMAX.hover].hovertext?.[0] ?? '', /^rank 1, &lt;b&gt;&amp;, id 0<br>/);
+});

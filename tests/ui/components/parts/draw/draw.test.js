@@ -1,0 +1,217 @@
+// The draw: stretches of [0, 1) and u on them, as a bar and as a wheel, and a thousand draws.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { create } from '../../../../../ui/components/js/parts/draw/draw.js';
+import { sector } from '../../../../../ui/components/js/parts/draw/wheel.js';
+import { bare, logits_of, make_row, recorded, settings_of, shown } from '../../fixtures.js';
+import { changes_in, live, text_of } from '../../harness.js';
+import { read_hostile } from '../../vectors.js';
+
+/**
+ * @import { Value } from '../../../../../ui/components/js/types.js'
+ */
+
+const THOUSAND = Array.from({ length: 1000 }, (_, id) => 5 - Math.sqrt(id));
+
+/** @param {ReturnType<typeof shown>} [state] */
+function page_of(state = shown({})) {
+  const page = live(create, state);
+  const many = () => page.one('button', 'Draw 1,000 times');
+  const find = (/** @type {string} */ selector) =>
+    /** @type {HTMLElement[]} */ (Array.from(page.root.querySelectorAll(selector)));
+  return {
+    ...page,
+    many,
+    find,
+    set: (/** @type {Record<string, Value>} */ values) => page.change({ settings: settings_of(values) }),
+    story: () => bare(text_of(find('p')[0])),
+    status: () => page.one('status').textContent,
+    hit: () => find('.dv-stretch-hit .dv-token').map(each => each.textContent),
+    /** Token, probability, drawn, expected. */
+    rows: () =>
+      find('tbody tr:not(.dv-hidden)').map(row =>
+        Array.from(row.children, cell => (cell.querySelector('.dv-token') ?? cell).textContent),
+      ),
+  };
+}
+
+// --- the stretches --------------------------------------------------------------------------------
+
+test('each token has a stretch as long as its probability, and u hits one', () => {
+  const page = page_of();
+  assert.deepEqual(
+    page.find('.dv-draw-strip > *').map(each => [each.textContent, each.style.left, each.style.width]),
+    [
+      ['␣Paris', '0%', '40%'],
+      ['␣the', '40%', '30%'],
+      ['␣a', '70%', '20%'],
+      ['␣London', '90%', '10%'],
+    ],
+  );
+  assert.deepEqual([page.hit(), page.find('.dv-draw-marker')[0].style.left], [['␣the'], '50%']);
+  assert.deepEqual(
+    page.rows().map(([label, prob]) => [label, prob]),
+    [
+      ['␣Paris', '40.00 %'],
+      ['␣the', '30.00 %'],
+      ['␣a', '20.00 %'],
+      ['␣London', '10.00 %'],
+    ],
+  );
+});
+
+test('tokens beyond the leading ones are summed up, but for the one that is hit', () => {
+  const labels = new Map(THOUSAND.map((_, id) => [id, `t${id + 1}`]));
+  const names = (/** @type {number} */ u) =>
+    page_of(shown({}, { logits: THOUSAND, step: { u, labels } }))
+      .rows()
+      .map(([label]) => label);
+  const leading = Array.from({ length: 8 }, (_, place) => `t${place + 1}`);
+  assert.deepEqual(names(0), [...leading, '992 others']);
+  const [, others, hit, rest] = names(0.95).slice(7);
+  assert.match(`${others} ${hit} ${rest}`, /^\d+ others t\d+ \d+ others$/);
+});
+
+test('the wheel shows the same, clockwise from the top', () => {
+  const page = page_of(shown({}, { step: { u: 0.65 } }));
+  const pressed = () => ['Bar', 'Wheel'].map(name => page.one('button', name).getAttribute('aria-pressed'));
+  assert.deepEqual(pressed(), ['true', 'false']);
+  page.one('button', 'Wheel').click();
+  assert.deepEqual(pressed(), ['false', 'true']);
+  assert.ok(page.find('.dv-draw-bar')[0].classList.contains('dv-hidden'));
+  assert.equal(page.find('.dv-wheel-pointer')[0].getAttribute('transform'), 'rotate(234.000)');
+  assert.equal(page.find('.dv-wheel-hit')[0].getAttribute('d'), sector(0.4, 0.7));
+  assert.deepEqual(
+    page.find('.dv-wheel-name').map(each => each.textContent),
+    ['␣Paris', '␣the', '␣a', '␣London'],
+  );
+});
+
+test('a sector is an arc out, one back, and a whole turn is two halves', () => {
+  assert.match(
+    sector(0, 0.25),
+    /^M0\.000 -100\.000A100 100 0 0 1 100\.000 -0\.000L26\.000 -0\.000A26 26 0 0 0 0\.000 -26\.000Z$/,
+  );
+  assert.match(sector(0.2, 0.9), /A100 100 0 1 1/);
+  assert.equal(sector(0, 1).split('A').length - 1, 4);
+});
+
+// --- what is said of it ---------------------------------------------------------------------------
+
+test('of the next step, of one that was taken, and of a what-if', () => {
+  assert.equal(
+    page_of().story(),
+    'The next step has u = 0.5000. With these settings it draws “␣the”: its stretch is [0.4000, 0.7000), 30.00 % of all.',
+  );
+  const page = page_of(recorded({ top_k: 0 }));
+  assert.equal(page.story(), 'u = 0.5000 drew “␣the”: its stretch is [0.4000, 0.7000), 30.00 % of all.');
+  page.change({ is_what_if: true });
+  page.set({ top_k: 3 });
+  assert.match(
+    page.story(),
+    /^What if: with these settings u = 0\.5000 would still draw “␣the”: its stretch is \[0\.4444, /,
+  );
+  page.set({ top_k: 1 });
+  assert.match(page.story(), /would draw “␣Paris”: .* In fact “␣the” was drawn\.$/);
+});
+
+test('a narrow stretch has enough digits to tell u and both ends apart', () => {
+  const page = page_of(shown({}, { logits: [20, 1, 2, 3], step: { u: 1 - 1e-9 } }));
+  assert.match(page.story(), /has u = 0\.9999999990\. .*“␣the”: its stretch is \[0\.9999999944, 1\.0000000000\)/);
+});
+
+/** @type {[string, ReturnType<typeof shown>, RegExp, string][]} */
+const NOTHING = [
+  [
+    'greedy',
+    shown({ temperature: 0 }),
+    /Temperature 0 is greedy: nothing is drawn, the highest score is taken\./,
+    'Nothing is drawn at temperature 0: every draw would give the same token.',
+  ],
+  [
+    'no token left',
+    shown({ banned: { sequences: [[0], [1], [2], [3]] } }),
+    /No tokens left to draw: Banned words removed the last token\. Take a token off Banned words/,
+    'No tokens left to draw.',
+  ],
+  ['no scores', shown({}, { row: null }), /There are no scores here to draw from\./, 'No scores, no draws.'],
+  ['playing', shown({}, { mode: 'playing' }), /^The next step has u/, 'Pause to draw many times.'],
+];
+for (const [what, state, story, obstacle] of NOTHING) {
+  test(`${what}: nothing to draw many times, and why`, () => {
+    const page = page_of(state);
+    assert.match(page.story(), story);
+    assert.deepEqual([page.status(), page.many().disabled], [obstacle, true]);
+  });
+}
+
+test('a forced token has no u', () => {
+  const page = page_of(recorded({}, { taken: { forced: true, u: null }, step: { u: null } }));
+  assert.match(page.story(), /^“␣the” was forced: nothing was drawn\. Each token has a stretch/);
+  assert.deepEqual([page.hit(), page.find('.dv-draw-marker:not(.dv-hidden)')], [[], []]);
+});
+
+// --- a thousand draws -----------------------------------------------------------------------------
+
+test('counts stand beside what is expected, and more draws are added', () => {
+  const page = page_of();
+  assert.equal(page.status(), 'Draw 1,000 times to see how near counts come to probabilities.');
+  for (const total of [1000, 2000]) {
+    page.many().click();
+    const number = total.toLocaleString('en');
+    assert.match(page.status(), new RegExp(`^${number} draws gave 4 tokens \\(xoshiro128\\*\\*, seed 0\\)\\.`));
+    const drawn = page.rows().map(([, , count]) => Number(count.replace(',', '')));
+    assert.equal(
+      drawn.reduce((sum, each) => sum + each),
+      total,
+    );
+    const spread = (2 * Math.sqrt(total * 0.4 * 0.6)).toFixed(0);
+    assert.equal(page.rows()[0][3], `${(0.4 * total).toFixed(0)} ± ${spread}`);
+  }
+});
+
+test('another distribution, context or seed begins anew, and the same seed gives the same', () => {
+  const xtc = { threshold: 0.02, probability: 0.5 };
+  const row = make_row(logits_of(0.4, 0.3, 0.2, 0.1), { xtc_u: 0.1 });
+  const page = page_of(shown({ xtc }, { row }));
+  const idle = 'Draw 1,000 times to see how near counts come to probabilities.';
+  const settings = settings_of({ mirostat: { tau: 3, eta: 0.1 } });
+  const changes = [
+    { row: { ...row, xtc_u: 0.9 } },
+    { settings },
+    { row: { ...row, mirostat: { tau: 3, mu: 2.5 } } },
+    { settings: { ...settings, seed: 8 } },
+  ];
+  for (const change of changes) {
+    page.many().click();
+    assert.match(page.status(), /^1,000 draws gave/);
+    page.change(change);
+    assert.deepEqual([page.status(), page.rows()[0][2]], [idle, '']);
+  }
+  page.many().click();
+  const first = page.rows();
+  page.change({ row: { ...row, mirostat: { tau: 3, mu: 2.5 } } }); // the same, from another message
+  assert.deepEqual(page.rows(), first);
+  page.set({});
+  page.change({ settings: { ...settings, seed: 8 } });
+  page.many().click();
+  assert.deepEqual(page.rows(), first);
+});
+
+test('stepping makes no elements but stretches', () => {
+  const page = page_of(shown({}, { logits: THOUSAND }));
+  const body = page.find('tbody')[0];
+  const { number, made } = changes_in(body, () => page.change({ row: make_row(THOUSAND.toReversed()) }));
+  assert.deepEqual([number > 0, made], [true, []]);
+});
+
+test('hostile labels are text', () => {
+  const labels = read_hostile();
+  for (const label of labels) {
+    const page = page_of(shown({}, { step: { labels: new Map([[0, label]]) } }));
+    assert.equal(page.rows()[0][0], Array.from(label).length > 120 ? `${label.slice(0, 119)}…` : label);
+    page.one('button', 'Wheel').click();
+    assert.equal(page.root.querySelectorAll('b, script, img').length, 0);
+  }
+});

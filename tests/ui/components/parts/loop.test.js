@@ -1,0 +1,107 @@
+// The loop: a box for every stage, looking at one, and slow motion's walk.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { create } from '../../../../ui/components/js/parts/loop.js';
+import { make_step, settings_of, shown } from '../fixtures.js';
+import { changes_in, live, text_of } from '../harness.js';
+
+/** @param {ReturnType<typeof shown>} state */
+function page_of(state) {
+  const page = live(create, state);
+  const track = page.one('list', 'One step of the loop');
+  const name_in = (/** @type {Element} */ item) =>
+    text_of(/** @type {Element} */ (item.querySelector('.dv-loop-name')));
+  return {
+    ...page,
+    track,
+    stage: (/** @type {string} */ label) => page.one('button', `Stage: ${label}`),
+    names: () => page.all('listitem').map(name_in),
+    looks: () => Object.fromEntries(page.all('listitem').map(item => [name_in(item), item.className])),
+    walk: () => page.all('button', /^(Next stage|Skip to the end)$/).map(each => !each.hasAttribute('disabled')),
+  };
+}
+
+test('boxes stand in the order of the chain, each with this step’s figure', () => {
+  const page = page_of(shown({ top_k: 2, temperature: 0.7, min_p: 0 }));
+  assert.deepEqual(page.all('listitem').map(text_of), [
+    'Tokens in1 of 1,024',
+    'Forward pass1 read at once',
+    'Logits4 tokens',
+    'Top-k2 left',
+    'Temperature÷ 0.7',
+    'Softmax70.00 % → 1',
+    'Drawu = 0.5000',
+    'Appendto come',
+  ]);
+  const box = page.stage('Top-k');
+  box.focus();
+  page.change({ settings: settings_of({ mirostat: { tau: 5, eta: 0.1 }, top_k: 2 }) });
+  assert.deepEqual(page.names().slice(2, 5), ['Logits', 'Mirostat', 'Top-k']);
+  assert.equal(page.stage('Top-k'), box);
+});
+
+test('without scores the boxes are those of the settings, and cannot be looked at', () => {
+  const page = page_of(shown({ top_k: 2 }, { row: null }));
+  assert.deepEqual(page.names().slice(2), ['Logits', 'Top-k', 'Softmax', 'Draw', 'Append']);
+  assert.ok(page.stage('Top-k').hasAttribute('disabled'));
+});
+
+test('a press looks at a stage, which is lit while later ones wait; another leaves it', () => {
+  const page = page_of(shown({ temperature: 0.5, top_k: 2 }));
+  page.stage('Temperature').click();
+  assert.deepEqual(page.taken(), [['show', { point: 1 }]]);
+  assert.equal(page.stage('Temperature').getAttribute('aria-current'), 'step');
+  assert.deepEqual(page.looks(), {
+    'Tokens in': '',
+    'Forward pass': '',
+    Logits: '',
+    Temperature: 'dv-lit',
+    'Top-k': 'dv-later',
+    Softmax: 'dv-later',
+    Draw: 'dv-later',
+    Append: '',
+  });
+  page.stage('Temperature').click();
+  assert.deepEqual(page.taken(), [['show', { point: null }]]);
+  assert.equal(page.root.querySelector('[aria-current]'), null);
+});
+
+test('in slow motion two buttons lead on; a step is skipped once it has begun', () => {
+  const page = page_of(shown({ top_k: 2 }));
+  assert.deepEqual(page.walk(), []);
+  page.change({ slow: true });
+  assert.deepEqual(page.walk(), [true, false]);
+  page.change({ point: 1 });
+  assert.deepEqual(page.walk(), [true, true]);
+  page.taken();
+  for (const name of ['Next stage', 'Skip to the end']) page.one('button', name).click();
+  assert.deepEqual(page.taken(), [['next_stage'], ['skip_stages']]);
+  page.change({ stop: { reason: 'end', sentence: 'Over.', is_over: true, at_limit: true } });
+  assert.deepEqual(page.walk(), [false, false]);
+});
+
+test('a step that ran by itself lights the stages in turn, where one can follow', () => {
+  const page = page_of(shown({}));
+  let length = 0;
+  /** @param {Partial<typeof page.state>} changes */
+  const waves = changes => {
+    length += 1;
+    page.change({ steps: Array.from({ length }, () => make_step(1)), index: length - 1, ...changes });
+    return page.track.dataset.wave;
+  };
+  assert.equal(page.track.dataset.wave, '0');
+  assert.deepEqual([waves({}), waves({})], ['1', '2'], 'two equal animations by turns');
+  page.change({});
+  assert.equal(page.track.dataset.wave, '2', 'nothing was taken');
+  assert.equal(waves({ mode: 'playing', speed: 8 }), '2', 'too fast');
+  assert.equal(waves({ speed: 2 }), '1');
+  assert.equal(waves({ mode: 'paused', slow: true }), '1', 'walked through by hand');
+});
+
+test('the same step changes nothing, and a search has no stages', () => {
+  const page = page_of(shown({ top_k: 2 }));
+  assert.equal(changes_in(page.root, () => page.change({})).number, 0);
+  page.change({ strategy: { top_k: 4, penalty_alpha: 0.6 } });
+  assert.deepEqual(page.all('list'), []);
+});

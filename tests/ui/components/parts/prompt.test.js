@@ -1,0 +1,79 @@
+// The prompt: what is typed, examples, earlier texts, Start.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { create } from '../../../../ui/components/js/parts/prompt.js';
+import { make_state } from '../fixtures.js';
+import { begin_typing, live, press, text_of } from '../harness.js';
+import { read_hostile } from '../vectors.js';
+
+const EXAMPLE = {
+  name: 'Loops',
+  prompt: 'again and again',
+  look_at: 'The last three tokens.',
+  settings: {},
+  negative_prompt: null,
+  guidance_scale: 1.5,
+  strategy: null,
+};
+const EARLIER = { number: 3, prompt: 'Once upon', tokens: 1, model: 'test', when: '' };
+
+/** @param {Parameters<typeof make_state>[0]} [changes] */
+function page_of(changes = {}) {
+  const page = live(create, make_state(changes));
+  return { ...page, area: page.one('textbox', 'Prompt'), start: page.one('button', 'Start') };
+}
+
+test('what is typed is the draft, and Ctrl+Enter begins with it', () => {
+  const page = page_of();
+  assert.match(page.area.placeholder, /its context holds 1,024 tokens/);
+  page.area.focus();
+  begin_typing(page.area, 'The');
+  press(page.area, 'Enter'); // a line of the prompt
+  assert.deepEqual(page.taken(), [['draft', { prompt: 'The' }]]);
+  press(page.area, 'Enter', { ctrlKey: true });
+  assert.deepEqual(page.taken(), [['start']]);
+  assert.notEqual(document.activeElement, page.area, 'the keys are the page’s again');
+  page.start.click();
+  assert.deepEqual(page.taken(), [['start']]);
+  page.change({ draft: { ...page.state.draft, prompt: 'another' } });
+  assert.equal(page.area.value, 'another');
+});
+
+test('Start is the next thing to press where the prompt is another', () => {
+  const page = page_of();
+  assert.deepEqual([page.start.className, page.start.title], ['', 'Begin again from this prompt (Ctrl+Enter)']);
+  page.change({ drafted: true });
+  assert.deepEqual([page.start.className, page.start.title], ['dv-primary', 'Begin with this prompt (Ctrl+Enter)']);
+});
+
+test('an example or an earlier text is one press, and closes the menu', () => {
+  const page = page_of({ examples: [EXAMPLE], earlier: [EARLIER] });
+  const menu = /** @type {HTMLDetailsElement} */ (page.root.querySelector('details'));
+  const press_in_menu = (/** @type {RegExp} */ name) => {
+    menu.open = true;
+    page.one('button', name).click();
+    assert.ok(!menu.open);
+  };
+  press_in_menu(/^Loops/);
+  press_in_menu(/^1 token, test/);
+  assert.deepEqual(page.taken(), [
+    ['try_example', EXAMPLE],
+    ['reopen', 3],
+  ]);
+});
+
+test('without earlier texts there is no title for them', () => {
+  const page = page_of();
+  /** @type {HTMLDetailsElement} */ (page.root.querySelector('details')).open = true;
+  assert.deepEqual(page.all('heading'), []);
+  page.change({ earlier: [EARLIER] });
+  assert.deepEqual(page.all('heading').map(text_of), ['Earlier texts of yours']);
+});
+
+test('hostile prompts are text', () => {
+  const earlier = read_hostile().map((prompt, number) => ({ ...EARLIER, number, prompt }));
+  const page = page_of({ earlier });
+  assert.equal(page.root.querySelectorAll('li').length, earlier.length);
+  assert.equal(page.root.querySelectorAll('script, img, i').length, 0);
+});

@@ -1,0 +1,83 @@
+// Presets: what they set, what they take away, and the way back.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { create } from '../../../../../ui/components/js/parts/samplers/samplers.js';
+import { table } from '../../chains.js';
+import { settings_of, shown } from '../../fixtures.js';
+import { live, type } from '../../harness.js';
+
+const BUILT = {
+  xtc: { threshold: 0.2, probability: 0.25 },
+  top_k: 3,
+  temperature: 0.55,
+  banned: { sequences: [[9]] },
+  top_p: 0.83,
+  min_p: 0,
+};
+
+/** @param {Parameters<typeof shown>[0]} [values] */
+function page_of(values = { temperature: 0.9, top_k: 3, top_p: 0.9, min_p: 0 }) {
+  const page = live(create, shown(values));
+  return {
+    ...page,
+    press(/** @type {string} */ name) {
+      /** @type {HTMLDetailsElement} */ (page.root.querySelector('details')).open = true;
+      page.one('button', name).click();
+    },
+    pressed: () =>
+      Array.from(page.root.querySelectorAll('[aria-pressed=true]:not(.dv-grip)'), each => each.textContent),
+    undo: () => page.all('button', 'Undo the preset'),
+    note: () => page.root.querySelector('.dv-note:not(.dv-hidden) span')?.textContent,
+  };
+}
+
+test('each sets the whole chain and keeps the seed; four stand in a row, the others in a menu', () => {
+  const page = page_of();
+  assert.deepEqual(page.all('button', 'Creative'), []);
+  assert.equal(page.one('group', 'Presets').querySelectorAll(':scope > button').length, 4);
+  for (const { name, settings } of table.presets) {
+    page.press(name);
+    assert.deepEqual(page.taken(), [['set', settings], ['settle']]);
+    assert.deepEqual(page.pressed(), [name]);
+  }
+});
+
+test('other samplers go, and Undo brings the chain back, of two presets in a row the one before the first', () => {
+  const page = page_of(BUILT);
+  const before = page.state.settings;
+  page.press('Greedy');
+  assert.equal(page.note(), 'Removed: XTC and banned words.');
+  assert.deepEqual([page.state.settings.xtc, page.state.settings.banned], [null, null]);
+  page.press('Pure sampling');
+  type(page.one('slider', 'Temperature'), '1.4');
+  type(page.one('spinbutton', 'Seed'), '11');
+  page.undo()[0].click();
+  assert.deepEqual(page.state.settings, { ...before, seed: 11 });
+  assert.deepEqual(page.undo(), []);
+  assert.equal(document.activeElement, page.one('button', 'Greedy'));
+});
+
+test('where only the order goes it says so, and where nothing goes nothing', () => {
+  const page = page_of({ top_p: 0.9, temperature: 0.7, top_k: 0, min_p: 0 });
+  page.press('Greedy');
+  assert.equal(page.note(), 'The samplers are in their default order again.');
+  page.undo()[0].click();
+  assert.deepEqual(page.state.settings.order, ['top_p', 'temperature', 'top_k', 'min_p']);
+  const sorted = page_of();
+  sorted.press('Greedy');
+  assert.deepEqual([sorted.undo(), sorted.note()], [[], undefined]);
+});
+
+test('Undo goes once samplers are added or moved', () => {
+  const page = page_of(BUILT);
+  page.press('Greedy');
+  assert.equal(page.undo().length, 1);
+  page.change({ settings: settings_of({ temperature: 0, top_k: 0, top_p: 1, min_p: 0, mirostat: null }) });
+  assert.deepEqual(page.undo(), []);
+});
+
+test('a sampler that is off changes nothing: the chain is still the preset’s', () => {
+  const page = page_of({ xtc: null, temperature: 0, top_k: 0, top_p: 1, min_p: 0 });
+  assert.deepEqual(page.pressed(), ['Greedy']);
+});

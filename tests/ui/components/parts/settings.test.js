@@ -1,0 +1,82 @@
+// The menu Settings: the method, stop rules, the look of the page, and its keys.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { KEYS } from '../../../../ui/components/js/lib/keys.js';
+import { create } from '../../../../ui/components/js/parts/settings.js';
+import { make_state } from '../fixtures.js';
+import { begin_typing, choose, live, settled, text_of, type } from '../harness.js';
+
+/**
+ * @import { Actions, Model } from '../../../../ui/components/js/types.js'
+ */
+
+/** @param {Parameters<typeof make_state>[0]} [changes] @param {Partial<Actions>} [actions] */
+function page_of(changes, actions) {
+  const page = live(create, make_state(changes), actions);
+  /** @type {HTMLDetailsElement} */ (page.root.querySelector('details')).open = true;
+  page.taken();
+  return page;
+}
+
+test('each control asks for what it says', () => {
+  const page = page_of({ model: /** @type {Model} */ ({ has_chat_template: true }) });
+  const clicks = ['Chat template', 'Projector mode', 'Manual mode', 'Single keys', 'Column: token id'];
+  for (const name of clicks) page.one('checkbox', name).click();
+  choose(page.one('combobox', 'Rows of the table'), '30');
+  choose(page.one('combobox', 'Colour of tokens'), 'entropy');
+  type(page.one('textbox', 'Stop strings'), 'end\n\nfin');
+  page.one('button', 'Trace (JSON)').click();
+  assert.deepEqual(page.taken(), [
+    ['draft', { chat: true }],
+    ['show', { projector: true }],
+    ['toggle', 'manual', true],
+    ['show', { keys: false }],
+    ['toggle_column', 'id', true],
+    ['show', { row_count: 30 }],
+    ['show', { colouring: 'entropy' }],
+    ['limit', { stop_strings: ['end', 'fin'] }],
+    ['save_trace'],
+  ]);
+});
+
+test('it stands as the page does', () => {
+  const page = page_of({ projector: true, columns: ['prob'], row_count: 50, colouring: 'entropy', keys: false });
+  const checked = page.all('checkbox').filter(each => /** @type {HTMLInputElement} */ (each).checked);
+  assert.deepEqual(
+    checked.map(each => each.parentElement && text_of(each.parentElement)),
+    ['Projector mode', 'Column: after score changes'],
+  );
+  const chosen = page.all('combobox').map(each => /** @type {HTMLSelectElement} */ (each).value);
+  assert.deepEqual(chosen, ['sampling', '50', 'entropy']);
+  assert.deepEqual(page.all('checkbox', 'Chat template'), [], 'this model has none');
+});
+
+test('guidance asks for a negative prompt, and a search for neither', () => {
+  const page = page_of();
+  assert.deepEqual(page.all('textbox', 'Negative prompt'), []);
+  page.one('checkbox', 'Guidance').click();
+  begin_typing(page.one('textbox', 'Negative prompt'), 'sad');
+  assert.deepEqual(page.state.draft.negative_prompt, 'sad');
+  assert.match(page.text(), /two passes a step, two caches\. It begins with Start\./);
+  choose(page.one('combobox', 'Strategy'), 'search');
+  assert.deepEqual([page.all('checkbox', 'Guidance'), page.all('textbox', 'Negative prompt')], [[], []]);
+});
+
+test('max tokens are checked by the server beyond what is usual', async () => {
+  const page = page_of({}, { check: async () => ({ sentence: 'Max tokens must be at least 1, got 0.' }) });
+  const field = page.one('spinbutton', 'Max tokens');
+  type(field, '10');
+  type(field, '0');
+  await settled();
+  assert.deepEqual(page.taken(), [
+    ['limit', { max_tokens: 10 }],
+    ['check', 'max_tokens', '', 0],
+  ]);
+  assert.equal(page.one('alert').textContent, 'Max tokens must be at least 1, got 0.');
+});
+
+test('all keys are listed', () => {
+  const page = page_of();
+  assert.equal(page.all('term').length, KEYS.length);
+});

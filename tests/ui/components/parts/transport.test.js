@@ -1,0 +1,83 @@
+// The transport: what each button asks for, and which can be pressed when.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { create } from '../../../../ui/components/js/parts/transport.js';
+import { make_step, recorded, shown } from '../fixtures.js';
+import { choose, live } from '../harness.js';
+
+/**
+ * @import { State } from '../../../../ui/components/js/types.js'
+ */
+
+/** What can be pressed. @param {State} state */
+function open_buttons(state) {
+  const page = live(create, state);
+  return page
+    .all('button')
+    .filter(each => !each.hasAttribute('disabled'))
+    .map(each => each.textContent);
+}
+
+test('each button asks for what it says, and names its key', () => {
+  const page = live(create, recorded({}));
+  for (const button of page.all('button')) button.click();
+  assert.deepEqual(page.taken(), [
+    ['rewind'],
+    ['back'],
+    ['step'],
+    ['toggle_play'],
+    ['run_to_end'],
+    ['reroll'],
+    ['toggle', 'slow'],
+  ]);
+  const keys = page.all('button').map(each => each.getAttribute('aria-keyshortcuts'));
+  assert.deepEqual(keys, ['0', 'B', 'S', 'P', 'E', 'D', 'L']);
+});
+
+const ALL = ['Rewind', 'Back', 'Step', 'Play', 'Run to end', 'Re-roll', 'Slow motion'];
+const OVER = { reason: 'end', sentence: 'Over.', is_over: true, at_limit: true };
+
+/** @param {...string} shut */
+const all_but = (...shut) => ALL.filter(name => !shut.includes(name));
+
+/** @type {[string, State, string[]][]} */
+const CASES = [
+  ['with a text', recorded({}), ALL],
+  ['in front of the first token', shown({}), all_but('Rewind', 'Back', 'Re-roll')],
+  ['while it plays', recorded({}, { mode: 'playing' }), all_but('Play', 'Run to end').toSpliced(3, 0, 'Pause')],
+  ['at the end', recorded({}, { stop: OVER }), all_but('Step', 'Play', 'Run to end')],
+  ['at the end, with another prompt', recorded({}, { stop: OVER, drafted: true }), all_but('Play', 'Run to end')],
+  ['at a limit', recorded({}, { stop: { ...OVER, is_over: false } }), all_but('Play', 'Run to end')],
+  ['in manual mode', recorded({}, { manual: true }), all_but('Play', 'Run to end')],
+  ['in slow motion', recorded({}, { slow: true }), all_but('Play', 'Run to end')],
+  ['greedy', recorded({ temperature: 0 }), all_but('Re-roll')],
+  ['a proposal', shown({}, { manual: true, steps: [make_step(1)] }), all_but('Play', 'Run to end', 'Re-roll')],
+  [
+    'contrastive search',
+    recorded({}, { strategy: { top_k: 4, penalty_alpha: 0.6 } }),
+    all_but('Re-roll', 'Slow motion'),
+  ],
+];
+for (const [what, state, open] of CASES) {
+  test(`what can be pressed ${what}`, () => assert.deepEqual(open_buttons(state), open));
+}
+
+test('Step says that it begins with a new prompt', () => {
+  const page = live(create, recorded({}));
+  assert.equal(page.one('button', 'Step').title, 'Generate one token (S)');
+  page.change({ drafted: true });
+  assert.equal(page.one('button', 'Step').title, 'Begin with the new prompt and take one step (S)');
+});
+
+test('the speed is one of a list, nearest to the one that was remembered', () => {
+  const page = live(create, recorded({}));
+  const field = page.one('combobox', 'Speed');
+  choose(field, '16');
+  assert.deepEqual(page.taken(), [['show', { speed: 16 }]]);
+  const shown = [3, 7, 17, 0].map(speed => {
+    page.change({ speed });
+    return field.value;
+  });
+  assert.deepEqual(shown, ['2', '8', '0', '0']);
+});

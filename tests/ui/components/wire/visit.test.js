@@ -1,0 +1,24 @@
+// Who a tab is: the same all its life, and another one only where the server says so.
+
+import '../harness.js';
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { here, keep, secret } from '../../../../ui/components/js/wire/visit.js';
+
+const KEY = 'decoding-visualiser-visit';
+const OTHER = 'ab'.repeat(16);
+
+test('a tab keeps its token, and takes another one where it is a copy', () => {
+  const { token, tab } = here();
+  assert.match(token, /^[0-9a-f]{32}$/);
+  assert.deepEqual([here(), sessionStorage.getItem(KEY)], [{ token, tab }, token]);
+  keep('no token');
+  keep(OTHER, 'somebody else');
+  assert.equal(here().token, token);
+  keep(OTHER, token);
+  assert.deepEqual([here(), sessionStorage.getItem(KEY)], [{ token: OTHER, tab }, OTHER]);
+});
+
+test('no two secrets are the same', () => {
+  assert.notEqual(secret(), secret());
+});

@@ -1,0 +1,78 @@
+"""Fields show what the page holds, whatever was typed into them."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from ui.skeleton import fields
+
+
+def page() -> None:
+    import streamlit as st
+
+    from ui.skeleton.fields import bound, whole_number
+
+    held = st.session_state.setdefault("held", {"number": 3, "taken": []})
+
+    def take(typed: float | None) -> None:
+        held["taken"].append(typed)
+        if typed is not None and typed >= 0:
+            held["number"] = int(typed)
+
+    if not st.session_state.get("elsewhere"):
+        whole_number("Number", held["number"], **bound("number", held["number"], take))
+
+
+@pytest.fixture
+def app() -> AppTest:
+    return AppTest.from_function(page).run()
+
+
+def number(app: AppTest):
+    (found,) = app.number_input
+    return found
+
+
+def held(app: AppTest) -> dict:
+    return app.session_state["held"]
+
+
+def test_what_is_typed_is_taken_and_the_field_stays(app):
+    key = number(app).key
+    number(app).set_value(7).run()
+    assert (held(app)["number"], number(app).value, number(app).key) == (7, 7, key)
+
+
+@pytest.mark.parametrize("refused", [-1, None])
+def test_a_refused_value_gives_way_to_the_one_held_each_time(app, refused):
+    for _ in range(2):
+        number(app).set_value(refused).run()
+        assert (held(app)["number"], number(app).value) == (3, 3)
+
+
+def test_a_change_from_elsewhere_is_shown(app):
+    held(app)["number"] = 12
+    assert number(app.run()).value == 12
+    number(app).set_value(13).run()
+    assert held(app)["number"] == 13
+
+
+def test_what_a_replaced_field_still_says_is_passed_over(monkeypatch):
+    monkeypatch.setattr(fields.st, "session_state", state := {})
+    taken = []
+    replaced = fields.bound("number", 3, taken.append)
+    state[replaced["key"]] = 99
+    placed = fields.bound("number", 3, taken.append)
+    assert placed["key"] != replaced["key"]
+    replaced["on_change"]()
+    assert taken == []
+    state[placed["key"]] = 4
+    placed["on_change"]()
+    assert taken == [4]
+
+
+def test_the_value_is_there_after_another_page(app):
+    number(app).set_value(7).run()
+    app.session_state["elsewhere"] = True
+    app.run()
+    app.session_state["elsewhere"] = False
+    assert number(app.run()).value == 7

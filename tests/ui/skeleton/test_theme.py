@@ -1,0 +1,54 @@
+"""The colours stand in one file; Streamlit's own configuration has to repeat some."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from ui.skeleton import theme
+
+ROOT = Path(__file__).resolve().parents[3]
+ROLES = {  # of Streamlit: the colour that it is to have
+    "primaryColor": "action",
+    "backgroundColor": "ground",
+    "secondaryBackgroundColor": "panel",
+    "textColor": "text",
+    "borderColor": "line",
+    "linkColor": "kept-text",
+    "blueColor": "kept",
+    "orangeColor": "chosen",
+    "redColor": "cut",
+    "greenColor": "cut-2",
+    "grayColor": "muted",
+}
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_streamlit_s_own_colours_are_those_of_the_theme(dark):
+    config = tomllib.loads((ROOT / ".streamlit/config.toml").read_text("utf-8"))
+    wanted = {role: theme.colour(name, dark=dark) for role, name in ROLES.items()}
+    wanted["chartCategoricalColors"] = [pair[dark] for pair in theme.SERIES]
+    assert config["theme"]["dark" if dark else "light"] == wanted
+
+
+def test_no_other_file_names_a_colour():
+    named = re.compile(r"#(?:[0-9a-fA-F]{3,4}){1,2}\b")
+    files = [*(ROOT / "ui").rglob("*.py"), *(ROOT / "ui").rglob("*.css")]
+    found = [
+        f"{file.relative_to(ROOT)}: {line.strip()}"
+        for file in files
+        if file != Path(theme.__file__)
+        for line in file.read_text("utf-8").splitlines()
+        if named.search(line)
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_every_colour_that_a_style_uses_is_defined():
+    defined = set(re.findall(r"(--dv-[\w-]+):", theme.css()))
+    for file in (ROOT / "ui").rglob("*.css"):
+        text = file.read_text("utf-8")
+        own = set(re.findall(r"(--dv-[\w-]+)\s*:", text))
+        colours = re.findall(r"(?:color|background|border[\w-]*): [^;]*var\((--dv-[\w-]+)\)", text)
+        assert set(colours) <= defined | own | {"--dv-radius"}, file.name

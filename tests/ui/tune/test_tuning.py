@@ -1,0 +1,302 @@
+"""What the tune page can sweep over, the sweep, its cells, what is exported."""
+
+import io
+import json
+import threading
+
+import pandas as pd
+import pytest
+
+from engine.model import LanguageModel, load_model
+from engine.sampling import Banned, Dry, SamplingSettings
+from engine.sweep import MOST_TEXTS
+from tests.ui import hostile
+from tests.ui.tune.sweeping import PATIENCE_S, finished
+from ui.models.chooser import Choice, shared_model
+from ui.tune.metrics import cell_label, extremes
+from ui.tune.sweep_work import SweepWork
+from ui.tune.tuning import EXAMPLES, Tuning
+from ui.words.metrics import METRICS
+
+
+@pytest.fixture(scope="module")
+def model():
+    return shared_model(Choice("bundled"))
+
+
+@pytest.fixture
+def tuning(model) -> Tuning:
+    """Inputs for a sweep of six short texts."""
+    tuning = Tuning(model)
+    tuning.x.texts["temperature"] = "0.5, 1, 1.5"
+    tuning.y.texts["top_p"] = "0.9, 1"
+    tuning.max_tokens = 6
+    return tuning
+
+
+# --- what can be run ------------------------------------------------------------------------------
+
+
+def test_the_plan_is_the_sweep_that_is_typed(tuning):
+    sweep = tuning.plan.sweep
+    assert sweep.count == 6
+    assert sweep.prompts == EXAMPLES[0].prompts
+    assert sweep.stop_strings == ("\nCustomer:",)
+    assert [cell.settings.temperature for cell in sweep.cells] == [0.5, 0.5, 1, 1, 1.5, 1.5]
+
+
+def test_a_million_cells_are_refused_with_the_count_and_nothing_runs(tuning):
+    tuning.x.texts["temperature"] = "0.001 to 1 step 0.001"
+    tuning.y.texts["top_p"] = "0.001 to 1 step 0.001"
+    tuning.run()
+    assert f"sweep has more than {MOST_TEXTS:,} texts, got 1,000,000" in tuning.error
+    assert "use fewer than 1,000 x 1,000 cells" in tuning.error
+    assert tuning.work is None
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"x": "0.5, -1"}, "X values: Temperature must not be negative, got -1; "),
+        ({"x": "1, 1e9"}, "X values: Temperature must be at most 1,000,000, got 1,000,000,000; "),
+        ({"y": "0.5, 1.2"}, "Y values: Top-p must be above 0 and at most 1, got 1.2; "),
+        ({"y": "0.5, 0.50"}, "Y values hold a value twice, got 0.5; "),
+        ({"prompts": ["a", ""]}, "Prompt 2 is empty"),
+        ({"x": "0.1 to 6 step 0.1", "y": "0.02 to 1 step 0.02"}, "grid has more than 2,500 cells"),
+        ({"max_tokens": 512, "seeds": 64, "x": "0.1 to 9 step 0.1"}, "has 11,520 texts with more"),
+    ],
+)
+def test_what_cannot_be_run_is_said_before_it_runs(tuning, change, sentence):
+    for name, value in change.items():
+        if name in ("x", "y"):
+            axis = getattr(tuning, name)
+            axis.texts[axis.setting] = value
+        else:
+            setattr(tuning, name, value)
+    assert tuning.plan.sweep is None
+    assert sentence in tuning.plan.problem
+    assert tuning.plan.problem.count("got") <= 1, "said twice"
+
+
+def test_a_value_beyond_the_vocabulary_names_axis_and_value(tuning):
+    tuning.x.setting = "top_k"
+    tuning.x.texts["top_k"] = "5, 10000000"
+    assert tuning.plan.problem.startswith("X values: Top-k is above the vocabulary")
+    assert tuning.plan.problem.count("10,000,000") == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "typed", "sentence"),
+    [
+        ("set_seeds", 0, "Seeds is out of range, got 0; use a whole number from 1 to 64."),
+        ("set_seeds", 2.5, "Seeds must be a whole number, got 2.5; use a whole number from 1 to"),
+        ("set_max_tokens", 513, "Max tokens is out of range, got 513; use a whole number from 1 "),
+        ("set_max_tokens", None, "Max tokens is empty; use a whole number from 1 to 512."),
+    ],
+)
+def test_a_bad_number_is_said_and_changes_nothing(tuning, change, typed, sentence):
+    before = tuning.plan.sweep
+    getattr(tuning, change)(typed)
+    assert tuning.error.startswith(sentence)
+    assert tuning.plan.sweep == before
+
+
+def test_the_same_setting_on_both_axes_is_refused(tuning):
+    tuning.y.setting = "temperature"
+    assert tuning.plan.problem.startswith("Y axis is the setting of the X axis too, got 'Temper")
+
+
+def test_a_refused_base_setting_leaves_the_one_before(tuning):
+    tuning.set_base("min_p", 0.1)
+    tuning.set_base("min_p", 7)
+    assert "Min-p must be between 0 and 1, got 7" in tuning.error
+    assert tuning.base.min_p == 0.1
+
+
+def test_what_the_settings_before_would_have_lost_is_no_error(tuning):
+    other = LanguageModel(hostile.language_model(context=64), hostile.tokenizer(), name="other")
+    tuning.base = SamplingSettings(chain=[Banned([[5]])])
+    tuning.take_settings(SamplingSettings(top_p=0.8, seed=3), other)
+    assert tuning.error == ""
+    assert (tuning.model, tuning.base.top_p, tuning.base.stage("banned")) == (other, 0.8, None)
+
+
+def test_a_seed_of_the_step_page_changes_no_sweep(tuning, model):
+    tuning.take_settings(SamplingSettings(top_k=7, seed=1), model)
+    finished(tuning)
+    tuning.take_settings(SamplingSettings(top_k=7, seed=2), model)
+    assert not tuning.has_changed
+
+
+def test_base_settings_hold_in_every_cell_also_those_of_several_fields(tuning, model):
+    tuning.take_settings(SamplingSettings(chain=[Dry(0.8)], seed=3), model)
+    tuning.set_base("top_k", 7)
+    assert all(cell.settings.top_k == 7 for cell in tuning.plan.sweep.cells)
+    assert all(cell.settings.dry.multiplier == 0.8 for cell in tuning.plan.sweep.cells)
+
+
+# --- the sweep ------------------------------------------------------------------------------------
+
+
+def test_a_sweep_gives_every_cell_its_texts_and_metrics(tuning):
+    tuning.seeds = 2
+    result = finished(tuning).work.result
+    assert result.is_complete
+    assert len(result.cells) == 6
+    assert set(result.cells["texts"]) == {2}
+    assert tuning.work.share == 1
+    assert tuning.work.texts_done == 12
+    assert set(METRICS) <= set(result.cells.columns)
+
+
+def test_a_cell_has_the_texts_of_its_own_settings(tuning):
+    # In float32: in bfloat16 a text depends on how many others share its passes.
+    model = tuning.model = load_model(dtype="float32")
+    finished(tuning)
+    tuning.choose_number(5)
+    assert tuning.chosen == (2, 1)
+    assert (tuning.chosen_settings.temperature, tuning.chosen_settings.top_p) == (1.5, 1)
+    (text,) = tuning.chosen_texts()["text"]
+    alone = Tuning(model)
+    alone.x.texts["temperature"], alone.y.setting = "1.5", "none"
+    alone.max_tokens = 6
+    (same,) = finished(alone).chosen_texts()["text"]
+    assert text == same
+
+
+def test_a_cell_that_is_not_there_is_passed_over(tuning):
+    finished(tuning).choose(2, 1)
+    tuning.choose(3, 0)
+    tuning.choose(0, -1)
+    assert tuning.chosen == (2, 1)
+
+
+class Gate:
+    """Holds a sweep after so many looks at whether its visitor is there."""
+
+    def __init__(self, monkeypatch) -> None:
+        monkeypatch.setattr("ui.skeleton.background.LOOK_SECONDS", 0)
+        monkeypatch.setattr("ui.tune.sweep_work.SUM_UP_SECONDS", 0)
+        self.reached, self.go_on = threading.Event(), threading.Event()
+        self.work: SweepWork | None = None
+
+    def __call__(self) -> bool:
+        if self.work and self.work.texts_done >= 3:
+            self.reached.set()
+            self.go_on.wait(PATIENCE_S)
+        return True
+
+
+def test_cancel_keeps_what_is_there_and_continue_comes_to_the_same_texts(
+    tuning, model, monkeypatch
+):
+    monkeypatch.setattr("ui.tune.sweep_work.MAX_ROWS", 3)
+    whole = finished(tuning).work.result.texts
+    gate = Gate(monkeypatch)
+    work = gate.work = SweepWork(tuning.plan.sweep, model, tuning.prompts)
+    work.start(gate)
+    assert gate.reached.wait(PATIENCE_S)
+    work.cancel()
+    gate.go_on.set()
+    work.wait(PATIENCE_S)
+    assert not work.is_running
+    assert not work.is_done
+    part = work.result
+    assert not part.is_complete
+    assert 3 <= len(part.cells) < 6
+    before = {(row.x, row.y): row.text for row in part.texts.itertuples() if row.ended}
+    work.start()
+    work.wait(PATIENCE_S)
+    assert work.is_done
+    pd.testing.assert_frame_equal(work.result.texts, whole)
+    after = {(row.x, row.y): row.text for row in work.result.texts.itertuples()}
+    assert before.items() <= after.items()
+
+
+def test_a_visitor_who_has_gone_for_good_ends_the_sweep(tuning, model, monkeypatch):
+    monkeypatch.setattr("ui.skeleton.background.LOOK_SECONDS", 0)
+    monkeypatch.setattr("ui.skeleton.background.GRACE_SECONDS", -1)
+    work = SweepWork(tuning.plan.sweep, model, tuning.prompts)
+    work.start(lambda: False)
+    work.wait(PATIENCE_S)
+    assert not work.is_running
+    assert not work.is_done
+
+
+def test_the_opening_sweep_is_made_once_for_all_visitors(tuning, model):
+    tuning.run(for_all=True)
+    tuning.work.wait(PATIENCE_S)
+    second = Tuning(model)
+    second.x, second.y, second.max_tokens = tuning.x, tuning.y, tuning.max_tokens
+    second.run(for_all=True)
+    assert second.work.is_done
+    assert second.work.result is tuning.work.result
+    second.seeds = 2
+    second.run(for_all=True)
+    assert not second.work.is_done or second.work.result is not tuning.work.result
+    second.work.wait(PATIENCE_S)
+
+
+def test_export_holds_what_it_takes_to_make_each_text_again_in_both_formats(tuning):
+    tuning.prompts = ["One", "Two"]
+    frame = finished(tuning).export()
+    assert len(frame) == 12
+    assert set(frame["prompt"]) == {"One", "Two"}
+    assert {"temperature", "top_p", "seed", "text", "perplexity"} <= set(frame.columns)
+    for name, value in (
+        ("model", "bundled"),
+        ("max_tokens", 6),
+        ("stop_strings", json.dumps(["\nCustomer:"])),
+        ("chat_template", False),
+    ):
+        assert set(frame[name]) == {value}
+    chain = json.loads(frame["chain"].iloc[0])
+    assert chain == [["temperature", {"temperature": 0.5}], ["top_p", {"p": 0.9}]]
+    again = pd.read_csv(io.StringIO(frame.to_csv(index=False)))
+    assert again["temperature"].tolist() == frame["temperature"].tolist()
+    buffer = io.BytesIO()
+    frame.to_parquet(buffer)
+    assert pd.read_parquet(buffer)["text"].tolist() == frame["text"].tolist()
+
+
+def test_one_axis_only(tuning):
+    tuning.y.setting = "none"
+    finished(tuning)
+    assert tuning.plan.sweep.count == 3
+    assert "y" not in tuning.export().columns
+    found = extremes(tuning.work.result)
+    assert found["mean_logprob"][1].label.startswith("T ")
+    assert cell_label(tuning.work.sweep, 0.5, None) == "T 0.5"
+
+
+def test_extremes_have_a_better_end_only_where_less_is_better_by_itself(tuning):
+    tuning.x.texts["temperature"], tuning.y.setting = "0, 1.5", "none"
+    tuning.prompts, tuning.stop, tuning.max_tokens = ["He said that"], "", 48
+    found = extremes(finished(tuning).work.result)
+    lowest, highest = found["seq_rep_4"]
+    assert (lowest.label, highest.label) == ("T 1.5", "T 0"), "greedy decoding repeats itself"
+    assert (lowest.is_best, highest.is_best) == (True, False)
+    assert not any(end.is_best for end in found["perplexity"])
+
+
+def test_a_metric_that_is_the_same_everywhere_has_one_end_and_no_better_one(tuning):
+    tuning.x.texts["temperature"], tuning.y.setting = "0.5, 0.6", "none"
+    found = extremes(finished(tuning).work.result)
+    assert [(end.value, end.others, end.is_best) for end in found["looped"]] == [(0, 1, False)]
+
+
+def test_the_stop_string_of_an_example_goes_with_its_last_prompt(tuning):
+    tuning.take_example(EXAMPLES[1])
+    for place in range(2):
+        tuning.set_prompt(place, "My own")
+        assert tuning.stop == EXAMPLES[1].stop
+    tuning.set_prompt(2, "My own too")
+    assert tuning.stop == ""
+    assert tuning.said.startswith(r"The stop string \nCustomer: belonged to the example")
+
+
+def test_a_stop_string_of_ones_own_stays(tuning):
+    tuning.set_prompt(0, "My own")
+    tuning.set_stop(EXAMPLES[0].stop)
+    tuning.set_prompt(0, "My other own")
+    assert (tuning.stop, tuning.said) == (EXAMPLES[0].stop, "")

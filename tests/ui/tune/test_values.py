@@ -1,0 +1,113 @@
+"""Lists of values and a stop string as a person types them."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.errors import SettingError
+from engine.sampling import STAGES, SamplingSettings
+from engine.sweep import Axis, Sweep
+from ui.texts.settings import is_one_number
+from ui.tune import values
+from ui.tune.tuning import SWEEPABLE
+from ui.tune.values import INITIAL, parse_values, unescaped
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("0.5, 0.7, 1", (0.5, 0.7, 1)),
+        ("0.5 0.7\n1;2", (0.5, 0.7, 1, 2)),
+        ("0.1 to 0.4 step 0.1", (0.1, 0.2, 0.3, 0.4)),
+        ("0:1:0.25", (0, 0.25, 0.5, 0.75, 1)),
+        ("40..10 by 10, 0", (40, 30, 20, 10, 0)),
+        ("1e-3, .5, +2.", (0.001, 0.5, 2)),
+    ],
+)
+def test_lists_and_ranges_are_read(text, values):
+    assert parse_values("X values", text) == values
+
+
+def test_whole_numbers_stay_whole_as_top_k_wants_them():
+    assert all(
+        isinstance(value, int) for value in parse_values("X values", "10 to 50 step 20, 1.0")
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("0.5, hot", "X values hold something that is no number, got 'hot'"),
+        ("0.5, nan", "X values hold something that is no number, got 'nan'"),
+        ("", "X values are missing"),
+        ("0 to 1", "X values hold a range without a step, got '0 to 1'"),
+        ("0 to 1 step 0", "X values hold a range with a step of 0"),
+        ("0 to 1 step 0.000001", "X values are too many, got 1,000,001"),
+        ("0 to 1e15 step 1e-300", "X values are too many"),
+        ("1e16", "X values hold a value that no setting takes"),
+        ("9" * 30_000, "X values are too long a list"),
+        ("9" * 41, "X values hold something of more than 40 characters, got '999"),
+        ("0.5, 1, 0.50", "X values hold a value twice, got 0.5"),
+    ],
+)
+def test_what_is_no_list_is_named(text, sentence):
+    with pytest.raises(SettingError) as caught:
+        parse_values("X values", text)
+    assert str(caught.value).startswith(sentence)
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("9" * 9_000 + "x", "hold something of more than 40 characters"),
+        ("9" * 200 + " to " + "9" * 200 + " step " + "9" * 201, "of more than 40 characters"),
+        ("1." * 9_999, "hold something of more than 40 characters"),
+        ("1.." * 6_000, "hold something of more than 40 characters"),
+        ("1" + " " * 19_000 + "to", "hold something that is no number, got 'to'"),
+        ("0 to 19998 step 1; 19998", "hold a value twice, got 19,998"),
+        ("0 to 19998 step 1; 19999 19998", "are too many, got 20,001"),
+        ("0 to 19999 step 1; 20000", "are too many, got 20,001"),
+        ("1 " * 9_999, "hold a value twice, got 1"),
+    ],
+)
+def test_no_list_takes_longer_than_its_length(text, sentence, monkeypatch):
+    # Counted, not timed: how often anything is matched, and how long a text that is matched is.
+    matched = []
+
+    class Counted:
+        def __init__(self, pattern) -> None:
+            self.pattern = pattern
+
+        def fullmatch(self, text: str):
+            matched.append(len(text))
+            return self.pattern.fullmatch(text)
+
+    for name, longest in (("_ONE", values.LONGEST_NUMBER), ("_RANGE", values.LONGEST_RANGE)):
+        monkeypatch.setattr(values, name, Counted(getattr(values, name)))
+        assert longest <= 160
+    with pytest.raises(SettingError, match=re.escape(sentence)):
+        parse_values("X values", text)
+    assert max(matched, default=0) <= values.LONGEST_RANGE
+    assert sum(matched) <= 2 * len(text), "something is matched again and again"
+
+
+@given(st.text("0123456789.+-eE:to by", max_size=40))
+def test_no_number_can_be_read_in_two_ways(text):
+    # What has been read is never given back, so that the work grows with the length alone; yet
+    # nothing is refused for it that could be read with giving back.
+    patient = re.sub(r"(?<=[*+?}])\+", "", values._NUMBER)
+    assert bool(re.fullmatch(patient, text)) == bool(values._ONE.fullmatch(text))
+
+
+def test_every_setting_of_one_number_begins_with_values_that_its_stage_takes():
+    assert set(SWEEPABLE) == {name for name in STAGES if is_one_number(name)}
+    for name in SWEEPABLE:
+        axis = Axis(name, parse_values(name, INITIAL[name]))
+        assert len(Sweep(SamplingSettings(), axis, prompts=["a"]).cells) >= 4
+
+
+def test_a_stop_string_is_typed_on_one_line():
+    assert unescaped(r"\nCustomer: \\n") == "\nCustomer: \\n"

@@ -1,0 +1,67 @@
+"""Tables and lists of texts as HTML: every text that is not ours is escaped here."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+
+from ui.words.labels import visible
+
+LONGEST_FACT = 40  # characters that stay on one line
+
+
+def escaped(text: str) -> str:
+    """Any text for HTML, what has no ink as glyphs; spaces and line breaks stay what they are."""
+    lines = text.encode("utf-8", "replace").decode("utf-8").split("\n")
+    shown = (" ".join(visible(word) for word in line.split(" ")) for line in lines)
+    return html.escape("\n".join(shown))
+
+
+def facts(words: Iterable[str]) -> str:
+    """A line of facts that breaks between them, not within ``distinct-2``."""
+    return " · ".join(
+        f'<span style="white-space: nowrap">{html.escape(word)}</span>'
+        if len(word) <= LONGEST_FACT
+        else html.escape(word)
+        for word in words
+    )
+
+
+def table(caption: str, head: Iterable[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
+    """A table of plain texts.
+
+    Args:
+        caption: its name.
+        head: names of the columns.
+        rows: the cells; the first one of a row is its heading.
+        kind: ``figures`` where the cells are numbers.
+    """
+    named = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in head)
+    body = "".join(
+        f'<tr><th scope="row">{html.escape(first)}</th>'
+        + "".join(f"<td>{html.escape(cell)}</td>" for cell in others)
+        + "</tr>"
+        for first, *others in rows
+    )
+    caption = html.escape(caption)
+    return (
+        f'<div class="dv-sheet {kind}" tabindex="0" role="region" aria-label="{caption}"><table>'
+        f"<caption>{caption}</caption><thead><tr>{named}</tr></thead>"
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def text_list(name: str, prompt: str, texts: Iterable[tuple[Sequence[str], str]]) -> str:
+    """Texts to read.
+
+    Args:
+        name: of the list.
+        prompt: what all of them go on from.
+        texts: facts about each, and the text.
+    """
+    items = "".join(
+        f'<li><p class="dv-facts">{facts(about)}</p><div class="dv-written"><span>'
+        f"{escaped(prompt)}</span>{escaped(text)}</div></li>"
+        for about, text in texts
+    )
+    return f'<ol class="dv-text-list" tabindex="0" aria-label="{html.escape(name)}">{items}</ol>'

@@ -1,0 +1,110 @@
+"""A page whose state lies in the visit: opening it, what goes wrong with that, another model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+import streamlit as st
+
+from engine.errors import DecodingError
+from engine.model import LanguageModel
+from ui.models.chooser import model_chooser
+from ui.models.opening import load_quietly
+from ui.skeleton.page import header, opened_visit, show_notices
+from ui.step.for_others import model_of
+from ui.visits.tab import this_visit
+from ui.visits.visits import PageState, Visit
+from ui.words.labels import markdown_text
+
+
+class DecodingState(PageState, Protocol):
+    """The state of a page that decodes.
+
+    Attributes:
+        model: what it decodes with.
+        error: what went wrong with the last change, empty if nothing did.
+    """
+
+    model: LanguageModel
+    error: str
+
+    def load(self, model: LanguageModel) -> None:
+        """Go on with another model."""
+
+
+State = TypeVar("State", bound=DecodingState)
+
+
+@dataclass(frozen=True)
+class VisitPage(Generic[State]):
+    """A page by how its state comes about.
+
+    Attributes:
+        name: the name under which a visit has it.
+        begin: a new state, with a model.
+        restore: the state of a record; gets a function that gives a model by source and revision.
+        lost: what is said where a record cannot be read.
+        kept: what a load of another model keeps.
+    """
+
+    name: str
+    begin: Callable[[LanguageModel], State]
+    restore: Callable[[dict[str, Any], Callable[[str, str | None], LanguageModel]], State]
+    lost: str
+    kept: str
+
+    def of(self, visit: Visit) -> State:
+        """What a visit has on this page: what it had, else a new state.
+
+        Raises:
+            DecodingError: not even the bundled model can be loaded.
+        """
+
+        def make() -> State:
+            model, problem = model_of(visit)
+            state = self.begin(model)
+            state.error = f"{problem} {state.error}".strip()
+            return state
+
+        def restore(data: dict[str, Any]) -> State:
+            try:
+                return self.restore(data, load_quietly)
+            except DecodingError as error:
+                visit.notices.append(f"{self.lost} {error}")
+                return make()
+
+        return visit.page(self.name, make, restore)
+
+    def opened(self, style: Path) -> State | None:
+        """Draw the header and what there is to know; the state, None where there is none to draw.
+
+        Args:
+            style: the page's own style sheet.
+        """
+        band = header(style)
+        visit = opened_visit()
+        if visit is None:
+            return None
+        state, problem = None, ""
+        try:
+            with st.spinner("Opening the page"):
+                state = self.of(visit)
+        except DecodingError as error:
+            problem = str(error)
+        show_notices(visit)
+        with band:
+            model_chooser(state.model if state else None, self._load, self.kept)
+        if problem:
+            st.error(markdown_text(problem))
+        return state
+
+    def _load(self, model: LanguageModel) -> None:
+        visit = this_visit()
+        state = visit.present(self.name)
+        if state is None:
+            visit.put(self.name, self.begin(model))
+        else:
+            state.load(model)

@@ -1,0 +1,82 @@
+"""Work in the background on a page: beginning it, how far it has come, what ended it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import streamlit as st
+
+from ui.skeleton.background import BackgroundWork
+from ui.visits.tab import somebody_there
+from ui.words.labels import markdown_text
+
+LOOK_SECONDS = 0.5  # between two looks at work under way
+
+
+def look_every(work: BackgroundWork | None) -> float | None:
+    """Seconds between two drawings of a fragment with this work; None where it stands still."""
+    return LOOK_SECONDS if work is not None and work.is_running else None
+
+
+def work_buttons(
+    name: str,
+    start: str,
+    work: BackgroundWork | None,
+    begin: Callable[[], None],
+    *,
+    can_begin: bool = True,
+    version: object = None,
+) -> None:
+    """The buttons that begin, cancel and continue work, for a fragment that is drawn now and then.
+
+    Where the work has begun or ended, or `version` is another, the whole page is drawn again.
+
+    Args:
+        name: names the work within the session.
+        start: the label of the button that begins new work.
+        work: the last work, None before the first.
+        begin: begins new work; what it replaces is cancelled there.
+        can_begin: whether there is anything to begin.
+        version: of the results on the page.
+    """
+    is_running = work is not None and work.is_running
+    key, seen = f"{name}_seen", (work, is_running, version)
+    if st.session_state.setdefault(key, seen) != seen:
+        st.session_state[key] = seen
+        st.rerun()
+
+    def on_start() -> None:
+        begin()
+        st.session_state[key] = None  # also where it was refused: the page says why
+
+    def on_cancel() -> None:
+        work.cancel()
+        work.wait(5)
+
+    def on_continue() -> None:
+        work.start(somebody_there())
+
+    off = is_running or not can_begin
+    st.button(start, type="primary", key=f"{name}_start", disabled=off, on_click=on_start)
+    if is_running:
+        st.button("Cancel", key=f"{name}_cancel", on_click=on_cancel)
+    elif work is not None and not work.is_done:
+        st.button("Continue", key=f"{name}_continue", on_click=on_continue)
+
+
+def work_state(work: BackgroundWork | None, notices: Iterable[str] = ()) -> None:
+    """How far work has come; once it is over, what went another way than planned."""
+    if work is None:
+        return
+    if work.is_running:
+        st.progress(work.share, text=work.progress)
+        return
+    if work.problem:
+        st.error(markdown_text(work.problem))
+    for notice in notices:
+        st.warning(markdown_text(notice))
+    if not work.is_done:
+        st.info(
+            f"Ended early with {work.texts_done:,} of {work.count:,} texts. Figures are of the "
+            "texts that have ended; Continue goes on from here."
+        )
