@@ -280,8 +280,8 @@ def front_figure(
 
 def _side(point: Point, points: Sequence[Point]) -> str:
     """On which side of a point its label has room."""
-    middle = (min(p.x for p in points) + max(p.x for p in points)) / 2
-    return "left" if point.x > middle else "right"
+    first, last = min(p.x for p in points), max(p.x for p in points)
+    return "left" if point.x > first + 0.85 * (last - first) else "right"
 
 
 def _labels(points: Sequence[Point]) -> list[str]:

@@ -17,7 +17,7 @@ test('an axis grows at once, and shrinks when it has been too wide for a while',
   assert.equal(plain(steady_top(axis, 0.5, true)), 0.6);
   assert.equal(plain(steady_top(axis, 0.7, true)), 0.8);
   assert.equal(plain(steady_top(axis, 0.5, true)), 0.8); // more than half of it is used
-  assert.equal(plain(steady_top(axis, 0.1, true)), 0.15); // less than a quarter
+  assert.equal(plain(steady_top(axis, 0.1, true)), 0.15); // less than half
   const running = {};
   steady_top(running, 0.8, true);
   for (let step = 1; step < 8; step++) assert.equal(steady_top(running, 0.1, false), 1);

@@ -155,14 +155,14 @@ export function nice_above(value) {
   return (NICE.find(factor => factor * power >= value * (1 - 1e-9)) ?? 10) * power;
 }
 
-// An axis grows at once. It shrinks when the data need less than half of it for a while, or, unless steps are
-// running by, less than a quarter: a range that follows every step would make two steps incomparable.
+// An axis grows at once. It shrinks when the data need less than half of it: while steps run by only after a while, since a
+// range that follows every step would make two steps incomparable.
 const PATIENCE = 8;
 
 /** Decides whether a range that has become too wide may shrink now. @param {Axis} axis @param {number} needed_share @param {boolean} calm */
 function may_shrink(axis, needed_share, calm) {
   axis.waited = needed_share < 0.5 ? (axis.waited ?? 0) + 1 : 0;
-  return axis.waited >= PATIENCE || (calm && needed_share < 0.25);
+  return axis.waited >= (calm ? 1 : PATIENCE);
 }
 
 /** While values move quickly an axis that must grow grows further, so that it need not grow again at once. @param {boolean} calm */
