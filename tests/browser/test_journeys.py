@@ -240,7 +240,9 @@ def assert_as_the_engine_has_it(page: Page, file: Path) -> None:
     view = state(page, "view && !view.missing && view.exact ? view : null")
     if view is None or isinstance(text, ContrastiveSearch):
         return
-    settings, _ = parse_settings(view["settings"] | {"seed": state(page, "state.settings.seed")})
+    values = view["settings"] | {"seed": state(page, "state.settings.seed")}
+    on = [name for name in values["order"] if values.get(name) is not None]
+    settings, _ = parse_settings(values | {"order": on})
     index = view["index"]
     if index < len(text.steps):
         distribution = text.distribution(index, settings)
