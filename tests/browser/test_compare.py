@@ -138,10 +138,12 @@ def test_a_bad_number_of_samples_is_said_in_words(page: Page):
         expect(
             page.get_by_text(f"got {got}; use a whole number from 1 to 200.", exact=False)
         ).to_be_visible()
+        expect(button(page, "Sample")).to_have_count(1)  # for a moment the old one stays beside it
         expect(button(page, "Sample")).to_be_disabled()
         expect(count).to_have_value(typed)
     count.fill("3")
     count.press("Enter")
+    expect(button(page, "Sample")).to_have_count(1)
     expect(button(page, "Sample")).to_be_enabled()
     expect(page.get_by_role("alert")).to_have_count(0)
     label = page.locator(".st-key-compare_samples label").bounding_box()

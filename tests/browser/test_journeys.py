@@ -32,7 +32,7 @@ from ui.texts.settings import parse_settings
 from ui.words.token_labels import labels_of
 
 IS_FULL = os.environ.get("JOURNEYS") == "full"
-SHORT = ("Loop", "Guidance, to the sea", "Contrastive, no loop")
+SHORT = ("Greedy loop", "Guidance", "Contrastive search")
 TAKEN = [each.name for each in EXAMPLES if IS_FULL or each.name in SHORT]
 SEEDS = range(8 if IS_FULL else 1)
 ACTIONS, LOOK_EVERY = 60, 20

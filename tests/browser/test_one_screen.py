@@ -142,14 +142,14 @@ def test_all_of_it_is_in_sight_in_every_state(page: Page, in_sight: Sight, size,
     compare_by_hand(page)
     in_sight(*ALWAYS, *SAMPLING, *CUT_LINES, *CHOSEN)
 
-    choose_example(page, "Guidance, to the sea")
+    choose_example(page, "Guidance")
     take_steps(page, 2)
     in_sight(*ALWAYS, *SAMPLING, *CHOSEN)
     for picture in ("Guidance", "Draw", "By rank"):
         page.get_by_role("tab", name=picture, exact=True).click()
         in_sight(*ALWAYS, *COSTS, *CHOSEN)
 
-    choose_example(page, "Contrastive, no loop")
+    choose_example(page, "Contrastive search")
     take_steps(page, 2)
     in_sight(*ALWAYS, *COSTS, "[aria-label='Candidates of the search'] tr")
 
@@ -195,7 +195,7 @@ def test_on_a_phone_one_column_with_the_picture_before_the_samplers(
     slider(page, "Top-p").scroll_into_view_if_needed()
     for shown in (figure(page, "Softmax"), button(page, "Step"), slider(page, "Top-p")):
         expect(shown).to_be_in_viewport(ratio=1)
-    for example in ("Guidance, to the sea", "Contrastive, no loop"):
+    for example in ("Guidance", "Contrastive search"):
         choose_example(page, example)
         take_steps(page, 1)
         in_sight()
