@@ -164,7 +164,12 @@ def choose_example(page: Page, name: str) -> None:
 
 
 def sent_frames(page: Page) -> list:
-    """What the page sends to the server from now on."""
+    """What the page sends to the server from now on, but for questions about labels and the row."""
     sent: list = []
-    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(frame)))
+
+    def note(frame: str | bytes) -> None:
+        if not any(kind in str(frame) for kind in ('"kind":"labels"', '"kind":"row"')):
+            sent.append(frame)
+
+    page.on("websocket", lambda socket: socket.on("framesent", note))
     return sent

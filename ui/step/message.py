@@ -183,6 +183,7 @@ def row_answer(session: Session, sent: Sent, more: dict[str, Any]) -> bytes:
     header: dict[str, Any] = {"kind": "answer", "row_key": "", "row": None}
     arrays = b""
     raw = session.raw()
+    sent.is_whole = False  # who asks has it not: an answer that came too late was passed over
     if raw is not None:
         row, arrays = _row(session, raw, sent, labels, whole=True)
         header |= row | {"step": shown_step(session.decoder, session.index)}

@@ -34,9 +34,13 @@ import { create_walk } from './walk.js';
 
 const PARTS = { prompt, transport, settings, loop, line, table, search, samplers, picture, costs, strip };
 const LEFT_PLAYING = 'decoding-visualiser-left-playing';
+const WHOLE_RETRY_MS = 100;
 const WHOLE_ROW_MS = 600; // of quiet, after which the rest of a row is asked for
 const BUSY_MS = 400; // an answer that takes longer is announced
 const BUSY_TICK_MS = 500;
+
+/** What a row is of, at whatever scale of guidance: a slider may have moved while the row was on its way. @param {string} key */
+const place_of = key => key.replace(/ at [^/]*/, '');
 const WITH_SETTINGS = ['snippets', 'admit', 'check']; // questions about them; an action carries them anyway
 const MOST_LABELS = 256; // asked for at once
 
@@ -225,10 +229,14 @@ export function mount(root, { live }, tell) {
   }
 
   async function fetch_whole_row() {
-    if (player.is_playing || !link.is_idle || !state.row?.light) return;
+    if (player.is_playing || !state.row?.light) return;
+    if (!link.is_idle) {
+      whole_timer = setTimeout(fetch_whole_row, WHOLE_RETRY_MS); // what is under way need not draw anything
+      return;
+    }
     wants_whole = false;
     const message = await post('row');
-    if (!message || message.row_key !== state.row_key) return;
+    if (!message || place_of(message.row_key) !== place_of(state.row_key)) return;
     take_row(state, message);
     screen.redraw('step');
   }
