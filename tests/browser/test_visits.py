@@ -234,7 +234,7 @@ PAGES = {"compare": (compare_page, is_kept_on_compare), "tune": (tune_page, is_k
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_another_page_survives_reload_restart_offline_and_a_second_tab(visitor, server, name):
+def test_another_page_survives_every_loss(visitor, server, name):
     opened, is_kept = PAGES[name]
     page = opened(visitor)
     page.reload()
@@ -243,7 +243,7 @@ def test_another_page_survives_reload_restart_offline_and_a_second_tab(visitor, 
     other.goto(f"/{name}")
     is_kept(other)
     visitor.set_offline(True)
-    page.wait_for_timeout(3000)  # the length of the outage
+    page.wait_for_timeout(10_000)  # the length of the outage
     visitor.set_offline(False)
     page.reload()
     is_kept(page)
@@ -252,7 +252,11 @@ def test_another_page_survives_reload_restart_offline_and_a_second_tab(visitor, 
     server.start()
     page.reload()
     is_kept(page)
-    assert token(other) != token(page)
+    restored = duplicate(page)
+    page.close(run_before_unload=False)
+    restored.goto(f"/{name}")
+    is_kept(restored)
+    assert token(other) != token(restored)
 
 
 def test_the_file_is_private(server, visits):
