@@ -30,7 +30,7 @@ from engine.errors import DecodingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from ui.step.text_on_screen import Branch, ShownText, on_worker
-from ui.texts.settings import cards_of
+from ui.texts.settings import shown_samplers
 from ui.texts.texts import Beginning, Contrastive, Text, new_text
 from ui.visits.records import BrokenRecord, Fields
 from ui.words.labels import tokens_text
@@ -206,7 +206,7 @@ class TextRecord:
         settings = SamplingSettings.from_dict(data.plain("settings"))
         order = tuple(data.texts("order", 200))
         if not {stage.setting for stage in settings.chain} <= set(order):
-            order = cards_of(settings)
+            order = shown_samplers(settings)
         strategy = beginning.optional("strategy")
         return cls(
             run=data.text("run", 64),

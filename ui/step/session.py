@@ -21,7 +21,7 @@ from ui.step.events import NOT_TOLD, Event, Have, Place
 from ui.step.replay import MOST_BRANCHES, TextRecord, again, replay, text_record
 from ui.step.text_on_screen import Branch, ShownText, on_worker
 from ui.texts.examples import EXAMPLES
-from ui.texts.settings import cards_of, fitted
+from ui.texts.settings import fitted, shown_samplers
 from ui.texts.texts import (
     Beginning,
     begun_anew,
@@ -83,7 +83,7 @@ class Session(ShownText):
         """A first run; raises what `Decoder` raises."""
         beginning = Beginning(prompt)
         super().__init__(new_text(model, beginning, settings), beginning, settings)
-        self.order = cards_of(settings)
+        self.order = shown_samplers(settings)
         self.earlier: list[Earlier] = []
         self._next_number = 1
         self.acknowledged: OrderedDict[str, int] = OrderedDict()
@@ -201,7 +201,7 @@ class Session(ShownText):
             else:
                 self._keep_for_later()
                 self._begin({1: Branch(1, text)}, beginning, settings)
-                self.order = cards_of(settings)
+                self.order = shown_samplers(settings)
                 self.max_tokens = max_tokens
             self.changed()
 

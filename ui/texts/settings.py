@@ -55,7 +55,7 @@ def is_one_number(name: str) -> bool:
     return STAGES[name].is_one_number()
 
 
-def cards_of(settings: SamplingSettings) -> tuple[str, ...]:
+def shown_samplers(settings: SamplingSettings) -> tuple[str, ...]:
     """What a page that begins with these settings shows: `FIRST`, and every sampler that is on.
 
     The chain's own order stays; each further one stands before those that follow it by default.

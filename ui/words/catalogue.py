@@ -14,7 +14,7 @@ from engine.errors import SettingError
 from engine.presets import PRESETS
 from engine.sampling import DEFAULT_ORDER, STAGES, SamplingSettings, Stage
 from engine.stages import GROUPS, BanStage, Number
-from ui.texts.settings import FIRST, cards_of, is_one_number, plain_settings, value_shape
+from ui.texts.settings import FIRST, is_one_number, plain_settings, shown_samplers, value_shape
 from ui.words.glossary import glossary
 
 _SHORT = {"temperature": "T", "top_p": "p", "top_k": "k"}
@@ -107,6 +107,6 @@ def _texts(words: Mapping[float, str]) -> dict[str, str]:
 
 
 def _preset(name: str, settings: SamplingSettings) -> dict[str, Any]:
-    values = plain_settings(settings, cards_of(settings))
+    values = plain_settings(settings, shown_samplers(settings))
     del values["seed"]  # a preset leaves the seed alone
     return {"name": name, "settings": values}

@@ -14,7 +14,7 @@ from engine.ranking import Survivors
 from engine.sampling import STAGES, SamplingSettings, shape
 from tests.ui.components.cases import Case
 from tests.ui.words import sentences
-from ui.texts.settings import cards_of, plain_settings
+from ui.texts.settings import plain_settings, shown_samplers
 
 LEADING = 15  # rows of the table
 DENSE, SPACED = 30, 40  # ranks of a curve
@@ -22,7 +22,7 @@ DENSE, SPACED = 30, 40  # ranks of a curve
 
 def results(rng: np.random.Generator, case: Case, labels: dict[int, str]) -> dict:
     """A case as the browser gets it, and the engine's results."""
-    settings = plain_settings(case.settings, cards_of(case.settings))
+    settings = plain_settings(case.settings, shown_samplers(case.settings))
     given = {
         "settings": settings,
         "text": case.text,

@@ -8,7 +8,7 @@ from ui.step.events import Event, Place
 from ui.step.message import Sent, row_answer, state_message
 from ui.step.questions import answer
 from ui.step.session import Session
-from ui.texts.settings import cards_of
+from ui.texts.settings import shown_samplers
 
 PROMPT = "Once upon a time, there was a little"  # goes on for long
 
@@ -32,7 +32,7 @@ class Visitor:
         self.number += 1
         fields.setdefault("at", Place(session.run, session.current, session.length))
         fields.setdefault("settings", self.settings)
-        fields.setdefault("order", cards_of(fields["settings"]))
+        fields.setdefault("order", shown_samplers(fields["settings"]))
         return Event(client="browser", number=self.number, kind=kind, **fields)
 
     def do(self, kind: str, **fields) -> Event:

@@ -29,12 +29,12 @@ from ui.texts.settings import (
     MOST_ENTRIES,
     EventError,
     breaker_ids,
-    cards_of,
     edited_ids,
     fitted,
     is_one_number,
     parse_settings,
     plain_settings,
+    shown_samplers,
     stage_defaults,
 )
 
@@ -119,7 +119,7 @@ def test_a_recorded_chain_is_named_by_its_own_stages(page):
 @given(pages())
 def test_a_page_begins_with_the_first_samplers_and_those_that_are_on(page):
     chosen, _ = page
-    order = cards_of(chosen)
+    order = shown_samplers(chosen)
     on = [stage.setting for stage in chosen.chain]
     assert [name for name in order if name in on] == on
     assert set(order) == {*on, *FIRST}
@@ -127,11 +127,11 @@ def test_a_page_begins_with_the_first_samplers_and_those_that_are_on(page):
 
 
 def test_further_samplers_stand_where_they_stand_by_default():
-    assert cards_of(SamplingSettings()) == FIRST
-    assert cards_of(SamplingSettings(chain=[Xtc()])) == (*FIRST, "xtc")
-    assert cards_of(SamplingSettings(chain=[Dry()])) == ("dry", *FIRST)
+    assert shown_samplers(SamplingSettings()) == FIRST
+    assert shown_samplers(SamplingSettings(chain=[Xtc()])) == (*FIRST, "xtc")
+    assert shown_samplers(SamplingSettings(chain=[Dry()])) == ("dry", *FIRST)
     turned = SamplingSettings(chain=[TopP(0.9), Temperature(0.5)])
-    assert cards_of(turned) == ("top_k", "top_p", "temperature", "min_p")
+    assert shown_samplers(turned) == ("top_k", "top_p", "temperature", "min_p")
 
 
 def test_the_order_of_the_page_is_the_order_of_the_chain():

@@ -1,4 +1,4 @@
-// A menu, a dialog or a card that is being moved has the keyboard to itself: neither the page's shortcuts
+// A menu, a dialog or a sampler that is being moved has the keyboard to itself: neither the page's shortcuts
 // nor what lies around it sees a key that is pressed in it.
 
 /**
