@@ -216,3 +216,32 @@ def test_an_enlarged_picture_leaves_the_buttons_and_the_samplers(page: Page, siz
     page.keyboard.press("Escape")
     expect(button(page, "Enlarge")).to_have_attribute("aria-pressed", "false")
     assert figure(page, "Softmax").bounding_box() == before
+
+
+def test_enlarged_in_projector_mode_the_picture_is_the_wide_column(page: Page):
+    page.set_viewport_size({"width": 1280, "height": 720})
+    opened(page)
+    choose_setting(page, "checkbox", "Projector mode", True)
+    before = figure(page, "Softmax").bounding_box()
+    button(page, "Enlarge").click()
+    expect(button(page, "Enlarge")).to_have_attribute("aria-pressed", "true")
+    after = figure(page, "Softmax").bounding_box()
+    samplers = page.locator("[data-part=samplers]").bounding_box()
+    assert after["width"] >= 1.5 * before["width"] and after["width"] > samplers["width"]
+
+
+def test_a_window_that_changes_its_size_redraws_the_pictures(page: Page):
+    """A redraw waits for one under way; a fault in it would be an error in the console."""
+    page.set_viewport_size({"width": 1440, "height": 900})
+    opened(page)
+    take_steps(page, 2)
+    for width, height in ((1280, 720), (1440, 900), (1100, 700)):
+        page.set_viewport_size({"width": width, "height": height})
+        settle(page)
+    panel = page.locator(".dv-charts-distribution")
+    wait_for(
+        page,
+        "Math.abs(document.querySelector('.dv-charts-distribution').clientWidth -"
+        " document.querySelector('.dv-charts-distribution svg').clientWidth) <= 2",
+    )
+    assert panel.bounding_box()["x"] + panel.bounding_box()["width"] <= 1100
