@@ -3,12 +3,21 @@
 import json
 import re
 import secrets
+from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Widget
 
 from ui.visits.tab import TAB
 from ui.visits.visits import VISITS, Visit
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE_S = 120  # for a page: the first one of a process loads the model
+
+
+def new_app() -> AppTest:
+    """The app, not opened yet by any tab."""
+    return AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE_S)
 
 
 def new_tab(token: str = "") -> dict[str, str]:

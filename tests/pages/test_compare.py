@@ -1,7 +1,5 @@
 """The compare page without a browser: its fields, and the ways to other pages and back."""
 
-from pathlib import Path
-
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -9,7 +7,7 @@ from engine.errors import ModelError
 from engine.model import LanguageModel
 from engine.presets import PRESETS
 from engine.sampling import SamplingSettings
-from tests.pages.tab import field, in_tab, left, restarted, visit_of
+from tests.pages.tab import field, in_tab, left, new_app, restarted, visit_of
 from tests.ui import hostile
 from tests.ui.compare.comparing import PROMPT, ids, settle
 from ui.compare.column import OWN
@@ -20,7 +18,6 @@ from ui.step.channel import step_session
 from ui.step.session import Session
 from ui.texts.examples import Example
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGE = "pages/compare.py"
 
 
@@ -28,7 +25,7 @@ PAGE = "pages/compare.py"
 def app(monkeypatch, folder) -> AppTest:
     monkeypatch.setenv("DECODING_MODEL", folder)
     monkeypatch.setattr("ui.models.chooser.MODELS", SharedModels())
-    app = in_tab(AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)).run()
+    app = in_tab(new_app()).run()
     assert not app.exception
     step_of(app)
     return at_compare(app)
@@ -178,7 +175,7 @@ def test_everything_is_there_after_a_reload(app):
     field(app, "text_area", "compare_prompt").set_value("w4|w5").run()
     number(app, 3, "min_p").set_value(0.2).run()
     comparison = held(app)
-    again = in_tab(AppTest.from_file(str(ROOT / "app.py"), default_timeout=120), left(app))
+    again = in_tab(new_app(), left(app))
     at_compare(again.run())
     assert held(again) is comparison
     assert field(again, "text_area", "compare_prompt").value == "w4|w5"
@@ -236,7 +233,7 @@ def test_a_second_tab_has_a_copy_of_its_own(app):
     comparison = held(app)
     with_token = visit_of(app).token
     app.run()
-    other = in_tab(AppTest.from_file(str(ROOT / "app.py"), default_timeout=120), with_token)
+    other = in_tab(new_app(), with_token)
     at_compare(other.run())
     twin = held(other)
     assert twin is not comparison and visit_of(other).token != with_token

@@ -2,44 +2,31 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.model import load_model
-from tests.pages.tab import in_tab, visit_of
+from tests.pages.tab import ROOT, in_tab, new_app, visit_of
 from tests.ui import hostile
 from tests.ui.step.live_page import client, opened
 from ui.models.models import SharedModels
 from ui.models.starting import START
-from ui.skeleton import page as shell
 from ui.step.channel import step_session
 from ui.step.session import Session
 from ui.visits.tab import TAB
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def app_of_step() -> AppTest:
-    return AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
 
 
 @pytest.fixture
 def app(monkeypatch) -> AppTest:
     monkeypatch.delenv("DECODING_MODEL", raising=False)
-    app = in_tab(app_of_step()).run()
+    app = in_tab(new_app()).run()
     assert not app.exception
     return app
 
 
-def test_all_pages_are_in_the_navigation():
-    files = {f"pages/{path.name}" for path in (ROOT / "pages").glob("*.py")}
-    assert files == set(shell.PAGES)
-
-
 def test_the_page_is_there_before_anybody_knows_who_the_tab_is():
-    app = app_of_step().run()
+    app = new_app().run()
     assert not app.exception
     assert TAB not in app.session_state
     assert len(app.get("bidi_component")) == 3  # who the tab is, the charts' program, the page

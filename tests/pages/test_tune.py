@@ -1,24 +1,20 @@
 """The tune page without a browser: its fields, the sweep, the ways to other pages and back."""
 
-from pathlib import Path
-
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.sampling import SamplingSettings
-from tests.pages.tab import in_tab, left, restarted, visit_of
+from tests.pages.tab import in_tab, left, new_app, restarted, visit_of
 from tests.ui.tune.sweeping import PATIENCE_S, finished
 from ui.tune import results as tune_results
 from ui.tune.metrics import TRADE_OFFS
 from ui.tune.tuning import EXAMPLES, Tuning
 from ui.visits.tab import TAB
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 def opened(token: str = "") -> AppTest:
     """The page in a tab; with a token, as after a reload."""
-    app = in_tab(AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE_S), token).run()
+    app = in_tab(new_app(), token).run()
     return app.switch_page("pages/tune.py").run()
 
 

@@ -28,11 +28,8 @@ KEPT = "Prompt and settings are kept; the text before stays in the list of examp
 def step_page() -> None:
     """Draw the whole page."""
     START.begin()
-    band = header()
-    with band:
-        # A fragment: what it waits for must not hold up the component.
-        chooser = guarded(_chooser, "the choice of a model")
-        st.fragment(chooser, run_every=None if _is_ready() else LOOK_SECONDS)()
+    with header():
+        guarded(_chooser if _is_ready() else _waiting, "the choice of a model")()
     mount_app("step", "Decoding", {"live": live_address()}, model=_on_model)
 
 
@@ -45,14 +42,19 @@ def _is_ready() -> bool:
     return START.is_over and _session() is not None
 
 
+@st.fragment(run_every=LOOK_SECONDS)
+def _waiting() -> None:
+    """A button that says where the chooser will be, until there is a text.
+
+    The chooser is never drawn in here: it has a fragment of its own, and where the page is drawn
+    twice in a moment, Streamlit drops an outer fragment's elements and keeps those of the inner.
+    """
+    if _is_ready():
+        st.rerun()
+    st.button("Model: loading", disabled=True, key="model_waiting")
+
+
 def _chooser() -> None:
-    """The model chooser, once there is a text; till then a button that says where it will be."""
-    if not _is_ready():
-        st.session_state["model_waited"] = True
-        st.button("Model: loading", disabled=True, key="model_waiting")
-        return
-    if st.session_state.pop("model_waited", False):
-        st.rerun()  # without the clock of this fragment
     from ui.models.chooser import model_chooser
 
     model_chooser(_session().model, _on_load, KEPT)

@@ -1,0 +1,38 @@
+"""What holds for every page, whatever is on it."""
+
+import pytest
+from streamlit.runtime.fragment import MemoryFragmentStorage
+
+from tests.pages.tab import ROOT, in_tab, new_app, visit_of
+from ui.models.starting import START
+from ui.skeleton.page import HOME, PAGES
+from ui.step.channel import step_session
+
+
+def test_all_pages_are_in_the_navigation():
+    files = {f"pages/{path.name}" for path in (ROOT / "pages").glob("*.py")}
+    assert files == set(PAGES)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_fragment_is_drawn_within_another(page, monkeypatch):
+    """Else a page drawn twice in a moment may lose the outer one's elements, and stand still."""
+    monkeypatch.delenv("DECODING_MODEL", raising=False)
+    parents = []
+    registered = MemoryFragmentStorage.register
+
+    def noted(self, *arguments, parent_fragment_id, **options):
+        parents.append(parent_fragment_id)
+        registered(self, *arguments, parent_fragment_id=parent_fragment_id, **options)
+
+    monkeypatch.setattr(MemoryFragmentStorage, "register", noted)
+    app = in_tab(new_app()).run()
+    START.wait(lambda activity: None, lambda: True)
+    step_session(visit_of(app))
+    if page == HOME:
+        app.run()
+    else:
+        app.switch_page(page).run()
+    assert not app.exception
+    assert any("bundled" in element.value for element in app.markdown), "with its model chooser"
+    assert parents and set(parents) == {None}
