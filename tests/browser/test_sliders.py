@@ -142,9 +142,13 @@ def test_a_picture_redrawn_in_place_is_the_one_drawn_afresh(page: Page):
       other.remove();
       return found;
     }}"""
-    drawn = page.evaluate(f"() => ({shapes})({LAYER})")
+    for _ in range(100):  # the data are there a frame or two before the drawing
+        drawn, wanted = page.evaluate(f"() => ({shapes})({LAYER})"), page.evaluate(afresh)
+        if drawn == wanted:
+            break
+        page.wait_for_timeout(20)
     assert len(drawn) > 15
-    assert drawn == page.evaluate(afresh)
+    assert drawn == wanted
 
 
 @pytest.mark.parametrize("name", FIGURES)
