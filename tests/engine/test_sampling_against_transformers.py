@@ -153,7 +153,8 @@ SETTINGS = {
     Temperature: st.floats(1e-6, 100) | st.sampled_from([0.5, 1.0, 2.0]),
     TopK: st.integers(1, 80),
     TopP: st.floats(1e-9, 0.999999) | st.sampled_from([0.25, 0.5, 0.75, 0.9, 1.0]),
-    MinP: st.floats(0, 1) | st.sampled_from([0.25, 0.5, 1.0]),
+    # Below what float32 can hold, the threshold of transformers is 0.
+    MinP: st.floats(2**-100, 1) | st.sampled_from([0.0, 0.25, 0.5, 1.0]),
     NoRepeatNGram: st.integers(2, 4),
     MinNewTokens: st.integers(1, 5),
     TopH: st.floats(1e-6, 1) | st.sampled_from([0.25, 0.5, 1.0]),
