@@ -40,8 +40,8 @@ from benchmarks.measures.models import (
 from benchmarks.measures.pipelines import measure_pipelines
 from benchmarks.report import Report
 from benchmarks.timing import timed_ms
-from engine.kernels import keep_freed_memory
 from engine.model import load_model
+from engine.model.kernels import keep_freed_memory
 
 
 def measure_size(report: Report, name: str, effort: Effort, device: str) -> None:

@@ -17,11 +17,11 @@ import torch
 
 from benchmarks.report import Report, at_most
 from benchmarks.timing import Case, Times, in_turns, timed_ms
-from engine.batch import MOST_ROWS, Batch, Row
 from engine.decoder import Decoder
+from engine.decoding.batch import MOST_ROWS, Batch, Row
 from engine.model import LanguageModel, load_model
 from engine.sampling import SamplingSettings
-from engine.sweep import Axis, Sweep
+from engine.study.sweep import Axis, Sweep
 
 PROMPT = "Once upon a time"
 WIDTHS = (8, 32, MOST_ROWS)

@@ -1,5 +1,49 @@
 """The decoding engine: a causal language model stepped one token at a time, every step recorded.
 
-Nothing in here imports Streamlit, Plotly or the user interface. Start at
-`engine.decoder.Decoder.step`, which is the whole loop in one screen.
+    >>> from engine import Decoder, SamplingSettings, load_model
+    >>> settings = SamplingSettings(temperature=0.7)
+    >>> decoder = Decoder(load_model(), "The capital of France is", settings)
+    >>> decoder.step().text
+    ' Paris'
+
+Start at `Decoder.step`, which is the whole loop in one screen. Imports go downwards only, in this
+order; nothing in here imports Streamlit, Plotly or the user interface.
+
+    errors, checks   failures that a person can do something about; what comes from outside, checked
+    sampling/        from logits to a drawn token: settings, stages, distribution
+    model/           models, and their caches
+    text/            what tokens spell, and what ends a text
+    trace            what was generated, as plain values and as a file
+    runner/          a cached sequence: read, taken back, copied
+    decoding/        ways to choose tokens, one file each
+    study/           many texts: metrics, sweeps
+    snippets/        settings as code for other programs
 """
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+
+# PyTorch's threads wait for each other at every product. Where another program takes a core, those
+# that spin as they wait lose their share of the core as well, and a step takes many times as long;
+# sleeping costs some microseconds instead. Read once, when PyTorch is imported.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+# By the module that has it: each is imported when it is asked for, since PyTorch takes seconds.
+_DOORS = {
+    "Decoder": "engine.decoding.decoder",
+    "DecodingError": "engine.errors",
+    "LanguageModel": "engine.model",
+    "SamplingSettings": "engine.sampling",
+    "Trace": "engine.trace",
+    "load_model": "engine.model",
+}
+
+__all__ = list(_DOORS)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _DOORS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_DOORS[name]), name)

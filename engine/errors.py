@@ -18,6 +18,7 @@ what was given, what is wrong with it and what to do instead; a page shows it as
     ├── ContextFullError        the model's context has no position left
     ├── OutOfMemoryError        the device ran out of memory in a forward pass
     ├── RecordError             past logits cannot be stored (a full disk)
+    ├── CancelledError          somebody no longer wants what was being done
     └── TraceError              a file that is no trace, or a damaged one
 """
 
@@ -114,6 +115,10 @@ class OutOfMemoryError(DecodingError):
 
 class RecordError(DecodingError):
     """The logits of a step cannot be stored; nothing generated was lost."""
+
+
+class CancelledError(DecodingError):
+    """What was being done was cancelled; nothing generated was lost."""
 
 
 class TraceError(DecodingError):

@@ -15,7 +15,7 @@ FORBIDDEN = {  # files that start with this path -> what they must not import
     "pages/": ABOVE_UI,
     "ui/": ABOVE_UI,
     "engine/": ABOVE_UI | {"ui", "models", "lessons", "streamlit", "plotly"},
-    "engine/trace.py": {"torch", "transformers"},
+    "engine/trace/": {"torch", "transformers"},
 }
 
 
@@ -61,7 +61,7 @@ def test_imports_point_one_way():
             "ui.step.session",
         ),
         ("engine/a.py", "from .model import load_model", None),
-        ("engine/trace.py", "if True:\n    import torch", "torch"),
+        ("engine/trace/steps.py", "if True:\n    import torch", "torch"),
         ("engine/decoder.py", "import torch", None),
         ("ui/session.py", "import streamlit, engine.sampling", None),
         ("ui/a.py", "from pages import compare", "pages"),
@@ -74,9 +74,44 @@ def test_the_check_itself_catches_violations(path, source, caught):
     assert violations(source, path) == ([f"{path} imports {caught}"] if caught else [])
 
 
+# Folders and files of the engine: each imports only those before it, also for types alone.
+LAYERS = [
+    ["errors"],
+    ["checks"],
+    ["sampling"],
+    ["model"],
+    ["text"],
+    ["trace"],
+    ["runner"],
+    ["decoding"],
+    ["decoder", "study", "snippets"],
+    ["__init__"],
+]
+
+
+def of_engine(path: Path) -> str:
+    """The part of the engine that a file belongs to."""
+    return path.relative_to(ROOT / "engine").parts[0].removesuffix(".py")
+
+
+def test_the_engine_imports_downwards_only():
+    level = {part: place for place, parts in enumerate(LAYERS) for part in parts}
+    upwards = []
+    for path in (ROOT / "engine").rglob("*.py"):
+        own = of_engine(path)
+        for name in imported(path.read_text("utf-8"), path.relative_to(ROOT).as_posix()):
+            other = name.split(".")[1] if name.startswith("engine.") else own
+            if other != own and level[other] >= level[own]:
+                upwards.append(f"{path.relative_to(ROOT)} imports {name}")
+    assert not upwards, "\n".join(upwards)
+
+
+def test_sampling_needs_neither_torch_nor_a_model():
+    code = "import sys, engine.sampling.admission; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
 def test_a_trace_opens_without_torch():
-    if not (ROOT / "engine" / "trace.py").exists():
-        pytest.skip("engine/trace.py is not written yet")
     code = "import sys, engine.trace; sys.exit('torch' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False

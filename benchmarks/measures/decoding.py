@@ -32,8 +32,8 @@ from benchmarks.measures.models import (
 from benchmarks.report import Report, at_least, at_most
 from benchmarks.timing import Case, Times, in_turns, ratio
 from engine.decoder import Decoder
-from engine.kernels import ENGINE_LOCK, Kernels
 from engine.model import LanguageModel
+from engine.model.kernels import ENGINE_LOCK, Kernels
 from engine.sampling import SamplingSettings
 
 

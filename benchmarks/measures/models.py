@@ -20,8 +20,8 @@ from transformers import (
     Qwen2Config,
 )
 
-from engine.kernels import ENGINE_LOCK, Kernels, cpu_dtype
 from engine.model import LanguageModel, load_model
+from engine.model.kernels import ENGINE_LOCK, Kernels, cpu_dtype
 from engine.sampling import SamplingSettings
 
 BUNDLED = "bundled"

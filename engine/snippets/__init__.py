@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from engine import stopping
+from engine.decoding.guidance import OFF, checked_scale
 from engine.errors import SettingError
-from engine.guidance import OFF, checked_scale
 from engine.sampling import SamplingSettings
 from engine.snippets import llama_cpp, ollama, openai, transformers, vllm
 from engine.snippets.table import Request, Snippet
+from engine.text import stopping
 
 __all__ = ["Request", "Snippet", "snippets"]
 

@@ -9,7 +9,7 @@ which replaces all samplers but the temperature.
 
 from __future__ import annotations
 
-from engine.sampling import Stage
+from engine.sampling.stages import Stage
 from engine.snippets.table import (
     BANNED,
     WHOLE_TEXT,

@@ -8,7 +8,7 @@ temperature comes last. Neither can be chosen in a request. Its defaults are not
 
 from __future__ import annotations
 
-from engine.sampling import Stage
+from engine.sampling.stages import Stage
 from engine.snippets.table import (
     WHOLE_TEXT,
     Entry,

@@ -1,8 +1,9 @@
 """What every target's table is made of, and what it means when two stages change places.
 
 A target is one program or service that can sample. Its table has an `Entry` for every setting of
-ours (`engine.stages.STAGES`), so that nothing is left out in silence: an entry says how the setting
-is written there, or why it cannot be. Its `ORDER` is that in which the target applies what it has.
+ours (`sampling.stages.STAGES`), so that nothing is left out in silence: an entry says how the
+setting is written there, or why it cannot be. Its `ORDER` is that in which the target applies
+what it has.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from engine.sampling import SamplingSettings, Stage
+from engine.sampling import SamplingSettings
+from engine.sampling.stages import Stage
 
 # The mark of a banned token among biases: each target writes a ban in its own way.
 BANNED = None

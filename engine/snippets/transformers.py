@@ -8,7 +8,8 @@ checkpoints usually set are always written.
 
 from __future__ import annotations
 
-from engine.sampling import SamplingSettings, Stage
+from engine.sampling import SamplingSettings
+from engine.sampling.stages import Stage
 from engine.snippets.table import (
     SAME_IDS,
     Entry,

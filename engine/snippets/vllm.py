@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from engine.sampling import Stage
+from engine.sampling.stages import Stage
 from engine.snippets.table import (
     BANNED,
     Biases,

@@ -1,7 +1,7 @@
 """From a checkpoint to the folder that `transformers` loads as `Qwen3ForCausalLM`.
 
 A masked diffusion model is stored in the same form. Its configuration says `is_causal: false`, and
-its tokenizer has one token more, the mask; `engine.diffusion` opens it.
+its tokenizer has one token more, the mask; `engine.decoding.diffusion` opens it.
 """
 
 import os

@@ -3,7 +3,6 @@
 `JOURNEYS=full` takes all examples and eight random walks; else a few of both.
 """
 
-import json
 import os
 import random
 import re
@@ -12,8 +11,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page
 
-from engine.contrastive import ContrastiveSearch
 from engine.decoder import Decoder
+from engine.decoding.contrastive import ContrastiveSearch
+from engine.decoding.replay import begin, repeat_step
 from engine.model import load_model
 from engine.trace import Trace
 from tests.browser.step_page import (
@@ -199,30 +199,11 @@ class Walk:
 
 def replayed(file: Path) -> Decoder | ContrastiveSearch:
     """The text of a trace, made again by the engine alone."""
-    data = json.loads(file.read_text())
-    if data["format"] == "contrastive-search":
-        search = ContrastiveSearch(load_model(), data["prompt_ids"], data["top_k"])
-        for step in data["steps"]:
-            search.penalty_alpha = step["penalty_alpha"]
-            search.step()
-        return search
     trace = Trace.load(file)
-    guidance = trace.guidance
-    scales = [step.guidance_scale for step in trace.steps]
-    decoder = Decoder(
-        load_model(),
-        trace.prompt_ids,
-        **({"negative_prompt": guidance.negative_prompt_ids} if guidance else {}),
-        guidance_scale=[*scales, guidance.scale][0] if guidance else 1.0,
-    )
-    changes = dict(trace.settings)
-    for index, step in enumerate(trace.steps):
-        if index in changes:
-            decoder.settings = decoder.settings.from_dict(changes[index])
-        if step.guidance_scale is not None:
-            decoder.guidance_scale = step.guidance_scale
-        decoder.step(step.token_id if step.forced else None)
-    return decoder
+    text = begin(trace, load_model())
+    for index in range(len(trace.steps)):
+        repeat_step(text, trace, index)
+    return text
 
 
 def assert_as_the_engine_has_it(page: Page, file: Path) -> None:

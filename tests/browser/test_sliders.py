@@ -3,11 +3,11 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from engine.contrastive import ContrastiveSearch
 from engine.decoder import Decoder
+from engine.decoding.contrastive import ContrastiveSearch
 from engine.model import load_model
-from engine.ranking import RankedRow
 from engine.sampling import SamplingSettings
+from engine.sampling.ranking import RankedRow
 from tests.browser.step_page import (
     FIGURES,
     alert,

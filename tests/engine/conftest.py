@@ -9,8 +9,9 @@ import torch
 import transformers
 
 from engine.model import LanguageModel
+from engine.runner.budget import MemoryBudget
 from tests.engine import tiny_models
-from tests.engine.folders import tiny_model, tiny_tokenizer
+from tests.engine.model.folders import tiny_model, tiny_tokenizer
 
 END = "<|end|>"
 # Enough text for merges of several letters, with characters of two, three and four bytes.
@@ -65,6 +66,15 @@ def text_model(text_hf, tokenizer) -> LanguageModel:
 def llama() -> LanguageModel:
     """A model of the test's own, to be changed and broken."""
     return LanguageModel(tiny_models.build("llama"))
+
+
+@pytest.fixture
+def budget(monkeypatch) -> MemoryBudget:
+    """A memory budget of the test's own, without a limit at first."""
+    own = MemoryBudget(2**50)
+    for user in ("engine.runner.runner", "engine.decoding.batch"):
+        monkeypatch.setattr(f"{user}.budget_of", lambda device: own)
+    return own
 
 
 @pytest.fixture(scope="session")

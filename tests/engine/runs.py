@@ -84,7 +84,7 @@ def live_tensors(decoder: Decoder) -> Iterator[torch.Tensor]:
 
     Scalars are left out: they are settings of a layer (its window), no cached values.
     """
-    waiting = [vars(layer) for layer in decoder._prefix.cache.layers]
+    waiting = [vars(layer) for layer in decoder._runner.cache.layers]
     while waiting:
         value = waiting.pop()
         if isinstance(value, torch.Tensor):

@@ -16,47 +16,75 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine.errors import TraceError
-from engine.trace import StageSummary, Step, Trace
+from engine.trace import StageState, StageSummary, Step, Trace, values
 from tests.engine.traces import ENDINGS, EXAMPLE, EXAMPLE_STEP
 
 ROOT = Path(__file__).resolve().parents[2]
 
 # --- There and back ------------------------------------------------------------------------------
 
+VOCAB = EXAMPLE.model["vocab_size"]
 counts = st.integers(0, 2**40)
 finite = st.floats(allow_nan=False, allow_infinity=False)
 # JSON and Parquet are UTF-8: text from a decoder holds no lone surrogates.
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
-by_type = {
-    "int": counts,
-    "float": finite,
-    "str": text,
-    "bool": st.booleans(),
-    "bytes": st.binary(max_size=8),
-    "tuple[StageSummary, ...]": st.lists(
-        st.builds(StageSummary, st.sampled_from(["temperature", "top_k", "top_p"]), counts, finite),
-        max_size=3,
-        unique_by=lambda stage: stage.name,
-    ).map(tuple),
-}
+names = ["temperature", "top_p"]  # the samplers of EXAMPLE
+stages = st.lists(
+    st.builds(StageSummary, st.sampled_from(names), st.integers(1, VOCAB), st.floats(0, 1)),
+    max_size=2,
+    unique_by=lambda stage: stage.name,
+).map(tuple)
 
 
-def of_field(declared: str) -> st.SearchStrategy:
-    plain = by_type[declared.removesuffix(" | None")]
-    return st.none() | plain if declared.endswith(" | None") else plain
+states = st.lists(
+    st.builds(StageState, st.sampled_from(["xtc", "mirostat"]), text, finite), max_size=3
+).map(tuple)
 
 
-steps = st.builds(Step, **{item.name: of_field(item.type) for item in fields(Step)})
+def of_kind(kind: values.Kind) -> st.SearchStrategy:
+    """Any value that a field takes."""
+    match kind:
+        case values.Optional():
+            return st.none() | of_kind(kind.kind)
+        case values.Whole():
+            return st.integers(kind.least, min(kind.most, 2**40))
+        case values.Token():
+            return st.integers(0, VOCAB - 1)
+        case values.Count():
+            return st.integers(kind.least, VOCAB)
+        case values.Real():
+            least = kind.least if math.isfinite(kind.least) else None
+            most = kind.most if math.isfinite(kind.most) else None
+            return st.floats(
+                least, most, exclude_max=kind.open_above, allow_nan=False, allow_infinity=False
+            )
+        case values.OneOf():
+            return st.sampled_from(kind.values)
+        case values.Text():
+            return text
+        case values.Flag():
+            return st.booleans()
+        case values.Hexadecimal():
+            return st.binary(max_size=8)
+        case values.Row(values.Record(kind=row)):
+            return stages if row is StageSummary else states
+    assert isinstance(kind, values.Row), f"what is a {kind}?"
+    return st.lists(of_kind(kind.kind), max_size=3).map(tuple)
+
+
+steps = st.builds(Step, **{item.name: of_kind(item.metadata["kind"]) for item in fields(Step)})
 plain_values = st.dictionaries(text, st.none() | st.booleans() | counts | finite | text, max_size=3)
 traces = st.builds(
     Trace,
-    model=plain_values,
-    prompt_ids=st.lists(counts, max_size=5).map(tuple),
+    model=plain_values.map(lambda facts: facts | {"vocab_size": VOCAB}),
+    prompt_ids=st.lists(st.integers(0, VOCAB - 1), min_size=1, max_size=5).map(tuple),
     prompt=text,
-    settings=st.lists(st.tuples(counts, plain_values), max_size=2).map(tuple),
+    settings=st.just(EXAMPLE.settings),
     stop_strings=st.lists(text, max_size=2).map(tuple),
     steps=st.lists(steps, max_size=4).map(
-        lambda drawn: tuple(replace(step, index=place) for place, step in enumerate(drawn))
+        lambda drawn: tuple(
+            replace(step, index=place, guidance_scale=None) for place, step in enumerate(drawn)
+        )
     ),
 )
 
@@ -71,12 +99,13 @@ def test_a_saved_trace_comes_back_equal(drawn, ending, tmp_path):
 
 @given(steps)
 def test_a_step_goes_through_plain_json_values(step):
-    assert Step.from_dict(json.loads(json.dumps(step.to_dict(), allow_nan=False))) == step
+    plain = json.loads(json.dumps(step.to_dict(), allow_nan=False))
+    assert values.read(Step, plain, values.Limits(VOCAB, VOCAB)) == step
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_trace_without_steps_comes_back_equal(ending, tmp_path):
-    empty = replace(EXAMPLE, steps=(), settings=(), stop_strings=())
+    empty = replace(EXAMPLE, steps=(), stop_strings=())
     path = empty.save(tmp_path / f"run{ending}")
     assert Trace.load(path) == empty
     assert (empty.text, empty.token_ids, empty.stop_reason) == ("", [], None)
@@ -100,7 +129,7 @@ def test_what_a_trace_says_about_itself():
 
 def test_to_frame_has_one_row_per_step_and_columns_for_each_stage():
     frame = EXAMPLE.to_frame()
-    own = [item.name for item in fields(Step) if item.name != "stages"]
+    own = [item.name for item in fields(Step) if not item.name.startswith("stage")]
     assert list(frame.columns[: len(own)]) == own
     assert set(frame.columns[len(own) :]) == {
         f"{what}_{stage}"
@@ -115,7 +144,8 @@ def test_to_frame_has_one_row_per_step_and_columns_for_each_stage():
 
 def test_to_frame_of_no_steps_has_the_columns_all_the_same():
     frame = replace(EXAMPLE, steps=()).to_frame()
-    assert len(frame) == 0 and "token_id" in frame.columns and "stages" not in frame.columns
+    assert len(frame) == 0 and "token_id" in frame.columns
+    assert not {"stages", "stage_states"} & set(frame.columns)
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

@@ -1,12 +1,15 @@
-"""An example trace, and the endings that one is saved under."""
+"""An example trace, the endings that one is saved under, and files of earlier versions."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+from engine.sampling import SamplingSettings
 from engine.trace import StageSummary, Step, Trace
 
 ENDINGS = [".json", ".parquet"]
+OLD_TRACES = Path(__file__).parent / "old_traces"  # made by the versions that they are of
 
 EXAMPLE_STEP = Step(
     index=0,
@@ -40,7 +43,7 @@ EXAMPLE = Trace(
     model={"name": "tiny", "vocab_size": 16_384, "revision": None},
     prompt_ids=(1, 2, 3),
     prompt="The capital of France is",
-    settings=((0, {"chain": [["temperature", 0.7], ["top_p", 0.9]], "seed": 0}),),
+    settings=((0, SamplingSettings(temperature=0.7, top_p=0.9).to_dict()),),
     stop_strings=("\n\n",),
     steps=(
         EXAMPLE_STEP,

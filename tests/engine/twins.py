@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.batch import Batch, BatchText, Row
 from engine.decoder import Decoder
+from engine.decoding.batch import Batch, BatchText, Row
 from engine.model import LanguageModel
 
 CLOSE = 1e-3  # of logprobs and entropies: far above float32 rounding, far below another context's

@@ -187,6 +187,9 @@ class Filler:
 
     name, mask_id, pad_id, vocab_size, context_length = "filler", 5, None, 6, 64
 
+    def text(self, ids):
+        return " ".join(map(str, ids))
+
     def logits(self, ids):
         rows = np.zeros((len(ids), 6), dtype=np.float32)
         rows[:, 5] = -np.inf

@@ -5,8 +5,8 @@ from streamlit.testing.v1 import AppTest
 
 from engine.errors import ModelError
 from engine.model import LanguageModel
-from engine.presets import PRESETS
 from engine.sampling import SamplingSettings
+from engine.sampling.presets import PRESETS
 from tests.pages.tab import field, in_tab, left, new_app, restarted, visit_of
 from tests.ui import hostile
 from tests.ui.compare.comparing import PROMPT, ids, settle

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine import stopping
-from engine.batch import RECORD
 from engine.decoder import Decoder
+from engine.decoding.batch import RECORD
 from engine.errors import DecodingError
-from engine.metrics import TextMetrics, text_metrics
-from engine.presets import PRESETS
 from engine.sampling import SamplingSettings
+from engine.sampling.presets import PRESETS
+from engine.study.metrics import TextMetrics, text_metrics
+from engine.text import stopping
 from engine.trace import Step
 from ui.words.catalogue import told
 from ui.words.labels import with_minus

@@ -15,8 +15,8 @@ from typing import Any
 from engine.decoder import Decoder
 from engine.errors import DecodingError, PromptError, SettingError
 from engine.model import LanguageModel
-from engine.presets import PRESETS
 from engine.sampling import SamplingSettings
+from engine.sampling.presets import PRESETS
 from ui.compare.column import Column
 from ui.compare.sampling_run import KeptSamples, SamplingRun
 from ui.texts.examples import EXAMPLES
@@ -37,8 +37,8 @@ BUDGET_S = 0.8  # of generating at once; the rest comes in further looks
 FIRST = ("Greedy", "Pure sampling", "Top-k 50", "Nucleus: p 0.9, T 0.7")
 
 # Streamlit runs a script in a new thread every time, and PyTorch gives each a new pool to warm up.
-# Not the step page's own thread: a click there waits for one forward pass at most.
-_WORKER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="comparing")
+# These threads stay; forward passes take turns with those of everybody else.
+_WORKERS = ThreadPoolExecutor(max_workers=4, thread_name_prefix="comparing")
 
 
 class Comparison:
@@ -307,7 +307,7 @@ class Comparison:
         going_on = self._going_on()
         shortest = self._shortest()
         behind = [column for column in going_on if column.length == shortest]
-        _WORKER.submit(self._step, behind).result()
+        _WORKERS.submit(self._step, behind).result()
 
     def _step(self, columns: list[Column]) -> None:
         for column in columns:
@@ -354,7 +354,7 @@ class Comparison:
                 self._compare_with_record()
                 return
             for column, length in behind:
-                _WORKER.submit(column.step, length).result()
+                _WORKERS.submit(column.step, length).result()
 
     def _tokens_recorded(self) -> list[list[int]]:
         return [self._recorded.get(column.number, []) for column in self.columns]

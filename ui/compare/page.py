@@ -9,8 +9,8 @@ from pathlib import Path
 import streamlit as st
 
 from engine.errors import DecodingError
-from engine.presets import PRESETS
 from engine.sampling import STAGES
+from engine.sampling.presets import PRESETS
 from ui.charts.compare import TextSeries, surprisal_figure
 from ui.charts.template import CONFIG
 from ui.compare.column import OWN, Column, divergence

@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 from engine.decoder import Decoder
-from engine.ranking import RankedRow
+from engine.sampling.ranking import RankedRow
 from ui.compare.column import Column
 from ui.compare.comparison import Comparison
 from ui.components.outcomes import drawn, outcomes

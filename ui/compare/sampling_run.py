@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from engine.batch import RECORD, Batch, BatchText, Row
-from engine.metrics import Summary, TextMetrics, summary, text_metrics
+from engine.decoding.batch import RECORD, Batch, BatchText, Row
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from engine.time_left import TimeLeft
+from engine.study.metrics import Summary, TextMetrics, summary, text_metrics
+from engine.study.time_left import TimeLeft
 from ui.skeleton.background import BackgroundWork
 from ui.skeleton.csv_file import spreadsheet_csv
 from ui.texts.limits import LONGEST_PROMPT, MOST_SAMPLES, MOST_TOKENS, checked_whole

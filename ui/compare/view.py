@@ -6,9 +6,9 @@ import html
 import math
 from collections.abc import Sequence
 
-from engine import stopping
-from engine.metrics import Summary, TextMetrics
-from engine.sampling import remarks
+from engine.sampling.stages import remarks
+from engine.study.metrics import Summary, TextMetrics
+from engine.text import stopping
 from ui.compare.column import Column, Divergence, divergence, summary_of
 from ui.compare.comparison import Comparison
 from ui.compare.sampling_run import Sample

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.distribution import Distribution, StageResult
-from engine.ranking import RankedRow, Survivors
 from engine.sampling import SamplingSettings
+from engine.sampling.distribution import Distribution, StageResult
+from engine.sampling.ranking import RankedRow
+from engine.sampling.survivors import Survivors
 from ui.components.rows import aligned, pack_row
 from ui.texts.settings import plain_settings
 
@@ -28,9 +29,9 @@ def outcomes(
     """One entry a sampler that is on, in order, and the arrays that entries point into.
 
     Every entry holds name and value, `survivors`, `mass_removed`, `entropy_bits`, `figures`, `case`
-    (see `engine.distribution.StageResult`; where the browser has the rule, of the figures only the
-    stage's own), and of the scores after it `highest`, `total` (the sum
-    of exp(score - highest) over all tokens that have a score) and `mass` (the same over those that
+    (see `StageResult`; where the browser has the rule, of the figures only the stage's own), and of
+    the scores after it `highest`, `total` (the sum of exp(score - highest) over all tokens that
+    have a score) and `mass` (the same over those that
     are left), which together give every probability.
 
     How to have the tokens that are left, `kept`:

@@ -14,7 +14,7 @@ Layout (little-endian, every array begins at a multiple of four bytes):
     seen_values f32[seen]  their scores
 
 Under guidance the two rows that it is made of travel instead, from which the browser makes the
-guided row at any scale, bit by bit the engine's (`engine.guidance.GuidedRows.at`):
+guided row at any scale, bit by bit the engine's (`engine.decoding.guidance.GuidedRows.at`):
 
     prompt     f32[vocab]  log-probabilities after the prompt's text, by token id
     negative   f32[vocab]  and after the negative prompt's
@@ -45,8 +45,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.guidance import GuidedRows
-from engine.ranking import RankedRow
+from engine.decoding.guidance import GuidedRows
+from engine.sampling.ranking import RankedRow
 
 SMALL_VOCABULARY = 65_536  # up to here all ids are sent, in two bytes each
 HEAD = 4096  # leading ranks that are sent with ids above that

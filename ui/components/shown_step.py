@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from engine.decoder import Decoder
-from engine.sampling import SamplingSettings, Xtc
+from engine.sampling import STAGES, SamplingSettings
+from engine.sampling.stages import Context
 from ui.texts.settings import edited_ids, plain_settings
-
-WITH_XTC = SamplingSettings(chain=[Xtc()])
 
 
 def shown_step(decoder: Decoder, index: int) -> dict[str, Any]:
@@ -16,8 +16,7 @@ def shown_step(decoder: Decoder, index: int) -> dict[str, Any]:
     shown = {
         "index": index,
         "is_pending": index == len(decoder.steps),
-        "xtc_u": decoder.context(index, WITH_XTC).xtc_uniform,
-        "mirostat": _mirostat_before(decoder, index),
+        **_of_stages(decoder.context(index)),
     }
     if shown["is_pending"]:
         return shown | {
@@ -50,13 +49,17 @@ def needed_tokens(decoder: Decoder, index: int, settings: SamplingSettings) -> l
     return list(dict.fromkeys(needed))
 
 
-def _mirostat_before(decoder: Decoder, index: int) -> dict[str, float] | None:
-    """What the step before left to Mirostat: its bound, and the tau that it was steered towards.
+def _of_stages(context: Context) -> dict[str, Any]:
+    """What any chain of samplers would know in this step, whichever are on now.
 
-    Under settings with another tau it begins anew, so the page needs both.
+    ``<setting>_u``, the step's number in the sampler's random stream; ``<setting>``, what a sampler
+    with a memory left in the step before, None where it was off there.
     """
-    stage = decoder.settings_at(index - 1).stage("mirostat") if index else None
-    if stage is None:
-        return None
-    mu = decoder.context(index, SamplingSettings(chain=[stage])).mirostat_mu
-    return {"tau": stage.tau, "mu": mu}
+    known: dict[str, Any] = {}
+    for name, kind in STAGES.items():
+        if kind.stream is not None:
+            known[f"{name}_u"] = context.uniform(kind.stream)
+        if kind.has_memory():
+            left = context.states.get(name)
+            known[name] = None if left is None else asdict(left)
+    return known

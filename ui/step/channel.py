@@ -23,6 +23,7 @@ from typing import Any
 
 from engine.errors import DecodingError
 from engine.model import LanguageModel
+from engine.runner.scheduler import job
 from engine.sampling import SamplingSettings
 from ui.models.opening import first_model, load
 from ui.server.live import Connection, Gone, Refused
@@ -140,7 +141,7 @@ class StepChannel:
         named = {"client": client, "number": number}
         try:
             session = self._session()
-            with session.lock:
+            with session.lock, job(self._is_interrupted, self._told):
                 return [self._answered(session, data, named)]
         except (Gone, Refused):
             raise

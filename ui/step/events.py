@@ -12,7 +12,7 @@ import reprlib
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from engine.guidance import OFF
+from engine.decoding.guidance import OFF
 from engine.sampling import SamplingSettings
 from ui.texts.limits import LONGEST_PROMPT
 from ui.texts.settings import FIRST, MOST, EventError, parse_settings

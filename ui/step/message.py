@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.contrastive_step import ContrastiveStep
-from engine.ranking import RankedRow
-from engine.sampling import Distribution, SamplingSettings, remarks
-from engine.trace import Guidance, Step
+from engine.sampling import Distribution, SamplingSettings
+from engine.sampling.ranking import RankedRow
+from engine.sampling.stages import remarks
+from engine.trace import ContrastiveStep, Guidance, Step
 from ui.components.outcomes import drawn, outcomes
 from ui.components.rows import (
     LIGHT_HEAD,
@@ -51,7 +51,7 @@ STEP_FIELDS = (
     "model_probability",
     "rank",
     "u",
-    "mirostat_mu",
+    "stage_states",
     "entropy",
     "model_entropy",
     "survivors",
@@ -105,8 +105,8 @@ class Sent:
 
     def new_labels(self, token_ids: Iterable[int], labels: TokenLabels) -> list[list]:
         """[id, label] of those tokens whose labels the page lacks; now it has them."""
-        if self.vocabulary is not labels:
-            self.vocabulary, self.labelled = labels, set()
+        if self.vocabulary is not labels.key:
+            self.vocabulary, self.labelled = labels.key, set()
         new = [i for i in dict.fromkeys(token_ids) if i not in self.labelled]
         self.labelled.update(new)
         return [[token_id, labels[token_id]] for token_id in new]
@@ -348,7 +348,7 @@ def _figures(step: Step) -> dict:
         "model_probability": float(np.exp(step.logprob)),
         "rank": step.rank,
         "u": step.u,
-        "mirostat_mu": step.mirostat_mu,
+        "stage_states": [[state.stage, state.name, state.value] for state in step.stage_states],
         "entropy": step.entropy_bits,
         "model_entropy": step.model_entropy_bits,
         "survivors": step.survivors,

@@ -5,7 +5,6 @@ An answer is a message of kind ``answer``: its number, `error`, and what was ask
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Callable
@@ -14,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from engine import stopping
 from engine.errors import DecodingError, SettingError
 from engine.sampling import STAGES, SamplingSettings
+from engine.text import stopping
 from ui.step.events import Event
 from ui.step.session import Session
 from ui.texts.answers import Found, found_tokens, settings_as_code, tokens_of
@@ -97,11 +96,7 @@ def _snippets(session: Session, event: Event, _: object) -> dict[str, Any]:
 
 
 def _trace(session: Session, event: Event, _: object) -> dict[str, Any]:
-    if session.search:
-        found = json.dumps(session.search.to_dict(), allow_nan=False, separators=(",", ":"))
-    else:
-        found = session.decoder.trace().to_json()
-    return {"trace": found}
+    return {"trace": session.decoder.trace().to_json()}
 
 
 # --- a typed value --------------------------------------------------------------------------------
@@ -174,12 +169,12 @@ _PLAIN_CHECKS: dict[str, Callable[[Session, Any], Any]] = {
 
 def _admit(session: Session, event: Event, should_stop: Callable[[], bool]) -> dict[str, Any]:
     """The smallest change of the page's settings by which a token could be drawn."""
-    from engine.admission import smallest_change
+    from engine.sampling.admission import smallest_change
 
     raw = session.raw()
     if raw is None or event.token_id is None or not 0 <= event.token_id < raw.scores.size:
         return {"admission": None, "is_complete": True}
-    context = session.decoder.context(session.index, event.settings)
+    context = session.decoder.context(session.index)
     logits = raw.scores
     end = time.monotonic() + ADMIT_SECONDS
 

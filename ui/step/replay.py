@@ -24,12 +24,12 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from engine import stopping
-from engine.contrastive import ContrastiveSearch
-from engine.errors import DecodingError
+from engine.decoding.contrastive import ContrastiveSearch
+from engine.errors import CancelledError, DecodingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from ui.step.text_on_screen import Branch, ShownText, on_worker
+from engine.text import stopping
+from ui.step.text_on_screen import Branch, ShownText
 from ui.texts.settings import shown_samplers
 from ui.texts.texts import Beginning, Contrastive, Text, new_text
 from ui.visits.records import BrokenRecord, Fields
@@ -320,7 +320,11 @@ def replay(
                 is_whole = False
                 break
             told(what, done, total)
-            token_id = on_worker(_step, text, branch, index)
+            try:
+                token_id = _step(text, branch, index)
+            except CancelledError:  # while its pass waited for its turn
+                is_whole = False
+                break
             if token_id != branch.tokens[index] and branch.number == record.current:
                 differs = index if differs is None else differs
             done += 1

@@ -13,13 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engine import stopping
 from engine.errors import DecodingError, PromptError, SettingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
+from engine.text import stopping
 from ui.step.events import NOT_TOLD, Event, Have, Place
 from ui.step.replay import MOST_BRANCHES, TextRecord, again, replay, text_record
-from ui.step.text_on_screen import Branch, ShownText, on_worker
+from ui.step.text_on_screen import Branch, ShownText
 from ui.texts.examples import EXAMPLES
 from ui.texts.settings import fitted, shown_samplers
 from ui.texts.texts import (
@@ -288,9 +288,9 @@ class Session(ShownText):
         length = self.length
         try:
             if event.playing:
-                on_worker(next, self.decoder.run(self.max_tokens), None)
+                next(self.decoder.run(self.max_tokens), None)
             else:
-                self.left = on_worker(self._steps, event.count)
+                self.left = self._steps(event.count)
         finally:  # also where the second of several presses fails
             if self.length > length or event.playing:
                 self._follow(event)
@@ -311,7 +311,7 @@ class Session(ShownText):
             return
         end = time.monotonic() + RUN_BUDGET_S
         steps = self.decoder.run(self.max_tokens)
-        while on_worker(next, steps, None) is not None and time.monotonic() < end:
+        while next(steps, None) is not None and time.monotonic() < end:
             pass
         self._follow(event)
 
@@ -374,7 +374,7 @@ class Session(ShownText):
                 return  # it is the token that stands there
             self._depart(index, event.token_id)
         else:
-            on_worker(self.decoder.step, event.token_id)
+            self.decoder.step(event.token_id)
         self._follow(event)
 
     def _depart(self, index: int, token_id: int | None) -> None:
@@ -389,7 +389,7 @@ class Session(ShownText):
             raise SettingError("branches", MOST_BRANCHES, "is the most there can be", remedy)
         decoder = self.decoder.fork()
         decoder.rewind(index)
-        on_worker(decoder.step, token_id)
+        decoder.step(token_id)
         if replaces_last:
             self.branches[self.current].decoder = decoder
             return
@@ -560,7 +560,7 @@ class Session(ShownText):
                 self.decoder.settings = settings
             for index in range(length, len(have.ids)):
                 forced = have.ids[index] if index in have.forced else None
-                step = on_worker(self.decoder.step, *(() if self.search else (forced,)))
+                step = self.decoder.step(*(() if self.search else (forced,)))
                 if step.token_id != have.ids[index]:
                     self.decoder.rewind(index)
                     break

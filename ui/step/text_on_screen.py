@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 
-from engine.contrastive import ContrastiveSearch
+from engine.decoding.contrastive import ContrastiveSearch
+from engine.decoding.guidance import OFF, GuidedRows
 from engine.errors import DecodingError, NoCandidatesError
-from engine.guidance import OFF, GuidedRows
-from engine.ranking import RankedRow
 from engine.sampling import Distribution, SamplingSettings
+from engine.sampling.ranking import RankedRow
 from ui.texts.texts import Beginning, Contrastive, Text, begun_anew, is_over, stop_sentence
 
-T = TypeVar("T")
-
 UNSHAPED = SamplingSettings()
-
-# Each connection is answered in whatever thread is free, and PyTorch gives every new thread a new
-# pool to warm up, which costs more than a step. Forward passes take turns anyway, so one thread
-# does them.
-_WORKER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="decoding")
-
-
-def on_worker(function: Callable[..., T], *arguments: object) -> T:
-    """Run what needs the model in the one thread for that."""
-    return _WORKER.submit(function, *arguments).result()
 
 
 @dataclass
@@ -192,7 +177,7 @@ class ShownText:
 
     def guided_rows(self) -> GuidedRows | None:
         """What the row on screen is made of where there is one; None without guidance."""
-        return on_worker(self.decoder.guided_rows, self.index)
+        return self.decoder.guided_rows(self.index)
 
     def distribution(self, settings: SamplingSettings | None = None) -> Distribution | None:
         """What settings (None: `shown_settings`) make of the step on screen.
@@ -209,9 +194,9 @@ class ShownText:
             return kept.distribution
         try:
             if self.is_pending:
-                found = on_worker(self.decoder.next_distribution, settings)
+                found = self.decoder.next_distribution(settings)
             else:
-                found = on_worker(self.decoder.distribution, self.index, settings)
+                found = self.decoder.distribution(self.index, settings)
         except NoCandidatesError as error:
             if self.is_pending:
                 self.error = self.error or str(error)

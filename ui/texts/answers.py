@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine.decoding.guidance import OFF
 from engine.errors import SettingError
-from engine.guidance import OFF
 from engine.model import BUNDLED, LanguageModel
-from engine.ranking import RankedRow
+from engine.model.vocabulary import Vocabulary
 from engine.sampling import SamplingSettings
+from engine.sampling.ranking import RankedRow
 from engine.snippets import Snippet, snippets
-from engine.vocabulary import Vocabulary
 from ui.texts.texts import Contrastive
 from ui.words.token_labels import labels_of
 

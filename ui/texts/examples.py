@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 
-from engine.guidance import OFF
+from engine.decoding.guidance import OFF
 from engine.sampling import STAGES
 from ui.texts.settings import FIRST
 from ui.texts.texts import Contrastive

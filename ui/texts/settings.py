@@ -16,9 +16,9 @@ from typing import Any
 
 from engine.errors import DecodingError, SettingError
 from engine.model import LanguageModel
-from engine.sampling import STAGES, SamplingSettings, Stage
-from engine.stages import Banned, Dry, LogitBias
-from engine.vocabulary import Vocabulary
+from engine.model.vocabulary import Vocabulary
+from engine.sampling import STAGES, SamplingSettings
+from engine.sampling.stages import Banned, Dry, LogitBias, Stage
 
 FIRST = ("temperature", "top_k", "top_p", "min_p")  # samplers that a new page shows
 MOST_ENTRIES = 2000  # names, lists and numbers in one stage: they come with every event

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from engine import stopping
-from engine.contrastive import ContrastiveSearch
 from engine.decoder import Decoder
+from engine.decoding.contrastive import ContrastiveSearch
+from engine.decoding.guidance import MAX_SCALE, OFF
 from engine.errors import PromptError, SettingError
-from engine.guidance import MAX_SCALE, OFF
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
+from engine.text import stopping
 from ui.texts.limits import LONGEST_PROMPT
 from ui.words.labels import tokens_text
 from ui.words.token_labels import labels_of

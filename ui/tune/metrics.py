@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from engine.sweep import Sweep, SweepResult
+from engine.study.sweep import Sweep, SweepResult
 from ui.words.catalogue import short_setting_name
 from ui.words.labels import with_minus
 from ui.words.metrics import METRICS

@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from engine.errors import DecodingError
-from engine.sweep import SweepResult
+from engine.study.sweep import SweepResult
 from ui.charts.template import CONFIG
 from ui.charts.tune import (
     Grid,

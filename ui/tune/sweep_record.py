@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from engine.metrics import FIELDS
 from engine.sampling import SamplingSettings
-from engine.sweep import COLUMNS, MOST_TEXTS, Axis, Sweep, SweepResult
+from engine.study.metrics import FIELDS
+from engine.study.sweep import COLUMNS, MOST_TEXTS, Axis, Sweep, SweepResult
 from ui.texts.limits import LONGEST_PROMPT, MOST_TOKENS
 from ui.visits.records import BrokenRecord, Fields
 

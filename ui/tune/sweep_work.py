@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 
 from engine.model import LanguageModel
-from engine.sweep import Sweep, SweepProgress, SweepResult
+from engine.study.sweep import Sweep, SweepProgress, SweepResult
 from ui.skeleton.background import BackgroundWork
 
 MAX_ROWS = 32  # in one forward pass: others' steps wait for one, and a Cancel loses at most these

@@ -18,7 +18,7 @@ import pandas as pd
 from engine.errors import DecodingError, PromptError, SettingError
 from engine.model import LanguageModel
 from engine.sampling import STAGES, SamplingSettings
-from engine.sweep import MOST_TEXTS, Axis, Sweep
+from engine.study.sweep import MOST_TEXTS, Axis, Sweep
 from ui.skeleton.visit_page import VisitPage
 from ui.texts.limits import LONGEST_PROMPT, MOST_TOKENS, checked_whole
 from ui.texts.settings import fitted, is_one_number

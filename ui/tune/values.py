@@ -11,7 +11,7 @@ import re
 from decimal import Decimal
 
 from engine.errors import SettingError
-from engine.sweep import MOST_TEXTS
+from engine.study.sweep import MOST_TEXTS
 
 INITIAL = {
     "temperature": "0.4, 0.7, 1, 1.3, 1.6",

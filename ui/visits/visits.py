@@ -373,7 +373,7 @@ def give_memory_back() -> None:
     """Hand memory that nobody holds any more back to the system.
 
     Texts hold each other in rings, which only a collection finds, and the C library keeps what is
-    freed for the next rows (`engine.kernels.keep_freed_memory`).
+    freed for the next rows (`engine.model.kernels.keep_freed_memory`).
     """
     gc.collect()
     if sys.platform.startswith("linux"):

@@ -11,9 +11,9 @@ from functools import cache
 from typing import Any
 
 from engine.errors import SettingError
-from engine.presets import PRESETS
-from engine.sampling import DEFAULT_ORDER, STAGES, SamplingSettings, Stage
-from engine.stages import GROUPS, BanStage, Number
+from engine.sampling import DEFAULT_ORDER, STAGES, SamplingSettings
+from engine.sampling.presets import PRESETS
+from engine.sampling.stages import GROUPS, BanStage, Number, Stage
 from ui.texts.settings import FIRST, is_one_number, plain_settings, shown_samplers, value_shape
 from ui.words.glossary import glossary
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from engine import stopping
+from engine.text import stopping
 
 _GLYPHS = {" ": "␣", "\n": "⏎", "\r": "␍", "\t": "⇥"}
 

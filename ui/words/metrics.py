@@ -1,4 +1,4 @@
-"""The metrics of texts (`engine.metrics`, `engine.sweep`) for reading."""
+"""The metrics of texts (`engine.study.metrics`, `engine.study.sweep`) for reading."""
 
 from __future__ import annotations
 

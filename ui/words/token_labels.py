@@ -6,25 +6,38 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from engine.vocabulary import Vocabulary
+from engine.model.vocabulary import Vocabulary
 from ui.words.labels import token_label, visible
 
-_KNOWN: WeakKeyDictionary[Vocabulary, TokenLabels] = WeakKeyDictionary()
+
+class _Made:
+    """Labels made so far. It knows no vocabulary, which it would keep alive."""
+
+    def __init__(self) -> None:
+        self.labels: dict[int, str] = {}
+        self.folded: list[str] | None = None
+
+
+_MADE: WeakKeyDictionary[Vocabulary, _Made] = WeakKeyDictionary()
 
 
 class TokenLabels:
     """Labels by token id, made when first asked for and kept: they are shown again and again."""
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, made: _Made | None = None) -> None:
         self._size = vocabulary.size
         self._raw = vocabulary.label
-        self._labels: dict[int, str] = {}
-        self._folded: list[str] | None = None
+        self._made = made or _Made()
+
+    @property
+    def key(self) -> object:
+        """The same object for all labels of one vocabulary; it keeps nothing else alive."""
+        return self._made
 
     def __getitem__(self, token_id: int) -> str:
-        label = self._labels.get(token_id)
+        label = self._made.labels.get(token_id)
         if label is None:
-            label = self._labels[token_id] = token_label(self._raw(token_id))
+            label = self._made.labels[token_id] = token_label(self._raw(token_id))
         return label
 
     def find(self, query: str, logits: np.ndarray, most: int) -> list[int]:
@@ -37,11 +50,11 @@ class TokenLabels:
         wanted = visible(query).casefold()
         if not wanted:
             return []
-        if self._folded is None:
-            self._folded = [self[token_id].casefold() for token_id in range(self._size)]
+        if self._made.folded is None:
+            self._made.folded = [self[token_id].casefold() for token_id in range(self._size)]
         bare = wanted.removeprefix("␣")
         found = []
-        for token_id, label in enumerate(self._folded):
+        for token_id, label in enumerate(self._made.folded):
             if bare not in label:
                 continue
             if label == wanted:
@@ -60,8 +73,5 @@ class TokenLabels:
 
 
 def labels_of(vocabulary: Vocabulary) -> TokenLabels:
-    """The labels of a vocabulary, shared by all who show it."""
-    labels = _KNOWN.get(vocabulary)
-    if labels is None:
-        labels = _KNOWN[vocabulary] = TokenLabels(vocabulary)
-    return labels
+    """The labels of a vocabulary; what has been made of them is shared by all who show it."""
+    return TokenLabels(vocabulary, _MADE.setdefault(vocabulary, _Made()))

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.decoder import Decoder
-from engine.diffusion import (
+from engine.decoding.diffusion import (
     MASK_SIGN,
     DiffusionDecoder,
     DiffusionModel,

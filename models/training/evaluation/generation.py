@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from engine.decoder import Decoder
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from engine.stopping import EOS
+from engine.text.stopping import EOS
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from engine.vocabulary import Vocabulary
+from engine.model.vocabulary import Vocabulary
 from models.training.tokenizer import END_OF_TEXT_ID
 
 _BLOCK = 1_000_000  # tokens turned into text at a time

@@ -4,7 +4,7 @@ import pytest
 
 from engine.decoder import Decoder
 from engine.errors import LogitsError
-from engine.presets import PRESETS
+from engine.sampling.presets import PRESETS
 from tests.ui.compare.comparing import PROMPT, ids, settle
 from ui.compare.column import OWN, divergence
 from ui.compare.comparison import MOST

@@ -5,8 +5,8 @@ import pytest
 from engine.decoder import Decoder
 from engine.errors import PromptError
 from engine.model import LanguageModel
-from engine.presets import PRESETS
 from engine.sampling import SamplingSettings
+from engine.sampling.presets import PRESETS
 from tests.ui import hostile
 from tests.ui.compare.comparing import PROMPT, ids, settle
 from ui.compare.comparison import MOST, Comparison

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from engine.decoder import Decoder
-from engine.presets import PRESETS
+from engine.sampling.presets import PRESETS
 from tests.ui.compare.comparing import PROMPT, ids, settle
 from tests.ui.step.visitor import unpacked
 from ui.compare.parting import parting_data, parting_place

@@ -2,7 +2,8 @@
 
 import html.parser
 
-from engine.sampling import DynamicTemperature, SamplingSettings, Temperature
+from engine.sampling import SamplingSettings
+from engine.sampling.stages import DynamicTemperature, Temperature
 from tests.ui import hostile
 from ui.compare.view import cards, figures, sample_texts, summary_table
 

@@ -7,8 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from engine.distribution import Distribution
-from engine.sampling import DEFAULT_ORDER, STAGES, Context, SamplingSettings, Stage, shape
+from engine.sampling import DEFAULT_ORDER, STAGES, SamplingSettings, shape
+from engine.sampling.distribution import Distribution
+from engine.sampling.stages import Context, MirostatState, Stage
 
 
 @dataclass
@@ -33,8 +34,8 @@ class Case:
             np.array(self.text, np.int64),
             prompt_length=self.prompt_length,
             eos_ids=self.eos_ids,
-            xtc_uniform=self.xtc_u,
-            mirostat_mu=self.mu,
+            states={} if self.mirostat is None else {"mirostat": MirostatState(**self.mirostat)},
+            uniform=lambda stream: self.xtc_u,
         )
 
     @cached_property

@@ -54,7 +54,7 @@ export const make_step = (id, more = {}) => ({
   model_probability: 0.5,
   rank: 1,
   u: 0.5,
-  mirostat_mu: null,
+  stage_states: [],
   entropy: 1,
   model_entropy: 1,
   survivors: 4,

@@ -14,10 +14,18 @@ from unittest.mock import patch
 
 import numpy as np
 
-from engine.ranking import Survivors
 from engine.sampling import STAGES
-from engine.stages import Context, CutStage, EditStage, ScaleStage, TokenEdit, ranked_after
-from engine.stages.info import REMOVES, Info, Number
+from engine.sampling.stages import (
+    NO_CONTEXT,
+    Context,
+    CutStage,
+    EditStage,
+    ScaleStage,
+    TokenEdit,
+    ranked_after,
+)
+from engine.sampling.stages.info import REMOVES, Info, Number
+from engine.sampling.survivors import Survivors
 
 
 def _info(label: str, usual: float, picture: str) -> Info:
@@ -91,8 +99,9 @@ class Shake(EditStage):
     off: ClassVar[float] = 0
     info: ClassVar[Info] = _info("Shake", 1, "edit")
 
-    def edit(self, scores: np.ndarray, context: Context) -> np.ndarray:
-        return scores + np.sin(np.arange(scores.size)).astype(np.float32) * np.float32(self.amount)
+    def apply(self, survivors: Survivors, context: Context = NO_CONTEXT) -> Survivors:
+        wave = np.sin(np.arange(survivors.scores.size)).astype(np.float32)
+        return ranked_after(self.setting, survivors.scores + wave * np.float32(self.amount))
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from engine.distribution import Distribution, StageResult
 from engine.errors import NoCandidatesError
-from engine.ranking import Survivors
 from engine.sampling import STAGES, SamplingSettings, shape
+from engine.sampling.distribution import Distribution, StageResult
+from engine.sampling.survivors import Survivors
 from tests.ui.components.cases import Case
 from tests.ui.words import sentences
 from ui.texts.settings import plain_settings, shown_samplers

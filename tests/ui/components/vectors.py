@@ -19,10 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.decoding.guidance import GuidedRows
 from engine.errors import NoCandidatesError
-from engine.guidance import GuidedRows
-from engine.ranking import RankedRow
 from engine.sampling import STAGES, SamplingSettings
+from engine.sampling.ranking import RankedRow
 from tests.ui import hostile
 from tests.ui.components.cases import (
     KINDS,
@@ -265,7 +265,7 @@ def at_scale(logs: np.ndarray, scale: float) -> dict:
 
 def write_searched(folder: Path) -> None:
     """`searched.json`: a step of a search, and what the engine scores at other alphas."""
-    from engine.contrastive import ContrastiveSearch
+    from engine.decoding.contrastive import ContrastiveSearch
     from engine.model import load_model
 
     model = load_model()
@@ -273,7 +273,7 @@ def write_searched(folder: Path) -> None:
     def stepped(alpha: float) -> dict:
         search = ContrastiveSearch(model, "Once upon a time, there was", 6, alpha)
         search.step()
-        return search.to_dict()["steps"][0]
+        return search.steps[0].to_dict()
 
     others = [{"alpha": alpha, "step": stepped(alpha)} for alpha in (0.0, 0.25, 0.6, 1.0)]
     (folder / "searched.json").write_text(json.dumps({"step": stepped(0.6), "others": others}))

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from engine.contrastive import ContrastiveSearch
+from engine.decoding.contrastive import ContrastiveSearch
 from engine.sampling import SamplingSettings
 from tests.ui.step.visitor import PROMPT, Visitor
 from ui.step.events import EventError, parse
@@ -99,7 +99,7 @@ def test_the_cards_wait_for_the_next_sampled_text(visitor, session):
     ("strategy", "more", "sentence"),
     [
         (Contrastive(0, 0.6), {}, "top_k must be"),
-        (Contrastive(10**6, 0.6), {}, "top_k is more than there are tokens"),
+        (Contrastive(10**6, 0.6), {}, "top_k must be at most 64"),
         (Contrastive(4, 1.5), {}, "penalty_alpha must be from 0 to 1, got 1.5"),
         (
             SEARCH,
@@ -167,7 +167,8 @@ def test_before_the_first_step_there_is_nothing_to_show(visitor, session):
 def test_the_trace_and_the_code_keep_it(visitor, session):
     steps(visitor, 2)
     trace = json.loads(visitor.ask("trace", strategy=SEARCH)["trace"])
-    assert (trace["format"], trace["top_k"]) == ("contrastive-search", 5)
+    assert trace["strategy"] == "contrastive"
+    assert trace["settings"] == [[0, {"top_k": 5, "penalty_alpha": 0.6}]]
     assert [step["token_id"] for step in trace["steps"]] == session.decoder.token_ids
     code = {snippet["target"]: snippet for snippet in visitor.ask("snippets")["snippets"]}
     assert "penalty_alpha=0.6" in code["transformers"]["code"]

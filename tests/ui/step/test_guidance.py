@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from engine.decoder import Decoder
+from engine.decoding.guidance import GuidedRows
 from engine.errors import SettingError
-from engine.guidance import GuidedRows
 from engine.trace import Trace
 from tests.ui.step.visitor import Visitor
 from ui.step.events import EventError, parse

@@ -8,19 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.model import LanguageModel
-from engine.ranking import RankedRow
-from engine.sampling import (
+from engine.sampling import SamplingSettings, shape
+from engine.sampling.ranking import RankedRow
+from engine.sampling.stages import (
     Banned,
     DynamicTemperature,
     LogitBias,
     MinP,
     RepetitionPenalty,
-    SamplingSettings,
     Temperature,
     TopK,
     TopP,
     Xtc,
-    shape,
 )
 from tests.ui import hostile
 from tests.ui.components.test_rows import large_row, unpack

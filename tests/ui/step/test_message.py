@@ -5,13 +5,8 @@ import pytest
 
 from engine.errors import SettingError
 from engine.model import LanguageModel
-from engine.sampling import (
-    Mirostat,
-    SamplingSettings,
-    Temperature,
-    TopP,
-    Xtc,
-)
+from engine.sampling import SamplingSettings
+from engine.sampling.stages import Mirostat, Temperature, TopP, Xtc
 from tests.ui import hostile
 from tests.ui.step.visitor import PROMPT, Visitor
 from ui.step.message import STEP_FIELDS
@@ -195,8 +190,8 @@ def test_mirostats_state_comes_with_every_step(visitor):
     mus = [step.mirostat_mu for step in session.decoder.steps]
     assert mus[0] == 6.0 and len(set(mus)) == 4
     header, _ = visitor.read_all()
-    place = STEP_FIELDS.index("mirostat_mu")
-    assert [step[place] for step in header["steps"]] == mus
+    place = STEP_FIELDS.index("stage_states")
+    assert [step[place] for step in header["steps"]] == [[["mirostat", "mu", mu]] for mu in mus]
     for index, mu in enumerate(mus):
         visitor.do("inspect", index=index)
         step = visitor.read()[0]["step"]
@@ -223,7 +218,8 @@ def test_a_step_without_mirostat_has_no_state(visitor):
     visitor.steps(2)
     header, _ = visitor.read()
     assert header["step"]["mirostat"] is None
-    assert "mirostat_mu" not in header["step"]
+    place = STEP_FIELDS.index("stage_states")
+    assert [step[place] for step in visitor.read_all()[0]["steps"]] == [[], []]
 
 
 def test_what_is_in_force_comes_where_settings_were_refused(visitor):

@@ -2,8 +2,9 @@
 
 import pytest
 
-from engine.admission import smallest_change
-from engine.sampling import Dry, SamplingSettings, Temperature, TopK, TopP
+from engine.sampling import SamplingSettings
+from engine.sampling.admission import smallest_change
+from engine.sampling.stages import Dry, Temperature, TopK, TopP
 from tests.ui.step.visitor import PROMPT, Visitor
 from ui.step.events import QUESTIONS
 from ui.step.session import Session
@@ -101,7 +102,7 @@ def test_what_would_admit_a_token_is_the_engine_s_answer(visitor):
     token_id = int(raw.ids[20])
     order = ("temperature", "top_k", "top_p", "min_p")
     found = visitor.ask("admit", settings=settings, order=order, token_id=token_id)["admission"]
-    context = session.decoder.context(session.index, settings)
+    context = session.decoder.context(session.index)
     expected = smallest_change(raw.scores, settings, context, token_id, order=order)
     assert found["setting"] == expected.setting and found["value"] == expected.value
     assert found["blocked_by"] == list(expected.blocked_by)

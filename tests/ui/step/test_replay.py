@@ -6,7 +6,8 @@ import random
 import pytest
 
 from engine.errors import DecodingError
-from engine.sampling import SamplingSettings, Xtc
+from engine.sampling import SamplingSettings
+from engine.sampling.stages import Xtc
 from tests.ui.step.visitor import PROMPT, Visitor
 from ui.step.replay import TextRecord, again, replay, text_record
 from ui.step.session import MOST_EARLIER, Session
@@ -29,7 +30,7 @@ def record_of(session: Session) -> dict:
 def same(text, other) -> bool:
     """Whether two texts have the same steps but for their times."""
     times = ("forward_ms", "shape_ms", "draw_ms", "total_ms", "negative_forward_ms")
-    runs = ("is_prefill", "reused", "cache_bytes_held", "cache_positions", "stop_reason")
+    runs = ("is_prefill", "reused", "passes", "cache_bytes_held", "cache_positions", "stop_reason")
     for one, two in zip(text.steps, other.steps, strict=True):
         here, there = one.to_dict(), two.to_dict()
         for name in (*times, *runs, "negative_cache_bytes", "cache_bytes"):

@@ -6,8 +6,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from engine.contrastive import ContrastiveSearch
 from engine.decoder import Decoder
+from engine.decoding.contrastive import ContrastiveSearch
 from engine.model import load_model
 from engine.sampling import STAGES, SamplingSettings
 from ui.texts.examples import EXAMPLES, NEUTRAL, Example

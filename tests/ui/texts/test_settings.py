@@ -9,18 +9,8 @@ from hypothesis import strategies as st
 
 from engine.errors import DecodingError, SettingError
 from engine.model import LanguageModel
-from engine.sampling import (
-    STAGES,
-    Banned,
-    Dry,
-    LogitBias,
-    Mirostat,
-    SamplingSettings,
-    Temperature,
-    TopK,
-    TopP,
-    Xtc,
-)
+from engine.sampling import STAGES, SamplingSettings
+from engine.sampling.stages import Banned, Dry, LogitBias, Mirostat, Temperature, TopK, TopP, Xtc
 from tests.ui import hostile
 from ui.texts import settings as chains
 from ui.texts.settings import (

@@ -3,8 +3,8 @@
 import pytest
 
 from engine.errors import PromptError
+from engine.model.vocabulary import Vocabulary
 from engine.sampling import SamplingSettings
-from engine.vocabulary import Vocabulary
 from ui.texts.limits import LONGEST_PROMPT
 from ui.texts.texts import Beginning, new_text
 
@@ -27,7 +27,7 @@ def test_a_prompt_that_is_too_long_is_refused_before_it_is_split(
         pytest.fail("it was split into tokens")
 
     monkeypatch.setattr(Vocabulary, "chat_ids", read)
-    monkeypatch.setattr("engine.inputs.prompt_ids", read)
+    monkeypatch.setattr("engine.decoding.inputs.prompt_ids", read)
     with pytest.raises(PromptError) as caught:
         new_text(model, beginning, SamplingSettings())
     assert str(caught.value).startswith(said)

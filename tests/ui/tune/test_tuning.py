@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 from engine.model import LanguageModel, load_model
-from engine.sampling import Banned, Dry, SamplingSettings
-from engine.sweep import MOST_TEXTS
+from engine.sampling import SamplingSettings
+from engine.sampling.stages import Banned, Dry
+from engine.study.sweep import MOST_TEXTS
 from tests.ui import hostile
 from tests.ui.tune.sweeping import PATIENCE_S, finished
 from ui.models.chooser import Choice, shared_model

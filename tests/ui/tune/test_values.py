@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from engine.errors import SettingError
 from engine.sampling import STAGES, SamplingSettings
-from engine.sweep import Axis, Sweep
+from engine.study.sweep import Axis, Sweep
 from ui.texts.settings import is_one_number
 from ui.tune import values
 from ui.tune.tuning import SWEEPABLE

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
-from engine.distribution import StageResult
+from engine.sampling.distribution import StageResult
 
 PLACE = re.compile(r"\{(\w+):(\w+)\}")
 LONGEST = 24  # characters of a token's label

@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import NoCandidatesError, SettingError
-from engine.presets import PRESETS
-from engine.sampling import DEFAULT_ORDER, STAGES, SamplingSettings, StageResult, TopK, Xtc, shape
-from tests.engine.stages.cases import RISING, said
-from tests.engine.stages.test_figures import TOLD, told
-from tests.engine.stages.test_twins import any_context, any_stage
-from tests.engine.test_stages import logits_of
+from engine.sampling import DEFAULT_ORDER, STAGES, SamplingSettings, StageResult, shape
+from engine.sampling.presets import PRESETS
+from engine.sampling.stages import TopK, Xtc
+from tests.engine.sampling.stages.cases import RISING, said
+from tests.engine.sampling.stages.test_figures import TOLD, told
+from tests.engine.sampling.stages.test_twins import any_context, any_stage
+from tests.engine.sampling.test_stages import logits_of
 from tests.ui.words.sentences import FORMATS, PLACE, note, sentence
 from ui.texts.settings import FIRST, parse_settings
 from ui.words import catalogue
@@ -159,7 +160,7 @@ def test_sentences_as_they_read():
         "from 70.00 % to 41.18 % of the probability."
     )
     chain = [Xtc(0.25, 0.5)]
-    context = said(xtc_uniform=0.7311)
+    context = said(u=0.7311)
     (result,) = shape(logits_of(RISING), SamplingSettings(chain=chain), context).stages
     assert sentence(result, label_of) == (
         "XTC is inactive: its random number 0.7311 is not below its probability 0.5."

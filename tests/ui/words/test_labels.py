@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import stopping
+from engine.text import stopping
 from ui.words.labels import (
     about,
     counted,

@@ -2,7 +2,7 @@
 
 import math
 
-from engine.metrics import FIELDS
+from engine.study.metrics import FIELDS
 from ui.words.metrics import METRICS, OF_TEXT, number, percent, short_number
 
 

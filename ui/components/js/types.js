@@ -163,7 +163,7 @@
  * @property {number} model_probability at temperature 1, nothing penalised or removed
  * @property {number} rank by raw logits
  * @property {number | null} u null where nothing was drawn
- * @property {number | null} mirostat_mu before the step; null where mirostat was off
+ * @property {[string, string, number][]} stage_states sampler, name and value of what samplers remembered or drew
  * @property {number} entropy after temperature, before the cuts; bits
  * @property {number} model_entropy of the model's own distribution
  * @property {number} survivors

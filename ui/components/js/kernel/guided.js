@@ -1,5 +1,5 @@
 // Classifier-free guidance: a step's row at any scale, made of the two rows that came along. Bit by bit the engine's
-// (engine/guidance.py), so that the slider need not wait for the server.
+// (engine/decoding/guidance.py), so that the slider need not wait for the server.
 
 import { raw_rank_of } from './row.js';
 

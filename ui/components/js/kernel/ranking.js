@@ -1,4 +1,4 @@
-// Scores in rank order, as runs of equal scores: engine/ranking.py over runs. Ranks count from 1; equal scores are
+// Scores in rank order, as runs of equal scores: engine/sampling/ranking.py over runs. Ranks count from 1; equal scores are
 // ordered by token id, lower first; sums run in float64.
 
 /**

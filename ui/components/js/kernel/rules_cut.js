@@ -1,5 +1,5 @@
-// The rules of the samplers that remove tokens by their rank: cuts.py and adaptive.py of engine/stages/ over runs of
-// equal scores, with the same figures and cases. At least one token always stays.
+// The rules of the samplers that remove tokens by their rank, *_cuts.py and adaptive.py of engine/sampling/stages/,
+// over runs of equal scores, with the same figures and cases. At least one token always stays.
 
 import { first_index } from './ranking.js';
 

@@ -1,4 +1,4 @@
-// A row of raw logits and a chain of settings -> what every sampler leaves, and the draw: engine/sampling.py in the
+// A row of raw logits and a chain of settings -> what every sampler leaves, and the draw: engine/sampling/chain.py in the
 // browser. The rules of samplers are in rules_edit.js and rules_cut.js; one that has none there is computed by the
 // server, see outcomes.js.
 

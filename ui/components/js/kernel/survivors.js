@@ -1,4 +1,4 @@
-// The tokens that are left, and the ways to cut them: `Survivors` of engine/ranking.py over runs.
+// The tokens that are left, and the ways to cut them: `Survivors` of engine/sampling/ranking.py over runs.
 
 import { deviation_of, entropy_of, first_index, sum_over } from './ranking.js';
 

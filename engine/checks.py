@@ -1,0 +1,22 @@
+"""Plain numbers that come from outside, checked."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.errors import SettingError
+
+
+def is_whole(value: object) -> bool:
+    """Whether this is a whole number; True and False are not."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def at_least_one(setting: str, value: object) -> int:
+    """`value` as a plain number, or a `SettingError` where it is no whole number from 1."""
+    remedy = "use a whole number from 1"
+    if not is_whole(value):
+        raise SettingError(setting, value, "must be a whole number", remedy)
+    if value < 1:
+        raise SettingError(setting, value, "must be at least 1", remedy)
+    return int(value)

@@ -1,0 +1,1 @@
+"""Ways to choose tokens, one file each, over what all of them share."""

@@ -1,0 +1,297 @@
+"""Many texts at once: one forward pass gives every row of a batch its next token.
+
+    >>> rows = [Row("Once upon a time", SamplingSettings(top_p=0.9, seed=k)) for k in range(20)]
+    >>> batch = Batch(model, rows)
+    >>> for progress in batch.run():
+    ...     print(progress.rows_done, progress.tokens_done)
+    >>> batch.texts[3].text
+
+Every row is the twin of a lone `Decoder` with the same prompt, settings and seed: its n-th token is
+drawn with the n-th uniform number of its own seed, whatever the other rows do, and the same rules
+end it. Rows of one prompt share its prefill, bit for bit that of the decoder; then the cache is
+repeated for as many rows as fit. So all rows of a batch stand at the same position: nothing is
+padded, no mask is needed, and alibi, sliding windows and learned positions come out as they are.
+Rows of different prompts take turns. That is fast where each prompt has many rows, as in a sweep,
+and no faster than lone decoders where each has one.
+
+Equal tokens, up to rounding: a product over many rows adds in another order than one over a single
+row. In float32 logits then differ by some 1e-6, and a draw only where `u` lies as close to the edge
+between two tokens. In bfloat16 one unit in the last place is 1 part in 256, so that logits differ
+by hundredths and some texts part from their twins. They are samples of the same distributions as
+far as bfloat16 tells them apart, but not the same texts; for those, load the model in float32.
+
+Under guidance (see `guidance`) a row has a second cache, of the negative prompt's text; rows
+share their passes where both prompts are the same, whatever their scales.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from engine.checks import at_least_one
+from engine.decoding.batch_row import RECORD, BatchText, GrowingText, Row
+from engine.decoding.guidance import checked_guidance
+from engine.decoding.inputs import prompt_ids
+from engine.errors import OutOfMemoryError
+from engine.model import LanguageModel
+from engine.runner.batch_runner import BatchRunner, Prompts
+from engine.runner.budget import budget_of
+from engine.text import stopping
+
+__all__ = ["MOST_ROWS", "RECORD", "Batch", "BatchText", "Progress", "Row"]
+
+# Beyond this a product over more rows is hardly faster for each, and cancelling takes longer.
+MOST_ROWS = 128
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a batch has come.
+
+    Attributes:
+        rows_done, rows: texts that have ended, and all of them.
+        tokens_done: tokens generated so far.
+        tokens_at_most: tokens there will be if every text that has not ended runs to its limit.
+        tokens_expected: tokens there will be if texts go on ending early as often as so far.
+        seconds: wall time of this run so far.
+    """
+
+    rows_done: int
+    rows: int
+    tokens_done: int
+    tokens_at_most: int
+    tokens_expected: float
+    seconds: float
+
+
+class Batch:
+    """Texts being generated together by a shared model.
+
+    Args:
+        model: the model; decoders and other batches may use it meanwhile.
+        rows: the texts to generate, in any mixture of prompts, settings and limits.
+        stop_strings: texts that end generation, for all rows.
+        max_rows: most rows in one forward pass; the memory for caches may allow fewer.
+
+    Attributes:
+        rows_per_pass: most rows that one forward pass has had so far.
+
+    Raises:
+        PromptError, TokenizerError, SettingError: a row that does not fit this model, or `max_rows`
+            out of range; before anything runs.
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        rows: Sequence[Row],
+        *,
+        stop_strings: str | Sequence[str] = (),
+        max_rows: int = MOST_ROWS,
+    ) -> None:
+        self.model = model
+        self.rows_per_pass = 0
+        strings = stopping.checked_stop_strings(stop_strings)
+        self._most = at_least_one("max_rows", max_rows)
+        prompts: dict[str, tuple[int, ...]] = {}
+        self._rows: list[GrowingText] = []
+        for row in rows:
+            ids = prompts.get(row.prompt) if isinstance(row.prompt, str) else None
+            if ids is None:
+                ids = tuple(prompt_ids(model, row.prompt))
+            if isinstance(row.prompt, str):
+                prompts[row.prompt] = ids
+            guided_by = checked_guidance(model, ids, row.negative_prompt, row.guidance_scale)
+            self._rows.append(GrowingText(model, ids, row, strings, guided_by))
+        # Kept up to date, as counting afresh after every token would take longer than the token.
+        self._ended = self._ended_early = self._tokens = 0
+        self._at_most = sum(row.limit for row in self._rows)
+        self._notices: dict[str, None] = {}  # in the order in which they came up
+        self._is_running = False
+
+    @property
+    def texts(self) -> tuple[BatchText, ...]:
+        """All rows as they stand now, in the order they were given."""
+        return tuple(row.snapshot() for row in self._rows)
+
+    def text(self, index: int) -> BatchText:
+        """One row as it stands now."""
+        return self._rows[index].snapshot()
+
+    def has_ended(self, index: int) -> bool:
+        """Whether a row is finished, without making a copy of it."""
+        return self._rows[index].has_ended
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Sentences on what went another way than in one batch per prompt, or failed."""
+        return tuple(self._notices)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every row has ended."""
+        return self._ended == len(self._rows)
+
+    def run(self, cancel: threading.Event | None = None) -> Iterator[Progress]:
+        """Generate all rows; yields after every token of the rows in work.
+
+        Closing the iterator or setting `cancel` ends it between two tokens. What is there stays,
+        and another `run` goes on from it, to the same tokens.
+
+        Raises:
+            RuntimeError: another run of this batch has not ended.
+        """
+        if self._is_running:
+            raise RuntimeError("This batch is already running; close the other run first.")
+        self._is_running = True
+        start = time.perf_counter()
+        try:
+            yield self._progress(start)
+            if cancel is not None and cancel.is_set():
+                return
+            for prompts, rows in self._by_prompts():
+                for _ in self._run_prompts(prompts, rows):
+                    yield self._progress(start)
+                    if cancel is not None and cancel.is_set():
+                        return
+        finally:
+            self._is_running = False
+            budget_of(self.model.device).give_back(self)
+
+    def _progress(self, start: float) -> Progress:
+        going_on = len(self._rows) - self._ended
+        left = self._at_most - self._tokens
+        if self._ended_early and going_on:
+            # A constant chance to end at each token, estimated from those so far: the mean length
+            # of the texts that have ended would be that of the short ones.
+            chance = self._ended_early / self._tokens
+            left = going_on * (1 - (1 - chance) ** (left / going_on)) / chance
+        return Progress(
+            rows_done=self._ended,
+            rows=len(self._rows),
+            tokens_done=self._tokens,
+            tokens_at_most=self._at_most,
+            tokens_expected=self._tokens + left,
+            seconds=time.perf_counter() - start,
+        )
+
+    def _step(self, row: GrowingText, logits: Sequence[np.ndarray]) -> None:
+        """One token more for a row, and what that changes in the counts."""
+        length = row.length
+        row.append(*logits)
+        self._tokens += row.length - length
+        if row.has_ended:
+            self._count_ended(row)
+
+    def _count_ended(self, row: GrowingText) -> None:
+        self._ended += 1
+        self._ended_early += row.error is None and row.length < row.limit
+        self._at_most -= row.limit - row.length
+        if row.error is not None:
+            self._notice(f"A text could not go on: {row.error}")
+
+    def _by_prompts(self) -> list[tuple[Prompts, list[GrowingText]]]:
+        groups: dict[Prompts, list[GrowingText]] = {}
+        for row in self._rows:
+            if not row.has_ended:
+                groups.setdefault(row.prompts, []).append(row)
+        return list(groups.items())
+
+    def _run_prompts(self, prompts: Prompts, rows: list[GrowingText]) -> Iterator[None]:
+        """All rows of the same prompts, in as many parts as it takes; yields after every token."""
+        try:
+            prefill = BatchRunner(self.model, prompts)
+        except OutOfMemoryError as error:
+            self._fail(rows, str(error))
+            yield
+            return
+        most = self._most_rows(prefill, rows)
+        by_length: dict[int, list[GrowingText]] = {}  # more than one length after a cancelled run
+        for row in rows:
+            by_length.setdefault(row.length, []).append(row)
+        waiting = list(reversed(by_length.values()))
+        while waiting:
+            part = waiting.pop()
+            if len(part) > most:
+                waiting.append(part[most:])
+                part = part[:most]
+            failure = ""  # the words alone: the error itself would hold the pass' memory
+            try:
+                yield from self._run_part(part, prefill)
+            except OutOfMemoryError as error:
+                failure = str(error)
+            if failure:
+                part = [row for row in part if not row.has_ended]
+                if len(part) == 1:
+                    self._fail(part, failure)
+                    yield
+                    continue
+                most = len(part) // 2
+                self._notice(
+                    f"{self.model.device} ran out of memory with {len(part):,} texts at once, so "
+                    f"they went on with {most:,} at a time."
+                )
+                _hand_back_memory(self.model.device)
+                waiting.append(part)
+
+    def _run_part(self, rows: list[GrowingText], prefill: BatchRunner) -> Iterator[None]:
+        """Rows of the same prompts and one length, to their ends; yields after every token.
+
+        Raises:
+            OutOfMemoryError: the rows have the tokens they had; their caches are thrown away.
+        """
+        self.rows_per_pass = max(self.rows_per_pass, len(rows))
+        runner = prefill.repeated(len(rows))
+        for place in range(rows[0].length):  # drawn before a split or a cancel: read again
+            runner.read([row.token_id(place) for row in rows])
+            yield
+        while True:
+            for row, logits in zip(rows, zip(*runner.logits, strict=True), strict=True):
+                self._step(row, logits)
+            going_on = [i for i, row in enumerate(rows) if not row.has_ended]
+            yield
+            if not going_on:
+                return
+            if len(going_on) < len(rows):
+                rows = [rows[i] for i in going_on]
+                runner.keep(going_on)
+            runner.read([row.token_id(-1) for row in rows])
+
+    def _most_rows(self, prefill: BatchRunner, rows: list[GrowingText]) -> int:
+        """How many rows of the same prompts go into one pass, by what others leave of memory."""
+        if not prefill.can_select:
+            if len(rows) > 1:
+                self._notice(
+                    f"The cache of {self.model.name} holds states that transformers cannot repeat "
+                    "for a batch, so texts of one prompt were generated one by one."
+                )
+            return 1
+        tokens = max(row.limit for row in rows)
+        wanted = min(self._most, len(rows))
+        per_row = prefill.bytes_per_row(tokens)
+        fitting = max(1, budget_of(self.model.device).reserve(self, per_row * wanted) // per_row)
+        if fitting < wanted:
+            self._notice(
+                f"The memory for caches holds {fitting:,} texts of {tokens:,} new tokens at a "
+                f"time, so {len(rows):,} texts of one prompt were generated in parts."
+            )
+        return fitting
+
+    def _fail(self, rows: list[GrowingText], out_of_memory: str) -> None:
+        for row in rows:
+            row.error = OutOfMemoryError(out_of_memory)
+            self._count_ended(row)
+
+    def _notice(self, sentence: str) -> None:
+        self._notices[sentence] = None
+
+
+def _hand_back_memory(device: torch.device) -> None:
+    if device.type == "cuda":  # what the failed pass had is cached in pieces of the wrong size
+        torch.cuda.empty_cache()

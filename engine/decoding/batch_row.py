@@ -1,0 +1,229 @@
+"""One row of a batch: what is asked for, the text while it grows, what it has become.
+
+The forward pass is the batch's (`batch`); here are the other parts of a step, by the rules of
+`decoder`: shape, draw, append, stop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import torch
+
+from engine.checks import at_least_one
+from engine.decoding import guidance
+from engine.decoding.inputs import checked_settings
+from engine.errors import DecodingError, SettingError
+from engine.model import LanguageModel
+from engine.model.vocabulary import TextStream
+from engine.runner.batch_runner import Prompts
+from engine.sampling import SamplingSettings, shape
+from engine.sampling.stages import Context
+from engine.sampling.uniform import TextRandomness
+from engine.text import stopping
+from engine.trace import Guidance
+
+RECORD = np.dtype(
+    [
+        ("token_id", np.int64),
+        ("logprob", np.float64),
+        ("model_entropy_bits", np.float64),
+        ("final_entropy_bits", np.float64),
+        ("survivors", np.int64),
+        ("probability", np.float64),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One text to be generated.
+
+    Attributes:
+        prompt: text, or token ids.
+        settings: how its tokens are chosen; a seed of None is replaced by a fresh one.
+        max_tokens: most tokens to generate, at least 1.
+        negative_prompt, guidance_scale: as a `Decoder` takes them.
+    """
+
+    prompt: str | Sequence[int]
+    settings: SamplingSettings
+    max_tokens: int = 64
+    negative_prompt: str | Sequence[int] | None = None
+    guidance_scale: float = guidance.OFF
+
+
+@dataclass(frozen=True)
+class BatchText:
+    """One row of a batch: a text, finished or half done.
+
+    Attributes:
+        prompt_ids: token ids of the prompt.
+        settings: how its tokens were chosen, with the seed in use.
+        text: the generated text, without special tokens and without an unfinished character.
+        stop_reason: ``max_tokens``, ``eos``, ``stop_string`` or ``context``; None for a text that
+            has not ended.
+        stop_string: the stop string that ended it, else None.
+        error: why it could not go on, None for all others.
+        records: (tokens,) structured array, one entry per generated token, an end-of-text token
+            included: ``token_id``; ``logprob``, natural logarithm of the raw probability
+            (temperature 1, nothing cut); ``model_entropy_bits`` of that raw distribution;
+            ``final_entropy_bits`` of the one drawn from; ``survivors`` and ``probability`` in the
+            draw. Under guidance the guided row counts as the raw one, normalised.
+        guidance: what guided it; None without guidance.
+    """
+
+    prompt_ids: tuple[int, ...]
+    settings: SamplingSettings
+    text: str
+    stop_reason: str | None
+    stop_string: str | None
+    error: DecodingError | None
+    records: np.ndarray
+    guidance: Guidance | None = None
+
+    @property
+    def token_ids(self) -> list[int]:
+        """Ids of the generated tokens."""
+        return self.records["token_id"].tolist()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more will come: a stop rule has fired, or it failed."""
+        return self.stop_reason is not None or self.error is not None
+
+
+class GrowingText:
+    """A row while it is being generated; the fields are those of `BatchText`."""
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        prompt_ids: tuple[int, ...],
+        row: Row,
+        stop_strings: tuple[str, ...],
+        guided_by: Guidance | None = None,
+    ) -> None:
+        self._model = model
+        self.prompt_ids = prompt_ids
+        self.guidance = guided_by
+        self.settings = checked_settings(row.settings, model)
+        if self.settings.parity:
+            remedy = "switch parity off, or use a Decoder"
+            problem = "cannot repeat generate bit for bit in a batch"
+            raise SettingError("parity", True, problem, remedy)
+        stopping.checked_max_new_tokens(row.max_tokens)
+        self.limit = at_least_one("max_tokens", row.max_tokens)
+        self.length = 0
+        self.text = ""
+        self.stop_reason: str | None = None
+        self.stop_string: str | None = None
+        self.error: DecodingError | None = None
+        self._stop_strings = stop_strings
+        self._stream = TextStream()
+        self._random = TextRandomness()
+        self._states: Mapping[str, object] = {}  # what stages remember, as `Context.states`
+        self._records = np.empty(0, RECORD)
+        self._ids = np.empty(0, np.int64)  # prompt and generated tokens, as `Context` wants them
+        self._snapshot: BatchText | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        return self.stop_reason is not None or self.error is not None
+
+    @property
+    def prompts(self) -> Prompts:
+        negative = self.guidance.negative_prompt_ids if self.guidance else None
+        return Prompts(self.prompt_ids, negative)
+
+    def token_id(self, place: int) -> int:
+        """A generated token."""
+        return int(self._records[: self.length][place]["token_id"])
+
+    def snapshot(self) -> BatchText:
+        if self._snapshot is not None:
+            return self._snapshot
+        records = self._records[: self.length].copy()
+        records.setflags(write=False)
+        snapshot = BatchText(
+            self.prompt_ids,
+            self.settings,
+            self.text,
+            self.stop_reason,
+            self.stop_string,
+            self.error,
+            records,
+            self.guidance,
+        )
+        if self.has_ended:  # it stays as it is: only the snapshot is still needed
+            self._snapshot = snapshot
+            self._records, self._ids = records, np.empty(0, np.int64)
+            self._random = TextRandomness()
+        return snapshot
+
+    def append(self, logits: np.ndarray, negative: np.ndarray | None = None) -> None:
+        """Shape (vocab,) logits, draw, append: a step of the decoder without its forward pass.
+
+        Under guidance `negative` are those after the negative prompt's text.
+        """
+        if negative is not None:
+            logits = guidance.guided_row(logits, negative, self.guidance.scale, torch.float32)
+        prompt_length, total = len(self.prompt_ids), len(self.prompt_ids) + self.length
+        seed, place = self.settings.seed, self.length
+        if self.length == self._records.size:
+            self._grow()
+        try:
+            context = Context(
+                self._ids[:total],
+                prompt_length,
+                self._model.eos_ids,
+                states=self._states,
+                uniform=partial(self._random.of_stream, seed, place),
+            )
+            distribution = shape(logits, self.settings, context)
+        except DecodingError as error:
+            self.error = error.with_traceback(None)  # which would hold the whole pass' logits
+            return
+        is_greedy = self.settings.is_greedy
+        drawn = distribution.draw(0.0 if is_greedy else self._random.uniform(seed, place))
+        self._states = distribution.states_after(drawn.token_id)
+        self._records[self.length] = (
+            drawn.token_id,
+            distribution.raw.logprob(drawn.token_id),
+            distribution.raw.entropy_bits,
+            distribution.final_entropy_bits,
+            distribution.survivors,
+            drawn.probability,
+        )
+        self._ids[total] = drawn.token_id
+        self.length += 1
+        self._write(drawn.token_id)
+
+    def _grow(self) -> None:
+        size = min(self.limit, max(16, 2 * self.length))
+        self._records = np.concatenate([self._records, np.empty(size - self.length, RECORD)])
+        ids = np.empty(len(self.prompt_ids) + size, np.int64)
+        ids[: len(self.prompt_ids)] = self.prompt_ids
+        ids[len(self.prompt_ids) :][: self.length] = self._records["token_id"][: self.length]
+        self._ids = ids
+
+    def _write(self, token_id: int) -> None:
+        """The text that a token completes, and whether it ends it, by the decoder's rules."""
+        vocabulary = self._model.vocabulary
+        text = ""
+        if not vocabulary.is_special(token_id):
+            text = self._stream.feed(vocabulary.token_bytes(token_id))
+        self.text += text
+        match = stopping.find_stop_string(self.text, len(text), self._stop_strings)
+        self.stop_string = match.string if match else None
+        self.stop_reason = stopping.reason(
+            self._model,
+            token_id,
+            self.stop_string,
+            tokens=self.length,
+            limit=self.limit,
+            positions=max(map(len, self.prompts.texts)) + self.length,
+        )

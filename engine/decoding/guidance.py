@@ -1,0 +1,306 @@
+"""Classifier-free guidance: towards the prompt, away from a negative prompt.
+
+    >>> decoder = Decoder(model, "A kind answer:", negative_prompt="An answer:", guidance_scale=1.5)
+
+Each step runs the model twice, on the prompt's text and on the same tokens after the negative
+prompt, each with a cache of its own. The chain then sees
+
+    negative + scale * (prompt - negative)
+
+of the two rows' natural log-probabilities (Sanchez et al. 2023, "Stay on topic with
+Classifier-Free Guidance", arXiv:2306.17806), as transformers' `guidance_scale` computes it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence, Sized
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from engine.decoding import inputs
+from engine.errors import PromptError, SettingError
+from engine.model import Forward
+from engine.model.cache import CacheFormula, CacheSize
+from engine.model.kernels import ENGINE_LOCK
+from engine.runner.runner import Reading, Runner
+from engine.trace import Guidance
+
+if TYPE_CHECKING:
+    from engine.decoding.record import LogitRecord, RowSource
+    from engine.model import LanguageModel
+
+# The paper goes up to 3; far beyond this, float32 would begin to lose the difference of two rows.
+MAX_SCALE = 100.0
+OFF = 1.0
+
+
+def checked_guidance(
+    model: LanguageModel,
+    prompt_ids: Sequence[int],
+    negative_prompt: str | Sequence[int] | None,
+    scale: float,
+) -> Guidance | None:
+    """What to guide by, checked against the model; None at scale 1, which changes nothing.
+
+    Args:
+        prompt_ids: token ids of the prompt.
+        negative_prompt: text or token ids; None for the prompt's last token, as transformers does.
+        scale: above 1 towards the prompt, below 1 towards the negative prompt, 0 to `MAX_SCALE`.
+
+    Raises:
+        SettingError: a scale out of range, or an empty negative prompt.
+        PromptError: a negative prompt longer than the context, or with ids outside the vocabulary.
+        TokenizerError: a text for a model without a tokenizer.
+    """
+    scale = checked_scale(scale)
+    given = prompt_ids[-1:] if negative_prompt is None else negative_prompt
+    if isinstance(given, Sized) and len(given) == 0:
+        remedy = "type at least one character, or leave it out to use the prompt's last token"
+        raise SettingError("negative_prompt", negative_prompt, "holds no token", remedy)
+    try:
+        ids = inputs.prompt_ids(model, given)
+    except PromptError as error:
+        raise PromptError(str(error).replace("The prompt", "The negative prompt", 1)) from error
+    if scale == OFF:
+        return None
+    text = b"".join(model.vocabulary.token_bytes(token_id) for token_id in ids)
+    return Guidance(scale, tuple(ids), text.decode("utf-8", "replace"))
+
+
+def checked_scale(scale: object) -> float:
+    """A scale as a number; raises `SettingError` where it is none, or out of range."""
+    remedy = f"use 0 to {MAX_SCALE:g}; 1 switches guidance off, 1.5 is a good start"
+    if isinstance(scale, bool) or not isinstance(scale, (int, float, np.number)):
+        raise SettingError("guidance_scale", scale, "must be a number", remedy)
+    if not 0 <= scale <= MAX_SCALE:  # NaN fails this too
+        raise SettingError("guidance_scale", scale, f"must be from 0 to {MAX_SCALE:g}", remedy)
+    return float(scale)
+
+
+def guided_row(
+    prompt: np.ndarray, negative: np.ndarray, scale: float, dtype: torch.dtype
+) -> np.ndarray:
+    """(vocab,) float32 guided log-probabilities, not normalised; read-only.
+
+    A token that either row rules out (-inf) is ruled out; the formula alone would make it NaN.
+
+    Args:
+        prompt, negative: (vocab,) float32 raw logits.
+        scale: of the guidance.
+        dtype: what the negative row's softmax is computed in. In parity mode the model's, as
+            transformers does; float32 otherwise, which bfloat16 models lose least by.
+    """
+    return guided_rows(prompt, negative, dtype).at(scale)
+
+
+@dataclass(frozen=True)
+class GuidedRows:
+    """The two rows that a guided one is made of.
+
+    Attributes:
+        prompt, negative: (vocab,) float32 natural log-probabilities after each text; read-only.
+    """
+
+    prompt: np.ndarray
+    negative: np.ndarray
+
+    def at(self, scale: float) -> np.ndarray:
+        """(vocab,) float32 guided row at any scale; read-only.
+
+        At 1 the prompt's row as it is. Else three operations, each rounded to float32, so that
+        other programs can have the same bits.
+        """
+        if scale == OFF:
+            return self.prompt
+        with np.errstate(invalid="ignore"):  # -inf - -inf, which is mended below
+            row = np.float32(scale) * (self.prompt - self.negative) + self.negative
+        row[np.isneginf(self.prompt) | np.isneginf(self.negative)] = -np.inf
+        row.setflags(write=False)
+        return row
+
+
+def guided_rows(prompt: np.ndarray, negative: np.ndarray, dtype: torch.dtype) -> GuidedRows:
+    """The log-probabilities of two rows of raw logits; see `guided_row`."""
+    # Under the lock: a thread's first operation fixes its number of threads.
+    with ENGINE_LOCK, torch.inference_mode():
+        towards = torch.log_softmax(torch.tensor(prompt), -1).numpy()
+        away = torch.log_softmax(torch.tensor(negative).to(dtype), -1).float().numpy()
+    towards.setflags(write=False)
+    away.setflags(write=False)
+    return GuidedRows(towards, away)
+
+
+@dataclass(frozen=True)
+class GuidedReading(Reading):
+    """The readings of both texts; `forward.logits` is the guided row, `ms` the time of both.
+
+    Attributes:
+        prompt, negative: the reading of each text.
+    """
+
+    prompt: Reading
+    negative: Reading
+
+
+class GuidedRunner:
+    """The prompt's text and the negative one, as the model has read them; used as a `Runner`.
+
+    Attributes:
+        guidance: by what; another scale holds from the next reading on.
+    """
+
+    formula: CacheFormula | None = None  # two texts of two lengths: no one number of positions
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        guidance: Guidance,
+        runners: tuple[Runner, Runner] | None = None,
+    ) -> None:
+        self._model = model
+        self.guidance = guidance
+        self._prompt, self._negative = runners or (Runner(model), Runner(model))
+        self._longer = 0  # tokens that the negative text has more
+
+    @property
+    def positions(self) -> int:
+        """Tokens of the prompt's text that have been read."""
+        return self._prompt.positions
+
+    @property
+    def negative_size(self) -> CacheSize:
+        """Bytes of the negative text's cache."""
+        return self._negative.size
+
+    @property
+    def size(self) -> CacheSize:
+        """Bytes of both caches."""
+        one, other = self._prompt.size, self._negative.size
+        return CacheSize(one.logical + other.logical, one.held + other.held)
+
+    def read(self, token_ids: np.ndarray, *, parity: bool) -> GuidedReading:
+        """Read more tokens of the prompt's text, and the same or the negative prompt of the other.
+
+        Raises:
+            OutOfMemoryError, CancelledError: nothing of either text has been read.
+        """
+        before = self._prompt.positions
+        of_negative = token_ids
+        if not before:
+            of_negative = np.array(self.guidance.negative_prompt_ids)
+            self._longer = len(of_negative) - len(token_ids)
+        prompt = self._prompt.read(token_ids, parity=parity)
+        start = time.perf_counter()
+        try:
+            negative = self._negative.read(of_negative, parity=parity)
+            dtype = _dtype(self._model, parity)
+            rows = prompt.forward.logits, negative.forward.logits
+            row = guided_row(*rows, self.guidance.scale, dtype)
+        except BaseException:
+            self.crop(before)
+            raise
+        ms = prompt.ms + (time.perf_counter() - start) * 1e3
+        is_prefill = prompt.is_prefill or negative.is_prefill
+        return GuidedReading(
+            Forward(row, None, ms), ms, prompt.passes, is_prefill, prompt, negative
+        )
+
+    def crop(self, positions: int) -> None:
+        """Take both back, to at most so many positions of the prompt's text; 0 forgets both."""
+        self._prompt.crop(positions)
+        self._negative.crop(positions + self._longer if positions else 0)
+
+    def fork(self) -> GuidedRunner:
+        """An independent copy that shares what is never written to."""
+        runners = self._prompt.fork(), self._negative.fork()
+        twin = GuidedRunner(self._model, self.guidance, runners)
+        twin._longer = self._longer
+        return twin
+
+    def release(self) -> bool:
+        """Give the memory of both caches back; False if one is in use just now."""
+        return all([self._prompt.release(), self._negative.release()])
+
+    def distrust(self) -> None:
+        """Drop caches that a wrong value may have come into."""
+        self._prompt.distrust()
+        self._negative.distrust()
+
+
+class GuidedSource:
+    """A guided row as the two rows it was made from, which are recorded exactly."""
+
+    __slots__ = ("dtype", "negative", "prompt", "scale")
+
+    def __init__(
+        self, prompt: RowSource, negative: RowSource, scale: float, dtype: torch.dtype
+    ) -> None:
+        self.prompt = prompt
+        self.negative = negative
+        self.scale = scale
+        self.dtype = dtype
+
+    @property
+    def bytes_held(self) -> int:
+        return self.prompt.bytes_held + self.negative.bytes_held
+
+    def rows(self, model: LanguageModel) -> GuidedRows:
+        """The two rows, from the record."""
+        return guided_rows(self.prompt.row(model), self.negative.row(model), self.dtype)
+
+    def row(self, model: LanguageModel) -> np.ndarray:
+        return self.rows(model).at(self.scale)
+
+    def at(self, scale: float) -> GuidedSource:
+        """The same step's row at another scale."""
+        return GuidedSource(self.prompt, self.negative, scale, self.dtype)
+
+
+def changed_scale(guidance: Guidance | None, scale: float) -> Guidance:
+    """Guidance by the same negative prompt at another scale, also at 1.
+
+    Raises:
+        SettingError: a scale out of range, or one for a text without a negative prompt.
+    """
+    scale = checked_scale(scale)
+    if guidance is None:
+        remedy = "begin a decoder with a negative prompt and another scale than 1"
+        raise SettingError("guidance_scale", scale, "finds no negative prompt read", remedy)
+    return replace(guidance, scale=scale)
+
+
+def negative_cache_bytes(runner: Runner | GuidedRunner) -> int | None:
+    """Bytes of the negative text's cached values; None without guidance."""
+    return runner.negative_size.logical if isinstance(runner, GuidedRunner) else None
+
+
+def new_runner(model: LanguageModel, guidance: Guidance | None) -> Runner | GuidedRunner:
+    """Nothing read yet: of one text, or under guidance of two."""
+    return Runner(model) if guidance is None else GuidedRunner(model, guidance)
+
+
+def keep(
+    record: LogitRecord,
+    read: Reading,
+    model: LanguageModel,
+    guidance: Guidance | None,
+    *,
+    parity: bool,
+) -> tuple[RowSource | GuidedSource, float | None]:
+    """Where the row of a reading can be had from again, and the negative pass' milliseconds."""
+    if guidance is None:
+        return record.keep(read.forward, tokens=read.passes[-1], parity=parity), None
+    prompt, negative = (
+        record.keep(part.forward, tokens=part.passes[-1], parity=parity)
+        for part in (read.prompt, read.negative)
+    )
+    source = GuidedSource(prompt, negative, guidance.scale, _dtype(model, parity))
+    return source, read.negative.ms
+
+
+def _dtype(model: LanguageModel, parity: bool) -> torch.dtype:
+    return model.dtype if parity else torch.float32

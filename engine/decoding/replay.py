@@ -1,0 +1,340 @@
+"""A trace made again by the model, and where it comes out differently.
+
+    >>> found = replay(Trace.load("run.json"), model)
+    >>> found.identical, found.sentence
+
+The text is generated from the recorded prompt, settings, seeds, forced tokens, stop strings and
+guidance. Every figure of every step is compared bit for bit, but for what a step cost. Under the
+same model, versions, kernels and device all of them are equal; elsewhere logits differ in their
+last digits, and sooner or later a token differs with them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from typing import Any
+
+from engine.decoding.contrastive import ContrastiveSearch
+from engine.decoding.decoder import Decoder
+from engine.decoding.diffusion import DiffusionDecoder, DiffusionSettings
+from engine.decoding.guidance import OFF
+from engine.errors import TraceError
+from engine.model import LanguageModel
+from engine.model.diffusion_model import DiffusionModel
+from engine.sampling import SamplingSettings
+from engine.text import stopping
+from engine.trace import Trace
+
+Generation = Decoder | ContrastiveSearch | DiffusionDecoder
+
+# Names of a model that say where it came from, not what it computes.
+_ONLY_NAMES = ("name", "source")
+_GUIDED = 1.5  # any scale that begins guidance: every step brings its own
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One figure of a step that came out differently.
+
+    Attributes:
+        what: its name, as in ``logit``, ``stages[1].survivors`` or ``candidates[0].penalty``.
+        recorded: the trace's.
+        repeated: that of the text made again.
+        by: how far apart two numbers are; None for token ids and for what is no number.
+    """
+
+    what: str
+    recorded: Any
+    repeated: Any
+    by: float | None
+
+
+@dataclass(frozen=True)
+class FactDifference:
+    """Something of model, versions or device that is not as it was recorded.
+
+    Attributes:
+        name: the fact, as in ``torch`` or ``kernels.instructions``.
+        recorded: the trace's.
+        now: the model's; None where it no longer says.
+    """
+
+    name: str
+    recorded: Any
+    now: Any
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What came of making a trace again.
+
+    Attributes:
+        steps: how many the trace has.
+        repeated: how many were made again: all, or those up to the first other token.
+        first: the first step with any difference, None without one.
+        differences: what differs in that step.
+        token_at: the first step with another token, None without one.
+        facts: what differs of model, versions and device; empty where a text must come out equal.
+        stopped: whether `should_stop` ended it early.
+    """
+
+    steps: int
+    repeated: int
+    first: int | None
+    differences: tuple[Difference, ...]
+    token_at: int | None
+    facts: tuple[FactDifference, ...]
+    stopped: bool
+
+    @property
+    def identical(self) -> bool:
+        """Whether every step was made again and every figure of it is equal."""
+        return self.first is None and self.repeated == self.steps
+
+    @property
+    def sentence(self) -> str:
+        """The outcome in words: identical, or where it first differs, by how much and why."""
+        if self.first is None:
+            if not self.stopped:
+                return f"The text is identical in all {_counted(self.steps)}."
+            return f"Stopped after {_counted(self.repeated)} of {self.steps:,}, all identical."
+        found = self.differences[0]
+        apart = "" if found.by is None else f" ({found.by:.3g} apart)"
+        said = (
+            f"Step {self.first:,} differs first: {found.what} was {_shown(found.recorded)} and "
+            f"is now {_shown(found.repeated)}{apart}. "
+        )
+        if self.token_at is None:
+            until = "as far as it was made again" if self.stopped else "to the end"
+            said += f"The tokens are the same {until}. "
+        elif self.token_at > self.first:
+            said += f"The tokens differ from step {self.token_at:,} on. "
+        return said + self._reason
+
+    @property
+    def _reason(self) -> str:
+        if not self.facts:
+            return (
+                "Model, versions and device are as recorded, so the file was changed or the "
+                "weights were."
+            )
+        changes = [
+            f"{fact.name} was {_shown(fact.recorded)} and is now {_shown(fact.now)}"
+            for fact in self.facts[:3]
+        ]
+        more = f", and {len(self.facts) - 3} more facts differ" if len(self.facts) > 3 else ""
+        return f"A possible reason: {'; '.join(changes)}{more}."
+
+
+def replay(
+    trace: Trace,
+    model: LanguageModel | DiffusionModel,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> Replay:
+    """Make the text of a trace again and compare it step by step.
+
+    It ends with the first other token, after which nothing can be compared.
+
+    Args:
+        trace: any strategy's.
+        model: the model that the trace names, or one with the same tokenizer.
+        progress: told how many steps are done, and of how many.
+        should_stop: asked before every step; True ends the replay with what there is.
+
+    Raises:
+        TraceError: the model has another vocabulary or tokenizer, or cannot run the strategy.
+        DecodingError: what stepping raises, such as a prompt beyond this model's context.
+    """
+    total = len(trace.steps)
+    facts = changed_facts(trace, model)
+    text = begin(trace, model)
+    first, differences, token_at, done, stopped = None, (), None, 0, False
+    if progress is not None:
+        progress(0, total)
+    for recorded in trace.steps:
+        if should_stop is not None and should_stop():
+            stopped = True
+            break
+        repeated = repeat_step(text, trace, recorded.index)
+        found = tuple(_differences(trace, recorded, repeated))
+        done += 1
+        if found and first is None:
+            first, differences = recorded.index, found
+        if progress is not None:
+            progress(done, total)
+        if _tokens(recorded) != _tokens(repeated):
+            token_at = recorded.index
+            break
+    return Replay(total, done, first, differences, token_at, facts, stopped)
+
+
+def changed_facts(
+    trace: Trace, model: LanguageModel | DiffusionModel
+) -> tuple[FactDifference, ...]:
+    """What the trace records of model, versions and device that is otherwise with this model.
+
+    Facts that the trace does not have, as those of an earlier version, are left out.
+    """
+    recorded, now = dict(_flat(trace.model)), dict(_flat(model.facts))
+    if isinstance(model, DiffusionModel):
+        now["mask_id"] = model.mask_id
+    return tuple(
+        FactDifference(name, value, now.get(name))
+        for name, value in recorded.items()
+        if name not in _ONLY_NAMES and value != now.get(name)
+    )
+
+
+def begin(trace: Trace, model: LanguageModel | DiffusionModel) -> Generation:
+    """The text of a trace before its first step; `repeat_step` takes the steps.
+
+    Raises:
+        TraceError: the model has another vocabulary or tokenizer, or cannot run the strategy.
+        DecodingError: the prompt or the settings do not fit the model.
+    """
+    _check_model(trace, model)
+    settings = trace.settings_at(0)
+    if trace.strategy == "diffusion":
+        return DiffusionDecoder(model, trace.prompt_ids, DiffusionSettings(**settings))
+    if trace.strategy == "contrastive":
+        # A file of the first version without a step does not tell alpha.
+        given = {name: value for name, value in settings.items() if value is not None}
+        return ContrastiveSearch(model, trace.prompt_ids, **given, stop_strings=trace.stop_strings)
+    guided = trace.guidance
+    return Decoder(
+        model,
+        trace.prompt_ids,
+        SamplingSettings.from_dict(settings),
+        stop_strings=trace.stop_strings,
+        negative_prompt=guided.negative_prompt_ids if guided else None,
+        guidance_scale=_GUIDED if guided else OFF,
+    )
+
+
+def repeat_step(text: Generation, trace: Trace, index: int) -> Any:
+    """Take the next step of a text as the trace took it, and return it.
+
+    Args:
+        text: that of `begin`, with `index` steps taken.
+        trace: the trace.
+        index: the step.
+
+    Raises:
+        DecodingError: what stepping raises.
+    """
+    if isinstance(text, DiffusionDecoder):
+        return text.step()
+    recorded = trace.steps[index]
+    if isinstance(text, ContrastiveSearch):
+        text.penalty_alpha = recorded.penalty_alpha
+        return text.step()
+    text.settings = SamplingSettings.from_dict(trace.settings_at(index))
+    if recorded.guidance_scale is not None:
+        text.guidance_scale = recorded.guidance_scale
+    return text.step(recorded.token_id if recorded.forced else None)
+
+
+def _check_model(trace: Trace, model: LanguageModel | DiffusionModel) -> None:
+    remedy = f"load the model that the trace names, {_shown(trace.model.get('name'))}"
+    if isinstance(model, DiffusionModel) != (trace.strategy == "diffusion"):
+        kind = "diffusion" if trace.strategy == "diffusion" else "causal language"
+        raise TraceError(
+            f"A trace of the strategy {trace.strategy} needs a {kind} model, and {model.name} is "
+            f"none; {remedy}."
+        )
+    size = trace.model["vocab_size"]
+    if size != model.vocab_size:
+        raise TraceError(
+            f"The trace was made with a vocabulary of {size:,} tokens, and {model.name} has "
+            f"{model.vocab_size:,}; {remedy}."
+        )
+    if trace.model.get("tokenizer_hash", model.tokenizer_hash) != model.tokenizer_hash:
+        raise TraceError(
+            f"The trace was made with another tokenizer than that of {model.name}, so its token "
+            f"ids mean other tokens; {remedy}."
+        )
+
+
+def _flat(facts: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """(name, value) of facts, those within others by ``outer.inner``."""
+    for name, value in facts.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", value
+
+
+def _tokens(step: Any) -> Any:
+    return step.token_id if hasattr(step, "token_id") else step.ids_after
+
+
+def _differences(trace: Trace, recorded: Any, repeated: Any) -> Iterator[Difference]:
+    """The figures of a step that differ, without what it cost."""
+    for item in fields(recorded):
+        one, other = getattr(recorded, item.name), getattr(repeated, item.name)
+        is_unknown = item.default is not MISSING and one == item.default  # in older files
+        if item.metadata.get("cost") or is_unknown:
+            continue
+        if item.name in ("stop_reason", "stop_string") and _ends_otherwise(
+            trace, recorded.stop_reason, recorded.stop_string, repeated.stop_reason
+        ):
+            continue
+        yield from _compared(item.name, one, other)
+
+
+def _ends_otherwise(
+    trace: Trace, recorded: str | None, string: str | None, repeated: str | None
+) -> bool:
+    """Whether a step ends by a rule that a trace does not keep for every step.
+
+    Those are a limit of tokens, and stop strings that were added or taken away later.
+    """
+    if recorded == stopping.MAX_TOKENS:
+        return repeated is None
+    if recorded == stopping.STOP_STRING:
+        return string not in trace.stop_strings
+    return recorded is None and repeated == stopping.STOP_STRING
+
+
+def _compared(what: str, recorded: Any, repeated: Any) -> Iterator[Difference]:
+    if is_dataclass(recorded) and is_dataclass(repeated):
+        for item in fields(recorded):
+            one, other = getattr(recorded, item.name), getattr(repeated, item.name)
+            yield from _compared(f"{what}.{item.name}", one, other)
+    elif isinstance(recorded, tuple) and isinstance(repeated, tuple):
+        if len(recorded) != len(repeated):
+            yield Difference(f"number of {what}", len(recorded), len(repeated), None)
+            return
+        for place, (one, other) in enumerate(zip(recorded, repeated, strict=True)):
+            yield from _compared(f"{what}[{place}]", one, other)
+    elif recorded != repeated and not _is_rounding(what, recorded, repeated):
+        yield Difference(what, recorded, repeated, _apart(what, recorded, repeated))
+
+
+def _is_rounding(what: str, recorded: Any, repeated: Any) -> bool:
+    """Whether two figures differ as little as sums in another order do, in other versions of this.
+
+    Logits are the model's own and no sums of ours: they must be equal.
+    """
+    if what == "logit" or not (isinstance(recorded, float) and isinstance(repeated, float)):
+        return False
+    return math.isclose(recorded, repeated, rel_tol=1e-9, abs_tol=1e-12)
+
+
+def _apart(what: str, recorded: Any, repeated: Any) -> float | None:
+    numbers = all(type(value) in (int, float) for value in (recorded, repeated))
+    is_id = what.rpartition(".")[2] == "token_id" or what.startswith(("ids_", "predicted"))
+    return abs(recorded - repeated) if numbers and not is_id else None
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _counted(steps: int) -> str:
+    return f"{steps:,} step" if steps == 1 else f"{steps:,} steps"

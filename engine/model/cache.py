@@ -1,0 +1,235 @@
+"""Operations on a model's cache, and its true size.
+
+A cache belongs to one decoder and is passed to the model as an argument. Attention layers keep one
+key and one value vector per position; sliding-window layers keep those of the last positions only;
+recurrent layers (Mamba and its kin) keep a state of constant size.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from transformers import DynamicCache, PretrainedConfig
+from transformers.cache_utils import (
+    Cache,
+    DummyLayer,
+    DynamicIndexedLayer,
+    DynamicLayer,
+    DynamicSlidingWindowLayer,
+    LinearAttentionAndFullAttentionLayer,
+    LinearAttentionAndSlidingWindowAttentionLayer,
+    LinearAttentionLayer,
+)
+
+_SET_ON_FIRST_USE = {"dtype", "device", "indexer_dtype", "indexer_device"}
+
+
+def _known(*layers: object) -> dict[type, frozenset[str]]:
+    return {type(layer): frozenset(vars(layer).keys() | _SET_ON_FIRST_USE) for layer in layers}
+
+
+# The layers whose every attribute is known, with those attributes. A class that inherits from one
+# of them may hold more, which its inherited `crop` and copies miss, so only exact types count.
+_ATTENTION = _known(
+    DynamicLayer(),
+    DynamicIndexedLayer(),
+    DynamicSlidingWindowLayer(sliding_window=2),
+    DummyLayer(),
+)
+_RECURRENT = _known(
+    LinearAttentionLayer(),
+    LinearAttentionAndFullAttentionLayer(),
+    LinearAttentionAndSlidingWindowAttentionLayer(sliding_window=2),
+)
+_OF_A_CACHE = frozenset(vars(DynamicCache(config=None)))
+
+
+@dataclass(frozen=True)
+class CacheSize:
+    """Bytes of a cache.
+
+    Attributes:
+        logical: bytes of the values that the next step reads.
+        held: bytes of memory kept for them. More than `logical` where views of larger tensors are
+            kept, as after a rewind.
+    """
+
+    logical: int
+    held: int
+
+
+def new_cache(config: PretrainedConfig) -> Cache:
+    """An empty cache with the layer types that the model's configuration names."""
+    return DynamicCache(config=config)
+
+
+def tensors(cache: Cache) -> Iterator[torch.Tensor]:
+    """Every tensor that holds cached values, whatever the kind of layer."""
+    for layer in cache.layers:
+        for value in vars(layer).values():
+            if isinstance(value, torch.Tensor):
+                if value.dim() >= 3:
+                    yield value
+            elif isinstance(value, dict):
+                yield from (v for v in value.values() if isinstance(v, torch.Tensor))
+            elif isinstance(value, (list, tuple)):
+                yield from (v for v in value if isinstance(v, torch.Tensor))
+
+
+def size(cache: Cache | None, *kept: Cache) -> CacheSize:
+    """Bytes of a cache, counted over its tensors; shared memory counts once.
+
+    Args:
+        cache: the cache in use.
+        kept: further caches held for it (earlier states), which count as held.
+    """
+    if cache is None:
+        return CacheSize(0, 0)
+    logical = 0
+    storages = {}
+    for tensor in tensors(cache):
+        logical += tensor.numel() * tensor.element_size()
+        storage = tensor.untyped_storage()
+        storages[storage.data_ptr()] = storage.nbytes()
+    for other in kept:
+        for tensor in tensors(other):
+            storage = tensor.untyped_storage()
+            storages[storage.data_ptr()] = storage.nbytes()
+    return CacheSize(logical, sum(storages.values()))
+
+
+def forgets(cache: Cache) -> bool:
+    """Whether a filled cache drops or overwrites what it held, now or once its window is full."""
+    return not is_attention(cache) or any(_window(layer) is not None for layer in cache.layers)
+
+
+def is_attention(cache: Cache) -> bool:
+    """Whether all layers are attention layers of transformers' own, and hold nothing else.
+
+    Only those can be cropped, repeated for a batch and thinned out. The states of recurrent layers
+    and convolutions have no such operation. Layers that a model brings along inherit the operations
+    of attention layers, also where these miss what the model added.
+    """
+    return _is_plain(cache) and all(_is_of(_ATTENTION, layer) for layer in cache.layers)
+
+
+def is_known(cache: Cache) -> bool:
+    """Whether all layers are of transformers' own kinds, attention or recurrent."""
+    return _is_plain(cache) and all(
+        _is_of(_ATTENTION, layer) or _is_of(_RECURRENT, layer) for layer in cache.layers
+    )
+
+
+def _is_plain(cache: Cache) -> bool:
+    return type(cache) is DynamicCache and vars(cache).keys() <= _OF_A_CACHE
+
+
+def _is_of(kinds: dict[type, frozenset[str]], layer: object) -> bool:
+    names = kinds.get(type(layer))
+    return names is not None and vars(layer).keys() <= names
+
+
+def can_crop(cache: Cache) -> bool:
+    """Whether the newest positions can be taken off again, exactly.
+
+    A sliding window that has begun to forget cannot go back, and transformers would raise. The
+    state of a recurrent layer, or of a layer that is not known, would silently be wrong.
+    """
+    return is_attention(cache) and all(
+        _window(layer) is None or layer.get_seq_length() < _window(layer) for layer in cache.layers
+    )
+
+
+def _window(layer) -> int | None:
+    return layer.sliding_window if getattr(layer, "is_sliding", False) else None
+
+
+def can_repeat(cache: Cache) -> bool:
+    """Whether a filled cache can be repeated and thinned out along its batch dimension."""
+    return is_attention(cache)
+
+
+def crop(cache: Cache, keep: int) -> None:
+    """Keep the first `keep` positions. Only where `can_crop` says so."""
+    cache.crop(keep - cache.get_seq_length())
+
+
+def fork(cache: Cache) -> Cache:
+    """An independent copy that shares what is never written to.
+
+    Attention layers replace their tensors at each update (by concatenation), so the copy can share
+    them. Recurrent and convolution states are updated in place and are cloned. Of other layers
+    nothing is known, so everything in them is copied.
+    """
+    if not _is_plain(cache):
+        return copy.deepcopy(cache)
+    twin = copy.copy(cache)
+    twin.layers = [_fork_layer(layer) for layer in cache.layers]
+    return twin
+
+
+def _fork_layer(layer):
+    if _is_of(_ATTENTION, layer):
+        return copy.copy(layer)
+    if not _is_of(_RECURRENT, layer):
+        return copy.deepcopy(layer)
+    twin = copy.copy(layer)
+    for name, value in vars(layer).items():
+        if isinstance(value, dict):
+            cloned = {k: v.clone() if isinstance(v, torch.Tensor) else v for k, v in value.items()}
+            setattr(twin, name, cloned)
+    return twin
+
+
+@dataclass(frozen=True)
+class CacheFormula:
+    """The textbook size of a key/value cache, layer by layer.
+
+    bytes = 2 (key and value) * layers * kv_heads * head_dim * bytes per value * positions, where a
+    sliding-window layer counts at most window - 1 positions, the most that it keeps.
+
+    Attributes:
+        layers: (kv_heads, head_dim, window or None) of each layer.
+        bytes_per_value: 2 for bf16 and fp16, 4 for fp32.
+    """
+
+    layers: tuple[tuple[int, int, int | None], ...]
+    bytes_per_value: int
+
+    def bytes_at(self, positions: int) -> int:
+        """Bytes of the cache at a number of positions, batch 1."""
+        total = 0
+        for kv_heads, head_dim, window in self.layers:
+            kept = positions if window is None else min(positions, window - 1)
+            total += 2 * kv_heads * head_dim * self.bytes_per_value * kept
+        return total
+
+    def __str__(self) -> str:
+        shapes = {(heads, dim) for heads, dim, _ in self.layers}
+        sliding = sum(window is not None for _, _, window in self.layers)
+        note = f", {sliding} of them with a sliding window" if sliding else ""
+        if len(shapes) > 1:
+            return f"2 x {len(self.layers)} layers of different shapes x positions{note}"
+        heads, dim = next(iter(shapes))
+        return (
+            f"2 (K and V) x {len(self.layers)} layers x {heads} KV heads x {dim} per head x "
+            f"{self.bytes_per_value} bytes x positions{note}"
+        )
+
+
+def formula(cache: Cache) -> CacheFormula | None:
+    """The formula for a filled cache; None where a layer keeps anything but keys and values."""
+    shapes = []
+    itemsize = 0
+    for layer in cache.layers:
+        if type(layer) not in (DynamicLayer, DynamicSlidingWindowLayer):
+            return None
+        keys, values = layer.keys, layer.values
+        if keys is None or values is None or keys.shape != values.shape:
+            return None
+        shapes.append((keys.shape[1], keys.shape[3], _window(layer)))
+        itemsize = keys.element_size()
+    return CacheFormula(tuple(shapes), itemsize) if shapes else None

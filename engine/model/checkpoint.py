@@ -1,0 +1,399 @@
+"""Finding a checkpoint and reading it, with one clear error for each way that can fail.
+
+A hub repository is fetched into the hub's own cache first (weights in safetensors, configuration
+and tokenizer, nothing else), so that local folders and repositories are read by the same code.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from huggingface_hub import HfApi, snapshot_download, try_to_load_from_cache
+from huggingface_hub.errors import (
+    GatedRepoError,
+    HFValidationError,
+    HTTPError,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+from huggingface_hub.utils import tqdm
+from safetensors import SafetensorError
+from transformers import (
+    AutoModelForCausalLM,
+    PretrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+from transformers.utils import logging as transformers_logging
+
+from engine.errors import (
+    DecodingError,
+    ModelError,
+    ModelNotFoundError,
+    NotAModelError,
+    OutOfMemoryError,
+    SettingError,
+    WeightsError,
+)
+from engine.model.chat_template import has_chat_template
+from engine.model.chat_template import prepare as prepare_templates
+from engine.model.configuration import (
+    check_layers,
+    generation_config,
+    make_config,
+    read_declared,
+)
+from engine.model.files import TEXT_FILES, check_folder, first_line
+from engine.model.kernels import cpu_dtype
+from engine.model.loaded import is_out_of_memory
+from engine.model.memory import free_bytes
+from engine.model.tokenizer_files import read_tokenizer
+from engine.model.weights import Weights, unfit, wanted_weights
+
+_MODELS = Path(__file__).resolve().parents[2] / "models"
+BUNDLED_FOLDER = _MODELS / "target"
+BUNDLED_DIFFUSION_FOLDER = _MODELS / "diffusion"
+
+_HUB_ID = re.compile(r"[\w][\w.\-]*(/[\w][\w.\-]*)?")
+_REFUSED = (GatedRepoError, RevisionNotFoundError, RepositoryNotFoundError)
+_UNREACHABLE = (HTTPError, OSError)  # the client's errors, and those of the network underneath
+
+
+# Told what happens, how much of it is done and of how much (None: unknown; a download in bytes).
+# Whatever it raises ends the loading and is passed on.
+Progress = Callable[[str, int, int | None], None]
+
+
+def untold(what: str, done: int, total: int | None) -> None:
+    """The `Progress` of somebody who does not want to know."""
+
+
+@dataclass(frozen=True)
+class Located:
+    """Where a model lies on this machine.
+
+    Attributes:
+        folder: configuration, weights and tokenizer.
+        commit: the hub repository's commit, None for local models.
+        notices: sentences that a person should see.
+    """
+
+    folder: Path
+    commit: str | None = None
+    notices: tuple[str, ...] = ()
+
+
+def locate(
+    source: str | Path,
+    revision: str | None,
+    progress: Progress = untold,
+    *,
+    is_causal: bool = True,
+) -> Located:
+    """The folder that holds a model, fetched first if it is a hub id.
+
+    `is_causal` says which of the bundled models ``bundled`` is: the language model, or the masked
+    diffusion model.
+
+    Raises:
+        ModelNotFoundError: neither a folder nor a repository within reach.
+        SettingError: a revision for something that has none.
+    """
+    text = str(Path(source).expanduser()) if str(source).startswith("~") else str(source)
+    is_folder = text == "bundled" or _is_folder(text)
+    if is_folder and revision is not None:
+        remedy = "leave it out for local models"
+        raise SettingError("revision", revision, "applies to hub ids only", remedy)
+    if text == "bundled":
+        return Located(BUNDLED_FOLDER if is_causal else BUNDLED_DIFFUSION_FOLDER)
+    if is_folder:
+        return Located(Path(text))
+    if len(text) < 4096 and Path(text).is_file():
+        raise NotAModelError(
+            f"{text} is a file; give the folder that holds config.json and the weights."
+        )
+    if not _HUB_ID.fullmatch(text):
+        raise ModelNotFoundError(
+            f"There is no folder {text!r}, and it is no hub id; give an existing folder, or an id "
+            "such as owner/name."
+        )
+    return _fetch(text, revision, progress)
+
+
+def _is_folder(text: str) -> bool:
+    try:
+        return bool(text) and Path(text).is_dir()  # Path("") would be the current folder
+    except OSError:  # longer than any file name
+        return False
+
+
+def _fetch(hub_id: str, revision: str | None, progress: Progress) -> Located:
+    """Fetch what loading needs; without a connection, use what an earlier visit left behind."""
+    at = f" at revision {revision}" if revision else ""
+    notices: tuple[str, ...] = ()
+    try:
+        try:
+            # One plain request: listing files would retry for 20 seconds without a connection.
+            progress(f"Asking the hub for {hub_id}", 0, None)
+            info = HfApi().model_info(hub_id, revision=revision, timeout=10, files_metadata=True)
+            sizes = {file.rfilename: getattr(file, "size", None) for file in info.siblings or ()}
+            wanted = _wanted_files(hub_id, list(sizes))
+            bars = _bars(hub_id, info.sha, {name: sizes[name] for name in wanted}, progress)
+            folder = Path(
+                snapshot_download(hub_id, revision=info.sha, allow_patterns=wanted, **bars)
+            )
+        except _REFUSED:
+            raise
+        except _UNREACHABLE as error:
+            _refuse_local_failure(error)
+            folder = Path(snapshot_download(hub_id, revision=revision, local_files_only=True))
+            notices = (f"The hub is out of reach: this is the copy of {hub_id} fetched before.",)
+    except GatedRepoError as error:
+        raise ModelNotFoundError(
+            f"The hub repository {hub_id} asks for permission first; request access on its page "
+            "and log in with `hf auth login`."
+        ) from error
+    except RevisionNotFoundError as error:
+        raise ModelNotFoundError(
+            f"The hub repository {hub_id} has no revision {revision}; check its branches and tags."
+        ) from error
+    except (RepositoryNotFoundError, HFValidationError) as error:
+        raise ModelNotFoundError(
+            f"There is neither a folder nor a hub repository named {hub_id}; check the spelling, "
+            "or log in with `hf auth login` if it is private."
+        ) from error
+    except _UNREACHABLE as error:
+        raise ModelNotFoundError(
+            f"There is no folder {hub_id!r}, and the hub could not be reached to look for {hub_id}"
+            f"{at}; check the connection, or give a folder that holds the model."
+        ) from error
+    return Located(folder, folder.name, notices)
+
+
+def _bars(
+    hub_id: str, commit: str, sizes: dict[str, int | None], progress: Progress
+) -> dict[str, type[tqdm]]:
+    """How a download reports; without `progress`, by the client's own bars in the terminal."""
+    if progress is untold:
+        return {}
+    total = sum(
+        size or 0
+        for name, size in sizes.items()
+        if not isinstance(try_to_load_from_cache(hub_id, name, revision=commit), str)
+    )
+    return {"tqdm_class": _byte_counter(f"Downloading {hub_id}", total, progress)}
+
+
+def _byte_counter(what: str, total: int, progress: Progress) -> type[tqdm]:
+    """What the hub's client takes for a progress bar; it draws nothing and tells `progress`.
+
+    The client makes several bars for one download: bytes that have come, bytes on the disk, files.
+    """
+
+    class ByteCounter(tqdm):
+        furthest = 0
+
+        def __init__(self, *args, **kwargs) -> None:
+            super().__init__(*args, **kwargs | {"disable": True})
+            self._counts_bytes = kwargs.get("unit") == "B"
+
+        def update(self, n: float | None = 1) -> None:
+            self.n += n or 0  # a disabled bar does not count
+            if self._counts_bytes and self.n > ByteCounter.furthest:
+                ByteCounter.furthest = self.n
+                progress(what, min(int(self.n), total) if total else int(self.n), total or None)
+
+    return ByteCounter
+
+
+def _refuse_local_failure(error: BaseException) -> None:
+    """A full or read-only disk is an OSError as a lost connection is, and no fault of the hub."""
+    codes = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
+    if isinstance(error, OSError) and error.errno in codes:
+        raise ModelError(
+            f"The model could not be stored ({error.strerror}); make room in the hub's cache "
+            "folder, or set HF_HOME to another one."
+        ) from error
+
+
+def _wanted_files(hub_id: str, files: list[str]) -> list[str]:
+    top = [name for name in files if "/" not in name]
+    return wanted_weights(hub_id, top) + [name for name in top if name.endswith(TEXT_FILES)]
+
+
+def load(
+    folder: Path,
+    device: torch.device,
+    dtype: torch.dtype | None,
+    progress: Progress = untold,
+    *,
+    is_causal: bool = True,
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, list[str]]:
+    """Read configuration, weights and tokenizer of a folder.
+
+    Args:
+        folder: a model in transformers' format.
+        device: where the weights go.
+        dtype: what they are stored in; None chooses.
+        progress: told what happens.
+        is_causal: whether a causal language model is wanted, or a masked diffusion model, which
+            config.json marks by ``"is_causal": false``. The other kind is refused.
+
+    Returns:
+        Model, tokenizer, and sentences that a person should see.
+
+    Raises:
+        ModelError: a subclass that says what is wrong with the folder.
+        OutOfMemoryError: the device cannot hold the weights.
+    """
+    progress("Reading configuration and tokenizer", 0, None)
+    problem = None
+    try:
+        return _load(folder, device, dtype, progress, is_causal)
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        problem = (
+            f"{device} has not enough memory for {folder.name}; use a smaller model or a smaller "
+            "dtype."
+        )
+    # Raised here, without a cause: a cause would keep alive what was loaded so far.
+    raise OutOfMemoryError(problem)
+
+
+def _load(
+    folder: Path,
+    device: torch.device,
+    dtype: torch.dtype | None,
+    progress: Progress,
+    is_causal: bool,
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, list[str]]:
+    check_folder(folder)
+    declared = read_declared(folder)
+    # The cheapest refusals first: nothing is built before the headers of the weights are known.
+    weights = Weights(folder)
+    check_layers(folder.name, declared, len(weights.shapes))
+    config, notices = make_config(folder, declared)
+    _refuse_the_other_kind(folder.name, config, is_causal)
+    if dtype is None:
+        dtype = _stored_dtype(config, weights)
+        if device.type == "cpu":
+            dtype = cpu_dtype(dtype)
+    empty = _empty_model(folder.name, config, dtype)
+    is_quantized = getattr(empty.config, "quantization_config", None) is not None
+    if not is_quantized:  # those have fewer numbers than their model
+        weights.check_fit(empty)
+    tokenizer = read_tokenizer(folder, most_ids=empty.get_input_embeddings().weight.shape[0])
+    if has_chat_template(tokenizer):
+        prepare_templates()
+    _refuse_without_memory(folder.name, empty, device)
+    progress(f"Reading {weights.bytes / 1e6:,.1f} MB of weights", 0, None)
+    transformers_logging.disable_progress_bar()
+    try:
+        if is_quantized:
+            model, info = _load_quantized(folder, config, device, dtype)
+        else:
+            model, info = empty, weights.fill(empty, device, dtype)
+            if model.can_generate():
+                model.generation_config = generation_config(folder)
+    except (SafetensorError, RuntimeError, OSError) as error:
+        if is_out_of_memory(error):
+            raise
+        raise WeightsError(
+            f"The weights of {folder.name} do not fit its configuration ({first_line(error)}); "
+            "download the model again or check config.json."
+        ) from error
+    except (MemoryError, DecodingError):
+        raise
+    except Exception as error:  # an architecture's own way to object to its weights
+        raise _no_language_model(folder.name, error) from error
+    notices += _check_complete(folder.name, info)
+    return model, tokenizer, notices
+
+
+def _no_language_model(name: str, error: Exception) -> NotAModelError:
+    return NotAModelError(
+        f"{name} is no causal language model that transformers knows "
+        f"({first_line(error)}); choose a model made for text generation."
+    )
+
+
+def _stored_dtype(config: PretrainedConfig, weights: Weights) -> torch.dtype:
+    dtype = getattr(config, "dtype", None)
+    return dtype if isinstance(dtype, torch.dtype) else weights.dtype
+
+
+def _empty_model(name: str, config: PretrainedConfig, dtype: torch.dtype) -> PreTrainedModel:
+    """The model with shapes and without data, which takes next to no memory."""
+    try:
+        with torch.device("meta"):
+            model = AutoModelForCausalLM.from_config(config, dtype=dtype, trust_remote_code=False)
+        model.get_input_embeddings().weight.shape[0]
+        return model.eval()
+    except Exception as error:  # an architecture's own way to object to its configuration
+        if is_out_of_memory(error):
+            raise
+        raise _no_language_model(name, error) from error
+
+
+def _refuse_without_memory(name: str, empty: PreTrainedModel, device: torch.device) -> None:
+    tensors = (*empty.parameters(), *empty.buffers())
+    needed, free = sum(tensor.nbytes for tensor in tensors), free_bytes(device)
+    if free is not None and needed > free:
+        raise OutOfMemoryError(
+            f"The weights of {name} take {needed / 1e9:,.1f} GB, and {device} has "
+            f"{free / 1e9:,.1f} GB free; use a smaller model or a smaller dtype."
+        )
+
+
+def _load_quantized(
+    folder: Path, config: PretrainedConfig, device: torch.device, dtype: torch.dtype
+) -> tuple[PreTrainedModel, dict]:
+    """Each kind of quantized weights has a loader of its own, in a package of its own."""
+    model, info = AutoModelForCausalLM.from_pretrained(
+        folder,
+        config=config,
+        dtype=dtype,
+        use_safetensors=True,
+        trust_remote_code=False,
+        local_files_only=True,
+        output_loading_info=True,
+        ignore_mismatched_sizes=True,  # they are refused below, by name
+    )
+    for weight in model.parameters():
+        weight.data = weight.data.clone()  # no longer mapped from the file
+    return model.to(device), info
+
+
+def _check_complete(name: str, info: dict) -> list[str]:
+    """Refuse weights that do not fill the model; returns a notice about those left over."""
+    mismatched = sorted(info["mismatched_keys"], key=lambda entry: entry[0])
+    if mismatched:
+        raise unfit(name, *mismatched[0])
+    missing = sorted(info["missing_keys"])
+    if missing:
+        raise WeightsError(
+            f"The weights of {name} lack {len(missing)} tensors, for example {missing[0]}, "
+            "which would stay random; download the model again."
+        )
+    unexpected = len(info["unexpected_keys"])
+    if not unexpected:
+        return []
+    return [f"{unexpected} tensors in the weights are not used by this architecture."]
+
+
+def _refuse_the_other_kind(name: str, config: PretrainedConfig, is_causal: bool) -> None:
+    """Run the wrong way, either kind of model would give fluent nonsense instead of an error."""
+    kinds = {
+        True: ("a causal language model", "load_model"),
+        False: ("a masked diffusion model", "load_diffusion_model"),
+    }
+    found = bool(getattr(config, "is_causal", True))  # as transformers reads it
+    if found is not is_causal:
+        (wanted, _), (kind, loader) = kinds[is_causal], kinds[found]
+        raise NotAModelError(f"{name} is {kind}, not {wanted}; open it with {loader}.")

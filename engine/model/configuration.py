@@ -1,0 +1,144 @@
+"""config.json: read, bounded by what the weight files hold, and made into a configuration.
+
+A few bytes of config.json can ask for any amount of time and memory, and making the configuration
+alone can take it. So its numbers are compared with the weight files first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from transformers import AutoConfig, GenerationConfig, PretrainedConfig
+
+from engine.errors import NotAModelError, RemoteCodeError, WeightsError
+from engine.model.files import check_size, first_line, read_json
+
+# Keys that say how many layers a model is built from; each layer has at least one tensor.
+_LAYERS = re.compile(r"(^|_)(n_layer|layers|blocks|stages|depths?)$", re.IGNORECASE)
+_MOST_LAYERS = 10_000  # more than any model has; as many take a few seconds to build
+_FEW_LAYERS = 512  # always allowed: some configurations name layers that they do not build
+_REPEATS = re.compile(r"(heads?|experts|labels)$", re.IGNORECASE)
+_MOST_REPEATS = 20_000  # some models have as many experts as this, none so many heads or labels
+# Attention that PyTorch itself brings. Others are fetched from the hub as compiled code.
+_OWN_ATTENTION = (None, "sdpa", "eager")
+
+
+def read_declared(folder: Path) -> object:
+    """What config.json says, as plain values.
+
+    Raises:
+        NotAModelError: there is none, or it is no JSON.
+    """
+    path = folder / "config.json"
+    if not path.is_file():
+        raise NotAModelError(
+            f"{folder} holds no config.json, so it is no model in transformers' format; give the "
+            "folder that holds config.json and *.safetensors."
+        )
+    try:
+        declared = read_json(path)
+        check_size(declared)
+    except (ValueError, OSError) as error:
+        raise NotAModelError(
+            f"The config.json of {folder.name} is no valid JSON ({first_line(error)}); "
+            "download the model again."
+        ) from error
+    return declared
+
+
+def check_layers(name: str, declared: object, tensors: int) -> None:
+    """Refuse more layers than the weight files can hold, and endless heads, experts or labels.
+
+    Args:
+        name: the folder's name.
+        declared: what config.json says.
+        tensors: how many tensors the weight files hold.
+
+    Raises:
+        WeightsError: config.json asks for more layers than there are tensors.
+        NotAModelError: it asks for more heads, experts or labels than any model has.
+    """
+    most = min(max(tensors, _FEW_LAYERS), _MOST_LAYERS)
+    for key, value in _numbers(declared):
+        if _REPEATS.search(key) and value > _MOST_REPEATS:
+            raise NotAModelError(
+                f"The config.json of {name} cannot be used: {key} is {value:,}, and at most "
+                f"{_MOST_REPEATS:,} are built; check the file or choose another model."
+            )
+        if _LAYERS.search(key) and value > most:
+            raise WeightsError(
+                f"The weights of {name} do not fit its configuration: {key} is {value:,}, and the "
+                f"weight files hold {tensors:,} tensors; download the model again or check "
+                "config.json."
+            )
+
+
+def _numbers(value: object, key: str = "") -> Iterator[tuple[str, float]]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _numbers(inner, name)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _numbers(inner, key)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield key, value
+
+
+def make_config(folder: Path, declared: object) -> tuple[PretrainedConfig, list[str]]:
+    """The configuration that transformers makes of config.json, and sentences for a person.
+
+    Raises:
+        NotAModelError: it describes no model that transformers knows, or none of this kind.
+        RemoteCodeError: it needs Python code that comes with the model.
+    """
+    try:
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+        notices = _use_own_attention(config)
+    except MemoryError:
+        raise
+    except Exception as error:  # configuration classes check their values in ways of their own
+        if isinstance(declared, dict) and "auto_map" in declared:
+            raise RemoteCodeError(
+                f"{folder.name} brings Python code of its own, which is not run; choose a model "
+                "whose architecture is part of transformers."
+            ) from error
+        raise NotAModelError(
+            f"The config.json of {folder.name} describes no model that transformers knows "
+            f"({first_line(error)}); check the file or choose another model."
+        ) from error
+    if config.is_encoder_decoder:
+        raise NotAModelError(
+            f"{folder.name} is an encoder-decoder model ({config.model_type}); choose a causal "
+            "language model."
+        )
+    return config, notices
+
+
+def _use_own_attention(config: PretrainedConfig) -> list[str]:
+    """Leave the attention to PyTorch: any other that config.json names would be fetched."""
+    named = [part._attn_implementation for part in _parts(config)]
+    foreign = [str(name) for name in named if name not in _OWN_ATTENTION]
+    if not foreign:
+        return []
+    for part in _parts(config):
+        part._attn_implementation = None
+    return [f"config.json asks for the attention of {foreign[0][:80]}; PyTorch's own is used."]
+
+
+def _parts(config: PretrainedConfig) -> Iterator[PretrainedConfig]:
+    yield config
+    for name in config.sub_configs:
+        part = getattr(config, name, None)
+        if isinstance(part, PretrainedConfig):
+            yield from _parts(part)
+
+
+def generation_config(folder: Path) -> GenerationConfig:
+    """What `generate` is set to (ends of text above all), from where `from_pretrained` takes it."""
+    if (folder / "generation_config.json").is_file():
+        return GenerationConfig.from_pretrained(folder, local_files_only=True)
+    return GenerationConfig.from_pretrained(
+        folder, config_file_name="config.json", _from_model_config=True, local_files_only=True
+    )

@@ -1,0 +1,282 @@
+"""A masked diffusion model, and the canvas it fills: a row of token ids, some of them the mask."""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from engine.checks import is_whole
+from engine.errors import NotAModelError, PromptError, SettingError, TokenizerError
+from engine.model.kernels import ENGINE_LOCK
+from engine.model.loaded import LoadedModel
+from engine.model.loading import BUNDLED, load_as
+from engine.model.vocabulary import Vocabulary
+
+MASK_SIGN = "░"  # a mask within a text for people
+
+# A number in brackets is a gap of so many tokens; after a backslash it is text.
+_GAP = re.compile(r"(\\?)\[([0-9]+)\]")
+_GAP_EXAMPLE = "write a number in brackets for a gap of so many tokens, as in The [4] sat"
+
+
+class DiffusionModel(LoadedModel):
+    """A masked diffusion model, shared by all decoders and threads.
+
+    Attributes, besides those of `LoadedModel` (the mask is one of the `vocab_size` tokens):
+        vocabulary: tokens as bytes and text.
+        mask_id: id of the mask.
+        pad_id: id of the padding token, None without one or where it also ends a text.
+    """
+
+    def __init__(
+        self,
+        hf: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase | None = None,
+        *,
+        name: str | None = None,
+        source: str = "memory",
+        revision: str | None = None,
+        notices: Sequence[str] = (),
+    ) -> None:
+        """Wrap a loaded transformers model.
+
+        Raises:
+            NotAModelError: it names no mask, or it does not attend in both directions.
+            TokenizerError: model and tokenizer disagree on the mask.
+        """
+        super().__init__(
+            hf, tokenizer, name=name, source=source, revision=revision, notices=notices
+        )
+        self.mask_id = self._mask_id(self.config)
+        self.pad_id = _pad_id(self.config, tokenizer)
+        self.vocab_size = self._check_both_directions()
+        self.vocabulary = Vocabulary(tokenizer, self.vocab_size)
+
+    def logits(self, ids: Sequence[int]) -> np.ndarray:
+        """(length, vocab) float32 logits of each position's own token, in one pass.
+
+        The mask and the padding token are at -inf: no text holds them.
+
+        Args:
+            ids: the canvas, masks included; at least one id, at most `context_length`.
+
+        Raises:
+            OutOfMemoryError: the device has no memory left.
+        """
+        scores = self._forward(ids)
+        scores[:, self.mask_id] = -np.inf
+        if self.pad_id is not None:
+            scores[:, self.pad_id] = -np.inf
+        return scores
+
+    def text(self, ids: Sequence[int]) -> str:
+        """A canvas as text: masks as `MASK_SIGN`, other special tokens left out."""
+        pieces = []
+        for token_id in ids:
+            if token_id == self.mask_id:
+                pieces.append(MASK_SIGN.encode())
+            elif not self.vocabulary.is_special(token_id):
+                pieces.append(self.vocabulary.token_bytes(token_id))
+        return b"".join(pieces).decode("utf-8", "replace")
+
+    def _forward(self, ids: Sequence[int]) -> np.ndarray:
+        at = f"at a canvas of {len(ids):,} positions"
+        remedy = "use a shorter one, a smaller model or a smaller dtype"
+        with ENGINE_LOCK, torch.inference_mode(), self.naming_memory(at, remedy):
+            row = torch.tensor([list(ids)], dtype=torch.long, device=self.device)
+            # transformers sets this keyword from config.is_causal too, for mask and kernel alike;
+            # given here, it also holds for a configuration that lacks the field.
+            logits = self.hf(input_ids=row, is_causal=False, use_cache=False).logits
+            return logits[0].to(torch.float32).cpu().numpy()  # (length, vocab)
+
+    def _mask_id(self, config) -> int:
+        named = getattr(config, "mask_token_id", None)
+        known = getattr(self.tokenizer, "mask_token_id", None)
+        if named is None and known is None:
+            raise NotAModelError(
+                f"{self.name} names no mask token; set mask_token_id in its config.json, or choose "
+                "a masked diffusion model."
+            )
+        if None not in (named, known) and named != known:
+            raise TokenizerError(
+                f"The mask of {self.name} is {named!r} to the model and {known:,} to the "
+                "tokenizer; set mask_token_id in config.json to the tokenizer's."
+            )
+        mask_id = known if named is None else named
+        inputs = self.input_size
+        if not is_whole(mask_id) or not 0 <= mask_id < inputs:
+            raise NotAModelError(
+                f"The mask of {self.name} has id {mask_id!r}, but the model knows ids 0 to "
+                f"{inputs - 1:,}; correct mask_token_id in config.json."
+            )
+        return int(mask_id)
+
+    def _check_both_directions(self) -> int:
+        """Refuse a model whose early positions do not see later ones; returns the vocabulary size.
+
+        Causal attention would not fail: it would fill gaps without reading what follows them.
+        """
+        mask = self.mask_id
+        one, other = (self._forward([mask, mask, last]) for last in (0 if mask else 1, mask))
+        if np.array_equal(one[0], other[0]):
+            raise NotAModelError(
+                f"{self.name} does not look at later positions, so it cannot fill gaps; choose a "
+                "masked diffusion model."
+            )
+        return one.shape[1]
+
+
+def _pad_id(config, tokenizer) -> int | None:
+    """The padding token's id, unless it has another use: many models end a text with it."""
+    pad = getattr(config, "pad_token_id", None)
+    if pad is None:
+        pad = getattr(tokenizer, "pad_token_id", None)
+    ends = [getattr(tokenizer, "eos_token_id", None)]
+    named = getattr(config, "eos_token_id", None)
+    ends += named if isinstance(named, (list, tuple)) else [named]
+    return None if pad in ends else pad
+
+
+def load_diffusion_model(
+    source: str | Path = BUNDLED,
+    *,
+    device: str = "auto",
+    dtype: str | torch.dtype = "auto",
+    revision: str | None = None,
+    progress: Callable[[str, int, int | None], None] | None = None,
+) -> DiffusionModel:
+    """Load a masked diffusion model: one whose config.json holds ``"is_causal": false``.
+
+    Arguments, safety and errors are those of `engine.model.load_model`; ``"bundled"`` is the
+    bundled diffusion model.
+
+    Raises:
+        ModelError: one subclass for each way it can fail; `NotAModelError` for a causal model.
+        SettingError: an unknown device or dtype.
+    """
+    return load_as(DiffusionModel, source, device, dtype, revision, progress, is_causal=False)
+
+
+# --- The canvas ----------------------------------------------------------------------------------
+
+
+def fill_gaps(model: DiffusionModel, text: str) -> tuple[int, ...]:
+    """The canvas of a text in which ``[4]`` stands for four masks and ``\\[4]`` for itself.
+
+    A space before a gap belongs to it, since tokens begin with the space before their word.
+
+    Raises:
+        PromptError: no gap, an empty one, one beyond the context, or the mask token itself.
+        TokenizerError: the model has no tokenizer, or one that does not know the mask.
+    """
+    pieces: list[str | int] = [""]
+    end = 0
+    for match in _GAP.finditer(text):
+        pieces[-1] += text[end : match.start()]
+        end = match.end()
+        if match[1]:
+            pieces[-1] += match[0].removeprefix("\\")
+        else:
+            pieces += [_gap_length(model, match[2]), ""]
+    pieces[-1] += text[end:]
+    if len(pieces) == 1:
+        raise PromptError(f"The text has no gap; {_GAP_EXAMPLE}.")
+    return _canvas(model, pieces)
+
+
+def continuation(model: DiffusionModel, prompt: str, masks: int) -> tuple[int, ...]:
+    """The canvas of a prompt, taken as it stands, followed by so many masks.
+
+    Raises:
+        PromptError: the prompt holds the mask token, or is too long for so many masks.
+        SettingError: `masks` is not a whole number of at least 1.
+        TokenizerError: the model has no tokenizer, or one that does not know the mask.
+    """
+    if not is_whole(masks) or masks < 1:
+        remedy = "use a whole number of at least 1"
+        raise SettingError("masks", masks, "must be the number of tokens to write", remedy)
+    return _canvas(model, [prompt, _gap_length(model, str(masks))])
+
+
+def _gap_length(model: DiffusionModel, digits: str) -> int:
+    digits = digits.lstrip("0")
+    if not digits:
+        raise PromptError(f"A gap must hold at least one token, got [0]; {_GAP_EXAMPLE}.")
+    # int() refuses very long numbers in words of its own.
+    length = int(digits) if len(digits) < 10 else math.inf
+    if length > _most_positions(model):
+        shown = digits if len(digits) < 10 else f"{digits[:6]}..."
+        raise PromptError(
+            f"A gap of {shown} tokens is more than the {_most_positions(model):,} positions of "
+            f"{model.name}; make it shorter."
+        )
+    return length
+
+
+def _most_positions(model: DiffusionModel) -> int:
+    return model.context_length or 1_000_000
+
+
+def _canvas(model: DiffusionModel, pieces: Sequence[str | int]) -> tuple[int, ...]:
+    """Ids of texts and numbers of masks, in order."""
+    mask = _mask_text(model)
+    if any(isinstance(piece, str) and mask in piece for piece in pieces):
+        raise PromptError(f"The text holds the mask token {mask} itself; {_GAP_EXAMPLE}.")
+    whole = ""
+    for piece in pieces:
+        whole = whole + piece if isinstance(piece, str) else whole.removesuffix(" ") + mask * piece
+    # The tokenizer itself sees the masks, so it splits the text around them as it did in training.
+    ids = tuple(model.vocabulary.encode(whole))
+    masks = sum(piece for piece in pieces if not isinstance(piece, str))
+    if ids.count(model.mask_id) != masks:
+        raise TokenizerError(
+            f"The tokenizer of {model.name} does not keep {mask} as one token; add it as a "
+            "special token."
+        )
+    return checked_canvas(model, ids)
+
+
+def _mask_text(model: DiffusionModel) -> str:
+    if model.vocabulary.tokenizer is None:
+        raise TokenizerError(f"{model.name} has no tokenizer; give the canvas as token ids.")
+    if model.mask_id not in model.vocabulary.special_ids:
+        raise TokenizerError(
+            f"The tokenizer of {model.name} has no special token with id {model.mask_id:,}, the "
+            "mask; add it, or give the canvas as token ids."
+        )
+    return model.vocabulary.token_bytes(model.mask_id).decode("utf-8", "surrogatepass")
+
+
+def checked_canvas(model: DiffusionModel, canvas: Sequence[int]) -> tuple[int, ...]:
+    """The ids of a canvas; `PromptError` where this model cannot take it, or it has no mask."""
+    try:
+        ids = tuple(operator.index(token_id) for token_id in canvas)
+    except TypeError as error:
+        raise PromptError(
+            "The canvas must be one row of token ids; make it with fill_gaps or continuation."
+        ) from error
+    last = model.vocab_size - 1
+    outside = next((token_id for token_id in ids if not 0 <= token_id <= last), None)
+    if outside is not None:
+        raise PromptError(
+            f"The canvas holds token id {outside:,}, but the model knows ids 0 to {last:,}; use "
+            "the tokenizer that belongs to the model."
+        )
+    masks = ids.count(model.mask_id)
+    if not masks:
+        raise PromptError(f"The canvas has no mask to fill in; {_GAP_EXAMPLE}.")
+    if len(ids) > _most_positions(model):
+        over = len(ids) - _most_positions(model)
+        raise PromptError(
+            f"The canvas has {len(ids):,} tokens, {masks:,} of them masks, and the context of "
+            f"{model.name} holds {_most_positions(model):,}; shorten text or gaps by {over:,} "
+            "tokens."
+        )
+    return ids

@@ -1,0 +1,117 @@
+"""Files of a model folder: regular, of bounded size, read once their size is known.
+
+Whatever is no regular file (a pipe, a device, a socket) may block the reader for ever, so nothing
+is opened before the whole folder has been looked at.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import stat
+from pathlib import Path
+
+from engine.errors import ModelError, NotAModelError
+
+# The largest tokenizers in use today have tokenizer.json files of about 35 MB.
+MAX_TEXT_BYTES = 128_000_000
+MAX_JSON_BYTES = {
+    "config.json": 4_000_000,
+    "generation_config.json": 1_000_000,
+    "tokenizer_config.json": 16_000_000,
+    "model.safetensors.index.json": 64_000_000,
+}
+TEXT_FILES = (".json", ".txt", ".model", ".jinja", ".tiktoken")
+_MAX_DEPTH = 64
+_MAX_VALUES = 200_000
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder with a file that cannot be read safely; opens none of them.
+
+    Raises:
+        ModelError: a pipe, device or socket, a link to nothing, or a file too large for its kind.
+    """
+    for path in _entries(folder):
+        try:
+            found = path.stat()
+        except OSError as error:
+            raise ModelError(
+                f"{path.name} of {folder.name} cannot be read ({error.strerror}); download the "
+                "model again."
+            ) from error
+        if stat.S_ISDIR(found.st_mode):
+            continue
+        if not stat.S_ISREG(found.st_mode):
+            raise ModelError(
+                f"{path.name} of {folder.name} is a pipe or a device, not a file; remove it or put "
+                "the model's file in its place."
+            )
+        limit = MAX_JSON_BYTES.get(path.name, MAX_TEXT_BYTES)
+        if path.name.endswith(TEXT_FILES) and found.st_size > limit:
+            raise NotAModelError(
+                f"{path.name} of {folder.name} has {found.st_size / 1e6:,.0f} MB, and at most "
+                f"{limit / 1e6:,.0f} MB are read; download the model again or choose another one."
+            )
+
+
+def _entries(folder: Path) -> list[Path]:
+    # Chat templates may lie one level down; no other file below the folder is read.
+    folders = [folder, folder / "additional_chat_templates"]
+    return sorted(path for place in folders if place.is_dir() for path in place.iterdir())
+
+
+def open_regular(path: Path) -> io.FileIO:
+    """A file, opened for reading without a buffer; `OSError` if it is no regular file."""
+    # Without waiting: a pipe put there since the check must not block.
+    number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    file = io.FileIO(number)
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        file.close()
+        raise OSError(f"{path.name} is no regular file")
+    return file
+
+
+def read_json(path: Path) -> object:
+    """A JSON file of a model folder, at most as large as `check_folder` allows.
+
+    Raises:
+        ValueError: no JSON, not UTF-8, too large, nested too deep or with too many values.
+        OSError: it cannot be read.
+    """
+    limit = MAX_JSON_BYTES.get(path.name, MAX_TEXT_BYTES)
+    with open_regular(path) as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise ValueError(f"more than {limit / 1e6:,.0f} MB")
+    try:
+        return json.loads(data.decode("utf-8"))
+    except RecursionError as error:
+        raise ValueError(f"nested deeper than {_MAX_DEPTH} levels") from error
+
+
+def check_size(value: object) -> None:
+    """Refuse a JSON value that is deeper or larger than any configuration; raises ValueError."""
+    values, level, depth = 0, [value], 0
+    while level:
+        depth += 1
+        values += len(level)
+        if depth > _MAX_DEPTH:
+            raise ValueError(f"nested deeper than {_MAX_DEPTH} levels")
+        if values > _MAX_VALUES:
+            raise ValueError(f"more than {_MAX_VALUES:,} values")
+        level = [inner for outer in level for inner in _inner(outer)]
+
+
+def _inner(value: object) -> list[object]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what an error of another library says, short enough for a sentence."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    line = lines[0].strip().rstrip(".:")
+    return line if len(line) <= 160 else line[:157] + "..."

@@ -1,0 +1,357 @@
+"""Loading a causal language model, and one forward pass of it.
+
+`load_model` takes the bundled model, a local folder or a hub id and returns a `LanguageModel`,
+which all visitors share: it holds weights and tokenizer, never a cache.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property, partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers.cache_utils import Cache
+
+from engine.errors import ContextFullError, NotAModelError
+from engine.model import cache as caches
+from engine.model import probe
+from engine.model.kernels import DEFAULT_KERNELS, ENGINE_LOCK, Kernels, cpu_kernels
+from engine.model.loaded import LoadedModel
+from engine.model.loading import BUNDLED, load_as
+from engine.model.vocabulary import Vocabulary
+
+__all__ = ["BUNDLED", "Forward", "LanguageModel", "load_model"]
+
+
+@dataclass(frozen=True)
+class Forward:
+    """What one forward pass gives for the next token.
+
+    Attributes:
+        logits: (vocab,) float32, raw, of the last position; (tokens, vocab) where all positions
+            were asked for.
+        hidden: (1, 1, d_model) input of the output layer at that position, or (1, tokens, d_model)
+            at all of them, in the model's dtype and on its device; None where the model has no
+            separate output layer.
+        ms: wall time in milliseconds, until the logits are in this process' memory.
+    """
+
+    logits: np.ndarray
+    hidden: torch.Tensor | None
+    ms: float
+
+
+class LanguageModel(LoadedModel):
+    """A causal language model ready to be stepped; shared by all decoders and threads.
+
+    Attributes, besides those of `LoadedModel`:
+        vocabulary: tokens as bytes and text.
+        eos_ids: ids that end a text; empty where the model names none.
+        kernels: how forward passes run on a CPU (see `engine.model.kernels`).
+        replays_exactly: whether the output layer alone, run on a recorded hidden state, repeats the
+            logits bit for bit.
+        reads_again_after: how many tokens a cache may stand for when one more is read; the pass
+            beyond must read the whole text again into an empty cache, as `generate` does (Phi-3's
+            "longrope" changes its frequencies there). None for models whose caches hold always.
+    """
+
+    def __init__(
+        self,
+        hf: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase | None = None,
+        *,
+        name: str | None = None,
+        source: str = "memory",
+        revision: str | None = None,
+        notices: Sequence[str] = (),
+        kernels: Kernels | None = None,
+    ) -> None:
+        """Wrap a loaded transformers model; raises `NotAModelError` if it cannot be stepped.
+
+        `kernels` are those of another machine whose texts are to come back; None for this one's.
+        """
+        super().__init__(
+            hf, tokenizer, name=name, source=source, revision=revision, notices=notices
+        )
+        self.kernels = kernels or self._usual_kernels()
+        self.replays_exactly = False
+        self.reads_again_after, forgets_after = probe.reads_again_after(hf)
+        names = inspect.signature(hf.forward).parameters
+        self._cache_argument = "cache_params" if "cache_params" in names else "past_key_values"
+        self._takes_positions = "position_ids" in names
+        self._always: dict[str, object] = {"use_cache": True, "return_dict": True}
+        if "logits_to_keep" in names:
+            self._always["logits_to_keep"] = 1
+        self._head = hf.get_output_embeddings()
+        self._head_input: torch.Tensor | None = None
+        if self._head is not None:
+            self._head.register_forward_pre_hook(self._keep_head_input)
+        probe.refuse_unless_as_generate(self)
+        self.vocab_size = self._try_out()
+        self.vocabulary = Vocabulary(tokenizer, self.vocab_size)
+        self.eos_ids = _eos_ids(hf, tokenizer, self.vocab_size)
+        self.notices += tuple(self._notices())
+        if forgets_after is not None:
+            self._end_at(forgets_after)
+
+    def _end_at(self, positions: int) -> None:
+        self.context_length = min(positions, self.context_length or positions)
+        self.notices += (
+            f"Texts of {self.name} end at {positions:,} tokens: beyond, transformers' own generate "
+            "loses what came before.",
+        )
+
+    def _usual_kernels(self) -> Kernels:
+        if self.device.type != "cpu":
+            return DEFAULT_KERNELS
+        weights = sum(weight.numel() * weight.element_size() for weight in self.hf.parameters())
+        return cpu_kernels(self.dtype, weights)
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What a text depends on besides prompt and settings, as plain values for a file.
+
+        With `kernels` on a CPU, and the instructions that PyTorch uses there: under the same ones
+        and the same versions a seed gives the same text.
+        """
+        facts = super().facts
+        if self.device.type == "cpu":
+            instructions = torch.backends.cpu.get_cpu_capability()
+            facts["kernels"] = asdict(self.kernels) | {"instructions": instructions}
+        return facts
+
+    def new_cache(self) -> Cache:
+        """An empty cache for this model."""
+        return caches.new_cache(self.hf.config)
+
+    @cached_property
+    def can_chunk(self) -> bool:
+        """Whether a prompt read in several passes gives the logits of one pass, up to rounding.
+
+        Found out by a few short passes when first asked.
+        """
+        return probe.can_chunk(self)
+
+    def forward(
+        self,
+        token_ids: Sequence[int],
+        cache: Cache,
+        position: int,
+        *,
+        parity: bool = False,
+        all_positions: bool = False,
+    ) -> Forward:
+        """Run tokens through the model, appending them to `cache`.
+
+        Args:
+            token_ids: the tokens not yet in the cache, at least one.
+            cache: what the model has seen so far; updated in place.
+            position: how many tokens that were.
+            parity: run with PyTorch's default kernels, as `generate` does.
+            all_positions: return the logits after each of the tokens, not after the last alone.
+
+        Raises:
+            OutOfMemoryError: the device has no memory left. The cache may then be half updated and
+                must be thrown away.
+            ContextFullError: the cache does not hold beyond here (see `reads_again_after`).
+        """
+        start = time.perf_counter()
+        with ENGINE_LOCK, torch.inference_mode():
+            kernels = DEFAULT_KERNELS if parity else self.kernels
+            # Under the lock: a thread's first operation fixes its number of threads.
+            ids = torch.tensor([token_ids], dtype=torch.long, device=self.device)
+            inputs = self.inputs(ids, cache, position)
+            if all_positions and "logits_to_keep" in inputs:
+                inputs["logits_to_keep"] = 0  # all, in the words of transformers
+            at = f"at {len(token_ids):,} new positions"
+            remedy = "use a shorter prompt, a smaller model or a smaller dtype"
+            with self.naming_memory(at, remedy), kernels.apply(len(token_ids)):
+                logits = self.hf(**inputs).logits  # (1, 1 or tokens, V)
+            hidden, self._head_input = self._head_input, None
+            if all_positions:
+                rows = logits[0].to(torch.float32).cpu()
+                return Forward(_read_only(rows), hidden, (time.perf_counter() - start) * 1e3)
+            row = logits[0, -1].to(torch.float32).cpu()
+        if logits.shape[1] > 1:
+            row = row.clone()  # a view would keep the logits of all positions alive
+        if hidden is not None and hidden.untyped_storage().nbytes() > hidden[:, -1:].nbytes:
+            hidden = hidden[:, -1:].clone()
+        return Forward(_read_only(row), hidden, (time.perf_counter() - start) * 1e3)
+
+    def forward_rows(
+        self,
+        rows: Sequence[Sequence[int]],
+        cache: Cache,
+        position: int,
+        *,
+        hidden_states: bool = False,
+    ) -> tuple[np.ndarray, torch.Tensor | None]:
+        """Run rows of equal length through the model at once, all from one position on.
+
+        Args:
+            rows: the tokens that each row adds to its part of the cache.
+            cache: what the model has seen so far, a batch of as many rows; updated in place.
+            position: how many tokens that were.
+            hidden_states: whether those of the last layer are wanted.
+
+        Returns:
+            (rows, vocab) float32 logits after each row, and (rows, tokens, d_model) hidden states
+            in the model's dtype and on its device.
+
+        Raises:
+            NotAModelError: the model does not give its hidden states.
+            RuntimeError: PyTorch's own where there is no memory left (see `naming_memory`). The
+                cache may then be half updated and must be thrown away.
+        """
+        with ENGINE_LOCK, torch.inference_mode():
+            ids = torch.tensor(rows, dtype=torch.long, device=self.device)
+            inputs = self.inputs(ids, cache, position)
+            if hidden_states:
+                inputs["output_hidden_states"] = True
+            with self.kernels.apply(ids.numel()):
+                output = self.hf(**inputs)
+            self._head_input = None
+            logits = output.logits[:, -1].to(torch.float32).cpu().numpy()
+            if not hidden_states:
+                return logits, None
+            states = getattr(output, "hidden_states", None)
+            if not states or states[-1].shape[:2] != ids.shape:
+                raise NotAModelError(
+                    f"{self.name} does not give the hidden states of its last layer; choose "
+                    "another model."
+                )
+            return logits, states[-1]
+
+    def inputs(self, ids: torch.Tensor, cache: Cache, position: int) -> dict[str, object]:
+        """The arguments of the transformers model for one more pass, under its own names.
+
+        Args:
+            ids: (rows, tokens) token ids, on the model's device.
+            cache: what each row has seen so far.
+            position: how many tokens that were, equal for all rows.
+
+        Raises:
+            ContextFullError: the cache does not hold beyond here (see `reads_again_after`).
+        """
+        if self.reads_again_after is not None and position:
+            self._refuse_beyond_the_switch(position, position + ids.shape[1])
+        inputs = {"input_ids": ids, self._cache_argument: cache, **self._always}
+        if self._takes_positions:
+            # Some models count from 0 again where no positions are given.
+            end = position + ids.shape[1]
+            inputs["position_ids"] = torch.arange(position, end, device=self.device)[None]
+        return inputs
+
+    def _refuse_beyond_the_switch(self, position: int, end: int) -> None:
+        if position <= self.reads_again_after < end:
+            raise ContextFullError(
+                f"{self.name} must read its whole text again after {self.reads_again_after:,} "
+                "tokens, which is not done here; end the text there or start from a longer prompt."
+            )
+
+    def replay(self, hidden: torch.Tensor, *, tokens: int, parity: bool) -> np.ndarray:
+        """(vocab,) float32 logits from a recorded hidden state, by the output layer alone.
+
+        Args:
+            hidden: `Forward.hidden`.
+            tokens, parity: how many tokens the forward pass ran over, and how; it decides on the
+                kernels.
+        """
+        with ENGINE_LOCK, torch.inference_mode():
+            with (DEFAULT_KERNELS if parity else self.kernels).apply(tokens):
+                logits = self._head(hidden)
+            self._head_input = None
+            return _read_only(logits[0, -1].to(torch.float32).cpu())
+
+    def _keep_head_input(self, module: torch.nn.Module, inputs: tuple) -> None:
+        # Forward passes hold ENGINE_LOCK, so one slot serves all threads.
+        self._head_input = inputs[0]
+
+    def _try_out(self) -> int:
+        """Check what may vary from step to step; returns the number of logits."""
+        cache = self.new_cache()
+        prefill = self.forward([0, 0, 0], cache, 0)
+        decode = self.forward([0], cache, 3)
+        self.replays_exactly = all(
+            forward.hidden is not None
+            and np.array_equal(
+                self.replay(forward.hidden, tokens=tokens, parity=False),
+                forward.logits,
+                equal_nan=True,
+            )
+            for forward, tokens in ((prefill, 3), (decode, 1))
+        )
+        return prefill.logits.size
+
+    def _notices(self) -> list[str]:
+        notices = []
+        known = self.vocabulary.known
+        if self.tokenizer is not None and known < self.vocab_size:
+            notices.append(
+                f"The tokenizer has {known:,} entries and the model scores {self.vocab_size:,}; "
+                f"the other {self.vocab_size - known:,} ids are shown as <id {known}> and so on."
+            )
+        if not self.eos_ids:
+            notices.append(
+                "This model names no end-of-text token, so only max tokens, a stop string or the "
+                "end of the context ends a run."
+            )
+        return notices
+
+
+def _read_only(row: torch.Tensor) -> np.ndarray:
+    """The row as an array that nobody can change by accident: it is the record."""
+    array = row.numpy()
+    array.setflags(write=False)
+    return array
+
+
+def _eos_ids(hf: PreTrainedModel, tokenizer, vocab_size: int) -> tuple[int, ...]:
+    """End-of-text ids, from where `generate` takes them, else from the tokenizer."""
+    generation = getattr(hf, "generation_config", None)
+    found = getattr(generation, "eos_token_id", None)
+    if found is None:
+        found = getattr(hf.config, "eos_token_id", None)
+    if found is None:
+        found = getattr(tokenizer, "eos_token_id", None)
+    ids = [] if found is None else [found] if isinstance(found, int) else list(found)
+    return tuple(sorted({int(token_id) for token_id in ids if 0 <= int(token_id) < vocab_size}))
+
+
+def load_model(
+    source: str | Path = BUNDLED,
+    *,
+    device: str = "auto",
+    dtype: str | torch.dtype = "auto",
+    revision: str | None = None,
+    progress: Callable[[str, int, int | None], None] | None = None,
+    kernels: Kernels | None = None,
+) -> LanguageModel:
+    """Load a causal language model.
+
+    Only safetensors weights are read, and no code that comes with a model is run.
+
+    Args:
+        source: ``"bundled"``, a local folder in transformers' format, or a hub id.
+        device: ``"auto"`` (a GPU where there is one), ``"cpu"``, ``"cuda"``, ``"cuda:1"``,
+            ``"mps"``.
+        dtype: ``"auto"`` (the checkpoint's, or float32 where a CPU is faster with it),
+            ``"float32"``, ``"bfloat16"`` or ``"float16"``.
+        revision: commit, tag or branch of a hub repository.
+        progress: told what happens, how much of it is done and of how much (None: unknown); a
+            download counts bytes. What it raises ends the loading and is passed on.
+        kernels: those that a trace names, to have its text again on another CPU; None for the
+            usual ones of this CPU.
+
+    Raises:
+        ModelError: one subclass for each way it can fail (see `engine.errors`).
+        SettingError: an unknown device or dtype.
+    """
+    kind = partial(LanguageModel, kernels=kernels)
+    return load_as(kind, source, device, dtype, revision, progress, is_causal=True)

@@ -1,0 +1,166 @@
+"""What every loaded model is: weights and tokenizer with a name, on a device that can fill up."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+
+import torch
+import transformers
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from engine.errors import OutOfMemoryError
+from engine.model.kernels import keep_freed_memory
+
+
+class LoadedModel:
+    """Weights and tokenizer, shared by all decoders and threads; base of all kinds of model.
+
+    Attributes:
+        name: short name for the screen.
+        source: what it was loaded from: ``bundled``, a folder or a hub id.
+        revision: commit of the hub repository, None for local models.
+        hf: the transformers model.
+        tokenizer: the transformers tokenizer, None for a bare model.
+        config: the configuration of the part that reads and writes text.
+        context_length: most positions the model takes, None where it sets no limit.
+        parameters: number of weights (tied ones once).
+        vocab_size: how many tokens the model scores, V; set by the subclass once it has run.
+        notices: sentences about this model that a person should see.
+    """
+
+    vocab_size: int
+
+    def __init__(
+        self,
+        hf: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase | None,
+        *,
+        name: str | None,
+        source: str,
+        revision: str | None,
+        notices: Sequence[str],
+    ) -> None:
+        keep_freed_memory()
+        self.hf = hf.eval().requires_grad_(False)
+        self.tokenizer = tokenizer
+        self.name = name or type(hf).__name__
+        self.source = source
+        self.revision = revision
+        self.notices = tuple(notices)
+        self.config = hf.config.get_text_config(decoder=True)
+        self.context_length = context_length_of(self.config)
+        self.parameters = sum(weight.numel() for weight in hf.parameters())
+
+    @cached_property  # transformers looks through the weights each time
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.hf.device
+
+    @cached_property
+    def dtype(self) -> torch.dtype:
+        """What the weights, and a cache, are stored in."""
+        return self.hf.dtype
+
+    @property
+    def input_size(self) -> int:
+        """How many token ids the model takes in (may differ from `vocab_size`)."""
+        return self.hf.get_input_embeddings().weight.shape[0]
+
+    @cached_property
+    def tokenizer_hash(self) -> str | None:
+        """SHA-256 of the tokenizer, to tell whether two are the same; None without one."""
+        if self.tokenizer is None:
+            return None
+        backend = getattr(self.tokenizer, "backend_tokenizer", None)
+        described = (
+            backend.to_str() if backend else repr(sorted(self.tokenizer.get_vocab().items()))
+        )
+        return hashlib.sha256(described.encode("utf-8", "surrogatepass")).hexdigest()
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What a text depends on besides prompt and settings, as plain values for a file."""
+        facts = {
+            "name": self.name,
+            "source": self.source,
+            "revision": self.revision,
+            "architecture": type(self.hf).__name__,
+            "parameters": self.parameters,
+            "vocab_size": self.vocab_size,
+            "input_size": self.input_size,
+            "context_length": self.context_length,
+            "device": str(self.device),
+            "dtype": str(self.dtype).removeprefix("torch."),
+            "attention": self.config._attn_implementation,
+            "tokenizer_hash": self.tokenizer_hash,
+            "torch": str(torch.__version__),  # a subclass of text
+            "transformers": transformers.__version__,
+        }
+        return facts | ({"cuda": self._cuda_facts()} if self.device.type == "cuda" else {})
+
+    def _cuda_facts(self) -> dict[str, object]:
+        """What else the last digits depend on where the model runs on a GPU."""
+        backend = torch.backends.cuda
+        enabled = {  # PyTorch chooses among these by the shapes of a pass
+            "flash": backend.flash_sdp_enabled(),
+            "mem_efficient": backend.mem_efficient_sdp_enabled(),
+            "cudnn": backend.cudnn_sdp_enabled(),
+            "math": backend.math_sdp_enabled(),
+        }
+        return {
+            "gpu": torch.cuda.get_device_name(self.device),
+            "capability": ".".join(map(str, torch.cuda.get_device_capability(self.device))),
+            "version": torch.version.cuda,
+            "tf32": backend.matmul.allow_tf32,
+            "attention_kernels": ", ".join(name for name, is_on in enabled.items() if is_on),
+        }
+
+    def __repr__(self) -> str:
+        dtype = str(self.dtype).removeprefix("torch.")
+        size = f"{self.parameters / 1e6:.1f}M parameters, V={self.vocab_size:,}"
+        return f"{type(self).__name__}({self.name}, {size}, {self.device} {dtype})"
+
+    @contextmanager
+    def naming_memory(self, at: str, remedy: str) -> Iterator[None]:
+        """Turn PyTorch's ways to say that there is no memory left into `OutOfMemoryError`.
+
+        Args:
+            at: what was tried, as in "at 300 positions".
+            remedy: what to do instead.
+        """
+        try:
+            yield
+        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            raise OutOfMemoryError(f"{self.device} ran out of memory {at}; {remedy}.") from error
+
+
+# How libraries say it: PyTorch for CPU (Windows, Linux), CUDA and MPS; C++; the system; cuBLAS.
+_OUT_OF_MEMORY = (
+    "not enough memory",
+    "can't allocate memory",
+    "out of memory",
+    "bad_alloc",
+    "cannot allocate memory",
+    "alloc_failed",
+)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether something failed for want of memory, on whatever device."""
+    words = str(error).lower()
+    is_known = isinstance(error, (torch.OutOfMemoryError, MemoryError))
+    return is_known or any(known in words for known in _OUT_OF_MEMORY)
+
+
+def context_length_of(config) -> int | None:
+    """Most positions that a configuration allows, None where it sets no limit."""
+    for name in ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"):
+        length = getattr(config, name, None)
+        if isinstance(length, int) and length > 0:
+            return length
+    return None

@@ -1,0 +1,93 @@
+"""From a name to a model: what `load_model` and `load_diffusion_model` share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import torch
+
+from engine.errors import DecodingError, NotAModelError, OutOfMemoryError, SettingError
+from engine.model import checkpoint
+from engine.model.loaded import is_out_of_memory
+
+BUNDLED = "bundled"
+
+_Loaded = TypeVar("_Loaded")
+
+
+def load_as(
+    kind: Callable[..., _Loaded],
+    source: str | Path,
+    device: str,
+    dtype: str | torch.dtype,
+    revision: str | None,
+    progress: Callable[[str, int, int | None], None] | None,
+    *,
+    is_causal: bool,
+) -> _Loaded:
+    """What all loaders share; the arguments and the errors are those of `load_model`.
+
+    Args:
+        kind: makes the result from the transformers model and tokenizer; takes `name`, `source`,
+            `revision` and `notices` by keyword, as `LanguageModel` does.
+        is_causal: whether that is a causal language model or a masked diffusion model.
+    """
+    place = _device(device)
+    wanted = _dtype(dtype)
+    progress = progress or checkpoint.untold
+    located = checkpoint.locate(source, revision, progress, is_causal=is_causal)
+    hf, tokenizer, notices = checkpoint.load(
+        located.folder, place, wanted, progress, is_causal=is_causal
+    )
+    progress("Trying the model out", 0, None)
+    is_folder = Path(source).is_dir() and str(source) != BUNDLED
+    try:
+        return kind(
+            hf,
+            tokenizer,
+            name=located.folder.resolve().name if is_folder else str(source),
+            source=str(source),
+            revision=located.commit,
+            notices=(*located.notices, *notices),
+        )
+    except Exception as error:  # its first forward pass
+        if not is_out_of_memory(error) and not isinstance(error, OutOfMemoryError):
+            if isinstance(error, DecodingError):
+                raise
+            raise NotAModelError(
+                f"{located.folder.name} loads but cannot be run ({error}); check its config.json "
+                "or choose another model."
+            ) from error
+    # Raised here, without a cause and without the model: they would stay as long as the error.
+    del hf, tokenizer
+    raise OutOfMemoryError(
+        f"{place} has not enough memory to run {located.folder.name}; use a smaller model or a "
+        "smaller dtype."
+    )
+
+
+def _device(device: str) -> torch.device:
+    available = ["cpu"]
+    if torch.cuda.is_available():
+        available += ["cuda", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
+    if torch.backends.mps.is_available():
+        available.append("mps")
+    if str(device) == "auto":
+        return torch.device("cuda" if "cuda" in available else available[-1])
+    if str(device) not in available:
+        remedy = f"use auto or one of {', '.join(available)}"
+        raise SettingError("device", str(device), "is not available on this machine", remedy)
+    return torch.device(device)
+
+
+def _dtype(dtype: str | torch.dtype) -> torch.dtype | None:
+    known = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+    name = str(dtype).removeprefix("torch.")
+    if name == "auto":
+        return None
+    if name not in known:
+        remedy = f"use auto or one of {', '.join(known)}"
+        raise SettingError("dtype", name, "is not a dtype that models are run in", remedy)
+    return known[name]

@@ -1,0 +1,42 @@
+"""How much memory a device has free, where the system says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+_MEMINFO = Path("/proc/meminfo")
+# Version 2 and version 1 of Linux' control groups: a container's limit, and what it uses of it.
+_GROUPS = (
+    (Path("/sys/fs/cgroup"), "memory.max", "memory.current"),
+    (Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes", "memory.usage_in_bytes"),
+)
+
+
+def free_bytes(device: torch.device) -> int | None:
+    """Bytes that may still be allocated on a device; None where the system does not say.
+
+    On Linux this is the smaller of what the machine and its container have left, with swap and
+    with what the system would give back when asked (copies of files).
+    """
+    if device.type == "cuda":
+        # Blocks that PyTorch keeps for later use are free for it as well.
+        kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return torch.cuda.mem_get_info(device)[0] + kept
+    if device.type != "cpu" or not _MEMINFO.is_file():
+        return None
+    lines = (line.split() for line in _MEMINFO.read_text().splitlines())
+    free = {words[0].rstrip(":"): int(words[1]) * 1024 for words in lines}
+    left = free.get("MemAvailable", free["MemFree"]) + free.get("SwapFree", 0)
+    return min([left, *(_left_in(*group) for group in _GROUPS if (group[0] / group[1]).is_file())])
+
+
+def _left_in(group: Path, limit: str, used: str) -> int:
+    """What a control group has left; a very large number where it has no limit."""
+    most = (group / limit).read_text().strip()
+    if most == "max":
+        return 2**63
+    entries = (line.split() for line in (group / "memory.stat").read_text().splitlines())
+    files = sum(int(n) for name, n in entries if name in ("inactive_file", "active_file"))
+    return max(0, int(most) - int((group / used).read_text()) + files)

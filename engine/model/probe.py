@@ -1,0 +1,184 @@
+"""What a model shows of itself when it is loaded: does it do here what it does in `generate`?
+
+Passes over a few made-up tokens, so that no list of names decides. A model that `generate` runs by
+other inputs than tokens, cache and positions is refused, since its texts would silently differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from transformers import GenerationConfig, GenerationMixin, PreTrainedModel
+from transformers.cache_utils import DynamicCache
+
+from engine.errors import NotAModelError
+from engine.model import cache as caches
+from engine.model.kernels import DEFAULT_KERNELS, ENGINE_LOCK, HALF_PRECISION
+
+if TYPE_CHECKING:
+    from engine.model.language_model import LanguageModel
+
+_PROMPT, _OTHER = (1, 2, 1), (0, 0, 0)
+_NEW = 3
+# Share of the logits' range by which equal passes may differ: far above rounding, far below the
+# difference that a lost or foreign token makes.
+_TOLERANCE, _HALF_TOLERANCE = 0.01, 0.05
+_CHUNKS, _CHUNK = 3, 8
+# What models raise whose inputs, shapes or cache are others.
+_MISFITS = (AttributeError, TypeError, LookupError, ValueError, RuntimeError, NotImplementedError)
+
+
+def refuse_unless_as_generate(model: LanguageModel) -> None:
+    """Refuse a model whose passes here give other logits than its own `generate`.
+
+    Its cache must be the only state, since decoders share the model, and copies and crops of the
+    cache must stand for the text they stand for.
+
+    Raises:
+        NotAModelError: with what went wrong.
+    """
+    try:
+        with model.naming_memory("as it was tried out", "use a smaller model or a smaller dtype"):
+            found = _passes(model)
+    except _MISFITS as error:
+        raise NotAModelError(
+            f"{model.name} cannot be stepped with a cache of transformers ({error}); choose "
+            "another architecture."
+        ) from error
+    if found is not None:
+        raise NotAModelError(f"{model.name} {found}; choose another architecture.")
+
+
+def _passes(model: LanguageModel) -> str | None:
+    """What differs from `generate`, in words that follow the model's name; None if nothing does."""
+    token_ids, expected = _generated(model)
+    cache = model.new_cache()
+    rows = [_row(model, _PROMPT, cache, 0), _row(model, token_ids[:1], cache, 3)]
+    # Another text, and another end of this one: neither may be noticed.
+    _row(model, _OTHER, model.new_cache(), 0)
+    _row(model, _OTHER[:1], caches.fork(cache), 4)
+    rows.append(_row(model, token_ids[1:2], cache, 4))
+    if not any(True for _ in caches.tensors(cache)):
+        return "keeps nothing in the cache that it is given, so it cannot be stepped"
+    tolerance = tolerance_of(model, expected[0])
+    if not all(_close(*pair, tolerance) for pair in zip(rows, expected, strict=True)):
+        alone = _alone(model, token_ids)
+        if all(_close(*pair, tolerance) for pair in zip(alone, rows, strict=True)):
+            return (
+                "gives other logits for plain tokens than in transformers' generate, which hands "
+                "it more than these"
+            )
+        return (
+            "keeps what it has read inside the model, not in a cache, so texts would mix or "
+            "differ from those of generate"
+        )
+    if caches.can_crop(cache):
+        caches.crop(cache, 4)
+        if not _close(_row(model, token_ids[1:2], cache, 4), rows[2], tolerance):
+            return "gives other logits after its cache was cropped, so a rewind would be wrong"
+    return None
+
+
+def _alone(model: LanguageModel, token_ids: Sequence[int]) -> list[np.ndarray]:
+    cache = model.new_cache()
+    return [
+        _row(model, _PROMPT, cache, 0),
+        _row(model, token_ids[:1], cache, 3),
+        _row(model, token_ids[1:2], cache, 4),
+    ]
+
+
+def _row(model, token_ids, cache, position) -> np.ndarray:
+    # By PyTorch's default kernels, as `generate` runs.
+    return model.forward(token_ids, cache, position, parity=True).logits
+
+
+def _generated(model: LanguageModel) -> tuple[list[int], list[np.ndarray]]:
+    """The tokens that `generate` adds to the prompt by greedy decoding, and the logits of each."""
+    hf = model.hf
+    if not isinstance(hf, GenerationMixin):
+        raise TypeError("it has no generate method")
+    ids = torch.tensor([_PROMPT], device=model.device)
+    usual = hf.generation_config
+    plain = GenerationConfig(
+        max_new_tokens=_NEW,
+        do_sample=False,
+        pad_token_id=0,
+        output_logits=True,
+        return_dict_in_generate=True,
+    )
+    with ENGINE_LOCK, torch.inference_mode(), DEFAULT_KERNELS.apply(tokens=1):
+        try:
+            hf.generation_config = plain  # what is not set in a call comes from here
+            output = hf.generate(ids, generation_config=plain)
+        finally:
+            hf.generation_config = usual
+        rows = [row[0].to(torch.float32).cpu().numpy() for row in output.logits]
+    return output.sequences[0, len(_PROMPT) :].tolist(), rows
+
+
+def tolerance_of(model: LanguageModel, row: np.ndarray) -> float:
+    """By how much logits of this model may differ through rounding."""
+    finite = row[np.isfinite(row)]
+    share = _HALF_TOLERANCE if model.dtype in HALF_PRECISION else _TOLERANCE
+    return share * float(np.ptp(finite)) if finite.size else 0.0
+
+
+def _close(one: np.ndarray, other: np.ndarray, tolerance: float) -> bool:
+    finite = np.isfinite(one) & np.isfinite(other)
+    return np.abs(one - other)[finite].max(initial=0.0) <= tolerance
+
+
+def reads_again_after(hf: PreTrainedModel) -> tuple[int | None, int | None]:
+    """Where the model changes so that its cache no longer fits, as its `generate` knows.
+
+    Phi-3 and its kin go over to other position frequencies there ("longrope"), and `generate` reads
+    the whole text again. The model is asked, by its `prepare_inputs_for_generation`.
+
+    Returns:
+        The number of tokens up to which a cache holds, None for always; and the most tokens that
+        can be generated to, where `generate` then forgets the text instead, else None.
+    """
+    switch = getattr(hf.config, "original_max_position_embeddings", None)
+    usual = GenerationMixin.prepare_inputs_for_generation
+    own = getattr(type(hf), "prepare_inputs_for_generation", usual)
+    if not isinstance(switch, int) or own is usual:
+        return None, None
+    filled = DynamicCache()
+    vectors = torch.zeros(1, 1, switch, 1, device=hf.device)
+    filled.update(vectors, vectors, 0)
+    prepared = hf.prepare_inputs_for_generation(
+        torch.zeros(1, switch + 1, dtype=torch.long, device=hf.device),
+        past_key_values=filled,
+        next_sequence_length=1,
+        use_cache=True,
+    )
+    if prepared.get("past_key_values") is filled:
+        return None, None
+    if prepared["input_ids"].shape[1] == 1:
+        return None, switch
+    return switch, None
+
+
+def can_chunk(model: LanguageModel) -> bool:
+    """Whether a text read in several passes of many tokens gives the logits of one pass.
+
+    Measured at every position of a few chunks. Layers that a model brings along may be right at
+    first and wrong once they compress, so where there are any, the answer is no.
+    """
+    ids = (np.arange(_CHUNKS * _CHUNK) * 7 % min(61, model.input_size)).tolist()
+    whole_cache, cache, rows = model.new_cache(), model.new_cache(), []
+    whole = model.forward(ids, whole_cache, 0, parity=True, all_positions=True).logits
+    if not caches.is_known(whole_cache):
+        return False
+    try:
+        for start in range(0, len(ids), _CHUNK):
+            new = ids[start : start + _CHUNK]
+            rows.append(model.forward(new, cache, start, parity=True, all_positions=True).logits)
+    except _MISFITS:
+        return False  # the model takes its prompt at once, then single tokens
+    chunked = np.concatenate(rows)
+    return chunked.shape == whole.shape and _close(chunked, whole, tolerance_of(model, whole))

@@ -1,0 +1,252 @@
+"""Tokens as bytes and as text.
+
+A token is a piece of bytes, not of text: one character may span several tokens. `Vocabulary` knows
+the bytes of every id, and `TextStream` puts bytes together into text as they come, holding back
+those of an unfinished character.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from engine.errors import PromptError, TokenizerError
+from engine.model import chat_template
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+# Above this a prompt is refused before it reaches the tokenizer: no context in use today holds it,
+# and tokenizing it would take seconds and hundreds of megabytes.
+MAX_PROMPT_BYTES = 4_000_000
+
+
+_BYTE_PIECE = re.compile("<0x[0-9A-F]{2}>")
+
+
+class Vocabulary:
+    """The tokens a model scores: their bytes, their labels, and text to ids.
+
+    Ids that the model scores but the tokenizer does not know (padding of the output layer) have no
+    bytes and are labelled ``<id 50300>``. Without a tokenizer, all ids are of that kind.
+
+    Attributes:
+        size: how many tokens the model scores, V.
+        known: how many entries the tokenizer has (0 without one).
+        special_ids: ids of control tokens, such as end of text.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase | None, size: int) -> None:
+        self.tokenizer = tokenizer
+        self.size = size
+        self.known = 0 if tokenizer is None else len(tokenizer)
+        self.special_ids: frozenset[int] = frozenset()
+        self._pieces: list[str | None] = []
+        self._to_bytes = _literal_bytes
+        self._added: dict[int, str] = {}
+        if tokenizer is not None:
+            self._read(tokenizer)
+
+    def _read(self, tokenizer: PreTrainedTokenizerBase) -> None:
+        # Ids may have holes, so the highest can be above the number of entries.
+        highest = max(tokenizer.get_vocab().values(), default=-1)
+        self._pieces = tokenizer.convert_ids_to_tokens(list(range(highest + 1)))
+        # Added tokens stand for themselves, whatever encoding the other pieces use.
+        added = getattr(tokenizer, "added_tokens_decoder", {})
+        self._added = {int(token_id): token.content for token_id, token in added.items()}
+        special = {token_id for token_id, token in added.items() if token.special}
+        self.special_ids = frozenset(special | set(tokenizer.all_special_ids))
+        self._to_bytes = _piece_decoder(tokenizer)
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """The bytes a token stands for; a special token's are those of its name."""
+        if not 0 <= token_id < len(self._pieces):
+            return b""
+        if token_id in self._added:
+            return self._added[token_id].encode("utf-8", "surrogatepass")
+        piece = self._pieces[token_id]
+        return b"" if piece is None else self._to_bytes(piece)
+
+    def label(self, token_id: int) -> str:
+        """A token as readable text; bytes that are no whole character as ``<0xE2>``."""
+        if not 0 <= token_id < len(self._pieces) or self._pieces[token_id] is None:
+            return f"<id {token_id}>"
+        return readable(self.token_bytes(token_id))
+
+    def is_special(self, token_id: int) -> bool:
+        """Whether a token is a control token that adds nothing to the text."""
+        return token_id in self.special_ids
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of a prompt, with the special tokens that the tokenizer puts around text.
+
+        Raises:
+            PromptError: the text is empty or too large to be any model's prompt.
+            TokenizerError: there is no tokenizer.
+        """
+        return list(self._tokenizer()(_checked(text), verbose=False)["input_ids"])
+
+    @property
+    def has_chat_template(self) -> bool:
+        """Whether the tokenizer says how a message to the model is laid out."""
+        return chat_template.has_chat_template(self.tokenizer)
+
+    def chat(self, message: str) -> str:
+        """What a chat model reads: a user's message in its template, up to where it answers.
+
+        Templates are Jinja programs that come with the model; they run in a sandbox, in a process
+        with limits of time and memory.
+
+        Raises:
+            PromptError: the message is empty or too large.
+            TokenizerError: there is no template, or it cannot be applied to this message.
+        """
+        return chat_template.render(self._chat_tokenizer(), _checked(message), MAX_PROMPT_BYTES)
+
+    def chat_ids(self, message: str) -> list[int]:
+        """Token ids of `chat`; special tokens are those that the template writes, no others.
+
+        Control tokens in the message are encoded as the text they are: a person who types
+        ``<|im_end|>`` ends no turn.
+        """
+        return chat_template.encode(self._chat_tokenizer(), _checked(message), MAX_PROMPT_BYTES)
+
+    def _chat_tokenizer(self) -> PreTrainedTokenizerBase:
+        tokenizer = self._tokenizer()
+        if not self.has_chat_template:
+            raise TokenizerError(
+                "This model has no chat template; start from plain text, or choose a model made "
+                "for chat."
+            )
+        return tokenizer
+
+    def _tokenizer(self) -> PreTrainedTokenizerBase:
+        if self.tokenizer is None:
+            raise TokenizerError("This model has no tokenizer; give the prompt as token ids.")
+        return self.tokenizer
+
+
+def _checked(text: str) -> str:
+    """A text that tokenizers take in; `PromptError` if there is none of it, or too much."""
+    if not text:
+        raise PromptError("The prompt is empty; type at least one character.")
+    size = len(text.encode("utf-8", "surrogatepass"))
+    if size > MAX_PROMPT_BYTES:
+        raise PromptError(
+            f"The prompt has {size:,} bytes, more than the {MAX_PROMPT_BYTES:,} that are taken "
+            "in; shorten it."
+        )
+    # A lone surrogate is no character and tokenizers refuse it.
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def readable(data: bytes) -> str:
+    """Bytes as text, each byte outside a whole UTF-8 character as ``<0xE2>``."""
+    return data.decode("utf-8", "visible_bytes")
+
+
+def _visible_bytes(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    bad = error.object[error.start : error.end]
+    return "".join(f"<0x{byte:02X}>" for byte in bad), error.end
+
+
+codecs.register_error("visible_bytes", _visible_bytes)
+
+
+class TextStream:
+    """Bytes in, text out, one token at a time.
+
+    Holds back the bytes of a character whose end has not come yet. Bytes that cannot become a
+    character turn into U+FFFD, as `bytes.decode(errors="replace")` does for the whole.
+    """
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def feed(self, data: bytes) -> str:
+        """Text that is complete once `data` has come, maybe empty."""
+        return self._decoder.decode(data)
+
+    @property
+    def pending(self) -> bytes:
+        """Bytes of a character still unfinished."""
+        return self._decoder.getstate()[0]
+
+    @property
+    def state(self) -> tuple[bytes, int]:
+        """Where the stream stands, to go back to with `restore`."""
+        return self._decoder.getstate()
+
+    def restore(self, state: tuple[bytes, int]) -> None:
+        """Go back to an earlier `state`."""
+        self._decoder.setstate(state)
+
+
+def _literal_bytes(piece: str) -> bytes:
+    return piece.encode("utf-8", "surrogatepass")
+
+
+def _piece_decoder(tokenizer: PreTrainedTokenizerBase):
+    """How this tokenizer's pieces map to bytes: a function from piece to bytes."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        return lambda piece: _literal_bytes(tokenizer.convert_tokens_to_string([piece]))
+    decoder = json.loads(backend.to_str()).get("decoder") or {}
+    parts = decoder.get("decoders", [decoder])
+    kinds = [part.get("type") for part in parts]
+    if "ByteLevel" in kinds:
+        return _byte_level_bytes
+    marks = {part["replacement"] for part in parts if part.get("type") == "Metaspace"}
+    marks |= {
+        part["pattern"]["String"]
+        for part in parts
+        if part.get("type") == "Replace" and part.get("content") == " "
+    }
+    if marks or "ByteFallback" in kinds:
+        return lambda piece: _sentencepiece_bytes(piece, marks)
+    if "BPEDecoder" in kinds:
+        mark = next(part["suffix"] for part in parts if part["type"] == "BPEDecoder")
+        return lambda piece: _literal_bytes(piece.replace(mark, " "))
+    if backend.decoder is None:  # tokenizers joins such pieces with spaces
+        return lambda piece: _literal_bytes(f" {piece}")
+
+    # WordPiece and the like: what the decoder makes of the piece when it follows another one.
+    def following(piece: str) -> bytes:
+        return _literal_bytes(backend.decoder.decode(["a", piece]).removeprefix("a"))
+
+    return following
+
+
+def _sentencepiece_bytes(piece: str, marks: set[str]) -> bytes:
+    if _BYTE_PIECE.fullmatch(piece):
+        return bytes([int(piece[3:5], 16)])
+    for mark in marks:
+        piece = piece.replace(mark, " ")
+    return _literal_bytes(piece)
+
+
+def _byte_level_bytes(piece: str) -> bytes:
+    table = _byte_level_alphabet()
+    try:
+        return bytes(table[character] for character in piece)
+    except KeyError:  # a piece outside the alphabet, as some tokenizers have for added words
+        return _literal_bytes(piece)
+
+
+@lru_cache(maxsize=1)
+def _byte_level_alphabet() -> dict[str, int]:
+    """The printable stand-in that byte-level BPE uses for each byte (Radford et al. 2019, GPT-2).
+
+    Printable Latin-1 bytes stand for themselves; the others take the characters from U+0100 on, in
+    order.
+    """
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    alphabet = {chr(byte): byte for byte in printable}
+    alphabet |= {chr(0x100 + place): byte for place, byte in enumerate(others)}
+    return alphabet

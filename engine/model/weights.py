@@ -1,0 +1,262 @@
+"""The weight files of a folder: which ones count, what they hold, and how they get into a model.
+
+Only headers are read until it is clear that the files fit the configuration. Tensors are then
+copied one by one into memory of this process, on the device they are for: a mapped file that is
+cut short afterwards would kill the process.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import struct
+import threading
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from transformers import PreTrainedModel
+from transformers.conversion_mapping import get_model_conversion_mapping
+from transformers.modeling_utils import LoadStateDictConfig, str_to_torch_dtype
+
+from engine.errors import UnsafeWeightsError, WeightsError
+from engine.model.files import first_line, open_regular, read_json
+
+WEIGHTS = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+_SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
+_PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+_RUN_IN = (torch.float32, torch.bfloat16, torch.float16)
+# Tables that a model computes for itself (rotations, masks) and that no weight file holds.
+_MOST_COMPUTED_BYTES = 1_000_000_000
+
+
+class Weights:
+    """The weight files of a folder, with their headers read.
+
+    Attributes:
+        name: the folder's name.
+        files: the files that transformers would load, in order.
+        shapes: shape of each stored tensor, by its name in the files.
+        numbers: how many numbers the files hold together.
+        bytes: size of the files.
+        dtype: the dtype of the first tensor of floating point; float32 where there is none.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Read the headers.
+
+        Raises:
+            WeightsError: a file is missing, damaged or cut short.
+            UnsafeWeightsError: there are pickled weights only.
+        """
+        self.name = folder.name
+        self.files = _files(folder)
+        self._stored: dict[str, _Stored] = {}
+        for file in self.files:
+            self._stored |= _stored_in(file, self.name)
+        self.shapes = {key: stored.shape for key, stored in self._stored.items()}
+        self.numbers = sum(math.prod(shape) for shape in self.shapes.values())
+        self.bytes = sum(file.stat().st_size for file in self.files)
+        found = (stored.dtype for stored in self._stored.values())
+        self.dtype = next((dtype for dtype in found if dtype in _RUN_IN), torch.float32)
+
+    def check_fit(self, model: PreTrainedModel) -> None:
+        """Refuse a model that needs more numbers than the files hold, before any is allocated.
+
+        Args:
+            model: the model on PyTorch's meta device, which has shapes and no data.
+
+        Raises:
+            WeightsError: it does, or it computes tables larger than any in use.
+        """
+        stored = set(model.state_dict())
+        computed = sum(b.nbytes for name, b in model.named_buffers() if name not in stored)
+        if computed > _MOST_COMPUTED_BYTES:
+            raise WeightsError(
+                f"The configuration of {self.name} asks for {computed / 1e9:,.0f} GB of computed "
+                "tables; check max_position_embeddings in its config.json."
+            )
+        needed = sum(weight.numel() for weight in model.parameters())  # tied ones once
+        # A few numbers short is left to the loading itself, which knows the tensors by name.
+        if needed <= 1.25 * self.numbers + 1_000_000:
+            return
+        for name, weight in model.state_dict().items():
+            found = self.shapes.get(name)
+            if found is not None and found != tuple(weight.shape):
+                raise unfit(self.name, name, found, weight.shape)
+        raise WeightsError(
+            f"The weights of {self.name} do not fit its configuration: the files hold "
+            f"{self.numbers:,} numbers, and config.json asks for {needed:,}; download the model "
+            "again or check config.json."
+        )
+
+    def fill(self, model: PreTrainedModel, device: torch.device, dtype: torch.dtype) -> dict:
+        """Put the weights into a model that is on the meta device, each straight to `device`.
+
+        `from_pretrained` does the same in the same order, but maps the files, and goes to another
+        device than the CPU only through the accelerate package.
+
+        Returns:
+            What transformers says about it: missing, unexpected and mismatched names.
+        """
+        config = LoadStateDictConfig(
+            pretrained_model_name_or_path=self.name,
+            ignore_mismatched_sizes=True,  # they are refused by name, with what was loaded
+            device_map={"": device},
+            dtype=dtype,
+            dtype_plan=model._get_dtype_plan(dtype),
+            weight_mapping=get_model_conversion_mapping(model, None, None),
+        )
+        info, _ = model._load_pretrained_model(model, self._stored, None, config)
+        return model._finalize_model_loading(model, config, info).to_dict()
+
+
+class _Stored:
+    """A tensor in a file, which transformers reads by ``[...]`` once its turn has come."""
+
+    def __init__(
+        self, file: _WeightFile, start: int, shape: Sequence[int], dtype: torch.dtype | None
+    ) -> None:
+        self._file = file
+        self._start = start
+        self.shape = tuple(shape)
+        self.dtype = dtype
+
+    def __getitem__(self, index) -> torch.Tensor:
+        if self.dtype is None:
+            raise OSError(f"{self._file.name} holds numbers of a kind that PyTorch does not have")
+        # Read into memory of PyTorch's own: safetensors would need a second copy for a moment, and
+        # its memory is aligned by chance, on which sums may depend.
+        tensor = torch.empty(self.shape, dtype=self.dtype, device="cpu")
+        if tensor.numel():
+            self._file.read_into(memoryview(tensor.view(-1).view(torch.uint8).numpy()), self._start)
+        return tensor[index]
+
+
+class _WeightFile:
+    """An open weight file, read by several threads."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.name
+        self._file = open_regular(path)
+        self._lock = threading.Lock()
+        (size,) = struct.unpack("<Q", self._file.read(8))
+        self.header: dict[str, dict] = json.loads(self._file.read(size))
+        self.data = 8 + size  # where the tensors begin
+
+    def read_into(self, memory: memoryview, start: int) -> None:
+        """Fill `memory` from so many bytes after the header on."""
+        done = 0
+        with self._lock:
+            self._file.seek(self.data + start)
+            while done < len(memory):
+                read = self._file.readinto(memory[done:])
+                if not read:
+                    raise OSError(f"{self.name} became shorter while it was read")
+                done += read
+
+
+def unfit(folder: str, tensor: str, stored: Iterable[int], wanted: Iterable[int]) -> WeightsError:
+    """The error for a tensor of another shape than the configuration asks for."""
+    shapes = [" x ".join(map(str, shape)) or "a number" for shape in (stored, wanted)]
+    return WeightsError(
+        f"The weights of {folder} do not fit its configuration: {tensor} is {shapes[0]}, "
+        f"and config.json asks for {shapes[1]}; download the model again or check config.json."
+    )
+
+
+def wanted_weights(name: str, files: Iterable[str]) -> list[str]:
+    """Those of a repository's files that hold the weights transformers loads.
+
+    Repositories may hold the same weights twice, under names of the model's authors.
+
+    Raises:
+        WeightsError: there are none.
+        UnsafeWeightsError: there are pickled weights only.
+    """
+    files = list(files)
+    if WEIGHTS in files:
+        return [WEIGHTS]
+    shards = sorted(file for file in files if _SHARD.fullmatch(file))
+    if INDEX in files and shards:
+        return shards
+    raise _nothing_to_load(name, files)
+
+
+def _nothing_to_load(name: str, files: Iterable[str]) -> WeightsError | UnsafeWeightsError:
+    others = sorted(file for file in files if file.endswith(".safetensors"))
+    if others:
+        return WeightsError(
+            f"{name} holds weights only as {others[0][:80]}, which transformers does not load; "
+            f"choose a model with {WEIGHTS}, or with several files and their index."
+        )
+    pickles = sorted(file for file in files if file.endswith(_PICKLES))
+    if pickles:
+        return UnsafeWeightsError(
+            f"{name} has its weights only as a pickle ({pickles[0]}), which could run code when "
+            "opened; convert it to safetensors or choose a model that has them."
+        )
+    return WeightsError(
+        f"{name} holds no weights (*.safetensors); download the whole model, not only its "
+        "configuration."
+    )
+
+
+def _files(folder: Path) -> list[Path]:
+    """The files that transformers would load; an index is checked even where it is not needed."""
+    names = _indexed(folder)
+    single = folder / WEIGHTS
+    if single.exists():
+        return [single]
+    if not names:
+        raise _nothing_to_load(folder.name, [path.name for path in folder.iterdir()])
+    lost = [name for name in names if not (folder / name).is_file()]
+    if lost:
+        raise WeightsError(
+            f"{folder.name} lacks {len(lost)} of {len(names)} weight files, for example "
+            f"{lost[0]}; download the model again."
+        )
+    return [folder / name for name in names]
+
+
+def _indexed(folder: Path) -> list[str]:
+    index = folder / INDEX
+    if not index.is_file():
+        return []
+    try:
+        names = set(read_json(index)["weight_map"].values())
+        outside = [name for name in names if Path(name).name != name]
+        if outside:
+            raise ValueError(f"{outside[0]!r} is not in this folder")
+        others = [name for name in names if not name.endswith(".safetensors")]
+        if others:
+            raise ValueError(f"{others[0]!r} is no safetensors file")
+    except (ValueError, KeyError, AttributeError, TypeError, OSError) as error:
+        raise WeightsError(
+            f"{index.name} of {folder.name} cannot be used ({first_line(error)}); download "
+            "the model again."
+        ) from error
+    return sorted(names)
+
+
+def _stored_in(path: Path, name: str) -> dict[str, _Stored]:
+    """The tensors of one file; its header is checked by safetensors."""
+    stored = {}
+    try:
+        # This checks that header and size agree. "pread": the default would map the file.
+        checked = safe_open(path, framework="pt", backend="pread")
+        file = _WeightFile(path)
+        for key in checked.keys():  # noqa: SIM118 - no mapping, keys() is all it has
+            part = checked.get_slice(key)
+            start, _ = file.header[key]["data_offsets"]
+            dtype = str_to_torch_dtype.get(part.get_dtype())
+            stored[key] = _Stored(file, start, part.get_shape(), dtype)
+    except (SafetensorError, OSError, ValueError, KeyError, struct.error) as error:
+        raise WeightsError(
+            f"{path.name} of {name} is damaged or cut short ({first_line(error)}); "
+            "download the model again."
+        ) from error
+    return stored

@@ -1,0 +1,1 @@
+"""A cached sequence: read, taken back, copied."""

@@ -1,0 +1,432 @@
+"""A cached sequence: tokens that a model has read, and the cache by which it goes on from them.
+
+    runner = Runner(model)
+    runner.read(prompt_ids)              # prefill: the logits of the next token
+    runner.read([token_id])              # one more
+    runner.crop(len(prompt_ids))         # back again
+    many = runner.fork()
+    many.select([0, 0, 0])               # three rows of one past
+
+A runner remembers its tokens. So its cache may be taken away at any time (`release`), and is made
+again by the next reading. Long inputs are read in chunks, so that others need not wait for long:
+chunk by chunk a model adds in another order than at once, which moves the last bits. A reading says
+in which passes it was made.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import torch
+from transformers.cache_utils import Cache
+
+from engine.errors import CancelledError, OutOfMemoryError
+from engine.model import Forward, LanguageModel
+from engine.model import cache as caches
+from engine.model.loaded import is_out_of_memory
+from engine.runner.budget import budget_of
+from engine.runner.scheduler import SCHEDULER, Kind, this_job
+
+# Tokens of one pass over a long input: so many take about as long as a person does not notice.
+CHUNK = 256
+# An input up to this is read in its turn as a single step; more goes in line as a prompt.
+SHORT = 16
+# A cache that cannot be cropped is kept as it was after the prefill and at every so many tokens, so
+# that going back need not read everything again.
+SNAPSHOT_EVERY = 32
+# So many tokens beyond the first reading are read one by one where a cache is made again.
+EXACT = 64
+MOST_SNAPSHOTS = 4
+FEWER_TEXTS = "use fewer or shorter texts, a smaller model or a smaller dtype"
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a reading gave.
+
+    Attributes:
+        forward: the last pass, with the logits of the next token.
+        ms: wall time of all passes, waiting for one's turn included, in milliseconds.
+        passes: how many tokens each pass read, in order; more than one for a long input, or where
+            a cache was made again.
+        is_prefill: whether the sequence was read from its beginning.
+    """
+
+    forward: Forward
+    ms: float
+    passes: tuple[int, ...]
+    is_prefill: bool
+
+
+class Runner:
+    """Rows of tokens of equal length, as a model has read them.
+
+    Args:
+        model: the model; many runners, in many threads, may share it.
+        remedy: what to do where there is no memory for all rows.
+
+    Attributes:
+        positions: tokens of each row that have been read.
+        cache: the model's cache; None before the first reading and while it is taken away.
+        size: bytes of the cache, and of the memory held for it.
+
+    A runner may be used from any thread, one call at a time; further calls wait.
+    """
+
+    def __init__(self, model: LanguageModel, remedy: str = FEWER_TEXTS) -> None:
+        self.model = model
+        self.remedy = remedy
+        self.positions = 0
+        self.cache: Cache | None = None
+        self.size = caches.CacheSize(0, 0)
+        self._ids = np.empty((1, 64), np.int64)  # (rows, capacity); grows by doubling
+        self._beginning = 0  # tokens of the first reading
+        self._snapshots: list[tuple[int, Cache]] = []
+        self._lock = threading.RLock()
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self._ids)
+
+    @property
+    def formula(self) -> caches.CacheFormula | None:
+        """The formula for the size; None while there is no cache, and for other kinds of state."""
+        return None if self.cache is None else caches.formula(self.cache)
+
+    @property
+    def can_select(self) -> bool:
+        """Whether the rows of this cache can be repeated and thinned out."""
+        return self.cache is not None and caches.can_repeat(self.cache)
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def read(
+        self,
+        token_ids: Sequence[int] | np.ndarray,
+        *,
+        parity: bool = False,
+        all_positions: bool = False,
+    ) -> Reading:
+        """Read more tokens of a single row.
+
+        Args:
+            token_ids: (tokens,) at least one.
+            parity: run PyTorch's default kernels and read a prompt at once, as `generate` does.
+            all_positions: give the logits after each of these tokens; they are read in one pass.
+
+        Raises:
+            OutOfMemoryError: also after all idle caches were given back; nothing has been read.
+            CancelledError: the job of this thread was cancelled; nothing has been read.
+        """
+
+        def run(ids: np.ndarray, kind: Kind) -> Forward:
+            with SCHEDULER.turn(kind):
+                return self.model.forward(
+                    ids[0].tolist(),
+                    self.cache,
+                    self.positions,
+                    parity=parity,
+                    **({"all_positions": True} if all_positions else {}),
+                )
+
+        start = time.perf_counter()
+        forward, passes, is_prefill = self._reading(
+            np.asarray(token_ids, np.int64)[None], run, whole=parity or all_positions, parity=parity
+        )
+        ms = (time.perf_counter() - start) * 1e3
+        return Reading(forward, ms, passes, is_prefill)
+
+    def read_rows(
+        self, token_ids: Sequence[Sequence[int]] | np.ndarray, *, hidden_states: bool = False
+    ) -> tuple[np.ndarray, torch.Tensor | None]:
+        """Read more tokens of every row in one pass; goes in line as a batch.
+
+        Where memory runs out it is not tried again, since fewer rows may do: idle caches are given
+        back, and the caller goes on as it sees fit.
+
+        Args:
+            token_ids: (rows, tokens).
+            hidden_states: whether those of the last layer are wanted.
+
+        Returns:
+            (rows, vocab) float32 logits after each row, and (rows, tokens, d_model) hidden states
+            in the model's dtype and on its device, or None.
+
+        Raises:
+            OutOfMemoryError: nothing has been read.
+            CancelledError: the job of this thread was cancelled; nothing has been read.
+        """
+
+        def run(ids: np.ndarray, kind: Kind) -> tuple[np.ndarray, torch.Tensor | None]:
+            with SCHEDULER.turn(max(kind, Kind.BATCH)):
+                return self.model.forward_rows(
+                    ids.tolist(), self.cache, self.positions, hidden_states=hidden_states
+                )
+
+        ids = np.asarray(token_ids, np.int64)
+        with self.model.naming_memory(f"with {self.rows:,} texts at once", self.remedy):
+            return self._reading(ids, run, whole=True, tries=1)[0]
+
+    def _reading(
+        self,
+        ids: np.ndarray,
+        run: Callable[[np.ndarray, Kind], _Result],
+        *,
+        whole: bool,
+        parity: bool = False,
+        tries: int = 2,
+    ) -> tuple[_Result, tuple[int, ...], bool]:
+        """The last result of `run` over all tokens that are not in the cache, and the passes."""
+        with self._lock:
+            return self._guarded(
+                lambda: self._read_once(ids, run, whole=whole, parity=parity), tries
+            )
+
+    def _guarded(self, read: Callable[[], _Result], tries: int) -> _Result:
+        """The result of `read`, tried again with more room; where it fails, nothing was read."""
+        before = self.positions
+        try:
+            try:
+                found = read()
+            except Exception as error:
+                if not (isinstance(error, OutOfMemoryError) or is_out_of_memory(error)):
+                    raise
+                self._back_to(before)
+                if not self.make_room() or tries < 2:
+                    raise
+                found = read()
+        except CancelledError:
+            if self.positions > before:
+                self.crop(before)
+            elif self.positions < before:
+                self._back_to(before)
+            raise
+        except BaseException:
+            self._back_to(before)  # the cache may be half updated
+            raise
+        self._count()
+        return found
+
+    def _read_once(
+        self,
+        ids: np.ndarray,
+        run: Callable[[np.ndarray, Kind], _Result],
+        *,
+        whole: bool,
+        parity: bool,
+    ) -> tuple[_Result, tuple[int, ...], bool]:
+        is_prefill, again = not self.positions, ()
+        if self._starts_again(ids.shape[1]):
+            # The model reads a text of this length in another way: all of it, in one pass.
+            ids = np.concatenate([self._ids[:, : self.positions], ids], axis=1)
+            self.positions, self._snapshots = 0, []
+            self.cache, is_prefill, whole = self.model.new_cache(), True, True
+        elif is_prefill:
+            self._beginning = ids.shape[1]
+            self.cache = self.model.new_cache()
+        elif self.cache is None:
+            is_prefill, again = self._rebuild(parity=parity)
+        chunks = (ids.shape[1],) if whole else self._chunks(self.positions, ids.shape[1])
+        end = self.positions + ids.shape[1]
+        read = 0
+        for chunk in chunks:
+            part = ids[:, read : read + chunk]
+            result = run(part, _kind(ids.shape[1]))
+            self._took(part)
+            read += chunk
+            if len(chunks) > 1:
+                this_job().told("Reading the prompt", self.positions, end)
+        return result, (*again, *chunks), is_prefill
+
+    def _rebuild(self, *, parity: bool) -> tuple[bool, tuple[int, ...]]:
+        """Make the cache again for what was read: whether from the beginning on, and the passes.
+
+        What was read token by token is read so again, which repeats the same bits; but a long text
+        without a snapshot would take too long, so it is read in chunks, unless in parity mode.
+        """
+        wanted = self.positions
+        if self._snapshots:
+            self.positions, snapshot = self._snapshots[-1]
+            self.cache = caches.fork(snapshot)
+            if self.rows > 1:
+                self.cache.batch_select_indices(torch.zeros(self.rows, dtype=torch.long))
+            passes = (1,) * (wanted - self.positions)
+        else:
+            self.positions, self.cache = 0, self.model.new_cache()
+            first = min(self._beginning, wanted)
+            switch = self.model.reads_again_after
+            if switch is not None and first <= switch < wanted:
+                first = switch + 1
+            rest = wanted - first
+            passes = (first,) if parity else self._chunks(0, first)
+            passes += (1,) * rest if parity or rest <= EXACT else self._chunks(first, rest)
+        start = self.positions
+        for tokens in passes:
+            part = self._ids[:, self.positions : self.positions + tokens]
+            with SCHEDULER.turn(_kind(tokens)):
+                if self.rows == 1:
+                    self.model.forward(part[0].tolist(), self.cache, self.positions, parity=parity)
+                else:
+                    self.model.forward_rows(part.tolist(), self.cache, self.positions)
+            self.positions += tokens
+            self._keep_snapshot()
+            if len(passes) > 1:
+                this_job().told("Reading the text again", self.positions, wanted)
+        return not start, passes
+
+    def chunks(self, tokens: int) -> tuple[int, ...]:
+        """The passes in which so many more tokens would be read."""
+        return self._chunks(self.positions, tokens)
+
+    def restore(self) -> tuple[int, ...]:
+        """Make the cache again where it was taken away; returns the passes, none if it is there.
+
+        Raises:
+            OutOfMemoryError, CancelledError: as `read`.
+        """
+        with self._lock:
+            if self.cache is not None or not self.positions:
+                return ()
+            return self._guarded(lambda: self._rebuild(parity=False)[1], tries=2)
+
+    def _starts_again(self, tokens: int) -> bool:
+        """Whether so many more tokens lead beyond where the cache would be of another kind."""
+        switch = self.model.reads_again_after
+        return switch is not None and 0 < self.positions <= switch < self.positions + tokens
+
+    def _chunks(self, start: int, tokens: int) -> tuple[int, ...]:
+        """The passes in which so many tokens are read from a position on."""
+        if not tokens:
+            return ()
+        switch = self.model.reads_again_after
+        if switch is not None and start <= switch < start + tokens:
+            return (tokens,)  # at once, as `generate` does
+        if tokens <= (1 if start else CHUNK):
+            return (tokens,)
+        if self.model.can_chunk:
+            full, rest = divmod(tokens, CHUNK)
+            return (CHUNK,) * full + ((rest,) if rest else ())
+        # Such a model takes many tokens at once only at its beginning.
+        return (1,) * tokens if start else (tokens,)
+
+    def _took(self, ids: np.ndarray) -> None:
+        """Note that these tokens are in the cache now."""
+        end = self.positions + ids.shape[1]
+        if end > self._ids.shape[1]:
+            grown = np.empty((self.rows, 2 * end), np.int64)
+            grown[:, : self.positions] = self._ids[:, : self.positions]
+            self._ids = grown
+        self._ids[:, self.positions : end] = ids
+        self.positions = end
+        self._keep_snapshot()
+
+    def _keep_snapshot(self) -> None:
+        if self.rows > 1 or self.cache is None or not caches.forgets(self.cache):
+            return
+        beyond = self.positions - self._beginning
+        known = {positions for positions, _ in self._snapshots}
+        if beyond % SNAPSHOT_EVERY == 0 and self.positions not in known:
+            self._snapshots.append((self.positions, caches.fork(self.cache)))
+            if len(self._snapshots) > MOST_SNAPSHOTS:
+                del self._snapshots[1]  # the first is the prefill, the costliest to repeat
+
+    # --- what else may be done with it ------------------------------------------------------------
+
+    def crop(self, positions: int) -> None:
+        """Keep the first so many positions of every row."""
+        with self._lock:
+            if positions >= self.positions:
+                return
+            self._snapshots = [kept for kept in self._snapshots if kept[0] <= positions]
+            switch = self.model.reads_again_after
+            is_of_other_kind = switch is not None and positions <= switch < self.positions
+            if self.cache is not None and not is_of_other_kind and caches.can_crop(self.cache):
+                caches.crop(self.cache, positions)
+                self.positions = positions
+                self._count()
+            else:
+                self._back_to(positions)
+
+    def fork(self) -> Runner:
+        """An independent copy that shares what is never written to."""
+        with self._lock:
+            twin = Runner(self.model, self.remedy)
+            twin.positions = self.positions
+            twin._ids = self._ids.copy()
+            twin._beginning = self._beginning
+            twin._snapshots = list(self._snapshots)
+            if self.cache is not None:
+                twin.cache = caches.fork(self.cache)
+            twin._count()
+            return twin
+
+    def select(self, rows: Sequence[int]) -> None:
+        """Go on with these rows, in this order; one may be named more than once.
+
+        Raises:
+            OutOfMemoryError: the rows stay as they were.
+        """
+        at = f"with {len(rows):,} texts at once"
+        with self._lock, self.model.naming_memory(at, self.remedy):
+            if list(rows) == list(range(self.rows)):
+                return
+            if self.cache is not None:
+                with SCHEDULER.turn(Kind.BATCH), torch.inference_mode():
+                    places = torch.tensor(rows, device=self.model.device)
+                    self.cache.batch_select_indices(places)
+            if self.rows > 1:  # else all rows have the past that the snapshots are of
+                self._snapshots = []
+            self._ids = self._ids[list(rows)]
+            self._keep_snapshot()
+            self._count()
+
+    def release(self) -> bool:
+        """Give the cache's memory back, to be made again when needed; False if in use just now."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            self._drop()
+            return True
+        finally:
+            self._lock.release()
+
+    def distrust(self) -> None:
+        """Drop a cache that a wrong value may have come into; the next reading makes it again."""
+        with self._lock:
+            self._drop()
+
+    def _drop(self) -> None:
+        self.cache = None
+        self._snapshots = []
+        self.size = caches.CacheSize(0, 0)
+
+    def _back_to(self, positions: int) -> None:
+        """Keep so many positions, without the cache as it stands: the last snapshot, or none."""
+        self.positions = positions
+        self.cache = None
+        self._snapshots = [kept for kept in self._snapshots if kept[0] <= positions]
+        self._count()
+
+    def _count(self) -> None:
+        """Take the size anew, and tell the budget."""
+        self.size = caches.size(self.cache, *(cache for _, cache in self._snapshots))
+        budget_of(self.model.device).used(self, self.size.held)
+
+    def make_room(self) -> bool:
+        """Give back every idle cache on this device; False where there was none."""
+        freed = budget_of(self.model.device).make_room(keep=self)
+        if self.model.device.type == "cuda":
+            torch.cuda.empty_cache()
+        return freed > 0
+
+
+def _kind(tokens: int) -> Kind:
+    return Kind.STEP if tokens <= SHORT else Kind.PREFILL

@@ -1,0 +1,335 @@
+"""What a chain made of one row of logits: every stage's result, the probabilities, the draw."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.sampling.ranking import RankedRow
+from engine.sampling.stages import (
+    NO_CONTEXT,
+    Context,
+    CutStage,
+    ScaleStage,
+    Stage,
+    Temperature,
+)
+from engine.sampling.survivors import Survivors
+
+MOST_NAMED = 12  # leading tokens of an edit that are told one by one
+
+
+class StageResult:
+    """What one stage of the chain did to the row.
+
+    Attributes:
+        stage: the stage.
+        before, after: the tokens left before and after it.
+        context: what the stage knew besides the scores.
+    """
+
+    def __init__(
+        self, stage: Stage, before: Survivors, after: Survivors, context: Context = NO_CONTEXT
+    ) -> None:
+        self.stage = stage
+        self.before = before
+        self.after = after
+        self.context = context
+
+    def __repr__(self) -> str:
+        removed = f"mass_removed={self.mass_removed:.4g}"
+        return f"StageResult({self.name}, survivors={self.survivors:,}, {removed})"
+
+    @property
+    def name(self) -> str:
+        """The stage's setting, e.g. ``top_p``."""
+        return self.stage.name
+
+    @property
+    def survivors(self) -> int:
+        """How many tokens are left after this stage."""
+        return self.after.count
+
+    @cached_property
+    def mass_removed(self) -> float:
+        """Share of the probability that the tokens removed here held just before, 0 to 1."""
+        before, after = self.before, self.after
+        if after.count == before.count:
+            return 0.0
+        if after.row is before.row:
+            return max(0.0, 1.0 - after.mass / before.mass)
+        if before.is_cut:
+            return float(before.probs[~self.kept].sum())
+        return float(before.row.all_weights[~self.kept].sum()) / before.row.total
+
+    @property
+    def kept(self) -> np.ndarray:
+        """(vocab,) bool, True for every token left after this stage."""
+        return self.after.scores > -np.inf
+
+    @property
+    def probs(self) -> np.ndarray:
+        """(vocab,) float64 distribution right after this stage, renormalised."""
+        return self.after.probs
+
+    @property
+    def entropy_bits(self) -> float:
+        """Shannon entropy in bits of the distribution right after this stage."""
+        return self.after.entropy_bits
+
+    @cached_property
+    def figures(self) -> dict[str, float]:
+        """All that a sentence on this stage may name (see `engine.sampling.stages.info.Info`).
+
+        The stage's own numbers by name; what its rule computed (`Stage.figures`); and
+
+            before, after, removed          counts of tokens
+            mass_removed                    as above
+            entropy_before, entropy_after   bits
+            above                           of a cut: tokens removed that rank above all it left
+            moved, rose, fell, banned       of an edit: counts of tokens whose score it changed
+            share_before, share_after       the probability that those hold together
+        """
+        before, after = self.before, self.after
+        figures = {
+            **self.stage.numbers,
+            "before": before.count,
+            "after": after.count,
+            "removed": before.count - after.count,
+            "mass_removed": self.mass_removed,
+            "entropy_before": before.entropy_bits,
+            "entropy_after": after.entropy_bits,
+        }
+        if self.stage.kind == "cut":
+            figures["above"] = before.ahead_of(after)
+        elif self.stage.kind == "edit":
+            figures |= self._edit_figures()
+        return figures | self.stage.figures(before, after, self.context)
+
+    @cached_property
+    def case(self) -> str:
+        """Which of the stage's sentences holds here: a key of `Info.says`."""
+        return self.stage.case(self.before, self.after, self.context)
+
+    @cached_property
+    def moved_ids(self) -> list[int]:
+        """Ids of the leading tokens whose score the stage changed or removed, at most 12.
+
+        In rank order, as they stood just before it.
+        """
+        ids, old, _ = self._moved
+        if ids.size > MOST_NAMED:  # a mask moves nearly all tokens, too many to be sorted
+            leading = old >= np.partition(old, -MOST_NAMED)[-MOST_NAMED]
+            ids, old = ids[leading], old[leading]
+        return ids[np.lexsort((ids, -old))[:MOST_NAMED]].tolist()
+
+    @cached_property
+    def _moved(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(n,) ids of the tokens whose score is another now; (n,) scores before and after."""
+        if self.after is self.before:
+            return np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.float32)
+        before, after = self.before.scores, self.after.scores
+        ids = np.flatnonzero(before != after)
+        return ids, before[ids], after[ids]
+
+    def _edit_figures(self) -> dict[str, float]:
+        ids, old, new = self._moved
+        banned = int(np.count_nonzero(np.isneginf(new)))
+        rose = int(np.count_nonzero(new > old))
+        return {
+            "moved": ids.size,
+            "rose": rose,
+            "fell": ids.size - rose - banned,
+            "banned": banned,
+            "share_before": _share(self.before, old),
+            "share_after": _share(self.after, new),
+        }
+
+
+def _share(survivors: Survivors, scores: np.ndarray) -> float:
+    """The probability that tokens with these scores hold together among the survivors."""
+    weights = np.exp(scores.astype(np.float64) - survivors.row.highest)
+    return min(1.0, float(weights.sum()) / survivors.mass)
+
+
+class Drawn(NamedTuple):
+    """A drawn token: its id and its final probability."""
+
+    token_id: int
+    probability: float
+
+
+class Candidate(NamedTuple):
+    """One line of the candidates table.
+
+    Attributes:
+        rank: 1 for the highest score just before the first cut (by default, after penalties and
+            temperature).
+        token_id: the token.
+        logit: raw logit, as the model gave it.
+        prob: probability there.
+        cumulative: sum of `prob` down to and including this rank.
+        removed_by: name of the stage that removed it, None for a survivor.
+        final_prob: probability in the draw, 0 for a removed token.
+    """
+
+    rank: int
+    token_id: int
+    logit: float
+    prob: float
+    cumulative: float
+    removed_by: str | None
+    final_prob: float
+
+
+class Distribution:
+    """What a chain made of one row of logits.
+
+    Attributes:
+        logits: (vocab,) float32 raw logits.
+        stages: one `StageResult` per stage, in order.
+    """
+
+    def __init__(self, raw: RankedRow, stages: Sequence[StageResult]) -> None:
+        self._raw = raw
+        self.logits = raw.scores
+        self.stages = tuple(stages)
+        self._start = stages[0].before if stages else Survivors(raw)
+        self._final = stages[-1].after if stages else self._start
+
+    @property
+    def raw(self) -> RankedRow:
+        """The raw logits with their ranking, softmax and entropy (temperature 1, nothing cut)."""
+        return self._raw
+
+    @property
+    def survivors(self) -> int:
+        """How many tokens can still be drawn."""
+        return self._final.count
+
+    @property
+    def final_scores(self) -> np.ndarray:
+        """(vocab,) float32 scores at the end of the chain, removed tokens at -inf."""
+        return self._final.scores
+
+    @cached_property
+    def probs(self) -> np.ndarray:
+        """(vocab,) float64 final probabilities, 0 for removed tokens, sum 1."""
+        return self._final.probs
+
+    @property
+    def tempered(self) -> Survivors:
+        """The tokens after the temperature stage or, without one, just before the first cut.
+
+        After the last of them where both temperatures are on.
+        """
+        for result in reversed(self.stages):
+            if isinstance(result.stage, ScaleStage):
+                return result.after
+        shaped = self._start
+        cut_seen = False
+        for result in self.stages:
+            cut_seen = cut_seen or isinstance(result.stage, CutStage)
+            if not cut_seen:
+                shaped = result.after
+        return shaped
+
+    @property
+    def before_cuts(self) -> Survivors:
+        """The tokens just before the first stage that cuts: the ranking `candidates` is in.
+
+        Greedy is such a cut, so at temperature 0 these are the model's own odds after penalties.
+        """
+        for result in self.stages:
+            cuts = isinstance(result.stage, CutStage) or (
+                isinstance(result.stage, Temperature) and result.stage.is_greedy
+            )
+            if cuts:
+                return result.before
+        return self._final
+
+    @property
+    def entropy_bits(self) -> float:
+        """Shannon entropy in bits after the temperature (0 when greedy)."""
+        return self.tempered.entropy_bits
+
+    @property
+    def final_entropy_bits(self) -> float:
+        """Shannon entropy in bits of the distribution that is drawn from, after all cuts."""
+        return self._final.entropy_bits
+
+    def draw(self, u: float) -> Drawn:
+        """The token at `u` on the cumulative distribution, in rank order from the most likely.
+
+        Args:
+            u: uniform number, 0 <= u < 1.
+        """
+        final = self._final
+        place = final.rank_at(u)
+        probability = float(final.row.weights[place]) / final.mass
+        return Drawn(int(final.row.ids[place]), probability)
+
+    def sample(self, u: float) -> int:
+        """Id of the token that `u` draws."""
+        return self.draw(u).token_id
+
+    def probability(self, token_id: int) -> float:
+        """Final probability of one token, 0 where it was removed."""
+        final = self._final
+        if final.stop < final.row.count:
+            place = np.flatnonzero(final.ids == token_id)
+            return float(final.weights[place[0]]) / final.mass if place.size else 0.0
+        return math.exp(final.logprob(token_id))
+
+    def removed_by(self, token_id: int) -> str | None:
+        """Name of the stage that removed a token, None where it survived."""
+        for result in self.stages:
+            if result.before.scores[token_id] > -np.inf >= result.after.scores[token_id]:
+                return result.name
+        return None
+
+    def states_after(self, token_id: int) -> Mapping[str, object]:
+        """What the stages with a memory remember after this step, by setting.
+
+        Args:
+            token_id: the token that was drawn or forced.
+        """
+        return {
+            result.name: result.stage.after(
+                result.stage.state(result.context), token_id, result.before
+            )
+            for result in self.stages
+            if result.stage.has_memory()
+        }
+
+    def candidates(self, count: int) -> list[Candidate]:
+        """The `count` leading tokens in rank order, removed ones included in their place."""
+        start = self.before_cuts
+        row = start.row
+        row.sort_to_depth(count)
+        ids = row.ids[:count]
+        removed: dict[int, str] = {}
+        for result in self.stages:
+            if result.survivors < result.before.count:
+                out = ids[~(result.after.scores[ids] > -np.inf)]
+                for token_id in out.tolist():
+                    removed.setdefault(token_id, result.name)
+        final_probs = self.probs[ids]
+        probs = row.weights[:count] / start.mass
+        cumulative = row.cumulative[:count] / start.mass
+        return [
+            Candidate(
+                rank=place + 1,
+                token_id=token_id,
+                logit=float(self.logits[token_id]),
+                prob=float(probs[place]),
+                cumulative=float(cumulative[place]),
+                removed_by=removed.get(token_id),
+                final_prob=float(final_probs[place]),
+            )
+            for place, token_id in enumerate(ids.tolist())
+        ]

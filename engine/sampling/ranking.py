@@ -1,0 +1,236 @@
+"""One row of scores, sorted only as deep as somebody asks.
+
+The stages share one `RankedRow`, which makes the softmax weights once and sorts a few hundred
+leading tokens. What is left of it after a cut are `survivors.Survivors`. Nothing is approximated:
+where the leading tokens do not decide a cut, the row is sorted deeper, if need be to the end.
+
+Ties are ordered by token id, lower first. All weights and sums are float64.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+
+from engine.errors import LogitsError, NoCandidatesError
+
+# How many leading tokens are sorted at first, and at the second attempt; then the whole row. A full
+# sort of 152k entries costs about as much as ten of the first.
+_DEPTHS = (256, 4096)
+# Groups of scores per leading token that is looked for: each group stands for its highest score.
+_GROUPS = 4
+# How many scores are summed at a time, so that what is made of them stays in the cache.
+_BLOCK = 32_768
+# The longest product of two rows that BLAS computes on one thread; more threads would compete with
+# PyTorch's, and lose milliseconds.
+_ONE_THREAD = 8192
+# A weight whose score is this far below the highest is 0 in float64.
+_NO_WEIGHT = -1e4
+# Up to here a stable sort of the scores is faster than a sort of integers.
+_SMALL = 1024
+_LN2 = math.log(2.0)
+
+
+class RankedRow:
+    """Scores of the whole vocabulary with their ranking.
+
+    Attributes:
+        scores: (vocab,) float32 logits as they stand; removed tokens are at -inf. Never modified.
+        ids: (depth,) token ids in rank order, as far as sorted.
+        values: (depth,) float64 scores of those tokens.
+        weights: (depth,) float64 exp(score - highest score) of those tokens.
+        cumulative: (depth,) float64 running sum of `weights`.
+        highest: the highest score.
+        count: number of tokens not removed (scores above -inf).
+    """
+
+    def __init__(
+        self, scores: np.ndarray, *, highest: float | None = None, count: int | None = None
+    ) -> None:
+        """`highest` and `count` save a pass over the row each, where the caller knows them."""
+        self.scores = scores
+        self.highest = float(scores.max()) if highest is None else highest
+        if not math.isfinite(self.highest):
+            self._refuse()
+        self.count = _count(scores) if count is None else count
+        self.ids = np.empty(0, np.int64)
+        self.values = self.weights = self.cumulative = np.empty(0)
+
+    def _refuse(self) -> None:
+        if self.highest == -np.inf:
+            raise NoCandidatesError(
+                "Every token was removed before the draw; loosen or switch off a ban, a bias or a "
+                "constraint."
+            )
+        nans = int(np.isnan(self.scores).sum())
+        infinite = int(np.isposinf(self.scores).sum())
+        raise LogitsError(
+            f"The model returned {nans:,} NaN and {infinite:,} infinite logits among "
+            f"{self.scores.size:,}, so there is nothing to draw from; load it in another dtype "
+            "(float32 instead of float16) or check its weights."
+        )
+
+    @cached_property
+    def all_weights(self) -> np.ndarray:
+        """(vocab,) float64 exp(score - highest score)."""
+        # In float64, as `weights` are: else the two would disagree on a cut close to 1.
+        return np.exp(self._shifted)
+
+    @cached_property
+    def _shifted(self) -> np.ndarray:
+        return np.subtract(self.scores, self.highest, dtype=np.float64)
+
+    @property
+    def total(self) -> float:
+        """Sum of all weights: the softmax denominator relative to the highest score."""
+        return self._sums[0]
+
+    @property
+    def weighted_shift(self) -> float:
+        """Sum of weight times (score - highest score): what an entropy is made from."""
+        return self._sums[1]
+
+    @cached_property
+    def _sums(self) -> tuple[float, float]:
+        """`total` and `weighted_shift`, in float64, from one pass that keeps no array."""
+        total = weighted = 0.0
+        shifted, exponentials = np.empty((2, min(_BLOCK, self.scores.size)))
+        for start in range(0, self.scores.size, _BLOCK):
+            block = self.scores[start : start + _BLOCK]
+            shifts, weights = shifted[: block.size], exponentials[: block.size]
+            np.copyto(shifts, block)  # a conversion and a subtraction at once would take longer
+            shifts -= self.highest
+            if self.count < self.scores.size:
+                np.maximum(shifts, _NO_WEIGHT, out=shifts)  # at -inf, 0 log 0 counts as 0
+            np.exp(shifts, out=weights)
+            total += float(weights.sum())
+            for first in range(0, block.size, _ONE_THREAD):
+                part = slice(first, first + _ONE_THREAD)
+                weighted += float(np.dot(weights[part], shifts[part]))
+        return total, weighted
+
+    @cached_property
+    def entropy_bits(self) -> float:
+        """Shannon entropy of softmax(scores), in bits."""
+        mean = self.weighted_shift / self.total
+        return max(0.0, (math.log(self.total) - mean) / _LN2)
+
+    @cached_property
+    def deviation(self) -> float:
+        """Population standard deviation of the scores above -inf."""
+        shifted = self._shifted
+        return deviation(shifted if self.count == shifted.size else shifted[shifted > -np.inf])
+
+    def logprob(self, token_id: int) -> float:
+        """Natural logarithm of softmax(scores) at one token."""
+        return float(self.scores[token_id]) - self.highest - math.log(self.total)
+
+    def rank(self, token_id: int) -> int:
+        """1 for the highest score; ties count the lower id first."""
+        score = self.scores[token_id]
+        reaching = np.flatnonzero(self.scores >= score)
+        ties = reaching[self.scores[reaching] == score]
+        before = int(np.searchsorted(ties, token_id))
+        return 1 + reaching.size - ties.size + before
+
+    @property
+    def depth(self) -> int:
+        """How many ranks are sorted so far."""
+        return self.ids.size
+
+    @property
+    def complete(self) -> bool:
+        """Whether every remaining token is sorted."""
+        return self.depth == self.count
+
+    def sort_to_depth(self, depth: int) -> None:
+        """Sort at least the leading `depth` tokens, together with all ties of the last."""
+        if depth <= self.depth or self.complete:
+            return
+        for step in _DEPTHS:
+            if depth <= step < self.count // 4:
+                self._sort(self._leading(step))
+                return
+        self._sort(None)
+
+    def _leading(self, depth: int) -> np.ndarray:
+        """Ids, ascending, of at least the leading `depth` tokens and all ties of the last."""
+        groups = _GROUPS * depth
+        length = self.scores.size // groups
+        if length > 1:
+            # The highest score of each group: `depth` of them reach the threshold, so at least
+            # as many tokens do, and few more. Cheaper than a selection from the whole row.
+            highest = self.scores[: length * groups].reshape(length, groups).max(axis=0)
+            threshold = np.partition(highest, -depth)[-depth]
+            token_ids = np.flatnonzero(self.scores >= threshold)
+            if threshold > -np.inf and token_ids.size < 4 * depth:
+                return token_ids
+        return np.flatnonzero(self.scores >= np.partition(self.scores, -depth)[-depth])
+
+    def sort_to_weight(self, weight: float) -> None:
+        """Sort until every token whose weight reaches `weight` is included."""
+        while not self.complete and (self.depth == 0 or self.weights[-1] >= weight):
+            self.sort_to_depth(self.depth + 1)
+
+    def sort_to_value(self, value: float) -> None:
+        """Sort until every token whose score reaches `value` is included."""
+        while not self.complete and (self.depth == 0 or self.values[-1] >= value):
+            self.sort_to_depth(self.depth + 1)
+
+    def sort_to_mass(self, weight_sum: float) -> None:
+        """Sort until the cumulative weight reaches `weight_sum`, or to the end."""
+        depth = 1
+        while not self.complete and (self.depth == 0 or self.cumulative[-1] < weight_sum):
+            self.sort_to_depth(depth)
+            # Every further token weighs at most what the last one does.
+            missing = (weight_sum - self.cumulative[-1]) / max(self.weights[-1], 1e-300)
+            depth = self.depth + max(1, int(min(missing, self.count)))
+
+    def _sort(self, token_ids: np.ndarray | None) -> None:
+        """Rank these tokens (ids ascending), which must be the leading ones; None for all."""
+        if token_ids is None and self.count < self.scores.size:
+            token_ids = np.flatnonzero(self.scores > -np.inf)
+        scores = self.scores if token_ids is None else self.scores[token_ids]
+        if scores.size <= _SMALL:
+            order = np.argsort(-scores, kind="stable")  # stable: ties keep the order of ids
+            self.ids = order if token_ids is None else token_ids[order]
+        else:
+            self.ids = _rank_many(scores, token_ids)
+        self.values = self.scores[self.ids].astype(np.float64)
+        self.weights = np.exp(self.values - self.highest)
+        self.cumulative = np.cumsum(self.weights)
+
+
+def _count(scores: np.ndarray) -> int:
+    """How many scores are above -inf."""
+    # The minimum is the faster question, and in most rows it settles the other.
+    return scores.size if scores.min() > -np.inf else int(np.count_nonzero(scores > -np.inf))
+
+
+def deviation(scores: np.ndarray) -> float:
+    """Population standard deviation."""
+    centred = scores - scores.mean()
+    return math.sqrt(float(np.einsum("i,i->", centred, centred)) / scores.size)
+
+
+def _rank_many(scores: np.ndarray, token_ids: np.ndarray | None) -> np.ndarray:
+    """Token ids by descending score, ties by ascending id.
+
+    The score's bits, turned so that a higher score is a smaller number, are sorted by their lower
+    and then by their upper half. NumPy's stable sort of 16-bit numbers is a radix sort, several
+    times as fast as any sort of the scores. Stable: ties keep the order of ids.
+    """
+    bits = (scores + np.float32(0)).view(np.int32)  # + 0 turns -0.0 into 0.0
+    # Of scores that came from bf16 the upper half says all.
+    is_short = not np.any(bits & 0xFFFF)
+    bits ^= ~(bits >> 31) & 0x7FFF_FFFF  # negative: as they are; others: turned
+    keys = bits.view(np.uint32)
+    upper = (keys >> 16).astype(np.uint16)
+    if is_short:
+        order = np.argsort(upper, kind="stable")
+    else:
+        order = np.argsort(keys.astype(np.uint16), kind="stable")
+        order = order[np.argsort(upper[order], kind="stable")]
+    return order if token_ids is None else token_ids[order]

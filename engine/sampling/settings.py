@@ -1,0 +1,195 @@
+"""How the next token is chosen, as a value: an ordered chain of stages, a seed, a kind of draw."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from engine.errors import SettingError
+from engine.sampling.stages import DEFAULT_ORDER, STAGES, Stage, Temperature
+
+MAX_SEED = 2**63 - 1
+
+
+@dataclass(frozen=True, init=False)
+class SamplingSettings:
+    """How the next token is chosen: an ordered chain of stages, a seed, and the kind of draw.
+
+    By keyword, in the order of transformers; a value that switches a stage off leaves it out:
+
+        SamplingSettings(temperature=0.7, top_k=0, top_p=0.9, min_p=0.0, repetition_penalty=1.0)
+
+    or as a chain in an order of one's own, which nothing re-sorts:
+
+        SamplingSettings(chain=[TopP(0.9), Temperature(0.7)])
+
+    Stages of several fields are given whole, `SamplingSettings(dry=Dry(multiplier=0.8))`; any stage
+    may be. Every stage's setting can be read as an attribute, its off value where the stage is not
+    in the chain: a number (`settings.top_p`), or for several fields the stage or None.
+
+    Attributes:
+        chain: the stages that are on, in the order they apply.
+        seed: start of the random stream; None lets the decoder choose one, which it records.
+        parity: run transformers' own processors and `torch.multinomial`, to repeat `generate`.
+
+    Raises:
+        SettingError: a value outside its range, or an unknown setting.
+    """
+
+    chain: tuple[Stage, ...]
+    seed: int | None
+    parity: bool
+
+    def __init__(
+        self,
+        *,
+        chain: Iterable[Stage] | None = None,
+        seed: int | None = 0,
+        parity: bool = False,
+        **settings: object,
+    ) -> None:
+        for name in settings:
+            _kind(name, settings[name])
+        if chain is None:
+            chain = [
+                _stage(kind, settings[kind.setting])
+                for kind in DEFAULT_ORDER
+                if not kind.is_off(settings.get(kind.setting))
+            ]
+        elif settings:
+            name = next(iter(settings))
+            remedy = "put the stage into the chain instead"
+            raise SettingError(name, settings[name], "cannot be given beside a chain", remedy)
+        if isinstance(chain, Stage):
+            remedy = "put it into a list: chain=[TopP(0.9)]"
+            raise SettingError("chain", chain, "must be a list of stages", remedy)
+        chain = tuple(chain)
+        _check_chain(chain, parity)
+        object.__setattr__(self, "chain", chain)
+        object.__setattr__(self, "seed", _checked_seed(seed))
+        object.__setattr__(self, "parity", bool(parity))
+
+    def __getattr__(self, name: str) -> object:
+        # Only called for names that are no fields: the settings of the stages.
+        if name in STAGES:
+            stage = self.stage(name)
+            return STAGES[name].off if stage is None else stage.value
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def stage(self, name: str) -> Stage | None:
+        """The stage of this setting in the chain, None where it is off."""
+        return next((stage for stage in self.chain if stage.setting == name), None)
+
+    @property
+    def is_greedy(self) -> bool:
+        """Whether the chain holds temperature 0, so that no draw takes place."""
+        return any(isinstance(stage, Temperature) and stage.is_greedy for stage in self.chain)
+
+    def replace(self, **changes: object) -> SamplingSettings:
+        """A copy with some settings changed; stages keep their place in the chain.
+
+        A stage that was off is put where the default order has it.
+        """
+        seed = changes.pop("seed", self.seed)
+        parity = changes.pop("parity", self.parity)
+        if "chain" in changes:
+            return SamplingSettings(seed=seed, parity=parity, **changes)
+        chain = list(self.chain)
+        for name, value in changes.items():
+            kind = _kind(name, value)
+            place = next((i for i, stage in enumerate(chain) if stage.setting == name), None)
+            if place is not None:
+                del chain[place]
+            else:
+                later = DEFAULT_ORDER[DEFAULT_ORDER.index(kind) + 1 :]
+                found = (i for i, stage in enumerate(chain) if isinstance(stage, later))
+                place = next(found, len(chain))
+            if not kind.is_off(value):
+                chain.insert(place, _stage(kind, value))
+        return SamplingSettings(chain=chain, seed=seed, parity=parity)
+
+    def check_vocabulary(self, vocab_size: int) -> None:
+        """Raise `SettingError` where a stage makes no sense for a vocabulary of this size."""
+        for stage in self.chain:
+            stage.check_vocabulary(vocab_size)
+
+    def to_dict(self) -> dict:
+        """Plain values, for a trace or a share link."""
+        chain = [[stage.setting, stage.to_dict()] for stage in self.chain]
+        return {"chain": chain, "seed": self.seed, "parity": self.parity}
+
+    @classmethod
+    def from_dict(cls, data: dict) -> SamplingSettings:
+        """The inverse of `to_dict`; raises `SettingError` on anything out of range."""
+        remedy = "give them as `to_dict` does"
+        if not isinstance(data, dict) or not isinstance(data.get("chain"), (list, tuple)):
+            raise SettingError("settings", data, "must hold a chain", remedy)
+        parity = data.get("parity", False)
+        if not isinstance(parity, bool):
+            raise SettingError("parity", parity, "must be true or false", remedy)
+        chain = []
+        for entry in data["chain"]:
+            if not isinstance(entry, (list, tuple)) or len(entry) != 2:
+                raise SettingError("chain", entry, "must hold pairs of name and value", remedy)
+            name, values = entry
+            kind = _kind(name, values)
+            if not isinstance(values, dict):
+                raise SettingError(name, values, "must be given by its fields", remedy)
+            try:
+                chain.append(kind(**values))
+            except TypeError as error:
+                raise SettingError(name, values, "has other fields", remedy) from error
+        return cls(chain=chain, seed=data.get("seed"), parity=parity)
+
+
+def _kind(name: object, value: object) -> type[Stage]:
+    """The class of a stage by its setting."""
+    if isinstance(name, str) and name in STAGES:
+        return STAGES[name]
+    near = difflib.get_close_matches(str(name)[:40], STAGES, n=4, cutoff=0.0)
+    known = f"known are {', '.join(near)} and {len(STAGES) - len(near)} more"
+    raise SettingError(str(name), value, "is not a setting", known)
+
+
+def _stage(kind: type[Stage], value: object) -> Stage:
+    """A setting's value as a stage; a stage that takes more than a number is given itself."""
+    if isinstance(value, kind):
+        return value
+    if len(fields(kind)) > 1:
+        problem, remedy = "must be given as a stage", f"use for example {kind()!r}"
+        raise SettingError(kind.setting, value, problem, remedy)
+    return kind(value)
+
+
+def _check_chain(chain: tuple[Stage, ...], parity: bool) -> None:
+    names = []
+    for stage in chain:
+        if not isinstance(stage, Stage):
+            raise SettingError("chain", stage, "must hold stages", "use for example TopP(0.9)")
+        if stage.setting in names:
+            remedy = "keep one of them"
+            raise SettingError("chain", stage.setting, "holds a stage twice", remedy)
+        names.append(stage.setting)
+    missing = [stage for stage in chain if not stage.in_transformers]
+    if parity and missing:
+        remedy = "switch it off, or switch parity off"
+        problem = "has no counterpart in transformers, which parity runs"
+        raise SettingError(missing[0].setting, missing[0].value, problem, remedy)
+    order = [kind.setting for kind in DEFAULT_ORDER if kind.setting in names]
+    if parity and names != order:
+        remedy = f"order it as {', '.join(order)}, or switch parity off"
+        raise SettingError("chain", names, "is not in transformers' order, as parity needs", remedy)
+
+
+def _checked_seed(seed: object) -> int | None:
+    if seed is None:
+        return None
+    remedy = f"use a whole number from 0 to {MAX_SEED:,}, or None for a fresh one"
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+        raise SettingError("seed", seed, "must be a whole number", remedy)
+    if not 0 <= seed <= MAX_SEED:
+        raise SettingError("seed", seed, "is out of range", remedy)
+    return int(seed)

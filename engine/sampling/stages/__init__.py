@@ -1,0 +1,144 @@
+"""The stages of the sampling chain, one small class each.
+
+A stage is a frozen value: `TopP(0.9)`. Called with logits it returns new logits with the removed
+tokens at -inf and leaves its input alone:
+
+    >>> TopK(1)(np.array([1.0, 3.0, 2.0], np.float32))
+    array([-inf,   3., -inf], dtype=float32)
+
+Three kinds exist. An edit changes scores of single tokens (`TokenEdit`), or removes them
+(`BanStage`). A `ScaleStage` divides all scores by a temperature. A `CutStage` removes tokens by
+their rank. On screen all of them are called samplers.
+
+To add one, write its class in one of these files, or in one of its own:
+
+    setting, off    its keyword in `SamplingSettings`, and the value that leaves it out
+    info            its names, its words, the ranges of its numbers (`engine.sampling.stages.info`)
+    its rule        `cut`, `changes`, `banned_ids` or `temperature_of`; or `apply`, for another kind
+    figures, case   what sentences and charts may tell of a row, where there is more to it
+
+and put it into `DEFAULT_ORDER`. Checks of values, decoders, batches, sweeps, traces, the search for
+what would admit a token (`admission`) and every page take it from there; no file of `ui/`
+changes. A stage that remembers earlier steps has a state (`initial_state`, `after`), one that
+leaves something to chance has a `stream` of random numbers; decoders, batches, traces and pages
+keep both for it, through rewinds and forks. It also needs
+
+    engine/snippets/        an entry in the table of every program, if only "it has none"
+    tests/engine/sampling/  cases worked out by hand, its slow twin, random settings
+
+Tests fail where one of them is missing.
+
+Wherever transformers has the same rule, the class also names its processor: the tests compare the
+two row by row, and parity mode runs the processor itself.
+
+    base.py            what a stage is, what it may look at
+    info.py            what there is to know of one besides its rule; checks of numbers
+    penalties.py       logit_bias, repetition_penalty, presence_penalty, frequency_penalty
+    dry.py             dry
+    bans.py            no_repeat_ngram, banned, min_new_tokens
+    temperature.py     temperature, dynamic_temperature
+    rank_cuts.py       top_k, tail_free
+    mass_cuts.py       top_p, typical_p, top_h
+    threshold_cuts.py  min_p, epsilon_cutoff, eta_cutoff, top_n_sigma
+    adaptive.py        xtc, mirostat
+    remarks.py         which stages of a chain have no effect, and what to know of the others
+"""
+
+from engine.sampling.stages.adaptive import Mirostat, MirostatState, Xtc
+from engine.sampling.stages.bans import Banned, MinNewTokens, NoRepeatNGram
+from engine.sampling.stages.base import (
+    NO_CONTEXT,
+    BanStage,
+    Context,
+    CutStage,
+    EditStage,
+    ScaleStage,
+    Stage,
+    TokenEdit,
+    ranked_after,
+)
+from engine.sampling.stages.dry import Dry
+from engine.sampling.stages.info import GROUPS, Info, Number, Paper
+from engine.sampling.stages.mass_cuts import TopH, TopP, TypicalP
+from engine.sampling.stages.penalties import (
+    FrequencyPenalty,
+    LogitBias,
+    PresencePenalty,
+    RepetitionPenalty,
+)
+from engine.sampling.stages.rank_cuts import TailFree, TopK
+from engine.sampling.stages.remarks import StageRemark, remarks
+from engine.sampling.stages.temperature import DynamicTemperature, Temperature
+from engine.sampling.stages.threshold_cuts import EpsilonCutoff, EtaCutoff, MinP, TopNSigma
+
+# The order in which transformers applies those it has (GenerationMixin._get_logits_processor). The
+# others stand where their makers have them: the OpenAI penalties and DRY beside the repetition
+# penalty, as in llama.cpp and vLLM; the dynamic temperature in the temperature's place, as in
+# llama.cpp; top-n-sigma and tail-free among the cuts; XTC after them and Mirostat last, right
+# before the draw, both as in llama.cpp.
+DEFAULT_ORDER: tuple[type[Stage], ...] = (
+    LogitBias,
+    RepetitionPenalty,
+    PresencePenalty,
+    FrequencyPenalty,
+    Dry,
+    NoRepeatNGram,
+    Banned,
+    MinNewTokens,
+    Temperature,
+    DynamicTemperature,
+    TopH,
+    TopK,
+    TopP,
+    MinP,
+    TypicalP,
+    EpsilonCutoff,
+    EtaCutoff,
+    TopNSigma,
+    TailFree,
+    Xtc,
+    Mirostat,
+)
+STAGES: dict[str, type[Stage]] = {stage.setting: stage for stage in DEFAULT_ORDER}
+
+__all__ = [
+    "DEFAULT_ORDER",
+    "GROUPS",
+    "NO_CONTEXT",
+    "STAGES",
+    "BanStage",
+    "Banned",
+    "Context",
+    "CutStage",
+    "Dry",
+    "DynamicTemperature",
+    "EditStage",
+    "EpsilonCutoff",
+    "EtaCutoff",
+    "FrequencyPenalty",
+    "Info",
+    "LogitBias",
+    "MinNewTokens",
+    "MinP",
+    "Mirostat",
+    "MirostatState",
+    "NoRepeatNGram",
+    "Number",
+    "Paper",
+    "PresencePenalty",
+    "RepetitionPenalty",
+    "ScaleStage",
+    "Stage",
+    "StageRemark",
+    "TailFree",
+    "Temperature",
+    "TokenEdit",
+    "TopH",
+    "TopK",
+    "TopNSigma",
+    "TopP",
+    "TypicalP",
+    "Xtc",
+    "ranked_after",
+    "remarks",
+]

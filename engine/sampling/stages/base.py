@@ -1,0 +1,348 @@
+"""What a stage is: a small frozen value that turns logits into new logits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from engine.errors import NoCandidatesError, SettingError
+from engine.sampling.ranking import RankedRow
+from engine.sampling.stages.info import Info
+from engine.sampling.survivors import Survivors
+
+if TYPE_CHECKING:
+    from transformers import LogitsProcessor
+
+
+def _always_zero(stream: int) -> float:
+    return 0.0
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a stage may know besides the scores.
+
+    Attributes:
+        token_ids: (positions,) int64, prompt and generated tokens so far.
+        prompt_length: how many of them are the prompt.
+        eos_ids: ids that end a text.
+        states: by setting, the state that each stage with a memory left in the step before. Empty
+            before the first step. A stage reads its own with `Stage.state`.
+        uniform: number of a stage's random stream (`Stage.stream`) -> the step's uniform number in
+            it, 0 <= u < 1. It depends on seed, stream and step alone. Without a seed it is 0.
+    """
+
+    token_ids: np.ndarray
+    prompt_length: int = 0
+    eos_ids: tuple[int, ...] = ()
+    states: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    uniform: Callable[[int], float] = field(default=_always_zero, repr=False)
+
+    @property
+    def generated_ids(self) -> np.ndarray:
+        """(steps,) the tokens after the prompt."""
+        return self.token_ids[self.prompt_length :]
+
+
+NO_CONTEXT = Context(np.empty(0, np.int64))
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Base of all stages.
+
+    Class attributes:
+        setting: keyword in `SamplingSettings`, and the stage's name everywhere.
+        off: value of that keyword that leaves the stage out of the chain.
+        kind: what it does to scores: ``edit`` moves or removes single tokens, ``scale`` divides all
+            of them, ``cut`` removes tokens by rank or probability.
+        keeps_the_best: whether the most likely token is always the most likely one after it.
+        stream: number of its own random stream, from 1 on, no two stages the same; None for a stage
+            without chance.
+        info: names, words and ranges; None for a stage that nobody is shown.
+    """
+
+    setting: ClassVar[str]
+    off: ClassVar[object] = None
+    kind: ClassVar[str]
+    keeps_the_best: ClassVar[bool] = False
+    stream: ClassVar[int | None] = None
+    info: ClassVar[Info | None] = None
+
+    def __post_init__(self) -> None:
+        """Check the numbers against their ranges; each is kept as a plain one, whatever came."""
+        numbers = self.info.numbers if self.info else ()
+        for number in numbers:
+            name = number.name
+            setting = self.setting if len(fields(self)) == 1 else f"{self.setting}.{name}"
+            object.__setattr__(self, name, number.checked(setting, getattr(self, name)))
+        if numbers and self.info.pair:
+            first, second = (getattr(self, name) for name in self.info.pair)
+            if first > second:
+                problem = f"must not be below {self.info.pair[0]}, {first:g}"
+                remedy = next(n.remedy for n in numbers if n.name == self.info.pair[1])
+                raise SettingError(f"{self.setting}.{self.info.pair[1]}", second, problem, remedy)
+
+    @property
+    def name(self) -> str:
+        """The setting's name, e.g. ``top_p``."""
+        return self.setting
+
+    @property
+    def value(self) -> object:
+        """What `SamplingSettings` shows for it: its field, or itself where it has several."""
+        names = fields(self)
+        return getattr(self, names[0].name) if len(names) == 1 else self
+
+    @classmethod
+    def is_off(cls, value: object) -> bool:
+        """Whether this value of the keyword leaves the stage out."""
+        # 0.0 == 0 == False, but a person who writes False for a number should hear of it.
+        return value is None or (not isinstance(value, bool) and value == cls.off)
+
+    @classmethod
+    def is_one_number(cls) -> bool:
+        """Whether its setting is a plain number."""
+        first, *others = fields(cls)
+        return not others and first.type in ("int", "float")
+
+    @property
+    def in_transformers(self) -> bool:
+        """Whether transformers has the same rule, so that parity mode can run it."""
+        return type(self).processor is not Stage.processor
+
+    def no_effect(self) -> str | None:
+        """Why the stage cannot change anything as it is set, None where it can."""
+        if len(fields(self)) == 1 and self.is_off(self.value):
+            return f"at {self.value} it changes nothing"
+        return None
+
+    def to_dict(self) -> dict[str, object]:
+        """All fields by name, as values that JSON has."""
+        return {item.name: _plain(getattr(self, item.name)) for item in fields(self)}
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The fields that are numbers, by name."""
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        return {name: value for name, value in values.items() if isinstance(value, (int, float))}
+
+    def apply(self, survivors: Survivors, context: Context = NO_CONTEXT) -> Survivors:
+        """What is left after this stage."""
+        raise NotImplementedError
+
+    def figures(self, before: Survivors, after: Survivors, context: Context) -> dict[str, float]:
+        """What the rule computed on the way, for sentences and pictures; each class names its own.
+
+        Two names mean the same wherever they occur, so that a chart can draw them without knowing
+        the stage: ``threshold``, the probability just before the stage below which tokens go, and
+        ``least_score``, the same as a score.
+
+        Args:
+            before, after: the tokens left just before and just after it.
+            context: what it knew besides.
+        """
+        return {}
+
+    def case(self, before: Survivors, after: Survivors, context: Context) -> str:
+        """Which sentence of `info.says` holds: ``none`` where nothing changed, else ``""``."""
+        return "" if _has_changed(before, after) else "none"
+
+    # A stage with a memory overrides `initial_state` and `after`, and `resumed` if need be. A state
+    # is a frozen dataclass of plain values: steps, forks and traces share it, so nobody changes it.
+
+    @classmethod
+    def has_memory(cls) -> bool:
+        """Whether what it does depends on the steps before."""
+        return cls.initial_state is not Stage.initial_state
+
+    def initial_state(self) -> object:
+        """What it remembers before the first step that it takes part in."""
+        return None
+
+    def resumed(self, left: object) -> object:
+        """The state to go on from.
+
+        Args:
+            left: what a stage of this class, perhaps of other settings, left in the step before.
+        """
+        return left
+
+    def after(self, state: object, token_id: int, before: Survivors) -> object:
+        """The state after a step: a new value, `state` stays as it is.
+
+        Args:
+            state: the state before the step.
+            token_id: the token that was drawn or forced.
+            before: the tokens left just before this stage.
+        """
+        raise NotImplementedError
+
+    def state(self, context: Context) -> object:
+        """What it remembers in a step. It begins anew after a step without it."""
+        left = context.states.get(self.setting)
+        return self.initial_state() if left is None else self.resumed(left)
+
+    def recorded(self, context: Context) -> dict[str, float]:
+        """Numbers of memory and chance that a step keeps, by name."""
+        return {} if self.stream is None else {"uniform": context.uniform(self.stream)}
+
+    def check_vocabulary(self, vocab_size: int) -> None:
+        """Raise `SettingError` where the value makes no sense for this many tokens."""
+
+    def processor(self, context: Context = NO_CONTEXT) -> LogitsProcessor:
+        """The same rule in transformers (used by parity mode and by the tests).
+
+        Args:
+            context: for the rules that look at the prompt's length or the end-of-text ids.
+        """
+        raise NotImplementedError
+
+    def __call__(self, logits: np.ndarray, context: Context = NO_CONTEXT) -> np.ndarray:
+        """New (vocab,) float32 logits, removed tokens at -inf; the input is left alone."""
+        row = RankedRow(np.asarray(logits, np.float32))
+        return self.apply(Survivors(row), context).scores.copy()
+
+
+def _plain(value: object) -> object:
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _has_changed(before: Survivors, after: Survivors) -> bool:
+    if after.row is before.row:
+        return after.count != before.count
+    return not np.array_equal(after.scores, before.scores)
+
+
+class EditStage(Stage):
+    """A stage that changes scores; one at -inf is removed."""
+
+    kind: ClassVar[str] = "edit"
+
+
+def ranked_after(setting: str, scores: np.ndarray, *, count: int | None = None) -> Survivors:
+    """Scores that a stage has left, as a row; raises `NoCandidatesError` naming it if empty.
+
+    `count`, how many are above -inf, saves a pass where the caller knows it.
+    """
+    highest = float(scores.max())
+    if highest == -math.inf:
+        raise NoCandidatesError(
+            f"Every token was removed before the draw: {setting} took the last of them; loosen it "
+            "or switch it off."
+        )
+    return Survivors(RankedRow(scores, highest=highest, count=count))
+
+
+class TokenEdit(EditStage):
+    """An edit of some tokens only; where it finds none, the ranking made before goes on."""
+
+    def changes(self, scores: np.ndarray, context: Context) -> tuple[np.ndarray, np.ndarray]:
+        """(n,) ids of tokens, and their (n,) new float32 scores.
+
+        A removed token's -inf stays -inf under every edit, so it does not matter here.
+        """
+        raise NotImplementedError
+
+    def apply(self, survivors: Survivors, context: Context = NO_CONTEXT) -> Survivors:
+        scores = survivors.scores
+        token_ids, values = self.changes(scores, context)
+        if np.array_equal(scores[token_ids], values):
+            return survivors
+        edited = scores.copy()
+        edited[token_ids] = values
+        is_removal = values.min() == -np.inf
+        return ranked_after(self.setting, edited, count=None if is_removal else survivors.count)
+
+
+class BanStage(TokenEdit):
+    """An edit that removes tokens."""
+
+    def banned_ids(self, vocab_size: int, context: Context) -> np.ndarray:
+        """(n,) ids of the tokens that are removed now."""
+        raise NotImplementedError
+
+    def changes(self, scores: np.ndarray, context: Context) -> tuple[np.ndarray, np.ndarray]:
+        token_ids = self.banned_ids(scores.size, context)
+        return token_ids, np.full(token_ids.size, -np.inf, np.float32)
+
+
+class ScaleStage(EditStage):
+    """An edit that divides all scores by one number, a temperature, and keeps their order."""
+
+    kind: ClassVar[str] = "scale"
+    keeps_the_best: ClassVar[bool] = True
+
+    def temperature_of(self, survivors: Survivors) -> float:
+        """What the scores of these tokens are divided by, above 0."""
+        raise NotImplementedError
+
+    def apply(self, survivors: Survivors, context: Context = NO_CONTEXT) -> Survivors:
+        temperature = self.temperature_of(survivors)
+        scores = divided(survivors.scores, temperature)
+        # Only division by less than 1 can make a score -inf.
+        count = survivors.count if temperature >= 1 else None
+        if survivors.start:  # the highest of the row is not left
+            return Survivors(RankedRow(scores, count=count))
+        # Division keeps the order, so the highest score stays the highest.
+        highest = float(np.float32(survivors.row.highest) / np.float32(temperature))
+        return Survivors(RankedRow(scores, highest=highest, count=count))
+
+    def case(self, before: Survivors, after: Survivors, context: Context) -> str:
+        """``single`` for a lone token, else ``sharper``, ``flatter`` or, at T = 1, ``none``."""
+        if before.count == 1:
+            return "single"
+        temperature = self.temperature_of(before)
+        return "none" if temperature == 1 else "sharper" if temperature < 1 else "flatter"
+
+
+def divided(scores: np.ndarray, temperature: float) -> np.ndarray:
+    """(vocab,) float32 scores divided by a temperature."""
+    with np.errstate(over="ignore"):  # a score near float32's lowest may become -inf
+        return scores / np.float32(temperature)
+
+
+class CutStage(Stage):
+    """A stage that removes tokens by their rank."""
+
+    kind: ClassVar[str] = "cut"
+    keeps_the_best: ClassVar[bool] = True
+
+    def cut(self, survivors: Survivors, context: Context) -> Survivors:
+        """The survivors of this rule; always at least one token."""
+        raise NotImplementedError
+
+    def apply(self, survivors: Survivors, context: Context = NO_CONTEXT) -> Survivors:
+        return self.cut(survivors, context)
+
+
+# Checks of token ids. Each returns them as plain Python numbers, whatever came.
+
+
+def token_ids(setting: str, values: object, remedy: str) -> tuple[int, ...]:
+    """Whole numbers from 0 on."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, (Iterable, Sequence)):
+        raise SettingError(setting, values, "must be a list of token ids", remedy)
+    return tuple(token_id(setting, value, remedy) for value in values)
+
+
+def token_id(setting: str, value: object, remedy: str) -> int:
+    """A whole number from 0 on."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise SettingError(setting, value, "must hold token ids, whole numbers", remedy)
+    if value < 0:
+        raise SettingError(setting, value, "must hold token ids from 0 on", remedy)
+    return int(value)
+
+
+def check_known(setting: str, ids: Iterable[int], vocab_size: int) -> None:
+    """Raise `SettingError` where an id is outside the vocabulary."""
+    largest = max(ids, default=0)
+    if largest >= vocab_size:
+        problem = f"names a token outside the vocabulary of {vocab_size:,}"
+        raise SettingError(setting, largest, problem, f"use ids 0 to {vocab_size - 1:,}")

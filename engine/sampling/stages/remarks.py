@@ -1,0 +1,69 @@
+"""What stages do to each other: which one has no effect because of another, and what to know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from engine.sampling.stages.adaptive import Mirostat
+from engine.sampling.stages.base import BanStage, CutStage, ScaleStage, Stage
+from engine.sampling.stages.temperature import Temperature
+
+
+class StageRemark(NamedTuple):
+    """Something to know about a stage in its chain.
+
+    Attributes:
+        stage: the stage.
+        reason: half a sentence that says it.
+        has_effect: False where the draw would be the same without the stage.
+    """
+
+    stage: Stage
+    reason: str
+    has_effect: bool
+
+
+def remarks(chain: Sequence[Stage]) -> list[StageRemark]:
+    """Everything to know about how the stages of a chain act together, in its order.
+
+    At most one remark a stage. Every order and combination is allowed; this explains what it means.
+    """
+    return list(_remarks(list(chain)))
+
+
+def _remarks(chain: list[Stage]) -> Iterator[StageRemark]:
+    greedy = next((i for i, stage in enumerate(chain) if _is_greedy(stage)), None)
+    mirostat = next((i for i, stage in enumerate(chain) if isinstance(stage, Mirostat)), None)
+    for place, stage in enumerate(chain):
+        idle = stage.no_effect()
+        if idle is not None:
+            yield StageRemark(stage, idle, False)
+        elif greedy is not None and place > greedy:
+            if isinstance(stage, BanStage):
+                reason = "temperature 0 has left one token: it can only refuse that one"
+                yield StageRemark(stage, reason, True)
+            else:
+                yield StageRemark(stage, "temperature 0 has already left a single token", False)
+        elif greedy is not None and place < greedy and stage.keeps_the_best:
+            reason = "temperature 0 takes the most likely token, which this keeps in front"
+            # A later penalty may put another token first, and what Typical and XTC remove depends
+            # on the tokens left and on their odds.
+            if all(each.keeps_the_best for each in chain[place:greedy]):
+                yield StageRemark(stage, reason, False)
+        elif _is_temperature(stage) and any(map(_is_temperature, chain[:place])):
+            yield StageRemark(stage, "it divides what another temperature has divided before", True)
+        elif mirostat is not None and isinstance(stage, CutStage) and place != mirostat:
+            if place < mirostat:
+                reason = "mirostat sees only the tokens left here, and may not reach its tau"
+            else:
+                reason = "it cuts what mirostat let through, so the surprise falls short of tau"
+            yield StageRemark(stage, reason, True)
+
+
+def _is_greedy(stage: Stage) -> bool:
+    return isinstance(stage, Temperature) and stage.is_greedy
+
+
+def _is_temperature(stage: Stage) -> bool:
+    return isinstance(stage, ScaleStage)

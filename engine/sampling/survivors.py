@@ -1,0 +1,284 @@
+"""The tokens that are left of a row: a run of ranks.
+
+Every truncation rule in use keeps a run of neighbours in rank order: top-k, top-p, min-p and most
+others a prefix, typical sampling a window, and XTC drops a prefix. So a stage hands on the row with
+the first and the last rank that are left.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+
+import numpy as np
+
+from engine.sampling.ranking import RankedRow, deviation
+
+_LN2 = math.log(2.0)
+# Share of the row's mass from which on a difference of sums keeps enough digits.
+_ENOUGH = 1e-3
+
+
+class Survivors:
+    """The tokens that are left: ranks `start` to `stop` (exclusive, counted from 0) of a row.
+
+    `start` is 0 and `stop` is `row.count` until a stage cuts. The row may not be sorted that deep;
+    the methods sort it as far as they need.
+    """
+
+    __slots__ = ("_mass", "row", "start", "stop")
+
+    def __init__(self, row: RankedRow, start: int = 0, stop: int | None = None) -> None:
+        self.row = row
+        self.start = start
+        self.stop = row.count if stop is None else stop
+        self._mass: float | None = None
+
+    @property
+    def count(self) -> int:
+        """Number of tokens left."""
+        return self.stop - self.start
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether any token of the row has been cut."""
+        return self.count < self.row.count
+
+    @property
+    def mass(self) -> float:
+        """Sum of the survivors' weights (relative to the row's highest score)."""
+        if self._mass is None:
+            self._mass = self._sum() if self.is_cut else self.row.total
+        return self._mass
+
+    @property
+    def _lacks_only_leading(self) -> bool:
+        """Whether all that was cut is the ranks before `start`, and enough is left to subtract.
+
+        Then the tail need not be sorted: sums over it are those of the row less the few cut.
+        """
+        row = self.row
+        if not self.start or self.stop < row.count:
+            return False
+        return row.total - float(row.cumulative[self.start - 1]) > _ENOUGH * row.total
+
+    @property
+    def _is_window(self) -> bool:
+        """Whether the sums of the row say too little about what is left."""
+        return self.start > 0 and not self._lacks_only_leading
+
+    def _sum(self) -> float:
+        row = self.row
+        if self._lacks_only_leading:
+            return row.total - float(row.cumulative[self.start - 1])
+        if self._is_window:  # no difference of running sums, in which small weights would drown
+            return float(self.weights.sum())
+        row.sort_to_depth(self.stop)
+        return float(row.cumulative[self.stop - 1])
+
+    @property
+    def scores(self) -> np.ndarray:
+        """(vocab,) float32 scores with everything cut at -inf; shared, not to be modified."""
+        row = self.row
+        if not self.is_cut:
+            return row.scores
+        if self._lacks_only_leading:
+            cut = row.scores.copy()
+            cut[row.ids[: self.start]] = -np.inf
+            return cut
+        cut = np.full_like(row.scores, -np.inf)
+        kept = self.ids
+        cut[kept] = row.scores[kept]
+        return cut
+
+    @property
+    def ids(self) -> np.ndarray:
+        """(count,) token ids in rank order."""
+        self.row.sort_to_depth(self.stop)
+        return self.row.ids[self.start : self.stop]
+
+    @property
+    def values(self) -> np.ndarray:
+        """(count,) float64 scores in rank order."""
+        self.row.sort_to_depth(self.stop)
+        return self.row.values[self.start : self.stop]
+
+    @property
+    def weights(self) -> np.ndarray:
+        """(count,) float64 weights in rank order."""
+        self.row.sort_to_depth(self.stop)
+        return self.row.weights[self.start : self.stop]
+
+    @property
+    def leader_score(self) -> float:
+        """The highest score left."""
+        self.row.sort_to_depth(self.start + 1)
+        return float(self.row.values[self.start])
+
+    @property
+    def leader_prob(self) -> float:
+        """The highest probability among the survivors."""
+        self.row.sort_to_depth(self.start + 1)
+        return float(self.row.weights[self.start]) / self.mass
+
+    @property
+    def probs(self) -> np.ndarray:
+        """(vocab,) float64 distribution over the survivors, 0 for all others."""
+        row = self.row
+        if self.is_cut and not self._lacks_only_leading:
+            probs = np.zeros(row.scores.size)
+            weights = self.weights
+            probs[self.ids] = weights / weights.sum()
+            return probs
+        weights = np.exp(row.scores.astype(np.float64) - row.highest)
+        weights[row.ids[: self.start]] = 0.0
+        return weights / weights.sum()
+
+    @property
+    def entropy(self) -> float:
+        """Shannon entropy of the distribution over the survivors, in nats."""
+        row, start = self.row, self.start
+        if not self.is_cut:
+            return row.entropy_bits * _LN2
+        if self._lacks_only_leading:
+            cut = row.weights[:start] * (row.values[:start] - row.highest)
+            shift = row.weighted_shift - float(cut.sum())
+        else:
+            shift = float((self.weights * (self.values - row.highest)).sum())
+        return max(0.0, math.log(self.mass) - shift / self.mass)
+
+    @property
+    def entropy_bits(self) -> float:
+        """Shannon entropy of the distribution over the survivors, in bits."""
+        return self.entropy / _LN2 if self.is_cut else self.row.entropy_bits
+
+    @property
+    def deviation(self) -> float:
+        """Population standard deviation of the survivors' scores."""
+        return deviation(self.values) if self.is_cut else self.row.deviation
+
+    def __contains__(self, token_id: int) -> bool:
+        """Whether a token is left."""
+        row = self.row
+        if self.is_cut and not self._lacks_only_leading:
+            return bool(np.any(self.ids == token_id))
+        return row.scores[token_id] > -np.inf and not np.any(row.ids[: self.start] == token_id)
+
+    def logprob(self, token_id: int) -> float:
+        """Natural logarithm of a token's probability among the survivors, -inf for all others."""
+        if token_id not in self:
+            return -math.inf
+        return float(self.row.scores[token_id]) - self.row.highest - math.log(self.mass)
+
+    def ahead_of(self, later: Survivors) -> int:
+        """How many of these rank above the first of `later`, which a cut has left of them."""
+        if later.row is self.row:
+            return later.start - self.start
+        later.row.sort_to_depth(later.start + 1)
+        return self.row.rank(int(later.row.ids[later.start])) - 1 - self.start
+
+    def between(self, start: int, stop: int) -> Survivors:
+        """Keep the ranks of the row from `start` to before `stop`, as far as they survive."""
+        return Survivors(self.row, max(self.start, start), min(self.stop, stop))
+
+    def upto(self, stop: int) -> Survivors:
+        """Keep the ranks before `stop`, at least one."""
+        return self.between(self.start, max(self.start + 1, stop))
+
+    def leading(self, count: int, *, with_ties: bool) -> Survivors:
+        """Keep the `count` best; `with_ties` also keeps every token equal to the last of them."""
+        if count >= self.count:
+            return self
+        last = self.start + count
+        self.row.sort_to_depth(last)
+        if with_ties:
+            # Sorted descending: everything after the last equal score is out.
+            last = int(np.searchsorted(-self.row.values, -self.row.values[last - 1], side="right"))
+        return self.upto(last)
+
+    def reaching_mass(self, fraction: float) -> Survivors:
+        """Keep the smallest set of leading tokens holding `fraction` of the survivors' mass."""
+        if self._is_window:
+            held = np.cumsum(self.weights)
+            reached = int(np.searchsorted(held, fraction * held[-1], side="left"))
+            return self.upto(self.start + reached + 1)
+        before = float(self.row.cumulative[self.start - 1]) if self.start else 0.0
+        target = before + fraction * self.mass
+        self.row.sort_to_mass(target)
+        reached = int(np.searchsorted(self.row.cumulative, target, side="left"))
+        return self.upto(reached + 1)
+
+    def above_ratio(self, ratio: float) -> Survivors:
+        """Keep the tokens whose probability is at least `ratio` times the highest one's."""
+        self.row.sort_to_depth(self.start + 1)
+        return self._above_weight(ratio * float(self.row.weights[self.start]))
+
+    def above_prob(self, prob: float) -> Survivors:
+        """Keep the tokens of at least this probability; without any, the most likely one."""
+        self.row.sort_to_depth(self.start + 1)
+        return self._above_weight(prob * self.mass)
+
+    def _above_weight(self, weight: float) -> Survivors:
+        self.row.sort_to_weight(weight)
+        return self.upto(int(np.searchsorted(-self.row.weights, -weight, side="right")))
+
+    def above_score(self, score: float) -> Survivors:
+        """Keep the tokens whose score is at least this; without any, the most likely one."""
+        self.row.sort_to_value(score)
+        return self.upto(int(np.searchsorted(-self.row.values, -score, side="right")))
+
+    def around_entropy(self, fraction: float) -> Survivors:
+        """Keep the tokens whose surprise is nearest to the entropy, until they hold `fraction`.
+
+        Surprise, -log p, rises along the ranks; its distance to the entropy therefore falls and
+        then rises, and what lies within any distance is a run of ranks. The smallest distance
+        within which `fraction` of the mass lies decides; all tokens at that distance stay.
+        """
+        row = self.row
+        row.sort_to_weight(math.exp(math.log(self.mass) - self.entropy))  # one at the entropy
+        while True:
+            run = self._run_around_entropy(fraction * self.mass)
+            if run is not None:
+                return run
+            if min(self.stop, row.count) <= row.depth:
+                return self  # the sum of all misses the mass by rounding
+            row.sort_to_depth(row.depth + 1)
+
+    def _run_around_entropy(self, mass: float) -> Survivors | None:
+        """The run of `around_entropy` among the ranks sorted so far, None if deeper ones count."""
+        row, stop = self.row, min(self.stop, self.row.depth)
+        surprise = math.log(self.mass) + row.highest - row.values[self.start : stop]
+        distance = surprise - self.entropy  # ascending
+        centre = int(np.searchsorted(distance, 0.0))
+        sides = -distance[:centre][::-1], distance[centre:]  # each ascending, from the centre
+        held = np.concatenate(([0.0], np.cumsum(row.weights[self.start : stop])))
+
+        def run(reach: float) -> tuple[int, int]:
+            left, right = (int(np.searchsorted(side, reach, side="right")) for side in sides)
+            return centre - left, centre + right
+
+        def suffices(reach: float) -> bool:
+            first, last = run(reach)
+            return held[last] - held[first] >= mass
+
+        reach = math.inf
+        for side in sides:
+            place = bisect_left(side, True, key=suffices)
+            reach = min(reach, side[place]) if place < side.size else reach
+        # Tokens not sorted yet are farther away than the last one that is.
+        if reach == math.inf or (stop < self.stop and reach >= distance[-1]):
+            return None
+        first, last = run(reach)
+        return self.between(self.start + first, self.start + last)
+
+    def rank_at(self, u: float) -> int:
+        """Rank (from 0, within the row) at which the cumulative probability first exceeds `u`."""
+        if self._is_window:
+            held = np.cumsum(self.weights)
+            place = int(np.searchsorted(held, u * held[-1], side="right"))
+            return self.start + min(place, self.count - 1)
+        before = float(self.row.cumulative[self.start - 1]) if self.start else 0.0
+        target = before + u * self.mass
+        self.row.sort_to_mass(target)
+        rank = int(np.searchsorted(self.row.cumulative, target, side="right"))
+        return max(self.start, min(rank, self.stop - 1))

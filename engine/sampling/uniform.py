@@ -1,0 +1,49 @@
+"""The random numbers that draws are made of."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+
+
+class UniformStream:
+    """The uniform numbers of a seed, by step: the n-th of NumPy's PCG64 generator.
+
+    Stream 0 is the draw's. The others, of stages, begin from the seed and their own number. Any
+    thread may ask.
+
+    A number belongs to its step, whatever was drawn, forced or rewound before; so "the same u under
+    other settings" means what it says.
+    """
+
+    def __init__(self, seed: int, *, stream: int = 0) -> None:
+        self.seed = seed
+        start = [seed, stream] if stream else seed
+        self._generator = np.random.Generator(np.random.PCG64(start))
+        self._drawn: list[float] = []
+        self._lock = threading.Lock()
+
+    def __getitem__(self, index: int) -> float:
+        with self._lock:
+            while len(self._drawn) <= index:
+                self._drawn.extend(self._generator.random(64).tolist())
+            return self._drawn[index]
+
+
+class TextRandomness:
+    """The uniform numbers of one text: by purpose, seed and step, so there is nothing to rewind."""
+
+    def __init__(self) -> None:
+        self._streams: dict[int, UniformStream] = {}  # of the seed that was asked for last
+
+    def uniform(self, seed: int, index: int) -> float:
+        """The number that a step's token is drawn with, 0 <= u < 1."""
+        return self.of_stream(seed, index, 0)
+
+    def of_stream(self, seed: int, index: int, stream: int) -> float:
+        """The number of a step in one of the streams, 0 <= u < 1; 0 is the draw's."""
+        kept = self._streams.get(stream)
+        if kept is None or kept.seed != seed:
+            kept = self._streams[stream] = UniformStream(seed, stream=stream)
+        return kept[index]

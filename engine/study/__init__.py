@@ -1,0 +1,1 @@
+"""Many texts compared: metrics of a text, sweeps over settings."""

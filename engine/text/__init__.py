@@ -1,0 +1,1 @@
+"""What tokens spell, and what ends a text."""

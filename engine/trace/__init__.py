@@ -1,0 +1,39 @@
+"""What was decoded, step by step, as plain values: to look at, to save, to load again.
+
+    >>> trace = Trace.load("run.json")
+    >>> trace.strategy, trace.text, trace.to_frame()
+
+A trace needs neither the model nor torch. It is self-contained: model, prompt, settings with the
+step from which each applied, and every step. Saved as JSON or Parquet, by the file's ending.
+`engine.decoding.replay` makes its text again and says where it differs.
+
+    trace            `Trace`
+    steps            `Step`, of sampling with or without guidance
+    contrastive      `ContrastiveStep`
+    diffusion        `DiffusionStep`
+    strategies       what the steps of each must agree on
+    values           the range of every value; to add a field, see there
+    versions         files of earlier versions
+    files            JSON and Parquet, within bounds
+    parquet_pages    how large a Parquet file is before it is unpacked
+"""
+
+from engine.trace.contrastive import ContrastiveCandidate, ContrastiveStep
+from engine.trace.diffusion import REMASKING, DiffusionStep
+from engine.trace.steps import Guidance, StageState, StageSummary, Step
+from engine.trace.trace import Trace
+from engine.trace.versions import FORMAT, VERSION
+
+__all__ = [
+    "FORMAT",
+    "REMASKING",
+    "VERSION",
+    "ContrastiveCandidate",
+    "ContrastiveStep",
+    "DiffusionStep",
+    "Guidance",
+    "StageState",
+    "StageSummary",
+    "Step",
+    "Trace",
+]

@@ -1,0 +1,197 @@
+"""One step of generation under a sampling chain, with or without guidance, as plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from engine.text import stopping
+from engine.trace.values import (
+    Count,
+    Flag,
+    Hexadecimal,
+    OneOf,
+    Real,
+    Record,
+    Row,
+    Text,
+    Token,
+    Whole,
+    of,
+    plain,
+)
+
+STOP_REASONS = (
+    stopping.MAX_TOKENS,
+    stopping.EOS,
+    stopping.STOP_STRING,
+    stopping.CONTEXT,
+)
+LONGEST_STOP_STRING = 2**16
+MOST_BITS = 64.0  # an entropy: far more tokens than any vocabulary has
+
+ENTROPY = Real(0, MOST_BITS, rounded=True)
+SHARE = Real(0, 1, rounded=True)
+UNIFORM = Real(0, 1, open_above=True)
+MILLISECONDS = Real(0)
+TOKEN_TEXT = Text(2**16)
+
+
+@dataclass(frozen=True, slots=True)
+class StageSummary:
+    """What one stage did in one step.
+
+    Attributes:
+        name: the stage's setting, e.g. ``top_p``.
+        survivors: tokens left after it.
+        mass_removed: share of the probability just before it that it removed, 0 to 1.
+    """
+
+    name: str = of(Text(100))
+    survivors: int = of(Count())
+    mass_removed: float = of(SHARE)
+
+
+@dataclass(frozen=True, slots=True)
+class StageState:
+    """One number that a stage knew in one step, of earlier steps or by chance.
+
+    Attributes:
+        stage: the stage's setting, e.g. ``mirostat``.
+        name: what the number is, e.g. ``mu`` (see `engine.sampling.stages.Stage.recorded`).
+        value: the number.
+    """
+
+    stage: str = of(Text(100))
+    name: str = of(Text(100))
+    value: float = of(Real())
+
+
+@dataclass(frozen=True, slots=True)
+class Guidance:
+    """Classifier-free guidance of a run (see `engine.decoding.guidance`).
+
+    Attributes:
+        scale: of the next step, above 1 towards the prompt, below 1 towards the negative prompt;
+            every step holds the one that it was taken with.
+        negative_prompt_ids: token ids of the negative prompt.
+        negative_prompt: that as text.
+    """
+
+    scale: float = of(Real(0))
+    negative_prompt_ids: tuple[int, ...] = of(Row(Token(is_input=True)))
+    negative_prompt: str = of(Text())
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of generation: the logits, what the chain made of them, the token, the cost.
+
+    Attributes:
+        index: 0 for the first generated token.
+        token_id: the token appended.
+        token_bytes: its bytes; a special token's name.
+        text: text that this token completed; empty for special tokens and unfinished characters.
+        is_special: whether it is a control token.
+        forced: whether a person chose it.
+        u: uniform number of the draw, 0 <= u < 1; None when greedy, forced or in parity mode.
+        rank: place among the raw logits, 1 for the highest.
+        logit: raw logit.
+        logprob: natural logarithm of its raw probability (temperature 1, nothing cut or penalised).
+        probability: its probability in the draw; 0 for a forced token that had been removed.
+        entropy_bits: entropy after the temperature stage, or without one before the cuts; 0 if
+            greedy.
+        model_entropy_bits: entropy of the raw distribution (temperature 1).
+        survivors: tokens left in the draw.
+        stages: what each stage did, in order.
+        stop_reason: None, ``max_tokens``, ``eos``, ``stop_string`` or ``context``.
+        stop_string: the stop string that ended generation here, else None.
+        is_prefill: whether the prompt was read, as in the first step or where a cache that had been
+            given back was rebuilt; `forward_ms` then holds all passes of that.
+        reused: whether the logits came from the record (after a rewind), without a forward pass.
+        cache_positions: positions that the cache has seen.
+        cache_bytes: bytes of the cached values.
+        cache_bytes_held: memory kept for them (see `engine.model.cache.CacheSize`).
+        forward_ms: forward pass, wall time in milliseconds; 0 if reused.
+        shape_ms: the chain and its figures.
+        draw_ms: the draw.
+        total_ms: all of it, with bookkeeping.
+        negative_forward_ms: the share of `forward_ms` that the negative prompt's pass took; None
+            without guidance and if reused.
+        negative_cache_bytes: the share of `cache_bytes` that the negative prompt's text has; None
+            without guidance.
+        guidance_scale: scale of the guidance; None without it.
+        final_entropy_bits: entropy of the distribution that the token was drawn from, after all
+            cuts; None in traces from before this was recorded.
+        passes: how many tokens each forward pass of this step read, in order; several where a long
+            prompt is read in chunks, or a cache was made again. Empty if reused.
+        stage_states: what stages with memory or chance knew, in the order of the chain.
+    """
+
+    index: int = of(Whole())
+    token_id: int = of(Token())
+    token_bytes: bytes = of(Hexadecimal())
+    text: str = of(TOKEN_TEXT)
+    is_special: bool = of(Flag())
+    forced: bool = of(Flag())
+    u: float | None = of(UNIFORM, optional=True)
+    rank: int = of(Count())
+    logit: float = of(Real())
+    logprob: float = of(Real(most=0, rounded=True))
+    probability: float = of(SHARE)
+    entropy_bits: float = of(ENTROPY)
+    model_entropy_bits: float = of(ENTROPY)
+    survivors: int = of(Count())
+    stages: tuple[StageSummary, ...] = of(Row(Record(StageSummary), most=100))
+    stop_reason: str | None = of(OneOf(STOP_REASONS), optional=True)
+    stop_string: str | None = of(Text(LONGEST_STOP_STRING), optional=True)
+    is_prefill: bool = of(Flag(), cost=True)
+    reused: bool = of(Flag(), cost=True)
+    cache_positions: int = of(Whole(), cost=True)
+    cache_bytes: int = of(Whole(), cost=True)
+    cache_bytes_held: int = of(Whole(), cost=True)
+    forward_ms: float = of(MILLISECONDS, cost=True)
+    shape_ms: float = of(MILLISECONDS, cost=True)
+    draw_ms: float = of(MILLISECONDS, cost=True)
+    total_ms: float = of(MILLISECONDS, cost=True)
+    negative_forward_ms: float | None = of(MILLISECONDS, optional=True, cost=True, default=None)
+    negative_cache_bytes: int | None = of(Whole(), optional=True, cost=True, default=None)
+    guidance_scale: float | None = of(Real(0), optional=True, default=None)
+    final_entropy_bits: float | None = of(ENTROPY, optional=True, default=None)
+    passes: tuple[int, ...] = of(Row(Whole(1), most=2**20), cost=True, default=())
+    stage_states: tuple[StageState, ...] = of(Row(Record(StageState), most=100), default=())
+
+    def stage_state(self, stage: str, name: str) -> float | None:
+        """One number of `stage_states`, None where the stage was not in the chain."""
+        found = (state for state in self.stage_states if (state.stage, state.name) == (stage, name))
+        state = next(found, None)
+        return None if state is None else state.value
+
+    @property
+    def xtc_uniform(self) -> float | None:
+        """The step's number for XTC, 0 <= u < 1; None where XTC is not in the chain."""
+        return self.stage_state("xtc", "uniform")
+
+    @property
+    def mirostat_mu(self) -> float | None:
+        """Mirostat's bound on the surprise before the step, in bits; None without it."""
+        return self.stage_state("mirostat", "mu")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; bytes as hexadecimal text."""
+        return plain(self)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row of a table; stages add ``survivors_after_``, ``mass_removed_by_`` and state."""
+        row = {name: getattr(self, name) for name in self.columns()}
+        for stage in self.stages:
+            row[f"survivors_after_{stage.name}"] = stage.survivors
+            row[f"mass_removed_by_{stage.name}"] = stage.mass_removed
+        for state in self.stage_states:
+            row[f"{state.stage}_{state.name}"] = state.value
+        return [row]
+
+    @classmethod
+    def columns(cls) -> list[str]:
+        """Names of a row's own columns."""
+        return [item.name for item in fields(cls) if item.name not in ("stages", "stage_states")]

@@ -1,0 +1,320 @@
+"""Stepping: what stops a run, and the text that comes of it."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import torch
+
+from engine.decoder import Decoder
+from engine.errors import ContextFullError, PromptError, SettingError, TokenizerError
+from engine.model import LanguageModel, load_model
+from tests.engine import tiny_models
+from tests.engine.runs import GREEDY, assert_same_run, finished, generate, rows, sampling
+
+TOKENS = 30
+PROMPT = tiny_models.prompt(0)
+native_and_parity = pytest.mark.parametrize("parity", [False, True], ids=["native", "parity"])
+
+
+# What stops a run.
+
+
+def test_max_tokens_counts_all_generated_tokens(llama):
+    lone = finished(Decoder(llama, PROMPT, sampling(0)), 15)
+    decoder = Decoder(llama, PROMPT, sampling(0))
+    decoder.step()
+
+    assert [step.index for step in decoder.run(10)] == list(range(1, 10))
+    assert decoder.stop_reason == "max_tokens"
+    assert [step.stop_reason for step in decoder.steps[:-1]] == [None] * 9
+    assert list(decoder.run(10)) == [], "a second run to the same limit has nothing to do"
+    assert list(decoder.run(3)) == list(decoder.run(0)) == []
+    assert len(list(decoder.run(15))) == 5
+    assert decoder.token_ids == lone.token_ids, "a run in two halves gave other tokens"
+    assert decoder.step().stop_reason is None, "a limit holds for its run only"
+
+
+def test_a_run_left_in_the_middle_sets_no_limit(llama):
+    decoder = Decoder(llama, PROMPT, sampling(0))
+    run = decoder.run(5)
+    next(run)
+    run.close()
+    assert [decoder.step().stop_reason for _ in range(6)] == [None] * 6
+
+
+def test_a_limit_belongs_to_its_own_run(llama):
+    decoder = Decoder(llama, PROMPT, sampling(0))
+    held = decoder.run(3)
+    next(held)
+    assert [decoder.step().stop_reason for _ in range(2)] == [None, None]
+    assert list(held) == [], "three tokens are there, whoever took them"
+    first, second = decoder.run(6), decoder.run(8)
+    next(first), next(second)
+    first.close()
+    assert [step.index for step in second] == [5, 6, 7]
+    assert decoder.stop_reason == "max_tokens"
+
+
+def test_runs_of_several_threads_stop_together_at_the_limit(llama):
+    decoder = Decoder(llama, PROMPT, sampling(0))
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: list(decoder.run(20)), range(4)))
+    assert len(decoder.steps) == 20
+    assert decoder.stop_reason == "max_tokens"
+
+
+@pytest.mark.parametrize("prompt", [None, [1.5], torch.ones(1, 3, dtype=torch.long)])
+def test_a_prompt_of_another_kind_is_explained(llama, prompt):
+    with pytest.raises(PromptError, match="one row of token ids"):
+        Decoder(llama, prompt)
+
+
+def test_other_arguments_of_a_wrong_kind_are_explained(llama):
+    with pytest.raises(SettingError, match="must be SamplingSettings"):
+        Decoder(llama, PROMPT, {"temperature": 1})
+    decoder = finished(Decoder(llama, PROMPT, sampling(0)), 2)
+    for call in (lambda: decoder.rewind(1.0), lambda: decoder.logits("a")):
+        with pytest.raises(SettingError):
+            call()
+
+
+@pytest.mark.parametrize("wrong", [-1, 10**9, 2.0, True, "3"])
+def test_a_wrong_max_tokens_is_refused_at_once(llama, wrong):
+    with pytest.raises(SettingError, match="max_new_tokens"):
+        Decoder(llama, PROMPT).run(wrong)
+
+
+@pytest.mark.parametrize("architecture", ["gpt2", "opt", "llama", "mistral"])
+def test_the_context_ends_a_run(architecture):
+    changes = {"n_positions": 24} if architecture == "gpt2" else {"max_position_embeddings": 24}
+    model = LanguageModel(tiny_models.build(architecture, **changes))
+    decoder = Decoder(model, PROMPT, sampling(0))
+    assert decoder.tokens_left == 17
+
+    steps = list(decoder.run(24))
+
+    assert len(steps) == 17 and decoder.stop_reason == "context" and decoder.tokens_left == 0
+    with pytest.raises(ContextFullError, match="24"):
+        decoder.step()
+    ids, logits = decoder.token_ids, rows(decoder)
+    decoder.rewind(5)
+    finished(decoder, 17)
+    assert_same_run(decoder, ids, logits, "Rewound from a full context")
+
+
+def test_a_longer_run_after_the_context_is_full_just_ends(llama):
+    decoder = Decoder(llama, tiny_models.prompt(0, tiny_models.CONTEXT - 3), sampling(0))
+    finished(decoder, 3)  # the limit and the end of the context fall on the same token
+    assert decoder.stop_reason in ("max_tokens", "context") and decoder.tokens_left == 0
+    assert list(decoder.run(4)) == [], "the end of the context ends a run, it does not fail it"
+
+
+def test_prompts_up_to_the_context():
+    model = LanguageModel(tiny_models.build("gpt2", n_positions=24))
+    with pytest.raises(PromptError, match="shorten it by 1 tokens"):
+        Decoder(model, tiny_models.prompt(0, 24))
+    decoder = Decoder(model, tiny_models.prompt(0, 23), GREEDY)
+    assert [step.stop_reason for step in decoder.run(10)] == ["context"]
+    with pytest.raises(PromptError, match="no token"):
+        Decoder(model, [])
+    for outside in (-1, tiny_models.VOCAB):
+        with pytest.raises(PromptError, match="ids 0 to 95"):
+            Decoder(model, [1, outside])
+
+
+@native_and_parity
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_every_end_of_text_id_ends_a_run_and_is_a_step(count, parity):
+    settings = sampling(4, parity=parity)
+    free = finished(Decoder(tiny_models.shared("llama", 4), PROMPT, settings), TOKENS)
+    later = list(dict.fromkeys(free.token_ids))[8:]  # ids in the order in which they first occur
+    ends = sorted(later[:count])
+    hf = tiny_models.build("llama", 4)
+    hf.generation_config.eos_token_id = ends[0] if count == 1 else (ends or None)
+    model = LanguageModel(hf)
+    assert model.eos_ids == tuple(ends)
+
+    decoder = Decoder(model, PROMPT, settings)
+    steps = list(decoder.run(TOKENS))
+
+    first = min((free.token_ids.index(token_id) for token_id in ends), default=TOKENS - 1)
+    assert decoder.token_ids == free.token_ids[: first + 1], "the end is a step, then it is over"
+    assert steps[-1].token_id == decoder.token_ids[-1]
+    assert decoder.stop_reason == ("eos" if ends else "max_tokens")
+    assert [step.stop_reason for step in steps[:-1]] == [None] * first
+    if ends:
+        assert list(decoder.run(TOKENS)) == [], "a finished text does not run on"
+    if parity:
+        limits = {"temperature": 0.8, "top_k": 20, "top_p": 0.9, "repetition_penalty": 1.1}
+        ids, _ = generate(model, PROMPT, TOKENS, 4, pad_token_id=0, **limits)
+        assert ids == decoder.token_ids
+
+
+def test_the_end_of_text_goes_before_max_tokens_on_the_same_token(llama):
+    free = finished(Decoder(llama, PROMPT, GREEDY), 10)
+    llama.eos_ids = (free.token_ids[9],)
+    first = free.token_ids.index(free.token_ids[9])
+    decoder = Decoder(llama, PROMPT, GREEDY)
+    list(decoder.run(first + 1))
+    assert decoder.stop_reason == "eos"
+
+
+def ends_of_text(decoder: Decoder) -> list[int]:
+    """Length of the text after each step."""
+    return np.cumsum([len(step.text) for step in decoder.steps]).tolist()
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_stop_strings_begin_and_end_inside_tokens(text_model, seed):
+    free = finished(Decoder(text_model, "the cat", sampling(seed, top_k=0)), 60)
+    text, ends = free.text, ends_of_text(free)
+    rng = np.random.Generator(np.random.PCG64(seed))
+    for _ in range(12):
+        start = int(rng.integers(0, len(text) - 8))
+        string = text[start : start + int(rng.integers(1, 8))]
+        expected = next(i for i, end in enumerate(ends) if string in text[:end])
+
+        decoder = Decoder(text_model, "the cat", sampling(seed, top_k=0), stop_strings=string)
+        steps = list(decoder.run(60))
+
+        assert len(steps) == expected + 1, f"{string!r} should stop at step {expected}"
+        assert decoder.stop_reason == "stop_string" and steps[-1].stop_string == string
+        assert all(step.stop_reason is None for step in steps[:-1])
+        assert string in decoder.text, "the text keeps the stop string"
+
+
+def force_text(model: LanguageModel, text: str, **arguments) -> Decoder:
+    """A decoder forced to write `text`, until a stop string is found."""
+    decoder = Decoder(model, "the", **arguments)
+    for token_id in model.tokenizer(text)["input_ids"]:
+        if decoder.step(token_id).stop_reason:
+            break
+    return decoder
+
+
+@pytest.mark.parametrize(
+    ("stops", "found", "text"),
+    [
+        (["dog", "cat sat"], "cat sat", " the cat sat"),
+        (["t o", "sat on"], "sat on", " the cat sat on"),  # the one that begins first
+        (["sat", "sa"], "sa", " the cat sat"),  # of two at one place the shorter
+        (["e"], "e", " the"),
+        (["nowhere"], None, " the cat sat on the mat"),
+        ([], None, " the cat sat on the mat"),
+        ("日本", "日本", "日本"),
+    ],
+)
+def test_the_earliest_stop_string_wins_and_is_named(text_model, stops, found, text):
+    whole = "日本語 the" if "日本" in stops else " the cat sat on the mat"
+    decoder = force_text(text_model, whole, stop_strings=stops)
+    assert decoder.text.startswith(text)
+    assert decoder.stop_reason == ("stop_string" if found else None)
+    assert decoder.steps[-1].stop_string == found
+
+
+def test_a_stop_string_does_not_reach_back_into_the_prompt(text_model):
+    decoder = Decoder(text_model, "the ca", stop_strings="cat")
+    (t,) = text_model.tokenizer("t")["input_ids"]
+    assert decoder.step(t).stop_reason is None
+
+
+def test_rewinding_a_stopped_run_lets_it_go_on(text_model):
+    decoder = force_text(text_model, " the cat sat on", stop_strings=["cat"])
+    assert decoder.stop_reason == "stop_string"
+    decoder.rewind(len(decoder.steps) - 1)
+    assert decoder.stop_reason is None
+    decoder.step(text_model.tokenizer("!")["input_ids"][0])
+    assert decoder.stop_reason is None
+
+
+@pytest.mark.parametrize("wrong", ["", ["a", ""], [3], [None]])
+def test_wrong_stop_strings_are_refused(text_model, wrong):
+    if wrong == "":
+        wrong = [""]
+    with pytest.raises(SettingError, match="stop_strings"):
+        Decoder(text_model, "the", stop_strings=wrong)
+
+
+# Text.
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_text_is_what_the_tokenizer_decodes(text_model, tokenizer, seed):
+    decoder = finished(Decoder(text_model, "naïve 日本", sampling(seed, top_k=0)), 60)
+
+    decoded = tokenizer.decode(decoder.token_ids, skip_special_tokens=True)
+    pending = decoder.pending_bytes.decode("utf-8", "replace")
+
+    assert decoder.text + pending == decoded
+    assert decoder.text == "".join(step.text for step in decoder.steps) == decoder.trace().text
+    assert decoder.prompt_ids == tokenizer("naïve 日本")["input_ids"]
+    decoder.rewind(31)
+    assert decoder.text == "".join(step.text for step in decoder.steps)
+    finished(decoder, 60)
+    assert decoder.text + pending == decoded, "rewinding inside a character changed the text"
+
+
+def test_characters_of_several_tokens_appear_when_they_are_whole(text_model):
+    smile = "🙃"  # not in the training text, so it is split into bytes
+    ids = text_model.tokenizer(smile)["input_ids"]
+    assert len(ids) > 1
+    decoder = Decoder(text_model, "the")
+    texts = [decoder.step(token_id).text for token_id in ids]
+    assert texts == [""] * (len(ids) - 1) + [smile]
+    decoder.rewind(1)
+    twin = decoder.fork()
+    assert decoder.pending_bytes == twin.pending_bytes == decoder.steps[0].token_bytes
+    for token_id in ids[1:]:
+        twin.step(token_id)
+    assert (decoder.text, twin.text) == ("", smile)
+
+
+def test_special_tokens_are_steps_without_text(text_model, tokenizer):
+    decoder = Decoder(text_model, "the")
+    step = decoder.step(tokenizer.eos_token_id)
+    assert step.is_special and step.text == "" and step.token_bytes == b"<|end|>"
+
+
+def test_a_tokenizer_with_fewer_entries_than_outputs(tokenizer):
+    known = len(tokenizer)
+    model = LanguageModel(tiny_models.build("llama", vocab_size=known + 40), tokenizer)
+    assert model.vocab_size == known + 40
+    assert any(f"{known:,} entries" in notice for notice in model.notices)
+
+    decoder = Decoder(model, "the cat", sampling(0, temperature=1.5, top_k=0, top_p=1))
+    step = decoder.step(known + 39)
+    assert (step.token_bytes, step.text, step.is_special) == (b"", "", False)
+    assert model.vocabulary.label(known + 39) == f"<id {known + 39}>"
+    finished(decoder, 60)
+    assert any(step.token_id >= known for step in decoder.steps), "outputs without entry are drawn"
+    with pytest.raises(SettingError, match="vocabulary"):
+        decoder.step(known + 40)
+
+
+def test_a_tokenizer_with_more_entries_than_the_model(tokenizer):
+    model = LanguageModel(tiny_models.build("llama", vocab_size=60), tokenizer)
+    with pytest.raises(PromptError, match="ids 0 to 59"):
+        Decoder(model, "the cat sat on the mat")
+    with pytest.raises(TokenizerError, match="token ids"):
+        Decoder(tiny_models.shared("llama"), "text without a tokenizer")
+
+
+def test_a_saved_folder_runs_as_the_model_in_memory(text_hf, tokenizer, tmp_path):
+    folder = tmp_path / "tiny"
+    text_hf.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+    model = load_model(folder, dtype="float32")
+    decoder = Decoder(model, "the cat", GREEDY)
+    list(decoder.run(TOKENS))
+
+    assert (model.name, model.dtype, model.device.type) == ("tiny", torch.float32, "cpu")
+    assert model.eos_ids == (tokenizer.eos_token_id,), "the tokenizer names the end of text"
+    prompt_ids = tokenizer("the cat")["input_ids"]
+    ids, logits = generate(model, prompt_ids, TOKENS, eos_token_id=model.eos_ids[0], pad_token_id=0)
+    assert decoder.token_ids == ids
+    np.testing.assert_allclose(rows(decoder), logits, atol=1e-4, rtol=0)
+    bare = LanguageModel(text_hf)
+    memory = finished(Decoder(bare, prompt_ids, GREEDY), len(ids))
+    assert decoder.token_ids == memory.token_ids

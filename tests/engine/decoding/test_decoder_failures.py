@@ -1,0 +1,169 @@
+"""Failures of a step or a rewind, and going on after them."""
+
+from contextlib import contextmanager
+
+import pytest
+import torch
+import transformers
+
+from engine.decoder import Decoder
+from engine.decoding.record import LogitRecord
+from engine.errors import LogitsError, ModelError, NoCandidatesError, OutOfMemoryError, RecordError
+from engine.model import LanguageModel
+from engine.runner.runner import Runner
+from engine.sampling import SamplingSettings
+from engine.sampling.stages import Banned, Temperature
+from tests.engine import tiny_models
+from tests.engine.runs import GREEDY, assert_same_run, finished, rows, sampling
+
+TOKENS = 30
+PROMPT = tiny_models.prompt(0)
+native_and_parity = pytest.mark.parametrize("parity", [False, True], ids=["native", "parity"])
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        transformers.RecurrentGemmaConfig(
+            vocab_size=64,
+            hidden_size=32,
+            num_hidden_layers=3,
+            intermediate_size=48,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            head_dim=8,
+            lru_width=32,
+            attention_window_size=16,
+            block_types=("recurrent", "attention"),
+        ),
+        transformers.RwkvConfig(vocab_size=64, hidden_size=32, num_hidden_layers=2),
+        transformers.xLSTMConfig(vocab_size=64, hidden_size=32, num_hidden_layers=2, num_heads=2),
+    ],
+    ids=lambda config: config.model_type,
+)
+def test_models_that_keep_their_state_elsewhere_are_refused(config):
+    # RecurrentGemma keeps it in its own layers, where decoders would overwrite each other's; RWKV
+    # and xLSTM take it as an argument of their own, so that steps would not see the text before.
+    with tiny_models.seeded(0):
+        hf = transformers.AutoModelForCausalLM.from_config(config)
+    with pytest.raises(ModelError):
+        LanguageModel(hf)
+
+
+@contextmanager
+def broken(weight: torch.Tensor):
+    """NaN in every place of a weight, mended afterwards."""
+    kept = weight.data.clone()
+    weight.data.fill_(torch.nan)
+    yield
+    weight.data.copy_(kept)
+
+
+@native_and_parity
+@pytest.mark.parametrize("part", ["head", "first layer"])
+@pytest.mark.parametrize("architecture", ["llama", "jamba"])
+def test_nan_logits_lose_nothing(architecture, part, parity):
+    model = LanguageModel(tiny_models.build(architecture))
+    lone = finished(Decoder(model, PROMPT, sampling(0, parity=parity)), TOKENS)
+    decoder = finished(Decoder(model, PROMPT, sampling(0, parity=parity)), 10)
+    layer = model.hf.model.layers[0].input_layernorm.weight
+    weight = model.hf.get_output_embeddings().weight if part == "head" else layer
+
+    for _ in range(2):
+        with broken(weight):
+            for _ in range(2):
+                with pytest.raises(LogitsError, match="NaN"):
+                    decoder.step()
+            with pytest.raises(LogitsError, match="NaN"):
+                decoder.propose()
+        assert decoder.token_ids == lone.token_ids[: len(decoder.steps)], "text was lost"
+        finished(decoder, len(decoder.steps) + 3)
+    finished(decoder, TOKENS)
+
+    assert_same_run(decoder, lone.token_ids, rows(lone), "After NaN logits")
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["in the prefill", "in a step"])
+@pytest.mark.parametrize("architecture", ["llama", "mistral", "mamba", "falcon_h1"])
+@pytest.mark.parametrize("late", [False, True], ids=["at once", "after every layer ran"])
+def test_running_out_of_memory_loses_nothing(monkeypatch, architecture, late, first):
+    model = LanguageModel(tiny_models.build(architecture))
+    lone = finished(Decoder(model, PROMPT, sampling(0)), TOKENS)
+    decoder = finished(Decoder(model, PROMPT, sampling(0)), 0 if first else 10)
+
+    def out_of_memory(*args, **kwargs):
+        raise torch.OutOfMemoryError("no memory left")
+
+    place = model.hf.get_output_embeddings() if late else model.hf
+    with monkeypatch.context() as patch:
+        patch.setattr(place, "forward", out_of_memory)
+        for _ in range(2):
+            with pytest.raises(OutOfMemoryError, match="ran out of memory"):
+                decoder.step()
+    assert decoder.token_ids == lone.token_ids[: len(decoder.steps)]
+
+    assert_same_run(finished(decoder, TOKENS), lone.token_ids, rows(lone), "Out of memory")
+
+
+def test_another_failure_of_the_model_is_not_called_memory(llama, monkeypatch):
+    decoder = finished(Decoder(llama, PROMPT, GREEDY), 3)
+
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(llama.hf.get_output_embeddings(), "forward", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            decoder.step()
+    lone = finished(Decoder(llama, PROMPT, GREEDY), 10)
+    assert_same_run(finished(decoder, 10), lone.token_ids, rows(lone), "Interrupted")
+
+
+def test_settings_that_leave_no_token_fail_a_step_and_lose_nothing(llama):
+    decoder = Decoder(llama, PROMPT, GREEDY)
+    best = decoder.propose().token_id
+    chain = [Temperature(0), Banned([[best]])]
+    decoder.settings = SamplingSettings(chain=chain)
+    for ask in (decoder.step, decoder.propose, decoder.next_distribution):
+        with pytest.raises(NoCandidatesError, match="banned took the last of them"):
+            ask()
+    decoder.settings = GREEDY
+    assert decoder.step().token_id == best
+
+
+def test_a_step_that_cannot_be_recorded_can_be_taken_again(llama, monkeypatch):
+    lone = finished(Decoder(llama, PROMPT, sampling(0)), 8)
+    decoder = finished(Decoder(llama, PROMPT, sampling(0)), 4)
+    with monkeypatch.context() as patch:
+        patch.setattr(LogitRecord, "keep", _full_disk)
+        for _ in range(2):
+            with pytest.raises(RecordError):
+                decoder.step()
+    assert_same_run(finished(decoder, 8), lone.token_ids, rows(lone), "after a full disk")
+
+
+def test_an_interrupted_step_leaves_no_text_behind(text_model, monkeypatch):
+    decoder = Decoder(text_model, "the cat", sampling(0))
+    decoder.step()
+    text = decoder.text
+    with monkeypatch.context() as patch:
+        patch.setattr("engine.text.stopping.reason", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            decoder.step()
+    assert decoder.text == text
+    finished(decoder, 6)
+    assert decoder.text == decoder.trace().text
+
+
+def test_an_interrupted_rewind_changes_nothing(llama, monkeypatch):
+    lone = finished(Decoder(llama, PROMPT, sampling(0)), 8)
+    decoder = finished(Decoder(llama, PROMPT, sampling(0)), 5)
+    with monkeypatch.context() as patch:
+        patch.setattr(Runner, "crop", lambda *args: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            decoder.rewind(1)
+    assert_same_run(finished(decoder, 8), lone.token_ids, rows(lone), "after a failed rewind")
+
+
+def _full_disk(*args, **kwargs):
+    raise RecordError("no space left")

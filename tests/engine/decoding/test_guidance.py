@@ -1,0 +1,355 @@
+"""Classifier-free guidance: transformers' own is the reference; the record stays exact under it."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from transformers import UnbatchedClassifierFreeGuidanceLogitsProcessor
+
+from engine.decoder import Decoder
+from engine.decoding.guidance import MAX_SCALE, guided_row
+from engine.decoding.record import LogitRecord
+from engine.errors import (
+    ContextFullError,
+    OutOfMemoryError,
+    PromptError,
+    RecordError,
+    SettingError,
+    TokenizerError,
+    TraceError,
+)
+from engine.model import LanguageModel, load_model
+from engine.trace import Trace
+from tests.engine import tiny_models
+from tests.engine.runs import GREEDY, assert_same_run, finished, generate, rows, sampling
+
+TOKENS = 40
+CLOSE = 1e-3  # largest difference of a guided logit: rounding times the scale
+PROMPT = tiny_models.prompt(0)
+NEGATIVE = tiny_models.prompt(1, length=11)
+# Plain attention, learned positions, sliding windows, soft-capped logits that are stored as rows.
+KINDS = ["llama", "gpt2", "mistral", "gemma2", "bloom"]
+
+
+def guided(model, settings=GREEDY, *, prompt=PROMPT, negative=NEGATIVE, scale=1.5, **more):
+    return Decoder(model, prompt, settings, negative_prompt=negative, guidance_scale=scale, **more)
+
+
+# Against transformers.
+
+
+@pytest.mark.parametrize("architecture", KINDS)
+@pytest.mark.parametrize("scale", [0.0, 0.6, 1.5, 3.0])
+def test_greedy_equals_generate(architecture, scale):
+    model = tiny_models.shared(architecture)
+    decoder = finished(guided(model, scale=scale), TOKENS)
+
+    ids, _ = generate(
+        model, PROMPT, TOKENS, guidance_scale=scale, negative_prompt_ids=torch.tensor([NEGATIVE])
+    )
+
+    assert len(set(ids)) > 2, "the text is nearly constant and would prove little"
+    assert decoder.token_ids == ids, "guided greedy decoding chose another token than generate"
+
+
+@pytest.mark.parametrize("architecture", ["llama", "mistral"])
+def test_parity_mode_draws_the_tokens_of_generate(architecture):
+    model = tiny_models.shared(architecture)
+    decoder = finished(guided(model, sampling(3, parity=True), scale=1.3), TOKENS)
+
+    ids, _ = generate(
+        model,
+        PROMPT,
+        TOKENS,
+        3,
+        guidance_scale=1.3,
+        negative_prompt_ids=torch.tensor([NEGATIVE]),
+        temperature=0.8,
+        top_k=20,
+        top_p=0.9,
+        repetition_penalty=1.1,
+    )
+
+    assert decoder.token_ids == ids
+
+
+def test_without_a_negative_prompt_it_is_the_last_token_as_in_generate():
+    model = tiny_models.shared("qwen3")
+    decoder = finished(guided(model, negative=None, scale=2.0), TOKENS)
+    assert decoder.guidance.negative_prompt_ids == (PROMPT[-1],)
+    assert decoder.token_ids == generate(model, PROMPT, TOKENS, guidance_scale=2.0)[0]
+
+
+def test_the_bundled_model_equals_generate():
+    model = load_model(dtype="float32", device="cpu")
+    prompt, negative = "Once upon a time, a sad little", "A happy story. The happy"
+    decoder = guided(model, prompt=prompt, negative=negative, scale=1.8)
+    list(decoder.run(32))
+    ids = model.vocabulary.encode(negative)
+    expected, _ = generate(
+        model,
+        decoder.prompt_ids,
+        32,
+        guidance_scale=1.8,
+        negative_prompt_ids=torch.tensor([ids]),
+    )
+    assert decoder.token_ids == expected
+    assert decoder.guidance.negative_prompt == negative
+    alone = Decoder(model, prompt, GREEDY)
+    list(alone.run(32))
+    assert alone.token_ids != decoder.token_ids, "guidance changed nothing, so this proves little"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_the_row_is_that_of_transformers_processor(dtype):
+    prompt, negative = (
+        torch.randn(1, 500, generator=torch.Generator().manual_seed(seed)).to(dtype) * 4
+        for seed in range(2)
+    )
+    processor = UnbatchedClassifierFreeGuidanceLogitsProcessor(2.5, None)
+    processor.get_unconditional_logits = lambda _: negative[:, None]
+    expected = processor(None, prompt.float())[0].numpy()
+    row = guided_row(prompt[0].float().numpy(), negative[0].float().numpy(), 2.5, dtype)
+    assert np.array_equal(row, expected), "the formula gives other bits than transformers'"
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.5, 2.0])
+def test_rows_follow_from_two_plain_decoders(scale):
+    """The slow twin: two lone decoders over the same tokens, and the formula in float64."""
+    model = tiny_models.shared("llama")
+    decoder = finished(guided(model, sampling(4), scale=scale), TOKENS)
+    towards, away = Decoder(model, PROMPT, GREEDY), Decoder(model, NEGATIVE, GREEDY)
+    for token_id in decoder.token_ids:
+        towards.step(token_id), away.step(token_id)
+
+    def log_softmax(logits):
+        logits = logits.astype(np.float64)
+        return logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+
+    p, n = log_softmax(rows(towards)), log_softmax(rows(away))
+    np.testing.assert_allclose(rows(decoder), n + scale * (p - n), atol=CLOSE, rtol=0)
+
+
+def test_a_token_that_a_row_rules_out_is_ruled_out():
+    prompt = np.array([1.0, -np.inf, 2.0, 0.0], np.float32)
+    negative = np.array([1.0, 2.0, -np.inf, 0.0], np.float32)
+    row = guided_row(prompt, negative, 1.5, torch.float32)
+    assert np.isneginf(row).tolist() == [False, True, True, False]
+    assert np.isfinite(row[[0, 3]]).all()
+    assert row.flags.writeable is False
+
+
+def test_not_a_number_stays_one_so_that_the_step_refuses_it():
+    row = guided_row(
+        np.array([1.0, np.nan, 0.0], np.float32), np.zeros(3, np.float32), 1.5, torch.float32
+    )
+    assert np.isnan(row).all()
+
+
+def test_scale_1_is_no_guidance():
+    model = tiny_models.shared("llama")
+    plain = finished(Decoder(model, PROMPT, sampling(0)), TOKENS)
+    decoder = finished(guided(model, sampling(0), scale=1.0), TOKENS)
+    assert decoder.guidance is None
+    assert_same_run(decoder, plain.token_ids, rows(plain), "with a negative prompt at scale 1")
+    assert {step.negative_forward_ms for step in decoder.steps} == {None}
+
+
+# The record.
+
+
+@pytest.fixture(params=[*KINDS, "mamba", "lfm2"])
+def pair(request) -> tuple[LanguageModel, Decoder]:
+    """A model and a guided run on it that was left alone."""
+    model = tiny_models.shared(request.param)
+    return model, finished(guided(model, sampling(7)), TOKENS)
+
+
+def test_rewinding_repeats_the_same_bits(pair):
+    model, lone = pair
+    decoder = finished(guided(model, sampling(7)), TOKENS)
+    for length in (TOKENS - 1, 25, 3, 0):
+        decoder.rewind(length)
+        again = decoder.step()
+        assert (again.reused, again.forward_ms, again.negative_forward_ms) == (True, 0.0, None)
+        assert_same_run(
+            finished(decoder, TOKENS), lone.token_ids, rows(lone), f"after a rewind to {length}"
+        )
+
+
+def test_fork_goes_on_alike_and_apart(pair):
+    model, lone = pair
+    decoder = finished(guided(model, sampling(7)), 20)
+    twin = decoder.fork()
+    for _ in range(5):
+        decoder.step(token_id=1)
+    assert_same_run(finished(twin, TOKENS), lone.token_ids, rows(lone), "in a fork")
+    decoder.rewind(20)
+    assert_same_run(finished(decoder, TOKENS), lone.token_ids, rows(lone), "after forking")
+
+
+def test_lost_caches_are_rebuilt_to_the_same_bits(pair):
+    model, lone = pair
+    decoder = finished(guided(model, sampling(7)), 20)
+    assert decoder.release_cache()
+    step = decoder.step()
+    assert step.is_prefill
+    assert_same_run(finished(decoder, TOKENS), lone.token_ids, rows(lone), "after eviction")
+
+
+def test_rows_come_back_from_the_record_itself(pair):
+    _, lone = pair
+    kept = rows(lone)
+    lone._record._recent.clear()  # what is left are the sources
+    assert np.array_equal(rows(lone), kept), "a replayed guided row has other bits"
+
+
+def test_distributions_are_those_that_were_drawn_from(pair):
+    _, lone = pair
+    for index in (0, 1, TOKENS - 1):
+        step, distribution = lone.steps[index], lone.distribution(index)
+        assert distribution.probability(step.token_id) == step.probability
+        assert distribution.draw(step.u).token_id == step.token_id
+        assert step.logit == lone.logits(index)[step.token_id]
+
+
+def test_a_full_disk_leaves_nothing_half_done(llama, monkeypatch):
+    lone = finished(guided(llama, sampling(0)), 10)
+    decoder = finished(guided(llama, sampling(0)), 4)
+    calls = []
+    keep = LogitRecord.keep
+
+    def second_fails(self, *args, **kwargs):
+        calls.append(1)
+        if len(calls) == 2:
+            raise RecordError("no space left")
+        return keep(self, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LogitRecord, "keep", second_fails)
+        with pytest.raises(RecordError):
+            decoder.step()
+    assert_same_run(finished(decoder, 10), lone.token_ids, rows(lone), "after a full disk")
+
+
+def test_an_interrupted_second_pass_leaves_the_two_caches_in_step(llama, monkeypatch):
+    lone = finished(guided(llama, sampling(0)), 10)
+    decoder = finished(guided(llama, sampling(0)), 4)
+    forward, calls = llama.forward, []
+
+    def second_fails(*args, **kwargs):
+        calls.append(1)
+        if len(calls) % 2 == 0:  # also once idle caches were given back
+            raise OutOfMemoryError("no memory left")
+        return forward(*args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(llama, "forward", second_fails)
+        with pytest.raises(OutOfMemoryError):
+            decoder.step()
+    assert_same_run(finished(decoder, 10), lone.token_ids, rows(lone), "after a failed pass")
+
+
+# What a step and a trace say.
+
+
+def test_a_step_counts_both_passes_and_both_caches():
+    model = tiny_models.shared("llama")
+    decoder, plain = guided(model), Decoder(model, PROMPT, GREEDY)
+    other = Decoder(model, NEGATIVE, GREEDY)
+    for step in (decoder.step(), decoder.step()):
+        assert 0 < step.negative_forward_ms < step.forward_ms <= step.total_ms
+        both = plain.step(step.token_id).cache_bytes + other.step(step.token_id).cache_bytes
+        assert step.cache_bytes == both
+        assert step.cache_positions == plain.steps[-1].cache_positions
+    assert decoder.cache_formula is None
+
+
+@pytest.mark.parametrize("ending", [".json", ".parquet"])
+def test_a_trace_keeps_the_guidance(tmp_path, text_model, ending):
+    decoder = guided(text_model, prompt="the cat", negative="the dog", scale=1.25)
+    list(decoder.run(4))
+    trace = decoder.trace()
+    assert trace.guidance.scale == 1.25
+    assert trace.guidance.negative_prompt == "the dog"
+    loaded = Trace.load(trace.save(tmp_path / f"run{ending}"))
+    assert loaded == trace
+    again = Decoder(
+        text_model,
+        loaded.prompt_ids,
+        decoder.settings,
+        negative_prompt=loaded.guidance.negative_prompt_ids,
+        guidance_scale=loaded.guidance.scale,
+    )
+    assert [again.step().logit for _ in loaded.steps] == [step.logit for step in loaded.steps]
+
+
+def test_a_trace_without_guidance_is_the_file_it_was():
+    plain = Decoder(tiny_models.shared("llama"), PROMPT, GREEDY).trace()
+    assert "guidance" not in plain.to_dict()
+    assert plain.guidance is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"scale": "1.5"},
+        {"scale": True},
+        {"negative_prompt_ids": [1, "2"]},
+        {"negative_prompt_ids": 3},
+        {"negative_prompt": None},
+    ],
+    ids=str,
+)
+def test_damaged_guidance_in_a_trace_is_refused(change):
+    data = json.loads(guided(tiny_models.shared("llama")).trace().to_json())
+    data["guidance"] |= change
+    with pytest.raises(TraceError):
+        Trace.from_dict(data)
+
+
+# Inputs.
+
+
+@pytest.mark.parametrize(
+    "scale", [-0.1, MAX_SCALE + 1, float("nan"), float("inf"), "2", None, True]
+)
+def test_a_scale_out_of_range_is_refused(scale):
+    with pytest.raises(SettingError, match=r"guidance_scale must be .*use 0 to 100"):
+        guided(tiny_models.shared("llama"), scale=scale)
+
+
+@pytest.mark.parametrize("empty", [[], (), np.array([], np.int64)], ids=["list", "tuple", "array"])
+@pytest.mark.parametrize("scale", [1.0, 1.5])
+def test_an_empty_negative_prompt_is_refused(empty, scale):
+    with pytest.raises(SettingError, match="negative_prompt holds no token"):
+        guided(tiny_models.shared("llama"), negative=empty, scale=scale)
+
+
+def test_an_empty_text_is_refused(text_model):
+    with pytest.raises(SettingError, match="negative_prompt holds no token"):
+        guided(text_model, prompt="the cat", negative="")
+
+
+def test_a_negative_prompt_that_does_not_fit_is_refused():
+    model = tiny_models.shared("llama")
+    with pytest.raises(PromptError, match="The negative prompt holds token id 96"):
+        guided(model, negative=[1, tiny_models.VOCAB])
+    with pytest.raises(PromptError, match="The negative prompt has 160 tokens"):
+        guided(model, negative=[1] * tiny_models.CONTEXT)
+    with pytest.raises(PromptError, match="The negative prompt must be text"):
+        guided(model, negative=3)
+    with pytest.raises(TokenizerError):
+        guided(model, negative="text")
+
+
+@pytest.mark.parametrize("lengths", [(7, 150), (150, 7)], ids=["longer negative", "shorter"])
+def test_the_longer_text_ends_at_the_context(lengths):
+    prompt, negative = (tiny_models.prompt(2, length) for length in lengths)
+    decoder = guided(tiny_models.shared("llama"), prompt=prompt, negative=negative)
+    assert decoder.tokens_left == 10
+    assert len(list(decoder.run(50))) == 10
+    assert decoder.stop_reason == "context"
+    with pytest.raises(ContextFullError):
+        decoder.step()

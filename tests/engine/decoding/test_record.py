@@ -1,0 +1,136 @@
+"""Logits of old steps: exact after the rows themselves are gone from memory, and small."""
+
+import tempfile
+
+import numpy as np
+import pytest
+import torch
+
+from engine.decoder import Decoder
+from engine.errors import RecordError, SettingError
+from engine.model import LanguageModel
+from tests.engine import tiny_models
+from tests.engine.runs import finished, rows, sampling
+
+TOKENS = 30
+EXACT = [name for name in tiny_models.ARCHITECTURES if name != "gemma2"]
+
+
+@pytest.fixture(autouse=True)
+def only_the_newest_row_in_memory(monkeypatch):
+    monkeypatch.setattr("engine.decoding.record.RECENT_BYTES", 0)
+
+
+def run_with_live_rows(model: LanguageModel, parity: bool = False) -> tuple[Decoder, np.ndarray]:
+    """A finished decoder, and every row as it was in memory when its step was taken."""
+    decoder = Decoder(model, tiny_models.prompt(1), sampling(1, parity=parity))
+    live = [decoder.logits(step.index).copy() for step in decoder.run(TOKENS)]
+    return decoder, np.stack(live)
+
+
+@pytest.mark.parametrize("parity", [False, True], ids=["native", "parity"])
+@pytest.mark.parametrize("architecture", tiny_models.ARCHITECTURES)
+def test_old_rows_are_the_same_bits(architecture, parity):
+    model = tiny_models.shared(architecture)
+    decoder, live = run_with_live_rows(model, parity)
+
+    assert model.replays_exactly == (architecture in EXACT)
+    assert np.array_equal(rows(decoder), live), "an old row came back changed"
+    assert np.array_equal(decoder.logits(-1), live[-1])
+    assert decoder.logits(0).dtype == np.float32 and decoder.logits(0).shape == (tiny_models.VOCAB,)
+
+
+@pytest.mark.parametrize("architecture", ["llama", "gemma2"], ids=["replayed", "from the file"])
+def test_old_rows_survive_rewinds_and_forks(architecture):
+    decoder, live = run_with_live_rows(tiny_models.shared(architecture))
+
+    decoder.rewind(12)
+    twin = decoder.fork()
+    twin.settings = sampling(50)
+    other = rows(finished(twin, TOKENS))
+    finished(decoder, TOKENS)
+
+    assert np.array_equal(rows(decoder), live), "two decoders overwrote each other's rows"
+    assert np.array_equal(other[:13], live[:13]) and not np.array_equal(other, live)
+    assert np.array_equal(rows(twin), other)
+
+
+@pytest.mark.parametrize("architecture", EXACT)
+def test_a_step_costs_one_hidden_state(architecture):
+    model = tiny_models.shared(architecture)
+    decoder, _ = run_with_live_rows(model)
+    assert decoder._record.bytes_held == TOKENS * tiny_models.HIDDEN * 4, (
+        "a recorded step should hold one hidden state and not the tensors it was cut from"
+    )
+
+
+def test_rows_in_the_file_cost_no_memory():
+    decoder, _ = run_with_live_rows(tiny_models.shared("gemma2"))
+    assert decoder._record.bytes_held == 0
+
+
+def test_recent_rows_have_a_limit(monkeypatch):
+    monkeypatch.setattr("engine.decoding.record.RECENT_BYTES", 3 * tiny_models.VOCAB * 4)
+    decoder, live = run_with_live_rows(tiny_models.shared("llama"))
+    assert sorted(decoder._record._recent) == [TOKENS - 3, TOKENS - 2, TOKENS - 1]
+    decoder.rewind(5)
+    finished(decoder, 20)
+    assert len(decoder._record._recent) <= 3
+    assert np.array_equal(rows(decoder), live[:20])
+
+
+def test_bf16_rows_take_half_the_file_and_lose_nothing():
+    full, half = (
+        LanguageModel(tiny_models.build("gemma2", dtype=dtype))
+        for dtype in (torch.float32, torch.bfloat16)
+    )
+    sizes = []
+    for model in (full, half):
+        assert not model.replays_exactly
+        decoder, live = run_with_live_rows(model)
+        assert np.array_equal(rows(decoder), live)
+        sizes.append(decoder._record._file._file.seek(0, 2))
+    assert sizes == [TOKENS * tiny_models.VOCAB * 4, TOKENS * tiny_models.VOCAB * 2]
+
+
+def test_what_steps_say_agrees_with_their_rows():
+    decoder, live = run_with_live_rows(tiny_models.shared("qwen3"))
+    logprobs = torch.log_softmax(torch.tensor(live, dtype=torch.float64), -1).numpy()
+    for step, row, logprob in zip(decoder.steps, live, logprobs, strict=True):
+        assert step.logit == row[step.token_id]
+        assert step.logprob == pytest.approx(logprob[step.token_id], abs=1e-6)
+        assert step.rank == 1 + (row > step.logit).sum()
+        entropy = -(np.exp(logprob) * logprob).sum() / np.log(2)
+        assert step.model_entropy_bits == pytest.approx(entropy, abs=1e-5)
+        distribution = decoder.distribution(step.index)
+        assert distribution.survivors == step.survivors
+        assert distribution.entropy_bits == step.entropy_bits
+        assert distribution.probability(step.token_id) == step.probability
+        assert distribution.sample(step.u) == step.token_id
+        kept = [(stage.name, stage.survivors, stage.mass_removed) for stage in distribution.stages]
+        assert kept == [(stage.name, stage.survivors, stage.mass_removed) for stage in step.stages]
+
+
+@pytest.mark.parametrize("index", [30, -31, True])
+def test_a_step_that_is_not_there(index):
+    decoder, _ = run_with_live_rows(tiny_models.shared("llama"))
+    with pytest.raises(SettingError, match="use 0 to 29"):
+        decoder.logits(index)
+    with pytest.raises(SettingError, match="take a step first"):
+        Decoder(tiny_models.shared("llama"), [1, 2]).logits(0)
+
+
+def test_without_a_folder_for_temporary_files_a_step_says_so_and_can_be_taken_again(monkeypatch):
+    model = tiny_models.shared("gemma2")  # whose rows go to a file
+    lone = finished(Decoder(model, tiny_models.prompt(1), sampling(1)), 4)
+    decoder = Decoder(model, tiny_models.prompt(1), sampling(1))
+    with monkeypatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", None)
+        patch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/no/such/folder"])
+        for _ in range(2):
+            with pytest.raises(RecordError, match=r"a temporary folder .*; .*set TMPDIR to one\.$"):
+                decoder.step()
+        patch.setattr(tempfile, "tempdir", "/no/such/folder")
+        with pytest.raises(RecordError, match=r"in /no/such/folder .*set TMPDIR to another folder"):
+            decoder.step()
+    assert np.array_equal(rows(finished(decoder, 4)), rows(lone))

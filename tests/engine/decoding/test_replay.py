@@ -1,0 +1,310 @@
+"""A trace made again: identical, or where it first differs and why."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from engine.decoder import Decoder
+from engine.decoding.contrastive import ContrastiveSearch
+from engine.decoding.diffusion import DiffusionDecoder, DiffusionSettings, fill_gaps
+from engine.decoding.replay import changed_facts, replay
+from engine.errors import TraceError
+from engine.model import LanguageModel, load_model
+from engine.model.diffusion_model import load_diffusion_model
+from engine.sampling import SamplingSettings
+from engine.sampling.stages import Mirostat, Xtc
+from engine.trace import Trace
+from tests.engine import tiny_models
+from tests.engine.traces import ENDINGS, OLD_TRACES
+
+PROMPT = tiny_models.prompt(0)
+NEGATIVE = tiny_models.prompt(1)
+FORCED = 6
+
+
+@pytest.fixture(scope="module")
+def bundled() -> LanguageModel:
+    return load_model()
+
+
+def eventful(model: LanguageModel, prompt, **guided) -> Decoder:
+    """Settings that change on the way, two stages with a state, a forced token, a rewind."""
+    first = SamplingSettings(temperature=1.1, top_p=0.95, seed=11)
+    xtc = SamplingSettings(temperature=1.3, xtc=Xtc(probability=0.6, threshold=0.05), seed=11)
+    mirostat = SamplingSettings(temperature=1.2, mirostat=Mirostat(tau=3.0, eta=0.2), seed=12)
+    text = Decoder(model, prompt, first, stop_strings=["\n\n"], **guided)
+    for _ in range(3):
+        text.step()
+    text.settings = xtc
+    for _ in range(3):
+        text.step()
+    text.step((text.propose().token_id + 1) % model.vocab_size)
+    text.settings = mirostat
+    for _ in range(5):
+        text.step()
+    text.rewind(9)  # the next step takes its logits from the record
+    if guided:
+        text.guidance_scale = 1.0
+    for _ in text.run(14):
+        pass
+    return text
+
+
+def searched(model: LanguageModel, prompt) -> ContrastiveSearch:
+    text = ContrastiveSearch(model, prompt, 4, 0.6)
+    text.step()
+    text.penalty_alpha = 0.3
+    text.step()
+    text.step()
+    text.rewind(2)
+    text.step()
+    return text
+
+
+def filled() -> DiffusionDecoder:
+    model = load_diffusion_model()
+    settings = DiffusionSettings(steps=3, temperature=0.8, seed=4, remasking="entropy")
+    text = DiffusionDecoder(model, fill_gaps(model, "The [6] sat on the mat."), settings)
+    text.step()
+    text.step()
+    return text
+
+
+MADE: dict[str, Callable] = {
+    "sampled": lambda model: eventful(model, PROMPT),
+    "guided": lambda model: eventful(model, PROMPT, negative_prompt=NEGATIVE, guidance_scale=1.7),
+    "contrastive": lambda model: searched(model, PROMPT),
+}
+
+
+def reloaded(trace: Trace, path) -> Trace:
+    return Trace.load(trace.save(path))
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("way", MADE)
+def test_a_loaded_trace_comes_out_identical(way, ending, tmp_path):
+    model = tiny_models.shared("llama")
+    trace = reloaded(MADE[way](model).trace(), tmp_path / f"run{ending}")
+    told = []
+    found = replay(trace, model, progress=lambda *done: told.append(done))
+    assert found.identical, found
+    assert found.sentence == f"The text is identical in all {len(trace.steps)} steps."
+    assert (found.facts, found.token_at, found.stopped) == ((), None, False)
+    assert told == [(done, len(trace.steps)) for done in range(len(trace.steps) + 1)]
+
+
+@pytest.mark.parametrize("architecture", ["gpt2", "mistral", "gemma2", "jamba"])
+def test_it_does_on_other_architectures(architecture):
+    model = tiny_models.shared(architecture)
+    for way in ("sampled", "guided"):
+        found = replay(MADE[way](model).trace(), model)
+        assert found.identical, (way, found)
+
+
+@pytest.mark.parametrize("way", ["sampled", "guided", "contrastive", "parity"])
+def test_it_does_on_the_bundled_model(bundled, way):
+    if way == "contrastive":
+        text = searched(bundled, "Once upon a time")
+    elif way == "parity":
+        text = Decoder(bundled, "Once upon a time", SamplingSettings(top_k=30, parity=True))
+        list(text.run(6))
+    else:
+        guided = {"negative_prompt": "A fact:", "guidance_scale": 1.5} if way == "guided" else {}
+        text = eventful(bundled, "The capital of France is", **guided)
+    found = replay(text.trace(), bundled)
+    assert found.identical, found
+
+
+def test_a_diffusion_trace_comes_out_identical(tmp_path):
+    text = filled()
+    trace = reloaded(text.trace(), tmp_path / "run.json")
+    assert replay(trace, text.model).identical
+    step = trace.steps[1]
+    place = step.unmasked[0]
+    confidence = list(step.confidence)
+    confidence[place] += 0.01
+    changed = altered(trace, 1, confidence=tuple(confidence))
+    found = replay(changed, text.model)
+    assert (found.first, found.token_at) == (1, None)
+    assert [each.what for each in found.differences] == [f"confidence[{place}]"]
+
+
+@pytest.mark.parametrize("name", ["sampling-1", "guidance-1", "contrastive-search-1"])
+def test_a_trace_of_the_first_version_is_made_again(bundled, name):
+    # Another CPU may round otherwise, so only what no rounding changes is compared.
+    trace = Trace.load(OLD_TRACES / f"{name}.json")
+    found = replay(trace, bundled)
+    if not found.facts:
+        assert found.identical, found
+    else:
+        assert found.identical or "A possible reason: " in found.sentence
+
+
+def altered(trace: Trace, index: int, **changes) -> Trace:
+    steps = list(trace.steps)
+    steps[index] = replace(steps[index], **changes)
+    return replace(trace, steps=tuple(steps))
+
+
+@pytest.fixture(scope="module")
+def sampled() -> Trace:
+    return eventful(tiny_models.shared("llama"), PROMPT).trace()
+
+
+@pytest.mark.parametrize("index", [0, 4, 9, 13])
+def test_an_altered_token_is_found_at_its_step(sampled, index):
+    token_id = (sampled.steps[index].token_id + 1) % tiny_models.VOCAB
+    found = replay(altered(sampled, index, token_id=token_id), tiny_models.shared("llama"))
+    assert (found.first, found.token_at, found.repeated) == (index, index, index + 1)
+    (difference,) = found.differences
+    assert (difference.what, difference.by) == ("token_id", None)
+    assert (difference.recorded, difference.repeated) == (
+        token_id,
+        sampled.steps[index].token_id,
+    )
+    assert found.sentence.startswith(f"Step {index} differs first: token_id was {token_id} and is")
+    assert "so the file was changed or the weights were" in found.sentence
+
+
+def test_an_altered_forced_token_is_found_by_its_logit(sampled):
+    step = sampled.steps[FORCED]
+    assert step.forced
+    token_id = (step.token_id + 1) % tiny_models.VOCAB
+    found = replay(altered(sampled, FORCED, token_id=token_id), tiny_models.shared("llama"))
+    assert found.first == FORCED and "logit" in [each.what for each in found.differences]
+
+
+@pytest.mark.parametrize("index", [0, 5, 13])
+@pytest.mark.parametrize("name", ["logit", "logprob", "probability", "final_entropy_bits"])
+def test_an_altered_figure_is_found_at_its_step(sampled, index, name):
+    value = getattr(sampled.steps[index], name)
+    found = replay(altered(sampled, index, **{name: value + 0.25}), tiny_models.shared("llama"))
+    assert (found.first, found.token_at) == (index, None)
+    (difference,) = found.differences
+    assert (difference.what, difference.repeated) == (name, value)
+    assert difference.by == pytest.approx(0.25)
+    assert "(0.25 apart). The tokens are the same to the end. " in found.sentence
+    assert found.repeated == found.steps and not found.identical
+
+
+def test_a_difference_within_a_stage_has_its_place(sampled):
+    (temperature, top_p) = sampled.steps[1].stages
+    stages = (temperature, replace(top_p, survivors=top_p.survivors + 1))
+    found = replay(altered(sampled, 1, stages=stages), tiny_models.shared("llama"))
+    assert [(each.what, each.by) for each in found.differences] == [("stages[1].survivors", 1)]
+
+
+@pytest.mark.parametrize("run", [0, 1, 2])
+def test_an_altered_seed_is_found_where_it_first_draws(sampled, run):
+    settings = list(sampled.settings)
+    first, values = settings[run]
+    settings[run] = (first, values | {"seed": 99})
+    found = replay(replace(sampled, settings=tuple(settings)), tiny_models.shared("llama"))
+    forced = next(i for i in range(first, 14) if not sampled.steps[i].forced)
+    assert found.first == forced
+    assert "u" in [each.what for each in found.differences]
+
+
+def test_an_altered_search_is_found(tmp_path):
+    model = tiny_models.shared("llama")
+    trace = searched(model, PROMPT).trace()
+    candidates = list(trace.steps[2].candidates)
+    candidates[1] = replace(candidates[1], penalty=candidates[1].penalty - 0.5)
+    found = replay(altered(trace, 2, candidates=tuple(candidates)), model)
+    assert found.first == 2 and found.token_at is None
+    assert [each.what for each in found.differences] == ["candidates[1].penalty"]
+
+
+def test_an_end_of_text_that_was_altered_is_found(sampled):
+    found = replay(altered(sampled, 3, stop_reason="eos"), tiny_models.shared("llama"))
+    assert found.first == 3 and found.differences[0].what == "stop_reason"
+
+
+def test_stop_strings_are_compared_but_for_those_of_other_times(text_model):
+    text = Decoder(text_model, "the cat", SamplingSettings(temperature=1.0, seed=3))
+    list(text.run(12))
+    stop = text.text[4:6]
+    stopped = Decoder(text_model, "the cat", text.settings, stop_strings=stop)
+    list(stopped.run(12))
+    assert stopped.stop_reason == "stop_string"
+    trace = stopped.trace()
+    assert replay(trace, text_model).identical
+    last = len(trace.steps) - 1
+    changed = altered(trace, last, stop_reason="context", stop_string=None)
+    assert replay(changed, text_model).first == last
+    text.stop_strings = stop  # after the fact, which a trace cannot tell from before
+    assert replay(text.trace(), text_model).identical
+    stopped.stop_strings = ()
+    assert replay(stopped.trace(), text_model).identical
+
+
+def test_facts_that_differ_are_given_as_the_reason(sampled):
+    model = tiny_models.shared("llama")
+    facts = sampled.model | {"torch": "1.0", "dtype": "float16", "name": "other"}
+    facts["kernels"] = facts["kernels"] | {"instructions": "VSX"}
+    changed = replace(altered(sampled, 2, logit=99.0), model=facts)
+    assert [(each.name, each.recorded) for each in changed_facts(changed, model)] == [
+        ("dtype", "float16"),
+        ("torch", "1.0"),
+        ("kernels.instructions", "VSX"),
+    ]
+    found = replay(changed, model)
+    assert found.sentence.endswith(
+        f"A possible reason: dtype was 'float16' and is now 'float32'; torch was '1.0' and is now "
+        f"{model.facts['torch']!r}; kernels.instructions was 'VSX' and is now "
+        f"{model.facts['kernels']['instructions']!r}."
+    )
+    older = {name: value for name, value in sampled.model.items() if name != "attention"}
+    assert replay(replace(sampled, model=older), model).facts == ()
+
+
+def test_other_weights_are_found_at_once(sampled):
+    found = replay(sampled, tiny_models.shared("llama", 1))
+    assert found.first == 0 and found.facts == ()
+    assert {"logit", "probability"} <= {each.what for each in found.differences}
+
+
+def test_it_can_be_stopped(sampled):
+    asked = []
+    found = replay(
+        sampled,
+        tiny_models.shared("llama"),
+        should_stop=lambda: asked.append(1) or len(asked) > 4,
+    )
+    assert (found.repeated, found.stopped, found.identical) == (4, True, False)
+    assert found.sentence == f"Stopped after 4 steps of {len(sampled.steps)}, all identical."
+
+
+def refused(trace: Trace, model, *parts: str) -> None:
+    with pytest.raises(TraceError) as caught:
+        replay(trace, model)
+    for part in (*parts, "load the model that the trace names, 'llama'."):
+        assert part in str(caught.value), str(caught.value)
+
+
+def test_another_vocabulary_or_tokenizer_is_refused(sampled, text_model):
+    refused(sampled, text_model, "a vocabulary of 96 tokens, and tiny text model has 3")
+    size = {"vocab_size": text_model.vocab_size, "input_size": text_model.input_size}
+    same_size = replace(sampled, model=sampled.model | size)
+    refused(same_size, text_model, "another tokenizer than that of tiny text model")
+
+
+def test_another_kind_of_model_is_refused(sampled):
+    text = filled()
+    refused(sampled, text.model, "strategy sampling needs a causal language model")
+    with pytest.raises(TraceError, match=r"strategy diffusion needs a diffusion model, and llama"):
+        replay(text.trace(), tiny_models.shared("llama"))
+
+
+def test_a_trace_without_settings_is_refused(sampled):
+    with pytest.raises(TraceError, match=r"no settings for step 0; give those it began with\."):
+        replay(replace(sampled, settings=()), tiny_models.shared("llama"))
+
+
+def test_a_trace_without_steps_is_identical():
+    model = tiny_models.shared("llama")
+    for text in (Decoder(model, PROMPT), ContrastiveSearch(model, PROMPT)):
+        found = replay(text.trace(), model)
+        assert found.identical and found.steps == 0

@@ -1,0 +1,183 @@
+"""Caches of decoders: budget and eviction, bf16, models whose cache forgets."""
+
+import gc
+
+import numpy as np
+import pytest
+import torch
+
+from engine.decoder import Decoder
+from engine.model import LanguageModel
+from engine.model.kernels import Kernels
+from engine.runner.budget import MemoryBudget
+from engine.sampling import SamplingSettings
+from tests.engine import tiny_models
+from tests.engine.runs import assert_same_run, finished, generate, live_tensors, rows, sampling
+
+TOKENS = 40
+
+
+def held(decoder: Decoder) -> int:
+    return (
+        0
+        if decoder._runner.cache is None
+        else sum(tensor.nbytes for tensor in live_tensors(decoder))
+    )
+
+
+@pytest.mark.parametrize("architecture", ["llama", "gemma3", "mamba", "jamba"])
+@pytest.mark.parametrize("parity", [False, True], ids=["native", "parity"])
+def test_decoders_over_the_budget_lose_their_caches_and_nothing_else(architecture, parity, budget):
+    def decoders(model: LanguageModel) -> list[Decoder]:
+        return [Decoder(model, tiny_models.prompt(i), sampling(i, parity=parity)) for i in range(3)]
+
+    lone = [finished(decoder, TOKENS) for decoder in decoders(tiny_models.shared(architecture))]
+    model = LanguageModel(tiny_models.build(architecture))
+    budget.limit = 1  # less than any cache, so only the one in use is kept
+    crowd = decoders(model)
+
+    for turn in range(4):
+        for decoder in crowd:
+            finished(decoder, (turn + 1) * TOKENS // 4)
+            others = [other for other in crowd if other is not decoder]
+            assert not any(map(held, others)), "an idle decoder kept its cache over the budget"
+
+    for decoder, reference in zip(crowd, lone, strict=True):
+        assert_same_run(decoder, reference.token_ids, rows(reference), "Evicted again and again")
+
+
+def test_the_budget_takes_the_longest_unused_first_and_no_more_than_needed(budget):
+    model = LanguageModel(tiny_models.build("llama"))
+    decoders = [Decoder(model, tiny_models.prompt(i), sampling(i)) for i in range(4)]
+    for decoder in decoders[:3]:
+        finished(decoder, 20)
+    finished(decoders[0], 21)  # now 1 is the one unused for longest
+    budget.limit = sum(map(held, decoders)) + 100
+
+    decoders[3].step()
+
+    kept = [held(decoder) > 0 for decoder in decoders]
+    assert kept == [True, False, True, True], f"the wrong caches were given up: {kept}"
+
+
+def test_forks_count_and_forgotten_decoders_do_not(budget):
+    model = LanguageModel(tiny_models.build("llama"))
+    keeper = finished(Decoder(model, tiny_models.prompt(0), sampling(0)), 10)
+    for seed in range(5):
+        finished(Decoder(model, tiny_models.prompt(seed), sampling(seed)), 30)
+    gc.collect()
+    budget.limit = 3 * held(keeper)
+
+    finished(keeper, 12)
+    assert held(keeper), "caches of decoders that are gone pushed out a live one"
+
+    budget.limit = int(1.5 * held(keeper))
+    twin = keeper.fork()
+    twin.step()
+    assert held(twin) and not held(keeper), "a fork's cache was not counted"
+    reference = finished(Decoder(model, tiny_models.prompt(0), sampling(0)), 30)
+    assert_same_run(finished(keeper, 30), reference.token_ids, rows(reference), "Evicted by a fork")
+    assert_same_run(finished(twin, 30), reference.token_ids, rows(reference), "Having evicted")
+
+
+def test_a_fork_before_the_first_step_and_a_fork_of_a_fork():
+    model = tiny_models.shared("gemma3")
+    lone = finished(Decoder(model, tiny_models.prompt(3), sampling(3)), TOKENS)
+    decoder = Decoder(model, tiny_models.prompt(3), sampling(3))
+
+    early = decoder.fork()
+    late = finished(finished(early.fork(), 20).fork(), 25)
+    late.rewind(8)
+    waiting = late.fork()  # its next row is waiting to be reused
+
+    for fork in (decoder, early, late, waiting):
+        finished(fork, TOKENS)
+        assert_same_run(fork, lone.token_ids, rows(lone), "As a fork of a fork")
+
+
+@pytest.mark.parametrize("length", [1, 2, 15, 16, 17, 40], ids="prompt of {}".format)
+@pytest.mark.parametrize("architecture", ["mistral", "gemma3", "mamba", "qwen3_next"])
+def test_prompts_around_the_window_rewind_exactly(architecture, length):
+    decoder = Decoder(tiny_models.shared(architecture), tiny_models.prompt(9, length), sampling(9))
+    ids, logits = finished(decoder, 20).token_ids, rows(decoder)
+    for keep in (19, 13, 1, 0):
+        decoder.rewind(keep)
+        assert_same_run(finished(decoder, 20), ids, logits, f"After rewind({keep})")
+
+
+@pytest.fixture(scope="module")
+def bf16_model() -> LanguageModel:
+    return LanguageModel(tiny_models.build("llama", dtype=torch.bfloat16))
+
+
+@pytest.mark.parametrize("onednn", [True, False], ids=["onednn", "native kernels"])
+@pytest.mark.parametrize("seed", range(3))
+def test_bf16_rewinds_and_replays_bit_for_bit(bf16_model, monkeypatch, onednn, seed):
+    monkeypatch.setattr(bf16_model, "kernels", Kernels(onednn=onednn, threads=1))
+    monkeypatch.setattr("engine.decoding.record.RECENT_BYTES", 0)  # all but the last are replayed
+    decoder = Decoder(bf16_model, tiny_models.prompt(seed), sampling(seed))
+    assert bf16_model.replays_exactly
+    live = [decoder.logits(step.index).copy() for step in decoder.run(TOKENS)]
+    ids = decoder.token_ids
+
+    assert np.array_equal(rows(decoder), live), "rows replayed from hidden states differ"
+    for keep in (TOKENS - 1, 17, 0):
+        decoder.rewind(keep)
+        assert_same_run(finished(decoder, TOKENS), ids, np.stack(live), f"After rewind({keep})")
+    decoder.release_cache()
+    decoder.rewind(5)
+    assert_same_run(finished(decoder, TOKENS), ids, np.stack(live), "With its cache rebuilt")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bf16_parity_equals_generate_of_the_same_model(bf16_model, seed):
+    settings = SamplingSettings(temperature=0.8, top_k=20, top_p=0.9, seed=seed, parity=True)
+    decoder = finished(Decoder(bf16_model, tiny_models.prompt(seed), settings), TOKENS)
+
+    ids, logits = generate(
+        bf16_model,
+        tiny_models.prompt(seed),
+        TOKENS,
+        seed,
+        temperature=0.8,
+        top_k=20,
+        top_p=0.9,
+    )
+
+    assert decoder.token_ids == ids
+    np.testing.assert_array_equal(rows(decoder), logits)
+
+
+def test_snapshots_of_a_forgotten_text_are_not_used():
+    # A window longer than the distance between snapshots: the first rewind can still crop, and the
+    # snapshots taken beyond it must go too.
+    model = LanguageModel(tiny_models.build("mistral", sliding_window=64))
+    decoder = finished(Decoder(model, tiny_models.prompt(0)[:4], sampling(0)), 45)
+    decoder.rewind(5)
+    for token_id in range(1, 61):
+        decoder.step(token_id)
+    ids, logits = decoder.token_ids, rows(decoder)
+    decoder.rewind(40)
+    for token_id in ids[40:]:
+        decoder.step(token_id)
+    assert_same_run(decoder, ids, logits, "after a rewind past a full window")
+
+
+def test_decoders_that_are_gone_do_not_push_out_others():
+    class Owner:
+        released = False
+
+        def release(self):
+            self.released = True
+            return True
+
+    budget = MemoryBudget(100)
+    idle, gone, active = Owner(), Owner(), Owner()
+    budget.used(active, 0)
+    budget.used(idle, 40)
+    budget.used(gone, 60)
+    del gone
+    budget.used(active, 20)
+    assert not idle.released, "only 60 of 100 bytes are held"
+    budget.used(active, 70)
+    assert idle.released

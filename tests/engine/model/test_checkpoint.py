@@ -1,0 +1,309 @@
+"""Loading a model: what works, and one clear sentence for each way it can fail."""
+
+import json
+
+import pytest
+import torch
+import transformers as hf
+from safetensors.torch import load_file, save_file
+
+from engine.decoder import Decoder
+from engine.errors import (
+    ModelError,
+    ModelNotFoundError,
+    NotAModelError,
+    RemoteCodeError,
+    SettingError,
+    TokenizerError,
+)
+from engine.model import load_model
+from tests.engine.model.folders import VOCAB, canary, edit_json, fails, tiny_model, tiny_tokenizer
+
+# --- What works ----------------------------------------------------------------------------------
+
+
+def test_a_folder_loads_and_steps(folder):
+    for source in (folder, str(folder)):
+        model = load_model(source)
+        assert (model.name, model.source, model.revision) == ("tiny-llama", str(folder), None)
+        assert (model.vocab_size, model.context_length, model.eos_ids) == (VOCAB, 64, (256,))
+        assert model.notices == ()
+        assert len(list(Decoder(model, "Hello").run(4))) <= 4
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+def test_a_dtype_asked_for_is_the_dtype_given(folder, dtype):
+    assert load_model(folder, dtype=dtype).dtype == getattr(torch, dtype)
+    assert load_model(folder, dtype=getattr(torch, dtype)).dtype == getattr(torch, dtype)
+
+
+def test_auto_keeps_a_float32_checkpoint_float32(folder):
+    assert load_model(folder).dtype == torch.float32
+    # The same where config.json does not say what the weights are.
+    edit_json(folder / "config.json", dtype=..., torch_dtype=...)
+    assert load_model(folder).dtype == torch.float32
+
+
+def test_auto_never_invents_a_third_dtype(tmp_path):
+    tiny_model().to(torch.bfloat16).save_pretrained(tmp_path)
+    tiny_tokenizer().save_pretrained(tmp_path)
+    assert load_model(tmp_path).dtype in (torch.bfloat16, torch.float32)
+
+
+def test_a_model_in_several_files_loads(tmp_path):
+    tiny_model().save_pretrained(tmp_path, max_shard_size="20KB")
+    tiny_tokenizer().save_pretrained(tmp_path)
+    assert len(list(tmp_path.glob("*.safetensors"))) > 1
+    assert load_model(tmp_path).notices == ()
+
+
+def test_pickles_beside_safetensors_are_left_alone(folder):
+    canary(folder / "pytorch_model.bin")
+    assert load_model(folder).notices == ()
+    assert not (folder / "opened").exists()
+
+
+def test_tied_weights_are_not_missing(tmp_path):
+    tiny_model(tie_word_embeddings=True).save_pretrained(tmp_path)
+    tiny_tokenizer().save_pretrained(tmp_path)
+    assert load_model(tmp_path).notices == ()
+
+
+# --- Notices: it loads, and a person should know -------------------------------------------------
+
+
+def test_a_model_without_an_end_of_text_says_so(tmp_path):
+    tiny_model(eos_token_id=None).save_pretrained(tmp_path)
+    tokenizer = tiny_tokenizer()
+    tokenizer.eos_token = None
+    tokenizer.save_pretrained(tmp_path)
+    model = load_model(tmp_path)
+    assert model.eos_ids == ()
+    assert ["no end-of-text token" in notice for notice in model.notices] == [True]
+
+
+def test_a_tokenizer_smaller_than_the_output_says_so(tmp_path):
+    tiny_model(vocab_size=320).save_pretrained(tmp_path)
+    tiny_tokenizer().save_pretrained(tmp_path)
+    model = load_model(tmp_path)
+    (notice,) = model.notices
+    assert "The tokenizer has 260 entries and the model scores 320; the other 60 ids" in notice
+    assert "<id 260>" in notice and model.vocabulary.label(260) == "<id 260>"
+
+
+def test_tensors_that_nothing_uses_are_mentioned(folder):
+    weights = load_file(folder / "model.safetensors")
+    save_file(weights | {"extra.weight": torch.zeros(3)}, folder / "model.safetensors")
+    assert load_model(folder).notices == (
+        "1 tensors in the weights are not used by this architecture.",
+    )
+
+
+def test_several_ends_of_text(folder):
+    edit_json(folder / "generation_config.json", eos_token_id=[256, 258, 9_999])
+    assert load_model(folder).eos_ids == (256, 258), "ids that the model does not score are no ends"
+
+
+# --- Nothing there -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        *["../x/y z", "/no/such/folder", "a/b/c", "", " ", "C:\\models\\x", "\\\\host\\x", "a\nb"],
+        *[
+            "-x",
+            "http://localhost/x",
+            "file:///etc",
+            "owner/",
+            "/name",
+            "owner//name",
+            "a\x00b",
+        ],
+    ],
+    ids=lambda source: repr(source[:24]),
+)
+def test_neither_a_folder_nor_a_hub_id(source):
+    with pytest.raises(ModelNotFoundError, match="such as owner/name"):
+        load_model(source)
+
+
+@pytest.mark.parametrize("source", ["owner/name", "name", "..", "a..b/c--d", "owner/" + "n" * 200])
+def test_a_hub_id_without_a_connection_or_a_copy(source, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    if source == "..":
+        fails(NotAModelError, source, "config.json")  # that is a folder
+    else:
+        fails(ModelNotFoundError, source, source)
+
+
+def test_a_source_longer_than_any_file_name():
+    with pytest.raises(ModelNotFoundError):
+        load_model("x" * 10_000)
+
+
+@pytest.mark.parametrize("source", [None, 3, True, b"bundled", ["a"]])
+def test_a_source_that_is_no_text(source):
+    with pytest.raises((ModelError, SettingError)):
+        load_model(source)
+
+
+def test_a_file_instead_of_a_folder(folder):
+    for name in ("config.json", "model.safetensors"):
+        fails(NotAModelError, folder / name, "is a file; give the folder")
+
+
+def test_an_empty_folder(tmp_path):
+    fails(NotAModelError, tmp_path, "holds no config.json", "give the folder")
+
+
+def test_a_revision_of_a_folder(folder):
+    fails(SettingError, folder, "revision applies to hub ids only, got 'main'", revision="main")
+    fails(SettingError, "bundled", "revision applies to hub ids only", revision="main")
+
+
+@pytest.mark.parametrize("device", ["tpu", "cuda:99", "", "CPU", "cpu:7", None, 3])
+def test_a_device_that_is_not_there(folder, device):
+    fails(SettingError, folder, "device is not available", "use auto or one of cpu", device=device)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float64", "", "fp32", None, torch.int8, 3])
+def test_a_dtype_that_models_are_not_run_in(folder, dtype):
+    fails(SettingError, folder, "dtype is not a dtype", "use auto or one of float32", dtype=dtype)
+
+
+# --- config.json ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "not json", "{", '{"model_type": ', "[" * 100_000, "\xff\xfe".encode("latin-1")],
+    ids=["empty", "words", "cut", "cut in a value", "deep", "no text"],
+)
+def test_a_config_that_is_no_json(folder, content):
+    data = content if isinstance(content, bytes) else content.encode()
+    (folder / "config.json").write_bytes(data)
+    fails(NotAModelError, folder, "config.json of tiny-llama is no valid JSON", "download")
+
+
+def test_a_masked_diffusion_model(folder):
+    edit_json(folder / "config.json", is_causal=False)
+    fails(
+        NotAModelError,
+        folder,
+        "tiny-llama is a masked diffusion model, not a causal language model; open it with "
+        "load_diffusion_model.",
+    )
+    edit_json(folder / "config.json", is_causal=True)
+    assert load_model(folder).vocab_size == VOCAB
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        *[[], 3, "llama", None, {}, {"model_type": "no-such-model"}, {"model_type": None}],
+        *[{"model_type": 3}, {"model_type": ["llama"]}, {"hidden_size": 3}],
+    ],
+    ids=str,
+)
+def test_a_config_that_describes_no_known_model(folder, config):
+    (folder / "config.json").write_text(json.dumps(config))
+    # Where the type is missing, transformers guesses it from the folder's name: here "llama".
+    elsewhere = folder.rename(folder.with_name("nameless"))
+    fails(NotAModelError, elsewhere, "config.json of nameless describes no model", "check the file")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"hidden_size": "wide"},
+        {"hidden_size": -32},
+        {"hidden_size": 0},
+        {"hidden_size": None},
+        {"hidden_size": 33},
+        {"num_attention_heads": 0},
+        {"num_key_value_heads": 3},
+        {"num_key_value_heads": 0},
+        {"num_hidden_layers": "two"},
+        {"num_hidden_layers": -1},
+        {"num_hidden_layers": 10},
+        {"vocab_size": 0},
+        {"vocab_size": -1},
+        {"hidden_act": "no-such-function"},
+        {"rope_parameters": {"rope_type": "no-such-type"}},
+        {"rope_parameters": 3},
+        {"head_dim": 0},
+        {"dtype": "no-such-dtype"},
+        {"dtype": 3},
+        {"intermediate_size": "x"},
+        {"max_position_embeddings": "x"},
+        {"layer_types": ["no_such_attention"] * 2},
+        {"pad_token_id": 10_000},
+        {"eos_token_id": "x"},
+        {"architectures": 3},
+        {"quantization_config": {"quant_method": "no-such-method"}},
+        {"quantization_config": 3},
+    ],
+    ids=str,
+)
+def test_a_config_with_an_impossible_value(folder, changes):
+    edit_json(folder / "config.json", **changes)
+    try:
+        model = load_model(folder)
+    except ModelError as error:
+        assert str(error).endswith(".") and "\n" not in str(error)
+    else:
+        # Some are harmless (transformers ignores them): then the model must really work.
+        Decoder(model, "Hello").step()
+
+
+@pytest.mark.parametrize("where", ["config.json", "tokenizer_config.json"])
+def test_code_that_comes_with_a_model_is_never_run(folder, where):
+    source = f"from pathlib import Path\nPath({str(folder / 'imported')!r}).touch()\n"
+    (folder / "canary.py").write_text(source)
+    if where == "config.json":
+        auto_map = {"AutoConfig": "canary.Config", "AutoModelForCausalLM": "canary.Model"}
+        edit_json(folder / where, model_type="of-its-own", auto_map=auto_map)
+        fails(RemoteCodeError, folder, "Python code of its own, which is not run", "choose a model")
+    else:
+        auto_map = {"AutoTokenizer": ["canary.Tokenizer", "canary.Tokenizer"]}
+        edit_json(folder / where, tokenizer_class="CanaryTokenizer", auto_map=auto_map)
+        with pytest.raises(ModelError):
+            load_model(folder)
+    assert not (folder / "imported").exists(), "the code of the model was run"
+
+
+def test_auto_map_on_a_known_type_is_ignored(folder):
+    source = f"from pathlib import Path\nPath({str(folder / 'imported')!r}).touch()\n"
+    (folder / "canary.py").write_text(source)
+    auto_map = {"AutoConfig": "canary.Config", "AutoModelForCausalLM": "canary.Model"}
+    edit_json(folder / "config.json", auto_map=auto_map)
+    assert type(load_model(folder).hf) is hf.LlamaForCausalLM
+    assert not (folder / "imported").exists(), "the code of the model was run"
+
+
+def test_an_encoder_decoder_model(folder):
+    hf.T5Config(
+        d_model=16, d_kv=4, d_ff=16, num_layers=1, num_heads=2, vocab_size=VOCAB
+    ).save_pretrained(folder)
+    fails(NotAModelError, folder, "encoder-decoder model (t5)", "choose a causal language model")
+
+
+def test_an_encoder_only_model(folder):
+    hf.ViTConfig(hidden_size=16, num_hidden_layers=1, num_attention_heads=2).save_pretrained(folder)
+    fails(NotAModelError, folder, "causal language model")
+
+
+# --- Tokenizer -----------------------------------------------------------------------------------
+
+
+def test_no_tokenizer(folder):
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (folder / name).unlink()
+    fails(TokenizerError, folder, "add its")
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", "3", '{"model": {"type": "Magic"}}'])
+def test_a_tokenizer_that_is_damaged(folder, content):
+    (folder / "tokenizer.json").write_text(content)
+    fails(TokenizerError, folder, "add its tokenizer.json")

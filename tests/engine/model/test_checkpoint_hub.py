@@ -1,0 +1,178 @@
+"""Models from the hub, which the test plays."""
+
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import httpx2  # what huggingface_hub makes its requests with
+import pytest
+from huggingface_hub.errors import (
+    GatedRepoError,
+    HfHubHTTPError,
+    LocalEntryNotFoundError,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+
+from engine.errors import ModelError, ModelNotFoundError, UnsafeWeightsError, WeightsError
+from engine.model import checkpoint, load_model
+from tests.engine.model.folders import fails
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+def answer(status: int) -> httpx2.Response:
+    return httpx2.Response(status, request=httpx2.Request("GET", "https://huggingface.co/api"))
+
+
+class Hub:
+    """Stands in for the two calls that `engine.model.checkpoint` makes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.files = [path.name for path in folder.iterdir()]
+        self.model_info_raises: Exception | None = None
+        self.download_raises: Exception | None = None
+        self.cached: Path | None = None
+        self.asked: list[tuple] = []
+
+    def model_info(self, hub_id, *, revision=None, timeout=None, **_):
+        assert timeout, "a request without a time limit can hang for ever"
+        self.asked.append(("model_info", hub_id, revision))
+        if self.model_info_raises:
+            raise self.model_info_raises
+        siblings = [SimpleNamespace(rfilename=name) for name in self.files]
+        return SimpleNamespace(sha=COMMIT, siblings=siblings)
+
+    def snapshot_download(
+        self, hub_id, *, revision=None, allow_patterns=None, local_files_only=False
+    ):
+        self.asked.append(("download", hub_id, revision, allow_patterns, local_files_only))
+        if local_files_only:
+            if self.cached is None:
+                raise LocalEntryNotFoundError("no copy")
+            return str(self.cached)
+        if self.download_raises:
+            raise self.download_raises
+        return str(self.folder)
+
+
+@pytest.fixture
+def hub(original, tmp_path, monkeypatch) -> Hub:
+    folder = Path(shutil.copytree(original, tmp_path / COMMIT))
+    played = Hub(folder)
+    monkeypatch.setattr(checkpoint, "HfApi", lambda *_, **__: played)
+    monkeypatch.setattr(checkpoint, "snapshot_download", played.snapshot_download)
+    monkeypatch.chdir(tmp_path)
+    return played
+
+
+def test_a_repository_is_fetched_at_one_commit_and_loaded(hub):
+    model = load_model("owner/tiny", revision="v1")
+    assert (model.name, model.source, model.revision) == ("owner/tiny", "owner/tiny", COMMIT)
+    assert model.notices == ()
+    (_, _, asked), (_, _, fetched, _, offline) = hub.asked
+    assert (asked, fetched, offline) == ("v1", COMMIT, False), (
+        "what was looked at is what is fetched"
+    )
+
+
+def test_only_weights_configuration_and_tokenizer_are_fetched(hub):
+    hub.files += ["pytorch_model.bin", "canary.py", "model.gguf", "onnx/model.onnx", "x.msgpack"]
+    hub.files += ["original/consolidated.safetensors", "README.md", "flax.pkl"]
+    load_model("owner/tiny")
+    wanted = set(hub.asked[-1][3])
+    assert wanted == {
+        "config.json",
+        "generation_config.json",
+        "model.safetensors",
+        "tokenizer.json",
+        "tokenizer_config.json",
+    }
+
+
+def test_weights_that_a_repository_holds_twice_are_fetched_once(hub):
+    hub.files += ["consolidated.safetensors", "consolidated.safetensors.index.json"]
+    load_model("owner/tiny")
+    wanted = [name for name in hub.asked[-1][3] if name.endswith(".safetensors")]
+    assert wanted == ["model.safetensors"]
+
+
+def test_a_repository_of_pickles_is_refused_before_anything_is_fetched(hub):
+    hub.files = ["config.json", "pytorch_model.bin"]
+    fails(UnsafeWeightsError, "owner/tiny", "owner/tiny has its weights only as a pickle")
+    hub.files = ["config.json", "model.gguf"]
+    fails(WeightsError, "owner/tiny", "owner/tiny holds no weights")
+    assert [call[0] for call in hub.asked] == ["model_info"] * 2
+
+
+@pytest.mark.parametrize("during", ["model_info", "download"])
+@pytest.mark.parametrize(
+    ("error", "parts"),
+    [
+        (GatedRepoError("x", response=answer(403)), ["asks for permission", "`hf auth login`"]),
+        (
+            RevisionNotFoundError("x", response=answer(404)),
+            ["has no revision v9", "check its branches and tags"],
+        ),
+        (
+            RepositoryNotFoundError("x", response=answer(401)),
+            ["neither a folder nor a hub repository named owner/tiny", "check the spelling"],
+        ),
+    ],
+    ids=["gated", "revision", "repository"],
+)
+def test_what_the_hub_refuses_is_named(hub, during, error, parts):
+    setattr(hub, f"{during}_raises", error)
+    hub.cached = hub.folder  # an old copy must not hide that the hub said no
+    fails(ModelNotFoundError, "owner/tiny", *parts, revision="v9")
+
+
+UNREACHABLE = [
+    httpx2.ConnectError("Name or service not known"),
+    httpx2.ReadTimeout("timed out"),
+    ConnectionResetError("reset"),
+    HfHubHTTPError("busy", response=answer(503)),
+    LocalEntryNotFoundError("offline"),
+]
+
+
+@pytest.mark.parametrize("during", ["model_info", "download"])
+@pytest.mark.parametrize("error", UNREACHABLE, ids=lambda error: type(error).__name__)
+def test_without_a_connection_an_earlier_copy_is_used_and_announced(hub, during, error):
+    setattr(hub, f"{during}_raises", error)
+    hub.cached = hub.folder
+    model = load_model("owner/tiny")
+    assert model.notices == (
+        "The hub is out of reach: this is the copy of owner/tiny fetched before.",
+    )
+    assert model.revision == COMMIT
+
+
+@pytest.mark.parametrize("during", ["model_info", "download"])
+@pytest.mark.parametrize("error", UNREACHABLE, ids=lambda error: type(error).__name__)
+def test_without_a_connection_and_without_a_copy(hub, during, error):
+    setattr(hub, f"{during}_raises", error)
+    fails(
+        ModelNotFoundError,
+        "owner/tiny",
+        "no folder 'owner/tiny', and the hub could not be reached",
+        "at revision v9",
+        "check the connection",
+        revision="v9",
+    )
+
+
+def test_an_earlier_copy_that_is_not_whole_is_an_error_of_its_own(hub):
+    hub.model_info_raises = httpx2.ConnectError("no network")
+    hub.cached = hub.folder
+    (hub.folder / "model.safetensors").unlink()
+    fails(WeightsError, "owner/tiny", "holds no weights")
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_a_full_disk_is_not_blamed_on_the_hub(hub, cached):
+    hub.download_raises = OSError(28, "No space left on device")
+    hub.cached = hub.folder if cached else None
+    with pytest.raises(ModelError, match="No space left on device"):
+        load_model("owner/tiny")

@@ -1,0 +1,182 @@
+"""Weights that are damaged, missing, of another shape or pickled, and damage by chance."""
+
+import json
+import random
+import shutil
+import struct
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from engine.decoder import Decoder
+from engine.errors import LogitsError, ModelError, UnsafeWeightsError, WeightsError
+from engine.model import load_model
+from tests.engine.model.folders import canary, fails, tiny_model, tiny_tokenizer
+
+
+def cut(path: Path, size: int) -> None:
+    path.write_bytes(path.read_bytes()[:size])
+
+
+def header_size(path: Path) -> int:
+    return 8 + struct.unpack("<Q", path.read_bytes()[:8])[0]
+
+
+@pytest.mark.parametrize(
+    "place", ["empty", "in the length", "in the header", "after the header", "in the data", "last"]
+)
+def test_weights_that_were_cut_short(folder, place):
+    path = folder / "model.safetensors"
+    header, size = header_size(path), path.stat().st_size
+    cut(
+        path,
+        {
+            "empty": 0,
+            "in the length": 5,
+            "in the header": header // 2,
+            "after the header": header,
+            "in the data": (header + size) // 2,
+            "last": size - 1,
+        }[place],
+    )
+    fails(WeightsError, folder, "model.safetensors of tiny-llama is damaged or cut short")
+
+
+def test_a_download_page_instead_of_weights(folder):
+    (folder / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\n" * 3)
+    fails(WeightsError, folder, "damaged or cut short", "download the model again")
+
+
+def test_an_index_that_names_a_missing_file(tmp_path):
+    tiny_model().save_pretrained(tmp_path, max_shard_size="20KB")
+    tiny_tokenizer().save_pretrained(tmp_path)
+    lost = sorted(tmp_path.glob("*.safetensors"))[1]
+    lost.unlink()
+    fails(WeightsError, tmp_path, "lacks 1 of", f"for example {lost.name}", "download")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *["", "{", "[]", "3", "{}", '{"weight_map": 3}', '{"weight_map": {"a": 3}}'],
+        *['{"weight_map": {"a": ["b"]}}', '{"weight_map": {"a": null}}', "[" * 100_000],
+        *['{"weight_map": {"a": "a\\u0000b"}}', '{"weight_map": {"a": "../../x.safetensors"}}'],
+    ],
+    ids=lambda content: content[:32],
+)
+def test_an_index_that_is_damaged(folder, content):
+    (folder / "model.safetensors.index.json").write_text(content)
+    fails(WeightsError, folder)
+
+
+def test_an_index_that_points_out_of_the_folder(folder):
+    weights = folder / "model.safetensors"
+    names = dict.fromkeys(load_file(weights), "../elsewhere.safetensors")
+    weights.rename(folder.parent / "elsewhere.safetensors")
+    shutil.copy(folder.parent / "elsewhere.safetensors", folder / "other.safetensors")
+    index = {"metadata": {}, "weight_map": names}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    fails(WeightsError, folder)
+
+
+def test_an_index_that_is_no_text(folder):
+    (folder / "model.safetensors.index.json").write_bytes(b"\xff\xfe\x00")
+    fails(WeightsError, folder)
+
+
+def test_tensors_that_are_missing(folder):
+    path = folder / "model.safetensors"
+    weights = load_file(path)
+    del weights["model.layers.1.mlp.up_proj.weight"], weights["lm_head.weight"]
+    save_file(weights, path)
+    fails(WeightsError, folder, "lack 2 tensors, for example lm_head.weight", "stay random")
+
+
+def test_a_tensor_of_another_shape(folder):
+    path = folder / "model.safetensors"
+    weights = load_file(path)
+    weights["model.norm.weight"] = torch.ones(31)
+    save_file(weights, path)
+    said = fails(WeightsError, folder, "do not fit its configuration", "check config.json")
+    assert "model.norm.weight is 31, and config.json asks for 32;" in said
+    assert "ignore_mismatched_sizes" not in said, "a word for programmers"
+
+
+def test_tensors_of_integers(folder):
+    path = folder / "model.safetensors"
+    save_file({name: w.to(torch.int32) for name, w in load_file(path).items()}, path)
+    try:
+        Decoder(load_model(folder), "Hello").step()
+    except ModelError as error:
+        assert str(error).endswith(".")
+
+
+def test_weights_that_are_no_numbers_are_noticed_at_the_first_step(folder):
+    path = folder / "model.safetensors"
+    weights = load_file(path)
+    weights["model.norm.weight"][3] = torch.nan
+    save_file(weights, path)
+    decoder = Decoder(load_model(folder), "Hello")
+    with pytest.raises(LogitsError, match="260 NaN"):
+        decoder.step()
+    assert decoder.steps == []
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt", "x.pth", "x.ckpt", "x.pkl"])
+def test_pickled_weights_are_refused_unopened(folder, name):
+    (folder / "model.safetensors").unlink()
+    canary(folder / name)
+    fails(UnsafeWeightsError, folder, f"only as a pickle ({name})", "convert it to safetensors")
+    assert not (folder / "opened").exists(), "the pickle was opened"
+    torch.load(folder / name, weights_only=False)
+    assert (folder / "opened").exists(), "the canary is dead: this test proves nothing"
+
+
+def test_no_weights_at_all(folder):
+    (folder / "model.safetensors").unlink()
+    fails(WeightsError, folder, "holds no weights (*.safetensors)", "download the whole model")
+
+
+def test_weights_that_are_a_folder(folder):
+    (folder / "model.safetensors").unlink()
+    (folder / "model.safetensors").mkdir()
+    fails(WeightsError, folder, "damaged or cut short")
+
+
+def mutated(data: bytes, rng: random.Random) -> bytes:
+    copy = bytearray(data)
+    header = 8 + struct.unpack("<Q", data[:8])[0]
+    for _ in range(rng.choice([1, 1, 4])):
+        # Mostly in the length and the header, where damage changes what the rest means.
+        at = rng.randrange(rng.choice([8, header, header, len(copy)]))
+        kind = rng.randrange(4)
+        if kind == 0:
+            copy[at] = rng.randrange(256)
+        elif kind == 1:
+            copy[at] ^= 1 << rng.randrange(8)
+        elif kind == 2:
+            copy[at] = ord(rng.choice('0123456789"{}[],:FBI'))
+        else:
+            del copy[at : at + rng.choice([1, 8])]
+    return bytes(copy)
+
+
+def test_damaged_weights_give_a_model_or_a_named_error(folder):
+    path = folder / "model.safetensors"
+    data = path.read_bytes()
+    rng = random.Random(11)
+    outcomes = {"loaded": 0, "refused": 0}
+    for case in range(300):
+        path.write_bytes(mutated(data, rng))
+        try:
+            Decoder(load_model(folder), [1, 2, 3]).step()
+            outcomes["loaded"] += 1
+        except (ModelError, LogitsError) as error:
+            assert str(error).endswith(".") and "\n" not in str(error)
+            outcomes["refused"] += 1
+        except BaseException as error:
+            raise AssertionError(f"case {case} raises {error!r}") from error
+    print(outcomes)
+    assert outcomes["refused"] > 150, f"most damage to a header should be noticed: {outcomes}"

@@ -1,0 +1,57 @@
+"""One architecture of transformers for every kind of cache layer and of refusal.
+
+The whole table is `python -m tests.engine.model.architectures`.
+"""
+
+import pytest
+import transformers
+
+from engine.errors import NotAModelError
+from engine.model import LanguageModel
+from tests.engine.model import small_configs
+from tests.engine.model.architectures import EQUAL, PAGE, checked
+
+# By what they hold: attention as a decoder of an encoder-decoder, windows, chunks, indexers, states
+# of two kinds, states and attention in one layer, with a window, no cache at all, compressed keys.
+KINDS = {
+    "bart": "together",
+    "gpt_oss": "together",
+    "llama4_text": "together",
+    "deepseek_v32": "together",
+    "qwen4_exp_text": "one by one",
+    "lfm2_moe": "one by one",
+    "zamba2": "one by one",
+    "zaya": "one by one",
+    "nemotron_h": "one by one",
+    "deepseek_v4": "one by one",
+    "minimax_m3_vl_text": "one by one",
+}
+REFUSED = {
+    "minimax": "cache of its own",
+    "recurrent_gemma": "keeps what it has read inside the model",
+    "openai-gpt": "keeps nothing in the cache",
+    "prophetnet": "cannot be stepped",
+}
+
+
+@pytest.mark.parametrize("model_type", KINDS)
+def test_it_equals_generate_and_itself(model_type):
+    outcome = checked(model_type)
+    assert (outcome.result, outcome.reason) == (EQUAL, "")
+    batch = "together" if outcome.rows > 1 else "one by one"
+    assert batch == KINDS[model_type]
+
+
+@pytest.mark.parametrize("model_type", REFUSED)
+def test_it_is_refused_with_a_sentence(model_type):
+    with pytest.raises(NotAModelError, match=REFUSED[model_type]) as refusal:
+        LanguageModel(small_configs.build(model_type))
+    assert str(refusal.value).endswith("choose another architecture.")
+
+
+def test_the_page_names_every_architecture_of_the_installed_transformers():
+    page = PAGE.read_text("utf-8")
+    assert f"transformers {transformers.__version__}" in page
+    missing = [name for name in small_configs.MODEL_TYPES if f"| {name} |" not in page]
+    assert not missing, "run python -m tests.engine.model.architectures --write"
+    assert "0 WRONG" in page

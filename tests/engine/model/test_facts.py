@@ -1,0 +1,59 @@
+"""What a trace says of the machine: attention on all devices, and what a GPU computes with."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from engine.decoder import Decoder
+from engine.decoding.replay import changed_facts
+from engine.model import LanguageModel
+from engine.trace import Trace
+from tests.engine import tiny_models
+
+
+def test_the_attention_is_named_on_every_device():
+    model = tiny_models.shared("llama")
+    assert model.facts["attention"] == model.hf.config._attn_implementation == "sdpa"
+    assert "cuda" not in model.facts
+    assert model.facts["input_size"] == tiny_models.VOCAB
+    hf = tiny_models.build("llama")
+    hf.set_attn_implementation("eager")
+    assert LanguageModel(hf).facts["attention"] == "eager"
+
+
+@pytest.fixture
+def on_gpu(llama, monkeypatch) -> LanguageModel:
+    """A model that takes itself to be on a GPU which PyTorch describes."""
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"GPU of {device}")
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    monkeypatch.setattr(torch.backends.cuda, "flash_sdp_enabled", lambda: False)
+    llama.__dict__["device"] = torch.device("cuda:1")
+    return llama
+
+
+def test_a_gpu_is_described(on_gpu, monkeypatch):
+    facts = json.loads(json.dumps(on_gpu.facts, allow_nan=False))
+    assert facts["device"] == "cuda:1" and "kernels" not in facts
+    assert facts["cuda"] == {
+        "gpu": "GPU of cuda:1",
+        "capability": "9.0",
+        "version": "13.0",
+        "tf32": False,
+        "attention_kernels": "mem_efficient, cudnn, math",
+    }
+    monkeypatch.setattr(torch.backends.cuda, "matmul", SimpleNamespace(allow_tf32=True))
+    assert on_gpu.facts["cuda"]["tf32"] is True
+
+
+def test_a_trace_keeps_them_and_a_replay_names_them(on_gpu, tmp_path):
+    text = Decoder(tiny_models.shared("llama"), tiny_models.prompt(0))
+    text.step()
+    data = text.trace().to_dict() | {"model": on_gpu.facts}
+    trace = Trace.from_dict(data)
+    assert Trace.load(trace.save(tmp_path / "run.json")) == trace
+    names = [fact.name for fact in changed_facts(trace, tiny_models.shared("llama"))]
+    assert {"device", "cuda.gpu", "cuda.tf32", "cuda.attention_kernels"} <= set(names)
+    assert changed_facts(trace, on_gpu) == ()

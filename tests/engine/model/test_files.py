@@ -1,0 +1,154 @@
+"""Folders made to hang, fill or mislead whoever opens them: each is refused in a sentence."""
+
+import json
+import os
+import socket
+import stat
+
+import pytest
+
+from engine.errors import ModelError, NotAModelError, TokenizerError, WeightsError
+from engine.model import load_model
+from engine.model.files import MAX_JSON_BYTES, check_size, read_json
+from tests.engine.model.folders import edit_json, fails
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such files")
+READ = [
+    "config.json",
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "generation_config.json",
+    "chat_template.jinja",
+    "additional_chat_templates/rag.jinja",
+]
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_pipe_is_not_opened(folder, name):
+    path = folder / name
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    with pytest.raises(ModelError, match=f"{path.name} of .* is a pipe or a device, not a file"):
+        load_model(folder)
+
+
+def test_a_link_to_a_device_is_not_opened(folder):
+    (folder / "tokenizer.json").unlink()
+    (folder / "tokenizer.json").symlink_to("/dev/zero")
+    with pytest.raises(ModelError, match=r"tokenizer.json of .* is a pipe or a device"):
+        load_model(folder)
+
+
+def test_a_socket_is_not_opened(folder, monkeypatch):
+    monkeypatch.chdir(folder)  # paths of sockets must be short
+    with socket.socket(socket.AF_UNIX) as opened:
+        (folder / "generation_config.json").unlink()
+        opened.bind("generation_config.json")
+        with pytest.raises(ModelError, match="is a pipe or a device"):
+            load_model(folder)
+
+
+def test_a_link_to_nothing(folder):
+    (folder / "tokenizer.json").unlink()
+    (folder / "tokenizer.json").symlink_to(folder / "gone")
+    with pytest.raises(ModelError, match=r"tokenizer.json of .* cannot be read"):
+        load_model(folder)
+
+
+def test_links_to_files_are_followed_as_in_the_cache_of_the_hub(folder):
+    for path in list(folder.iterdir()):
+        blob = path.rename(folder.parent / f"blob-{path.name}")
+        path.symlink_to(blob)
+    assert load_model(folder).notices == ()
+
+
+def test_a_pipe_that_comes_after_the_check_does_not_block(tmp_path):
+    os.mkfifo(tmp_path / "config.json")
+    assert stat.S_ISFIFO((tmp_path / "config.json").stat().st_mode)
+    with pytest.raises(OSError, match="no regular file"):
+        read_json(tmp_path / "config.json")
+
+
+@pytest.mark.parametrize(
+    "name", ["config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"]
+)
+def test_a_text_file_of_a_terabyte_is_not_read(folder, name):
+    with (folder / name).open("wb") as file:
+        file.truncate(10**12)
+    with pytest.raises(ModelError, match=rf"{name} of tiny-llama has 1,000,000 MB, and at most"):
+        load_model(folder)
+
+
+def test_a_config_of_many_keys(folder):
+    edit_json(folder / "config.json", **{f"k{place}": 1 for place in range(210_000)})
+    assert (folder / "config.json").stat().st_size < MAX_JSON_BYTES["config.json"]
+    fails(NotAModelError, folder, "more than 200,000 values")
+
+
+def test_a_config_that_is_deep(folder):
+    edit_json(folder / "config.json", x=json.loads("[" * 100 + "]" * 100))
+    fails(NotAModelError, folder, "nested deeper than 64 levels")
+    check_size(json.loads("[" * 60 + "]" * 60))
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"num_labels": 50_000_000}, "num_labels"),
+        ({"num_attention_heads": 10**9, "num_key_value_heads": 10**9}, "num_attention_heads"),
+        ({"text_config": {"num_experts": 10**9}}, "num_experts"),
+    ],
+    ids=["labels", "heads", "experts"],
+)
+def test_a_config_that_asks_for_endless_parts(folder, changes, key):
+    edit_json(folder / "config.json", **changes)
+    fails(NotAModelError, folder, f"{key} is ", "at most 20,000 are built")
+
+
+def test_a_config_with_endless_positions(folder):
+    config = {"model_type": "gptj", "n_embd": 32, "n_layer": 1, "n_head": 4, "rotary_dim": 8}
+    config |= {"n_positions": 10**9, "vocab_size": 260}
+    (folder / "config.json").write_text(json.dumps(config))
+    fails(WeightsError, folder, "of computed tables", "check max_position_embeddings")
+
+
+@pytest.mark.parametrize("where", ["vocab", "added"])
+def test_a_tokenizer_with_an_id_far_above_the_model(folder, where):
+    path = folder / "tokenizer.json"
+    data = json.loads(path.read_text("utf-8"))
+    if where == "vocab":
+        data["model"]["vocab"]["far"] = 400_000_000
+    else:
+        data["added_tokens"].append(data["added_tokens"][-1] | {"id": 400_000_000, "content": "x"})
+    path.write_text(json.dumps(data), "utf-8")
+    try:
+        model = load_model(folder)
+    except TokenizerError as error:
+        assert "400,000,000" in str(error) and "260 ids" in str(error)
+    else:  # some versions of tokenizers count added tokens on by themselves
+        assert max(model.tokenizer.get_vocab().values()) < 1_000_000
+
+
+@pytest.mark.parametrize("key", ["_attn_implementation", "attn_implementation"])
+@pytest.mark.parametrize("value", ["owner/repo", "flash_attention_2", {"": "owner/repo:kernel"}])
+def test_attention_code_from_elsewhere_is_not_asked_for(folder, monkeypatch, key, value):
+    def asked(*_, **__):
+        raise AssertionError("code was asked for")
+
+    monkeypatch.setattr("transformers.modeling_utils.lazy_import_flash_attention", asked)
+    edit_json(folder / "config.json", **{key: value})
+    model = load_model(folder)
+    (notice,) = model.notices
+    assert "asks for the attention of" in notice and "PyTorch's own is used" in notice
+    assert model.hf.config._attn_implementation == "sdpa"
+
+
+@pytest.mark.parametrize("value", ["eager", "sdpa"])
+def test_attention_of_pytorch_is_kept(folder, value):
+    edit_json(folder / "config.json", _attn_implementation=value)
+    model = load_model(folder)
+    assert model.notices == () and model.hf.config._attn_implementation == value

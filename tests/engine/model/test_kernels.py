@@ -1,0 +1,199 @@
+"""Kernels and threads by fixed rules, whatever the machine is at."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from engine.decoder import Decoder
+from engine.model import LanguageModel, kernels
+from engine.model.kernels import Kernels, cpu_dtype, cpu_kernels
+from engine.sampling import SamplingSettings
+from tests.engine import tiny_models
+
+
+@pytest.fixture
+def three_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    yield
+    torch.set_num_threads(before)
+
+
+# A clock by which one way to run a step costs a thousand times as much as the other, then the
+# bundled model as everybody loads it.
+TEXT_OF_A_SEED = """
+import json, sys, time, torch
+
+class Clock:
+    now = 0.0
+    def perf_counter(self):
+        slow = (torch._C._get_mkldnn_enabled(), torch.get_num_threads() > 1) == SLOW
+        self.now += 1.0 if slow else 0.001
+        return self.now
+
+SLOW = tuple(json.loads(sys.argv[1]))
+time.perf_counter = Clock().perf_counter
+torch.set_num_threads(2)
+
+from engine.decoder import Decoder
+from engine.model import load_model
+from engine.sampling import SamplingSettings
+
+model = load_model(device="cpu")
+decoder = Decoder(model, "Once upon a time", SamplingSettings(seed=7, top_p=0.9))
+for _ in decoder.run(24):
+    pass
+print(json.dumps([model.facts, decoder.token_ids]))
+"""
+
+
+def test_no_timing_changes_the_text_of_a_seed():
+    found = []
+    for slow in ([True, False], [False, True]):
+        ran = subprocess.run(
+            [sys.executable, "-c", TEXT_OF_A_SEED, json.dumps(slow)],
+            capture_output=True,
+            text=True,
+            env=os.environ | {"PYTHONPATH": os.getcwd()},
+            timeout=600,
+        )
+        assert ran.returncode == 0, ran.stderr
+        found.append(json.loads(ran.stdout.splitlines()[-1]))
+    facts, token_ids = found[0]
+    assert facts["kernels"]["threads"] == facts["kernels"]["prefill_threads"] == 1
+    assert len(token_ids) == 24
+    assert found[1:] == [found[0]], "another timing, another text for the same seed"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "size", "expected"),
+    [
+        pytest.param(torch.bfloat16, 2e7, Kernels(False, 1, 1), id="small, half precision"),
+        pytest.param(torch.float16, 2e9, Kernels(False, 3, 3), id="large, half precision"),
+        pytest.param(torch.float32, 4e7, Kernels(True, 1, 1), id="small, float32"),
+        pytest.param(torch.float32, 4e9, Kernels(True, 3, 3), id="large, float32"),
+    ],
+)
+def test_kernels_follow_from_dtype_and_size(three_threads, dtype, size, expected):
+    assert cpu_kernels(dtype, int(size)) == expected
+
+
+@pytest.mark.parametrize(
+    ("able", "checkpoint", "expected"),
+    [
+        ({"avx512_bf16"}, torch.bfloat16, torch.bfloat16),
+        ({"amx_bf16"}, torch.bfloat16, torch.bfloat16),
+        ({"bf16"}, torch.bfloat16, torch.bfloat16),  # ARM
+        ({"avx2", "avx512_fp16"}, torch.bfloat16, torch.float32),
+        ({"avx512_fp16"}, torch.float16, torch.float16),
+        ({"avx512_bf16"}, torch.float16, torch.float32),
+        ({"avx512_bf16", "avx512_fp16"}, torch.float32, torch.float32),
+        ({"avx512_bf16"}, torch.float64, torch.float32),
+    ],
+)
+def test_the_dtype_follows_from_the_instructions_of_the_cpu(
+    monkeypatch, able, checkpoint, expected
+):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: dict.fromkeys(able, True))
+    assert cpu_dtype(checkpoint) == expected
+
+
+def test_a_small_model_gives_the_same_bits_on_any_number_of_cores(three_threads):
+    prompt = tiny_models.prompt(0, 140)  # long enough for a prefill of its own kind
+    logits = []
+    for cores in (1, 3):
+        torch.set_num_threads(cores)
+        decoder = Decoder(LanguageModel(tiny_models.build("llama")), prompt, SamplingSettings())
+        decoder.step(), decoder.step()
+        logits.append([decoder.logits(0), decoder.logits(1)])
+        assert decoder.model.kernels.prefill_threads == 1
+    np.testing.assert_array_equal(*logits)
+
+
+def test_a_step_takes_the_threads_of_its_model_whatever_it_costs(monkeypatch, three_threads):
+    monkeypatch.setattr(kernels, "_SMALL_BYTES", 0)
+    seen = []
+    for dtype in (torch.float32, torch.bfloat16):
+        hf = tiny_models.build("llama", dtype=dtype)
+        model = LanguageModel(hf)
+        assert model.kernels.threads == 3
+        slow = hf.register_forward_pre_hook(lambda *_: time.sleep(0.02))
+        look = hf.register_forward_pre_hook(lambda *_: seen.append(torch.get_num_threads()))
+        decoder = Decoder(model, tiny_models.prompt(0), SamplingSettings())
+        decoder.step()
+        slow.remove()  # the first step was far slower than the next ones
+        for _ in decoder.run(4):
+            pass
+        look.remove()
+    assert seen == [3] * 8
+
+
+def test_kernels_of_another_machine_give_its_text_and_stand_in_the_trace():
+    hf = tiny_models.build("llama", dtype=torch.bfloat16)
+    elsewhere = Kernels(onednn=True, threads=1, prefill_threads=1)
+    model = LanguageModel(hf, kernels=elsewhere)
+    assert model.kernels == elsewhere
+    assert model.replays_exactly, "its rows must replay with these kernels"
+    decoder = Decoder(model, tiny_models.prompt(0), SamplingSettings())
+    seen = []
+    hf.register_forward_pre_hook(lambda *_: seen.append(torch._C._get_mkldnn_enabled()))
+    for _ in decoder.run(3):
+        pass
+    assert seen == [True] * 3
+    recorded = decoder.trace().model["kernels"]
+    assert recorded.pop("instructions") == torch.backends.cpu.get_cpu_capability()
+    assert Kernels(**recorded) == elsewhere
+
+
+def test_the_onednn_switch_is_off_inside_and_as_before_outside():
+    before = torch._C._get_mkldnn_enabled()
+    with kernels.Kernels(onednn=False).apply(tokens=1):
+        assert not torch._C._get_mkldnn_enabled()
+    assert torch._C._get_mkldnn_enabled() == before
+    with pytest.raises(ZeroDivisionError), Kernels(onednn=False).apply(tokens=1):
+        raise ZeroDivisionError
+    assert torch._C._get_mkldnn_enabled() == before, "an error must not leave the switch off"
+
+
+def test_the_number_of_threads_is_as_before_outside(three_threads):
+    with Kernels(threads=1).apply(tokens=1):
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == 3, "a leak would slow down whatever comes next"
+
+
+def test_a_long_prefill_takes_all_threads(three_threads):
+    with Kernels(threads=1).apply(tokens=1000):
+        assert torch.get_num_threads() == 3
+
+
+def test_a_long_prefill_keeps_the_threads_it_was_loaded_with(three_threads):
+    with Kernels(threads=1, prefill_threads=2).apply(tokens=1000):
+        assert torch.get_num_threads() == 2
+    assert torch.get_num_threads() == 3
+
+
+def test_a_prefill_goes_through_onednn():
+    with Kernels(onednn=False).apply(tokens=9):
+        assert torch._C._get_mkldnn_enabled()
+
+
+@pytest.mark.parametrize("chosen", [None, "ACTIVE"])
+def test_threads_sleep_while_they_wait_unless_a_person_chose_otherwise(chosen):
+    environment = os.environ | {"PYTHONPATH": os.getcwd(), "OMP_DISPLAY_ENV": "TRUE"}
+    environment.pop("OMP_WAIT_POLICY", None)
+    if chosen:
+        environment["OMP_WAIT_POLICY"] = chosen
+    command = [sys.executable, "-c", "import engine.model, torch; torch.ones(9).sum()"]
+    ran = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600)
+    assert ran.returncode == 0, ran.stderr
+    found = re.search(r"OMP_WAIT_POLICY\s*=\s*'(\w+)'", ran.stderr)
+    if found is None:
+        pytest.skip("this PyTorch does not run its threads by OpenMP")
+    assert found[1] == (chosen or "PASSIVE")

@@ -1,0 +1,179 @@
+"""Which cache layers can be cropped, repeated and shared: known by exact type, held by test."""
+
+import numpy as np
+import pytest
+import torch
+from transformers import DynamicCache
+from transformers.cache_utils import (
+    DynamicIndexedLayer,
+    DynamicLayer,
+    DynamicSlidingWindowLayer,
+    LinearAttentionLayer,
+)
+
+from engine.decoder import Decoder
+from engine.decoding.batch import Row
+from engine.model import LanguageModel
+from engine.model import cache as caches
+from engine.model.cache import can_repeat
+from tests.engine.model import small_configs
+from tests.engine.runs import GREEDY, assert_same_run, finished, generate, rows, sampling
+from tests.engine.twins import finished as batch_finished
+from tests.engine.twins import is_twin, lone
+
+PROMPT = [5, 11, 3, 29, 17]
+TOKENS = 40
+
+
+@pytest.fixture(scope="module")
+def deepseek_v4() -> LanguageModel:
+    """Layers that compress every 4 and every 8 positions, and a window of 12."""
+    return LanguageModel(small_configs.build("deepseek_v4"))
+
+
+# Layers that a model brings along, with more state than those they inherit from.
+
+
+def test_deepseek_v4_equals_generate(deepseek_v4):
+    decoder = finished(Decoder(deepseek_v4, PROMPT, GREEDY), TOKENS)
+    ids, logits = generate(deepseek_v4, PROMPT, TOKENS)
+    assert decoder.token_ids == ids
+    np.testing.assert_allclose(rows(decoder), logits, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("keep", [1, 4, 5, 6])  # before the window is full
+def test_deepseek_v4_rewinds_exactly(deepseek_v4, keep):
+    decoder = finished(Decoder(deepseek_v4, PROMPT, sampling(1)), 7)
+    ids, logits = decoder.token_ids, rows(decoder)
+    decoder.rewind(keep)
+    assert_same_run(finished(decoder, 7), ids, logits, f"After rewind({keep})")
+
+
+def test_forks_of_deepseek_v4_are_independent(deepseek_v4):
+    reference = finished(Decoder(deepseek_v4, PROMPT, sampling(1)), TOKENS)
+    decoder = finished(Decoder(deepseek_v4, PROMPT, sampling(1)), 11)
+    twin = decoder.fork()
+    for token_id in range(6):
+        twin.step(token_id)
+    assert_same_run(finished(decoder, TOKENS), reference.token_ids, rows(reference), "Forked")
+
+
+def test_rows_of_a_batch_of_deepseek_v4_go_one_by_one(deepseek_v4):
+    jobs = [Row(PROMPT, sampling(seed), 20) for seed in range(3)]
+    batch = batch_finished(deepseek_v4, jobs)
+    assert batch.rows_per_pass == 1
+    assert "one by one" in batch.notices[0]
+    for job, text in zip(jobs, batch.texts, strict=True):
+        assert is_twin(text, lone(deepseek_v4, job))
+
+
+NEW = torch.ones(1, 2, 1, 4)  # (1, heads, tokens, size)
+
+
+class CountingLayer(DynamicLayer):
+    """Inherits everything, and keeps a count that nothing it inherits knows of."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = [0]
+
+    def update(self, key_states, value_states, *args, **kwargs):
+        self.seen[0] += key_states.shape[-2]
+        return super().update(key_states, value_states)
+
+
+def filled(layer, tokens: int = 6) -> DynamicCache:
+    """A cache of one layer that has read some tokens."""
+    cache = DynamicCache()
+    cache.layers = [layer]
+    grow(cache, torch.arange(2.0 * tokens * 4).reshape(1, 2, tokens, 4))
+    return cache
+
+
+def grow(cache: DynamicCache, vectors: torch.Tensor = NEW) -> None:
+    """Read as many tokens more as there are vectors, (1, heads, tokens, size)."""
+    layer = cache.layers[0]
+    layer.update(vectors, -vectors)
+    if isinstance(layer, DynamicIndexedLayer):
+        layer.update_indexer(vectors[:, 0])
+
+
+def test_a_layer_that_inherits_is_not_trusted():
+    cache = filled(CountingLayer())
+    assert cache.is_croppable, "transformers would crop it, and leave the count"
+    assert not caches.can_crop(cache) and not can_repeat(cache)
+    assert caches.forgets(cache), "rewinds need earlier states"
+    assert caches.formula(cache) is None
+    twin = caches.fork(cache)
+    grow(twin)
+    assert (cache.layers[0].seen, twin.layers[0].seen) == ([6], [7])
+
+
+def test_an_attribute_that_a_model_adds_to_a_known_layer_is_not_trusted():
+    cache = filled(DynamicLayer())
+    assert caches.can_crop(cache) and can_repeat(cache) and not caches.forgets(cache)
+    cache.layers[0].extra = torch.zeros(1, 2)
+    assert not caches.can_crop(cache) and not can_repeat(cache) and caches.forgets(cache)
+    twin = caches.fork(cache)
+    twin.layers[0].extra += 1
+    assert not cache.layers[0].extra.any(), "a fork wrote into its parent"
+
+
+def test_a_cache_that_holds_more_than_layers_is_not_trusted():
+    cache = filled(DynamicLayer())
+    cache.linear_cache = [torch.zeros(1, 2)]
+    assert not caches.can_crop(cache) and not can_repeat(cache)
+    caches.fork(cache).linear_cache[0] += 1
+    assert not cache.linear_cache[0].any()
+
+
+# Layers of transformers' own.
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [DynamicLayer, DynamicIndexedLayer, lambda: DynamicSlidingWindowLayer(sliding_window=9)],
+    ids=["full", "indexed", "sliding"],
+)
+def test_known_layers_crop_repeat_and_fork_exactly(layer):
+    cache, shorter = filled(layer()), filled(layer())
+    assert caches.can_crop(cache) and can_repeat(cache)
+    before = state(cache)
+
+    twin = caches.fork(cache)
+    grow(twin)
+    caches.crop(twin, 4)
+    assert same(state(cache), before), "a fork wrote into its parent"
+
+    caches.crop(shorter, 4)
+    assert same(state(shorter), state(twin)), "cropping took off other positions"
+    assert all(tensor.shape[-2] == 4 for tensor in state(shorter).values())
+
+    cache.batch_repeat_interleave(3)
+    cache.batch_select_indices(torch.tensor([2]))
+    assert same(state(cache), before), "repeating and thinning out changed a row"
+
+
+def test_a_full_window_cannot_be_cropped():
+    assert not caches.can_crop(filled(DynamicSlidingWindowLayer(sliding_window=6)))
+
+
+def test_recurrent_layers_are_known_but_cannot_go_back():
+    cache = DynamicCache()
+    cache.layers = [LinearAttentionLayer()]
+    cache.layers[0].update_conv_state(torch.ones(1, 4, 3))
+    assert caches.is_known(cache)
+    assert not caches.can_crop(cache) and not can_repeat(cache) and caches.forgets(cache)
+    twin = caches.fork(cache)
+    twin.layers[0].update_conv_state(torch.zeros(1, 4, 1))
+    assert cache.layers[0].conv_states[0].all(), "a fork wrote into its parent"
+
+
+def state(cache: DynamicCache) -> dict[str, torch.Tensor]:
+    """All tensors of the only layer."""
+    values = vars(cache.layers[0]).items()
+    return {k: v for k, v in values if isinstance(v, torch.Tensor) and v.dim()}
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(one[k], other[k]) for k in one)

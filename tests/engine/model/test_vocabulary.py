@@ -1,0 +1,372 @@
+"""Token bytes and text: what the tokens spell, put together again, is what the tokenizer says.
+
+Three kinds of tokenizer at toy size. Their rules differ in one place, the space before a text:
+
+- byte-level BPE (GPT-2, Llama 3, Qwen): the token bytes are the text, byte for byte.
+- SentencePiece style (Llama 2, Mistral, Gemma): the tokenizer puts a space before the text, which
+  its own `decode` takes off again. The first token keeps it here, since in the middle of a text
+  it is a space like any other.
+- WordPiece (BERT): words are joined by spaces when decoded; the first word keeps its space too.
+"""
+
+import json
+from itertools import pairwise
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from tokenizers import (
+    AddedToken,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    trainers,
+)
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+from engine.errors import PromptError, TokenizerError
+from engine.model.checkpoint import BUNDLED_FOLDER
+from engine.model.vocabulary import MAX_PROMPT_BYTES, TextStream, Vocabulary, readable
+
+CORPUS = [
+    "The cat sat on the mat, and the dog did not mind.",
+    "Ein Hund läuft über die Straße; größer wird er nicht.",
+    "日本語のテキスト、そして 中文 文本。",
+    "مرحبا بالعالم, שלום עולם",
+    "def f(x):\n\treturn x + 1  # 123",
+]
+BYTE_PIECES = [f"<0x{byte:02X}>" for byte in range(256)]
+
+
+def byte_level() -> PreTrainedTokenizerFast:
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=400,
+        special_tokens=["<|end|>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(CORPUS, trainer)
+    tokenizer.add_tokens([AddedToken("größer gleich", normalized=False)])
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|end|>")
+
+
+def sentencepiece(*, metaspace: bool) -> PreTrainedTokenizerFast:
+    """Llama 2's layout: byte fallback, and ▁ for a space, either by Replace or by Metaspace."""
+    tokenizer = Tokenizer(models.BPE(byte_fallback=True, fuse_unk=True, unk_token="<unk>"))
+    if metaspace:
+        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+    else:
+        tokenizer.normalizer = normalizers.Sequence(
+            [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+        )
+    special = ["<unk>", "<s>", "</s>"]
+    trainer = trainers.BpeTrainer(
+        vocab_size=500, special_tokens=[*special, *BYTE_PIECES], show_progress=False
+    )
+    tokenizer.train_from_iterator(CORPUS, trainer)
+    # The trainer takes byte pieces as special tokens only; in real files they are ordinary ones.
+    described = json.loads(tokenizer.to_str())
+    described["added_tokens"] = described["added_tokens"][: len(special)]
+    tokenizer = Tokenizer.from_str(json.dumps(described))
+    space = decoders.Metaspace(prepend_scheme="first") if metaspace else decoders.Replace("▁", " ")
+    tokenizer.decoder = decoders.Sequence(
+        [
+            space,
+            decoders.ByteFallback(),
+            decoders.Fuse(),
+            decoders.Strip(" ", 0 if metaspace else 1),
+        ]
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, unk_token="<unk>", bos_token="<s>", eos_token="</s>"
+    )
+
+
+def wordpiece() -> PreTrainedTokenizerFast:
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    special = ["[UNK]", "[CLS]", "[SEP]"]
+    trainer = trainers.WordPieceTrainer(vocab_size=300, special_tokens=special, show_progress=False)
+    tokenizer.train_from_iterator(CORPUS, trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]"
+    )
+
+
+def whole(tokenizer: PreTrainedTokenizerFast) -> Vocabulary:
+    return Vocabulary(tokenizer, len(tokenizer))
+
+
+BYTE_LEVEL = whole(byte_level())
+REPLACE = whole(sentencepiece(metaspace=False))
+METASPACE = whole(sentencepiece(metaspace=True))
+WORDPIECE = whole(wordpiece())
+
+
+def spelled(vocabulary: Vocabulary, token_ids: list[int]) -> bytes:
+    return b"".join(vocabulary.token_bytes(token_id) for token_id in token_ids)
+
+
+def streamed(vocabulary: Vocabulary, token_ids: list[int]) -> str:
+    """The text as a decoder puts it together, token by token."""
+    stream = TextStream()
+    text = "".join(stream.feed(vocabulary.token_bytes(token_id)) for token_id in token_ids)
+    assert stream.pending == b"", "a whole text leaves no unfinished character"
+    return text
+
+
+# Hypothesis draws from all of Unicode; these make sure of the awkward parts.
+awkward = st.sampled_from(
+    [
+        *[
+            "🙂",
+            "👩‍👩‍👧‍👦",
+            "🇩🇪",
+            "e\u0301",
+            "a\u0308\u0323",
+            "한국어",
+            "日本語",
+            "中文",
+            "שלום",
+            "مرحبا",
+        ],
+        *["\u202e", "\u200b", "\ufeff", "\x00", "\x07", "\x1b[0m", "\r\n", "\t", "  ", "\u00a0"],
+        *["\ufffd", "\U0010ffff", "ﬀ", "ß", "Straße", "the cat", "<0x41>", "##s", "Ġ", "▁"],
+    ]
+)
+any_text = st.lists(awkward | st.text(max_size=6), min_size=1, max_size=8).map("".join)
+any_text = any_text.filter(bool)
+
+
+@given(any_text)
+def test_byte_level_tokens_spell_the_text(text):
+    token_ids = BYTE_LEVEL.encode(text)
+    assert spelled(BYTE_LEVEL, token_ids) == text.encode()
+    assert streamed(BYTE_LEVEL, token_ids) == text
+    assert BYTE_LEVEL.tokenizer.decode(token_ids) == text
+
+
+@pytest.mark.parametrize("vocabulary", [REPLACE, METASPACE], ids=["replace", "metaspace"])
+@given(any_text)
+@example("x")
+@example("  x")
+def test_sentencepiece_tokens_spell_the_text_after_one_space(vocabulary, text):
+    token_ids = vocabulary.encode(text)
+    joined = spelled(vocabulary, token_ids)
+    # ▁ stands for a space in these vocabularies, so a typed one cannot be told from a space.
+    plain = text.replace("▁", " ")
+    # Metaspace puts no space before a text that begins with one.
+    keeps = vocabulary is METASPACE and plain.startswith(" ")
+    assert joined.decode() == (plain if keeps else f" {plain}")
+    assert streamed(vocabulary, token_ids) == joined.decode()
+    assert vocabulary.tokenizer.decode(token_ids) == joined.decode()[1:]
+
+
+words = st.sampled_from(["the", "cat", "sat", "on", "mat", "hund", "straße", "123", "(x)", "."])
+
+
+@given(st.lists(words, min_size=1, max_size=12).map(" ".join))
+@example("the cat sat on the mat.")
+def test_wordpiece_tokens_spell_what_the_tokenizer_decodes_after_one_space(text):
+    token_ids = WORDPIECE.encode(text)
+    # A full stop or a bracket is drawn to the word before it, by the tokenizer's own decoder.
+    assert streamed(WORDPIECE, token_ids).removeprefix(" ") == WORDPIECE.tokenizer.decode(token_ids)
+
+
+def test_words_that_end_in_a_mark_are_kept_apart():
+    """BPE of the oldest kind (GPT, FSMT): the end of a word is part of the piece."""
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.BPEDecoder()
+    trainer = trainers.BpeTrainer(
+        vocab_size=200,
+        special_tokens=["<unk>"],
+        end_of_word_suffix="</w>",
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(CORPUS, trainer)
+    vocabulary = whole(PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>"))
+    token_ids = vocabulary.encode("the cat sat")
+    assert streamed(vocabulary, token_ids).strip() == "the cat sat"
+
+
+BUNDLED = BUNDLED_FOLDER / "tokenizer.json"
+
+
+@pytest.fixture(scope="module")
+def bundled() -> Vocabulary:
+    if not BUNDLED.exists():
+        pytest.skip("the bundled model is not here")
+    return whole(AutoTokenizer.from_pretrained(BUNDLED_FOLDER))
+
+
+@given(text=any_text)
+@settings(max_examples=50)
+def test_the_bundled_tokens_spell_the_text(bundled, text):
+    token_ids = bundled.encode(text)
+    assert spelled(bundled, token_ids) == text.encode()
+    assert streamed(bundled, token_ids) == text
+
+
+def test_every_byte_has_a_bundled_token(bundled):
+    spellings = {bundled.token_bytes(token_id) for token_id in range(bundled.size)}
+    assert {bytes([byte]) for byte in range(256)} <= spellings
+
+
+def test_no_two_bundled_tokens_spell_the_same(bundled):
+    ordinary = [i for i in range(bundled.size) if not bundled.is_special(i)]
+    assert len({bundled.token_bytes(i) for i in ordinary}) == len(ordinary)
+
+
+# --- Unfinished characters -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "vocabulary", [BYTE_LEVEL, REPLACE, METASPACE], ids=["byte level", "replace", "metaspace"]
+)
+def test_a_character_in_four_tokens_comes_out_with_its_last_byte(vocabulary):
+    token_ids = vocabulary.encode("a🙂")[-4:]
+    assert [vocabulary.token_bytes(i) for i in token_ids] == [b"\xf0", b"\x9f", b"\x99", b"\x82"]
+    assert [vocabulary.label(i) for i in token_ids] == ["<0xF0>", "<0x9F>", "<0x99>", "<0x82>"]
+    stream = TextStream()
+    seen = [
+        (stream.feed(vocabulary.token_bytes(token_id)), stream.pending) for token_id in token_ids
+    ]
+    assert seen == [("", b"\xf0"), ("", b"\xf0\x9f"), ("", b"\xf0\x9f\x99"), ("🙂", b"")]
+
+
+def test_a_stream_goes_back_to_an_earlier_state():
+    stream = TextStream()
+    stream.feed(b"a\xe2\x82")
+    state = stream.state
+    assert stream.feed(b"\xac") == "€"
+    stream.restore(state)
+    assert stream.pending == b"\xe2\x82"
+    assert stream.feed(b"!") == "\ufffd!"
+
+
+@given(st.binary(max_size=40), st.lists(st.integers(0, 40), max_size=8))
+def test_any_bytes_cut_anywhere_give_the_text_of_the_whole(data, cuts):
+    edges = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
+    stream = TextStream()
+    text = "".join(stream.feed(data[a:b]) for a, b in pairwise(edges))
+    rest = stream.pending.decode("utf-8", "replace")
+    assert text + rest == data.decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"abc", "abc"),
+        (b"", ""),
+        ("é🙂".encode(), "é🙂"),
+        (b"\xe2", "<0xE2>"),
+        (b"\xe2\x82", "<0xE2><0x82>"),
+        (b"\x82a", "<0x82>a"),
+        (b" \xf0\x9f", " <0xF0><0x9F>"),
+        (b"\xff\xfe", "<0xFF><0xFE>"),
+        (b"\xc0\x80", "<0xC0><0x80>"),  # overlong
+        (b"\xed\xa0\x80", "<0xED><0xA0><0x80>"),  # half a surrogate pair
+    ],
+)
+def test_readable_shows_bytes_that_are_no_character(data, text):
+    assert readable(data) == text
+
+
+# --- Special, added and unknown tokens -----------------------------------------------------------
+
+
+def test_a_special_token_is_its_name_and_no_text():
+    end = BYTE_LEVEL.tokenizer.eos_token_id
+    assert BYTE_LEVEL.is_special(end)
+    assert BYTE_LEVEL.label(end) == "<|end|>"
+    assert BYTE_LEVEL.token_bytes(end) == b"<|end|>"
+    assert BYTE_LEVEL.encode("a<|end|>")[-1] == end, "typed out, it is the token, as in generate"
+    assert {REPLACE.label(i) for i in REPLACE.special_ids} == {"<unk>", "<s>", "</s>"}
+
+
+def test_an_added_token_stands_for_itself_and_is_text():
+    (token_id,) = BYTE_LEVEL.encode("größer gleich")
+    assert BYTE_LEVEL.token_bytes(token_id) == "größer gleich".encode()
+    assert not BYTE_LEVEL.is_special(token_id)
+
+
+def test_ids_beyond_the_tokenizer():
+    vocabulary = Vocabulary(byte_level(), 50_304)
+    assert vocabulary.known < 1_000
+    assert vocabulary.label(50_300) == "<id 50300>"
+    assert vocabulary.token_bytes(50_300) == b""
+    assert not vocabulary.is_special(50_300)
+    assert vocabulary.label(-1) == "<id -1>" and vocabulary.token_bytes(-1) == b""
+
+
+def test_without_a_tokenizer_every_id_is_unknown():
+    vocabulary = Vocabulary(None, 5)
+    assert [vocabulary.label(i) for i in range(2)] == ["<id 0>", "<id 1>"]
+    assert vocabulary.token_bytes(3) == b"" and not vocabulary.is_special(3)
+    with pytest.raises(TokenizerError, match="no tokenizer; give the prompt as token ids"):
+        vocabulary.encode("a")
+
+
+@pytest.mark.parametrize("vocabulary", [BYTE_LEVEL, REPLACE, METASPACE, WORDPIECE])
+def test_every_id_has_bytes_and_a_label(vocabulary):
+    for token_id in range(vocabulary.size):
+        assert vocabulary.token_bytes(token_id), f"id {token_id} stands for nothing"
+        assert vocabulary.label(token_id)
+
+
+def test_a_piece_that_only_looks_like_a_byte_is_text():
+    pieces = {"<unk>": 0, "<0xZZ>": 1, "<0x41>": 2, "▁a": 3}
+    tokenizer = Tokenizer(models.BPE(pieces, [], byte_fallback=True, unk_token="<unk>"))
+    tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback()])
+    vocabulary = whole(PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>"))
+    assert [vocabulary.token_bytes(i) for i in (1, 2, 3)] == [b"<0xZZ>", b"A", b" a"]
+
+
+# --- Prompts -------------------------------------------------------------------------------------
+
+
+def test_an_empty_prompt_is_refused():
+    with pytest.raises(PromptError, match="The prompt is empty; type at least one character"):
+        BYTE_LEVEL.encode("")
+
+
+@pytest.mark.parametrize("text", ["a\ud800b", "\udfff", "\ud83d\ude42"])
+def test_a_lone_surrogate_becomes_a_question_mark(text):
+    expected = "".join("?" if "\ud800" <= c <= "\udfff" else c for c in text)
+    assert spelled(BYTE_LEVEL, BYTE_LEVEL.encode(text)) == expected.encode()
+
+
+def test_a_huge_prompt_never_reaches_the_tokenizer(monkeypatch):
+    vocabulary = whole(byte_level())
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("the tokenizer was asked")
+
+    monkeypatch.setattr(vocabulary, "tokenizer", refuse)
+    for text in ("a" * (MAX_PROMPT_BYTES + 1), "é" * (MAX_PROMPT_BYTES // 2 + 1)):
+        with pytest.raises(PromptError, match="more than the 4,000,000 that are taken in; shorten"):
+            vocabulary.encode(text)
+
+
+def test_a_long_prompt_warns_nobody():
+    # Longer than the tokenizer's model_max_length, which is the decoder's to judge.
+    BYTE_LEVEL.tokenizer.model_max_length = 8
+    assert len(BYTE_LEVEL.encode("x y " * 50)) > 8
+
+
+def test_ids_with_holes_keep_their_words():
+    words = Tokenizer(models.WordLevel({"a": 0, "b": 1, "[UNK]": 2, "z": 9}, unk_token="[UNK]"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    holes = Vocabulary(PreTrainedTokenizerFast(tokenizer_object=words), 10)
+    assert holes.encode("a z") == [0, 9]
+    assert holes.label(9).strip() == "z"
+    assert holes.label(5) == "<id 5>"
+    assert holes.token_bytes(5) == b""

@@ -1,0 +1,265 @@
+"""How weights get into a model: as transformers loads them, copied, and bounded beforehand."""
+
+import gc
+import json
+import os
+import shutil
+import struct
+from pathlib import Path
+
+import pytest
+import torch
+import transformers as hf
+
+from engine.decoder import Decoder
+from engine.errors import OutOfMemoryError, WeightsError
+from engine.model import checkpoint, load_model, weights
+from tests.engine import tiny_models
+from tests.engine.model.folders import edit_json, fails, tiny_model, tiny_tokenizer
+
+CPU = torch.device("cpu")
+
+
+def tensors(model: hf.PreTrainedModel) -> dict[str, torch.Tensor]:
+    return dict(model.named_parameters()) | dict(model.named_buffers())
+
+
+@pytest.mark.parametrize(
+    ("architecture", "dtype"),
+    [(architecture, torch.float32) for architecture in tiny_models.ARCHITECTURES]
+    + [(architecture, torch.float16) for architecture in ("llama", "gemma3", "mixtral", "bamba")],
+    ids=str,
+)
+def test_a_model_is_the_one_that_transformers_loads(architecture, dtype, tmp_path):
+    tiny_models.build(architecture).save_pretrained(tmp_path)
+    (tmp_path / "generation_config.json").unlink()
+    edit_json(tmp_path / "config.json", eos_token_id=[3, 4], temperature=0.5)
+    tiny_tokenizer().save_pretrained(tmp_path)
+    theirs = hf.AutoModelForCausalLM.from_pretrained(tmp_path, dtype=dtype)
+    ours, _, notices = checkpoint.load(tmp_path, CPU, dtype)
+    assert type(ours) is type(theirs) and notices == [] and not ours.training
+    assert ours.generation_config.to_dict() == theirs.generation_config.to_dict()
+    expected, found = tensors(theirs), tensors(ours)
+    assert found.keys() == expected.keys()
+    for name, tensor in expected.items():
+        assert found[name].dtype == tensor.dtype, name
+        assert torch.equal(found[name], tensor), f"{name} differs from what transformers loads"
+    ids = torch.tensor([[1, 2, 3]])
+    with torch.inference_mode():
+        assert torch.equal(ours(ids).logits, theirs(ids).logits)
+
+
+def test_a_tied_output_layer_is_one_tensor(tmp_path):
+    tiny_model(tie_word_embeddings=True).save_pretrained(tmp_path)
+    tiny_tokenizer().save_pretrained(tmp_path)
+    model = load_model(tmp_path).hf
+    assert model.get_output_embeddings().weight is model.get_input_embeddings().weight
+
+
+def test_a_file_cut_short_after_loading_changes_nothing(folder):
+    model = load_model(folder)
+    os.truncate(folder / "model.safetensors", 0)  # a mapped file would end the process here
+    decoder = Decoder(model, [1, 2, 3])
+    decoder.step()
+    assert torch.equal(
+        model.hf.get_input_embeddings().weight, tiny_model().get_input_embeddings().weight
+    )
+
+
+def test_no_tensor_is_mapped_from_the_file(folder):
+    maps = Path("/proc/self/maps")
+    if not maps.is_file():
+        pytest.skip("only Linux lists what a process has mapped")
+    model = load_model(folder)
+    assert str(folder) not in maps.read_text()
+    for name, tensor in tensors(model.hf).items():
+        assert tensor.data_ptr() % 64 == 0, f"{name} lies where vector instructions are slow"
+
+
+def test_a_file_cut_short_while_it_is_read(folder):
+    stored = weights.Weights(folder)
+    os.truncate(folder / "model.safetensors", 5_000)
+    with torch.device("meta"):
+        model = hf.LlamaForCausalLM(hf.LlamaConfig.from_pretrained(folder))
+    with pytest.raises(OSError, match=r"model.safetensors became shorter while it was read"):
+        stored.fill(model, CPU, torch.float32)
+
+
+def test_weights_go_straight_to_the_device(folder):
+    # The meta device stands for one that is not the CPU: data on it takes no memory here.
+    stored = weights.Weights(folder)
+    with torch.device("meta"):
+        model = hf.LlamaForCausalLM(hf.LlamaConfig.from_pretrained(folder))
+    info = stored.fill(model, torch.device("meta"), torch.float32)
+    assert not info["missing_keys"] and not info["mismatched_keys"]
+    assert {weight.device.type for weight in model.parameters()} == {"meta"}
+
+
+# --- Which files count ---------------------------------------------------------------------------
+
+
+def test_the_same_weights_under_another_name_are_left_alone(folder):
+    (folder / "consolidated.safetensors").write_bytes(b"not even weights")
+    assert load_model(folder).notices == ()
+
+
+def test_of_several_files_those_in_the_index_count(tmp_path):
+    tiny_model().save_pretrained(tmp_path, max_shard_size="20KB")
+    tiny_tokenizer().save_pretrained(tmp_path)
+    shutil.copy(next(tmp_path.glob("model-00001*")), tmp_path / "consolidated.safetensors")
+    stored = weights.Weights(tmp_path)
+    assert len(stored.files) > 1 and all(file.name.startswith("model-") for file in stored.files)
+    assert load_model(tmp_path).notices == ()
+
+
+def test_weights_under_another_name_alone(folder):
+    (folder / "model.safetensors").rename(folder / "consolidated.safetensors")
+    fails(WeightsError, folder, "only as consolidated.safetensors", "model.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("files", "wanted"),
+    [
+        (["model.safetensors", "consolidated.safetensors"], ["model.safetensors"]),
+        (
+            [
+                "consolidated-00001-of-00002.safetensors",
+                "consolidated.safetensors",
+                "model-00002-of-00002.safetensors",
+                "model-00001-of-00002.safetensors",
+                "model.safetensors.index.json",
+            ],
+            ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"],
+        ),
+        (["model.fp16.safetensors", "model.safetensors"], ["model.safetensors"]),
+    ],
+)
+def test_only_what_transformers_loads_is_fetched(files, wanted):
+    assert weights.wanted_weights("owner/name", files) == wanted
+
+
+# --- Refused before anything is built ------------------------------------------------------------
+
+
+def header(path: Path, tensors: dict[str, list[int]]) -> None:
+    """A weight file of float32 zeros that takes no room on the disk, however large it says."""
+    places, end = {}, 0
+    for name, shape in tensors.items():
+        size = 4 * int(torch.Size(shape).numel())
+        places[name] = {"dtype": "F32", "shape": shape, "data_offsets": [end, end + size]}
+        end += size
+    text = json.dumps(places).encode()
+    with path.open("wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        file.truncate(8 + len(text) + end)
+
+
+@pytest.fixture
+def unbuilt(monkeypatch):
+    """Fails the test if a tensor of more than a million numbers is made anywhere but on meta."""
+    before = torch.empty_like
+
+    def watched(tensor, *arguments, **options):
+        assert tensor.numel() < 1_000_000 or str(options.get("device")) == "meta", "allocated"
+        return before(tensor, *arguments, **options)
+
+    monkeypatch.setattr(torch, "empty_like", watched)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"vocab_size": 10_000_000}, "model.embed_tokens.weight is 260 x 32, and config.json asks"),
+        ({"intermediate_size": 100_000_000}, "is 48 x 32, and config.json asks for 100000000 x 32"),
+        ({"num_hidden_layers": 400}, "the files hold"),
+        ({"num_hidden_layers": 100_000}, "num_hidden_layers is 100,000"),
+        ({"num_hidden_layers": 10**18}, "num_hidden_layers is"),
+    ],
+    ids=str,
+)
+def test_a_configuration_larger_than_its_weights(folder, unbuilt, changes, said):
+    edit_json(folder / "config.json", **changes)
+    fails(WeightsError, folder, "do not fit its configuration", said, "check config.json")
+
+
+def test_weights_larger_than_the_memory_are_not_read(folder):
+    rows = 8_000_000_000  # 1 TB in a file that takes a few bytes of the disk
+    shapes = {name: list(tensor.shape) for name, tensor in tiny_model().state_dict().items()}
+    shapes["model.embed_tokens.weight"] = shapes["lm_head.weight"] = [rows, 32]
+    try:
+        header(folder / "model.safetensors", shapes)
+    except OSError as error:
+        pytest.skip(f"the disk takes no file of 2 TB ({error.strerror})")
+    edit_json(folder / "config.json", vocab_size=rows)
+    said = fails(OutOfMemoryError, folder, "The weights of tiny-llama take 2,048.0 GB", "cpu has")
+    assert "GB free; use a smaller model or a smaller dtype" in said
+
+
+# --- Memory that runs out ------------------------------------------------------------------------
+
+
+def models() -> set[int]:
+    """Which Llamas are alive."""
+    gc.collect()
+    return {id(thing) for thing in gc.get_objects() if type(thing) is hf.LlamaForCausalLM}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError("std::bad_alloc"),
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"),
+        RuntimeError(
+            "[enforce fail at alloc_cpu.cpp:125] err == 0. DefaultCPUAllocator: can't allocate "
+            "memory: you tried to allocate 2 bytes. Error code 12 (Cannot allocate memory)"
+        ),
+        OSError(12, "Cannot allocate memory"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+@pytest.mark.parametrize("place", ["a tensor", "the model", "the tokenizer"])
+def test_memory_that_runs_out_is_one_sentence_and_leaves_nothing(folder, monkeypatch, error, place):
+    before, read, read_one = models(), 0, weights._Stored.__getitem__
+
+    def fail(*_, **__):
+        raise error
+
+    def third(stored, index):
+        nonlocal read
+        read += 1
+        if read == 3:
+            raise error
+        return read_one(stored, index)
+
+    if place == "a tensor":
+        monkeypatch.setattr(weights._Stored, "__getitem__", third)
+    elif place == "the model":
+        monkeypatch.setattr(checkpoint.AutoModelForCausalLM, "from_config", fail)
+    else:
+        monkeypatch.setattr("engine.model.tokenizer_files.AutoTokenizer.from_pretrained", fail)
+    with pytest.raises(OutOfMemoryError) as caught:
+        load_model(folder)
+    assert str(caught.value) == (
+        "cpu has not enough memory for tiny-llama; use a smaller model or a smaller dtype."
+    )
+    assert caught.value.__cause__ is None and caught.value.__context__ is None
+    error.__traceback__ = None
+    assert models() <= before, "a model that could not be loaded is kept"
+
+
+@pytest.mark.parametrize("where", ["forward", "vocabulary"])
+def test_memory_that_runs_out_while_a_model_is_tried_out(folder, monkeypatch, where):
+    def fail(*_, **__):
+        raise MemoryError
+
+    before = models()
+    if where == "forward":
+        monkeypatch.setattr(hf.LlamaForCausalLM, "forward", fail)
+    else:
+        monkeypatch.setattr("engine.model.vocabulary.Vocabulary._read", fail)
+    with pytest.raises(OutOfMemoryError) as caught:
+        load_model(folder)
+    assert str(caught.value) == (
+        "cpu has not enough memory to run tiny-llama; use a smaller model or a smaller dtype."
+    )
+    assert models() <= before, "the error keeps the model"

@@ -1,0 +1,272 @@
+"""A cached sequence: read in any pieces, taken back, copied, taken away, cancelled, out of room."""
+
+import gc
+
+import numpy as np
+import pytest
+import torch
+
+from engine.errors import CancelledError, OutOfMemoryError
+from engine.model import LanguageModel
+from engine.runner.budget import MemoryBudget, memory_of
+from engine.runner.runner import CHUNK, EXACT, Runner
+from engine.runner.scheduler import job
+from tests.engine import tiny_models
+
+CLOSE = 1e-4  # largest difference of a logit between two ways to compute it
+PROMPT = tiny_models.prompt(3, 12)
+
+
+def uncached(model: LanguageModel, ids: list[int]) -> np.ndarray:
+    """(vocab,) logits after a text, without a cache."""
+    with torch.inference_mode():
+        return model.hf(torch.tensor([ids]), use_cache=False).logits[0, -1].numpy()
+
+
+@pytest.fixture
+def long_model() -> LanguageModel:
+    return LanguageModel(tiny_models.build("llama", max_position_embeddings=2048))
+
+
+def long_prompt(tokens: int) -> list[int]:
+    return np.random.default_rng(7).integers(0, tiny_models.VOCAB, tokens).tolist()
+
+
+def test_a_long_prompt_is_read_in_chunks_and_says_so(long_model):
+    ids = long_prompt(2 * CHUNK + 40)
+    told = []
+    with job(lambda: False, lambda *words: told.append(words)):
+        reading = Runner(long_model).read(ids)
+    assert reading.passes == (CHUNK, CHUNK, 40)
+    assert reading.is_prefill
+    assert told == [("Reading the prompt", done, len(ids)) for done in (CHUNK, 2 * CHUNK, len(ids))]
+    np.testing.assert_allclose(reading.forward.logits, uncached(long_model, ids), atol=CLOSE)
+    whole = Runner(long_model).read(ids, parity=True)
+    assert whole.passes == (len(ids),)
+
+
+@pytest.mark.parametrize("architecture", ["mamba", "jamba", "falcon_h1"])
+def test_a_model_that_forgets_between_chunks_reads_at_once(architecture):
+    model = tiny_models.shared(architecture)
+    ids = long_prompt(CHUNK + 30)[: (model.context_length or 10_000) - 1]
+    runner = Runner(model)
+    reading = runner.read(ids)
+    np.testing.assert_allclose(reading.forward.logits, uncached(model, ids), atol=CLOSE)
+    if not model.can_chunk:
+        assert reading.passes == (len(ids),)
+
+
+def test_a_cancelled_prompt_has_read_nothing_and_is_read_afterwards(long_model):
+    ids = long_prompt(3 * CHUNK)
+    runner, told = Runner(long_model), []
+    with (
+        job(lambda: len(told) == 2, lambda *words: told.append(words)),
+        pytest.raises(CancelledError),
+    ):
+        runner.read(ids)
+    assert len(told) == 2, "it was cancelled between two chunks"
+    assert runner.positions == 0
+    reading = runner.read(ids)
+    np.testing.assert_allclose(reading.forward.logits, uncached(long_model, ids), atol=CLOSE)
+
+
+def test_a_cache_that_was_taken_away_is_made_again_in_chunks(long_model):
+    prompt, more = long_prompt(20), long_prompt(EXACT + CHUNK)
+    runner = Runner(long_model)
+    runner.read(prompt)
+    for token_id in more:
+        runner.read([token_id])
+    assert runner.size.held > 0
+    assert runner.release()
+    assert runner.cache is None and runner.size.held == 0
+    reading = runner.read([1])
+    assert reading.passes == (20, CHUNK, EXACT, 1)
+    expected = uncached(long_model, [*prompt, *more, 1])
+    np.testing.assert_allclose(reading.forward.logits, expected, atol=CLOSE)
+
+
+def test_a_short_one_is_made_again_token_by_token_to_the_same_bits(llama):
+    one, other = Runner(llama), Runner(llama)
+    for runner in (one, other):
+        runner.read(PROMPT)
+        for token_id in range(20):
+            runner.read([token_id])
+    other.release()
+    found = other.read([5])
+    assert found.passes == (len(PROMPT), *[1] * 21)
+    assert np.array_equal(found.forward.logits, one.read([5]).forward.logits)
+
+
+def test_a_cancelled_rebuild_is_begun_again(long_model):
+    runner = Runner(long_model)
+    runner.read(PROMPT)
+    for token_id in range(10):
+        runner.read([token_id])
+    runner.release()
+    told = []
+    with (
+        job(lambda: len(told) == 4, lambda *words: told.append(words)),
+        pytest.raises(CancelledError),
+    ):
+        runner.read([1])
+    assert runner.positions == len(PROMPT) + 10
+    found = runner.read([1]).forward.logits
+    expected = uncached(long_model, [*PROMPT, *range(10), 1])
+    np.testing.assert_allclose(found, expected, atol=CLOSE)
+
+
+@pytest.mark.parametrize("architecture", ["llama", "gpt2", "bloom", "mistral", "gemma3"])
+def test_selected_rows_are_texts_of_their_own(architecture):
+    model = tiny_models.shared(architecture)
+    runner = Runner(model)
+    runner.read(PROMPT)
+    rows = runner.fork()
+    rows.select([0, 0, 0])
+    rows.read_rows([[1], [2], [3]])
+    rows.select([2, 0])
+    logits, states = rows.read_rows([[4], [5]], hidden_states=True)
+    assert states.shape[:2] == (2, 1)
+    for found, ids in zip(logits, ([*PROMPT, 3, 4], [*PROMPT, 1, 5]), strict=True):
+        np.testing.assert_allclose(found, uncached(model, ids), atol=CLOSE)
+    rows.crop(len(PROMPT) + 1)
+    rows.release()
+    logits, _ = rows.read_rows([[6], [7]])
+    for found, ids in zip(logits, ([*PROMPT, 3, 6], [*PROMPT, 1, 7]), strict=True):
+        np.testing.assert_allclose(found, uncached(model, ids), atol=CLOSE)
+    found = runner.read([9]).forward.logits
+    np.testing.assert_allclose(found, uncached(model, [*PROMPT, 9]), atol=CLOSE)
+
+
+def failing(model: LanguageModel, times: int, error: BaseException) -> None:
+    """Let the next passes fail after they have changed the cache."""
+    forward, left = model.hf.forward, [times]
+
+    def fail(*args, **kwargs):
+        output = forward(*args, **kwargs)
+        if left[0]:
+            left[0] -= 1
+            raise error
+        return output
+
+    model.hf.forward = fail
+
+
+class Idle:
+    """Holds memory that it can do without."""
+
+    released = False
+
+    def release(self) -> bool:
+        self.released = True
+        return True
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory"),
+        RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: not enough memory"),
+    ],
+)
+def test_without_memory_idle_caches_go_and_it_is_tried_once_more(llama, budget, error):
+    expected = uncached(llama, [*PROMPT, 1])
+    runner, idle = Runner(llama), Idle()
+    runner.read(PROMPT)
+    budget.used(idle, 1_000)
+    failing(llama, 1, error)
+    reading = runner.read([1])
+    assert idle.released
+    assert reading.passes == (len(PROMPT), 1), "the cache was half updated and is made again"
+    np.testing.assert_allclose(reading.forward.logits, expected, atol=CLOSE)
+
+
+def test_where_that_does_not_help_it_is_a_sentence_and_the_text_goes_on(llama, budget):
+    expected = uncached(llama, [*PROMPT, 1])
+    runner, idle = Runner(llama), Idle()
+    runner.read(PROMPT)
+    budget.used(idle, 1_000)
+    failing(llama, 2, RuntimeError("out of memory"))
+    with pytest.raises(OutOfMemoryError, match="ran out of memory"):
+        runner.read([1])
+    assert runner.positions == len(PROMPT)
+    np.testing.assert_allclose(runner.read([1]).forward.logits, expected, atol=CLOSE)
+
+
+def test_nothing_is_tried_again_where_nobody_can_give(llama, budget):
+    runner = Runner(llama)
+    runner.read(PROMPT)
+    failing(llama, 1, RuntimeError("out of memory"))
+    with pytest.raises(OutOfMemoryError):
+        runner.read([1])
+    runner.read([1])
+
+
+def test_another_failure_is_not_taken_for_want_of_memory(llama, budget):
+    runner = Runner(llama)
+    runner.read(PROMPT)
+    failing(llama, 1, RuntimeError("sizes do not match"))
+    with pytest.raises(RuntimeError, match="sizes do not match"):
+        runner.read([1])
+    assert runner.cache is None, "a cache that may be half updated is not gone on with"
+    runner.read([1])
+
+
+# The budget.
+
+
+def test_the_longest_unused_gives_first_and_no_more_than_needed():
+    budget = MemoryBudget(100)
+    first, second, third = Idle(), Idle(), Idle()
+    budget.used(first, 40)
+    budget.used(second, 40)
+    budget.used(first, 40)
+    budget.used(third, 50)
+    assert [one.released for one in (first, second, third)] == [False, True, False]
+    assert budget.held == 90
+
+
+def test_who_is_in_use_keeps_its_memory_and_the_next_one_gives():
+    class Busy(Idle):
+        def release(self) -> bool:
+            return False
+
+    budget = MemoryBudget(100)
+    busy, idle, last = Busy(), Idle(), Idle()
+    budget.used(busy, 60)
+    budget.used(idle, 30)
+    budget.used(last, 60)
+    assert idle.released and not last.released
+    assert budget.held == 120
+
+
+def test_who_is_gone_holds_nothing():
+    budget = MemoryBudget(100)
+    gone, idle = Idle(), Idle()
+    budget.used(gone, 90)
+    del gone
+    gc.collect()
+    budget.used(idle, 50)
+    assert budget.held == 50
+
+
+def test_reservations_share_what_there_is():
+    budget = MemoryBudget(100)
+    one, other = Idle(), Idle()
+    assert budget.reserve(one, 70) == 70
+    assert budget.reserve(other, 70) == 30
+    assert budget.reserve(one, 20) == 20
+    assert budget.reserve(other, 70) == 70
+    budget.give_back(one)
+    assert budget.reserve(other, 200) == 100
+
+
+@pytest.mark.parametrize(("said", "expected"), [("1073741824\n", 2**30), ("max\n", None)])
+def test_a_container_has_less_than_its_machine(said, expected, tmp_path, monkeypatch):
+    file = tmp_path / "memory.max"
+    file.write_text(said)
+    monkeypatch.setattr("engine.runner.budget._CGROUP_LIMITS", (str(file), "/no/such/file"))
+    whole = memory_of(torch.device("cpu"))
+    if expected is None:
+        assert whole > 2**30
+    else:
+        assert whole == expected

@@ -1,0 +1,142 @@
+"""Who is next: by kind, by time of coming, with patience and with a way out."""
+
+import threading
+import time
+
+import pytest
+
+from engine.errors import CancelledError
+from engine.runner.scheduler import Kind, Scheduler, job, this_job
+
+
+def waits(scheduler: Scheduler, count: int) -> None:
+    """Until so many passes wait."""
+    for _ in range(2_000):
+        line = scheduler.line()
+        if line["step"] + line["batch"] + line["prefill"] == count:
+            return
+        time.sleep(0.005)
+    raise AssertionError(f"{count} passes should wait: {scheduler.line()}")
+
+
+def queued(scheduler: Scheduler, kinds: list[Kind]) -> tuple[list[int], list[threading.Thread]]:
+    """Passes of these kinds, each come after the one before it; the order in which they ran."""
+    ran: list[int] = []
+
+    def work(place: int) -> None:
+        with scheduler.turn(kinds[place]):
+            ran.append(place)
+
+    threads = []
+    for place in range(len(kinds)):
+        thread = threading.Thread(target=work, args=(place,))
+        thread.start()
+        waits(scheduler, place + 1)
+        threads.append(thread)
+    return ran, threads
+
+
+def test_steps_go_before_batches_before_prompts_and_first_come_first_served():
+    scheduler = Scheduler()
+    with scheduler.turn(Kind.STEP):
+        kinds = [Kind.PREFILL, Kind.BATCH, Kind.STEP, Kind.PREFILL, Kind.STEP, Kind.BATCH]
+        ran, threads = queued(scheduler, kinds)
+        assert not ran
+        assert scheduler.line() == {"running": 1, "step": 2, "batch": 2, "prefill": 2}
+    for thread in threads:
+        thread.join()
+    assert ran == [2, 4, 1, 5, 0, 3]
+    assert scheduler.line() == {"running": 0, "step": 0, "batch": 0, "prefill": 0}
+
+
+def test_what_has_waited_for_long_goes_first(monkeypatch):
+    monkeypatch.setattr("engine.runner.scheduler.PATIENCE_SECONDS", 0.05)
+    scheduler = Scheduler()
+    with scheduler.turn(Kind.STEP):
+        ran, threads = queued(scheduler, [Kind.PREFILL])
+        time.sleep(0.2)
+        more, later = queued(scheduler, [])
+        thread = threading.Thread(target=lambda: _ran(scheduler, ran))
+        thread.start()
+        waits(scheduler, 2)
+    for one in [*threads, *later, thread]:
+        one.join()
+    assert not more
+    assert ran == [0, "step"]
+
+
+def _ran(scheduler: Scheduler, ran: list) -> None:
+    with scheduler.turn(Kind.STEP):
+        ran.append("step")
+
+
+def test_a_turn_within_a_turn_is_the_same():
+    scheduler = Scheduler()
+    with scheduler.turn(Kind.BATCH), scheduler.turn(Kind.PREFILL):
+        assert scheduler.line()["running"] == 1
+    with scheduler.turn(Kind.STEP):
+        pass
+
+
+def test_a_cancelled_job_leaves_the_line():
+    scheduler = Scheduler()
+    stop, caught = threading.Event(), []
+
+    def work() -> None:
+        with job(stop.is_set):
+            try:
+                with scheduler.turn(Kind.STEP):
+                    caught.append("ran")
+            except CancelledError as error:
+                caught.append(error)
+
+    with scheduler.turn(Kind.STEP):
+        thread = threading.Thread(target=work)
+        thread.start()
+        waits(scheduler, 1)
+        stop.set()
+        thread.join(10)
+        assert scheduler.line()["step"] == 0
+    assert len(caught) == 1 and isinstance(caught[0], CancelledError)
+
+
+def test_whoever_waits_hears_of_their_place(monkeypatch):
+    monkeypatch.setattr("engine.runner.scheduler.PATIENCE_SECONDS", 0.05)
+    scheduler = Scheduler()
+    told = []
+
+    def work() -> None:
+        with job(lambda: False, lambda *words: told.append(words)), scheduler.turn(Kind.STEP):
+            pass
+
+    with scheduler.turn(Kind.STEP):
+        thread = threading.Thread(target=work)
+        thread.start()
+        for _ in range(400):
+            if told:
+                break
+            time.sleep(0.01)
+    thread.join()
+    assert told[0] == ("Waiting behind 1 other pass", 0, None)
+
+
+def test_a_failed_pass_gives_the_turn_back():
+    scheduler = Scheduler()
+    with pytest.raises(ZeroDivisionError), scheduler.turn(Kind.STEP):
+        _ = 1 / 0
+    with scheduler.turn(Kind.STEP):
+        pass
+
+
+def test_a_job_holds_for_its_thread_and_its_block():
+    before = this_job()
+    with job(lambda: True) as mine:
+        assert this_job() is mine
+        seen = []
+        thread = threading.Thread(target=lambda: seen.append(this_job()))
+        thread.start()
+        thread.join()
+        assert seen == [before]
+        with pytest.raises(CancelledError, match="the text so far is unchanged"):
+            mine.check()
+    assert this_job() is before

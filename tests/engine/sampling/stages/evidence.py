@@ -1,0 +1,70 @@
+"""What the tests show about each stage, in numbers, in one place.
+
+    python -m tests.engine.sampling.stages.evidence
+
+prints the table of stages: whether it is compared with transformers and over how many random rows,
+over how many with a slow twin of its definition, and how many cases are worked out by hand. The
+tests take their row counts from here.
+"""
+
+from collections import Counter
+
+from engine.sampling import DEFAULT_ORDER
+from engine.sampling.stages import Stage
+
+# Random rows per stage against transformers' processor, by size of the vocabulary.
+AGAINST_TRANSFORMERS = {4: 1_000, 50: 1_000, 16_384: 1_000, 151_936: 104}
+# Those that people use most are compared over more rows at the largest size.
+MORE = {
+    *("repetition_penalty", "temperature", "top_k", "top_p", "min_p"),
+    *("temperature, top_p", "five"),  # chains
+}
+MORE_ROWS = 1_000
+# Random rows per stage against a slow twin in plain Python, of its definition in paper or source.
+AGAINST_TWIN = {4: 1_000, 50: 1_000, 2_000: 200, 16_384: 24}
+
+
+def rows_against_transformers(stage: str, vocab: int) -> int:
+    """How many rows of this size a stage is compared over."""
+    return MORE_ROWS if vocab == 151_936 and stage in MORE else AGAINST_TRANSFORMERS[vocab]
+
+
+def has_processor(kind: type[Stage]) -> bool:
+    """Whether transformers has this stage."""
+    return kind.processor is not Stage.processor
+
+
+def cases_by_hand() -> Counter:
+    """Setting -> number of hand-computed cases of four tokens."""
+    from tests.engine.sampling import test_stages
+    from tests.engine.sampling.stages.cases import CASES
+
+    counts = Counter(case.stage.setting for case in CASES)
+    for function, place in (
+        (test_stages.test_what_a_stage_makes_of_four_tokens, 0),
+        (test_stages.test_repetition_penalty, None),
+    ):
+        (mark,) = [mark for mark in function.pytestmark if mark.name == "parametrize"]
+        for values in mark.args[1]:
+            counts["repetition_penalty" if place is None else values[place].setting] += 1
+    return counts
+
+
+def table() -> str:
+    """The table, as Markdown."""
+    by_hand = cases_by_hand()
+    lines = [
+        "| stage | equals transformers, rows | slow twin, rows | by hand |",
+        "|---|---|---|---|",
+    ]
+    for kind in DEFAULT_ORDER:
+        name = kind.setting
+        theirs = sum(rows_against_transformers(name, vocab) for vocab in AGAINST_TRANSFORMERS)
+        theirs = f"{theirs:,}" if has_processor(kind) else "it has none"
+        twin = f"{sum(AGAINST_TWIN.values()):,}"
+        lines.append(f"| {name} | {theirs} | {twin} | {by_hand[name]} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(table())

@@ -1,0 +1,159 @@
+"""Every stage against a slow twin of its definition, over random rows.
+
+Kept sets are equal. Where they are not, a setting moved by 1e-9 of itself either way must give the
+twin what the engine has: the token lies on the very edge, and float64 rounds either way. Such rows
+are counted, and few. Edited scores are equal but for float32's rounding.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from engine.errors import NoCandidatesError
+from engine.sampling import DEFAULT_ORDER
+from engine.sampling.ranking import RankedRow
+from engine.sampling.stages import (
+    Context,
+    Dry,
+    DynamicTemperature,
+    FrequencyPenalty,
+    Mirostat,
+    MirostatState,
+    PresencePenalty,
+    Stage,
+    TailFree,
+    TopNSigma,
+    Xtc,
+)
+from engine.sampling.survivors import Survivors
+from tests.engine.sampling.stages.comparison import (
+    IN_TRANSFORMERS,
+    KINDS,
+    PROMPT,
+    eos_ids,
+    random_stage,
+)
+from tests.engine.sampling.stages.evidence import AGAINST_TWIN
+from tests.engine.sampling.stages.twins import CUTS, EDITS
+
+SEED = 20_260_101
+EDGE = 1e-9
+TAUS = (2.0, 5.0)  # few, so that a state is often of the stage's own tau
+# Which field decides the cut, for moving it a little.
+DECIDES = {"xtc": "threshold"}
+
+
+def any_stage(kind: type[Stage], rng: np.random.Generator, vocab: int, ids: np.ndarray) -> Stage:
+    """A stage with a usual or an extreme setting."""
+    if kind in IN_TRANSFORMERS:
+        return random_stage(kind, rng, vocab, ids[None])
+    extreme = rng.random() < 0.2
+
+    def one_of(extremes: list, usual: float) -> float:
+        return float(rng.choice(extremes) if extreme else usual)
+
+    if kind in (PresencePenalty, FrequencyPenalty):
+        return kind(one_of([-100, 100, 1e-6], rng.uniform(-2, 2)))
+    if kind is Dry:
+        return Dry(
+            multiplier=one_of([0, 1e-6, 1e3], rng.uniform(0.1, 2)),
+            base=one_of([1, 1.0000001, 1e3], rng.uniform(1.1, 3)),
+            allowed_length=int(rng.integers(1, 4)),
+            last_n=int(rng.choice([-1, 1, 2, 20, 64, 1000])),
+            breakers=rng.integers(0, vocab, rng.integers(0, 3)).tolist(),
+        )
+    if kind is DynamicTemperature:
+        low = one_of([0, 1e-6, 5], rng.uniform(0, 1))
+        return kind(low, low + one_of([1e-6, 100], rng.uniform(0.1, 2)), rng.uniform(0.2, 3))
+    if kind is TopNSigma:
+        return kind(one_of([1e-6, 30, 100], rng.uniform(0.1, 3)))
+    if kind is TailFree:
+        return kind(one_of([1e-9, 0.999, 1], rng.uniform(0.1, 0.99)))
+    if kind is Xtc:
+        return kind(one_of([1e-9, 0.5, 0.7], 10 ** rng.uniform(-3, -0.4)), rng.uniform(0.5, 1))
+    assert kind is Mirostat, f"{kind.__name__} has no random settings here"
+    return kind(one_of([1e-3, 100], rng.choice(TAUS)), 0.1)
+
+
+def any_context(rng: np.random.Generator, vocab: int) -> Context:
+    few = rng.integers(1, min(vocab, 6))  # so that texts repeat themselves
+    ids = rng.integers(0, few + 1, int(rng.integers(0, 64)))
+    u = float(rng.random())
+    return Context(
+        ids,
+        min(PROMPT, ids.size),
+        eos_ids(vocab),
+        states={"mirostat": MirostatState(float(rng.choice(TAUS)), float(rng.uniform(-2, 20)))}
+        if rng.random() < 0.8
+        else {},
+        uniform=lambda stream: u,
+    )
+
+
+def moved(stage: Stage, context: Context, by: float) -> tuple[Stage, Context]:
+    """The same with the number that decides the cut made larger by this share."""
+    if isinstance(stage, Mirostat):
+        state = stage.state(context)
+        return stage, replace(context, states={"mirostat": replace(state, mu=state.mu + by)})
+    name = DECIDES.get(stage.setting) or next(iter(stage.to_dict()))
+    twin = object.__new__(type(stage))  # past the checks: a little beyond the range is meant
+    for field, value in stage.__dict__.items():
+        object.__setattr__(twin, field, value * (1 + by) if field == name else value)
+    return twin, context
+
+
+@pytest.mark.parametrize("vocab", AGAINST_TWIN, ids="V{}".format)
+@pytest.mark.parametrize("kind", DEFAULT_ORDER, ids=lambda kind: kind.setting)
+def test_a_stage_equals_its_slow_twin(kind, vocab):
+    rng = np.random.default_rng([SEED, vocab, DEFAULT_ORDER.index(kind)])
+    rows = edges = changed = 0
+    names = list(KINDS)
+    while rows < AGAINST_TWIN[vocab]:
+        for logits in KINDS[names[rows // 8 % len(names)]](rng, vocab):
+            context = any_context(rng, vocab)
+            stage = any_stage(kind, rng, vocab, context.token_ids)
+            row = Survivors(RankedRow(logits))
+            scores = logits.astype(np.float64).tolist()
+            rows += 1
+            try:
+                after = stage.apply(row, context)
+            except NoCandidatesError:
+                edited = EDITS[kind.setting](stage, scores, context)
+                assert max(edited) == -np.inf, f"{stage} refused a row with tokens left"
+                continue
+            changed += not np.array_equal(after.scores, logits)
+            if kind.setting in EDITS:
+                edited = np.array(EDITS[kind.setting](stage, scores, context))
+                assert_rounded(after.scores, edited, logits)
+                continue
+            kept = set(after.ids.tolist())
+            if kept == CUTS[kind.setting](stage, scores, context):
+                continue
+            near = [
+                CUTS[kind.setting](*swapped(moved(stage, context, by), scores))
+                for by in (-EDGE, EDGE)
+            ]
+            assert kept in near, f"{stage} keeps {len(kept)}, its definition {map(len, near)}"
+            edges += 1
+    print(
+        f"\n{kind.setting}, V = {vocab:,}: {rows:,} rows, {changed:,} changed, {edges} on an edge"
+    )
+    assert edges <= 0.01 * rows
+    assert changed > 0.1 * rows, "hardly a row was changed, so little was compared"
+
+
+def assert_rounded(ours: np.ndarray, exact: np.ndarray, before: np.ndarray) -> None:
+    """Equal but for float32's rounding of what was added or divided."""
+    assert np.array_equal(ours == -np.inf, exact == -np.inf)
+    left = exact > -np.inf
+    size = np.abs(before[left]) + np.abs(exact[left])
+    assert np.all(np.abs(ours[left] - exact[left]) <= 3e-7 * size)
+
+
+def swapped(pair: tuple[Stage, Context], scores: list[float]) -> tuple:
+    return pair[0], scores, pair[1]
+
+
+def test_every_stage_has_a_twin():
+    assert list(EDITS) + list(CUTS) == [kind.setting for kind in DEFAULT_ORDER]

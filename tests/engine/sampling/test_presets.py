@@ -1,0 +1,24 @@
+"""The presets: what people expect under these names."""
+
+from engine.sampling import SamplingSettings
+from engine.sampling.presets import PRESETS
+
+
+def test_presets_are_chains_without_a_seed_of_their_own():
+    assert list(PRESETS) == [
+        *("Greedy", "Pure sampling", "Top-k 50", "Top-p 0.9"),
+        *("Nucleus: p 0.9, T 0.7", "Creative", "Code"),
+    ]
+    chains = [settings.chain for settings in PRESETS.values()]
+    assert len(set(chains)) == len(PRESETS), "two names for one chain"
+    for settings in PRESETS.values():
+        assert settings == SamplingSettings(chain=settings.chain)
+
+
+def test_names_say_what_is_in_them():
+    assert PRESETS["Greedy"].is_greedy
+    assert PRESETS["Pure sampling"].chain == ()
+    assert PRESETS["Top-k 50"] == SamplingSettings(top_k=50)
+    assert PRESETS["Top-p 0.9"] == SamplingSettings(top_p=0.9)
+    assert PRESETS["Nucleus: p 0.9, T 0.7"] == SamplingSettings(top_p=0.9, temperature=0.7)
+    assert PRESETS["Creative"].temperature > 1 > PRESETS["Code"].temperature

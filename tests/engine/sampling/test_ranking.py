@@ -1,0 +1,93 @@
+"""The ranking's fast ways against their definitions, over rows of every kind."""
+
+import numpy as np
+import pytest
+
+from engine.sampling import SamplingSettings, shape
+from engine.sampling.ranking import RankedRow
+from engine.sampling.stages import Banned, LogitBias, Temperature
+from tests.engine.sampling.stages.comparison import KINDS
+
+SIZES = (1, 5, 300, 3_000, 70_000)
+
+
+def rows(vocab: int) -> list[np.ndarray]:
+    """Of every kind, and rows of few values, zeros of both signs, the ends of float32."""
+    rng = np.random.default_rng(vocab)
+    found = [kind(rng, vocab)[0] for kind in KINDS.values()]
+    rounded = np.round(rng.standard_normal(vocab)).astype(np.float32)
+    rounded[::3] = -0.0
+    extreme = rng.standard_normal(vocab).astype(np.float32) * np.float32(1e37)
+    extreme[: vocab // 2] = -np.inf
+    extreme[vocab // 2] = np.float32(1e-45)
+    low = rng.standard_normal(vocab).astype(np.float32)
+    low[1::7] = -3e38
+    return [*found, rounded, extreme, low, np.zeros(vocab, np.float32)]
+
+
+@pytest.mark.parametrize("vocab", SIZES)
+def test_a_full_sort_is_by_score_and_then_by_id(vocab):
+    for scores in rows(vocab):
+        row = RankedRow(scores)
+        row.sort_to_depth(row.count)
+        expected = np.lexsort((np.arange(vocab), -scores))[: row.count]
+        assert np.array_equal(row.ids, expected)
+        assert row.complete and row.count == np.count_nonzero(scores > -np.inf)
+
+
+@pytest.mark.parametrize("vocab", SIZES)
+@pytest.mark.parametrize("depth", [1, 50, 256, 1_000])
+def test_a_head_is_the_beginning_of_the_full_sort(vocab, depth):
+    for scores in rows(vocab):
+        row = RankedRow(scores)
+        row.sort_to_depth(min(depth, row.count))
+        order = np.lexsort((np.arange(vocab), -scores))
+        assert min(depth, row.count) <= row.depth <= row.count
+        assert np.array_equal(row.ids, order[: row.depth])
+        if not row.complete:
+            last = scores[row.ids[-1]]
+            assert np.count_nonzero(scores >= last) == row.depth, "a tie of the last is missing"
+
+
+@pytest.mark.parametrize("vocab", SIZES)
+def test_sums_are_those_of_float64(vocab):
+    for scores in rows(vocab):
+        row = RankedRow(scores)
+        shifts = scores[scores > -np.inf].astype(np.float64) - scores.max()
+        weights = np.exp(shifts)
+        assert row.total == pytest.approx(weights.sum(), rel=1e-13)
+        held = weights > 0
+        product = (weights[held] * shifts[held]).sum()
+        assert row.weighted_shift == pytest.approx(product, rel=1e-12, abs=1e-300)
+
+
+@pytest.mark.parametrize("vocab", SIZES)
+def test_the_rank_of_a_token_counts_the_lower_ids_of_its_score(vocab):
+    rng = np.random.default_rng(0)
+    for scores in rows(vocab):
+        order = np.lexsort((np.arange(vocab), -scores)).tolist()
+        row = RankedRow(scores)
+        for token_id in rng.integers(0, vocab, 5).tolist():
+            assert row.rank(token_id) == order.index(token_id) + 1
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [
+        Banned([[0], [0], [3], [70]]),
+        LogitBias({0: 40.0, 3: -1.0}),
+        LogitBias({70: -1000.0}),
+        Temperature(1e-6),
+        Temperature(0.5),
+        Temperature(3.0),
+    ],
+    ids=repr,
+)
+def test_a_stage_knows_how_many_tokens_it_leaves(stage):
+    for scores in rows(300):
+        if scores.max() > 1e30:
+            continue  # divided by a small temperature, it would be infinite
+        (result,) = shape(scores, SamplingSettings(chain=[stage])).stages
+        after = result.after.scores
+        assert result.survivors == np.count_nonzero(after > -np.inf)
+        assert result.after.row.highest == after.max()

@@ -1,0 +1,131 @@
+"""What the tests of snippets share: an example of each stage, and snippets read back as values."""
+
+import ast
+import json
+import re
+import shlex
+
+from engine.sampling import STAGES, SamplingSettings
+from engine.sampling.stages import Stage
+from engine.snippets import snippets
+
+# One stage of each kind: the values its class is made of, in their order.
+EXAMPLES = {
+    "logit_bias": ({5: 1.5, 7: -2.0},),
+    "repetition_penalty": (1.3,),
+    "presence_penalty": (0.7,),
+    "frequency_penalty": (0.4,),
+    "dry": (0.8, 1.75, 2, 64, (3,)),
+    "no_repeat_ngram": (2,),
+    "banned": (((4,), (5, 6)),),
+    "min_new_tokens": (6,),
+    "temperature": (0.6,),
+    "dynamic_temperature": (0.5, 1.5, 1.2),
+    "top_h": (0.5,),
+    "top_k": (4,),
+    "top_p": (0.8,),
+    "min_p": (0.2,),
+    "typical_p": (0.6,),
+    "epsilon_cutoff": (0.05,),
+    "eta_cutoff": (0.2,),
+    "top_n_sigma": (1.1,),
+    "tail_free": (0.9,),
+    "xtc": (0.1, 0.5),
+    "mirostat": (5.0, 0.1),
+}
+
+
+def stage(setting: str, *values: object) -> Stage:
+    """A stage by its setting's name, the example where no values are given."""
+    return STAGES[setting](*(values or EXAMPLES[setting]))
+
+
+def written(chain, prompt="Hello", **more):
+    """Target -> snippet."""
+    chosen = chain if isinstance(chain, SamplingSettings) else SamplingSettings(chain=chain)
+    given_ = {"model": "gpt2", "max_tokens": 32} | more
+    return {snippet.target: snippet for snippet in snippets(chosen, prompt, **given_)}
+
+
+def literal(node: ast.expr) -> object:
+    """Value of an expression that `python_literal` wrote."""
+    if isinstance(node, ast.Call) and node.func.id == "float":
+        return float(node.args[0].value)
+    if isinstance(node, ast.Dict):
+        return {literal(k): literal(v) for k, v in zip(node.keys, node.values, strict=True)}
+    return ast.literal_eval(node)
+
+
+CALLS = {"transformers": "generate", "vLLM": "SamplingParams"}
+
+
+def parameters(snippet) -> dict[str, object]:
+    """Everything that a snippet asks for, by the target's own names, prompt included."""
+    if snippet.language == "python":
+        tree = ast.parse(snippet.code)
+        calls = {ast.unparse(n.func).split(".")[-1]: n for n in ast.walk(tree) if is_call(n)}
+        call = calls[CALLS.get(snippet.target, "create")]
+        found = {
+            keyword.arg: literal(keyword.value)
+            for keyword in call.keywords
+            if not isinstance(keyword.value, (ast.Name, ast.Attribute))
+        }
+        return found | found.pop("extra_body", {})
+    arguments = shell_words(snippet.code)
+    if arguments[0] == "curl":
+        body = json.loads(arguments[arguments.index("-d") + 1])
+        return body | body.pop("options", {})
+    found = {}
+    for i, argument in enumerate(arguments[1:], 1):
+        if argument.startswith("--") and arguments[i - 1] not in ("--prompt", "--reverse-prompt"):
+            follows = arguments[i + 1] if i + 1 < len(arguments) else ""
+            flag = argument in ("--escape", "--no-conversation")
+            found.setdefault(argument, []).append(None if flag else follows)
+    return found
+
+
+def shell_words(code: str) -> list[str]:
+    """The words of a command; shlex takes the end of a continued line for one."""
+    return [word for word in shlex.split(code) if word != "\n"]
+
+
+def is_call(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call)
+
+
+def unescaped(text: str) -> str:
+    """What llama.cpp makes of its escapes (`string_process_escapes`), byte by byte."""
+    plain = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"'": b"'", b'"': b'"', b"\\": b"\\"}
+
+    def one(match: re.Match) -> bytes:
+        found = match[1]
+        return plain.get(found) or bytes([int(found[1:], 16)])
+
+    data = re.sub(rb"\\(x[0-9a-f]{2}|[nrt'\"\\])", one, text.encode("utf-8", "surrogatepass"))
+    return data.decode("utf-8", "surrogatepass")
+
+
+def prompt_of(snippet) -> str:
+    """The prompt, as the target would receive it."""
+    if snippet.target in ("transformers", "vLLM"):
+        tree = ast.parse(snippet.code)
+        name = "tokenizer" if snippet.target == "transformers" else "llm.generate"
+        calls = [n for n in ast.walk(tree) if is_call(n) and ast.unparse(n.func) == name]
+        value = ast.literal_eval(calls[0].args[0])
+        return value if snippet.target == "transformers" else value[0]
+    found = parameters(snippet)
+    if "--prompt" in found:
+        return unescaped(found["--prompt"][0])
+    return found["messages"][0]["content"] if "messages" in found else found["prompt"]
+
+
+def skeleton(snippet) -> object:
+    """The snippet's structure without its texts: what a prompt must not be able to change."""
+    if snippet.language == "python":
+        return re.sub(r"Constant\(value=(['\"]).*?\1\)", "TEXT", ast.dump(ast.parse(snippet.code)))
+    arguments = shell_words(snippet.code)
+    if arguments[0] == "curl":
+        body = json.loads(arguments[-1])
+        return arguments[:-1], sorted(body), sorted(body.get("options", {}))
+    texts = [i + 1 for i, a in enumerate(arguments) if a in ("--prompt", "--reverse-prompt")]
+    return [None if i in texts else a for i, a in enumerate(arguments)]

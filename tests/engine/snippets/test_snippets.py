@@ -1,0 +1,427 @@
+"""Snippets for other engines: complete tables, documented names, values, and true remarks."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers import GenerationConfig
+
+from engine.errors import NoCandidatesError, SettingError
+from engine.sampling import STAGES, SamplingSettings, shape
+from engine.sampling.stages import Context, Stage, Temperature, TopP
+from engine.snippets import llama_cpp, ollama, openai, transformers, vllm
+from engine.snippets.table import Effect, swap_effect
+from tests.engine.snippets.reading import EXAMPLES, parameters, stage, unescaped, written
+
+TABLES = {
+    "transformers": transformers.TABLE,
+    "vLLM": vllm.TABLE,
+    "vLLM server": vllm.SERVER_TABLE,
+    "llama.cpp server": llama_cpp.TABLE,
+    "llama.cpp command line": llama_cpp.TABLE,
+    "Ollama": ollama.TABLE,
+    "OpenAI-style API (Python)": openai.TABLE,
+    "OpenAI-style API (curl)": openai.TABLE,
+}
+
+# Parameters as documented: https://docs.vllm.ai (SamplingParams, OpenAI-compatible server; 0.32),
+# `llama-completion --help` and the README of llama.cpp's server (0.7.0, 2026), Ollama's docs/api.md
+# and docs/modelfile.mdx (2026), OpenAI's API reference of chat completions (2026).
+VLLM = (
+    "n presence_penalty frequency_penalty repetition_penalty temperature top_p top_k min_p seed"
+    " stop stop_token_ids ignore_eos max_tokens min_tokens logprobs prompt_logprobs logit_bias"
+    " allowed_token_ids bad_words"
+)
+DOCUMENTED = {
+    "transformers": "input_ids attention_mask tokenizer " + " ".join(GenerationConfig().to_dict()),
+    "vLLM": VLLM,
+    "vLLM server": "model prompt " + VLLM,
+    "llama.cpp server": "prompt n_predict temperature dynatemp_range dynatemp_exponent top_k top_p"
+    " min_p typical_p repeat_penalty repeat_last_n presence_penalty frequency_penalty"
+    " dry_multiplier dry_base dry_allowed_length dry_penalty_last_n dry_sequence_breakers"
+    " xtc_probability xtc_threshold top_n_sigma mirostat mirostat_tau mirostat_eta seed stop"
+    " logit_bias samplers n_probs min_keep ignore_eos stream cache_prompt",
+    "llama.cpp command line": "--model --prompt --predict --no-conversation --escape --samplers"
+    " --seed --temp --dynatemp-range --dynatemp-exp --top-k --top-p --min-p --top-nsigma"
+    " --xtc-probability --xtc-threshold --typical --repeat-last-n --repeat-penalty"
+    " --presence-penalty --frequency-penalty --dry-multiplier --dry-base --dry-allowed-length"
+    " --dry-penalty-last-n --mirostat --mirostat-ent --mirostat-lr --logit-bias --reverse-prompt",
+    "Ollama": "model prompt raw stream options num_keep seed num_predict top_k top_p min_p"
+    " typical_p repeat_last_n temperature repeat_penalty presence_penalty frequency_penalty"
+    " penalize_newline stop num_ctx",
+    "OpenAI-style API (Python)": "model messages max_tokens max_completion_tokens temperature top_p"
+    " presence_penalty frequency_penalty logit_bias seed stop n logprobs top_logprobs stream",
+}
+DOCUMENTED["OpenAI-style API (curl)"] = DOCUMENTED["OpenAI-style API (Python)"]
+LLAMA_SAMPLERS = {
+    *("dry", "top_k", "top_p", "top_n_sigma", "typ_p", "min_p", "temperature", "xtc", "infill"),
+    *("penalties", "adaptive_p"),
+}
+
+
+class TestTables:
+    @pytest.mark.parametrize("target", TABLES)
+    def test_a_target_handles_every_setting(self, target):
+        missing = set(STAGES) - set(TABLES[target])
+        assert not missing, f"{target} says nothing of {sorted(missing)}"
+        assert set(TABLES[target]) == set(STAGES)
+
+    @pytest.mark.parametrize("target", TABLES)
+    def test_an_entry_has_documented_names_or_a_reason(self, target):
+        documented = set(DOCUMENTED[target.replace("command line", "server")].split())
+        for setting, entry in TABLES[target].items():
+            assert bool(entry.names) != bool(entry.lacking), f"{setting}: a name or a reason"
+            assert set(entry.names) <= documented, f"{target} documents no {entry.names}"
+
+    @pytest.mark.parametrize(
+        "module", [transformers, vllm, ollama, openai], ids=lambda module: module.__name__
+    )
+    def test_a_fixed_order_holds_what_the_target_has(self, module):
+        has = {setting for setting, entry in module.TABLE.items() if not entry.lacking}
+        assert len(set(module.ORDER)) == len(module.ORDER)
+        assert set(module.ORDER) == has
+
+    def test_llama_cpp_has_a_sampler_or_a_fixed_place_for_what_it_has(self):
+        has = {setting for setting, entry in llama_cpp.TABLE.items() if not entry.lacking}
+        assert set(llama_cpp.SAMPLERS) | {"logit_bias", "banned", "mirostat"} == has
+        assert set(llama_cpp.SAMPLERS.values()) <= LLAMA_SAMPLERS
+
+    def test_every_parameter_of_llama_cpp_has_a_flag(self):
+        names = {name for entry in llama_cpp.TABLE.values() for name in entry.names}
+        assert names - {"logit_bias"} <= set(llama_cpp.FLAGS)
+
+    @pytest.mark.parametrize("target", TABLES)
+    @pytest.mark.parametrize("setting", STAGES)
+    def test_a_setting_is_written_or_said_to_be_lacking(self, target, setting):
+        entry = TABLES[target][setting]
+        snippet = written([stage(setting)])[target]
+        without = written([])[target]
+        if entry.lacking:
+            assert (setting, entry.lacking) in snippet.lacking
+            assert parameters(snippet) == parameters(without)
+        else:
+            assert parameters(snippet) != parameters(without), "written, and yet nothing changed"
+            assert (setting, entry.lacking) not in snippet.lacking
+
+    @pytest.mark.parametrize("target", TABLES)
+    def test_all_at_once_uses_documented_names_only(self, target):
+        for left_out in ("mirostat", "dynamic_temperature", "temperature"):
+            chain = [stage(name) for name in STAGES if name != left_out]
+            snippet = written(chain, stop_strings=("\n", "END"))[target]
+            asked = set(parameters(snippet))
+            assert asked <= set(DOCUMENTED[target].split()), "a name that nothing documents"
+
+
+class TestValues:
+    def test_nothing_on_is_pure_sampling_everywhere(self):
+        found = {target: parameters(snippet) for target, snippet in written([]).items()}
+        assert found["transformers"] == {
+            "max_new_tokens": 32,
+            "do_sample": True,
+            "repetition_penalty": 1.0,
+            "temperature": 1.0,
+            "top_k": 0,
+            "top_p": 1.0,
+        }
+        assert found["vLLM"] == {"max_tokens": 32, "seed": 0}
+        server = found["vLLM server"]
+        assert (server["top_k"], server["min_p"], server["repetition_penalty"]) == (0, 0.0, 1.0)
+        assert found["llama.cpp server"]["samplers"] == ["temperature"]
+        assert found["llama.cpp server"]["temperature"] == 1.0
+        assert found["llama.cpp command line"]["--samplers"] == ["temperature"]
+        off = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "repeat_penalty": 1.0}
+        assert off.items() <= found["Ollama"].items()
+        assert "temperature" not in found["OpenAI-style API (curl)"]
+
+    def test_greedy_as_each_target_wants_it(self):
+        all_ = written(SamplingSettings(temperature=0, top_p=0.9, repetition_penalty=1.2, seed=3))
+        found = {target: parameters(snippet) for target, snippet in all_.items()}
+        assert found["transformers"] == {
+            "max_new_tokens": 32,
+            "do_sample": False,
+            "repetition_penalty": 1.2,
+        }
+        assert found["llama.cpp command line"]["--temp"] == ["0.0"]
+        for target in set(TABLES) - {"transformers", "llama.cpp command line"}:
+            assert found[target]["temperature"] == 0, f"{target} would sample"
+        for target, snippet in all_.items():
+            assert "seed" not in snippet.code, f"{target}: nothing is drawn, so no seed is needed"
+
+    def test_greedy_transformers_does_not_run_typical_p_and_says_so(self):
+        typical = stage("typical_p", 0.3)
+        before = written([typical, stage("temperature", 0)])["transformers"]
+        assert "does not run without sampling" in dict(before.lacking)["typical_p"]
+        assert "typical_p" not in before.code and not before.differs
+        after = written([stage("temperature", 0), typical])["transformers"]
+        assert not after.lacking, "behind temperature 0 it changes nothing here either"
+        sampled = written([typical, stage("temperature", 0.5)])["transformers"]
+        assert not sampled.lacking and parameters(sampled)["typical_p"] == 0.3
+
+    @pytest.mark.parametrize("target", ["vLLM", "vLLM server"])
+    def test_vllm_is_asked_for_no_more_tokens_at_least_than_at_most(self, target):
+        found = written(SamplingSettings(min_new_tokens=5), max_tokens=3)[target]
+        assert parameters(found)["min_tokens"] == 3
+        assert "is 5 here" in dict(found.differs)["min_new_tokens"]
+        fitting = written(SamplingSettings(min_new_tokens=3), max_tokens=3)[target]
+        assert "min_new_tokens" not in dict(fitting.differs)
+
+    def test_a_seed_is_written_with_a_remark(self):
+        for target, snippet in written(SamplingSettings(seed=12)).items():
+            assert "12" in snippet.code
+            assert "seed" in dict(snippet.differs), f"{target} promises our tokens"
+
+    def test_without_a_seed_none_is_written(self):
+        for snippet in written(SamplingSettings(seed=None)).values():
+            assert "seed" not in snippet.code and "seed" not in dict(snippet.differs)
+
+    @given(seed=st.integers(0, 2**63 - 1))
+    def test_a_seed_fits_into_32_bits_where_it_must(self, seed):
+        found = written(SamplingSettings(seed=seed))
+        for target in ("llama.cpp server", "Ollama"):
+            sent = parameters(found[target])["seed"]
+            assert 0 <= sent < 2**32 - 1, "2**32 - 1 means a random one"
+            assert sent == seed or "32 bits" in dict(found[target].differs)["seed"]
+
+    def test_penalties_see_the_whole_text(self):
+        prompt = "日本語" * 50
+        tokens = len(prompt.encode()) + 32  # a byte-level tokenizer makes no more of it
+        for name in ("repetition_penalty", "presence_penalty", "frequency_penalty"):
+            found = written([stage(name)], prompt)
+            assert parameters(found["llama.cpp server"])["repeat_last_n"] >= tokens
+            assert int(parameters(found["llama.cpp command line"])["--repeat-last-n"][0]) >= tokens
+            assert parameters(found["Ollama"])["repeat_last_n"] >= tokens
+
+    def test_a_look_back_of_ones_own_stays(self):
+        found = written([stage("dry", 0.8, 1.75, 2, 5, ())])
+        assert parameters(found["llama.cpp server"])["dry_penalty_last_n"] == 5
+        found = written([stage("dry", 0.8, 1.75, 2, -1, ())])
+        assert parameters(found["llama.cpp server"])["dry_penalty_last_n"] > 32
+
+    def test_dynamic_temperature_is_a_middle_and_a_range(self):
+        found = parameters(
+            written([stage("dynamic_temperature", 0.5, 1.5, 1.2)])["llama.cpp server"]
+        )
+        assert (found["temperature"], found["dynatemp_range"]) == (1.0, 0.5)
+        assert found["dynatemp_exponent"] == 1.2
+
+    def test_two_temperatures_do_not_overwrite_each_other(self):
+        chain = [stage("temperature", 0.3), stage("dynamic_temperature", 0.5, 1.5, 1.2)]
+        snippet = written(chain)["llama.cpp server"]
+        assert parameters(snippet)["temperature"] == 1.0
+        assert "temperature" in dict(snippet.lacking)
+        greedy = written([stage("temperature", 0), chain[1]])["llama.cpp server"]
+        assert parameters(greedy)["temperature"] == 0
+        assert "dynamic_temperature" in dict(greedy.lacking)
+
+    def test_mirostat_says_what_it_puts_out_of_action(self):
+        chain = [stage("temperature", 0.7), stage("top_k"), stage("top_h"), stage("mirostat")]
+        snippet = written(chain)["llama.cpp server"]
+        found = parameters(snippet)
+        assert (found["mirostat"], found["mirostat_tau"], found["mirostat_eta"]) == (2, 5.0, 0.1)
+        assert found["temperature"] == 0.7 and "samplers" not in found and "top_k" not in found
+        lacking = dict(snippet.lacking)
+        assert "Mirostat" in lacking["top_k"] and "no such" in lacking["top_h"]
+
+    def test_biases_and_bans(self):
+        chain = [stage("logit_bias", {5: 150.0, 7: -2.0}), stage("banned", ((7,), (5, 6)))]
+        found = written(chain)
+        asked = {target: parameters(snippet) for target, snippet in found.items()}
+        assert asked["transformers"]["sequence_bias"] == {(5,): 150.0, (7,): -2.0}
+        assert asked["transformers"]["bad_words_ids"] == [[7], [5, 6]]
+        assert asked["vLLM"]["logit_bias"] == {5: 150.0, 7: -math.inf}
+        assert asked["vLLM server"]["logit_bias"] == {"5": 100.0, "7": -100.0}
+        assert asked["llama.cpp server"]["logit_bias"] == [[5, 150.0], [7, False]]
+        assert asked["llama.cpp command line"]["--logit-bias"] == ["5+150.0", "7-inf"]
+        assert asked["OpenAI-style API (curl)"]["logit_bias"] == {"5": 100.0, "7": -100.0}
+        for target, snippet in found.items():
+            if target not in ("transformers", "Ollama"):
+                assert "several tokens" in dict(snippet.lacking)["banned"]
+            if target != "Ollama":
+                assert "same model" in dict(snippet.differs)["logit_bias"]
+
+    @pytest.mark.parametrize("order", [1, -1])
+    def test_a_ban_outweighs_a_bias(self, order):
+        chain = [stage("logit_bias", {7: 3.0}), stage("banned", ((7,),))][::order]
+        assert parameters(written(chain)["vLLM"])["logit_bias"] == {7: -math.inf}
+
+    def test_values_out_of_a_targets_range_are_limited_and_said(self):
+        chain = [stage("presence_penalty", 3.0), Temperature(5.0)]
+        snippet = written(chain)["OpenAI-style API (curl)"]
+        found = parameters(snippet)
+        assert (found["presence_penalty"], found["temperature"]) == (2.0, 2.0)
+        assert {"presence_penalty", "temperature"} <= set(dict(snippet.differs))
+
+    def test_stop_strings(self):
+        many = ("a", "b\n", "'c'", "\\", "e")
+        found = written([], stop_strings=many)
+        for target, snippet in found.items():
+            asked = parameters(snippet)
+            if target == "llama.cpp command line":
+                assert tuple(map(unescaped, asked["--reverse-prompt"])) == many
+            elif target.startswith("OpenAI"):
+                assert asked["stop"] == list(many[:4]) and "stop_strings" in dict(snippet.lacking)
+            else:
+                name = "stop_strings" if target == "transformers" else "stop"
+                assert asked[name] == list(many)
+
+    @pytest.mark.parametrize(
+        ("wrong", "named"),
+        [
+            ({"model": ""}, "model"),
+            ({"model": "a\nb"}, "model"),
+            ({"max_tokens": 0}, "max_tokens"),
+            ({"max_tokens": -1}, "max_new_tokens"),
+            ({"stop_strings": [""]}, "stop_strings"),
+            ({"prompt": [1, 2]}, "prompt"),
+        ],
+    )
+    def test_what_cannot_be_asked_for_is_refused(self, wrong, named):
+        with pytest.raises(SettingError) as error:
+            written([], **wrong)
+        assert error.value.setting == named
+
+
+class TestOrder:
+    def test_the_default_order_needs_no_remark_in_transformers(self):
+        chain = [stage(name) for name in STAGES]
+        remarks = [text for _, text in written(chain)["transformers"].differs]
+        assert not [text for text in remarks if "comes before" in text]
+
+    @pytest.mark.parametrize(
+        ("target", "swapped"),
+        [
+            # Everything that vLLM documents in Sampler.forward: bias, then repetition, frequency
+            # and presence penalty, temperature, min-p, then top-k and top-p in one pass.
+            (
+                "vLLM",
+                {
+                    ("presence_penalty", "frequency_penalty"),
+                    ("top_k", "min_p"),
+                    ("top_p", "min_p"),
+                },
+            ),
+            # sample/samplers.go: penalties, top-k, temperature, top-p, min-p.
+            (
+                "Ollama",
+                {("presence_penalty", "frequency_penalty"), ("temperature", "top_k")},
+            ),
+            ("llama.cpp server", {("presence_penalty", "frequency_penalty")}),
+            ("OpenAI-style API (curl)", set()),
+        ],
+    )
+    def test_our_default_order_elsewhere(self, target, swapped):
+        names = ["logit_bias", "repetition_penalty", "presence_penalty", "frequency_penalty"]
+        names += ["temperature", "top_k", "top_p", "min_p"]
+        snippet = written([stage(name) for name in names])[target]
+        found = {
+            (first, text.split("comes before ")[1].split()[0])
+            for first, text in snippet.differs
+            if "comes before" in text
+        }
+        assert found == swapped
+
+    def test_llama_cpp_repeats_any_order_of_its_samplers(self):
+        names = ["top_p", "dry", "xtc", "temperature", "min_p", "top_k", "typical_p", "top_n_sigma"]
+        for chain in itertools.islice(itertools.permutations(names), 0, None, 4001):
+            snippet = written([stage(name) for name in chain])["llama.cpp server"]
+            theirs = [llama_cpp.SAMPLERS[name] for name in chain]
+            assert parameters(snippet)["samplers"] == theirs
+            assert not [text for _, text in snippet.differs if "comes before" in text]
+
+    def test_another_order_is_another_distribution_and_is_said(self):
+        chosen = SamplingSettings(chain=[TopP(0.5), Temperature(3.0)])
+        remarks = dict(written(chosen)["transformers"].differs)
+        assert Effect.KEPT.value in remarks["top_p"]
+
+    def test_llama_cpp_says_what_it_cannot_reorder(self):
+        chain = [
+            stage("top_k"),
+            stage("presence_penalty"),
+            stage("temperature"),
+            stage("repetition_penalty"),
+            stage("logit_bias"),
+        ]
+        snippet = written(chain)["llama.cpp server"]
+        assert parameters(snippet)["samplers"] == ["top_k", "penalties", "temperature"]
+        swapped = {
+            (first, text.split("comes before ")[1].split()[0])
+            for first, text in snippet.differs
+            if "comes before" in text
+        }
+        assert swapped == {
+            ("top_k", "logit_bias"),
+            ("presence_penalty", "repetition_penalty"),
+            ("presence_penalty", "logit_bias"),
+            ("temperature", "repetition_penalty"),
+            ("temperature", "logit_bias"),
+            ("repetition_penalty", "logit_bias"),
+        }
+
+    @given(st.permutations(sorted(set(vllm.ORDER))))
+    def test_the_remarks_are_the_inversions(self, names):
+        chain = [stage(name) for name in names]
+        snippet = written(chain)["vLLM"]
+        swapped = {
+            (first, text.split("comes before ")[1].split()[0])
+            for first, text in snippet.differs
+            if "comes before" in text
+        }
+        place = vllm.ORDER.index
+        pairs = itertools.combinations(names, 2)
+        assert swapped == {(a, b) for a, b in pairs if place(a) > place(b)}
+
+    def test_ollama_tells_of_its_second_engine(self):
+        snippet = written(SamplingSettings(temperature=0.7, top_p=0.9))["Ollama"]
+        assert "llama.cpp" in dict(snippet.differs)["temperature"]
+        greedy = written(SamplingSettings(temperature=0, top_p=0.9))["Ollama"]
+        assert "temperature" not in dict(greedy.differs)
+
+
+# Stages that need nothing of the context but the tokens so far.
+SWAPPED = [
+    *("repetition_penalty", "presence_penalty", "frequency_penalty", "no_repeat_ngram"),
+    *("logit_bias", "temperature", "dynamic_temperature", "top_h", "top_k", "top_p", "min_p"),
+    *("typical_p", "epsilon_cutoff", "eta_cutoff", "top_n_sigma", "tail_free"),
+]
+PAIRS = [
+    *itertools.combinations([(name, EXAMPLES[name]) for name in SWAPPED], 2),
+    *((("temperature", (0,)), (n, EXAMPLES[n])) for n in SWAPPED if n != "temperature"),
+]
+
+
+def probs_of(chain: list[Stage], logits: np.ndarray, context: Context) -> np.ndarray:
+    """Final probabilities, all 0 where the chain leaves no token."""
+    try:
+        return shape(logits, SamplingSettings(chain=chain), context).probs
+    except NoCandidatesError:
+        return np.zeros(logits.size)
+
+
+class TestSwapEffect:
+    """What the remarks say of two stages changing places, against the engine's own stages."""
+
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        PAIRS,
+        ids=lambda entry: f"{entry[0]}={entry[1][0]}",
+    )
+    def test_on_random_rows(self, one, other):
+        first, second = stage(one[0], *one[1]), stage(other[0], *other[1])
+        effect = swap_effect(first, second)
+        assert swap_effect(second, first) is effect
+        rng = np.random.default_rng(7)
+        kept_differs = odds_differ = False
+        for row in range(1_000):
+            logits = rng.normal(scale=2, size=12).astype(np.float32)
+            context = Context(rng.integers(0, 12, size=6), prompt_length=2)
+            here = probs_of([first, second], logits, context)
+            there = probs_of([second, first], logits, context)
+            kept_differs |= bool(((here > 0) != (there > 0)).any())
+            odds_differ |= bool(np.abs(here - there).max() > 1e-5)
+            if kept_differs or (effect is Effect.ODDS and odds_differ and row > 200):
+                break
+        found = Effect.KEPT if kept_differs else Effect.ODDS if odds_differ else Effect.NONE
+        assert found is effect, f"the remark would say: {effect.value}"

@@ -1,0 +1,225 @@
+"""Snippets for other engines are run: nothing in a text breaks out, and the tokens are the app's.
+
+The transformers snippet runs against the bundled model, the shell ones in a shell where the program
+is a stand-in that prints its arguments.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.decoder import Decoder
+from engine.model import load_model
+from engine.model.checkpoint import BUNDLED_FOLDER
+from engine.sampling import SamplingSettings
+from tests.engine.snippets.reading import (
+    parameters,
+    prompt_of,
+    shell_words,
+    skeleton,
+    stage,
+    unescaped,
+    written,
+)
+
+BASH = shutil.which("bash")
+
+HOSTILE = [
+    "it's",
+    '"quoted"',
+    "`rm -rf x` $(rm) ${HOME} $HOME !! !x",
+    "'''\"\"\"\\",
+    "\\",
+    "\\n is not a newline, \\x41 is not A",
+    "line\nline\r\nline\ttab",
+    "'; curl evil | sh; echo '",
+    '")\nimport os\nos.system("x")\n("',
+    "\"}' -d '{\"",
+    "\x1b[201~rm -rf\r\x07\x00end",
+    "naïve 日本語 🙂 \u202ereversed\u2066 \u2028 \xa0",
+    "--flag",
+    "@file",
+    "# comment",
+    "{braces} {{twice}} %s %d",
+    "'" * 7,
+]
+hostile_text = st.lists(
+    st.one_of(st.sampled_from(HOSTILE), st.text(max_size=12)), min_size=1, max_size=5
+).map("".join)
+
+
+class TestHostileText:
+    @given(prompt=hostile_text)
+    @settings(max_examples=150)
+    def test_a_prompt_arrives_as_it_is_and_changes_nothing_else(self, prompt):
+        chain = [stage("temperature"), stage("top_p")]
+        plain = written(chain, "Hello")
+        for target, snippet in written(chain, prompt).items():
+            assert prompt_of(snippet) == prompt, target
+            assert skeleton(snippet) == skeleton(plain[target]), f"the prompt broke out: {target}"
+
+    @given(stop=hostile_text.filter(bool), name=hostile_text)
+    def test_neither_do_a_stop_string_and_a_models_name(self, stop, name):
+        name = "".join(c for c in name if c.isprintable()) or "x"
+        for target, snippet in written([], model=name, stop_strings=[stop]).items():
+            asked = parameters(snippet)
+            if target == "llama.cpp command line":
+                assert unescaped(asked["--reverse-prompt"][0]) == stop
+                assert asked["--model"][0].removesuffix(".gguf") == name.removesuffix(".gguf")
+            else:
+                key = "stop_strings" if target == "transformers" else "stop"
+                assert asked[key] == [stop]
+                assert asked.get("model", name) == name
+
+    @pytest.mark.parametrize("prompt", HOSTILE)
+    def test_shell_snippets_are_one_visible_ascii_safe_command(self, prompt):
+        for snippet in written([], prompt).values():
+            lines = snippet.code.splitlines()
+            assert all(line.isprintable() for line in lines), "something invisible is copied along"
+
+    @pytest.mark.skipif(BASH is None, reason="bash is not installed")
+    @pytest.mark.parametrize("prompt", HOSTILE)
+    def test_a_real_shell_passes_on_the_same_arguments(self, prompt, tmp_path):
+        stand_in = 'curl() { printf "%s\\0" "$@"; }\nllama-completion() { printf "%s\\0" "$@"; }\n'
+        for snippet in written([stage("top_k")], prompt, stop_strings=[prompt]).values():
+            if snippet.language != "bash":
+                continue
+            done = subprocess.run(
+                [BASH, "-c", stand_in + snippet.code],
+                capture_output=True,
+                cwd=tmp_path,
+                env={"PATH": "", "OPENAI_API_KEY": "$OPENAI_API_KEY"},
+                check=True,
+            )
+            assert done.stderr == b""
+            arguments = done.stdout.decode().split("\0")[:-1]
+            assert arguments == shell_words(snippet.code)[1:]
+
+
+@pytest.fixture(scope="module")
+def bundled():
+    return load_model()
+
+
+def app_tokens(model, prompt: str, chosen: SamplingSettings, count: int) -> list[int]:
+    decoder = Decoder(model, prompt, chosen)
+    for _ in decoder.run(count):
+        pass
+    return decoder.token_ids
+
+
+def code_for(model, prompt: str, chosen: SamplingSettings, count: int) -> str:
+    return written(
+        chosen,
+        prompt,
+        model=str(BUNDLED_FOLDER),
+        max_tokens=count,
+        dtype=str(model.dtype).removeprefix("torch."),
+    )["transformers"].code
+
+
+def run_here(code: str) -> list[int]:
+    """The tokens of a transformers snippet, run as it stands."""
+    names: dict[str, object] = {}
+    with torch.random.fork_rng(), contextlib.redirect_stdout(None):
+        exec(compile(code, "<snippet>", "exec"), names)
+    return names["new_ids"].tolist()
+
+
+DOZEN = {
+    "pure": {},
+    "greedy": {"temperature": 0},
+    "greedy without loops": {"temperature": 0, "repetition_penalty": 1.3},
+    "cool": {"temperature": 0.7},
+    "hot": {"temperature": 1.8},
+    "top-k 1": {"top_k": 1},
+    "top-k 50": {"top_k": 50},
+    "nucleus": {"top_p": 0.9, "temperature": 0.8},
+    "min-p": {"min_p": 0.1, "temperature": 1.5},
+    "penalty": {"repetition_penalty": 1.2},
+    "rewarded repetition": {"repetition_penalty": 0.8, "top_k": 20},
+    "all": {
+        "temperature": 0.9,
+        "top_k": 40,
+        "top_p": 0.95,
+        "min_p": 0.02,
+        "repetition_penalty": 1.1,
+    },
+}
+IDS = st.integers(2, 500)
+IN_TRANSFORMERS = {
+    "temperature": st.floats(0.3, 2.0),
+    "top_k": st.integers(1, 200),
+    "top_p": st.floats(0.3, 0.999),
+    "min_p": st.floats(0.001, 0.5),
+    "repetition_penalty": st.floats(0.8, 1.5),
+    "no_repeat_ngram": st.integers(1, 4),
+    "top_h": st.floats(0.2, 0.95),
+    "typical_p": st.floats(0.3, 0.99),
+    "epsilon_cutoff": st.floats(1e-4, 0.05),
+    "eta_cutoff": st.floats(1e-4, 0.05),
+    "min_new_tokens": st.integers(1, 8),
+    "logit_bias": st.dictionaries(IDS, st.floats(-5, 5), min_size=1, max_size=5),
+    "banned": st.lists(st.lists(IDS, min_size=1, max_size=3), min_size=1, max_size=5),
+}
+
+
+class TestTransformersIsRun:
+    """The snippet is executed: it gives the app's tokens, seed for seed."""
+
+    @pytest.mark.parametrize("chosen", DOZEN.values(), ids=DOZEN)
+    def test_a_dozen_settings(self, bundled, chosen):
+        chosen = SamplingSettings(**chosen, seed=5, parity=True)
+        prompt = 'Once upon a time, "he said", it\'s\n'
+        tokens = app_tokens(bundled, prompt, chosen, 16)
+        assert len(tokens) > 1
+        assert run_here(code_for(bundled, prompt, chosen, 16)) == tokens
+
+    @given(
+        chosen=st.fixed_dictionaries({}, optional=IN_TRANSFORMERS),
+        seed=st.integers(0, 2**63 - 1),
+    )
+    @settings(max_examples=12)
+    def test_any_settings(self, bundled, chosen, seed):
+        chosen = SamplingSettings(**chosen, seed=seed, parity=True)
+        tokens = app_tokens(bundled, "The capital of France is", chosen, 8)
+        assert run_here(code_for(bundled, "The capital of France is", chosen, 8)) == tokens
+
+    def test_in_a_process_of_its_own(self, bundled):
+        chosen = SamplingSettings(temperature=0.8, top_p=0.9, seed=11, parity=True)
+        tokens = app_tokens(bundled, "Once upon a time", chosen, 24)
+        code = code_for(bundled, "Once upon a time", chosen, 24) + "print(new_ids.tolist())\n"
+        threads = {"OMP_NUM_THREADS": str(torch.get_num_threads())}
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            env=dict(os.environ) | threads,
+            check=True,
+        )
+        assert json.loads(done.stdout.splitlines()[-1]) == tokens
+
+    def test_a_stop_string_stops_it(self, bundled):
+        greedy = SamplingSettings(temperature=0, parity=True)
+        long = app_tokens(bundled, "Once upon a time", greedy, 32)
+        text = bundled.tokenizer.decode(long)
+        stop = text[10:14]
+        code = written(
+            greedy,
+            "Once upon a time",
+            model=str(BUNDLED_FOLDER),
+            max_tokens=32,
+            stop_strings=[stop],
+            dtype=str(bundled.dtype).removeprefix("torch."),
+        )["transformers"].code
+        stopped = run_here(code)
+        assert stopped == long[: len(stopped)] and len(stopped) < len(long)
+        assert stop in bundled.tokenizer.decode(stopped)

@@ -1,0 +1,298 @@
+"""Sweeps: the grid, its checks before anything runs, the tables, cancelling."""
+
+import math
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from engine.decoder import Decoder
+from engine.errors import PromptError, SettingError
+from engine.model import LanguageModel
+from engine.sampling import SamplingSettings
+from engine.sampling.stages import TopK, TopP
+from engine.study import metrics
+from engine.study.sweep import MOST_TEXTS, Axis, Sweep, SweepResult
+from tests.engine import tiny_models
+
+TEMPERATURES, NUCLEI = (0.5, 1.0, 1.5), (0.6, 1.0)
+
+
+def small(**changes) -> Sweep:
+    arguments = {
+        "base": SamplingSettings(top_k=30),
+        "x": Axis("temperature", TEMPERATURES),
+        "y": Axis("top_p", NUCLEI),
+        "prompts": ["the cat", "one step is"],
+        "seeds": (3, 5),
+        "max_tokens": 12,
+    }
+    return Sweep(**arguments | changes)
+
+
+def finished(sweep: Sweep, model: LanguageModel) -> SweepResult:
+    run = sweep.run(model)
+    for _ in run:
+        pass
+    return run.result()
+
+
+@pytest.fixture(scope="module")
+def result(text_model) -> SweepResult:
+    return finished(small(), text_model)
+
+
+# The texts.
+
+
+def test_every_text_is_a_decoders_with_the_settings_of_its_cell(result, text_model):
+    assert result.is_complete and not result.notices
+    assert len(result.texts) == result.sweep.count == 3 * 2 * 2 * 2
+    assert len(result.texts.drop_duplicates(["x", "y", "prompt", "seed"])) == len(result.texts)
+    for place, row in result.texts.iterrows():
+        settings = SamplingSettings(temperature=row.x, top_p=row.y, top_k=30, seed=row.seed)
+        decoder = Decoder(text_model, result.sweep.prompts[row.prompt], settings)
+        for _ in decoder.run(12):
+            pass
+        assert list(result.token_ids[place]) == decoder.token_ids
+        assert row.text == decoder.text and row.stop_reason == decoder.stop_reason
+        assert row.length == len(decoder.steps) and row.ended
+        total = sum(step.logprob for step in decoder.steps)
+        assert row.logprob == pytest.approx(total, abs=1e-3)
+        entropy = np.mean([step.model_entropy_bits for step in decoder.steps])
+        assert row.model_entropy_bits == pytest.approx(entropy, abs=1e-3)
+
+
+def test_cells_draw_with_the_same_uniform_numbers(text_model):
+    # With one setting in all cells the texts of a seed are the same, and differ between seeds.
+    sweep = small(x=Axis("top_k", [1000, 999]), y=None, base=SamplingSettings(), seeds=range(5))
+    with pytest.raises(SettingError, match="vocabulary"):
+        sweep.run(text_model)
+    size = text_model.vocab_size
+    sweep = small(x=Axis("top_k", [0, size]), y=None, base=SamplingSettings(), seeds=range(5))
+    texts = finished(sweep, text_model).texts
+    for _, same in texts.groupby(["prompt", "seed"]):
+        assert len(same) == 2 and same["text"].nunique() == 1
+    assert texts.groupby("prompt")["text"].nunique().tolist() == [5, 5]
+
+
+def test_token_ids_and_a_model_without_a_tokenizer_will_do():
+    sweep = small(prompts=[tiny_models.prompt(0), tiny_models.prompt(1)])
+    result = finished(sweep, tiny_models.shared("llama"))
+    assert result.is_complete and set(result.texts["prompt"]) == {0, 1}
+    assert (result.texts["length"] == 12).all()
+
+
+def test_stop_strings_reach_the_texts(text_model, result):
+    string = result.texts["text"][0][3:5]
+    texts = finished(small(stop_strings=(string,)), text_model).texts
+    stopped = texts["text"].str.contains(string, regex=False)
+    assert stopped.any() and (texts["stop_reason"][stopped] == "stop_string").all()
+
+
+def test_what_a_recurrent_model_does_differently_is_said():
+    sweep = small(prompts=[tiny_models.prompt(0)], y=None, max_tokens=4)
+    found = finished(sweep, tiny_models.shared("mamba"))
+    assert found.is_complete and "one by one" in found.notices[0]
+
+
+# The tables.
+
+
+def test_means_of_a_cell_by_hand(result):
+    cells = result.cells
+    assert list(zip(cells["x"], cells["y"], strict=True)) == [
+        (x, y) for x in TEMPERATURES for y in NUCLEI
+    ]
+    cell = cells[(cells["x"] == 1.5) & (cells["y"] == 0.6)].iloc[0]
+    texts = result.texts[(result.texts["x"] == 1.5) & (result.texts["y"] == 0.6)]
+    assert cell["texts"] == len(texts) == 4
+    assert cell["mean_logprob"] == pytest.approx(texts["mean_logprob"].mean())
+    assert cell["mean_logprob_sd"] == pytest.approx(texts["mean_logprob"].std())
+    diversity, likeness = [], []
+    for prompt in (0, 1):
+        ids = [result.token_ids[i] for i in texts.index if texts["prompt"][i] == prompt]
+        assert len(ids) == 2
+        diversity.append(metrics.distinct_n(ids, 2))
+        likeness.append(metrics.self_bleu(ids))
+    assert cell["sample_distinct_2"] == pytest.approx(np.mean(diversity))
+    assert cell["self_bleu"] == pytest.approx(np.mean(likeness))
+
+
+def test_a_pivot_has_the_axes_in_their_order(text_model):
+    sweep = small(x=Axis("temperature", [1.5, 0.5]), y=Axis("top_k", [5, 0, 2]))
+    found = finished(sweep, text_model)
+    table = found.pivot("perplexity")
+    assert table.columns.tolist() == [1.5, 0.5] and table.columns.name == "temperature"
+    assert table.index.tolist() == [5, 0, 2] and table.index.name == "top_k"
+    for _, cell in found.cells.iterrows():
+        assert table.loc[cell["y"], cell["x"]] == cell["perplexity"]
+    with pytest.raises(
+        SettingError, match=r"metric is unknown, got 'bleu'; use one of .*self_bleu"
+    ):
+        found.pivot("bleu")
+
+
+def test_one_axis_makes_one_line(text_model):
+    found = finished(small(y=None), text_model)
+    assert found.pivot("length").shape == (1, 3) and not found.pivot("length").isna().any(axis=None)
+    assert found.texts["y"].isna().all() and len(found.cells) == 3
+
+
+def test_hotter_texts_are_more_diverse_and_less_likely(text_model):
+    sweep = small(
+        x=Axis("temperature", [0.0, 0.5, 1.0, 2.0]), y=None, seeds=range(8), base=SamplingSettings()
+    )
+    found = finished(sweep, text_model)
+    assert (np.diff(found.pivot("mean_logprob").loc[math.nan]) < 0).all()
+    assert (np.diff(found.pivot("self_bleu").loc[math.nan]) < 0).all()
+    assert found.pivot("self_bleu")[0.0].item() == pytest.approx(1.0), "greedy texts are all alike"
+    assert len(found.pareto("mean_logprob", "sample_distinct_1")) >= 2
+    columns = found.oriented("mean_logprob", "-perplexity")
+    assert columns[:, 0].tolist() == found.cells["mean_logprob"].tolist()
+    assert columns[:, 1].tolist() == (-found.cells["perplexity"]).tolist()
+    best = found.pareto("-perplexity")
+    assert best["perplexity"].tolist() == [found.cells["perplexity"].min()]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_saved_table_reads_back(result, tmp_path, kind):
+    path = tmp_path / f"sweep.{kind}"
+    if kind == "csv":
+        result.to_csv(path)
+        back = pd.read_csv(path).astype(result.texts.dtypes)
+    else:
+        result.to_parquet(path)
+        back = pd.read_parquet(path)
+    pd.testing.assert_frame_equal(back, result.texts)
+    assert back["error"].isna().all(), "no error is no text that says None"
+
+
+# Partial results.
+
+
+def test_a_cancelled_sweep_keeps_its_texts_and_can_go_on(text_model, result):
+    cancel = threading.Event()
+    run = small().run(text_model, cancel=cancel, max_rows=4)
+    assert run.result().texts.empty and run.result().cells.empty
+    assert run.result().pivot("texts").isna().all(axis=None)
+    for progress in run:
+        if progress.texts_done >= 4 and progress.tokens_done > 60:
+            cancel.set()
+    half = run.result()
+    assert not half.is_complete and not run.is_done and half.seconds > 0
+    ended = half.texts["ended"]
+    assert 4 <= ended.sum() < len(half.texts) < 24, "some are whole, some half, some not begun"
+    assert half.texts["stop_reason"][~ended].isna().all()
+    assert half.cells["texts"].sum() == ended.sum(), "half texts count in no mean"
+    with_value = half.pivot("length").notna().sum().sum()
+    assert 0 < with_value == len(half.cells) < 6
+
+    cancel.clear()
+    for _ in run:
+        pass
+    whole = run.result()
+    assert whole.is_complete
+    assert whole.texts["text"].tolist() == result.texts["text"].tolist()
+    assert whole.token_ids == result.token_ids and whole.seconds > half.seconds
+
+
+def test_progress_ends_with_all_texts_and_no_time_left(text_model):
+    progress = list(small().run(text_model))
+    assert progress[0].seconds_left is progress[1].seconds_left is None, "nothing to go by yet"
+    assert progress[-1].texts_done == progress[-1].texts == 24
+    assert progress[-1].seconds_left == 0.0
+    assert all(later.seconds_left > 0 for later in progress[2:-1])
+
+
+def test_every_cell_has_a_text_before_any_has_two(text_model):
+    run = small(prompts=["the cat"]).run(text_model, max_rows=6)
+    for progress in run:
+        if progress.texts_done == 6:
+            break
+    assert run.result().cells["texts"].tolist() == [1] * 6
+
+
+# Axes and checks.
+
+
+def test_a_field_of_a_stage_may_be_an_axis():
+    base = SamplingSettings(chain=[TopP(0.9), TopK(5)])
+    cells = small(base=base, x=Axis("top_p.p", [0.2, 0.4]), y=Axis("top_k.k", [1, 2])).cells
+    assert [cell.settings.chain for cell in cells] == [
+        (TopP(p), TopK(k)) for p in (0.2, 0.4) for k in (1, 2)
+    ]
+
+
+def test_an_off_value_leaves_the_stage_out_and_an_order_of_ones_own_stays():
+    base = SamplingSettings(chain=[TopP(0.9), TopK(5)])
+    cells = small(base=base, x=Axis("top_k", [0, 7]), y=None).cells
+    assert [cell.settings.chain for cell in cells] == [(TopP(0.9),), (TopP(0.9), TopK(7))]
+
+
+def test_numbers_of_numpy_are_taken_in():
+    axis = Axis("temperature", np.linspace(0.5, 1.5, 3))
+    assert axis.values == (0.5, 1.0, 1.5) and type(axis.values[0]) is float
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"x": ("temperature", [1.0, -1.0])},
+            r"^temperature must not be negative, got -1\.0; [^;]+$",
+        ),
+        ({"y": ("top_p", [0.5, 1.5])}, r"^top_p must be above 0 and at most 1, got 1\.5; [^;]*$"),
+        ({"x": ("top_q", [1])}, "^top_q is not a setting.*known are"),
+        ({"x": ("min_p.ratio", [0.1])}, "min_p is a stage that is off.*on are: top_k"),
+        ({"x": ("top_k.size", [5])}, "has no such field.*use one of k"),
+        ({"x": ("seed", [1])}, "axis is not a setting to sweep over"),
+        ({"x": ("temperature", [])}, "axis temperature has no values"),
+        ({"x": ("temperature", 5)}, "axis temperature must be a list"),
+        ({"x": ("temperature", [1, "hot"])}, "must hold numbers, got 'hot'"),
+        ({"x": ("temperature", [True])}, "must hold numbers, got True"),
+        ({"x": ("temperature", [math.nan])}, "finite"),
+        ({"x": ("temperature", [1, 0.5, 1.0])}, "holds a value twice, got 1"),
+        ({"y": ("temperature", [1, 2])}, "axes are the same setting"),
+        ({"x": ("top_k", range(10**12))}, "axis top_k are too many"),
+        ({"seeds": ()}, "seeds must be different numbers"),
+        ({"seeds": (1, 1)}, "seeds must be different numbers"),
+        ({"seeds": (1, None)}, "seeds must be chosen beforehand"),
+        ({"seeds": (-1,)}, "seed is out of range"),
+        ({"seeds": 4}, "seeds must be a list"),
+        ({"max_tokens": 0}, "max_tokens must be at least 1"),
+        ({"stop_strings": ("",)}, "stop_strings"),
+        ({"base": SamplingSettings(parity=True)}, "parity"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_when_the_sweep_is_made(changes, words):
+    with pytest.raises(SettingError, match=words):
+        axes = {name: Axis(*changes[name]) for name in ("x", "y") if name in changes}
+        small(**changes | axes)
+
+
+def test_a_seed_of_the_base_settings_makes_no_other_sweep():
+    base = SamplingSettings(top_k=30, seed=7)
+    assert small(base=base) == small()
+    assert small(base=base).cells == small().cells
+
+
+def test_a_sweep_has_a_prompt():
+    with pytest.raises(PromptError, match="no prompt"):
+        small(prompts=())
+    assert small(prompts="one text").prompts == ("one text",)
+
+
+def test_a_grid_beyond_reason_is_refused_with_its_size():
+    x, y = Axis("temperature", np.linspace(0.1, 2, 1000)), Axis("top_p", np.linspace(0.1, 1, 1000))
+    with pytest.raises(SettingError, match=r"20,000 texts, got 4,000,000; .*1,000 x 1,000 cells"):
+        small(x=x, y=y)
+    values = np.linspace(0.1, 2, MOST_TEXTS)
+    largest = small(x=Axis("temperature", values), y=None, prompts=["a"], seeds=[1])
+    assert largest.count == len(largest.cells) == MOST_TEXTS
+
+
+def test_prompts_are_checked_before_anything_runs(text_model):
+    with pytest.raises(PromptError, match="empty"):
+        small(prompts=["the cat", ""]).run(text_model)

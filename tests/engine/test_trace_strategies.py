@@ -1,0 +1,240 @@
+"""One format for all strategies, and files of the versions before it."""
+
+import json
+import subprocess
+import sys
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine.decoder import Decoder
+from engine.decoding.contrastive import ContrastiveSearch
+from engine.decoding.diffusion import DiffusionDecoder, DiffusionSettings, fill_gaps
+from engine.errors import TraceError
+from engine.model.diffusion_model import load_diffusion_model
+from engine.sampling import SamplingSettings
+from engine.trace import ContrastiveStep, DiffusionStep, Step, Trace
+from engine.trace.versions import VERSION
+from tests.engine import tiny_models
+from tests.engine.traces import ENDINGS, OLD_TRACES
+
+ROOT = Path(__file__).resolve().parents[2]
+PROMPT = tiny_models.prompt(0)
+SAMPLED = SamplingSettings(temperature=0.8, top_k=9, seed=1)
+
+
+def sampled() -> Decoder:
+    text = Decoder(tiny_models.shared("llama"), PROMPT, SAMPLED)
+    list(text.run(4))
+    return text
+
+
+def guided() -> Decoder:
+    model = tiny_models.shared("llama")
+    text = Decoder(model, PROMPT, SAMPLED, negative_prompt=[3], guidance_scale=1.5)
+    list(text.run(4))
+    return text
+
+
+def searched() -> ContrastiveSearch:
+    text = ContrastiveSearch(tiny_models.shared("llama"), PROMPT, 3, 0.5)
+    list(text.run(2))
+    text.penalty_alpha = 0.1
+    list(text.run(4))
+    text.penalty_alpha = 0.2  # of the step to come
+    return text
+
+
+def filling(steps: int = 2) -> DiffusionDecoder:
+    model = load_diffusion_model()
+    settings = DiffusionSettings(steps=3, temperature=0.7, seed=2)
+    text = DiffusionDecoder(model, fill_gaps(model, "The [6] sat on the mat."), settings)
+    for _ in range(steps):
+        text.step()
+    return text
+
+
+STRATEGIES = {
+    "sampling": (sampled, Step),
+    "guidance": (guided, Step),
+    "contrastive": (searched, ContrastiveStep),
+    "diffusion": (filling, DiffusionStep),
+}
+
+
+@pytest.fixture(scope="module", params=STRATEGIES)
+def made(request) -> tuple[str, object]:
+    return request.param, STRATEGIES[request.param][0]()
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_trace_of_any_strategy_comes_back_equal(made, ending, tmp_path):
+    strategy, text = made
+    trace = text.trace()
+    path = trace.save(tmp_path / f"run{ending}")
+    loaded = Trace.load(path)
+    assert loaded == trace and loaded.strategy == strategy
+    assert {type(step) for step in loaded.steps} == {STRATEGIES[strategy][1]}
+    assert loaded.text == text.text
+    wanted = list(text.ids) if strategy == "diffusion" else text.token_ids
+    assert loaded.token_ids == wanted
+    assert loaded.steps == tuple(text.steps)
+
+
+def test_the_container_is_the_same_for_all(made):
+    strategy, text = made
+    data = json.loads(text.trace().to_json())
+    assert (data["format"], data["version"]) == ("decoding-trace", VERSION)
+    assert data["strategy"] == strategy
+    names = ["format", "version", "strategy", "model", "prompt", "prompt_ids", "settings"]
+    guided = ["guidance"] if strategy == "guidance" else []
+    assert list(data) == [*names, "stop_strings", *guided, "steps"]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_each_opens_without_torch(made, ending, tmp_path):
+    strategy, text = made
+    path = text.trace().save(tmp_path / f"run{ending}")
+    script = f"""
+        import sys
+        for name in ("torch", "transformers", "streamlit", "plotly"):
+            sys.modules[name] = None      # importing it now fails
+        from engine.trace import Trace
+        trace = Trace.load({str(path)!r})
+        assert trace.strategy == {strategy!r} and len(trace.to_frame())
+        print(ascii(trace.text))
+    """
+    ran = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], cwd=ROOT, capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.strip() == ascii(text.text)
+
+
+def test_settings_of_a_search_are_kept_by_step():
+    assert searched().trace().settings == (
+        (0, {"top_k": 3, "penalty_alpha": 0.5}),
+        (2, {"top_k": 3, "penalty_alpha": 0.1}),
+        (4, {"top_k": 3, "penalty_alpha": 0.2}),
+    )
+    text = ContrastiveSearch(tiny_models.shared("llama"), PROMPT, 3, 0.5)
+    assert text.trace().settings == ((0, {"top_k": 3, "penalty_alpha": 0.5}),)
+    assert Trace.from_dict(text.trace().to_dict()) == text.trace()
+
+
+def test_a_search_as_a_table():
+    text = searched()
+    frame = text.trace().to_frame()
+    assert frame["token_id"].tolist() == text.token_ids
+    assert frame["candidates"].tolist() == [3] * 4
+    step = text.steps[2]
+    row = frame.iloc[2]
+    assert row["penalty"] == step.candidates[step.chosen].penalty
+    assert row["score"] == max(candidate.score for candidate in step.candidates)
+    empty = replace(text.trace(), steps=()).to_frame()
+    assert list(empty.columns) == list(frame.columns) and len(empty) == 0
+
+
+def test_a_canvas_as_a_table_has_a_row_for_every_mask_and_step():
+    text = filling(3)
+    trace = text.trace()
+    frame = trace.to_frame()
+    assert frame.groupby("index").size().tolist() == [6, 4, 2]
+    assert frame.groupby("index")["kept"].sum().tolist() == [2, 2, 2]
+    last = dict(enumerate(text.ids))
+    for _, row in frame[frame["kept"]].iterrows():
+        assert last[row["position"]] == row["token_id"]
+    empty = replace(trace, steps=()).to_frame()
+    assert list(empty.columns) == list(frame.columns) and len(empty) == 0
+    assert (trace.stop_reason, filling(2).trace().stop_reason) == ("filled", None)
+    assert trace.text == text.text and filling(0).trace().text == filling(0).text
+
+
+def message_of(trace: Trace, index: int, **changes) -> str:
+    steps = list(trace.steps)
+    steps[index] = replace(steps[index], **changes)
+    with pytest.raises(TraceError) as caught:
+        Trace.from_dict(replace(trace, steps=tuple(steps)).to_dict())
+    return str(caught.value)
+
+
+def test_a_canvas_that_contradicts_itself_is_refused():
+    trace = filling(2).trace()
+    step = trace.steps[1]
+    length = len(trace.prompt_ids)
+    swapped = (*step.ids_before[1:], step.ids_before[0])
+    for changes, said in (
+        ({"ids_before": swapped}, "step 1: ids_before is not the canvas that the step before"),
+        ({"ids_after": swapped}, "step 1: ids_after is not the canvas with the kept"),
+        ({"unmasked": (length,)}, f"unmasked must be ascending positions from 0 to {length - 1}"),
+        ({"masked": step.masked[::-1]}, "step 1: masked must be ascending positions"),
+        ({"masked": step.unmasked}, "step 1: unmasked shares positions with masked"),
+        ({"u": step.u[1:]}, f"step 1: u must have {length} entries, one for each position"),
+        ({"confidence": (0.5,) * length}, "step 1: confidence must have an entry for every mask"),
+        ({"predicted": (10**9,) * length}, "step 1: predicted[0] must be a token id from 0 to"),
+        ({"block": -1}, "step 1: block must be a whole number from 0, got -1"),
+    ):
+        assert said in message_of(trace, 1, **changes)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("remasking", "guess", "settings[0].remasking must be one of low_confidence, random"),
+        ("seed", None, "settings[0].seed must be a whole number from 0, got nothing"),
+        ("temperature", -1.0, "settings[0].temperature must be a finite number of at least 0"),
+        ("speed", 1, "settings[0].speed is not known to this version"),
+    ],
+)
+def test_settings_that_fill_no_canvas_are_refused(name, value, said):
+    trace = filling(0).trace()
+    settings = ((0, trace.settings[0][1] | {name: value}),)
+    with pytest.raises(TraceError) as caught:
+        Trace.from_dict(replace(trace, settings=settings).to_dict())
+    assert said in str(caught.value)
+
+
+# --- Earlier versions -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_sampled_trace_of_version_1_opens(ending):
+    trace = Trace.load(OLD_TRACES / f"sampling-1{ending}")
+    assert trace.strategy == "sampling" and trace.text.startswith(" Paris.")
+    assert [first for first, _ in trace.settings] == [0, 2]
+    assert trace.steps[3].forced and trace.steps[2].xtc_uniform is not None
+    assert trace.to_dict()["version"] == VERSION
+    assert Trace.load(OLD_TRACES / "sampling-1.json") == trace
+
+
+def test_a_guided_trace_of_version_1_opens():
+    trace = Trace.load(OLD_TRACES / "guidance-1.json")
+    assert trace.strategy == "guidance" and trace.guidance.negative_prompt == "A fact:"
+    assert [step.guidance_scale for step in trace.steps] == [1.5, 2.0, 2.0]
+
+
+def test_a_file_of_contrastive_search_opens():
+    data = json.loads((OLD_TRACES / "contrastive-search-1.json").read_text())
+    trace = Trace.load(OLD_TRACES / "contrastive-search-1.json")
+    assert trace.strategy == "contrastive"
+    assert trace.settings == (
+        (0, {"top_k": 4, "penalty_alpha": 0.6}),
+        (1, {"top_k": 4, "penalty_alpha": 0.4}),
+    )
+    assert [step.to_dict() for step in trace.steps] == data["steps"]
+    empty = Trace.from_dict(data | {"steps": []})
+    assert empty.settings == ((0, {"top_k": 4, "penalty_alpha": None}),)
+    with pytest.raises(TraceError, match=r"format version 2, this app reads 1 to 2; update"):
+        Trace.from_dict(data | {"version": 2})
+    for steps in (None, [3], [{}], [{"penalty_alpha": []}]):
+        with pytest.raises(TraceError):
+            Trace.from_dict(data | {"steps": steps})
+
+
+def test_a_step_of_another_strategy_is_refused():
+    data = sampled().trace().to_dict()
+    search = searched().trace().to_dict()
+    with pytest.raises(TraceError, match=r"step 0: [a-z_]+ is not known to this version; update"):
+        Trace.from_dict(data | {"steps": search["steps"]})

@@ -1,0 +1,147 @@
+"""Stop strings are found in text, wherever token borders fall; limits are checked up front."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.errors import SettingError
+from engine.text.stopping import (
+    LONGEST_RUN,
+    StopStringMatch,
+    checked_max_new_tokens,
+    checked_stop_strings,
+    find_stop_string,
+)
+
+
+def stops_after(pieces: list[str], stop_strings: tuple[str, ...]):
+    """Feed a text piece by piece, as a decoder does: (number of pieces, match) of the first hit."""
+    text = ""
+    for count, piece in enumerate(pieces, start=1):
+        text += piece
+        match = find_stop_string(text, len(piece), stop_strings)
+        if match is not None:
+            return count, match
+    return None
+
+
+@pytest.mark.parametrize(
+    ("pieces", "stop_strings", "count", "string", "start"),
+    [
+        (["a", "END", "b"], ("END",), 2, "END", 1),  # one token
+        (["a", "E", "N", "D", "b"], ("END",), 4, "END", 1),  # spans three tokens
+        (["aE", "ND", "b"], ("END",), 2, "END", 1),  # begins inside a token
+        (["a", "EN", "Db"], ("END",), 3, "END", 1),  # ends inside a token
+        (["aENDb"], ("END",), 1, "END", 1),  # both inside one token
+        (["END"], ("END",), 1, "END", 0),  # the very first
+        (
+            ["E", "", "", "ND"],
+            ("END",),
+            4,
+            "END",
+            0,
+        ),  # empty pieces (unfinished characters) between
+        (["x", "\n", "\n"], ("\n\n",), 3, "\n\n", 1),
+        (["aaa"], ("aa",), 1, "aa", 0),  # overlaps itself: the first place
+        (["a", "a", "a"], ("aa",), 2, "aa", 0),
+        (["one two"], ("two", "one"), 1, "one", 0),  # several: the one that begins first
+        (["ab", "c"], ("abc", "bc"), 2, "abc", 0),  # overlapping: begins first
+        (["abc"], ("abc", "ab"), 1, "ab", 0),  # equal start: ends first
+        (["abc"], ("ab", "abc"), 1, "ab", 0),  # whatever the order they were given in
+        (["a", "b", "c"], ("abc", "ab"), 2, "ab", 0),
+        (["🙂", "ßé"], ("🙂ß",), 2, "🙂ß", 0),  # characters are counted, not bytes
+    ],
+)
+def test_a_stop_string_is_found_with_the_token_that_completes_it(
+    pieces, stop_strings, count, string, start
+):
+    assert stops_after(pieces, stop_strings) == (count, StopStringMatch(string, start))
+
+
+@pytest.mark.parametrize(
+    ("text", "added", "stop_strings"),
+    [
+        ("abc", 3, ()),
+        ("abc", 3, ("abd", "END")),
+        ("", 0, ("END",)),
+        ("EN", 2, ("END",)),
+        ("END", 0, ("END",)),  # nothing new: found, and gone past, earlier
+        ("END more", 5, ("END",)),  # ended before the last five characters
+        ("end", 3, ("END",)),  # case matters
+    ],
+)
+def test_no_stop_string(text, added, stop_strings):
+    assert find_stop_string(text, added, stop_strings) is None
+
+
+short_text = st.text("ab\n", max_size=12)
+
+
+@given(st.lists(short_text, max_size=8), st.lists(st.text("ab\n", min_size=1, max_size=4)))
+def test_piecewise_search_finds_what_a_search_of_the_whole_finds(pieces, stop_strings):
+    found = stops_after(pieces, tuple(stop_strings))
+    whole = "".join(pieces)
+    assert (found is not None) == any(string in whole for string in stop_strings)
+    if found is None:
+        return
+    count, match = found
+    text = "".join(pieces[:count])
+    assert text.startswith(match.string, match.start)
+    before = "".join(pieces[: count - 1])
+    assert not any(string in before for string in stop_strings), "an earlier token completed one"
+    # Nothing begins further left, and nothing shorter begins at the same place.
+    places = [(text.find(string), len(string)) for string in stop_strings if string in text]
+    assert (match.start, len(match.string)) == min(places)
+
+
+@pytest.mark.parametrize(
+    ("given_strings", "checked"),
+    [
+        ((), ()),
+        ([], ()),
+        ("END", ("END",)),  # a single text is one string, not three letters
+        (["a", "b"], ("a", "b")),
+        (("\n",), ("\n",)),
+    ],
+)
+def test_stop_strings_as_a_tuple(given_strings, checked):
+    assert checked_stop_strings(given_strings) == checked
+
+
+@pytest.mark.parametrize("bad", ["", [""], ["END", ""], [None], [3], [b"END"]])
+def test_a_bad_stop_string_is_explained(bad):
+    with pytest.raises(SettingError, match=r"stop_strings must be non-empty text, got .*; give"):
+        checked_stop_strings(bad)
+
+
+@pytest.mark.parametrize("bad", [None, 3])
+def test_stop_strings_that_are_no_list_are_explained(bad):
+    with pytest.raises(SettingError, match="stop_strings "):
+        checked_stop_strings(bad)
+
+
+@pytest.mark.parametrize("count", [0, 1, 64, LONGEST_RUN, np.int64(7)])
+def test_max_new_tokens_in_range(count):
+    checked = checked_max_new_tokens(count)
+    assert checked == count
+    assert type(checked) is int
+
+
+@pytest.mark.parametrize(
+    ("value", "parts"),
+    [
+        (10**9, ["1,000,000,000", f"the longest run of {LONGEST_RUN:,}", f"0 to {LONGEST_RUN:,}"]),
+        (LONGEST_RUN + 1, ["got 1,000,001", "the longest run"]),
+        (-1, ["must not be negative", "got -1", "0 to 1,000,000"]),
+        (True, ["must be a whole number", "got True"]),
+        (1.5, ["must be a whole number", "got 1.5"]),
+        (None, ["must be a whole number", "got None"]),
+        ("64", ["must be a whole number", "got '64'"]),
+    ],
+)
+def test_a_bad_max_new_tokens_is_explained(value, parts):
+    with pytest.raises(SettingError) as caught:
+        checked_max_new_tokens(value)
+    for part in ["max_new_tokens ", *parts]:
+        assert part in str(caught.value), f"{str(caught.value)!r} does not say {part!r}"

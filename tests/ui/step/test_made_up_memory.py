@@ -1,0 +1,46 @@
+"""The page is told of a sampler with a memory that no file but a test's own knows."""
+
+import pytest
+
+from engine.sampling import SamplingSettings
+from engine.sampling.stages import TopK
+from tests.engine.sampling.stages.test_memory import AtMost, known  # noqa: F401 - a fixture
+from tests.ui.step.visitor import PROMPT, Visitor
+from ui.step.message import STEP_FIELDS
+from ui.step.session import Session
+
+
+@pytest.fixture
+def visitor(bundled) -> Visitor:
+    return Visitor(Session(bundled, PROMPT, SamplingSettings()))
+
+
+def test_a_sampler_with_a_memory_reaches_the_page(visitor):
+    visitor.settings = SamplingSettings(chain=[TopK(3), AtMost(1)], seed=1)
+    visitor.sent.unknown = frozenset({"at_most"})
+    visitor.steps(3)
+    decoder = visitor.session.decoder
+    header, _ = visitor.read_all()
+    place = STEP_FIELDS.index("stage_states")
+    assert [step[place] for step in header["steps"]] == [
+        [
+            ["at_most", "uniform", decoder.context(index).uniform(AtMost.stream)],
+            ["at_most", "known", len(set(decoder.token_ids[:index]))],
+        ]
+        for index in range(3)
+    ]
+    visitor.do("inspect", index=2)
+    header, _ = visitor.read()
+    step = header["step"]
+    assert step["at_most_u"] == decoder.context(2).uniform(AtMost.stream)
+    times = {token_id: decoder.token_ids[:2].count(token_id) for token_id in decoder.token_ids[:2]}
+    assert step["at_most"] == {"times": [list(pair) for pair in sorted(times.items())]}
+    entry = header["shaped"]["outcomes"][-1]
+    result = decoder.distribution(2).stages[-1]
+    assert entry["name"] == "at_most" and entry["survivors"] == result.survivors
+
+
+@pytest.mark.parametrize("name", ["at_most", "mirostat"])
+def test_before_the_first_step_nothing_is_remembered(visitor, name):
+    header, _ = visitor.read()
+    assert header["step"][name] is None
