@@ -58,16 +58,17 @@ class Progress:
         rows_done, rows: texts that have ended, and all of them.
         tokens_done: tokens generated so far.
         tokens_at_most: tokens there will be if every text that has not ended runs to its limit.
-        tokens_expected: tokens there will be if texts go on ending early as often as so far.
         seconds: wall time of this run so far.
+        seconds_at_most: what is left at the rate of this run so far, if every text runs to its
+            limit; an estimate, None before the first token.
     """
 
     rows_done: int
     rows: int
     tokens_done: int
     tokens_at_most: int
-    tokens_expected: float
     seconds: float
+    seconds_at_most: float | None
 
 
 class Batch:
@@ -110,7 +111,7 @@ class Batch:
             guided_by = checked_guidance(model, ids, row.negative_prompt, row.guidance_scale)
             self._rows.append(GrowingText(model, ids, row, strings, guided_by))
         # Kept up to date, as counting afresh after every token would take longer than the token.
-        self._ended = self._ended_early = self._tokens = 0
+        self._ended = self._tokens = self._tokens_before = 0
         self._at_most = sum(row.limit for row in self._rows)
         self._notices: dict[str, None] = {}  # in the order in which they came up
         self._is_running = False
@@ -150,6 +151,7 @@ class Batch:
         if self._is_running:
             raise RuntimeError("This batch is already running; close the other run first.")
         self._is_running = True
+        self._tokens_before = self._tokens
         start = time.perf_counter()
         try:
             yield self._progress(start)
@@ -165,20 +167,17 @@ class Batch:
             budget_of(self.model.device).give_back(self)
 
     def _progress(self, start: float) -> Progress:
-        going_on = len(self._rows) - self._ended
-        left = self._at_most - self._tokens
-        if self._ended_early and going_on:
-            # A constant chance to end at each token, estimated from those so far: the mean length
-            # of the texts that have ended would be that of the short ones.
-            chance = self._ended_early / self._tokens
-            left = going_on * (1 - (1 - chance) ** (left / going_on)) / chance
+        seconds, left = time.perf_counter() - start, None
+        made = self._tokens - self._tokens_before
+        if made:
+            left = seconds / made * (self._at_most - self._tokens)
         return Progress(
             rows_done=self._ended,
             rows=len(self._rows),
             tokens_done=self._tokens,
             tokens_at_most=self._at_most,
-            tokens_expected=self._tokens + left,
-            seconds=time.perf_counter() - start,
+            seconds=seconds,
+            seconds_at_most=left,
         )
 
     def _step(self, row: GrowingText, logits: Sequence[np.ndarray]) -> None:
@@ -191,7 +190,6 @@ class Batch:
 
     def _count_ended(self, row: GrowingText) -> None:
         self._ended += 1
-        self._ended_early += row.error is None and row.length < row.limit
         self._at_most -= row.limit - row.length
         if row.error is not None:
             self._notice(f"A text could not go on: {row.error}")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import torch
@@ -16,13 +15,11 @@ import torch
 from engine.checks import at_least_one
 from engine.decoding import guidance
 from engine.decoding.inputs import checked_settings
+from engine.decoding.token_sequence import TokenSequence
 from engine.errors import DecodingError, SettingError
 from engine.model import LanguageModel
-from engine.model.vocabulary import TextStream
 from engine.runner.batch_runner import Prompts
 from engine.sampling import SamplingSettings, shape
-from engine.sampling.stages import Context
-from engine.sampling.uniform import TextRandomness
 from engine.text import stopping
 from engine.trace import Guidance
 
@@ -117,22 +114,22 @@ class GrowingText:
             raise SettingError("parity", True, problem, remedy)
         stopping.checked_max_new_tokens(row.max_tokens)
         self.limit = at_least_one("max_tokens", row.max_tokens)
-        self.length = 0
-        self.text = ""
         self.stop_reason: str | None = None
         self.stop_string: str | None = None
         self.error: DecodingError | None = None
         self._stop_strings = stop_strings
-        self._stream = TextStream()
-        self._random = TextRandomness()
+        self._sequence = TokenSequence(model, prompt_ids, max(map(len, self.prompts.texts)))
         self._states: Mapping[str, object] = {}  # what stages remember, as `Context.states`
         self._records = np.empty(0, RECORD)
-        self._ids = np.empty(0, np.int64)  # prompt and generated tokens, as `Context` wants them
         self._snapshot: BatchText | None = None
 
     @property
     def has_ended(self) -> bool:
         return self.stop_reason is not None or self.error is not None
+
+    @property
+    def length(self) -> int:
+        return self._snapshot.records.size if self._snapshot else self._sequence.length
 
     @property
     def prompts(self) -> Prompts:
@@ -151,7 +148,7 @@ class GrowingText:
         snapshot = BatchText(
             self.prompt_ids,
             self.settings,
-            self.text,
+            self._sequence.text,
             self.stop_reason,
             self.stop_string,
             self.error,
@@ -159,9 +156,7 @@ class GrowingText:
             self.guidance,
         )
         if self.has_ended:  # it stays as it is: only the snapshot is still needed
-            self._snapshot = snapshot
-            self._records, self._ids = records, np.empty(0, np.int64)
-            self._random = TextRandomness()
+            self._snapshot, self._records, self._sequence = snapshot, records, None
         return snapshot
 
     def append(self, logits: np.ndarray, negative: np.ndarray | None = None) -> None:
@@ -171,26 +166,18 @@ class GrowingText:
         """
         if negative is not None:
             logits = guidance.guided_row(logits, negative, self.guidance.scale, torch.float32)
-        prompt_length, total = len(self.prompt_ids), len(self.prompt_ids) + self.length
-        seed, place = self.settings.seed, self.length
-        if self.length == self._records.size:
-            self._grow()
+        sequence, settings = self._sequence, self.settings
         try:
-            context = Context(
-                self._ids[:total],
-                prompt_length,
-                self._model.eos_ids,
-                states=self._states,
-                uniform=partial(self._random.of_stream, seed, place),
-            )
-            distribution = shape(logits, self.settings, context)
+            context = sequence.context(sequence.length, settings.seed, self._states)
+            distribution = shape(logits, settings, context)
         except DecodingError as error:
             self.error = error.with_traceback(None)  # which would hold the whole pass' logits
             return
-        is_greedy = self.settings.is_greedy
-        drawn = distribution.draw(0.0 if is_greedy else self._random.uniform(seed, place))
+        _, drawn = sequence.draw(distribution, settings)
         self._states = distribution.states_after(drawn.token_id)
-        self._records[self.length] = (
+        if sequence.length == self._records.size:
+            self._grow()
+        self._records[sequence.length] = (
             drawn.token_id,
             distribution.raw.logprob(drawn.token_id),
             distribution.raw.entropy_bits,
@@ -198,32 +185,10 @@ class GrowingText:
             distribution.survivors,
             drawn.probability,
         )
-        self._ids[total] = drawn.token_id
-        self.length += 1
-        self._write(drawn.token_id)
+        piece, self.stop_reason = sequence.addition(drawn.token_id, self._stop_strings, self.limit)
+        self.stop_string = piece.stop_string
+        sequence.append(drawn.token_id, piece)
 
     def _grow(self) -> None:
         size = min(self.limit, max(16, 2 * self.length))
         self._records = np.concatenate([self._records, np.empty(size - self.length, RECORD)])
-        ids = np.empty(len(self.prompt_ids) + size, np.int64)
-        ids[: len(self.prompt_ids)] = self.prompt_ids
-        ids[len(self.prompt_ids) :][: self.length] = self._records["token_id"][: self.length]
-        self._ids = ids
-
-    def _write(self, token_id: int) -> None:
-        """The text that a token completes, and whether it ends it, by the decoder's rules."""
-        vocabulary = self._model.vocabulary
-        text = ""
-        if not vocabulary.is_special(token_id):
-            text = self._stream.feed(vocabulary.token_bytes(token_id))
-        self.text += text
-        match = stopping.find_stop_string(self.text, len(text), self._stop_strings)
-        self.stop_string = match.string if match else None
-        self.stop_reason = stopping.reason(
-            self._model,
-            token_id,
-            self.stop_string,
-            tokens=self.length,
-            limit=self.limit,
-            positions=max(map(len, self.prompts.texts)) + self.length,
-        )

@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -20,14 +21,16 @@ import torch
 from engine.decoding import guidance, inputs
 from engine.decoding.record import RowSource
 from engine.decoding.recorded_text import Mark, RecordedText
-from engine.errors import ContextFullError, LogitsError, SettingError
+from engine.errors import LogitsError, SettingError
 from engine.model import LanguageModel
 from engine.model.cache import CacheFormula
 from engine.sampling import Distribution, Drawn, SamplingSettings, shape
 from engine.sampling.admission import Admission, smallest_change
 from engine.sampling.stages import Context, Stage
 from engine.text import stopping
-from engine.trace import StageState, StageSummary, Step
+from engine.trace import StageState, StageSummary, Step, Trace
+
+_GUIDED = 1.5  # any scale that begins guidance: every step of a trace brings its own
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,8 @@ class Decoder(RecordedText):
 
     A decoder may be used from any thread, one call at a time; further calls wait.
     """
+
+    strategies: ClassVar = ("sampling", "guidance")
 
     def __init__(
         self,
@@ -124,70 +129,59 @@ class Decoder(RecordedText):
             SettingError: `token_id` is outside the vocabulary, or the model itself rules it out.
             OutOfMemoryError: the device is out of memory; the text so far stays.
         """
-        return self._step(None, token_id)
+        with self._lock:
+            return self._step(None, token_id)
 
     def _step(self, limit: int | None, token_id: int | None = None) -> Step:
-        with self._lock:
-            start = time.perf_counter()
-            if token_id is not None:
-                token_id = inputs.checked_token(token_id, self.model)
-            waited = self._next is not None
-            row = self._forward()
-            if waited:  # the pass was made beforehand, to propose, and is part of this step
-                start -= row.forward_ms / 1e3
-            if token_id is not None and row.logits[token_id] == -np.inf:
-                remedy = "choose a token that the model can give"
-                raise SettingError("token_id", token_id, "has a logit of -inf here", remedy)
-            shaped = time.perf_counter()
-            context = self._context(len(self.steps))
-            distribution = self._shape(row.logits, self._settings, context)
-            entropy_bits = distribution.entropy_bits
-            stages = tuple(
-                StageSummary(stage.name, stage.survivors, stage.mass_removed)
-                for stage in distribution.stages
-            )
-            drawing = time.perf_counter()
-            generator = self._generator()
-            u, drawn = self._draw(distribution, generator, token_id)
-            mark = self._mark(generator, distribution.states_after(drawn.token_id))
-            chosen = time.perf_counter()
-            step = self._append(
-                row,
-                drawn.token_id,
-                mark,
-                start,
-                limit,
-                forced=token_id is not None,
-                u=u,
-                rank=distribution.raw.rank(drawn.token_id),
-                logit=float(row.logits[drawn.token_id]),
-                logprob=distribution.raw.logprob(drawn.token_id),
-                probability=drawn.probability,
-                entropy_bits=entropy_bits,
-                model_entropy_bits=distribution.raw.entropy_bits,
-                survivors=distribution.survivors,
-                final_entropy_bits=distribution.final_entropy_bits,
-                stages=stages,
-                forward_ms=row.forward_ms,
-                negative_forward_ms=row.negative_forward_ms,
-                shape_ms=(drawing - shaped) * 1e3,
-                draw_ms=(chosen - drawing) * 1e3,
-                stage_states=stage_states(self._settings.chain, context),
-            )
-            if self.on_shaped is not None:
-                self.on_shaped(distribution)
-            return step
-
-    def propose(self) -> Drawn:
-        """The token that `step` would append now, without appending it.
-
-        Runs the forward pass if there is none waiting; `step` then uses it, with the same `u`.
-        Raises what `step` raises.
-        """
-        with self._lock:
-            row, context = self._forward(), self._context(len(self.steps))
-            distribution = self._shape(row.logits, self._settings, context)
-            return self._draw(distribution, self._generator())[1]
+        start = time.perf_counter()
+        if token_id is not None:
+            token_id = inputs.checked_token(token_id, self.model)
+        waited = self._next is not None
+        row = self._forward()
+        if waited:  # the pass was made beforehand and is part of this step
+            start -= row.forward_ms / 1e3
+        if token_id is not None and row.logits[token_id] == -np.inf:
+            remedy = "choose a token that the model can give"
+            raise SettingError("token_id", token_id, "has a logit of -inf here", remedy)
+        shaped = time.perf_counter()
+        context = self._context(len(self.steps))
+        distribution = self._shape(row.logits, self._settings, context)
+        entropy_bits = distribution.entropy_bits
+        stages = tuple(
+            StageSummary(stage.name, stage.survivors, stage.mass_removed)
+            for stage in distribution.stages
+        )
+        drawing = time.perf_counter()
+        generator = self._generator()
+        u, drawn = self._draw(distribution, generator, token_id)
+        mark = self._mark(generator, distribution.states_after(drawn.token_id))
+        chosen = time.perf_counter()
+        step = self._append(
+            row,
+            drawn.token_id,
+            mark,
+            start,
+            limit,
+            forced=token_id is not None,
+            u=u,
+            rank=distribution.raw.rank(drawn.token_id),
+            logit=float(row.logits[drawn.token_id]),
+            logprob=distribution.raw.logprob(drawn.token_id),
+            probability=drawn.probability,
+            entropy_bits=entropy_bits,
+            model_entropy_bits=distribution.raw.entropy_bits,
+            survivors=distribution.survivors,
+            final_entropy_bits=distribution.final_entropy_bits,
+            stages=stages,
+            forward_ms=row.forward_ms,
+            negative_forward_ms=row.negative_forward_ms,
+            shape_ms=(drawing - shaped) * 1e3,
+            draw_ms=(chosen - drawing) * 1e3,
+            stage_states=stage_states(self._settings.chain, context),
+        )
+        if self.on_shaped is not None:
+            self.on_shaped(distribution)
+        return step
 
     def next_distribution(self, settings: SamplingSettings | None = None) -> Distribution:
         """The distribution that the next token will be drawn from, before it is drawn.
@@ -243,45 +237,9 @@ class Decoder(RecordedText):
                 settings = self._settings if is_next else self.settings_at(index)
             logits = self._forward().logits if is_next else self._record.row(index)
             context = self._context(index)
-            # A view of the text so far, which may be another one before the search has ended.
-            context = replace(context, token_ids=context.token_ids.copy())
         return smallest_change(
             logits, settings, context, token_id, order=order, should_stop=should_stop
         )
-
-    def rewind(self, length: int) -> None:
-        """Keep the first `length` generated tokens and forget the rest.
-
-        The random stream goes back too, so stepping on repeats the same tokens and logits. The next
-        step takes its logits from the record and needs no forward pass.
-
-        Raises:
-            SettingError: `length` is negative or more than there is.
-        """
-        with self._lock:
-            length = inputs.checked_length(length, len(self.steps))
-            if length == len(self.steps):
-                return
-            logits, source = self._record.row(length), self._record.source(length)
-            if self.guidance and source.scale != self.guidance.scale:
-                source = source.at(self.guidance.scale)
-                logits = source.row(self.model)
-            self._runner.crop(len(self.prompt_ids) + length)
-            # From here on nothing can fail.
-            self._next = _NextRow(logits, source, 0.0, (), is_prefill=False, reused=True)
-            self._forget_from(length)
-
-    def fork(self) -> Decoder:
-        """A second decoder with the same past; the two are independent from here on.
-
-        Both draw the same numbers while their seeds are equal; give one another seed to part them.
-        """
-        with self._lock:
-            twin = Decoder.__new__(Decoder)
-            twin.__dict__.update(self.__dict__)
-            twin._part_from(self)
-            twin._runner = self._runner.fork()
-            return twin
 
     def guided_rows(self, index: int) -> guidance.GuidedRows | None:
         """The two rows that a step's, taken or to come, are made of; None without guidance.
@@ -309,14 +267,9 @@ class Decoder(RecordedText):
         """The logits for the next token: waiting ones, or those of a forward pass."""
         if self._next is not None:
             return self._next
-        total = self._total
-        length = self.model.context_length
-        if length is not None and self._longest >= length:
-            raise ContextFullError(
-                f"The context of {length:,} tokens is full; rewind, or start from a shorter prompt."
-            )
+        self._check_room()
         parity = self._settings.parity
-        read = self._runner.read(self._ids[self._runner.positions : total], parity=parity)
+        read = self._runner.read(self._sequence.ids[self._runner.positions :], parity=parity)
         try:
             kept = guidance.keep(self._record, read, self.model, self.guidance, parity=parity)
         except BaseException:
@@ -329,7 +282,7 @@ class Decoder(RecordedText):
 
     def _unread_last(self) -> None:
         """Read the last token again next time; before the first step, the prompt."""
-        self._runner.crop(self._total - 1 if self.steps else 0)
+        self._runner.crop(self._sequence.ids.size - 1 if self.steps else 0)
 
     def _shape(
         self, logits: np.ndarray, settings: SamplingSettings, context: Context
@@ -358,10 +311,7 @@ class Decoder(RecordedText):
             token_id = drawn if forced is None else forced
         if token_id is not None:
             return None, Drawn(token_id, distribution.probability(token_id))
-        if self._settings.is_greedy:
-            return None, distribution.draw(0.0)
-        u = self.uniform(len(self.steps))
-        return u, distribution.draw(u)
+        return self._sequence.draw(distribution, self._settings)
 
     def _append(
         self,
@@ -372,7 +322,7 @@ class Decoder(RecordedText):
         limit: int | None,
         **figures,
     ) -> Step:
-        piece, reason = self._spelled(token_id, limit)
+        piece, reason = self._addition(token_id, limit)
         size = self._runner.size
         step = Step(
             index=len(self.steps),
@@ -394,13 +344,54 @@ class Decoder(RecordedText):
             **figures,
         )
         # The step exists: what remembers it changes together.
-        self._write_id(token_id)
-        self._written.append(piece)
+        self._sequence.append(token_id, piece)
         self._record.append(row.source, row.logits)
         self._marks.append(mark)
         self.steps.append(step)
         self._next = None
         return step
+
+    # Rewinding, forking, repeating.
+
+    def _rewind(self, length: int) -> None:
+        # The next step takes its logits from the record and needs no forward pass.
+        logits, source = self._record.row(length), self._record.source(length)
+        if self.guidance and source.scale != self.guidance.scale:
+            source = source.at(self.guidance.scale)
+            logits = source.row(self.model)
+        self._runner.crop(len(self.prompt_ids) + length)
+        # From here on nothing can fail.
+        self._next = _NextRow(logits, source, 0.0, (), is_prefill=False, reused=True)
+        self._forget_from(length)
+
+    def _begun_anew(self) -> Decoder:
+        return Decoder(self.model, self.prompt_ids, self._settings, stop_strings=self._stop_strings)
+
+    def _take_past(self, other: Any) -> None:
+        super()._take_past(other)
+        self._next = other._next
+        self._runner = other._runner.fork()
+
+    @classmethod
+    def of_trace(cls, trace: Trace, model: LanguageModel) -> Self:
+        """The text of a trace before its first step; see `Generation`."""
+        guided = trace.guidance
+        return cls(
+            model,
+            trace.prompt_ids,
+            SamplingSettings.from_dict(trace.settings_at(0)),
+            stop_strings=trace.stop_strings,
+            negative_prompt=guided.negative_prompt_ids if guided else None,
+            guidance_scale=_GUIDED if guided else guidance.OFF,
+        )
+
+    def repeat(self, trace: Trace) -> Step:
+        """Take the next step as a trace took it; see `Generation`."""
+        recorded = trace.steps[len(self.steps)]
+        self.settings = SamplingSettings.from_dict(trace.settings_at(recorded.index))
+        if recorded.guidance_scale is not None:
+            self.guidance_scale = recorded.guidance_scale
+        return self.step(recorded.token_id if recorded.forced else None)
 
 
 def stage_states(chain: Sequence[Stage], context: Context) -> tuple[StageState, ...]:

@@ -16,16 +16,16 @@ from __future__ import annotations
 
 import math
 import secrets
-import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from engine.checks import is_whole
-from engine.errors import DecodingError, SettingError
+from engine.decoding.generation import Generation
+from engine.errors import DecodingError, OutOfMemoryError, SettingError
 from engine.model.diffusion_model import (
     MASK_SIGN,
     DiffusionModel,
@@ -34,6 +34,8 @@ from engine.model.diffusion_model import (
     fill_gaps,
     load_diffusion_model,
 )
+from engine.runner.budget import budget_of
+from engine.runner.scheduler import SCHEDULER, Kind
 from engine.sampling import Distribution, SamplingSettings, shape
 from engine.sampling.stages import Temperature
 from engine.trace import REMASKING, DiffusionStep, Trace
@@ -52,6 +54,9 @@ __all__ = [
     "schedule",
     "step_counts",
 ]
+
+
+FILLED = "filled"  # no mask is left: why a canvas is complete
 
 
 @dataclass(frozen=True)
@@ -154,7 +159,7 @@ class _Prediction(NamedTuple):
 _NONE = _Prediction()
 
 
-class DiffusionDecoder:
+class DiffusionDecoder(Generation[DiffusionStep]):
     """One canvas being filled by a shared model.
 
     Args:
@@ -178,6 +183,9 @@ class DiffusionDecoder:
     A decoder may be used from any thread, one call at a time; further calls wait.
     """
 
+    strategies: ClassVar = ("diffusion",)
+    model: DiffusionModel
+
     def __init__(
         self,
         model: DiffusionModel,
@@ -190,17 +198,15 @@ class DiffusionDecoder:
             raise SettingError("settings", settings, "must be DiffusionSettings", remedy)
         if settings.seed is None:
             settings = replace(settings, seed=secrets.randbelow(2**32))
-        self.model = model
+        super().__init__(model)
         self.canvas = checked_canvas(model, canvas)
         self.settings = settings
         masks = _places(self.canvas, model.mask_id)
         self.schedule = schedule(len(masks), settings.steps, settings.block_length)
         size = settings.block_length or len(masks)
         self.blocks = tuple(masks[start : start + size] for start in range(0, len(masks), size))
-        self.steps: list[DiffusionStep] = []
         self._shaping = SamplingSettings(temperature=settings.temperature)
         self._latest: tuple[tuple[int, ...], np.ndarray] | None = None  # a canvas, its logits
-        self._lock = threading.RLock()
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -213,9 +219,9 @@ class DiffusionDecoder:
         return self.model.text(self.ids)
 
     @property
-    def done(self) -> bool:
-        """Whether no mask is left."""
-        return len(self.steps) == len(self.schedule)
+    def stop_reason(self) -> str | None:
+        """`FILLED` where no mask is left, None while there is one."""
+        return FILLED if len(self.steps) == len(self.schedule) else None
 
     def step(self) -> DiffusionStep:
         """One pass over the canvas: forward, predict every mask, keep the best, mask the others.
@@ -225,62 +231,7 @@ class DiffusionDecoder:
             LogitsError: the model returned NaN; the canvas stays.
             OutOfMemoryError: the device is out of memory; the canvas stays.
         """
-        with self._lock:
-            start = time.perf_counter()
-            if self.done:
-                raise DecodingError("Every mask is filled; rewind, or start from another canvas.")
-            before = self.ids
-            reused = self._latest is not None and self._latest[0] == before
-            logits = self._logits(before)
-            forwarded = time.perf_counter()
-            draws, keys = self._uniforms(len(self.steps))
-            masked = _places(before, self.model.mask_id)
-            predictions = {place: self._predict(logits[place], draws[place]) for place in masked}
-            block = len(self.steps) * len(self.blocks) // len(self.schedule)
-            kept = self._choose(block, predictions, keys)
-            after = list(before)
-            for place in kept:
-                after[place] = predictions[place].token_id
-            rows = [predictions.get(place, _NONE) for place in range(len(before))]
-            step = DiffusionStep(
-                index=len(self.steps),
-                block=block,
-                ids_before=before,
-                ids_after=tuple(after),
-                predicted=tuple(row.token_id for row in rows),
-                confidence=tuple(row.confidence for row in rows),
-                model_entropy_bits=tuple(row.entropy_bits for row in rows),
-                u=tuple(row.u for row in rows),
-                unmasked=tuple(sorted(kept)),
-                masked=_places(after, self.model.mask_id),
-                reused=reused,
-                forward_ms=(forwarded - start) * 1e3,
-                total_ms=(time.perf_counter() - start) * 1e3,
-                text=self.model.text(after),
-            )
-            self.steps.append(step)
-            return step
-
-    def run(self) -> Iterator[DiffusionStep]:
-        """Step until no mask is left; yields every step."""
-        while True:
-            with self._lock:  # so that it still holds when the step is taken
-                if self.done:
-                    return
-                step = self.step()
-            yield step
-
-    def rewind(self, length: int) -> None:
-        """Keep the first `length` steps and forget the rest; stepping on repeats the same tokens.
-
-        Raises:
-            SettingError: `length` is negative or more than there is.
-        """
-        with self._lock:
-            if not is_whole(length) or not 0 <= length <= len(self.steps):
-                remedy = f"use 0 to {len(self.steps)}, the number of steps taken so far"
-                raise SettingError("length", length, "cannot be rewound to", remedy)
-            del self.steps[length:]
+        return super().step()
 
     def distribution(self, index: int, position: int) -> Distribution:
         """What a step drew from at a mask, over the whole vocabulary.
@@ -312,16 +263,76 @@ class DiffusionDecoder:
                 strategy="diffusion",
             )
 
+    def release_cache(self) -> bool:
+        """Forget the logits of the latest pass; False if in use just now."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            self._latest = None
+            return True
+        finally:
+            self._lock.release()
+
+    release = release_cache  # as the memory budget calls it
+
     # The parts of a step, in order.
+
+    def _step(self, limit: int | None) -> DiffusionStep:
+        start = time.perf_counter()
+        if self.stop_reason is not None:
+            raise DecodingError("Every mask is filled; rewind, or start from another canvas.")
+        before = self.ids
+        reused = self._latest is not None and self._latest[0] == before
+        logits = self._logits(before)
+        forwarded = time.perf_counter()
+        draws, keys = self._uniforms(len(self.steps))
+        masked = _places(before, self.model.mask_id)
+        predictions = {place: self._predict(logits[place], draws[place]) for place in masked}
+        block = len(self.steps) * len(self.blocks) // len(self.schedule)
+        kept = self._choose(block, predictions, keys)
+        after = list(before)
+        for place in kept:
+            after[place] = predictions[place].token_id
+        rows = [predictions.get(place, _NONE) for place in range(len(before))]
+        step = DiffusionStep(
+            index=len(self.steps),
+            block=block,
+            ids_before=before,
+            ids_after=tuple(after),
+            predicted=tuple(row.token_id for row in rows),
+            confidence=tuple(row.confidence for row in rows),
+            model_entropy_bits=tuple(row.entropy_bits for row in rows),
+            u=tuple(row.u for row in rows),
+            unmasked=tuple(sorted(kept)),
+            masked=_places(after, self.model.mask_id),
+            reused=reused,
+            forward_ms=(forwarded - start) * 1e3,
+            total_ms=(time.perf_counter() - start) * 1e3,
+            text=self.model.text(after),
+        )
+        self.steps.append(step)
+        return step
 
     def _logits(self, ids: tuple[int, ...]) -> np.ndarray:
         """(length, vocab) logits of a canvas, those of the latest pass where it is the same."""
-        if self._latest is None or self._latest[0] != ids:
+        latest = self._latest
+        if latest is None or latest[0] != ids:
             self._latest = None  # two passes' rows would be twice the memory
-            logits = self.model.logits(ids)
+            logits = self._forward(ids)
             logits.setflags(write=False)  # distributions share its rows
-            self._latest = ids, logits
-        return self._latest[1]
+            latest = self._latest = ids, logits
+        budget_of(self.model.device).used(self, latest[1].nbytes)
+        return latest[1]
+
+    def _forward(self, ids: tuple[int, ...]) -> np.ndarray:
+        """(length, vocab) logits of a canvas by a pass in its turn, if need be with more room."""
+        with SCHEDULER.turn(Kind.STEP):
+            try:
+                return self.model.logits(ids)
+            except OutOfMemoryError:
+                if not budget_of(self.model.device).make_room(keep=self):
+                    raise
+            return self.model.logits(ids)
 
     def _uniforms(self, index: int) -> np.ndarray:
         """(2, length) uniform numbers of a step: to draw tokens with, and to keep some at random.
@@ -350,6 +361,27 @@ class DiffusionDecoder:
         candidates = [place for place in self.blocks[block] if place in predictions]
         ranked = sorted(candidates, key=scores[self.settings.remasking], reverse=True)
         return ranked[: self.schedule[len(self.steps)]]
+
+    # Rewinding, forking, repeating.
+
+    def _rewind(self, length: int) -> None:
+        del self.steps[length:]
+
+    def _begun_anew(self) -> DiffusionDecoder:
+        return DiffusionDecoder(self.model, self.canvas, self.settings)
+
+    def _take_past(self, other: Any) -> None:
+        super()._take_past(other)
+        self._latest = other._latest
+
+    @classmethod
+    def of_trace(cls, trace: Trace, model: DiffusionModel) -> Self:
+        """The canvas of a trace before its first step; see `Generation`."""
+        return cls(model, trace.prompt_ids, DiffusionSettings(**trace.settings_at(0)))
+
+    def repeat(self, trace: Trace) -> DiffusionStep:
+        """Take the next step as a trace took it: the settings hold for all of them."""
+        return self.step()
 
 
 def _places(ids: Sequence[int], wanted: int) -> tuple[int, ...]:

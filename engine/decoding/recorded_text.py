@@ -6,21 +6,19 @@ them, the settings it was taken with and the steps before it.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
 
 from engine.decoding import inputs
-from engine.decoding.generation import OngoingText
+from engine.decoding.autoregressive import Autoregressive
 from engine.decoding.record import LogitRecord
 from engine.model import LanguageModel
 from engine.sampling import Distribution, SamplingSettings, shape
 from engine.sampling.stages import Context
-from engine.sampling.uniform import TextRandomness
 from engine.trace import Guidance, Step, Trace
 
 
@@ -40,10 +38,10 @@ class Mark:
 _NO_STATES: Mapping[str, object] = {}
 
 
-class RecordedText(OngoingText[Step]):
+class RecordedText(Autoregressive[Step]):
     """A text of a shared model as far as it has been generated; base of `engine.decoder.Decoder`.
 
-    Attributes, besides those of `OngoingText`:
+    Attributes, besides those of `Autoregressive`:
         guidance: negative prompt, and scale of the next step; None without guidance. With it, raw
             logits are the guided row: log-probabilities that are not normalised.
         on_shaped: told of the distribution that every new token comes from, so that whoever shows
@@ -58,14 +56,12 @@ class RecordedText(OngoingText[Step]):
         guidance: Guidance | None,
         stop_strings: tuple[str, ...],
     ) -> None:
-        super().__init__(model, prompt_ids, stop_strings)
+        negative = guidance.negative_prompt_ids if guidance else ()
+        super().__init__(model, prompt_ids, stop_strings, longest_prompt=len(negative))
         self.guidance = guidance
         self.on_shaped: Callable[[Distribution], None] | None = None
-        self._ids = np.empty(len(self.prompt_ids) + 64, np.int64)  # grows by doubling
-        self._ids[: len(self.prompt_ids)] = self.prompt_ids
         self._settings = settings
         self._settings_from: list[tuple[int, SamplingSettings]] = [(0, settings)]
-        self._random = TextRandomness()
         self._record = LogitRecord(model)
         self._marks: list[Mark] = []
 
@@ -94,11 +90,6 @@ class RecordedText(OngoingText[Step]):
     def settings_by_step(self) -> list[tuple[int, SamplingSettings]]:
         """(first step, settings), in order: each holds until the next; the last are in force."""
         return list(self._settings_from)
-
-    @property
-    def _longest(self) -> int:
-        negative = self.guidance.negative_prompt_ids if self.guidance else ()
-        return max(len(self.prompt_ids), len(negative)) + len(self.steps)
 
     def logits(self, index: int) -> np.ndarray:
         """(vocab,) float32 raw logits of a step, exactly as the model gave them; read-only."""
@@ -131,7 +122,7 @@ class RecordedText(OngoingText[Step]):
         """
         with self._lock:
             index = inputs.checked_place(index, len(self.steps))
-            return self._random.uniform(self._seed_of(index), index)
+            return self._sequence.uniform(index, self._seed_of(index))
 
     def context(self, index: int) -> Context:
         """What the stages of a step, taken or to come, know besides the logits.
@@ -148,12 +139,10 @@ class RecordedText(OngoingText[Step]):
     def trace(self) -> Trace:
         """Everything so far as plain values, to be saved or shown."""
         with self._lock:
-            vocabulary = self.model.vocabulary
-            prompt = b"".join(vocabulary.token_bytes(token_id) for token_id in self.prompt_ids)
             return Trace(
                 model=self.model.facts,
                 prompt_ids=tuple(self.prompt_ids),
-                prompt=prompt.decode("utf-8", "replace"),
+                prompt=self._prompt_text(),
                 settings=tuple((first, s.to_dict()) for first, s in self._settings_from),
                 stop_strings=self.stop_strings,
                 steps=tuple(self.steps),
@@ -165,14 +154,8 @@ class RecordedText(OngoingText[Step]):
         return inputs.checked_settings(settings, self.model, keep_seed_of=self._settings)
 
     def _context(self, index: int) -> Context:
-        prompt_length = len(self.prompt_ids)
-        return Context(
-            self._ids[: prompt_length + index],
-            prompt_length,
-            self.model.eos_ids,
-            states=self._marks[index - 1].states if index else _NO_STATES,
-            uniform=partial(self._random.of_stream, self._seed_of(index), index),
-        )
+        states = self._marks[index - 1].states if index else _NO_STATES
+        return self._sequence.context(index, self._seed_of(index), states)
 
     def _seed_of(self, index: int) -> int:
         """The seed that a step was taken with, or is to be taken with."""
@@ -199,14 +182,9 @@ class RecordedText(OngoingText[Step]):
         state = None if generator is None else (self._settings.seed, generator.get_state())
         return Mark(state, states)
 
-    def _write_id(self, token_id: int) -> None:
-        if self._total == self._ids.size:
-            self._ids = np.resize(self._ids, 2 * self._ids.size)
-        self._ids[self._total] = token_id
-
     def _forget_from(self, length: int) -> None:
         """Keep the first `length` steps; at least one must go."""
-        self._written.rewind(length)
+        self._sequence.rewind(length)
         self._record.truncate(length)
         del self.steps[length:], self._marks[length:]
         # The settings in force stay; those that only later steps had are forgotten.
@@ -214,13 +192,10 @@ class RecordedText(OngoingText[Step]):
         if not self._settings_from or self._settings_from[-1][1] != self._settings:
             self._settings_from.append((length, self._settings))
 
-    def _part_from(self, other: RecordedText) -> None:
-        """Make independent what this copy of `other` still shares with it."""
-        self._lock = threading.RLock()
-        self.steps = list(other.steps)
-        self._ids = other._ids.copy()
+    def _take_past(self, other: Any) -> None:
+        super()._take_past(other)
+        self.guidance = other.guidance
+        self.on_shaped = other.on_shaped
         self._settings_from = list(other._settings_from)
-        self._random = TextRandomness()
         self._record = other._record.fork()
         self._marks = list(other._marks)
-        self._written = other._written.fork()

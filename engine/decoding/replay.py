@@ -18,20 +18,22 @@ from typing import Any
 
 from engine.decoding.contrastive import ContrastiveSearch
 from engine.decoding.decoder import Decoder
-from engine.decoding.diffusion import DiffusionDecoder, DiffusionSettings
-from engine.decoding.guidance import OFF
+from engine.decoding.diffusion import DiffusionDecoder
+from engine.decoding.generation import Generation
 from engine.errors import TraceError
 from engine.model import LanguageModel
 from engine.model.diffusion_model import DiffusionModel
-from engine.sampling import SamplingSettings
 from engine.text import stopping
 from engine.trace import Trace
 
-Generation = Decoder | ContrastiveSearch | DiffusionDecoder
+STRATEGIES: dict[str, type[Generation]] = {
+    name: kind
+    for kind in (Decoder, ContrastiveSearch, DiffusionDecoder)
+    for name in kind.strategies
+}
 
 # Names of a model that say where it came from, not what it computes.
 _ONLY_NAMES = ("name", "source")
-_GUIDED = 1.5  # any scale that begins guidance: every step brings its own
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,7 @@ def replay(
         if should_stop is not None and should_stop():
             stopped = True
             break
-        repeated = repeat_step(text, trace, recorded.index)
+        repeated = text.repeat(trace)
         found = tuple(_differences(trace, recorded, repeated))
         done += 1
         if found and first is None:
@@ -190,52 +192,14 @@ def changed_facts(
 
 
 def begin(trace: Trace, model: LanguageModel | DiffusionModel) -> Generation:
-    """The text of a trace before its first step; `repeat_step` takes the steps.
+    """The text of a trace before its first step; its `repeat` takes the steps.
 
     Raises:
         TraceError: the model has another vocabulary or tokenizer, or cannot run the strategy.
         DecodingError: the prompt or the settings do not fit the model.
     """
     _check_model(trace, model)
-    settings = trace.settings_at(0)
-    if trace.strategy == "diffusion":
-        return DiffusionDecoder(model, trace.prompt_ids, DiffusionSettings(**settings))
-    if trace.strategy == "contrastive":
-        # A file of the first version without a step does not tell alpha.
-        given = {name: value for name, value in settings.items() if value is not None}
-        return ContrastiveSearch(model, trace.prompt_ids, **given, stop_strings=trace.stop_strings)
-    guided = trace.guidance
-    return Decoder(
-        model,
-        trace.prompt_ids,
-        SamplingSettings.from_dict(settings),
-        stop_strings=trace.stop_strings,
-        negative_prompt=guided.negative_prompt_ids if guided else None,
-        guidance_scale=_GUIDED if guided else OFF,
-    )
-
-
-def repeat_step(text: Generation, trace: Trace, index: int) -> Any:
-    """Take the next step of a text as the trace took it, and return it.
-
-    Args:
-        text: that of `begin`, with `index` steps taken.
-        trace: the trace.
-        index: the step.
-
-    Raises:
-        DecodingError: what stepping raises.
-    """
-    if isinstance(text, DiffusionDecoder):
-        return text.step()
-    recorded = trace.steps[index]
-    if isinstance(text, ContrastiveSearch):
-        text.penalty_alpha = recorded.penalty_alpha
-        return text.step()
-    text.settings = SamplingSettings.from_dict(trace.settings_at(index))
-    if recorded.guidance_scale is not None:
-        text.guidance_scale = recorded.guidance_scale
-    return text.step(recorded.token_id if recorded.forced else None)
+    return STRATEGIES[trace.strategy].of_trace(trace, model)
 
 
 def _check_model(trace: Trace, model: LanguageModel | DiffusionModel) -> None:

@@ -6,6 +6,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from engine.checks import is_whole
 from engine.errors import NotAModelError, PromptError, SettingError, TokenizerError
-from engine.model.kernels import ENGINE_LOCK
+from engine.model.kernels import ENGINE_LOCK, Kernels
 from engine.model.loaded import LoadedModel
 from engine.model.loading import BUNDLED, load_as
 from engine.model.vocabulary import Vocabulary
@@ -44,15 +45,24 @@ class DiffusionModel(LoadedModel):
         source: str = "memory",
         revision: str | None = None,
         notices: Sequence[str] = (),
+        kernels: Kernels | None = None,
     ) -> None:
         """Wrap a loaded transformers model.
+
+        `kernels` are those of another machine whose texts are to come back; None for this one's.
 
         Raises:
             NotAModelError: it names no mask, or it does not attend in both directions.
             TokenizerError: model and tokenizer disagree on the mask.
         """
         super().__init__(
-            hf, tokenizer, name=name, source=source, revision=revision, notices=notices
+            hf,
+            tokenizer,
+            name=name,
+            source=source,
+            revision=revision,
+            notices=notices,
+            kernels=kernels,
         )
         self.mask_id = self._mask_id(self.config)
         self.pad_id = _pad_id(self.config, tokenizer)
@@ -93,7 +103,8 @@ class DiffusionModel(LoadedModel):
             row = torch.tensor([list(ids)], dtype=torch.long, device=self.device)
             # transformers sets this keyword from config.is_causal too, for mask and kernel alike;
             # given here, it also holds for a configuration that lacks the field.
-            logits = self.hf(input_ids=row, is_causal=False, use_cache=False).logits
+            with self.kernels.apply(len(ids)):
+                logits = self.hf(input_ids=row, is_causal=False, use_cache=False).logits
             return logits[0].to(torch.float32).cpu().numpy()  # (length, vocab)
 
     def _mask_id(self, config) -> int:
@@ -151,6 +162,7 @@ def load_diffusion_model(
     dtype: str | torch.dtype = "auto",
     revision: str | None = None,
     progress: Callable[[str, int, int | None], None] | None = None,
+    kernels: Kernels | None = None,
 ) -> DiffusionModel:
     """Load a masked diffusion model: one whose config.json holds ``"is_causal": false``.
 
@@ -161,7 +173,8 @@ def load_diffusion_model(
         ModelError: one subclass for each way it can fail; `NotAModelError` for a causal model.
         SettingError: an unknown device or dtype.
     """
-    return load_as(DiffusionModel, source, device, dtype, revision, progress, is_causal=False)
+    kind = partial(DiffusionModel, kernels=kernels)
+    return load_as(kind, source, device, dtype, revision, progress, is_causal=False)
 
 
 # --- The canvas ----------------------------------------------------------------------------------

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from transformers.cache_utils import Cache
 from engine.errors import ContextFullError, NotAModelError
 from engine.model import cache as caches
 from engine.model import probe
-from engine.model.kernels import DEFAULT_KERNELS, ENGINE_LOCK, Kernels, cpu_kernels
+from engine.model.kernels import DEFAULT_KERNELS, ENGINE_LOCK, Kernels
 from engine.model.loaded import LoadedModel
 from engine.model.loading import BUNDLED, load_as
 from engine.model.vocabulary import Vocabulary
@@ -77,9 +78,14 @@ class LanguageModel(LoadedModel):
         `kernels` are those of another machine whose texts are to come back; None for this one's.
         """
         super().__init__(
-            hf, tokenizer, name=name, source=source, revision=revision, notices=notices
+            hf,
+            tokenizer,
+            name=name,
+            source=source,
+            revision=revision,
+            notices=notices,
+            kernels=kernels,
         )
-        self.kernels = kernels or self._usual_kernels()
         self.replays_exactly = False
         self.reads_again_after, forgets_after = probe.reads_again_after(hf)
         names = inspect.signature(hf.forward).parameters
@@ -106,25 +112,6 @@ class LanguageModel(LoadedModel):
             f"Texts of {self.name} end at {positions:,} tokens: beyond, transformers' own generate "
             "loses what came before.",
         )
-
-    def _usual_kernels(self) -> Kernels:
-        if self.device.type != "cpu":
-            return DEFAULT_KERNELS
-        weights = sum(weight.numel() * weight.element_size() for weight in self.hf.parameters())
-        return cpu_kernels(self.dtype, weights)
-
-    @property
-    def facts(self) -> dict[str, object]:
-        """What a text depends on besides prompt and settings, as plain values for a file.
-
-        With `kernels` on a CPU, and the instructions that PyTorch uses there: under the same ones
-        and the same versions a seed gives the same text.
-        """
-        facts = super().facts
-        if self.device.type == "cpu":
-            instructions = torch.backends.cpu.get_cpu_capability()
-            facts["kernels"] = asdict(self.kernels) | {"instructions": instructions}
-        return facts
 
     def new_cache(self) -> Cache:
         """An empty cache for this model."""
@@ -212,21 +199,36 @@ class LanguageModel(LoadedModel):
         with ENGINE_LOCK, torch.inference_mode():
             ids = torch.tensor(rows, dtype=torch.long, device=self.device)
             inputs = self.inputs(ids, cache, position)
-            if hidden_states:
-                inputs["output_hidden_states"] = True
-            with self.kernels.apply(ids.numel()):
+            # The base model's own output: `output_hidden_states` would keep those of all layers.
+            states: list[torch.Tensor] = []
+            watched = self._watched(states) if hidden_states else nullcontext()
+            with watched, self.kernels.apply(ids.numel()):
                 output = self.hf(**inputs)
             self._head_input = None
             logits = output.logits[:, -1].to(torch.float32).cpu().numpy()
             if not hidden_states:
                 return logits, None
-            states = getattr(output, "hidden_states", None)
             if not states or states[-1].shape[:2] != ids.shape:
                 raise NotAModelError(
                     f"{self.name} does not give the hidden states of its last layer; choose "
                     "another model."
                 )
             return logits, states[-1]
+
+    @contextmanager
+    def _watched(self, states: list[torch.Tensor]) -> Iterator[None]:
+        """Note the last layer's hidden states of every pass made within."""
+
+        def note(module: torch.nn.Module, inputs: object, output: object) -> None:
+            found = getattr(output, "last_hidden_state", None)
+            if found is not None:
+                states.append(found)
+
+        handle = self.hf.base_model.register_forward_hook(note)
+        try:
+            yield
+        finally:
+            handle.remove()
 
     def inputs(self, ids: torch.Tensor, cache: Cache, position: int) -> dict[str, object]:
         """The arguments of the transformers model for one more pass, under its own names.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import cached_property
 
 import torch
@@ -12,7 +13,7 @@ import transformers
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from engine.errors import OutOfMemoryError
-from engine.model.kernels import keep_freed_memory
+from engine.model.kernels import DEFAULT_KERNELS, Kernels, cpu_kernels, keep_freed_memory
 
 
 class LoadedModel:
@@ -29,6 +30,7 @@ class LoadedModel:
         parameters: number of weights (tied ones once).
         vocab_size: how many tokens the model scores, V; set by the subclass once it has run.
         notices: sentences about this model that a person should see.
+        kernels: how forward passes run on a CPU.
     """
 
     vocab_size: int
@@ -42,6 +44,7 @@ class LoadedModel:
         source: str,
         revision: str | None,
         notices: Sequence[str],
+        kernels: Kernels | None = None,
     ) -> None:
         keep_freed_memory()
         self.hf = hf.eval().requires_grad_(False)
@@ -53,6 +56,7 @@ class LoadedModel:
         self.config = hf.config.get_text_config(decoder=True)
         self.context_length = context_length_of(self.config)
         self.parameters = sum(weight.numel() for weight in hf.parameters())
+        self.kernels = kernels or self._usual_kernels()
 
     @cached_property  # transformers looks through the weights each time
     def device(self) -> torch.device:
@@ -82,7 +86,11 @@ class LoadedModel:
 
     @property
     def facts(self) -> dict[str, object]:
-        """What a text depends on besides prompt and settings, as plain values for a file."""
+        """What a text depends on besides prompt and settings, as plain values for a file.
+
+        With `kernels` on a CPU, and the instructions that PyTorch uses there: under the same ones
+        and the same versions a seed gives the same text.
+        """
         facts = {
             "name": self.name,
             "source": self.source,
@@ -99,7 +107,18 @@ class LoadedModel:
             "torch": str(torch.__version__),  # a subclass of text
             "transformers": transformers.__version__,
         }
-        return facts | ({"cuda": self._cuda_facts()} if self.device.type == "cuda" else {})
+        if self.device.type == "cpu":
+            instructions = torch.backends.cpu.get_cpu_capability()
+            facts["kernels"] = asdict(self.kernels) | {"instructions": instructions}
+        if self.device.type == "cuda":
+            facts["cuda"] = self._cuda_facts()
+        return facts
+
+    def _usual_kernels(self) -> Kernels:
+        if self.device.type != "cpu":
+            return DEFAULT_KERNELS
+        weights = sum(weight.numel() * weight.element_size() for weight in self.hf.parameters())
+        return cpu_kernels(self.dtype, weights)
 
     def _cuda_facts(self) -> dict[str, object]:
         """What else the last digits depend on where the model runs on a GPU."""

@@ -145,16 +145,19 @@ class Runner:
         return Reading(forward, ms, passes, is_prefill)
 
     def read_rows(
-        self, token_ids: Sequence[Sequence[int]] | np.ndarray, *, hidden_states: bool = False
+        self,
+        token_ids: Sequence[Sequence[int]] | np.ndarray,
+        *,
+        hidden_states: bool = False,
+        tries: int = 1,
     ) -> tuple[np.ndarray, torch.Tensor | None]:
         """Read more tokens of every row in one pass; goes in line as a batch.
-
-        Where memory runs out it is not tried again, since fewer rows may do: idle caches are given
-        back, and the caller goes on as it sees fit.
 
         Args:
             token_ids: (rows, tokens).
             hidden_states: whether those of the last layer are wanted.
+            tries: how often it is tried where memory runs out; idle caches are given back each
+                time. Once where fewer rows would do too.
 
         Returns:
             (rows, vocab) float32 logits after each row, and (rows, tokens, d_model) hidden states
@@ -173,7 +176,7 @@ class Runner:
 
         ids = np.asarray(token_ids, np.int64)
         with self.model.naming_memory(f"with {self.rows:,} texts at once", self.remedy):
-            return self._reading(ids, run, whole=True, tries=1)[0]
+            return self._reading(ids, run, whole=True, tries=tries)[0]
 
     def _reading(
         self,

@@ -9,7 +9,7 @@
     ... )
     >>> run = sweep.run(model)
     >>> for progress in run:
-    ...     print(progress.texts_done, progress.seconds_left)
+    ...     print(progress.texts_done, progress.seconds_at_most)
     >>> run.result().pivot("distinct_2")
 
 Every cell uses the same seeds, and the n-th token of a seed is drawn with the same uniform number
@@ -38,7 +38,6 @@ from engine.errors import PromptError, SettingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.study import metrics
-from engine.study.time_left import TimeLeft
 from engine.text import stopping
 
 MOST_TEXTS = 20_000
@@ -235,15 +234,15 @@ class SweepProgress:
         texts_done, texts: texts that have ended, and all of them.
         tokens_done: tokens generated so far.
         seconds: wall time so far.
-        seconds_left: estimate of the rest (see `time_left`), None before there is anything
-            to go by.
+        seconds_at_most: what is left if every text runs to its limit, an estimate at the rate so
+            far; None before the first token.
     """
 
     texts_done: int
     texts: int
     tokens_done: int
     seconds: float
-    seconds_left: float | None
+    seconds_at_most: float | None
 
 
 class SweepRun:
@@ -281,18 +280,17 @@ class SweepRun:
             Row(sweep.prompts[prompt], settings[seed][cell], sweep.max_tokens)
             for prompt, seed, cell in left
         ]
-        longest = min(sweep.max_tokens, model.context_length or sweep.max_tokens)
-        self._time_left = TimeLeft(max(1, len(rows)), longest, len(sweep.prompts))
         self._batch = Batch(model, rows, stop_strings=sweep.stop_strings, max_rows=max_rows)
         self._measured: dict[int, metrics.TextMetrics] = {}
 
     def __iter__(self) -> Iterator[SweepProgress]:
         before, taken = self._seconds, len(self._taken)
-        for done in self._time_left.watched(self._batch.run(self._cancel)):
+        for done in self._batch.run(self._cancel):
             self._seconds = before + done.seconds
-            left = self._time_left.seconds(max(1, self._batch.rows_per_pass))
             rows_done, rows = done.rows_done + taken, done.rows + taken
-            yield SweepProgress(rows_done, rows, done.tokens_done, self._seconds, left)
+            yield SweepProgress(
+                rows_done, rows, done.tokens_done, self._seconds, done.seconds_at_most
+            )
 
     @property
     def is_done(self) -> bool:

@@ -21,7 +21,7 @@ def decoder(model) -> Decoder:
     decoder = Decoder(model, "w1|w2|<b>bold</b>", SETTINGS)
     for _ in range(5):
         decoder.step()
-    decoder.propose()
+    decoder.next_distribution()
     last = decoder.fork()
     last.step()
     removed = last.distribution(5).candidates(40)[-1]

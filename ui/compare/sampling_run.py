@@ -15,7 +15,6 @@ from engine.decoding.batch import RECORD, Batch, BatchText, Row
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.study.metrics import Summary, TextMetrics, summary, text_metrics
-from engine.study.time_left import TimeLeft
 from ui.skeleton.background import BackgroundWork
 from ui.skeleton.csv_file import spreadsheet_csv
 from ui.texts.limits import LONGEST_PROMPT, MOST_SAMPLES, MOST_TOKENS, checked_whole
@@ -93,16 +92,15 @@ class SamplingRun(BackgroundWork):
                 rows.append(Row(prompt, settings.replace(seed=seed), max_tokens))
                 self._columns_of_rows.append(number)
         self._batch = Batch(model, rows, max_rows=MAX_ROWS)
-        self._time_left = TimeLeft(len(rows), max_tokens)
         self._samples: dict[int, Sample] = {}
         self._done = 0
         self._summaries: tuple[int, dict[int, Summary]] = (0, {})
         self._csv: tuple[int, bytes] = (0, b"")
 
     def _passes(self) -> Iterator[float | None]:
-        for progress in self._time_left.watched(self._batch.run(self._cancel)):
+        for progress in self._batch.run(self._cancel):
             self._done = progress.rows_done
-            yield self._time_left.seconds(max(1, self._batch.rows_per_pass))
+            yield progress.seconds_at_most
 
     @property
     def is_done(self) -> bool:

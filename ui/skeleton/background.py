@@ -100,7 +100,8 @@ class BackgroundWork:
         count: texts in all.
         problem: why it ended early, empty if it did not.
         is_waiting: whether the work of other visitors goes first.
-        seconds_left: estimate of the rest, None before there is anything to go by.
+        seconds_left: estimate of the rest, if every text runs to its limit; None before there is
+            anything to go by.
     """
 
     doing = "this work"
@@ -215,5 +216,5 @@ class BackgroundWork:
             return WAITING
         words = f"{self.texts_done:,} of {self.count:,} texts"
         if self.is_running and self.seconds_left is not None:
-            words += f", {about(self.seconds_left)} left"
+            words += f", at most {about(self.seconds_left)} left"
         return words

@@ -82,7 +82,7 @@ class SweepWork(BackgroundWork):
                 self._sum_up()
                 summed, spent = last.texts_done, time.monotonic() - now
                 next_sum = now + max(SUM_UP_SECONDS, 10 * spent)
-            yield last.seconds_left
+            yield last.seconds_at_most
         if last is not None and last.tokens_done > first.tokens_done:
             took = last.seconds - first.seconds
             _speeds[self.model] = (last.tokens_done - first.tokens_done) / max(took, 1e-9)
@@ -215,7 +215,7 @@ class OpeningSweep:
 
     @property
     def seconds_left(self) -> float | None:
-        """Estimate of the rest."""
+        """Estimate of the rest, if every text runs to its limit."""
         return self._work.seconds_left
 
     @property

@@ -317,16 +317,23 @@ def test_not_a_number_is_refused_and_the_text_stays(llama):
 
 
 def test_a_model_without_hidden_states_is_refused(llama, monkeypatch):
-    forward = llama.hf.forward
-
-    def without(*args, **kwargs):
-        out = forward(*args, **kwargs)
-        out.hidden_states = None
-        return out
-
-    monkeypatch.setattr(llama.hf, "forward", without)
+    # Its output alone is seen, and that names no hidden states.
+    monkeypatch.setattr(type(llama.hf), "base_model", property(lambda hf: hf))
     with pytest.raises(NotAModelError, match="does not give the hidden states"):
         ContrastiveSearch(llama, PROMPT).step()
+
+
+def test_the_hidden_states_of_other_layers_are_not_kept(llama, monkeypatch):
+    forward, asked = llama.hf.forward, []
+
+    def watched(*args, **kwargs):
+        asked.append(kwargs.get("output_hidden_states"))
+        return forward(*args, **kwargs)
+
+    monkeypatch.setattr(llama.hf, "forward", watched)
+    ContrastiveSearch(llama, PROMPT).step()
+    assert asked and not any(asked)
+    assert not llama.hf.base_model._forward_hooks, "it goes on watching"
 
 
 def test_tokens_that_the_model_rules_out_are_no_candidates(llama):

@@ -17,7 +17,7 @@ native_and_parity = pytest.mark.parametrize("parity", [False, True], ids=["nativ
 @native_and_parity
 def test_a_forced_token_is_recorded_as_such(llama, parity):
     decoder = Decoder(llama, PROMPT, SamplingSettings(top_k=1, seed=0, parity=parity))
-    best = decoder.propose().token_id
+    best = decoder.next_distribution().candidates(1)[0].token_id
     other = (best + 1) % tiny_models.VOCAB
 
     step = decoder.step(other)
@@ -50,20 +50,20 @@ def test_forcing_the_token_that_would_be_drawn_changes_no_later_draw(llama, pari
 
 
 @native_and_parity
-def test_a_proposal_changes_nothing(llama, parity):
+def test_looking_at_what_comes_next_changes_nothing(llama, parity):
     lone = finished(Decoder(llama, PROMPT, sampling(7, parity=parity)), TOKENS)
     decoder = Decoder(llama, PROMPT, sampling(7, parity=parity))
     for i in range(TOKENS):
-        proposals = {decoder.propose() for _ in range(1 + i % 3)}
+        seen = [decoder.next_distribution() for _ in range(1 + i % 3)]
         assert len(decoder.steps) == i
         step = decoder.step()
-        assert {(drawn.token_id, drawn.probability) for drawn in proposals} == {
-            (step.token_id, step.probability)
-        }, "step appended another token than was proposed"
-    assert_same_run(decoder, lone.token_ids, rows(lone), "Having proposed before every step")
+        assert {next_one.probability(step.token_id) for next_one in seen} == {step.probability}
+        if not parity:
+            assert seen[0].draw(step.u).token_id == step.token_id
+    assert_same_run(decoder, lone.token_ids, rows(lone), "Having looked before every step")
     decoder.rewind(9)
-    decoder.propose()
-    assert_same_run(finished(decoder, TOKENS), lone.token_ids, rows(lone), "Rewound, proposed")
+    decoder.next_distribution()
+    assert_same_run(finished(decoder, TOKENS), lone.token_ids, rows(lone), "Rewound, looked")
 
 
 @native_and_parity
@@ -152,7 +152,7 @@ def test_a_seed_changed_and_changed_back_between_steps_leaves_no_mark(llama, par
     lone = finished(Decoder(llama, PROMPT, sampling(1, parity=parity)), TOKENS)
     decoder = finished(Decoder(llama, PROMPT, sampling(1, parity=parity)), 10)
     decoder.settings = sampling(2, parity=parity)
-    decoder.propose()
+    decoder.next_distribution()
     decoder.settings = sampling(1, parity=parity)
     finished(decoder, TOKENS)
     assert decoder.token_ids == lone.token_ids
@@ -235,9 +235,9 @@ def test_the_uniform_number_of_a_step_is_known_before_it_is_taken(llama):
             decoder.uniform(index)
 
 
-def test_a_pass_made_to_propose_counts_into_the_step(llama):
+def test_a_pass_made_beforehand_counts_into_the_step(llama):
     decoder = Decoder(llama, PROMPT, sampling(3))
-    decoder.propose()
+    decoder.next_distribution()
     step = decoder.step()
     assert step.total_ms >= step.forward_ms + step.shape_ms + step.draw_ms
     assert step.is_prefill and step.forward_ms > 0

@@ -75,7 +75,7 @@ def test_nan_logits_lose_nothing(architecture, part, parity):
                 with pytest.raises(LogitsError, match="NaN"):
                     decoder.step()
             with pytest.raises(LogitsError, match="NaN"):
-                decoder.propose()
+                decoder.next_distribution()
         assert decoder.token_ids == lone.token_ids[: len(decoder.steps)], "text was lost"
         finished(decoder, len(decoder.steps) + 3)
     finished(decoder, TOKENS)
@@ -121,10 +121,10 @@ def test_another_failure_of_the_model_is_not_called_memory(llama, monkeypatch):
 
 def test_settings_that_leave_no_token_fail_a_step_and_lose_nothing(llama):
     decoder = Decoder(llama, PROMPT, GREEDY)
-    best = decoder.propose().token_id
+    best = decoder.next_distribution().candidates(1)[0].token_id
     chain = [Temperature(0), Banned([[best]])]
     decoder.settings = SamplingSettings(chain=chain)
-    for ask in (decoder.step, decoder.propose, decoder.next_distribution):
+    for ask in (decoder.step, decoder.next_distribution):
         with pytest.raises(NoCandidatesError, match="banned took the last of them"):
             ask()
     decoder.settings = GREEDY

@@ -9,8 +9,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import torch
 
 from engine.decoding.diffusion import (
+    FILLED,
     REMASKING,
     DiffusionDecoder,
     DiffusionModel,
@@ -36,7 +38,7 @@ class Scripted(DiffusionModel):
     """Gives the probabilities that `script` has for a canvas, one row of four per position."""
 
     def __init__(self, script, context_length=CONTEXT):
-        self.name, self.tokenizer = "scripted", None
+        self.name, self.tokenizer, self.device = "scripted", None, torch.device("cpu")
         self.vocab_size, self.mask_id, self.pad_id = 6, MASK, PAD
         self.context_length = context_length
         self.vocabulary = Vocabulary(None, 6)
@@ -86,7 +88,7 @@ def test_the_surest_prediction_is_kept_first(remasking, order):
     steps = filled(decoder)
     assert [step.unmasked for step in steps] == [(place,) for place in order]
     # Of equally likely tokens the lower id wins, as everywhere at temperature 0.
-    assert decoder.ids == (3, 0, 1, 0, 3) and decoder.done and model.passes == 4
+    assert decoder.ids == (3, 0, 1, 0, 3) and decoder.stop_reason == FILLED and model.passes == 4
 
 
 def test_a_step_records_what_the_model_saw_and_said():
@@ -238,7 +240,7 @@ def test_rewinding_and_running_again_repeats_everything(remasking):
     steps = filled(decoder)
     for length in (6, 5, 2, 0):
         decoder.rewind(length)
-        assert decoder.steps == steps[:length] and decoder.done == (length == 6)
+        assert decoder.steps == steps[:length] and (decoder.stop_reason == FILLED) == (length == 6)
         assert decoder.ids == (steps[length - 1].ids_after if length else (MASK,) * 12)
         filled(decoder)
         assert untimed(decoder.steps) == untimed(steps)

@@ -39,7 +39,7 @@ def eventful(model: LanguageModel, prompt, **guided) -> Decoder:
     text.settings = xtc
     for _ in range(3):
         text.step()
-    text.step((text.propose().token_id + 1) % model.vocab_size)
+    text.step((text.next_distribution().candidates(1)[0].token_id + 1) % model.vocab_size)
     text.settings = mirostat
     for _ in range(5):
         text.step()

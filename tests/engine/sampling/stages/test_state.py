@@ -108,7 +108,7 @@ def test_rewinding_and_replaying_repeats(lone, model):
         finished(decoder, 15)
         assert state(decoder) == state(lone)[:15]
     decoder.rewind(7)
-    decoder.propose()
+    decoder.next_distribution()
     decoder.next_distribution(adaptive(seed=3, mirostat=Mirostat(1.0, 0.5)))
     assert state(finished(decoder, TOKENS)) == state(lone), "looking changed what came"
 
@@ -176,7 +176,7 @@ def test_a_step_that_nothing_is_left_for_is_refused_and_loses_nothing(model):
         with pytest.raises(NoCandidatesError, match="banned took the last of them"):
             decoder.step()
         with pytest.raises(NoCandidatesError):
-            decoder.propose()
+            decoder.next_distribution()
     assert decoder.token_ids == ids
     decoder.settings = adaptive()
     lone = finished(Decoder(model, PROMPT, adaptive()), 12)
@@ -303,7 +303,7 @@ def test_stages_without_state_step_alike_after_a_detour(model):
     decoder = finished(Decoder(model, PROMPT, settings), 9)
     decoder.rewind(2)
     decoder.settings = settings.replace(chain=[TopK(1)])
-    decoder.propose()
+    decoder.next_distribution()
     decoder.settings = settings
     finished(decoder, 14)
     assert_same_run(decoder, straight.token_ids, rows(straight), "After a detour")

@@ -1,0 +1,116 @@
+"""What all strategies have in common that append one token per step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol, TypeVar
+
+from engine.decoding.generation import Generation
+from engine.decoding.token_sequence import Addition, TokenSequence
+from engine.errors import ContextFullError
+from engine.model import LanguageModel
+from engine.text import stopping
+
+
+class TokenStep(Protocol):
+    """What the text needs to know of a step."""
+
+    token_id: int
+    stop_reason: str | None
+
+
+AnyTokenStep = TypeVar("AnyTokenStep", bound=TokenStep)
+
+
+class Autoregressive(Generation[AnyTokenStep]):
+    """Prompt, steps, what they spell, and when generation ends.
+
+    Attributes, besides those of `Generation`:
+        prompt_ids: token ids of the prompt.
+    """
+
+    model: LanguageModel
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        prompt_ids: Sequence[int],
+        stop_strings: tuple[str, ...],
+        longest_prompt: int = 0,
+    ) -> None:
+        super().__init__(model)
+        self.prompt_ids = list(prompt_ids)
+        self._stop_strings = stop_strings
+        self._sequence = TokenSequence(model, prompt_ids, longest_prompt)
+
+    @property
+    def stop_strings(self) -> tuple[str, ...]:
+        """Texts that end generation; a change holds for tokens to come."""
+        return self._stop_strings
+
+    @stop_strings.setter
+    def stop_strings(self, stop_strings: str | Sequence[str]) -> None:
+        self._stop_strings = stopping.checked_stop_strings(stop_strings)
+
+    @property
+    def token_ids(self) -> list[int]:
+        """Ids of the generated tokens."""
+        return [step.token_id for step in self.steps]
+
+    @property
+    def text(self) -> str:
+        """The generated text, without special tokens and without an unfinished character."""
+        return self._sequence.text
+
+    @property
+    def pending_bytes(self) -> bytes:
+        """Bytes of a character that the last tokens began and none has finished yet."""
+        return self._sequence.pending_bytes
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why the last step ended generation, None while it goes on."""
+        return self.steps[-1].stop_reason if self.steps else None
+
+    @property
+    def tokens_left(self) -> int | None:
+        """How many more tokens the context takes, None where the model sets no limit."""
+        return self._sequence.positions_left
+
+    def run(self, max_new_tokens: int = 64) -> Iterator[AnyTokenStep]:
+        """Step until a stop rule fires; yields every step, the last one included.
+
+        Rules: `max_new_tokens` (all generated tokens count, also those from before this call), an
+        end-of-text token, a stop string, the end of the context. The earliest wins and is named in
+        `stop_reason`; on the same token an end-of-text token or stop string comes before a limit.
+        Where there are as many tokens already, nothing is yielded.
+
+        Raises:
+            SettingError: `max_new_tokens` is negative or beyond any run.
+        """
+        return super().run(stopping.checked_max_new_tokens(max_new_tokens))
+
+    def _goes_on(self, most: int | None) -> bool:
+        has_room = self.tokens_left != 0  # an earlier limit may have been the context too
+        goes_on = self.stop_reason in (None, stopping.MAX_TOKENS)
+        return goes_on and has_room and (most is None or len(self.steps) < most)
+
+    def _check_room(self) -> None:
+        left = self._sequence.positions_left
+        if left is not None and left <= 0:
+            raise ContextFullError(
+                f"The context of {self.model.context_length:,} tokens is full; rewind, or start "
+                "from a shorter prompt."
+            )
+
+    def _addition(self, token_id: int, limit: int | None) -> Addition:
+        return self._sequence.addition(token_id, self._stop_strings, limit)
+
+    def _prompt_text(self) -> str:
+        token_bytes = self.model.vocabulary.token_bytes
+        prompt = b"".join(token_bytes(token_id) for token_id in self.prompt_ids)
+        return prompt.decode("utf-8", "replace")
+
+    def _take_past(self, other: Any) -> None:
+        super()._take_past(other)
+        self._sequence = other._sequence.fork()

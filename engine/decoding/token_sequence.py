@@ -1,0 +1,152 @@
+"""A text as tokens: the prompt, what was generated after it, what that spells, and when it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.model import LanguageModel
+from engine.sampling import Distribution, Drawn, SamplingSettings
+from engine.sampling.stages import Context
+from engine.sampling.uniform import TextRandomness
+from engine.text import stopping
+from engine.text.written import Piece, WrittenText
+
+
+class Addition(NamedTuple):
+    """What one more token would add to a text, and why generation would end with it."""
+
+    piece: Piece
+    stop_reason: str | None
+
+
+class TokenSequence:
+    """The tokens of one text and the random numbers that they are drawn with.
+
+    Args:
+        model: the model.
+        prompt_ids: token ids of the prompt.
+        longest_prompt: tokens of the longest prompt that is read for this text, if that is another
+            one (see `engine.decoding.guidance`).
+
+    Attributes:
+        prompt_length: tokens of the prompt.
+        length: tokens generated.
+    """
+
+    def __init__(
+        self, model: LanguageModel, prompt_ids: Sequence[int], longest_prompt: int = 0
+    ) -> None:
+        self._model = model
+        self.prompt_length = len(prompt_ids)
+        self.length = 0
+        self._longest_prompt = max(longest_prompt, self.prompt_length)
+        self._ids = np.empty(self.prompt_length + 16, np.int64)  # grows by doubling
+        self._ids[: self.prompt_length] = prompt_ids
+        self._written = WrittenText(model.vocabulary)
+        self._random = TextRandomness()
+
+    @property
+    def ids(self) -> np.ndarray:
+        """(prompt_length + length,) the token ids; they stay as they are, whatever comes later."""
+        return self._ids[: self.prompt_length + self.length]
+
+    @property
+    def text(self) -> str:
+        """The generated text, without special tokens and without an unfinished character."""
+        return self._written.text
+
+    @property
+    def pending_bytes(self) -> bytes:
+        """Bytes of a character that the last tokens began and none has finished yet."""
+        return self._written.pending
+
+    @property
+    def positions(self) -> int:
+        """Positions of the longest sequence that is read for this text."""
+        return self._longest_prompt + self.length
+
+    @property
+    def positions_left(self) -> int | None:
+        """How many more tokens the context takes, None where the model sets no limit."""
+        length = self._model.context_length
+        return None if length is None else length - self.positions
+
+    # --- drawing ----------------------------------------------------------------------------------
+
+    def context(self, index: int, seed: int, states: Mapping[str, object]) -> Context:
+        """What stages know besides the logits.
+
+        Args:
+            index: the place of the token to be drawn; at most `length`.
+            seed: of the draw.
+            states: what stages with a memory remember of the tokens before.
+        """
+        return Context(
+            self._ids[: self.prompt_length + index],
+            self.prompt_length,
+            self._model.eos_ids,
+            states=states,
+            uniform=partial(self._random.of_stream, seed, index),
+        )
+
+    def uniform(self, index: int, seed: int) -> float:
+        """The number that the token at a place is drawn with, 0 <= u < 1."""
+        return self._random.uniform(seed, index)
+
+    def draw(
+        self, distribution: Distribution, settings: SamplingSettings
+    ) -> tuple[float | None, Drawn]:
+        """The next token, and the number that it was drawn with; None if greedy."""
+        if settings.is_greedy:
+            return None, distribution.draw(0.0)
+        u = self.uniform(self.length, settings.seed)
+        return u, distribution.draw(u)
+
+    # --- growing ----------------------------------------------------------------------------------
+
+    def addition(self, token_id: int, stop_strings: tuple[str, ...], limit: int | None) -> Addition:
+        """What a token would add; the text stays as it is.
+
+        Args:
+            token_id: the token.
+            stop_strings: texts that end generation.
+            limit: most tokens there may be, None for any number.
+        """
+        piece = self._written.piece(token_id, stop_strings)
+        reason = stopping.reason(
+            self._model,
+            token_id,
+            piece.stop_string,
+            tokens=self.length + 1,
+            limit=limit,
+            positions=self.positions + 1,
+        )
+        return Addition(piece, reason)
+
+    def append(self, token_id: int, piece: Piece) -> None:
+        """Add a token, and what `addition` gave for it."""
+        total = self.prompt_length + self.length
+        if total == self._ids.size:
+            self._ids = np.resize(self._ids, 2 * self._ids.size)
+        self._ids[total] = token_id
+        self._written.append(piece)
+        self.length += 1
+
+    def rewind(self, length: int) -> None:
+        """Keep the first `length` generated tokens; at least one must go."""
+        # Later tokens go into another array, so that whoever has the ids keeps what it had.
+        self._ids = self._ids.copy()
+        self._written.rewind(length)
+        self.length = length
+
+    def fork(self) -> TokenSequence:
+        """An independent copy."""
+        twin = TokenSequence(self._model, self._ids[: self.prompt_length], self._longest_prompt)
+        twin.length = self.length
+        twin._ids = self._ids.copy()
+        twin._written = self._written.fork()
+        return twin

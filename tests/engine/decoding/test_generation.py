@@ -1,0 +1,179 @@
+"""What every strategy keeps, tried on all of them."""
+
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+
+from engine.decoder import Decoder
+from engine.decoding.contrastive import ContrastiveSearch
+from engine.decoding.diffusion import (
+    DiffusionDecoder,
+    DiffusionSettings,
+    fill_gaps,
+    load_diffusion_model,
+)
+from engine.decoding.generation import Generation
+from engine.decoding.replay import STRATEGIES, replay
+from engine.errors import DecodingError, OutOfMemoryError, SettingError
+from engine.runner.budget import budget_of
+from engine.trace import Trace
+from tests.engine import tiny_models
+from tests.engine.runs import sampling
+
+PROMPT = tiny_models.prompt(2)
+STEPS = 6
+
+
+diffusion_model = cache(load_diffusion_model)
+
+
+def sampled() -> Generation:
+    return Decoder(tiny_models.shared("llama"), PROMPT, sampling(3))
+
+
+def guided() -> Generation:
+    model = tiny_models.shared("llama")
+    negative = tiny_models.prompt(5, 9)
+    return Decoder(model, PROMPT, sampling(3), negative_prompt=negative, guidance_scale=1.5)
+
+
+def searched() -> Generation:
+    return ContrastiveSearch(tiny_models.shared("llama"), PROMPT, 4, 0.6)
+
+
+def filled() -> Generation:
+    model = diffusion_model()
+    settings = DiffusionSettings(steps=STEPS, temperature=0.9, seed=7)
+    return DiffusionDecoder(model, fill_gaps(model, "The [6] sat on the mat."), settings)
+
+
+BEGINNINGS = {"sampling": sampled, "guidance": guided, "contrastive": searched, "diffusion": filled}
+every_strategy = pytest.mark.parametrize("begin", BEGINNINGS.values(), ids=BEGINNINGS)
+
+
+def tokens(generation: Generation) -> list:
+    return [
+        step.token_id if hasattr(step, "token_id") else step.ids_after for step in generation.steps
+    ]
+
+
+def test_every_strategy_of_a_trace_is_tried_here():
+    assert set(BEGINNINGS) == set(STRATEGIES)
+
+
+@every_strategy
+def test_run_takes_as_many_steps_as_it_may(begin: Callable[[], Generation]):
+    generation = begin()
+    assert [step.index for step in generation.run(2)] == [0, 1]
+    assert [step.index for step in generation.run(4)] == [2, 3]
+    assert list(generation.run(4)) == []
+
+
+@every_strategy
+def test_going_back_and_on_repeats_the_steps(begin):
+    generation = begin()
+    once = list(generation.run(STEPS)) and tokens(generation)
+    text, reason = generation.text, generation.stop_reason
+    for length in (4, 1, 0):
+        generation.rewind(length)
+        assert tokens(generation) == once[:length] and generation.stop_reason is None
+        list(generation.run(STEPS))
+        assert tokens(generation) == once and generation.text == text
+        assert generation.stop_reason == reason
+    for wrong in (-1, STEPS + 1, 1.5, True):
+        with pytest.raises(SettingError, match="length"):
+            generation.rewind(wrong)
+
+
+@every_strategy
+def test_two_forks_go_their_own_ways(begin):
+    generation = begin()
+    list(generation.run(3))
+    past = tokens(generation)
+    twin = generation.fork()
+    assert type(twin) is type(generation) and tokens(twin) == past
+    list(twin.run(STEPS))
+    assert tokens(generation) == past
+    generation.rewind(1)
+    assert tokens(twin)[:3] == past
+    list(generation.run(STEPS))
+    assert tokens(generation) == tokens(twin) and generation.text == twin.text
+
+
+@every_strategy
+def test_memory_that_is_given_back_changes_no_token(begin):
+    lone, generation = begin(), begin()
+    list(lone.run(STEPS))
+    while len(generation.steps) < STEPS:
+        generation.step()
+        assert generation.release_cache()
+    assert tokens(generation) == tokens(lone)
+
+
+@every_strategy
+def test_a_trace_says_how_to_have_it_again(begin, tmp_path):
+    generation = begin()
+    list(generation.run(STEPS))
+    trace = generation.trace()
+    assert trace.strategy in type(generation).strategies
+    file = tmp_path / "trace.json"
+    trace.save(file)
+    assert replay(Trace.load(file), generation.model).identical
+
+
+@every_strategy
+def test_one_step_without_memory_is_tried_again_with_more_room(begin, monkeypatch):
+    lone, generation = begin(), begin()
+    list(lone.run(STEPS))
+    generation.step()
+    idle = Decoder(tiny_models.shared("llama"), PROMPT)
+    idle.step()
+    full = failing_once(generation.model, monkeypatch)
+    list(generation.run(STEPS))
+    assert full == [] and tokens(generation) == tokens(lone)
+    assert idle._runner.cache is None, "an idle cache was not given back"
+
+
+@every_strategy
+def test_a_step_that_finds_no_memory_leaves_the_text(begin, monkeypatch):
+    lone, generation = begin(), begin()
+    list(lone.run(STEPS))
+    list(generation.run(2))
+    before = tokens(generation), generation.text
+    with monkeypatch.context() as patched:
+        budget_of(generation.model.device).make_room()
+        failing(generation.model, patched)
+        with pytest.raises(OutOfMemoryError):
+            generation.step()
+    assert (tokens(generation), generation.text) == before
+    list(generation.run(STEPS))
+    assert tokens(generation) == tokens(lone)
+
+
+def failing(model, monkeypatch) -> None:
+    def full(*args, **kwargs):
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+
+    monkeypatch.setattr(model.hf, "forward", full)
+
+
+def failing_once(model, monkeypatch) -> list[int]:
+    forward, times = model.hf.forward, [1]
+
+    def full_once(*args, **kwargs):
+        if times:
+            times.pop()
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+        return forward(*args, **kwargs)
+
+    monkeypatch.setattr(model.hf, "forward", full_once)
+    return times
+
+
+def test_a_full_canvas_says_so():
+    canvas = filled()
+    list(canvas.run())
+    assert canvas.stop_reason == "filled"
+    with pytest.raises(DecodingError, match="Every mask is filled"):
+        canvas.step()
