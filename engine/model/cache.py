@@ -24,6 +24,8 @@ from transformers.cache_utils import (
     LinearAttentionLayer,
 )
 
+from engine.model.growing_cache import GrowingLayer, room_for
+
 _SET_ON_FIRST_USE = {"dtype", "device", "indexer_dtype", "indexer_device"}
 
 
@@ -35,6 +37,7 @@ def _known(*layers: object) -> dict[type, frozenset[str]]:
 # of them may hold more, which its inherited `crop` and copies miss, so only exact types count.
 _ATTENTION = _known(
     DynamicLayer(),
+    GrowingLayer(),
     DynamicIndexedLayer(),
     DynamicSlidingWindowLayer(sliding_window=2),
     DummyLayer(),
@@ -53,8 +56,8 @@ class CacheSize:
 
     Attributes:
         logical: bytes of the values that the next step reads.
-        held: bytes of memory kept for them. More than `logical` where views of larger tensors are
-            kept, as after a rewind.
+        held: bytes of memory kept for them. More than `logical` where there is room for further
+            positions, and after a rewind.
     """
 
     logical: int
@@ -62,8 +65,18 @@ class CacheSize:
 
 
 def new_cache(config: PretrainedConfig) -> Cache:
-    """An empty cache with the layer types that the model's configuration names."""
-    return DynamicCache(config=config)
+    """An empty cache with the layer types that the model's configuration names.
+
+    Layers that keep all positions have room for more of them (see `GrowingLayer`). All others are
+    transformers' own.
+    """
+    cache = DynamicCache(config=config)
+    cache.layers = [
+        GrowingLayer() if type(layer) is DynamicLayer else layer for layer in cache.layers
+    ]
+    if cache.layer_class_to_replicate is DynamicLayer:
+        cache.layer_class_to_replicate = GrowingLayer
+    return cache
 
 
 def tensors(cache: Cache) -> Iterator[torch.Tensor]:
@@ -160,9 +173,10 @@ def crop(cache: Cache, keep: int) -> None:
 def fork(cache: Cache) -> Cache:
     """An independent copy that shares what is never written to.
 
-    Attention layers replace their tensors at each update (by concatenation), so the copy can share
-    them. Recurrent and convolution states are updated in place and are cloned. Of other layers
-    nothing is known, so everything in them is copied.
+    Growing layers write only behind what a copy reads. Other attention layers replace their tensors
+    at each update (by concatenation), so the copy can share them. Recurrent and convolution states
+    are updated in place and are cloned. Of other layers nothing is known, so everything in them is
+    copied.
     """
     if not _is_plain(cache):
         return copy.deepcopy(cache)
@@ -173,7 +187,7 @@ def fork(cache: Cache) -> Cache:
 
 def _fork_layer(layer):
     if _is_of(_ATTENTION, layer):
-        return copy.copy(layer)
+        return layer.fork() if type(layer) is GrowingLayer else copy.copy(layer)
     if not _is_of(_RECURRENT, layer):
         return copy.deepcopy(layer)
     twin = copy.copy(layer)
@@ -194,6 +208,8 @@ class CacheFormula:
     Attributes:
         layers: (kv_heads, head_dim, window or None) of each layer.
         bytes_per_value: 2 for bf16 and fp16, 4 for fp32.
+
+    It is the size of the values. More is held, for further positions: see `bytes_held_at`.
     """
 
     layers: tuple[tuple[int, int, int | None], ...]
@@ -206,6 +222,10 @@ class CacheFormula:
             kept = positions if window is None else min(positions, window - 1)
             total += 2 * kv_heads * head_dim * self.bytes_per_value * kept
         return total
+
+    def bytes_held_at(self, positions: int) -> int:
+        """Bytes of memory that a cache takes at most when it has grown to so many positions."""
+        return self.bytes_at(room_for(positions))
 
     def __str__(self) -> str:
         shapes = {(heads, dim) for heads, dim, _ in self.layers}
@@ -225,7 +245,7 @@ def formula(cache: Cache) -> CacheFormula | None:
     shapes = []
     itemsize = 0
     for layer in cache.layers:
-        if type(layer) not in (DynamicLayer, DynamicSlidingWindowLayer):
+        if type(layer) not in (DynamicLayer, GrowingLayer, DynamicSlidingWindowLayer):
             return None
         keys, values = layer.keys, layer.values
         if keys is None or values is None or keys.shape != values.shape:

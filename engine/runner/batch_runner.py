@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.model import LanguageModel
+from engine.model.growing_cache import room_for
 from engine.runner.runner import Runner
 
 
@@ -69,9 +70,9 @@ class BatchRunner:
                 positions = min(positions, self.model.context_length)
             formula = runner.formula
             if formula is not None:
-                held += formula.bytes_at(positions)
+                held += formula.bytes_held_at(positions)
             else:  # another layout, whose size grows at most with the positions
-                held += math.ceil(runner.size.logical * positions / len(ids))
+                held += math.ceil(runner.size.logical * room_for(positions) / len(ids))
         # Old and new tensors exist side by side while one is made from the other; logits are there
         # in the model's dtype, in float32, and shaped.
         return 2 * held + 16 * self.model.vocab_size * len(self._runners)

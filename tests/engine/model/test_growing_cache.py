@@ -1,0 +1,277 @@
+"""The growing layer against transformers' own: same bits, forks apart, honest sizes, few copies."""
+
+import copy
+import functools
+
+import numpy as np
+import pytest
+import torch
+from transformers import DynamicCache
+from transformers.cache_utils import DynamicLayer
+
+from engine.model import LanguageModel, load_model
+from engine.model import cache as caches
+from engine.model.growing_cache import BLOCK, GrowingLayer, room_for
+from engine.runner.runner import Runner
+from tests.engine import tiny_models
+
+ROWS, HEADS, SIZE = 2, 3, 4
+TOKENS = 2 * BLOCK + 20  # two moves beyond the first room
+
+
+def states(seed: int, tokens: int, rows: int = ROWS) -> tuple[torch.Tensor, torch.Tensor]:
+    """Keys and values of so many tokens."""
+    generator = torch.Generator().manual_seed(seed)
+    return tuple(
+        torch.randn(rows, HEADS, tokens, size, generator=generator) for size in (SIZE, SIZE + 1)
+    )
+
+
+class Both:
+    """A layer of ours and one of transformers, to which the same is done."""
+
+    def __init__(self, ours: GrowingLayer | None = None, theirs: DynamicLayer | None = None):
+        self.ours, self.theirs = ours or GrowingLayer(), theirs or DynamicLayer()
+
+    def update(self, seed: int, tokens: int, rows: int = ROWS) -> None:
+        new = states(seed, tokens, rows)
+        found, expected = self.ours.update(*new), self.theirs.update(*new)
+        assert all(map(torch.equal, found, expected))
+        self.check()
+
+    def fork(self) -> "Both":
+        return Both(self.ours.fork(), copy.copy(self.theirs))
+
+    def do(self, name: str, *arguments: object) -> None:
+        getattr(self.ours, name)(*arguments)
+        getattr(self.theirs, name)(*arguments)
+        self.check()
+
+    def check(self) -> None:
+        assert self.ours.get_seq_length() == self.theirs.get_seq_length()
+        assert self.ours.get_mask_sizes(3) == self.theirs.get_mask_sizes(3)
+        if self.theirs.keys is None:
+            assert self.ours.keys is None
+        else:
+            assert torch.equal(self.ours.keys, self.theirs.keys)
+            assert torch.equal(self.ours.values, self.theirs.values)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_is_done_it_holds_what_transformers_holds(seed):
+    random = np.random.default_rng(seed)
+    all_of_them, rows = [Both()], [1]
+    all_of_them[0].update(seed, int(random.integers(1, 70)), rows[0])
+    for turn in range(120):
+        at = int(random.integers(len(all_of_them)))
+        one, length = all_of_them[at], all_of_them[at].theirs.get_seq_length()
+        match random.choice(["one", "many", "crop", "fork", "select", "repeat", "order", "reset"]):
+            case "one" | "reset" if turn % 40:
+                one.update(1000 * seed + turn, 1, rows[at])
+            case "many":
+                one.update(1000 * seed + turn, int(random.integers(2, 40)), rows[at])
+            case "crop":
+                one.do("crop", -int(random.integers(0, length + 1)))
+            case "fork" if len(all_of_them) < 6:
+                all_of_them.append(one.fork())
+                rows.append(rows[at])
+            case "select" if length:
+                chosen = random.integers(rows[at], size=random.integers(1, 4))
+                one.do("batch_select_indices", torch.from_numpy(chosen))
+                rows[at] = len(chosen)
+            case "repeat" if length and rows[at] < 4:
+                one.do("batch_repeat_interleave", 2)
+                rows[at] *= 2
+            case "order":
+                one.do("reorder_cache", torch.from_numpy(random.permutation(rows[at])))
+            case "reset":
+                one.do("reset")
+        for other in all_of_them:
+            other.check()
+
+
+def test_the_first_fork_to_go_on_writes_in_place_and_no_other_does():
+    parent = Both()
+    parent.update(0, 10)
+    first, second = parent.fork(), parent.fork()
+    room = parent.ours.keys.data_ptr()
+
+    first.update(1, 1)
+    assert first.ours.keys.data_ptr() == room
+    for later in (second, parent):
+        later.update(2, 1)
+        assert later.ours.keys.data_ptr() != room
+    for one in (first, second, parent):
+        one.check()
+
+
+def test_a_cropped_fork_leaves_what_others_read():
+    parent = Both()
+    parent.update(0, 10)
+    fork = parent.fork()
+    fork.do("crop", -4)
+    fork.update(1, 2)
+    parent.check()
+    cropped = Both()
+    cropped.update(0, 10)
+    room = cropped.ours.keys.data_ptr()
+    cropped.do("crop", -4)
+    cropped.update(1, 2)
+    assert cropped.ours.keys.data_ptr() == room, "with no fork a rewind copies nothing"
+
+
+def test_a_pass_that_failed_in_one_fork_does_not_harm_the_others():
+    parent = Both()
+    parent.update(0, 10)
+    fork = parent.ours.fork()
+    fork.update(*states(9, 3))  # written behind what the parent reads, then thrown away
+    del fork
+    parent.update(1, 1)
+
+
+def test_deep_copies_stand_alone():
+    one = Both()
+    one.update(0, 10)
+    twin = Both(copy.deepcopy(one.ours), copy.copy(one.theirs))
+    twin.update(1, 2)
+    one.update(2, 2)
+    twin.check()
+
+
+def test_states_of_another_kind_are_joined_as_transformers_joins_them():
+    one = Both()
+    one.update(0, 5)
+    wide = tuple(part.double() for part in states(1, 2))
+    assert all(map(torch.equal, one.ours.update(*wide), one.theirs.update(*wide)))
+    assert one.ours.keys.dtype == one.theirs.keys.dtype == torch.float64
+    with pytest.raises(RuntimeError, match="Sizes of tensors must match"):
+        one.ours.update(*states(2, 1, rows=ROWS + 1))
+
+
+def test_offloaded_states_can_be_gone_on_with():
+    one = Both()
+    one.update(0, 5)
+    one.do("offload")
+    one.do("prefetch")
+    one.update(1, 1)
+
+
+def test_a_position_is_copied_a_few_times_and_not_at_every_step():
+    layer, moves, before = GrowingLayer(), 0, None
+    for position in range(4096):
+        layer.update(*states(position, 1))
+        moves += layer.keys.data_ptr() != before
+        before = layer.keys.data_ptr()
+    assert moves < 40
+
+
+def test_the_room_is_an_eighth_and_a_block_at_most():
+    for positions in (1, 63, 64, 65, 500, 4096, 100_000):
+        room = room_for(positions)
+        assert positions <= room < positions * 9 / 8 + BLOCK
+        assert room % BLOCK == 0
+
+
+@pytest.mark.parametrize("tokens", [1, BLOCK, TOKENS])
+def test_sizes_count_the_whole_room_as_held(tokens):
+    cache = caches.new_cache(tiny_models.build("llama").config)
+    for index in range(len(cache.layers)):
+        cache.update(torch.zeros(1, 2, tokens, 8), torch.zeros(1, 2, tokens, 8), index)
+    formula = caches.formula(cache)
+    size = caches.size(cache)
+    assert size.logical == formula.bytes_at(tokens)
+    assert size.held == formula.bytes_held_at(tokens)
+    caches.crop(cache, 1)
+    assert caches.size(cache).logical == formula.bytes_at(1)
+    assert caches.size(cache).held == size.held
+    fork = caches.fork(cache)
+    assert caches.size(cache, fork).held == size.held, "shared memory counts once"
+
+
+@pytest.mark.parametrize("architecture", tiny_models.ARCHITECTURES)
+def test_full_attention_alone_is_replaced(architecture):
+    config = tiny_models.CONFIGS[architecture]()
+    theirs, ours = DynamicCache(config=config), caches.new_cache(config)
+    for one, other in zip(theirs.layers, ours.layers, strict=True):
+        assert type(other) is (GrowingLayer if type(one) is DynamicLayer else type(one))
+
+
+# In models: the bits of a step do not depend on how its cache grew.
+
+
+def logits_with(model: LanguageModel, cache: DynamicCache, ids: list[int], parity: bool):
+    """(steps, vocab) logits after a prompt of 9 tokens and each token behind it."""
+    found = [model.forward(ids[:9], cache, 0, parity=parity).logits]
+    for position in range(9, len(ids)):
+        forward = model.forward([ids[position]], cache, position, parity=parity)
+        found.append(forward.logits)
+    return np.stack(found)
+
+
+@functools.cache
+def _bundled(dtype: str) -> LanguageModel:
+    return load_model(device="cpu", dtype=dtype)
+
+
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
+@pytest.mark.parametrize("architecture", ["llama", "gpt2", "bloom", "phi", "gemma3", "qwen3_next"])
+def test_logits_are_those_of_transformers_cache(architecture, dtype, attention):
+    model = LanguageModel(tiny_models.build(architecture, dtype=dtype))
+    model.hf.set_attn_implementation(attention)
+    ids = tiny_models.prompt(5, min(TOKENS, model.context_length or TOKENS))
+    parity = attention == "eager"
+    expected = logits_with(model, DynamicCache(config=model.hf.config), ids, parity)
+    assert np.array_equal(logits_with(model, model.new_cache(), ids, parity), expected)
+
+
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_logits_of_the_bundled_model_are_those_of_transformers_cache(dtype, attention):
+    model = _bundled(dtype)
+    model.hf.set_attn_implementation(attention)
+    try:
+        ids = tiny_models.prompt(5, TOKENS)
+        expected = logits_with(model, DynamicCache(config=model.hf.config), ids, True)
+        assert np.array_equal(logits_with(model, model.new_cache(), ids, True), expected)
+    finally:
+        model.hf.set_attn_implementation("sdpa")
+
+
+def test_rows_have_the_bits_that_they_have_in_transformers_cache(monkeypatch):
+    model = LanguageModel(tiny_models.build("llama", max_position_embeddings=512))
+
+    def run() -> list[np.ndarray]:
+        runner, found = Runner(model), []
+        runner.read(tiny_models.prompt(1, BLOCK - 3))
+        runner.select([0, 0, 0])
+        for token_id in range(10):
+            rows = [[token_id + row] for row in range(runner.rows)]
+            found.append(runner.read_rows(rows)[0])
+            if token_id == 4:
+                runner.select([2, 0])
+        runner.crop(BLOCK)
+        found.append(runner.read_rows([[1], [2]])[0])
+        return found
+
+    ours = run()
+    monkeypatch.setattr(
+        LanguageModel, "new_cache", lambda model: DynamicCache(config=model.hf.config)
+    )
+    assert all(map(np.array_equal, ours, run()))
+
+
+def test_forks_and_rewinds_of_a_text_repeat_its_bits_across_growth():
+    model = LanguageModel(tiny_models.build("llama", max_position_embeddings=512))
+    ids = tiny_models.prompt(2, TOKENS)
+    runner = Runner(model)
+    runner.read(ids[:5])
+    live = [runner.read([token_id]).forward.logits for token_id in ids[5:]]
+    for keep in (TOKENS - 1, BLOCK + 8, BLOCK, BLOCK - 1, 7):
+        fork = runner.fork()
+        fork.crop(keep)
+        fork.read([1])  # another text, which this one must not see
+        runner.crop(keep)
+        for position in range(keep, TOKENS):
+            found = runner.read([ids[position]]).forward.logits
+            assert np.array_equal(found, live[position - 5]), f"after {keep}, at {position}"
