@@ -8,6 +8,7 @@ import sys
 
 DEFAULT = "engine"
 BENCHMARKS = {  # name: module with a `main(arguments)`
+    "cache": "benchmarks.measures.cache_growth",
     "engine": "benchmarks.engine",
     "page": "benchmarks.page.measure",
     "sweep": "benchmarks.sweep",
