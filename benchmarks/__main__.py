@@ -12,6 +12,7 @@ BENCHMARKS = {  # name: module with a `main(arguments)`
     "engine": "benchmarks.engine",
     "page": "benchmarks.page.measure",
     "sweep": "benchmarks.sweep",
+    "visitors": "benchmarks.visitors",
 }
 
 
