@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 from engine.errors import CancelledError
@@ -74,11 +74,16 @@ def this_job() -> Job:
     return _job.get()
 
 
-@dataclass
+@dataclass(eq=False)
 class _Ticket:
     kind: Kind
     number: int
     since: float
+    work: Job
+    go: threading.Lock = field(default_factory=threading.Lock)  # held until the turn comes
+
+    def __post_init__(self) -> None:
+        self.go.acquire()
 
     def rank(self, now: float) -> tuple[int, int]:
         """Place in line; lower goes first."""
@@ -87,15 +92,21 @@ class _Ticket:
 
 
 class Scheduler:
-    """The line in front of one device."""
+    """The line in front of one device.
+
+    Whoever ends a turn wakes the next one, and nobody else: were all woken to look who is next, a
+    hundred visitors in line would take as long to look as the device takes for a pass.
+    """
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()  # of all that follows; nothing under it waits
         self._waiting: list[_Ticket] = []
         self._numbers = 0
+        self._running: Kind | None = None
         self._owner: int | None = None  # thread that has its turn
-        self._kind: Kind | None = None
         self._depth = 0
+        self._steps = 0  # single steps that wait or run
+        self._calm = threading.Condition(self._lock)  # told when there are none any more
 
     @contextmanager
     def turn(self, kind: Kind) -> Iterator[None]:
@@ -110,56 +121,100 @@ class Scheduler:
         if self._owner == me:
             self._depth += 1
         else:
-            self._enter(kind, me)
+            self._enter(kind)
+            self._owner, self._depth = me, 1
         try:
             yield
         finally:
             self._depth -= 1
             if not self._depth:
-                with self._changed:
-                    self._owner = self._kind = None
-                    self._changed.notify_all()
+                self._owner = None
+                with self._lock:
+                    self._leave()
 
-    def _enter(self, kind: Kind, me: int) -> None:
+    def _enter(self, kind: Kind) -> None:
         work = this_job()
         work.check()
-        with self._changed:
+        with self._lock:
+            self._steps += kind is Kind.STEP
+            if self._running is None:  # then nobody waits
+                self._running = kind
+                return
             self._numbers += 1
-            ticket = _Ticket(kind, self._numbers, time.monotonic())
+            ticket = _Ticket(kind, self._numbers, time.monotonic(), work)
             self._waiting.append(ticket)
-            try:
-                while not self._is_next(ticket):
-                    self._changed.wait(LOOK_SECONDS)
-                    work.check()
-                    self._tell_place(ticket, work)
-            except BaseException:
-                self._waiting.remove(ticket)
-                self._changed.notify_all()
-                raise
+        try:
+            while not ticket.go.acquire(timeout=LOOK_SECONDS):
+                work.check()
+                self._tell_place(ticket)
+        except BaseException:
+            with self._lock:
+                if ticket in self._waiting:
+                    self._waiting.remove(ticket)
+                    self._count_off(kind)
+                else:  # its turn came meanwhile
+                    self._leave()
+            raise
+
+    def _leave(self) -> None:
+        """End the running turn and begin the next one; with the lock."""
+        ended = self._running
+        self._running = None
+        if self._waiting:
+            now = time.monotonic()
+            ticket = min(self._waiting, key=lambda one: one.rank(now))
             self._waiting.remove(ticket)
-            self._owner, self._kind, self._depth = me, kind, 1
+            self._running = ticket.kind
+            ticket.go.release()
+        self._count_off(ended)
 
-    def _is_next(self, ticket: _Ticket) -> bool:
-        if self._owner is not None:
-            return False
-        now = time.monotonic()
-        return min(self._waiting, key=lambda one: one.rank(now)) is ticket
+    def _count_off(self, kind: Kind) -> None:
+        if kind is Kind.STEP:
+            self._steps -= 1
+            if not self._steps:
+                self._calm.notify_all()
 
-    def _tell_place(self, ticket: _Ticket, work: Job) -> None:
+    def _tell_place(self, ticket: _Ticket) -> None:
         now = time.monotonic()
         if now - ticket.since < PATIENCE_SECONDS:
             return
-        before = sum(one.rank(now) < ticket.rank(now) for one in self._waiting)
+        with self._lock:
+            before = sum(one.rank(now) < ticket.rank(now) for one in self._waiting)
         passes = "1 other pass" if not before else f"{before + 1:,} other passes"
-        work.told(f"Waiting behind {passes}", 0, None)
+        ticket.work.told(f"Waiting behind {passes}", 0, None)
+
+    def give_way(self, at_most: float = PATIENCE_SECONDS) -> float:
+        """Stand still while single steps wait or run; returns the seconds that it took.
+
+        For long work between two passes, as over the rows of a batch: it needs the interpreter,
+        which a forward pass needs some hundred times, and so makes every pass beside it slower.
+
+        Args:
+            at_most: seconds after which to go on in any case.
+
+        Raises:
+            CancelledError: this thread's job was cancelled meanwhile.
+        """
+        if not self._steps or self._owner == threading.get_ident():
+            return 0.0
+        start, work = time.monotonic(), this_job()
+        waited = 0.0
+        while waited < at_most:
+            with self._lock:
+                if not self._steps:
+                    break
+                self._calm.wait(min(LOOK_SECONDS, at_most - waited))
+            work.check()
+            waited = time.monotonic() - start
+        return waited
 
     def line(self) -> dict[str, int]:
         """How many passes run and wait just now, by kind: ``running``, ``step``, ``batch``, ..."""
-        with self._changed:
+        with self._lock:
             counts = {kind.name.lower(): 0 for kind in Kind}
             for ticket in self._waiting:
                 counts[ticket.kind.name.lower()] += 1
-            return {"running": int(self._owner is not None), **counts}
+            return {"running": int(self._running is not None), **counts}
 
 
 SCHEDULER = Scheduler()
