@@ -6,7 +6,7 @@ import time
 import pytest
 
 from engine.errors import CancelledError
-from engine.runner.scheduler import Kind, Scheduler, job, this_job
+from engine.runner.scheduler import LOOK_SECONDS, Kind, Scheduler, _Ticket, job, this_job
 
 
 def waits(scheduler: Scheduler, count: int) -> None:
@@ -140,3 +140,91 @@ def test_a_job_holds_for_its_thread_and_its_block():
         with pytest.raises(CancelledError, match="the text so far is unchanged"):
             mine.check()
     assert this_job() is before
+
+
+def test_the_end_of_a_turn_makes_nobody_look_but_the_next(monkeypatch):
+    monkeypatch.setattr("engine.runner.scheduler.PATIENCE_SECONDS", 1_000.0)
+    looks, rank = [], _Ticket.rank
+    monkeypatch.setattr(_Ticket, "rank", lambda *given: looks.append(1) or rank(*given))
+    scheduler, count = Scheduler(), 30
+    with scheduler.turn(Kind.STEP):
+        ran, threads = queued(scheduler, [Kind.STEP] * count)
+    for thread in threads:
+        thread.join()
+    assert ran == list(range(count))
+    assert len(looks) <= count * count, "each of those who wait went through the whole line"
+
+
+def test_a_turn_that_comes_as_its_job_is_cancelled_is_passed_on():
+    scheduler = Scheduler()
+    stop, ran = threading.Event(), []
+
+    def work() -> None:
+        # The turn is handed over while the job looks whether it was cancelled.
+        with job(lambda: stop.is_set() and ended.wait(10)):
+            try:
+                with scheduler.turn(Kind.STEP):
+                    ran.append("cancelled")
+            except CancelledError:
+                ran.append("left")
+
+    ended = threading.Event()
+    with scheduler.turn(Kind.STEP):
+        first = threading.Thread(target=work)
+        first.start()
+        waits(scheduler, 1)
+        second = threading.Thread(target=lambda: _ran(scheduler, ran))
+        second.start()
+        waits(scheduler, 2)
+        stop.set()
+        time.sleep(2 * LOOK_SECONDS)  # until the job is asked
+    ended.set()
+    first.join(10)
+    second.join(10)
+    assert ran == ["left", "step"]
+    assert scheduler.line()["running"] == 0
+
+
+def test_long_work_gives_way_to_single_steps_alone():
+    scheduler = Scheduler()
+    assert scheduler.give_way() == 0
+    with scheduler.turn(Kind.STEP):
+        assert scheduler.give_way() == 0, "nobody waits for themselves"
+    went_on, done = [], threading.Event()
+
+    def work() -> None:
+        scheduler.give_way(10)
+        went_on.append(scheduler.line()["running"])
+        done.set()
+
+    with scheduler.turn(Kind.BATCH):
+        thread = threading.Thread(target=work)
+        thread.start()
+        assert done.wait(10), "another batch is no reason to wait"
+        thread.join()
+        done.clear()
+        ran, threads = queued(scheduler, [Kind.STEP])
+        thread = threading.Thread(target=work)
+        thread.start()
+        assert not done.wait(3 * LOOK_SECONDS), "a step waits"
+    for one in [thread, *threads]:
+        one.join(10)
+    assert went_on == [1, 0] and ran == [0]
+
+
+def test_giving_way_ends_after_its_time_and_with_its_job():
+    scheduler, took = Scheduler(), []
+    stop = threading.Event()
+
+    def work() -> None:
+        took.append(scheduler.give_way(0.06))
+        with job(stop.is_set), pytest.raises(CancelledError):
+            scheduler.give_way(1_000.0)
+        took.append(0.0)
+
+    with scheduler.turn(Kind.STEP):
+        thread = threading.Thread(target=work)
+        thread.start()
+        stop.set()
+        thread.join(10)
+    assert len(took) == 2 and took[0] >= 0.06

@@ -1,0 +1,151 @@
+"""Rows that are read together: in passes that others can come between, to the same logits."""
+
+import threading
+
+import numpy as np
+import pytest
+import torch
+
+from engine.decoding.batch import Batch, Row
+from engine.errors import OutOfMemoryError
+from engine.runner import batch_runner
+from engine.runner.batch_runner import BatchRunner, Prompts
+from engine.runner.runner import Runner
+from engine.runner.scheduler import SCHEDULER, Kind
+from tests.engine import tiny_models
+from tests.engine.runs import sampling
+from tests.engine.twins import is_twin, lone
+
+PROMPT, NEGATIVE = tiny_models.prompt(0, 7), tiny_models.prompt(1, 12)
+CLOSE = 1e-4
+ROW_BYTES = 2 * 3 * 2 * 8 * 4  # of a position: K and V, layers, heads, dim, fp32
+
+
+@pytest.fixture
+def passes(llama) -> list[int]:
+    """How many rows each forward pass of `llama` had."""
+    rows = []
+    embedding = llama.hf.get_input_embeddings()
+    embedding.register_forward_hook(lambda module, inputs, output: rows.append(len(inputs[0])))
+    return rows
+
+
+def prompts(ids: list[int], negative: list[int] | None = None) -> Prompts:
+    return Prompts(tuple(ids), None if negative is None else tuple(negative))
+
+
+def rows_of(runner: BatchRunner) -> list[np.ndarray]:
+    """(texts, rows, vocab) logits."""
+    return [np.stack(list(logits)) for logits in runner.logits]
+
+
+def test_many_rows_are_read_in_several_passes_as_equal_as_they_can_be(llama, passes):
+    runner = BatchRunner(llama, prompts(PROMPT)).repeated(150)
+    passes.clear()
+    runner.read([row % tiny_models.VOCAB for row in range(150)])
+    assert runner.rows == 150
+    assert passes == [50, 50, 50]
+    for row, logits in enumerate(rows_of(runner)[0]):
+        if row % 25 == 0:
+            alone = Runner(llama)
+            alone.read(PROMPT)
+            expected = alone.read([row % tiny_models.VOCAB]).forward.logits
+            np.testing.assert_allclose(logits, expected, atol=CLOSE)
+
+
+def test_rows_that_end_leave_their_part_and_an_empty_part_costs_no_pass(llama, passes, monkeypatch):
+    monkeypatch.setattr(batch_runner, "MOST_AT_ONCE", 4)
+    runner = BatchRunner(llama, prompts(PROMPT, NEGATIVE)).repeated(10)
+    tokens = list(range(10))
+    runner.read(tokens)
+    kept = [0, 2, 7, 8, 9]
+    runner.keep(kept)
+    passes.clear()
+    runner.read([tokens[row] for row in kept])
+    assert passes == [2, 2, 3, 3], "the second part has no row left"
+    runner.keep([1, 4])
+    runner.read([tokens[2], tokens[9]])
+    for logits, ids in zip(rows_of(runner), (PROMPT, NEGATIVE), strict=True):
+        for row, token in zip(logits, (2, 9), strict=True):
+            alone = Runner(llama)
+            alone.read(ids)
+            for _ in range(2):
+                alone.read([token])
+            np.testing.assert_allclose(row, alone.read([token]).forward.logits, atol=CLOSE)
+
+
+def test_the_longer_the_texts_the_fewer_rows_a_pass_has(llama, passes, monkeypatch):
+    monkeypatch.setattr(batch_runner, "LEAST_AT_ONCE", 2)
+    # At the prompt and one token 8 rows fit, and from three tokens more on 7.
+    monkeypatch.setattr(batch_runner, "CACHE_BYTES", 8 * ROW_BYTES * (len(PROMPT) + 1))
+    runner = BatchRunner(llama, prompts(PROMPT)).repeated(8)
+    passes.clear()
+    for token in range(4):
+        runner.read([token] * 8)
+    assert passes == [8, 8, 4, 4, 4, 4]
+    alone = Runner(llama)
+    alone.read(PROMPT)
+    for token in range(4):
+        expected = alone.read([token]).forward.logits
+    for logits in rows_of(runner)[0]:
+        np.testing.assert_allclose(logits, expected, atol=CLOSE)
+
+
+def test_a_batch_in_several_passes_gives_the_twins_of_lone_decoders(llama, monkeypatch):
+    monkeypatch.setattr(batch_runner, "MOST_AT_ONCE", 5)
+    rows = [Row(PROMPT, sampling(seed), 20 - seed) for seed in range(13)]
+    batch = Batch(llama, rows)
+    for _ in batch.run():
+        pass
+    assert all(is_twin(text, lone(llama, row)) for row, text in zip(rows, batch.texts, strict=True))
+
+
+def test_a_single_step_comes_between_the_passes_of_one_token(llama):
+    """A visitor who asks during the first pass is served before the second one."""
+    ran: list[str] = []
+    runner = BatchRunner(llama, prompts(PROMPT)).repeated(128)
+
+    def step() -> None:
+        with SCHEDULER.turn(Kind.STEP):
+            ran.append("step")
+
+    visitor = threading.Thread(target=step)
+
+    def begin(module, inputs, output):
+        ran.append(f"{len(inputs[0])} rows")
+        if len(ran) == 1:
+            visitor.start()
+            for _ in range(2_000):
+                if SCHEDULER.line()["step"]:
+                    return
+                threading.Event().wait(0.005)
+            raise AssertionError("the step should wait")
+
+    llama.hf.get_input_embeddings().register_forward_hook(begin)
+    runner.read([1] * 128)
+    visitor.join(10)
+    assert ran == ["64 rows", "step", "64 rows"]
+
+
+def test_whoever_goes_through_the_rows_lets_single_steps_go_first(llama, monkeypatch):
+    runner = BatchRunner(llama, prompts(PROMPT)).repeated(3)
+    runner.read([1, 2, 3])
+    asked = []
+    monkeypatch.setattr(SCHEDULER, "give_way", lambda at_most: asked.append(at_most) or 0.75)
+    assert len(list(runner.logits[0])) == 3
+    assert asked == [1.0, 0.25, 0.0], "but not for longer than a pass would wait"
+
+
+def test_without_memory_for_a_part_the_rows_are_to_be_thrown_away(llama, monkeypatch):
+    monkeypatch.setattr(batch_runner, "MOST_AT_ONCE", 2)
+    runner = BatchRunner(llama, prompts(PROMPT)).repeated(4)
+    calls = []
+
+    def fail(module, inputs, output):
+        calls.append(1)
+        if len(calls) == 2:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+
+    llama.hf.model.layers[1].register_forward_hook(fail)
+    with pytest.raises(OutOfMemoryError, match="2 texts at once"):
+        runner.read([1] * 4)
