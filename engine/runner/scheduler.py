@@ -40,10 +40,13 @@ class Job:
     Attributes:
         should_stop: asked before every pass; where it says yes, `CancelledError` is raised.
         told: hears what is done, how much of it, and of how much (None where that is unknown).
+        waits: hears how many passes go first, where this one waits for long, and 0 once it has its
+            turn. None: `told` hears of them in words.
     """
 
     should_stop: Callable[[], bool] = lambda: False
     told: Callable[[str, int, int | None], None] = lambda what, done, total: None
+    waits: Callable[[int], None] | None = None
 
     def check(self) -> None:
         """Raise `CancelledError` where nobody wants this any more."""
@@ -59,10 +62,12 @@ _job: ContextVar[Job] = ContextVar("job", default=_NO_JOB)
 
 @contextmanager
 def job(
-    should_stop: Callable[[], bool], told: Callable[[str, int, int | None], None] = _NO_JOB.told
+    should_stop: Callable[[], bool],
+    told: Callable[[str, int, int | None], None] = _NO_JOB.told,
+    waits: Callable[[int], None] | None = None,
 ) -> Iterator[Job]:
     """Make all that is done within one job of somebody who may cancel it; holds for this thread."""
-    token = _job.set(Job(should_stop, told))
+    token = _job.set(Job(should_stop, told, waits))
     try:
         yield _job.get()
     finally:
@@ -117,13 +122,15 @@ class Scheduler:
         Raises:
             CancelledError: this thread's job was cancelled before its turn came.
         """
-        me = threading.get_ident()
+        me, told = threading.get_ident(), False
         if self._owner == me:
             self._depth += 1
         else:
-            self._enter(kind)
+            told = self._enter(kind)
             self._owner, self._depth = me, 1
         try:
+            if told and this_job().waits is not None:
+                this_job().waits(0)
             yield
         finally:
             self._depth -= 1
@@ -132,21 +139,22 @@ class Scheduler:
                 with self._lock:
                     self._leave()
 
-    def _enter(self, kind: Kind) -> None:
-        work = this_job()
+    def _enter(self, kind: Kind) -> bool:
+        """Wait for the turn; says whether the job was told of its place."""
+        work, told = this_job(), False
         work.check()
         with self._lock:
             self._steps += kind is Kind.STEP
             if self._running is None:  # then nobody waits
                 self._running = kind
-                return
+                return False
             self._numbers += 1
             ticket = _Ticket(kind, self._numbers, time.monotonic(), work)
             self._waiting.append(ticket)
         try:
             while not ticket.go.acquire(timeout=LOOK_SECONDS):
                 work.check()
-                self._tell_place(ticket)
+                told = self._tell_place(ticket) or told
         except BaseException:
             with self._lock:
                 if ticket in self._waiting:
@@ -155,6 +163,7 @@ class Scheduler:
                 else:  # its turn came meanwhile
                     self._leave()
             raise
+        return told
 
     def _leave(self) -> None:
         """End the running turn and begin the next one; with the lock."""
@@ -174,14 +183,19 @@ class Scheduler:
             if not self._steps:
                 self._calm.notify_all()
 
-    def _tell_place(self, ticket: _Ticket) -> None:
-        now = time.monotonic()
+    def _tell_place(self, ticket: _Ticket) -> bool:
+        """Tell the job how many passes go first; False before it has waited for long."""
+        now, work = time.monotonic(), ticket.work
         if now - ticket.since < PATIENCE_SECONDS:
-            return
+            return False
         with self._lock:
-            before = sum(one.rank(now) < ticket.rank(now) for one in self._waiting)
-        passes = "1 other pass" if not before else f"{before + 1:,} other passes"
-        ticket.work.told(f"Waiting behind {passes}", 0, None)
+            before = 1 + sum(one.rank(now) < ticket.rank(now) for one in self._waiting)
+        if work.waits is not None:
+            work.waits(before)
+        else:
+            passes = "1 other pass" if before == 1 else f"{before:,} other passes"
+            work.told(f"Waiting behind {passes}", 0, None)
+        return True
 
     def give_way(self, at_most: float = PATIENCE_SECONDS) -> float:
         """Stand still while single steps wait or run; returns the seconds that it took.

@@ -20,11 +20,11 @@ class Start:
     """The one start of this process.
 
     Attributes:
-        activity: what is being done, how much of it, and of how much; None once it is over.
+        activity: what is being done; None once it is over.
     """
 
     def __init__(self) -> None:
-        self.activity: Activity | None = (STARTING, 0, None)
+        self.activity: Activity | None = Activity(STARTING)
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()
         self._lock = threading.Lock()
@@ -41,7 +41,7 @@ class Start:
             from ui.models import chooser as model_chooser
             from ui.step import channel  # noqa: F401 - with all that it needs
 
-            self.activity = (LOADING, 0, None)
+            self.activity = Activity(LOADING)
             model_chooser.preload()
         finally:  # whoever comes tries again, and is told what is wrong
             self.activity = None

@@ -4,9 +4,10 @@ The first frame names the page and the visit; every later one is an event, JSON 
 connection are answered in order, in a small pool of threads and never on the event loop. Answers
 are binary: see `ui.step.message`. Besides, at any time,
 
-    {"kind": "busy", "what": "Loading the model", "done": 3, "total": 10}   total may be null
-    {"kind": "busy", "what": ""}                                            it is over
-    {"kind": "failed", "error": "..."}                                      nothing more will come
+    {"kind": "busy", "what": "Reading the prompt", "done": 256, "total": 900, "behind": 2,
+     "can_cancel": true}                 total may be null; behind: passes of others that go first
+    {"kind": "busy", "what": ""}         it is over
+    {"kind": "failed", "error": "..."}   nothing more will come
 
 What a page is, a `Channel` says. This file knows nothing of decoding.
 """
@@ -19,7 +20,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
@@ -35,6 +36,7 @@ HELLO_SECONDS = 20.0  # that a new connection may be silent
 BUSY_SECONDS = 0.3  # of work, after which the page hears what it waits for
 ALIVE_SECONDS = 5.0  # at most, between two words on what takes long
 WORKING = "Working"
+NO_THREAD = "Waiting for other visitors"
 THREADS = 16
 FAILED_CODE = 1011
 REFUSED_CODE = 1008
@@ -58,21 +60,36 @@ class Refused(Exception):
     """A connection that cannot be served; the message is for the person at the page."""
 
 
-Activity = tuple[str, int, int | None]
+class Activity(NamedTuple):
+    """What takes long.
+
+    Attributes:
+        what: in words, as "Reading the prompt"; empty for nothing.
+        done: how much of it is done.
+        total: of how much; None where that is unknown.
+        behind: how many passes of others go first; 0 where it has its turn.
+    """
+
+    what: str
+    done: int = 0
+    total: int | None = None
+    behind: int = 0
 
 
 class Connection:
     """One page that is connected, as its channel sees it.
 
     Attributes:
-        activity: what is being done, how much of it is done, and of how much; None for nothing
-            worth mentioning. Told to the page where it takes long.
+        activity: what is being done; None for nothing worth mentioning. Told to the page where it
+            takes long.
+        can_cancel: whether a page may end it; how, its channel says.
         is_open: whether the page is still there.
         waiting: how many frames have come that are not answered yet, besides the one in work.
     """
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self.activity: Activity | None = None
+        self.can_cancel = False
         self.is_open = True
         self.waiting: list[dict[str, Any]] = []
         self._wake = wake
@@ -261,8 +278,13 @@ class _Served:
     ) -> Any:
         """The result of a function in a thread; the page hears what it waits for."""
         connection = self._connection
-        connection.activity = None
-        work = self._loop.run_in_executor(pool, function, *arguments)
+        connection.activity = Activity(NO_THREAD)
+
+        def begun() -> Any:
+            connection.activity = None
+            return function(*arguments)
+
+        work = self._loop.run_in_executor(pool, begun)
         told: Activity | None = None
         told_at = self._loop.time()
         while True:
@@ -271,14 +293,14 @@ class _Served:
                 break
             activity, now = connection.activity, self._loop.time()
             if now - told_at >= ALIVE_SECONDS:  # else the page takes the connection for dead
-                activity = activity or (WORKING, 0, None)
+                activity = activity or Activity(WORKING)
             elif activity == told:
                 continue
             if activity is not None:
                 told, told_at = activity, now
-                await self._send([_busy(*activity)])
+                await self._send([_busy(activity, can_cancel=connection.can_cancel)])
         if told is not None:
-            await self._send([_busy("", 0, None)])
+            await self._send([_busy(Activity(""), can_cancel=False)])
         return work.result()
 
     async def _send(self, messages: Iterable[bytes]) -> None:
@@ -312,8 +334,8 @@ def _closed(channel: Channel) -> None:
         _log.exception("A page could not be closed")
 
 
-def _busy(what: str, done: int, total: int | None) -> bytes:
-    return _packed({"kind": "busy", "what": what, "done": done, "total": total})
+def _busy(activity: Activity, *, can_cancel: bool) -> bytes:
+    return _packed({"kind": "busy", **activity._asdict(), "can_cancel": can_cancel})
 
 
 def _packed(header: dict[str, Any]) -> bytes:

@@ -11,23 +11,26 @@
 names `client` and `number` of its event, and has `error`, a sentence or nothing. An action is done
 once, however often it is sent; a question may be asked again.
 
-What takes long is told meanwhile (see `ui.server.live`). Making a text again ends early where one
-of `INTERRUPTING` waits; all else waits for it, so that an impatient press costs nothing.
+What takes long is told meanwhile (see `ui.server.live`). It ends early, before its next pass, where
+one of `INTERRUPTING` waits: then the text stays as it was. All else waits for it, so that an
+impatient press costs nothing. A page sends ``stop`` without waiting for any answer.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from engine.errors import DecodingError
+from engine.errors import CancelledError, DecodingError
 from engine.model import LanguageModel
 from engine.runner.scheduler import job
 from engine.sampling import SamplingSettings
 from ui.models.opening import first_model, load
-from ui.server.live import Connection, Gone, Refused
+from ui.server.live import WORKING, Activity, Connection, Gone, Refused
 from ui.skeleton.problems import report
+from ui.step import busy
 from ui.step.events import QUESTIONS, Event, Hello, parse, parse_hello, sender
 from ui.step.message import Sent, packed, row_answer, state_message
 from ui.step.questions import answer
@@ -41,7 +44,6 @@ from ui.words.catalogue import table
 
 INTERRUPTING = ("start", "reopen", "stop")  # actions that what takes long makes way for
 MOST_REPORTS = 20  # of failures, from one page
-LONG_PROMPT = 200  # tokens, from which on reading them is worth a word
 _log = logging.getLogger(__name__)
 
 
@@ -85,6 +87,7 @@ class StepChannel:
         except BaseException:
             self.close()
             raise
+        connection.can_cancel = True
 
     # --- the session of the visit -----------------------------------------------------------------
 
@@ -103,13 +106,24 @@ class StepChannel:
         return session
 
     def _told(self, what: str, done: int, total: int | None) -> None:
-        self._connection.activity = (what, done, total)
+        self._connection.activity = Activity(what, done, total)
+
+    def _waits(self, behind: int) -> None:
+        activity = self._connection.activity or Activity(WORKING)
+        self._connection.activity = activity._replace(behind=behind)
+
+    @contextlib.contextmanager
+    def _at_work(self, session: Session, kind: str) -> Iterator[None]:
+        """What is done within tells how far it is, and ends where the person cancels it."""
+        with session.lock, job(self._is_interrupted, self._told, self._waits):
+            self._told(busy.doing(kind, is_empty=not session.decoder.steps), 0, None)
+            yield
 
     # --- what the live channel asks for -----------------------------------------------------------
 
     def hello(self) -> Iterable[bytes]:
         session = self._session()
-        with session.lock:
+        with self._at_work(session, "row"):
             have = self._hello.have
             if session.acknowledged and self._hello.client not in session.acknowledged:
                 session.error = ""  # it was said to a page that is no more
@@ -141,7 +155,7 @@ class StepChannel:
         named = {"client": client, "number": number}
         try:
             session = self._session()
-            with session.lock, job(self._is_interrupted, self._told):
+            with self._at_work(session, str(data.get("kind"))):
                 return [self._answered(session, data, named)]
         except (Gone, Refused):
             raise
@@ -159,9 +173,11 @@ class StepChannel:
             return state_message(session, self._sent, named)
         if event.kind == "failed":
             return packed({"kind": "answer", **named, "error": "", "report": self._failed(event)})
+        if event.kind == "stop":
+            return packed({"kind": "answer", **named, "error": ""})  # what it was to end has ended
         if event.kind == "row":
             session.what_if = event.what_if
-            return row_answer(session, self._sent, {**named, "error": ""})
+            return row_answer(session, self._sent, named)
         if event.is_question:
             found = answer(session, event, lambda: bool(self._connection.waiting))
             return packed({"kind": "answer", **named, **found})
@@ -169,21 +185,14 @@ class StepChannel:
             if event.unknown is not None:
                 self._sent.unknown = event.unknown
             self._sent.forget()
-        self._say_what_takes_long(session)
-        session.apply(
-            event,
-            told=self._told,
-            should_stop=self._is_interrupted,
-            load=lambda source, revision: load(source, revision, self._told, self._is_interrupted),
-        )
-        self._say_what_takes_long(session)
+        session.apply(event, told=self._told, should_stop=self._is_interrupted, load=self._loaded)
         return state_message(session, self._sent, named, whole=event.whole)
 
-    def _say_what_takes_long(self, session: Session) -> None:
-        """A long prompt that is to be read: by the event itself, or for the row that it brings."""
-        tokens = len(session.decoder.prompt_ids)
-        if tokens >= LONG_PROMPT and not session.decoder.steps:
-            self._connection.activity = (f"Reading the prompt of {tokens:,} tokens", 0, None)
+    def _loaded(self, source: str, revision: str | None) -> LanguageModel:
+        try:
+            return load(source, revision, self._told, self._is_interrupted)
+        except Abandoned as error:
+            raise CancelledError("The model was not loaded.") from error
 
     def _is_interrupted(self) -> bool:
         """Whether the person wants something that what is being done stands in the way of."""
@@ -199,7 +208,7 @@ class StepChannel:
 
     def update(self) -> Iterable[bytes]:
         session = self._session()
-        with session.lock:
+        with self._at_work(session, "row"):
             named = {"client": self._hello.client, "number": None}
             return [state_message(session, self._sent, named | self._notices())]
 

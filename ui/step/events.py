@@ -32,7 +32,6 @@ Action = Literal[
     "force",
     "branch",
     "reopen",  # go on with an earlier text
-    "stop",  # end what takes long
 ]
 Question = Literal[
     "row",  # the whole row on screen
@@ -44,10 +43,11 @@ Question = Literal[
     "labels",  # of tokens that did not come with the row
     "trace",  # everything so far, to keep
     "failed",  # no question: something on the page broke
+    "stop",  # nor this: it ends what is being done
 ]
 ACTIONS: tuple[str, ...] = get_args(Action)
 QUESTIONS: tuple[str, ...] = get_args(Question)
-NOT_TOLD = ("sync", "reopen", "stop")  # actions that take no settings over
+NOT_TOLD = ("sync", "reopen")  # actions that take no settings over
 
 LONGEST_QUERY = 1000
 LONGEST_NAME = 64  # characters of a client, of a sampler's name

@@ -32,6 +32,7 @@ from ui.components.rows import (
     ranks_of,
 )
 from ui.components.shown_step import needed_tokens, shown_step
+from ui.step import busy
 from ui.step.session import Session
 from ui.texts.settings import edited_ids, plain_settings, stage_defaults
 from ui.words.token_labels import TokenLabels, labels_of
@@ -173,6 +174,7 @@ def state_message(
     sent.run, sent.branch, sent.steps = session.run, session.current, list(steps)
     sent.others = seldom
     header["error"] = session.error  # last: the row's forward pass may have failed
+    header["cancelled"] = session.cancelled
     header["said"], session.said = session.said, ""  # once
     return packed(header | (more or {}), arrays)
 
@@ -180,9 +182,14 @@ def state_message(
 def row_answer(session: Session, sent: Sent, more: dict[str, Any]) -> bytes:
     """The whole row on screen, for a page that asks for it."""
     labels = labels_of(session.model.vocabulary)
-    header: dict[str, Any] = {"kind": "answer", "row_key": "", "row": None}
+    header: dict[str, Any] = {"kind": "answer", "row_key": "", "row": None, "error": ""}
     arrays = b""
+    kept = session.error, session.cancelled
+    session.error, session.cancelled = "", False
     raw = session.raw()
+    if session.cancelled:
+        header |= {"error": busy.QUESTION, "cancelled": True}
+    session.error, session.cancelled = kept
     sent.is_whole = False  # who asks has it not: an answer that came too late was passed over
     if raw is not None:
         row, arrays = _row(session, raw, sent, labels, whole=True)

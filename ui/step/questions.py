@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import DecodingError, SettingError
+from engine.errors import CancelledError, DecodingError, SettingError
+from engine.runner.scheduler import this_job
 from engine.sampling import STAGES, SamplingSettings
 from engine.text import stopping
+from ui.step import busy
 from ui.step.events import Event
 from ui.step.session import Session
 from ui.texts.answers import Found, found_tokens, settings_as_code, tokens_of
@@ -37,14 +39,19 @@ def answer(
         event: the question; ``row`` is answered by `ui.step.message`.
         should_stop: whether the person has moved on.
     """
-    kept, session.error = session.error, ""
+    kept = session.error, session.cancelled
+    session.error, session.cancelled = "", False
     try:
         found = _ANSWERS[event.kind](session, event, should_stop)
+        if session.cancelled:
+            raise CancelledError(session.error)
         return found | {"error": session.error}
+    except CancelledError:
+        return {"error": busy.QUESTION, "cancelled": True}
     except DecodingError as error:
         return {"error": str(error)}
     finally:
-        session.error = kept
+        session.error, session.cancelled = kept
         session.forget_shaped()
 
 
@@ -189,6 +196,7 @@ def _admit(session: Session, event: Event, should_stop: Callable[[], bool]) -> d
         order=event.order,
         should_stop=is_time_up,
     )
+    this_job().check()
     is_complete = found is not None or not is_time_up()
     return {
         "admission": None if found is None else _admission(found, event),

@@ -13,13 +13,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engine.errors import DecodingError, PromptError, SettingError
+from engine.decoder import Decoder
+from engine.errors import CancelledError, DecodingError, PromptError, SettingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.text import stopping
+from ui.step import busy
 from ui.step.events import NOT_TOLD, Event, Have, Place
 from ui.step.replay import MOST_BRANCHES, TextRecord, again, replay, text_record
-from ui.step.text_on_screen import Branch, ShownText
+from ui.step.text_on_screen import UNSHAPED, Branch, ShownText
 from ui.texts.examples import EXAMPLES
 from ui.texts.settings import fitted, shown_samplers
 from ui.texts.texts import (
@@ -141,8 +143,9 @@ class Session(ShownText):
         self._acknowledge(event.client, event.number)
         self.error = self.said = ""
         self.left = 0
-        self.refused = False
+        self.cancelled = self.refused = False
         self.what_if = event.what_if
+        length = self.length
         try:
             if event.kind not in NOT_TOLD:
                 self.refused = True
@@ -152,14 +155,25 @@ class Session(ShownText):
                 self._reopen(event, told, should_stop, load)
             else:
                 _HANDLERS[event.kind](self, event)
+            self._make_row()
+        except CancelledError:
+            self.error = busy.cancelled(event.kind, self.length - length)
+            self.cancelled = True
         except DecodingError as error:
             self.error = str(error)
         self.version += 1
+
+    def _make_row(self) -> None:
+        """Compute what is on screen; where that is cancelled, the last token's step is shown."""
+        self.raw()
+        if self.cancelled and self.is_pending and self.length:
+            self.inspected, self.proposing = None, False
 
     def refuse(self, client: str, number: int, error: DecodingError) -> None:
         """Answer an event that could not be understood."""
         self._acknowledge(client, number)
         self.error, self.said = str(error), ""
+        self.cancelled = False
         self.left = 0
         self.refused = True
 
@@ -180,7 +194,7 @@ class Session(ShownText):
             text = new_text(model, beginning, settings, self.decoder.stop_strings)
             self._keep_for_later()
             self._begin({1: Branch(1, text)}, beginning, settings)
-            self.error, self.said = "", lost
+            self.error, self.said, self.cancelled = "", lost, False
             self.changed()
 
     def hand_over(
@@ -194,6 +208,7 @@ class Session(ShownText):
         """Begin a text that another page asks for; why that cannot be becomes `error`."""
         with self.lock:
             self.error = self.said = ""
+            self.cancelled = False
             try:
                 text = new_text(model, beginning, settings, stop_strings)
             except DecodingError as error:
@@ -277,6 +292,8 @@ class Session(ShownText):
             event.strategy,
         )
         text = new_text(self.model, beginning, event.settings, event.stop_strings)
+        if isinstance(text, Decoder):
+            text.next_distribution(UNSHAPED)  # reads the prompt before anything has changed
         self._keep_for_later()
         self._begin({1: Branch(1, text)}, beginning, event.settings)
         self.order = event.order
@@ -309,11 +326,15 @@ class Session(ShownText):
     def _run(self, event: Event) -> None:
         if not self._is_here(event.at):
             return
+        length = self.length
         end = time.monotonic() + RUN_BUDGET_S
         steps = self.decoder.run(self.max_tokens)
-        while next(steps, None) is not None and time.monotonic() < end:
-            pass
-        self._follow(event)
+        try:
+            while next(steps, None) is not None and time.monotonic() < end:
+                pass
+        finally:  # also where a later one fails
+            if self.length > length:
+                self._follow(event)
 
     def _propose(self, event: Event) -> None:
         self._check_sampled()
@@ -442,9 +463,10 @@ class Session(ShownText):
                 raise PromptError(f"{record.model_name} wrote this text, and is not loaded here.")
             model = load(record.source, record.revision)
         replayed = replay(record, model, told, should_stop)
+        if not replayed.is_whole:
+            raise CancelledError("The text was not generated again.")  # `apply` says what holds
         self._keep_for_later()
-        if replayed.is_whole:
-            self.earlier.remove(found)
+        self.earlier.remove(found)
         self._show_again(record, replayed)
 
     def _show_again(self, record: TextRecord, replayed: Any) -> None:
@@ -503,7 +525,7 @@ class Session(ShownText):
         replayed = replay(record, model, told, should_stop)
         session = cls.__new__(cls)
         session.error = ""
-        session.what_if = False
+        session.cancelled = session.what_if = False
         session._take_rest(rest)
         session._prepare()
         session._show_again(record, replayed)
@@ -596,5 +618,4 @@ _HANDLERS: dict[str, Callable[[Session, Event], None]] = {
     "inspect": Session._inspect,
     "force": Session._force,
     "branch": Session._branch,
-    "stop": Session._nothing,  # whatever it was to end has ended when it comes to this
 }

@@ -9,9 +9,10 @@ import numpy as np
 
 from engine.decoding.contrastive import ContrastiveSearch
 from engine.decoding.guidance import OFF, GuidedRows
-from engine.errors import DecodingError, NoCandidatesError
+from engine.errors import CancelledError, DecodingError, NoCandidatesError
 from engine.sampling import Distribution, SamplingSettings
 from engine.sampling.ranking import RankedRow
+from ui.step import busy
 from ui.texts.texts import Beginning, Contrastive, Text, begun_anew, is_over, stop_sentence
 
 UNSHAPED = SamplingSettings()
@@ -58,10 +59,12 @@ class ShownText:
         what_if: whether steps of the past are looked at with the settings in force.
         max_tokens: stop rule of Play and Run to end.
         error: what went wrong last, empty if nothing did.
+        cancelled: whether that is no failure: somebody has cancelled it.
     """
 
     def __init__(self, text: Text, beginning: Beginning, settings: SamplingSettings) -> None:
         self.error = ""
+        self.cancelled = False
         self.max_tokens = 64
         self.what_if = False
         self._begin({1: Branch(1, text)}, beginning, settings)
@@ -200,6 +203,12 @@ class ShownText:
         except NoCandidatesError as error:
             if self.is_pending:
                 self.error = self.error or str(error)
+            return None
+        except CancelledError:
+            if not self.error:
+                self.error = busy.SCORES if self.length else busy.PROMPT
+                self.cancelled = True
+            self._has_failed = True
             return None
         except DecodingError as error:
             self.error = self.error or str(error)

@@ -120,6 +120,28 @@ def test_whoever_waits_hears_of_their_place(monkeypatch):
     assert told[0] == ("Waiting behind 1 other pass", 0, None)
 
 
+def test_whoever_listens_hears_the_number_and_when_the_turn_has_come(monkeypatch):
+    monkeypatch.setattr("engine.runner.scheduler.PATIENCE_SECONDS", 0.05)
+    scheduler = Scheduler()
+    heard, words = [], []
+
+    def work() -> None:
+        listening = job(lambda: False, lambda *told: words.append(told), heard.append)
+        with listening, scheduler.turn(Kind.STEP):
+            heard.append("turn")
+
+    with scheduler.turn(Kind.STEP):
+        thread = threading.Thread(target=work)
+        thread.start()
+        for _ in range(400):
+            if heard:
+                break
+            time.sleep(0.01)
+    thread.join()
+    assert heard[0] == 1 and heard[-2:] == [0, "turn"]
+    assert not words
+
+
 def test_a_failed_pass_gives_the_turn_back():
     scheduler = Scheduler()
     with pytest.raises(ZeroDivisionError), scheduler.turn(Kind.STEP):

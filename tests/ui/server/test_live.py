@@ -2,6 +2,7 @@
 
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from starlette.applications import Starlette
@@ -36,7 +37,7 @@ class Echo:
     def answer(self, data):
         self.events.append(data)
         if data.get("slow"):
-            self.connection.activity = ("Doing it", 1, 2)
+            self.connection.activity = live.Activity("Doing it", 1, 2)
             assert self.go_on.wait(20)
         if data.get("fail"):
             raise RuntimeError("a secret of the server")
@@ -56,6 +57,11 @@ def _frame(header: dict) -> bytes:
 
 def read(socket) -> dict:
     return json.loads(socket.receive_bytes()[4:])
+
+
+def busy(what: str, *, done: int = 0, total: int | None = None) -> dict:
+    place = {"done": done, "total": total, "behind": 0, "can_cancel": False}
+    return {"kind": "busy", "what": what, **place}
 
 
 @pytest.fixture
@@ -88,12 +94,12 @@ def test_events_are_answered_in_order(socket):
 
 def test_what_takes_long_is_said_and_what_waits_is_known(socket, made):
     socket.send_json({"number": 1, "slow": True})
-    assert read(socket) == {"kind": "busy", "what": "Doing it", "done": 1, "total": 2}
+    assert read(socket) == busy("Doing it", done=1, total=2)
     socket.send_json({"number": 2})
     while not made[0].connection.waiting:
         pass
     made[0].go_on.set()
-    assert read(socket) == {"kind": "busy", "what": "", "done": 0, "total": None}
+    assert read(socket) == busy("")
     assert read(socket)["waiting"] == 1
     assert read(socket) == {"number": 2, "waiting": 0}
 
@@ -107,6 +113,21 @@ def test_what_takes_very_long_is_said_again_and_again(socket, made, monkeypatch)
     while (frame := read(socket)).get("kind") == "busy":
         last = frame
     assert last["what"] == "" and frame["number"] == 1
+
+
+def test_who_waits_for_a_thread_is_told_so(monkeypatch, client, made):
+    monkeypatch.setattr(live, "_pool", ThreadPoolExecutor(1))
+    with client.websocket_connect("/live") as first, client.websocket_connect("/live") as second:
+        for socket in (first, second):
+            socket.send_json(HELLO)
+            read(socket)
+        first.send_json({"number": 1, "slow": True})
+        assert read(first) == busy("Doing it", done=1, total=2)
+        second.send_json({"number": 1})
+        assert read(second) == busy(live.NO_THREAD)
+        made[0].go_on.set()
+        assert read(second) == busy("")
+        assert read(second)["number"] == 1
 
 
 def test_the_server_can_speak_first_and_says_it_once(socket, made):

@@ -16,7 +16,9 @@ def visitor(bundled) -> Visitor:
     return Visitor(Session(bundled, PROMPT, SamplingSettings()))
 
 
-@pytest.mark.parametrize("kind", [kind for kind in QUESTIONS if kind not in ("row", "failed")])
+@pytest.mark.parametrize(
+    "kind", [kind for kind in QUESTIONS if kind not in ("row", "failed", "stop")]
+)
 def test_nothing_changes_by_asking(visitor, kind):
     visitor.steps(3)
     session = visitor.session

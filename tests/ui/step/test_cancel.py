@@ -1,0 +1,264 @@
+"""What takes long is cancelled: the text stays as it was, a sentence says so, the page goes on."""
+
+import time
+
+import pytest
+
+from engine.runner import runner
+from engine.runner.scheduler import SCHEDULER, Kind
+from tests.ui.step.live_page import LivePage, opened
+from ui.models.chooser import Choice
+from ui.server import live
+from ui.step import busy, channel
+from ui.visits.keeping import Keeper
+from ui.visits.visits import Visits
+
+OWN = "My own prompt: the little dog"
+LONG = "One day a little cat sat in the sun. " * 12
+CHUNK = 16
+
+
+connections: list[live.Connection] = []
+
+
+class NotedConnection(live.Connection):
+    def __init__(self, wake) -> None:
+        super().__init__(wake)
+        connections.append(self)
+
+
+@pytest.fixture(autouse=True)
+def visits(monkeypatch, tmp_path) -> Visits:
+    connections.clear()
+    monkeypatch.setattr(live, "Connection", NotedConnection)
+    visits = Visits(Keeper(tmp_path))
+    monkeypatch.setattr(channel, "VISITS", visits)
+    return visits
+
+
+@pytest.fixture
+def page():
+    with opened() as page:
+        page.do("start", prompt=OWN)
+        page.do("step", count=4)
+        yield page
+
+
+def until_passes_wait(count: int = 1) -> None:
+    for _ in range(2_000):
+        line = SCHEDULER.line()
+        if line["step"] + line["batch"] + line["prefill"] == count:
+            return
+        time.sleep(0.005)
+    raise AssertionError(f"{count} passes should wait: {SCHEDULER.line()}")
+
+
+def stop(page: LivePage) -> None:
+    page.number += 1
+    page.socket.send_json({"kind": "stop", "client": page.client, "number": page.number})
+
+
+def cancelled(page: LivePage, kind: str, **fields) -> dict:
+    """The answer to an event that is cancelled while its pass waits for its turn."""
+    with SCHEDULER.turn(Kind.STEP):
+        page.socket.send_json(page.event(kind, **fields))
+        until_passes_wait()
+        stop(page)
+        header = page.read()
+    assert header["number"] == page.number - 1
+    own = page.read()
+    assert (own["kind"], own["number"], own["error"]) == ("answer", page.number, "")
+    return header
+
+
+def evict(page: LivePage, visits: Visits) -> None:
+    """The caches of this page's texts are given back."""
+    visits.open(page.visit, page.tab, "x", lambda: False).present("step").release()
+
+
+EVENTS = [
+    ("start", {"prompt": LONG}, busy.cancelled("start", 0)),
+    ("start", {"prompt": LONG, "guided": True, "negative_prompt": "A dog"}, "the prompt was not"),
+    ("step", {}, "Cancelled: no token was added; the text on screen stays."),
+    ("step", {"count": 5}, "no token was added"),
+    ("run", {"playing": True}, "no token was added"),
+    ("propose", {}, busy.SCORES),
+    ("inspect", {"index": 4}, busy.SCORES),
+    ("force", {"token_id": 300}, "the token was not appended"),
+]
+
+
+@pytest.mark.parametrize("is_evicted", [False, True])
+@pytest.mark.parametrize(("kind", "fields", "sentence"), EVENTS)
+def test_a_cancelled_event_leaves_all_as_it_was(page, visits, kind, fields, sentence, is_evicted):
+    ids, run, shown = page.ids, page.run, page.last["index"]
+    if is_evicted:
+        evict(page, visits)
+    header = cancelled(page, kind, **fields)
+    assert header["cancelled"] and sentence in header["error"]
+    assert (page.ids, page.run, header["index"]) == (ids, run, shown)
+    assert header["step"]["is_pending"] is False, "the last token's step is on screen"
+    header = page.do("step")
+    assert (header["error"], header["cancelled"], len(page.ids)) == ("", False, 5)
+    with opened() as twin:
+        twin.do("start", prompt=OWN)
+        twin.do("step", count=5)
+        assert page.ids == twin.ids
+
+
+def test_a_cancelled_search_keeps_its_text(page, visits):
+    page.do("start", prompt=OWN, strategy={"top_k": 4, "penalty_alpha": 0.6})
+    page.do("step")
+    header = cancelled(page, "step")
+    assert header["cancelled"] and len(page.ids) == 1
+    assert page.do("step")["length"] == 2
+
+
+def test_a_prompt_is_cancelled_between_two_chunks(page, monkeypatch):
+    monkeypatch.setattr(runner, "CHUNK", CHUNK)
+    monkeypatch.setattr(live, "BUSY_SECONDS", 0.02)
+    read = []
+    assert page_model(page).can_chunk  # known from here on: to find out takes passes
+    forward = page_model(page).forward
+
+    def slow(ids, *more, **named):
+        read.append(len(ids))
+        if len(read) == 2:
+            stop(page)
+            wait_for_stop()
+        return forward(ids, *more, **named)
+
+    monkeypatch.setattr(page_model(page), "forward", slow)
+    text = page.ids
+    page.socket.send_json(page.event("start", prompt=LONG))
+    page.read()
+    assert page.last["error"] == busy.cancelled("start", 0) and page.ids == text
+    assert page.read()["kind"] == "answer"
+    assert read == [CHUNK, CHUNK], "it ends with the chunk in which it was cancelled"
+    assert page.last["number"] == page.number
+    header = page.do("start", prompt=LONG)
+    assert header["error"] == "" and page.text["prompt"] == LONG
+
+
+def test_what_takes_long_says_what_how_much_and_behind_whom(page, monkeypatch):
+    monkeypatch.setattr("engine.runner.scheduler.PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(live, "BUSY_SECONDS", 0.02)
+    monkeypatch.setattr(runner, "CHUNK", CHUNK)
+    with SCHEDULER.turn(Kind.STEP):
+        page.socket.send_json(page.event("start", prompt=LONG))
+        until_passes_wait()
+        time.sleep(0.3)
+    page.read()
+    assert page.last["error"] == "" and page.text["prompt"] == LONG
+    first, *_, over = page.busy
+    assert (first["what"], first["behind"], first["can_cancel"]) == (busy.READING, 0, True)
+    assert 1 in [each["behind"] for each in page.busy]
+    assert (over["what"], over["behind"]) == ("", 0)
+
+
+def test_a_cancelled_reopening_changes_nothing_and_the_text_can_still_be_had(page):
+    ids = page.ids
+    page.do("start", prompt="Another")
+    page.do("step")
+    page.do("sync")
+    (earlier,) = page.last["earlier"]
+    other = page.ids
+    header = cancelled(page, "reopen", text_number=earlier["number"])
+    assert header["cancelled"] and "still in the list" in header["error"]
+    assert (page.ids, page.text["prompt"]) == (other, "Another")
+    page.do("reopen", text_number=earlier["number"])
+    assert page.ids == ids
+
+
+def test_a_model_that_is_loading_for_a_text_is_cancelled(page, monkeypatch, model, visits):
+    ids = page.ids
+    session = visits.open(page.visit, page.tab, "x", lambda: False).present("step")
+    session.load(model)
+    (earlier,) = page.read()["earlier"]
+    other = page.text["model"]["name"]
+
+    def never(within=0):
+        time.sleep(within)
+        return False
+
+    waited = channel.load.__globals__["Load"](Choice("bundled"))
+    monkeypatch.setattr(waited, "ended", never)
+    with monkeypatch.context() as loading:
+        loading.setattr("ui.models.opening.Load.join", lambda choice: waited)
+        page.socket.send_json(page.event("reopen", text_number=earlier["number"]))
+        stop(page)
+        header = page.read()
+        page.read()
+    assert header["cancelled"] and "still in the list" in header["error"]
+    assert page.text["model"]["name"] == other
+    page.do("reopen", text_number=earlier["number"])
+    assert page.ids == ids
+
+
+def test_a_new_model_s_prompt_need_not_be_read(page, model, visits):
+    session = visits.open(page.visit, page.tab, "x", lambda: False).present("step")
+    with SCHEDULER.turn(Kind.STEP):
+        session.load(model)
+        until_passes_wait()
+        stop(page)
+        header = page.read()
+    page.read()
+    assert header["number"] is None and header["error"] == busy.PROMPT and header["row"] is None
+    assert page.do("step")["length"] == 1
+
+
+QUESTIONS = [("row", {}), ("admit", {"token_id": 300}), ("find", {"query": "a"})]
+
+
+@pytest.mark.parametrize(("kind", "fields"), QUESTIONS)
+def test_a_question_that_needs_a_pass_is_cancelled(page, model, visits, kind, fields):
+    session = visits.open(page.visit, page.tab, "x", lambda: False).present("step")
+    with SCHEDULER.turn(Kind.STEP):
+        session.load(model)
+        until_passes_wait()
+        stop(page)
+        page.read()
+    page.read()  # the prompt is not read yet
+    header = cancelled(page, kind, **fields)
+    assert (header["error"], header["cancelled"]) == (busy.QUESTION, True)
+    assert header.get("row") is None
+    assert page.do(kind, **fields)["error"] == ""
+
+
+def test_a_manual_step_whose_next_scores_are_cancelled_keeps_its_token(page):
+    page.do("propose", manual=True)
+    header = cancelled(page, "step", manual=True)
+    assert len(page.ids) == 5 and header["error"] == busy.SCORES and header["cancelled"]
+    assert header["index"] == 4 and not header["step"]["is_pending"]
+
+
+def test_tokens_of_a_run_that_is_cancelled_stay(page, monkeypatch):
+    monkeypatch.setattr("ui.step.session.RUN_BUDGET_S", 60)
+    forward, read = page_model(page).forward, []
+
+    def third(*given, **named):
+        read.append(0)
+        if len(read) == 3:
+            stop(page)
+            wait_for_stop()
+        return forward(*given, **named)
+
+    monkeypatch.setattr(page_model(page), "forward", third)
+    page.socket.send_json(page.event("run", playing=True, limits={"max_tokens": 30}))
+    header = page.read()
+    assert header["error"] == "Cancelled after 3 tokens, which stay." and len(page.ids) == 7
+    assert header["index"] == 6
+
+
+def page_model(page: LivePage):
+    visit = channel.VISITS.open(page.visit, page.tab, "x", lambda: False)
+    return visit.present("step").model
+
+
+def wait_for_stop() -> None:
+    """Until the server has heard of it."""
+    for _ in range(2_000):
+        if any(each["kind"] == "stop" for one in connections for each in one.waiting):
+            return
+        time.sleep(0.005)
+    raise AssertionError("the server should have heard of it")
