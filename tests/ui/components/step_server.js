@@ -8,7 +8,7 @@ import { read_table } from './vectors.js';
  * @import { Settings, Step } from '../../../ui/components/js/types.js'
  */
 
-const QUESTIONS = ['row', 'check', 'admit', 'find', 'tokenize', 'snippets', 'labels', 'trace', 'failed'];
+const QUESTIONS = ['row', 'check', 'admit', 'find', 'tokenize', 'snippets', 'labels', 'trace', 'failed', 'stop'];
 const FIELDS = Object.keys(make_step(0));
 const MODEL = {
   name: 'test',

@@ -309,13 +309,25 @@
  * @property {boolean} enlarged the picture takes the table's place
  * @property {{reason: string, sentence: string, is_over: boolean, at_limit: boolean} | null} stop
  * @property {string} error what went wrong with the last event
+ * @property {boolean} cancelled whether that is no failure: somebody has cancelled it
  * @property {string} error_at which kind of event that was
  * @property {string} said what the last action did, where the page would not show it
- * @property {string} busy what takes its time just now, and how long already
+ * @property {Busy | null} busy what takes its time just now
  * @property {boolean} offline
  * @property {string} visit_notice what happened to the text meanwhile, as a replay after a restart
  * @property {string | null} cache_formula
  * @property {string} pending_bytes of a character that no token has finished yet
+ */
+
+/**
+ * @typedef {object} Busy what takes long, as it is shown
+ * @property {string} what in words
+ * @property {number} done
+ * @property {number | null} total null: unknown
+ * @property {number} behind passes of others that go first
+ * @property {boolean} can_cancel
+ * @property {number} seconds so far
+ * @property {boolean} is_cancelling somebody has pressed Cancel
  */
 
 /** @typedef {Omit<Scene, 'steps' | 'prompt_tokens' | 'model' | 'manual' | 'point' | 'is_what_if'> & StateOnly & {is_what_if: boolean}} State */
@@ -627,6 +639,7 @@
  * @property {() => Promise<void>} save_trace
  * @property {() => void} focus_search
  * @property {() => boolean} is_busy
+ * @property {() => boolean} cancel end what takes long; false where nothing does
  */
 
 /** @typedef {'slide' | 'step' | 'resize' | 'theme'} Reason why parts are drawn: settings move; anything else that

@@ -40,6 +40,24 @@ test('single keys do what the transport does, but not while somebody types', () 
   assert.equal(page.calls.length, 2);
 });
 
+test('Escape cancels what takes long, also while somebody types or has no shortcuts', () => {
+  let is_long = true;
+  const page = mount(
+    (root, actions) => {
+      root.append(element('textarea', { 'aria-label': 'Prompt' }));
+      return { update() {}, destroy: listen(root, actions, () => false) };
+    },
+    { cancel: () => is_long },
+  );
+  press(page.one('textbox', 'Prompt'), 'Escape');
+  press(document.body, 'Escape', { ctrlKey: true });
+  assert.deepEqual(page.taken(), [['cancel']]);
+  is_long = false;
+  press(document.body, 'Escape');
+  assert.deepEqual(page.taken(), [['cancel']], 'and nothing else');
+  page.destroy();
+});
+
 test('a menu closes on Escape and gives the focus back', () => {
   const menu = create_menu('Examples', element('button', { text: 'Capital' }));
   const page = page_with(root => root.append(menu.node));

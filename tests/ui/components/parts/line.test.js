@@ -4,19 +4,30 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create, what_to_say } from '../../../../ui/components/js/parts/line.js';
 import { bare, make_step, recorded, settings_of, shown } from '../fixtures.js';
-import { live } from '../harness.js';
+import { changes_in, live } from '../harness.js';
 
 /**
- * @import { State } from '../../../../ui/components/js/types.js'
+ * @import { Busy, State } from '../../../../ui/components/js/types.js'
  */
 
 const STOP = { reason: 'max_tokens', sentence: '64 tokens are generated.', is_over: false, at_limit: true };
 
+/** @type {Busy} */
+const READING = {
+  what: 'Reading the prompt',
+  done: 256,
+  total: 1024,
+  behind: 2,
+  can_cancel: true,
+  seconds: 3,
+  is_cancelling: false,
+};
+
 /** From what matters most to what matters least. @type {[string, Partial<State>, RegExp][]} */
 const BY_WEIGHT = [
+  ['what takes long', { busy: READING }, /^Reading the prompt$/],
   ['an error', { error: 'Top-p must be above 0.' }, /^Top-p must be above 0\.$/],
   ['a lost connection', { offline: true }, /^No connection\. Nothing is lost/],
-  ['what takes long', { busy: 'Loading the model … 3 s' }, /^Loading the model … 3 s$/],
   ['what happened to the text', { visit_notice: 'The text was generated again.' }, /^The text was generated again\.$/],
   [
     'a what-if',
@@ -79,6 +90,60 @@ test('a what-if can be left, and an error be put away', () => {
   assert.equal(page.one('alert').textContent.trim(), 'No.');
   page.one('button', 'Dismiss').click();
   assert.deepEqual(page.taken(), [['show_recorded'], ['forget']]);
+});
+
+test('what takes long says how far it is, behind whom and since when, and can be cancelled', () => {
+  const page = live(create, recorded({}, { lesson: 'done', busy: READING }));
+  assert.match(page.text(), /Reading the prompt ?Cancel ?256 of 1,024 · behind 2 others · 3 s$/);
+  const bar = page.one('progressbar', 'Progress');
+  assert.deepEqual([bar.max, bar.value], [1024, 256]);
+  page.one('button', 'Cancel').click();
+  assert.deepEqual(page.taken(), [['cancel']]);
+  page.change({ busy: { ...READING, total: null, behind: 1, seconds: 65 } });
+  assert.match(page.text(), /behind 1 other · 1 min 5 s$/);
+  assert.deepEqual(page.all('progressbar'), []);
+  page.change({ busy: { ...READING, done: 3e8, total: 9e8, behind: 0 } });
+  assert.match(page.text(), /Cancel ?33 % · 3 s$/);
+  page.change({ busy: { ...READING, can_cancel: false } });
+  assert.deepEqual(page.all('button'), []);
+  page.change({ busy: null });
+  assert.deepEqual([page.all('progressbar'), page.all('button')], [[], []]);
+});
+
+test('Cancel is pressed once, and until it has ended the line says so', () => {
+  const page = live(create, recorded({}, { lesson: 'done', busy: { ...READING, is_cancelling: true } }));
+  page.one('button', 'Cancel').click();
+  assert.deepEqual(page.taken(), []);
+  assert.match(page.text(), /Cancelling/);
+});
+
+test('only the words of what takes long are spoken, not its figures', () => {
+  const page = live(create, recorded({}, { lesson: 'done', mode: 'running', busy: READING }));
+  const sentence = page.root.querySelector('.dv-said');
+  assert.equal(sentence?.getAttribute('aria-live'), 'polite');
+  assert.equal(page.root.querySelectorAll('[aria-live]').length, 1);
+  assert.equal(
+    changes_in(/** @type {Element} */ (sentence), () => page.change({ busy: { ...READING, seconds: 4 } })).number,
+    0,
+  );
+});
+
+test('whoever stands on Cancel is back where they were when it goes', () => {
+  const page = live(create, recorded({ top_k: 2 }, { settings: settings_of({ top_k: 1 }), is_what_if: true }));
+  const before = document.body.appendChild(document.createElement('button'));
+  before.focus();
+  page.change({ busy: READING });
+  assert.equal(document.activeElement, before, 'it takes the focus from nobody');
+  page.one('button', 'Cancel').focus();
+  page.change({ busy: null });
+  assert.equal(document.activeElement, before);
+});
+
+test('a sentence on what was cancelled is no alarm', () => {
+  const page = live(create, recorded({}, { error: 'Cancelled: no token was added.', cancelled: true }));
+  assert.deepEqual(page.all('alert'), []);
+  page.one('button', 'Dismiss').click();
+  assert.deepEqual(page.taken(), [['forget']]);
 });
 
 test('it is not spoken while a slider moves or steps run by', () => {

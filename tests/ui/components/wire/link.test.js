@@ -142,6 +142,47 @@ test('Pause drops what waits, but not what is under way', async () => {
   assert.equal(sent.length, 1);
 });
 
+test('Cancel is sent at once, and what was to follow is forgotten, but for settings', async () => {
+  const { link, sent, answer } = made();
+  const under_way = link.post('start');
+  const step = link.post('step');
+  link.post('settings');
+  link.cancel();
+  assert.deepEqual(await step, { dropped: 'cancelled' });
+  assert.deepEqual(sent.at(-1), { kind: 'stop', client: 'me', number: 2 });
+  answer(1, { error: 'Cancelled.' });
+  assert.ok(is_answered(await under_way));
+  assert.deepEqual([sent.at(-1)?.kind, sent.at(-1)?.number], ['settings', 3]);
+  assert.equal(answer(2), 'stop');
+  answer(3);
+  assert.ok(link.is_idle);
+});
+
+test('a Cancel that found no connection is sent behind what it is to end', () => {
+  const { link, sent, lose, find } = made();
+  link.post('start');
+  lose();
+  link.cancel();
+  find();
+  assert.deepEqual(
+    sent.map(each => each.kind),
+    ['start', 'start', 'stop'],
+  );
+});
+
+test('it knows since when an answer is due', () => {
+  const { link, answer } = made();
+  assert.equal(link.since, null);
+  link.post('row');
+  const first = link.since;
+  link.post('step');
+  assert.equal(link.since, first);
+  answer(1);
+  assert.ok(Number(link.since) >= Number(first));
+  answer(2);
+  assert.equal(link.since, null);
+});
+
 test('waiting events are bounded, and the page is told', async () => {
   const { link } = made();
   const answers = Array.from({ length: 40 }, (_, token_id) => link.post('force', { token_id }));

@@ -15,7 +15,11 @@ export const KEYS = [
   ['ArrowLeft', 'Look at the step before', actions => actions.inspect_by(-1)],
   ['ArrowRight', 'Look at the step after', actions => actions.inspect_by(1)],
   ['Enter', 'Accept the proposed token, or go to the next stage', actions => actions.proceed()],
-  ['Escape', 'Leave slow motion, a stage, a what-if or the enlarged picture', actions => actions.leave()],
+  [
+    'Escape',
+    'Cancel what takes long; else leave slow motion, a stage, a what-if or the enlarged picture',
+    actions => actions.leave(),
+  ],
   ['/', 'Search the vocabulary', actions => actions.focus_search()],
 ];
 
@@ -33,11 +37,17 @@ export function listen(root, actions, are_on) {
   const by_key = new Map(KEYS.map(([key, , run]) => [key, run]));
   /** @param {KeyboardEvent} event */
   function on_key(event) {
-    if (!are_on() || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     const { target } = event;
     // A click on bare ground focuses what holds the page: the body, or Streamlit's own frame around it.
     if (!(target instanceof Element) || !(root.contains(target) || target.contains(root))) return;
-    if (target.closest(TYPING)) return;
+    // Whoever waits may be typing, or have no shortcuts.
+    if (event.key === 'Escape' && actions.cancel()) {
+      event.preventDefault();
+      event.stopPropagation();
+      return;
+    }
+    if (!are_on() || target.closest(TYPING)) return;
     if (event.key.startsWith('Arrow') && target.closest(OWN_ARROWS)) return;
     if (event.key === 'Enter' && target.closest(OWN_ENTER)) return;
     const run = by_key.get(event.key.length === 1 ? event.key.toLowerCase() : event.key);

@@ -1,5 +1,5 @@
-// One line below the loop: which step is on screen, and the one thing about it that matters most just now: a mistake, a what-if,
-// the stage that is looked at, what to press first, or what is worth a notice.
+// One line below the loop: which step is on screen, and the one thing about it that matters most just now: what takes long,
+// a mistake, a what-if, the stage that is looked at, what to press first, or what is worth a notice.
 
 import { element, set_attribute, set_class, set_live, set_text } from '../lib/dom.js';
 import { what_if_text } from '../words/chain.js';
@@ -8,14 +8,15 @@ import { count } from '../words/format.js';
 import { hint, point_sentence } from '../words/loop.js';
 import { notice } from '../words/notice.js';
 import { welcome } from '../words/welcome.js';
+import { create_busy } from './busy.js';
 
 /** @import { Actions, Reason, State } from '../types.js' */
 /** @typedef {State} Properties */
-/** @typedef {{kind: 'error' | 'warning' | 'what-if' | 'plain', title: string, text: string}} Said */
+/** @typedef {{kind: 'busy' | 'error' | 'warning' | 'what-if' | 'plain', title: string, text: string}} Said */
 
 /**
  * @param {HTMLElement} root
- * @param {Pick<Actions, 'show' | 'show_recorded' | 'forget'>} actions
+ * @param {Pick<Actions, 'show' | 'show_recorded' | 'forget' | 'cancel'>} actions
  */
 export function create(root, actions) {
   const chip = element('span', { class: 'dv-chip' });
@@ -35,7 +36,14 @@ export function create(root, actions) {
     'aria-label': 'Dismiss',
     onclick: () => actions.forget(),
   });
-  root.append(chip, sentence, recorded, close);
+  const busy = create_busy(() => actions.cancel());
+  root.append(chip, sentence, busy.node, recorded, close);
+
+  /** While something takes long the line keeps its height, so that nothing below it moves. @param {boolean} is_busy */
+  function keep_height(is_busy) {
+    const height = is_busy ? root.style.minHeight || `${root.offsetHeight}px` : '';
+    if (root.style.minHeight !== height) root.style.minHeight = height;
+  }
 
   return {
     /** @param {Properties} state @param {Reason} reason */
@@ -47,29 +55,34 @@ export function create(root, actions) {
           : `Step ${count(index + 1)} of ${count(steps.length)}`;
       set_text(chip, place);
       const said = what_to_say(state);
+      const is_busy = said.kind === 'busy';
+      keep_height(is_busy);
+      busy.update(is_busy ? state.busy : null);
       set_class(root, `dv-line-of-words dv-says-${said.kind}`);
       set_attribute(sentence, 'role', said.kind === 'error' ? 'alert' : null);
-      if (said.kind !== 'error') set_live(sentence, state, reason);
+      if (is_busy) set_attribute(sentence, 'aria-live', 'polite');
+      else if (said.kind !== 'error') set_live(sentence, state, reason);
       set_text(title, said.title);
       set_text(text, said.text);
       set_attribute(sentence, 'title', said.text);
-      recorded.classList.toggle('dv-hidden', !view?.what_if);
-      close.classList.toggle('dv-hidden', !state.error && !state.visit_notice && !(said.title === 'Welcome.'));
+      recorded.classList.toggle('dv-hidden', !view?.what_if || is_busy);
+      const can_close = state.error || state.visit_notice || said.title === 'Welcome.';
+      close.classList.toggle('dv-hidden', !can_close || is_busy);
     },
   };
 }
 
 /** @param {Properties} state @returns {Said} */
 export function what_to_say(state) {
-  const { view, error, busy, offline, visit_notice, said, stop, mode, point } = state;
-  if (error) return { kind: 'error', title: '', text: error };
+  const { view, error, busy, cancelled, offline, visit_notice, said, stop, mode, point } = state;
+  if (busy) return { kind: 'busy', title: '', text: busy.is_cancelling ? 'Cancelling' : busy.what };
+  if (error) return { kind: cancelled ? 'warning' : 'error', title: '', text: error };
   if (offline)
     return {
       kind: 'warning',
       title: 'No connection.',
       text: 'Nothing is lost: the page goes on when the server answers again.',
     };
-  if (busy) return { kind: 'warning', title: '', text: busy };
   if (visit_notice) return { kind: 'warning', title: '', text: visit_notice };
   if (view?.what_if) return { kind: 'what-if', title: 'What if:', text: what_if_text(view.what_if, state.table) };
   if (view && point !== null) return { kind: 'plain', title: '', text: point_sentence(state, view) };

@@ -4,8 +4,11 @@
 // event is sent again, and the server, which knows the number, does nothing twice. Questions change nothing, so
 // they need not wait, and several may be under way.
 
-/** Questions: nothing changes by them. */
-const QUESTIONS = new Set(['row', 'check', 'admit', 'find', 'tokenize', 'snippets', 'labels', 'trace', 'failed']);
+/** Questions: nothing changes by them. `stop` is none, but waits for nothing either: it ends what is being done. */
+const QUESTIONS = new Set([
+  ...['row', 'check', 'admit', 'find', 'tokenize', 'snippets', 'labels', 'trace', 'failed'],
+  'stop',
+]);
 /** Only the newest of these matters. */
 const SUPERSEDED = new Set(['settings', 'inspect', 'sync', 'row', 'find', 'snippets', 'admit']);
 /** What changes neither the text nor the row on show: a click need not wait for its answer. */
@@ -23,7 +26,7 @@ const MOST_WAITING = 32; // of one kind; nobody presses so much else by hand
  * @property {number} [left] presses that the server has not come to
  *
  * @typedef {'superseded' | 'cancelled' | 'full' | 'closed'} Reason why an event was not sent: a newer one took its
- *   place; Pause or another action made it pointless; too many wait; the page has gone
+ *   place; Pause, Cancel or another action made it pointless; too many wait; the page has gone
  *
  * @typedef {{dropped: Reason}} Dropped
  *
@@ -32,7 +35,8 @@ const MOST_WAITING = 32; // of one kind; nobody presses so much else by hand
  * @property {Record<string, unknown>} fields
  * @property {number} count
  * @property {number} number 0 until it is sent
- * @property {object | null} data
+ * @property {number} sent_at milliseconds, as of `performance.now()`
+ * @property {({kind: string} & Record<string, unknown>) | null} data
  * @property {Promise<any>} promise
  * @property {(answer: any) => void} resolve
  * @property {((answer: any) => void) | undefined} answered
@@ -43,7 +47,7 @@ const MOST_WAITING = 32; // of one kind; nobody presses so much else by hand
  * @param {object} options
  * @param {string} options.client names this page
  * @param {() => object} options.describe what every action carries (place, settings, stop rules)
- * @param {(data: object) => boolean} options.send false where there is no connection
+ * @param {(data: {kind: string}) => boolean} options.send false where there is no connection
  */
 export function create_link({ client, describe, send }) {
   /** @type {Waiting[]} */
@@ -68,7 +72,7 @@ export function create_link({ client, describe, send }) {
     const promise = new Promise(done => {
       resolve = done;
     });
-    return { kind, fields, count, number: 0, data: null, promise, resolve, answered };
+    return { kind, fields, count, number: 0, sent_at: 0, data: null, promise, resolve, answered };
   }
 
   /** @param {Waiting} event @param {Reason} reason */
@@ -79,6 +83,7 @@ export function create_link({ client, describe, send }) {
     if (!event.number) {
       number += 1;
       event.number = number;
+      event.sent_at = performance.now();
       const count = event.count > 1 ? { count: event.count } : {};
       // Described when sent: what came before it in the queue has changed the page by then.
       const shared = QUESTIONS.has(event.kind) ? {} : describe();
@@ -130,6 +135,12 @@ export function create_link({ client, describe, send }) {
       return in_flight === null && waiting.length === 0;
     },
 
+    /** When the oldest event was sent that is not answered; null where there is none. */
+    get since() {
+      const times = [...(in_flight ? [in_flight] : []), ...asked.values()].map(event => event.sent_at);
+      return times.length ? Math.min(...times) : null;
+    },
+
     /** How many events wait, each press counted. */
     get waits() {
       return waiting.reduce((sum, event) => sum + event.count, 0);
@@ -176,6 +187,14 @@ export function create_link({ client, describe, send }) {
       for (let place = waiting.length - 1; place >= 0; place--) {
         if (kinds.includes(waiting[place].kind)) drop(waiting.splice(place, 1)[0], 'cancelled');
       }
+    },
+
+    /** End what is being done, and forget all that was to follow it. */
+    cancel() {
+      for (let place = waiting.length - 1; place >= 0; place--) {
+        if (!HARMLESS.has(waiting[place].kind)) drop(waiting.splice(place, 1)[0], 'cancelled');
+      }
+      this.post('stop');
     },
 
     /**

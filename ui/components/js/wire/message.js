@@ -11,10 +11,11 @@ import { learn_token, unpack_row } from '../kernel/row.js';
  *
  * @typedef {object} Message a header, with what came as arrays unpacked; besides these, the answers to questions
  * @property {'state' | 'answer' | 'busy' | 'failed'} kind state: what changed; answer: to a question; busy: what takes
- *   long (`what`, `done`, `total`), '' when it is over; failed: nothing more will come
+ *   long (`what`, `done`, `total`, ...), '' when it is over; failed: nothing more will come
  * @property {string} client
  * @property {number | null} number of the event answered; 0 for `hello`, null where there was none
  * @property {string} error
+ * @property {boolean} [cancelled] whether the error is no failure: somebody has cancelled the event
  * @property {string} run
  * @property {Record<string, any> | null} text with a new run
  * @property {number} branch
@@ -45,6 +46,8 @@ import { learn_token, unpack_row } from '../kernel/row.js';
  * @property {string} [what]
  * @property {number} [done]
  * @property {number | null} [total]
+ * @property {number} [behind] passes of others that go first
+ * @property {boolean} [can_cancel]
  */
 
 const DECODER = new TextDecoder();
@@ -131,6 +134,7 @@ export function take_in(state, message) {
   state.index = message.index;
   state.stop = message.stop;
   state.error = message.error;
+  state.cancelled = Boolean(message.cancelled);
   state.said = message.said;
   state.pending_bytes = message.pending_bytes;
   state.searched = message.search;

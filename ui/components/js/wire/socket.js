@@ -40,7 +40,8 @@ export function create_socket({
 }) {
   /** @type {WebSocket | null} */
   let socket = null;
-  let is_ready = false; // the server has answered the first frame
+  let has_greeted = false; // the first frame was sent
+  let is_ready = false; // the server has answered it
   let is_closed = false;
   let failures = 0;
   /** @type {boolean | null} */
@@ -66,6 +67,7 @@ export function create_socket({
     mine.onopen = () => {
       if (mine !== socket) return;
       mine.send(JSON.stringify({ ...hello(), kind: 'hello' }));
+      has_greeted = true;
       expect();
     };
     mine.onmessage = ({ data }) => {
@@ -90,7 +92,7 @@ export function create_socket({
   function drop() {
     const old = socket;
     socket = null;
-    is_ready = false;
+    has_greeted = is_ready = false;
     clearTimeout(silence);
     if (!old) return;
     old.onopen = old.onmessage = old.onclose = null;
@@ -139,9 +141,10 @@ export function create_socket({
      * Send an event that will be answered; false where there is no connection.
      *
      * @param {object} data
+     * @param {boolean} [at_once] also while the server has not answered the first frame
      */
-    send(data) {
-      if (!is_ready || !socket) return false;
+    send(data, at_once = false) {
+      if (!socket || !(is_ready || (at_once && has_greeted))) return false;
       socket.send(JSON.stringify(data));
       expect();
       return true;

@@ -241,14 +241,65 @@ test('Re-roll takes the seed that was typed, where it was not drawn with yet', a
   assert.equal(server.events.at(-1).settings.seed, 11);
 });
 
-test('what takes long is announced with the seconds so far', async () => {
+const LOADING = { kind: 'busy', what: 'Loading the model', done: 1, total: 3, behind: 0, can_cancel: true };
+const CANCELLED = { error: 'Cancelled: no token was added; the text on screen stays.', cancelled: true };
+
+test('what takes long is announced, and what is fast is not', async () => {
   server.is_held = true;
   button('Step').click();
-  server.say({ kind: 'busy', what: 'Loading the model', done: 1, total: 3 });
-  await until(() => /^Loading the model \(1 of 3\) … \d s$/.test(line()));
+  server.say(LOADING);
+  await new Promise(requestAnimationFrame);
+  assert.equal(state().busy, null);
+  await until(() => line() === 'Loading the model');
+  assert.deepEqual([state().busy?.done, state().busy?.total], [1, 3]);
   server.answer();
   await until(() => tokens().length === 1);
-  assert.equal(state().busy, '');
+  assert.equal(state().busy, null);
+});
+
+test('Cancel goes to the server at once, and the next press works', async () => {
+  server.is_held = true;
+  server.more.step = CANCELLED;
+  button('Step').click();
+  button('Step').click();
+  server.say(LOADING);
+  await until(() => state().busy);
+  button('Cancel').click();
+  assert.deepEqual(server.kinds(), ['step', 'stop']);
+  await until(() => line() === 'Cancelling');
+  button('Cancel').click();
+  server.answer();
+  await until(() => line() === CANCELLED.error);
+  assert.deepEqual([server.kinds(), tokens().length, state().busy], [[], 0, null]);
+  server.more = {};
+  await press_until('Step', 1);
+  assert.equal(state().error, '');
+});
+
+test('Escape cancels a prompt that is being read: it stays in the box, and Step begins with it again', async () => {
+  const [prompt] = find(root, 'textbox', 'Prompt');
+  begin_typing(prompt, 'a long one');
+  server.is_held = true;
+  server.more.start = { error: 'Cancelled: the prompt was not read.', cancelled: true };
+  button('Step').click();
+  await settled();
+  server.say({ ...LOADING, what: 'Reading the prompt' });
+  await until(() => state().busy);
+  key('Escape');
+  assert.deepEqual(server.kinds(), ['start', 'stop']);
+  server.answer();
+  await until(() => state().cancelled);
+  assert.deepEqual([state().prompt, state().draft.prompt], ['the', 'a long one']);
+  assert.deepEqual(server.kinds(), [], 'no step is taken with the text before');
+  server.more = {};
+  await press_until('Step', 1);
+  assert.equal(state().prompt, 'a long one');
+});
+
+test('a question that was cancelled says so too', async () => {
+  server.more.find = { error: 'Cancelled before the answer was found; nothing has changed.', cancelled: true };
+  root.decoding.actions.find('a');
+  await until(() => line().startsWith('Cancelled before'));
 });
 
 test('a lost connection is said, and what was under way is sent again', async () => {

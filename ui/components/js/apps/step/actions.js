@@ -23,10 +23,11 @@ const URL_MS = 60_000; // that a download may take to begin
  * @param {Player} page.player
  * @param {any} page.walk
  * @param {any} page.settled see wire/settled.js
+ * @param {{cancelling: () => void}} page.busy
  * @param {() => void} page.want_whole_row
  * @returns {Actions}
  */
-export function create_actions({ root, state, link, screen, player, walk, settled, want_whole_row }) {
+export function create_actions({ root, state, link, screen, player, walk, settled, busy, want_whole_row }) {
   /** @type {number|null} */
   let wanted_index = null;
   /** @type {Promise<any>|null} Start was pressed, and its text has not come */
@@ -243,6 +244,16 @@ export function create_actions({ root, state, link, screen, player, walk, settle
       setTimeout(() => URL.revokeObjectURL(address), URL_MS);
     },
     is_busy: () => link.is_busy,
+    cancel() {
+      if (!state.busy?.can_cancel) return false;
+      if (state.busy.is_cancelling) return true;
+      player.stop();
+      walk.forget();
+      link.cancel();
+      busy.cancelling();
+      screen.redraw('step');
+      return true;
+    },
     async find(query) {
       const message = await link.post('find', { query });
       return message?.found?.map((/** @type {FoundToken} */ token) => placed_here(token)) ?? null; // null: no scores at this place

@@ -24,6 +24,7 @@ import { create_settled } from '../../wire/settled.js';
 import { create_socket } from '../../wire/socket.js';
 import { here, keep, secret } from '../../wire/visit.js';
 import { create_actions } from './actions.js';
+import { create_busy } from './busy.js';
 import { lay_out, PLACES } from './layout.js';
 import { Player } from './play.js';
 import { Screen } from './screen.js';
@@ -36,8 +37,6 @@ const PARTS = { prompt, transport, settings, loop, line, table, search, samplers
 const LEFT_PLAYING = 'decoding-visualiser-left-playing';
 const WHOLE_RETRY_MS = 100;
 const WHOLE_ROW_MS = 600; // of quiet, after which the rest of a row is asked for
-const BUSY_MS = 400; // an answer that takes longer is announced
-const BUSY_TICK_MS = 500;
 
 /** What a row is of, at whatever scale of guidance: a slider may have moved while the row was on its way. @param {string} key */
 const place_of = key => key.replace(/ at [^/]*/, '');
@@ -62,12 +61,8 @@ export function mount(root, { live }, tell) {
   let model_name = '';
   /** @type {ReturnType<typeof setTimeout>|undefined} */
   let whole_timer;
-  /** @type {ReturnType<typeof setInterval>|undefined} */
-  let busy_timer;
-  let busy_since = 0;
-  let busy_words = '';
 
-  const link = create_link({ client, describe, send: data => socket.send(data) });
+  const link = create_link({ client, describe, send: data => socket.send(data, data.kind === 'stop') });
   const settled = create_settled(state, () => post('settings'));
   const player = new Player(state, {
     post: (kind, answered) => post(kind, {}, answered),
@@ -87,6 +82,7 @@ export function mount(root, { live }, tell) {
     },
     { redraw: () => screen.redraw('step'), tell_now: settled.tell_now, refresh: () => screen.refresh() },
   );
+  const busy = create_busy(state, { since: () => link.since, redraw: () => screen.redraw('step') });
   const actions = create_actions({
     root,
     state,
@@ -95,11 +91,13 @@ export function mount(root, { live }, tell) {
       get is_busy() {
         return link.is_busy;
       },
+      cancel: () => link.cancel(),
     },
     screen,
     player,
     walk,
     settled,
+    busy,
     want_whole_row,
   });
   root.classList.add('dv-opening'); // until there is something to show
@@ -123,6 +121,7 @@ export function mount(root, { live }, tell) {
     received: bytes => receive(read_message(bytes)),
     presence({ online }) {
       state.offline = !online;
+      if (!online) busy.end(); // nobody knows how far it is
       root.classList.toggle('dv-offline', !online);
       screen.redraw('step');
     },
@@ -245,14 +244,23 @@ export function mount(root, { live }, tell) {
 
   /** @param {Message & Record<string, any>} message */
   function receive(message) {
-    if (message.kind === 'busy') return tell_busy(message);
+    if (message.kind === 'busy') {
+      if (message.what) socket.expect();
+      return busy.tell(message);
+    }
     if (message.kind === 'failed') {
       state.error = message.error;
+      state.cancelled = false;
       screen.redraw('step');
       return;
     }
     if (message.kind === 'answer') {
       link.received(message);
+      if (message.cancelled) {
+        state.error = message.error;
+        state.cancelled = true;
+        screen.redraw('step');
+      }
       return;
     }
     if (message.visit) {
@@ -290,34 +298,9 @@ export function mount(root, { live }, tell) {
       link.again();
     }
     if (state.error) player.stop();
-    tell_busy({ what: '' });
+    busy.end();
     root.classList.remove('dv-opening');
     screen.redraw('step');
-  }
-
-  /** What takes long, with the seconds so far. @param {{what?: string, done?: number, total?: number|null}} message */
-  function tell_busy({ what = '', done, total }) {
-    if (what) socket.expect();
-    const share = total ? ` (${done} of ${total})` : '';
-    busy_words = what ? `${what}${share}` : '';
-    if (!busy_words) {
-      clearInterval(busy_timer);
-      busy_timer = undefined;
-      if (state.busy) {
-        state.busy = '';
-        screen.redraw('step');
-      }
-      return;
-    }
-    if (busy_timer) return;
-    busy_since = performance.now();
-    const tick = () => {
-      const seconds = Math.round((performance.now() - busy_since) / 1000);
-      state.busy = `${busy_words} … ${seconds} s`;
-      screen.redraw('step');
-    };
-    busy_timer = setInterval(tick, BUSY_TICK_MS);
-    setTimeout(() => busy_timer && tick(), BUSY_MS);
   }
 
   /** What was refused must not stay on screen: back to what the server goes on with. @param {NonNullable<Message['in_force']>} in_force */
@@ -363,7 +346,7 @@ export function mount(root, { live }, tell) {
       player.stop();
       settled.destroy();
       clearTimeout(whole_timer);
-      clearInterval(busy_timer);
+      busy.end();
       for (const stop of stops) stop();
       socket.close();
       link.close();

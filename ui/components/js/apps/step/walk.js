@@ -82,6 +82,10 @@ export function create_walk(state, link, { redraw, tell_now, refresh }) {
     is_at_end,
     next_stage: () => press(go_on),
     skip_stages: () => press(skip),
+    /** Presses that wait are not done. */
+    forget() {
+      presses.length = 0;
+    },
     async step() {
       if (state.slow) await press(go_on);
       else if (state.manual) await press(accept);
