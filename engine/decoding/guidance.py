@@ -31,6 +31,7 @@ from engine.trace import Guidance
 
 if TYPE_CHECKING:
     from engine.decoding.record import LogitRecord, RowSource
+    from engine.decoding.row_file import RowFile
     from engine.model import LanguageModel
 
 # The paper goes up to 3; far beyond this, float32 would begin to lose the difference of two rows.
@@ -247,6 +248,11 @@ class GuidedSource:
     @property
     def bytes_held(self) -> int:
         return self.prompt.bytes_held + self.negative.bytes_held
+
+    def move_to(self, file: RowFile) -> None:
+        """Let the memory of both rows' sources go."""
+        self.prompt.move_to(file)
+        self.negative.move_to(file)
 
     def rows(self, model: LanguageModel) -> GuidedRows:
         """The two rows, from the record."""

@@ -261,13 +261,22 @@ class LanguageModel(LoadedModel):
         """(vocab,) float32 logits from a recorded hidden state, by the output layer alone.
 
         Args:
-            hidden: `Forward.hidden`.
+            hidden: `Forward.hidden`, on any device.
             tokens, parity: how many tokens the forward pass ran over, and how; it decides on the
                 kernels.
+
+        Raises:
+            OutOfMemoryError: there is no memory for a row.
         """
-        with ENGINE_LOCK, torch.inference_mode():
-            with (DEFAULT_KERNELS if parity else self.kernels).apply(tokens):
-                logits = self._head(hidden)
+        kernels = DEFAULT_KERNELS if parity else self.kernels
+        remedy = "use a smaller model or a smaller dtype"
+        with (
+            ENGINE_LOCK,
+            torch.inference_mode(),
+            self.naming_memory("for the logits of a step", remedy),
+        ):
+            with kernels.apply(tokens):
+                logits = self._head(hidden.to(self.device))
             self._head_input = None
             return _read_only(logits[0, -1].to(torch.float32).cpu())
 

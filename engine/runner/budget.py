@@ -11,23 +11,35 @@ from __future__ import annotations
 
 import threading
 import weakref
-from functools import cache, partial
+from collections import deque
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import psutil
 import torch
+
+from engine.errors import OutOfMemoryError
+from engine.model.loaded import is_out_of_memory
 
 # Of the memory that this process may have: the rest is for weights, activations and the system.
 SHARE = 0.25
 _CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
+_Result = TypeVar("_Result")
+
+
 class Holder(Protocol):
     """Whoever holds memory and can do without it."""
 
     def release(self) -> bool:
-        """Give the memory back; False if it is in use just now."""
+        """Give the memory back; False if it is in use just now.
+
+        Whoever must keep a part says so by `MemoryBudget.keeps`. To be called from any thread, also
+        while the caller holds locks of its own: it must not wait.
+        """
 
 
 class MemoryBudget:
@@ -41,27 +53,51 @@ class MemoryBudget:
         self.limit = limit
         self._reserved: dict[int, tuple[weakref.ref, int]] = {}
         self._held: dict[int, tuple[weakref.ref[Holder], int]] = {}  # used longest ago first
+        self._sum = 0
+        # Holders that are no more. A collection may find them at any time, also in a thread that
+        # holds the lock, so they are only noted there.
+        self._gone: deque[tuple[int, weakref.ref]] = deque()
         self._lock = threading.Lock()
 
     def used(self, holder: Holder, held: int) -> None:
         """Note that `holder` was just used and holds so many bytes; others may have to give."""
-        key = id(holder)
         with self._lock:
-            self._held.pop(key, None)
-            self._held[key] = (weakref.ref(holder, partial(self._gone, key)), held)
-            total = self._total()
+            self._note(holder, held, moves=True)
+            total = self._sum
         if total > self.limit:
             self._release(total - self.limit, keep=holder)
 
-    def _gone(self, key: int, reference: weakref.ref) -> None:
-        """A holder is no more; another one may have its id already. Called at any time: no lock."""
-        entry = self._held.get(key)
-        if entry is not None and entry[0] is reference:
-            self._held.pop(key, None)
+    def keeps(self, holder: Holder, held: int) -> None:
+        """Note that `holder` has given back all but so many bytes; it keeps its place in line."""
+        with self._lock:
+            self._note(holder, held, moves=False)
+
+    def _note(self, holder: Holder, held: int, *, moves: bool) -> None:
+        self._settle()
+        key = id(holder)
+        before = self._held.get(key)
+        if before is None:
+            reference = weakref.ref(holder, lambda gone: self._gone.append((key, gone)))
+        else:
+            reference = before[0]
+            self._sum -= before[1]
+            if moves:
+                del self._held[key]
+        self._held[key] = (reference, held)
+        self._sum += held
+
+    def _settle(self) -> None:
+        """Forget those that are no more; another holder may have the id of one already."""
+        while self._gone:
+            key, reference = self._gone.popleft()
+            entry = self._held.get(key)
+            if entry is not None and entry[0] is reference:
+                del self._held[key]
+                self._sum -= entry[1]
 
     def make_room(self, keep: Holder | None = None) -> int:
         """Take back all that nobody uses just now, as memory has run out; returns the bytes."""
-        return self._release(self._total(), keep=keep)
+        return self._release(self.held, keep=keep)
 
     def reserve(self, owner: object, wanted: int) -> int:
         """Bytes that `owner` may hold from now on: what it wants, or what others have left of it.
@@ -89,29 +125,52 @@ class MemoryBudget:
     def held(self) -> int:
         """Bytes that all holders have now."""
         with self._lock:
-            return self._total()
-
-    def _total(self) -> int:
-        return sum(held for _, held in list(self._held.values()))
+            self._settle()
+            return self._sum
 
     def _release(self, wanted: int, keep: Holder | None) -> int:
         """Take back at least so many bytes, if there are; returns how many."""
         with self._lock:
+            self._settle()
             oldest_first = list(self._held.items())
         freed = 0
-        for key, (reference, held) in oldest_first:
+        for key, entry in oldest_first:
             if freed >= wanted:
                 break
+            reference, held = entry
             holder = reference()
             # Outside the lock: a holder that is in use holds a lock of its own, and asks for ours.
             if holder is keep or (holder is not None and not holder.release()):
                 continue
             with self._lock:
-                entry = self._held.get(key)
-                if entry is not None and entry[0] is reference:
+                now = self._held.get(key)
+                if now is entry:  # it has not said what it keeps
                     del self._held[key]
-            freed += held
+                    self._sum -= held
+                elif now is not None and now[0] is reference:
+                    held -= now[1]
+            freed += max(0, held)
         return freed
+
+
+def with_room(
+    budget: MemoryBudget, work: Callable[[], _Result], keep: Holder | None = None
+) -> _Result:
+    """The result of `work`, done once more where memory runs out and others can give some back.
+
+    Args:
+        budget: whose holders are asked.
+        work: may be done twice.
+        keep: a holder that `work` needs.
+    """
+    try:
+        return work()
+    except Exception as error:
+        if not (isinstance(error, OutOfMemoryError) or is_out_of_memory(error)):
+            raise
+        if not budget.make_room(keep):
+            raise
+    return work()  # out here, as the error would hold what the first try had allocated
 
 
 @cache

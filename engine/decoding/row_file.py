@@ -1,0 +1,169 @@
+"""Rows and hidden states in temporary files, within limits.
+
+A file belongs to one text and its forks, is never seen by name, and vanishes with its last user.
+The place of what nobody needs any more is written to again, so a text that goes back and forth
+takes no more than it has steps.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections import deque
+
+import numpy as np
+
+from engine.errors import RecordError
+
+GIB = 2**30
+MOST_BYTES = 4 * GIB  # of one text and its forks
+MOST_BYTES_OF_ALL = 16 * GIB  # of all texts in this process
+
+_written = 0  # bytes in all files that are still there
+_ended: deque[int] = deque()  # sizes of files that are gone, noted by whichever thread found it
+_lock = threading.Lock()
+
+
+def _take(wanted: int) -> None:
+    """Count bytes that are about to be written; raises `RecordError` beyond the limit."""
+    global _written
+    with _lock:
+        while _ended:
+            _written -= _ended.popleft()
+        if _written + wanted > MOST_BYTES_OF_ALL:
+            raise RecordError(
+                f"The logits of all texts take {_written / GIB:.1f} GiB of temporary files, and "
+                f"{MOST_BYTES_OF_ALL / GIB:.1f} GiB is the most there may be; shorten or close "
+                "other texts first."
+            )
+        _written += wanted
+
+
+class RowFile:
+    """Arrays in a temporary file."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._end = 0
+        self._free: dict[int, list[int]] = {}  # places by size
+        self._given_back: deque[tuple[int, int]] = deque()
+        try:
+            # Unbuffered, so that what cannot be written is known at once, and not tried again.
+            # It lives as long as we do.
+            self._file = tempfile.TemporaryFile(prefix="logits-", buffering=0)  # noqa: SIM115
+        except OSError as error:  # also where there is no folder for such files at all
+            raise _cannot_store(error) from error
+
+    def __del__(self) -> None:
+        _ended.append(getattr(self, "_end", 0))
+
+    def write(self, data: bytes) -> Place:
+        """Write down some bytes; raises `RecordError` where they may not or cannot be written."""
+        size = len(data)
+        try:
+            with self._lock:
+                start = self._room(size)
+                try:
+                    self._file.seek(start)
+                    left = memoryview(data)
+                    while left:
+                        left = left[self._file.write(left) :]
+                except BaseException:
+                    self._given_back.append((start, size))
+                    raise
+        except OSError as error:
+            raise _cannot_store(error) from error
+        return Place(self, start, size)
+
+    def _room(self, size: int) -> int:
+        """Where so many bytes may be written."""
+        while self._given_back:
+            start, freed = self._given_back.popleft()
+            self._free.setdefault(freed, []).append(start)
+        if self._free.get(size):
+            return self._free[size].pop()
+        if self._end + size > MOST_BYTES:
+            raise RecordError(
+                f"The logits of this text take {self._end / GIB:.1f} GiB of temporary files, and "
+                f"{MOST_BYTES / GIB:.1f} GiB is the most there may be; go back some steps, or "
+                "begin a new text."
+            )
+        _take(size)
+        self._end += size
+        return self._end - size
+
+    def read(self, start: int, size: int) -> bytes:
+        """Bytes that were written; raises `RecordError` where they cannot be read."""
+        data = b""
+        try:
+            with self._lock:
+                self._file.seek(start)
+                while len(data) < size and (part := self._file.read(size - len(data))):
+                    data += part
+        except OSError as error:
+            raise _cannot_read(error.strerror or "no reason is given") from error
+        if len(data) < size:
+            raise _cannot_read("the file has become shorter")
+        return data
+
+
+class Place:
+    """Where some bytes are in a file; free again once nobody has this object any more."""
+
+    __slots__ = ("_file", "_size", "_start")
+
+    def __init__(self, file: RowFile, start: int, size: int) -> None:
+        self._file = file
+        self._start = start
+        self._size = size
+
+    def __del__(self) -> None:
+        # Called at any time, so without a lock.
+        self._file._given_back.append((self._start, self._size))
+
+    def read(self) -> bytes:
+        """The bytes."""
+        return self._file.read(self._start, self._size)
+
+
+class StoredRow:
+    """A row of logits in a file."""
+
+    __slots__ = ("_dtype", "_place")
+    bytes_held = 0
+
+    def __init__(self, file: RowFile, row: np.ndarray) -> None:
+        """Write a float32 row, in half the space where that loses nothing."""
+        bits = row.view(np.uint32)
+        # A row that came from bf16 has zeros in the lower 16 bits of its float32 form.
+        halved = (bits >> 16).astype(np.uint16) if not np.any(bits & 0xFFFF) else bits
+        self._dtype = halved.dtype
+        self._place = file.write(halved.tobytes())
+
+    def row(self, model: object) -> np.ndarray:
+        """(vocab,) float32, read-only."""
+        bits = np.frombuffer(self._place.read(), self._dtype).astype(np.uint32)
+        row = (bits << 16 if self._dtype == np.uint16 else bits).view(np.float32)
+        row.setflags(write=False)
+        return row
+
+    def move_to(self, file: RowFile) -> None:
+        """It is in one already."""
+
+
+def _cannot_read(why: str) -> RecordError:
+    return RecordError(
+        f"The logits of an earlier step cannot be read from their temporary file ({why}); look at "
+        "a newer step, or begin a new text."
+    )
+
+
+def _cannot_store(error: OSError) -> RecordError:
+    try:
+        folder = tempfile.gettempdir()
+        remedy = "make room there, or set TMPDIR to another folder"
+    except OSError:
+        folder = "a temporary folder"
+        remedy = "there is none that can be written to, so set TMPDIR to one"
+    why = error.strerror or "no folder can be used"
+    return RecordError(f"The logits could not be stored in {folder} ({why}); {remedy}.")

@@ -1,0 +1,258 @@
+"""What a record holds: counted, given back, limited; and what it does where memory runs out."""
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+import torch
+
+from engine.decoder import Decoder
+from engine.decoding import record, row_file
+from engine.errors import OutOfMemoryError, RecordError
+from engine.runner.budget import MemoryBudget
+from tests.engine import tiny_models
+from tests.engine.runs import finished, rows, sampling
+
+TOKENS = 20
+PROMPT = tiny_models.prompt(1)
+ROW = tiny_models.VOCAB * 4
+HIDDEN = tiny_models.HIDDEN * 4
+
+
+@pytest.fixture
+def budget(monkeypatch) -> MemoryBudget:
+    """A budget for records alone, without a limit at first."""
+    own = MemoryBudget(2**50)
+    monkeypatch.setattr(record, "budget_of", lambda device: own)
+    return own
+
+
+def text(architecture: str = "llama", tokens: int = TOKENS) -> Decoder:
+    return finished(Decoder(tiny_models.shared(architecture), PROMPT, sampling(1)), tokens)
+
+
+def guided(tokens: int = TOKENS) -> Decoder:
+    model = tiny_models.shared("llama")
+    return finished(Decoder(model, PROMPT, sampling(1), guidance_scale=1.5), tokens)
+
+
+def test_rows_and_hidden_states_are_counted(budget):
+    decoder = text()
+    assert budget.held == TOKENS * (ROW + HIDDEN)
+    decoder.rewind(5)
+    finished(decoder, 6)
+    assert budget.held == 6 * (ROW + HIDDEN)
+    stored = text("gemma2")  # whose rows are in a file
+    assert budget.held == 6 * (ROW + HIDDEN) + TOKENS * ROW
+    del decoder, stored
+    gc.collect()
+    assert budget.held == 0
+
+
+@pytest.mark.parametrize("make", [text, guided, lambda: text("gemma2")])
+def test_rows_that_were_given_back_are_the_same_bits(budget, make):
+    decoder = make()
+    live = rows(decoder)
+    assert decoder._record.release()
+    assert budget.held == decoder._record.bytes_held
+    assert not decoder._record._recent
+    assert np.array_equal(rows(decoder), live)
+    finished(decoder, TOKENS + 3)
+    assert np.array_equal(rows(decoder)[:TOKENS], live)
+
+
+def test_over_the_budget_the_text_used_longest_ago_gives_its_rows(budget):
+    first, second = text(), text()
+    budget.limit = budget.held
+    finished(second, TOKENS + 1)
+    assert not first._record._recent
+    assert len(second._record._recent) == TOKENS + 1
+    assert budget.held == TOKENS * HIDDEN + (TOKENS + 1) * (ROW + HIDDEN)
+
+
+def test_readers_and_a_budget_that_takes_rows_all_the_time_do_not_wait_for_each_other(budget):
+    decoders = [text(tokens=6) for _ in range(3)]
+    live = rows(decoders[0])
+    budget.limit = 1
+    wrong, ended = [], threading.Event()
+
+    def read(decoder: Decoder) -> None:
+        for index in range(150):
+            if not np.array_equal(decoder.logits(index % 6), live[index % 6]):
+                wrong.append(index)
+
+    def take() -> None:
+        while not ended.is_set():
+            budget.make_room()
+
+    def step(decoder: Decoder) -> None:
+        for _ in range(20):
+            decoder.rewind(5)
+            decoder.step()
+
+    taking = threading.Thread(target=take, daemon=True)
+    work = [
+        threading.Thread(target=does, args=(decoder,), daemon=True)
+        for decoder in decoders
+        for does in (read, step)
+        if does is step or decoder is decoders[0]
+    ]
+    for thread in (taking, *work):
+        thread.start()
+    for thread in work:
+        thread.join(60)
+        assert not thread.is_alive(), "a reader waits for ever"
+    ended.set()
+    taking.join(60)
+    assert not wrong
+
+
+# --- hidden states --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [text, guided])
+def test_hidden_states_beyond_their_limit_go_to_the_file_and_stay_exact(monkeypatch, budget, make):
+    monkeypatch.setattr(record, "RECENT_BYTES", 0)
+    live = rows(make())
+    monkeypatch.setattr(record, "HIDDEN_BYTES", 6 * HIDDEN)
+    decoder = make()
+    assert decoder._record.bytes_held <= 8 * HIDDEN
+    twin = decoder.fork()
+    assert np.array_equal(rows(decoder), live)
+    decoder.rewind(2)
+    finished(decoder, TOKENS)
+    assert np.array_equal(rows(decoder), live)
+    assert np.array_equal(rows(twin), live)
+
+
+def test_bf16_hidden_states_come_back_from_the_file_as_they_were(monkeypatch):
+    monkeypatch.setattr(record, "RECENT_BYTES", 0)
+    model = tiny_models.shared("llama", dtype=torch.bfloat16)
+    assert model.replays_exactly
+    lone = rows(finished(Decoder(model, PROMPT, sampling(1)), TOKENS))
+    monkeypatch.setattr(record, "HIDDEN_BYTES", 0)
+    assert np.array_equal(rows(finished(Decoder(model, PROMPT, sampling(1)), TOKENS)), lone)
+
+
+def test_hidden_states_are_kept_in_the_host_s_memory(monkeypatch, llama):
+    asked = []
+    to = torch.Tensor.to
+
+    def noted(tensor, *places, **options):
+        asked.extend(place for place in places if isinstance(place, torch.device))
+        return to(tensor, *places, **options)
+
+    decoder = Decoder(llama, PROMPT, sampling(1))
+    monkeypatch.setattr(torch.Tensor, "to", noted)
+    decoder.step()
+    assert torch.device("cpu") in asked
+    assert decoder._record.source(0).hidden.device.type == "cpu"
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def test_a_text_s_rows_on_disk_have_a_limit_and_the_text_stays(monkeypatch):
+    lone = text("gemma2", 12)
+    monkeypatch.setattr(row_file, "MOST_BYTES", 10 * ROW)
+    decoder = text("gemma2", 10)
+    for _ in range(2):
+        with pytest.raises(RecordError, match=r"^The logits of this text take .* the most there "):
+            decoder.step()
+    assert decoder.token_ids == lone.token_ids[:10]
+    decoder.rewind(7)  # as the sentence says
+    finished(decoder, 10)
+    assert np.array_equal(rows(decoder), rows(lone)[:10])
+    monkeypatch.setattr(row_file, "MOST_BYTES", 12 * ROW)
+    assert np.array_equal(rows(finished(decoder, 12)), rows(lone))
+
+
+def test_going_back_and_forth_takes_no_more_of_the_disk():
+    decoder = text("gemma2", 10)
+    for _ in range(20):
+        decoder.rewind(4)
+        finished(decoder, 10)
+    assert decoder._record._file._end <= 12 * ROW
+
+
+def test_all_texts_together_have_a_limit_on_disk(monkeypatch):
+    gc.collect()
+    kept = text("gemma2", 5)
+    row_file._take(0)
+    monkeypatch.setattr(row_file, "MOST_BYTES_OF_ALL", row_file._written + 10 * ROW)
+    other = text("gemma2", 8)
+    finished(kept, 7)
+    with pytest.raises(RecordError, match=r"^The logits of all texts take .* close other texts"):
+        kept.step()
+    assert len(kept.steps) == 7
+    gone = weakref.ref(other)
+    del other
+    gc.collect()
+    assert gone() is None
+    finished(kept, 12)
+
+
+# --- out of memory --------------------------------------------------------------------------------
+
+FAILURES = [
+    MemoryError(),
+    RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes."),
+    torch.OutOfMemoryError("CUDA out of memory."),
+]
+
+
+def failing(monkeypatch, place: object, name: str, times: int, error: BaseException) -> None:
+    """Let the next calls fail."""
+    plain, left = getattr(place, name), [times]
+
+    def fail(*args, **kwargs):
+        if left[0]:
+            left[0] -= 1
+            raise error
+        return plain(*args, **kwargs)
+
+    monkeypatch.setattr(place, name, fail)
+
+
+@pytest.mark.parametrize("error", FAILURES, ids=lambda error: type(error).__name__)
+def test_a_row_is_made_again_once_others_have_given_memory_back(llama, budget, monkeypatch, error):
+    idle, decoder = text(), finished(Decoder(llama, PROMPT, sampling(1)), 4)
+    live = rows(decoder)
+    decoder._record.release()
+    assert idle._record._recent
+    failing(monkeypatch, llama.hf.get_output_embeddings(), "forward", 1, error)
+    assert np.array_equal(decoder.logits(0), live[0])
+    assert not idle._record._recent
+
+
+@pytest.mark.parametrize("error", FAILURES, ids=lambda error: type(error).__name__)
+def test_where_that_does_not_help_it_is_a_sentence_and_the_text_stays(
+    llama, budget, monkeypatch, error
+):
+    decoder = finished(Decoder(llama, PROMPT, sampling(1)), 4)
+    live = rows(decoder)
+    decoder._record.release()
+    with monkeypatch.context() as patch:
+        failing(patch, llama.hf.get_output_embeddings(), "forward", 99, error)
+        for ask in (lambda: decoder.logits(0), lambda: decoder.rewind(2), decoder.fork().step):
+            with pytest.raises(OutOfMemoryError, match="ran out of memory"):
+                ask()
+    assert np.array_equal(rows(decoder), live)
+    finished(decoder, 6)
+
+
+@pytest.mark.parametrize("times", [1, 99], ids=["once", "always"])
+def test_a_row_for_which_there_is_no_memory_to_write_it_down(budget, monkeypatch, times):
+    lone, idle = rows(text("gemma2", 6)), text("gemma2")
+    decoder = text("gemma2", 4)
+    with monkeypatch.context() as patch:
+        failing(patch, record, "StoredRow", times, MemoryError())
+        if times == 1:
+            decoder.step()
+            assert not idle._record._recent
+        else:
+            with pytest.raises(OutOfMemoryError, match="for the logits of a step; close other"):
+                decoder.step()
+    assert np.array_equal(rows(finished(decoder, 6)), lone)
