@@ -95,9 +95,9 @@ class LanguageModel(LoadedModel):
         if "logits_to_keep" in names:
             self._always["logits_to_keep"] = 1
         self._head = hf.get_output_embeddings()
-        self._head_input: torch.Tensor | None = None
+        self._head_input = _HeadInput()
         if self._head is not None:
-            self._head.register_forward_pre_hook(self._keep_head_input)
+            self._head.register_forward_pre_hook(self._head_input.keep)
         probe.refuse_unless_as_generate(self)
         self.vocab_size = self._try_out()
         self.vocabulary = Vocabulary(tokenizer, self.vocab_size)
@@ -160,7 +160,7 @@ class LanguageModel(LoadedModel):
             remedy = "use a shorter prompt, a smaller model or a smaller dtype"
             with self.naming_memory(at, remedy), kernels.apply(len(token_ids)):
                 logits = self.hf(**inputs).logits  # (1, 1 or tokens, V)
-            hidden, self._head_input = self._head_input, None
+            hidden = self._head_input.take()
             if all_positions:
                 rows = logits[0].to(torch.float32).cpu()
                 return Forward(_read_only(rows), hidden, (time.perf_counter() - start) * 1e3)
@@ -204,7 +204,7 @@ class LanguageModel(LoadedModel):
             watched = self._watched(states) if hidden_states else nullcontext()
             with watched, self.kernels.apply(ids.numel()):
                 output = self.hf(**inputs)
-            self._head_input = None
+            self._head_input.take()
             logits = output.logits[:, -1].to(torch.float32).cpu().numpy()
             if not hidden_states:
                 return logits, None
@@ -277,12 +277,8 @@ class LanguageModel(LoadedModel):
         ):
             with kernels.apply(tokens):
                 logits = self._head(hidden.to(self.device))
-            self._head_input = None
+            self._head_input.take()
             return _read_only(logits[0, -1].to(torch.float32).cpu())
-
-    def _keep_head_input(self, module: torch.nn.Module, inputs: tuple) -> None:
-        # Forward passes hold ENGINE_LOCK, so one slot serves all threads.
-        self._head_input = inputs[0]
 
     def _try_out(self) -> int:
         """Check what may vary from step to step; returns the number of logits."""
@@ -314,6 +310,26 @@ class LanguageModel(LoadedModel):
                 "end of the context ends a run."
             )
         return notices
+
+
+class _HeadInput:
+    """What the output layer was given last.
+
+    Forward passes hold ENGINE_LOCK, so one slot serves all threads. The layer knows this object and
+    not the `LanguageModel`: in a ring, weights that nobody has would stay until a collection.
+    """
+
+    def __init__(self) -> None:
+        self._tensor: torch.Tensor | None = None
+
+    def keep(self, module: torch.nn.Module, inputs: tuple) -> None:
+        """Called before the layer runs."""
+        self._tensor = inputs[0]
+
+    def take(self) -> torch.Tensor | None:
+        """What was kept, which is then forgotten."""
+        tensor, self._tensor = self._tensor, None
+        return tensor
 
 
 def _read_only(row: torch.Tensor) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,6 +12,7 @@ import torch
 from engine.errors import DecodingError, NotAModelError, OutOfMemoryError, SettingError
 from engine.model import checkpoint
 from engine.model.loaded import is_out_of_memory
+from engine.model.memory import make_room
 
 BUNDLED = "bundled"
 
@@ -29,6 +31,8 @@ def load_as(
 ) -> _Loaded:
     """What all loaders share; the arguments and the errors are those of `load_model`.
 
+    Where there is not enough memory, whatever nobody uses is given back, and it is tried once more.
+
     Args:
         kind: makes the result from the transformers model and tokenizer; takes `name`, `source`,
             `revision` and `notices` by keyword, as `LanguageModel` does.
@@ -38,6 +42,25 @@ def load_as(
     wanted = _dtype(dtype)
     progress = progress or checkpoint.untold
     located = checkpoint.locate(source, revision, progress, is_causal=is_causal)
+    once = partial(_loaded, kind, source, located, place, wanted, progress, is_causal=is_causal)
+    try:
+        return once()
+    except OutOfMemoryError:
+        if not make_room(place):
+            raise
+    return once()  # out here, as the error would hold what the first try had allocated
+
+
+def _loaded(
+    kind: Callable[..., _Loaded],
+    source: str | Path,
+    located: checkpoint.Located,
+    place: torch.device,
+    wanted: torch.dtype | None,
+    progress: Callable[[str, int, int | None], None],
+    *,
+    is_causal: bool,
+) -> _Loaded:
     hf, tokenizer, notices = checkpoint.load(
         located.folder, place, wanted, progress, is_causal=is_causal
     )

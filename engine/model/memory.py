@@ -1,7 +1,8 @@
-"""How much memory a device has free, where the system says so."""
+"""How much memory a device has free, where the system says so, and how more of it becomes free."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -12,6 +13,25 @@ _GROUPS = (
     (Path("/sys/fs/cgroup"), "memory.max", "memory.current"),
     (Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes", "memory.usage_in_bytes"),
 )
+
+_givers: list[Callable[[torch.device], bool]] = []
+
+
+def on_shortage(give: Callable[[torch.device], bool]) -> None:
+    """Have `give` called where a device has not enough memory for a model.
+
+    Args:
+        give: gives back what nobody uses on that device; says whether there was any.
+    """
+    _givers.append(give)
+
+
+def make_room(device: torch.device) -> bool:
+    """Have all give back what nobody uses; False where there was nothing."""
+    found = [give(device) for give in list(_givers)]
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+    return any(found)
 
 
 def free_bytes(device: torch.device) -> int | None:

@@ -22,6 +22,7 @@ import torch
 
 from engine.errors import OutOfMemoryError
 from engine.model.loaded import is_out_of_memory
+from engine.model.memory import on_shortage
 
 # Of the memory that this process may have: the rest is for weights, activations and the system.
 SHARE = 0.25
@@ -177,6 +178,9 @@ def with_room(
 def budget_of(device: torch.device) -> MemoryBudget:
     """The budget of a device, one for the whole process."""
     return MemoryBudget(int(memory_of(device) * SHARE))
+
+
+on_shortage(lambda device: budget_of(device).make_room() > 0)
 
 
 def memory_of(device: torch.device) -> int:

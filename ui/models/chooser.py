@@ -20,11 +20,14 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import streamlit as st
+import torch
 
 from engine.errors import DecodingError, ModelError, NotAModelError
 from engine.model import BUNDLED, LanguageModel, load_model
+from engine.model.memory import on_shortage
 from ui.models.models import SharedModels
 from ui.skeleton.problems import guarded, report
+from ui.visits.visits import give_memory_back
 from ui.words.labels import markdown_text, parameters_text, size
 
 LOADS_AT_ONCE = 2  # a long download leaves room for one other
@@ -54,6 +57,15 @@ class Choice:
 
 
 MODELS = SharedModels()
+
+
+def _give_back(device: torch.device) -> bool:
+    had_any = MODELS.give_back()
+    give_memory_back()  # what others have given, too
+    return had_any
+
+
+on_shortage(_give_back)
 
 
 def shared_model(choice: Choice, progress: Callable | None = None) -> LanguageModel:

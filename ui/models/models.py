@@ -9,14 +9,17 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import TYPE_CHECKING
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, finalize
 
 from engine.errors import DecodingError
+from ui.visits.visits import memory_was_freed
 
 if TYPE_CHECKING:
     from engine.model import LanguageModel
 
-KEPT = 3  # models that stay though nobody uses them any more, the last ones that were asked for
+# Models that stay though nobody uses them any more, the last ones that were asked for: a page that
+# is loaded again finds its model there.
+KEPT = 1
 LOOK_SECONDS = 0.2  # between two looks at a load that somebody else has begun
 
 
@@ -86,9 +89,9 @@ class SharedModels:
         self, name: Hashable, mine: _UnderWay, load: Callable[[], LanguageModel]
     ) -> LanguageModel:
         try:
-            if len(self._kept) >= self._most:
-                gc.collect()  # weights that nobody has any more go before others come
+            gc.collect()  # weights that nobody has any more go before others come
             model = mine.model = load()
+            finalize(model, memory_was_freed).atexit = False
             with self._lock:
                 self._alive[name] = model
                 self._keep(name, model)
@@ -106,6 +109,14 @@ class SharedModels:
         self._kept.move_to_end(name)
         while len(self._kept) > self._most:
             self._kept.popitem(last=False)
+
+    def give_back(self) -> bool:
+        """Let models go that nobody uses, as memory has run out; False where there is none."""
+        with self._lock:
+            before = len(self._alive)
+            self._kept.clear()
+            gc.collect()
+            return len(self._alive) < before
 
     def forget(self) -> None:
         """Load every model again when it is next asked for; those in use stay with their users."""

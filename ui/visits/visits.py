@@ -312,7 +312,8 @@ class Visits:
                 if not visit.tabs() and visit.quiet_seconds >= LEAVE_SECONDS
             ]
             left = self._forget(quiet)
-        if left:
+        if left or _Memory.was_freed:
+            _Memory.was_freed = False
             give_memory_back()
 
     def keep(self) -> None:
@@ -367,6 +368,20 @@ class Visits:
         with contextlib.suppress(Exception):
             self.keep()
         self._keeper.close()
+
+
+class _Memory:
+    """Whether much of it was freed since it was last handed back."""
+
+    was_freed = False
+
+
+def memory_was_freed() -> None:
+    """Note that a large thing is no more; its memory is handed back at the next look.
+
+    A collection may call this at any time, so it takes no lock.
+    """
+    _Memory.was_freed = True
 
 
 def give_memory_back() -> None:

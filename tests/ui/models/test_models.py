@@ -6,8 +6,15 @@ import weakref
 
 import pytest
 
-from engine.errors import ModelNotFoundError
+from engine.errors import ModelNotFoundError, OutOfMemoryError
+from engine.model import checkpoint
+from engine.sampling import SamplingSettings
+from tests.ui import hostile
+from ui.models import chooser
 from ui.models.models import SharedModels
+from ui.step.session import Session
+from ui.visits import visits
+from ui.words.token_labels import labels_of
 
 PATIENCE_S = 30
 
@@ -161,3 +168,58 @@ def test_a_wait_can_be_ended(loads):
     loads.go.set()
     first.join(PATIENCE_S)
     assert isinstance(found[1], Model)
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
+
+def test_of_models_that_one_visitor_has_had_only_the_last_is_left(tmp_path, monkeypatch):
+    folders = [hostile.save(tmp_path / f"model-{number}") for number in range(4)]
+    monkeypatch.setattr(chooser, "MODELS", SharedModels())
+    gc.collect()
+    seen, session = [], None
+    gc.disable()  # what is freed by counting needs no collection
+    try:
+        for folder in folders:
+            model = chooser.shared_model(chooser.Choice(folder))
+            seen += [[weakref.ref(model), weakref.ref(model.hf), weakref.ref(model.vocabulary)]]
+            if session is None:
+                session = Session(model, "a", SamplingSettings())
+            else:
+                session.load(model)
+            session.decoder.step()
+            session.distribution()
+            labels_of(model.vocabulary)[0]
+            del model
+        left = [[part() is not None for part in parts] for parts in seen]
+    finally:
+        gc.enable()
+    assert left == [[False] * 3] * 3 + [[True] * 3]
+    assert visits._Memory.was_freed, "and it is handed back to the system"
+
+
+def test_models_that_nobody_uses_go_where_there_is_no_memory_for_another(tmp_path, monkeypatch):
+    used, idle, wanted = (hostile.save(tmp_path / name) for name in ("used", "idle", "wanted"))
+    monkeypatch.setattr(chooser, "MODELS", SharedModels())
+    own = chooser.shared_model(chooser.Choice(used))
+    other = weakref.ref(chooser.shared_model(chooser.Choice(idle)))
+    load, tries = checkpoint.load, []
+
+    def fails(folder, *args, **kwargs):
+        tries.append(other() is not None)
+        if other() is not None:
+            raise OutOfMemoryError("There is not enough memory; use a smaller model.")
+        return load(folder, *args, **kwargs)
+
+    monkeypatch.setattr(checkpoint, "load", fails)
+    assert chooser.shared_model(chooser.Choice(wanted)).name == "wanted"
+    assert tries == [True, False]
+    assert chooser.shared_model(chooser.Choice(used)) is own
+
+    monkeypatch.setattr(checkpoint, "load", lambda *_, **__: fails_always())
+    with pytest.raises(OutOfMemoryError, match="smaller model"):
+        chooser.shared_model(chooser.Choice(idle))
+
+
+def fails_always():
+    raise OutOfMemoryError("There is not enough memory; use a smaller model.")
