@@ -1,1 +1,17 @@
-"""Ways to choose tokens, one file each, over what all of them share."""
+"""Ways to generate a text, one file each, over what all of them share.
+
+    generation.py       what every strategy keeps: steps, text, step, run, rewind, fork, trace
+    autoregressive.py   what those share that append one token per step
+    token_sequence.py   prompt and generated tokens, what they spell, when they end
+    decoder.py          sampling: forward, shape, draw, append
+    recorded_text.py    what may be asked of a decoder's steps afterwards
+    record.py           the raw logits of every step; row_file.py those on disk
+    guidance.py         a second text, which a negative prompt begins
+    contrastive.py      contrastive search
+    diffusion.py        masked diffusion
+    batch.py            many texts in one pass; batch_row.py one of them
+    replay.py           a trace made again and compared
+
+A new strategy is a `Generation` in a file of its own. Its step is a record in `engine.trace`, named
+in `engine.trace.strategies`; `STRATEGIES` in `replay.py` names the strategy.
+"""

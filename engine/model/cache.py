@@ -82,6 +82,11 @@ def new_cache(config: PretrainedConfig) -> Cache:
 def tensors(cache: Cache) -> Iterator[torch.Tensor]:
     """Every tensor that holds cached values, whatever the kind of layer."""
     for layer in cache.layers:
+        if type(layer) is GrowingLayer:  # at every step, so without a look at all its attributes
+            if layer.keys is not None:
+                yield layer.keys
+                yield layer.values
+            continue
         for value in vars(layer).values():
             if isinstance(value, torch.Tensor):
                 if value.dim() >= 3:

@@ -1,0 +1,25 @@
+"""The documents name files that exist, and the engine's table of roles names all of its folders."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+_PATH = re.compile(r"`((?:engine|ui|pages|models|benchmarks|tests|lessons)/[\w./]*)`")
+_LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_path_and_link_leads_somewhere(document: Path):
+    text = document.read_text()
+    missing = [path for path in _PATH.findall(text) if not (ROOT / path).exists()]
+    missing += [link for link in _LINK.findall(text) if not (document.parent / link).exists()]
+    assert not missing
+
+
+def test_every_folder_of_the_engine_has_a_role():
+    named = "\n".join(_PATH.findall((ROOT / "docs" / "engine.md").read_text()))
+    folders = {path.parent.name for path in (ROOT / "engine").glob("*/__init__.py")}
+    assert not [folder for folder in folders if f"engine/{folder}/" not in named]
