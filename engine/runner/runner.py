@@ -332,11 +332,11 @@ class Runner:
         self._keep_snapshot()
 
     def _keep_snapshot(self) -> None:
-        if self.rows > 1 or self.cache is None or not caches.forgets(self.cache):
+        if (self.positions - self._beginning) % SNAPSHOT_EVERY or self.rows > 1:
             return
-        beyond = self.positions - self._beginning
-        known = {positions for positions, _ in self._snapshots}
-        if beyond % SNAPSHOT_EVERY == 0 and self.positions not in known:
+        if self.cache is None or not caches.forgets(self.cache):
+            return
+        if self.positions not in {positions for positions, _ in self._snapshots}:
             self._snapshots.append((self.positions, caches.fork(self.cache)))
             if len(self._snapshots) > MOST_SNAPSHOTS:
                 del self._snapshots[1]  # the first is the prefill, the costliest to repeat

@@ -11,6 +11,7 @@ from engine.decoder import Decoder
 from engine.decoding.batch import Batch, Row
 from engine.errors import PromptError, SettingError
 from engine.model import LanguageModel
+from engine.model.growing_cache import room_for
 from engine.sampling import SamplingSettings
 from engine.sampling.stages import Mirostat, Xtc
 from tests.engine import tiny_models
@@ -158,11 +159,15 @@ def test_more_rows_than_a_pass_takes_run_in_parts(llama, most):
     assert all(is_twin(text, lone(llama, row)) for row, text in zip(rows, batch.texts, strict=True))
 
 
+def bytes_per_row(llama: LanguageModel) -> int:
+    """What a text of 7 + 10 tokens may take: twice the cache with its room, and its logits."""
+    held = 3 * 2 * 2 * 8 * 4 * room_for(17)  # layers, K and V, heads, dim, fp32, positions
+    return 2 * held + 16 * llama.vocab_size
+
+
 def test_the_memory_for_caches_limits_a_pass_and_says_so(llama, budget):
     rows = [Row(PROMPT, sampling(seed), 10) for seed in range(6)]
-    per_row = (
-        2 * 3 * 2 * 2 * 8 * 4 * 17 + 16 * llama.vocab_size
-    )  # layers, K and V, heads, dim, fp32
+    per_row = bytes_per_row(llama)
     budget.limit = 4 * per_row + per_row // 2
     batch = finished(llama, rows)
     assert batch.rows_per_pass == 4
@@ -175,7 +180,7 @@ def test_batches_at_once_share_the_memory_for_caches(llama, budget):
     def batch(seeds: range) -> Batch:
         return Batch(llama, [Row(PROMPT, sampling(seed), 10) for seed in seeds])
 
-    per_row = 2 * 3 * 2 * 2 * 8 * 4 * 17 + 16 * llama.vocab_size
+    per_row = bytes_per_row(llama)
     budget.limit = 5 * per_row
     first, second, third = batch(range(3)), batch(range(6)), batch(range(6))
     runs = [first.run(), second.run(), third.run()]

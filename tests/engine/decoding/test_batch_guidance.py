@@ -8,6 +8,7 @@ from engine.errors import PromptError, SettingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from tests.engine import tiny_models
+from tests.engine.decoding.test_batch import bytes_per_row
 from tests.engine.runs import GREEDY, sampling
 from tests.engine.tiny_models import RECURRENT
 from tests.engine.twins import finished, is_twin, lone
@@ -77,7 +78,7 @@ def test_a_cancelled_guided_batch_goes_on_to_the_same_texts():
 
 def test_guided_rows_count_both_caches(budget):
     model = LanguageModel(tiny_models.build("llama"))
-    plain = 2 * 3 * 2 * 2 * 8 * 4 * 17 + 16 * model.vocab_size  # as in the tests of plain batches
+    plain = bytes_per_row(model)
     budget.limit = 6 * plain
     rows = [Row(PROMPT, sampling(seed), 10) for seed in range(6)]
     assert finished(model, rows).rows_per_pass == 6
