@@ -96,6 +96,10 @@ class RecordedText(Autoregressive[Step]):
         with self._lock:
             return self._record.row(inputs.checked_index(index, len(self.steps)))
 
+    def release_rows(self) -> bool:
+        """Give the memory of recent logits back, made again when needed; False if in use now."""
+        return self._record.release()
+
     def distribution(self, index: int, settings: SamplingSettings | None = None) -> Distribution:
         """What any settings make of a step's logits.
 

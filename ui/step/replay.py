@@ -329,6 +329,8 @@ def replay(
                 differs = index if differs is None else differs
             done += 1
         _make_ready(text, record, branch)
+        if branch.number != record.current and not isinstance(text, ContrastiveSearch):
+            text.release_rows()
         if not is_whole:
             break
     branches = {

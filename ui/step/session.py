@@ -14,13 +14,21 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.decoder import Decoder
+from engine.decoding.contrastive import ContrastiveSearch
 from engine.errors import CancelledError, DecodingError, PromptError, SettingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.text import stopping
 from ui.step import busy
 from ui.step.events import NOT_TOLD, Event, Have, Place
-from ui.step.replay import MOST_BRANCHES, TextRecord, again, replay, text_record
+from ui.step.replay import (
+    MOST_BRANCHES,
+    MOST_TOKENS,
+    TextRecord,
+    again,
+    replay,
+    text_record,
+)
 from ui.step.text_on_screen import UNSHAPED, Branch, ShownText
 from ui.texts.examples import EXAMPLES
 from ui.texts.settings import fitted, shown_samplers
@@ -33,6 +41,9 @@ from ui.texts.texts import (
 
 RUN_BUDGET_S = 0.1  # Run to end comes back this often, so that the page follows and can stop it
 STEPS_BUDGET_S = 0.25  # the same of several presses of Step
+# Of all branches of a text together, without those that a branch shares with its parent. A token
+# takes about 4 KiB that cannot be given back (its figures, its hidden state): 128 MiB in all.
+MOST_OWN_TOKENS = 32_768
 MOST_EARLIER = 10
 MOST_TOKENS_EARLIER = 150_000  # in all of them: about a megabyte as a record
 MOST_CLIENTS = 8
@@ -251,6 +262,8 @@ class Session(ShownText):
             self.forget_shaped()
             for branch in self.branches.values():
                 branch.decoder.release_cache()
+                if not isinstance(branch.decoder, ContrastiveSearch):
+                    branch.decoder.release_rows()
 
     # --- settings ---------------------------------------------------------------------------------
 
@@ -302,6 +315,7 @@ class Session(ShownText):
     def _step(self, event: Event) -> None:
         if not self._is_here(event.at) or self.is_over:
             return
+        self._check_size()
         length = self.length
         try:
             if event.playing:
@@ -326,6 +340,7 @@ class Session(ShownText):
     def _run(self, event: Event) -> None:
         if not self._is_here(event.at):
             return
+        self._check_size()
         length = self.length
         end = time.monotonic() + RUN_BUDGET_S
         steps = self.decoder.run(self.max_tokens)
@@ -395,6 +410,7 @@ class Session(ShownText):
                 return  # it is the token that stands there
             self._depart(index, event.token_id)
         else:
+            self._check_size()
             self.decoder.step(event.token_id)
         self._follow(event)
 
@@ -405,9 +421,8 @@ class Session(ShownText):
         that stood there. What fails, fails before anything has changed.
         """
         replaces_last = token_id is None and index == self.length - 1
-        if not replaces_last and len(self.branches) >= MOST_BRANCHES:
-            remedy = "press Start for a new run"
-            raise SettingError("branches", MOST_BRANCHES, "is the most there can be", remedy)
+        if not replaces_last:
+            self._check_another_branch(index)
         decoder = self.decoder.fork()
         decoder.rewind(index)
         decoder.step(token_id)
@@ -415,14 +430,51 @@ class Session(ShownText):
             self.branches[self.current].decoder = decoder
             return
         number = max(self.branches) + 1
+        self._leave_branch()
         self.branches[number] = Branch(number, decoder, self.current, index)
         self.current = number
+        self._give_back_idle()
+
+    def _check_another_branch(self, index: int) -> None:
+        if len(self.branches) >= MOST_BRANCHES:
+            raise DecodingError(
+                f"This text has {MOST_BRANCHES} branches, the most there can be; press Start for a "
+                "new run."
+            )
+        self._check_size(shared=index)
+
+    def _check_size(self, shared: int | None = None) -> None:
+        """Refuse what would take more memory than a visit may have, or cannot be kept on disk.
+
+        A text without branches ends with the model's context.
+
+        Args:
+            shared: tokens that a branch to come has in common with another; None for one more step.
+        """
+        branches = self.branches.values()
+        if shared is None and len(branches) == 1:
+            return
+        own = sum(branch.own_tokens for branch in branches)
+        if own >= MOST_OWN_TOKENS:
+            raise DecodingError(
+                f"The branches of this text have {own:,} tokens of their own, and "
+                f"{MOST_OWN_TOKENS:,} is the most there can be; press Start for a new run."
+            )
+        total = sum(len(branch.decoder.steps) for branch in branches) + (shared or 0)
+        if total >= MOST_TOKENS:
+            raise DecodingError(
+                f"The branches of this text have {total:,} tokens, and {MOST_TOKENS:,} is the most "
+                "that can be kept; press Start for a new run."
+            )
 
     def _branch(self, event: Event) -> None:
         if event.branch not in self.branches:
             remedy = f"choose one of {', '.join(map(str, self.branches))}"
             raise SettingError("branch", event.branch, "does not exist", remedy)
+        if event.branch != self.current:
+            self._leave_branch()
         self.current = event.branch
+        self._give_back_idle()
         self._take_settings(event)
         self._follow(event)
 

@@ -16,6 +16,7 @@ from ui.step import busy
 from ui.texts.texts import Beginning, Contrastive, Text, begun_anew, is_over, stop_sentence
 
 UNSHAPED = SamplingSettings()
+IDLE_BYTES = 128 * 2**20  # of caches of a visit's branches that are not on screen
 
 
 @dataclass
@@ -27,12 +28,24 @@ class Branch:
         decoder: the text.
         parent: the branch that it departed from, None for the first.
         departs_at: index of the first step that differs from the parent's.
+        left: counts up with every branch that is left for another; 0 for one never left.
     """
 
     number: int
     decoder: Text
     parent: int | None = None
     departs_at: int = 0
+    left: int = 0
+
+    @property
+    def own_tokens(self) -> int:
+        """Generated tokens that it does not share with its parent."""
+        return len(self.decoder.steps) - self.departs_at
+
+    @property
+    def cache_bytes(self) -> int:
+        """Memory of its cache after its last step, given back since or not."""
+        return self.decoder.steps[-1].cache_bytes_held if self.decoder.steps else 0
 
 
 @dataclass(frozen=True)
@@ -86,10 +99,31 @@ class ShownText:
         self.current = current
         for branch in branches.values():
             self._listen_to(branch.decoder)
+        self._give_back_idle()
         self.inspected: int | None = None
         self.proposing = False
         self._changes = 0
         self._shaped: _Shaped | None = None
+
+    def _leave_branch(self) -> None:
+        """Another branch comes on screen: what this one holds may have to go."""
+        branches = self.branches.values()
+        self.branches[self.current].left = 1 + max(branch.left for branch in branches)
+
+    def _give_back_idle(self) -> None:
+        """Have branches that are not on screen give back what can be made again.
+
+        Their rows at once, which is done in no time. Their caches, which take a forward pass, where
+        they hold more than `IDLE_BYTES`: those of the branches that were left longest ago.
+        """
+        idle = [branch for branch in self.branches.values() if branch.number != self.current]
+        held = 0
+        for branch in sorted(idle, key=lambda branch: -branch.left):
+            if not isinstance(branch.decoder, ContrastiveSearch):
+                branch.decoder.release_rows()
+            held += branch.cache_bytes
+            if held > IDLE_BYTES:
+                branch.decoder.release_cache()
 
     def _listen_to(self, text: Text) -> None:
         """Keep what a step of this text computes, for the message that shows it."""

@@ -1,0 +1,154 @@
+"""What a visit's branches hold: shared, given back, limited."""
+
+import numpy as np
+import pytest
+
+from engine.errors import OutOfMemoryError
+from engine.sampling import SamplingSettings
+from tests.ui.step.visitor import PROMPT, Visitor
+from ui.step import session as session_module
+from ui.step import text_on_screen
+from ui.step.replay import TextRecord, replay, text_record
+from ui.step.session import Session
+
+
+@pytest.fixture
+def visitor(bundled) -> Visitor:
+    return Visitor(Session(bundled, PROMPT, SamplingSettings()))
+
+
+def depart(visitor: Visitor, index: int) -> None:
+    """Force a token that does not stand there: another branch from here on."""
+    session = visitor.session
+    token_id = (session.decoder.token_ids[index] + 1) % session.model.vocab_size
+    visitor.do("force", index=index, token_id=token_id)
+    assert session.error == ""
+
+
+def rows_held(session: Session) -> list[int]:
+    """Rows in memory by branch."""
+    return [len(branch.decoder._record._recent) for branch in session.branches.values()]
+
+
+def caches_held(session: Session) -> list[bool]:
+    return [branch.decoder._runner.size.held > 0 for branch in session.branches.values()]
+
+
+def test_a_branch_that_is_left_gives_its_rows_back_and_they_come_out_the_same(visitor):
+    session = visitor.session
+    visitor.steps(6)
+    rows = [session.decoder.logits(index).copy() for index in range(6)]
+    for _ in range(3):
+        depart(visitor, 2)
+        visitor.steps(4)
+    assert rows_held(session) == [0, 0, 0, 7]
+    visitor.do("branch", branch=1)
+    assert rows_held(session)[1:] == [0, 0, 0]
+    assert all(np.array_equal(session.decoder.logits(index), rows[index]) for index in range(6))
+
+
+def test_caches_of_branches_left_longest_ago_go_beyond_the_limit(visitor, monkeypatch):
+    session = visitor.session
+    visitor.steps(4)
+    cache = session.branches[1].cache_bytes
+    assert cache > 0
+    monkeypatch.setattr(text_on_screen, "IDLE_BYTES", 3 * cache - 1)
+    for _ in range(4):
+        depart(visitor, 3)
+    assert caches_held(session) == [False, False, True, True, True]
+    visitor.do("branch", branch=2)  # its cache is made again with the next step
+    visitor.steps(1)
+    visitor.do("branch", branch=5)
+    assert caches_held(session) == [False, True, False, True, True]
+
+
+def test_a_text_made_again_holds_the_rows_of_one_branch_alone(visitor, bundled):
+    session = visitor.session
+    visitor.steps(5)
+    for _ in range(3):
+        depart(visitor, 1)
+        visitor.steps(3)
+    record = TextRecord.parse(text_record(session, session.order))
+    made = replay(record, bundled)
+    assert made.is_same
+    held = {n: len(branch.decoder._record._recent) for n, branch in made.branches.items()}
+    twin = Session.restored(record, session.record(), bundled)
+    assert [count > 0 for count in rows_held(twin)] == [False, False, False, True]
+    assert not any(count for number, count in held.items() if number != made.current)
+
+
+def test_branches_have_a_limit(visitor, monkeypatch):
+    session = visitor.session
+    monkeypatch.setattr(session_module, "MOST_BRANCHES", 3)
+    visitor.steps(3)
+    depart(visitor, 1)
+    depart(visitor, 1)
+    before = session.decoder.token_ids
+    visitor.do("force", index=0, token_id=5)
+    assert session.error == (
+        "This text has 3 branches, the most there can be; press Start for a new run."
+    )
+    assert session.decoder.token_ids == before and len(session.branches) == 3
+    visitor.steps(1)
+
+
+@pytest.mark.parametrize("kind", ["step", "run", "force"])
+def test_the_tokens_of_branches_have_a_limit(visitor, monkeypatch, kind):
+    session = visitor.session
+    visitor.steps(6)
+    depart(visitor, 4)  # 6 tokens and 1
+    monkeypatch.setattr(session_module, "MOST_OWN_TOKENS", 8)
+    visitor.steps(1)
+    before = session.decoder.token_ids
+    visitor.do(kind, **({"token_id": 5} if kind == "force" else {}))
+    assert session.error == (
+        "The branches of this text have 8 tokens of their own, and 8 is the most there can be; "
+        "press Start for a new run."
+    )
+    visitor.do("force", index=1, token_id=5)
+    assert "8 is the most there can be" in session.error
+    assert session.decoder.token_ids == before and len(session.branches) == 2
+    visitor.do("start", prompt=PROMPT)
+    assert session.error == "", "as the sentence says"
+    visitor.steps(10)
+
+
+def test_no_more_tokens_than_a_record_may_have(visitor, monkeypatch):
+    session = visitor.session
+    monkeypatch.setattr(session_module, "MOST_TOKENS", 12)
+    visitor.steps(6)
+    depart(visitor, 5)
+    visitor.do("force", index=2, token_id=5)
+    assert "have 14 tokens, and 12 is the most that can be kept; press Start" in session.error
+    visitor.do("step")
+    assert "have 12 tokens, and 12 is the most" in session.error
+    TextRecord.parse(text_record(session, session.order))
+
+
+def test_one_text_alone_may_be_as_long_as_the_context(visitor, monkeypatch):
+    monkeypatch.setattr(session_module, "MOST_OWN_TOKENS", 3)
+    monkeypatch.setattr(session_module, "MOST_TOKENS", 3)
+    visitor.steps(6)
+
+
+def test_without_memory_for_an_old_row_the_text_stays_and_the_next_step_works(
+    visitor, bundled, monkeypatch
+):
+    session = visitor.session
+    visitor.steps(4)
+    ids = session.decoder.token_ids
+    session.decoder.release_rows()
+
+    def fails(*args, **kwargs):
+        raise OutOfMemoryError("cpu ran out of memory for the logits of a step; use a smaller one.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(bundled, "replay", fails)
+        visitor.do("inspect", index=1)
+        visitor.read_all()
+        assert "ran out of memory" in session.error
+        visitor.do("back")
+        assert "ran out of memory" in session.error
+    assert session.decoder.token_ids == ids
+    visitor.steps(2)
+    assert session.decoder.token_ids[:4] == ids
