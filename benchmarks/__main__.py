@@ -10,6 +10,7 @@ DEFAULT = "engine"
 BENCHMARKS = {  # name: module with a `main(arguments)`
     "cache": "benchmarks.measures.cache_growth",
     "engine": "benchmarks.engine",
+    "memory": "benchmarks.memory",
     "page": "benchmarks.page.measure",
     "sweep": "benchmarks.sweep",
     "visitors": "benchmarks.visitors",

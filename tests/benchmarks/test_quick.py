@@ -11,11 +11,13 @@ from tests.browser.chromium import REMEDY, find
 
 SMALLEST = {
     "engine": ["--sizes", "bundled", "--steps", "2", "--threads", "1"],
+    "memory": [],
     "sweep": ["--dtypes", "auto"],
     "page": ["--models", "bundled"],
 }
 A_GOAL_OF = {
     "engine": "recorded / bare, top-p 0.9",
+    "memory": "left behind by all",
     "sweep": "whole sweep",
     "page": "Step / the twin's",
 }
@@ -46,5 +48,5 @@ def test_a_name_that_is_unknown_is_answered_with_those_there_are(monkeypatch, ca
     monkeypatch.setattr(sys, "argv", ["benchmarks", "pages"])
     assert command.main() == 2
     assert capsys.readouterr().err == (
-        "There is no benchmark 'pages'; known are engine, page, sweep.\n"
+        "There is no benchmark 'pages'; known are engine, memory, page, sweep.\n"
     )

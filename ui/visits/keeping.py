@@ -27,6 +27,7 @@ VARIABLE = "DECODING_VISITS"
 OFF = "off"
 MOST_BYTES = 64 * 2**20  # of all records
 MOST_RECORD = 2 * 2**20  # of one, packed
+MOST_WAITING = 32 * 2**20  # of all that wait in memory, as while the disk is full
 MOST_UNPACKED = 64 * 2**20
 MOST_SECONDS = 14 * 86_400.0
 BUSY_SECONDS = 0.5  # that a locked file is waited for, in the thread that writes
@@ -82,7 +83,20 @@ class Keeper:
                 "is new there is lost when the app is started again."
             )
         with self._lock:
-            self._waiting[_digest(token), page] = data
+            self._waiting.pop((_digest(token), page), None)
+            self._waiting[_digest(token), page] = data  # the newest, last
+            total = sum(map(len, self._waiting.values()))
+            dropped = 0
+            while total > MOST_WAITING and len(self._waiting) > 1:
+                total -= len(self._waiting.pop(next(iter(self._waiting))))
+                dropped += 1
+        if dropped:
+            _log.warning(
+                "%d records wait no longer to be written, as all that wait take more than %d MiB; "
+                "make room on the disk.",
+                dropped,
+                MOST_WAITING // 2**20,
+            )
         return ""
 
     def write(self) -> None:

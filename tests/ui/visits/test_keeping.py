@@ -1,6 +1,7 @@
 """Records on disk: private, bounded, written whole, and never in anybody's way."""
 
 import os
+import random
 import sqlite3
 import stat
 import sys
@@ -140,6 +141,19 @@ def test_after_a_failure_it_is_not_tried_at_every_look(tmp_path, monkeypatch):
         keeper.put(TOKEN, "step", {"text": "a"})
         keeper.write()
     assert tried == [1]
+
+
+def test_what_cannot_be_written_takes_no_more_memory_than_its_limit(tmp_path, monkeypatch, caplog):
+    (tmp_path / "file").write_text("no folder")
+    keeper = Keeper(tmp_path / "file" / "folder")
+    monkeypatch.setattr(keeping, "MOST_WAITING", 9000)
+    for number in range(20):
+        keeper.put(f"{number}", "step", {"text": random.Random(number).randbytes(500).hex()})
+        keeper.write()
+    kept = [number for number in range(20) if keeper.records(f"{number}")[0]]
+    assert 5 < len(kept) < 20
+    assert kept == list(range(20 - len(kept), 20)), "the oldest go"
+    assert "wait no longer to be written" in caplog.text
 
 
 def test_where_nothing_is_to_be_kept_nothing_is(monkeypatch, tmp_path):
