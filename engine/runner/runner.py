@@ -375,21 +375,34 @@ class Runner:
         """Go on with these rows, in this order; one may be named more than once.
 
         Raises:
-            OutOfMemoryError: the rows stay as they were.
+            OutOfMemoryError: idle caches were given back, and the rows stay as they were. The next
+                reading makes their cache again.
         """
-        at = f"with {len(rows):,} texts at once"
-        with self._lock, self.model.naming_memory(at, self.remedy):
+        with self._lock:
             if list(rows) == list(range(self.rows)):
                 return
             if self.cache is not None:
-                with SCHEDULER.turn(Kind.BATCH), torch.inference_mode():
-                    places = torch.tensor(rows, device=self.model.device)
-                    self.cache.batch_select_indices(places)
+                self._select(rows)
             if self.rows > 1:  # else all rows have the past that the snapshots are of
                 self._snapshots = []
             self._ids = self._ids[list(rows)]
             self._keep_snapshot()
             self._count()
+
+    def _select(self, rows: Sequence[int]) -> None:
+        at = f"with {len(rows):,} texts at once"
+        try:
+            with (
+                self.model.naming_memory(at, self.remedy),
+                SCHEDULER.turn(Kind.BATCH),
+                torch.inference_mode(),
+            ):
+                places = torch.tensor(rows, device=self.model.device)
+                self.cache.batch_select_indices(places)
+        except OutOfMemoryError:
+            self._drop()  # some of its layers may have the new rows already
+            self.make_room()
+            raise
 
     def release(self) -> bool:
         """Give the cache's memory back, to be made again when needed; False if in use just now."""

@@ -230,6 +230,44 @@ def test_a_row_that_does_not_fit_alone_is_named_and_keeps_its_tokens(llama):
     assert len(text.records) == 3
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory."),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes."),
+        MemoryError(),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+@pytest.mark.parametrize("ends", [True, False], ids=["others end early", "others run on"])
+def test_without_memory_for_the_first_prompt_the_others_are_counted_rightly(
+    llama, monkeypatch, error, ends
+):
+    long = tiny_models.prompt(3, 20)
+    rows = [Row(long, sampling(seed), 8) for seed in range(3)]
+    rows += [Row(PROMPT, sampling(seed), 8) for seed in range(3)]
+    if ends:
+        llama.eos_ids = tuple({lone(llama, row).token_ids[2] for row in rows[3:]})
+    twins = [lone(llama, row) for row in rows[3:]]
+    forward = llama.hf.forward
+
+    def fail(*args, **kwargs):
+        if kwargs["input_ids"].shape[1] == len(long):
+            raise error
+        return forward(*args, **kwargs)
+
+    monkeypatch.setattr(llama.hf, "forward", fail)
+    batch = Batch(llama, rows)
+    for progress in batch.run():
+        assert 0 <= progress.tokens_done <= progress.tokens_expected <= progress.tokens_at_most
+        assert 0 <= progress.rows_done <= progress.rows == 6
+    assert progress.rows_done == 6 and batch.is_done
+    assert progress.tokens_expected == progress.tokens_done == progress.tokens_at_most
+    for place in range(3):
+        assert "ran out of memory" in str(batch.text(place).error)
+    assert all(map(is_twin, batch.texts[3:], twins))
+
+
 def test_other_failures_of_a_pass_are_not_taken_for_want_of_memory(llama):
     def fail(module, inputs, output):
         if inputs[0].shape[0] > 1:

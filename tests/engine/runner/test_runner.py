@@ -137,6 +137,33 @@ def test_selected_rows_are_texts_of_their_own(architecture):
     np.testing.assert_allclose(found, uncached(model, [*PROMPT, 9]), atol=CLOSE)
 
 
+@pytest.mark.parametrize("architecture", ["llama", "mistral"])
+def test_rows_that_find_no_memory_stay_as_they_were(architecture, budget, monkeypatch):
+    model = tiny_models.shared(architecture)
+    runner, idle = Runner(model), Runner(model)
+    for each in (runner, idle):
+        each.read(PROMPT)
+    runner.select([0, 0])
+    runner.read_rows([[1], [2]])
+    layer, select = type(runner.cache.layers[1]), type(runner.cache.layers[1]).batch_select_indices
+
+    def fails(self, indices):
+        if self is second:
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+        select(self, indices)
+
+    second = runner.cache.layers[1]
+    with monkeypatch.context() as patch:
+        patch.setattr(layer, "batch_select_indices", fails)
+        with pytest.raises(OutOfMemoryError, match="with 3 texts at once"):
+            runner.select([1, 0, 1])
+    assert idle.cache is None, "idle caches were given back"
+    assert runner.rows == 2
+    logits, _ = runner.read_rows([[4], [5]])
+    for found, ids in zip(logits, ([*PROMPT, 1, 4], [*PROMPT, 2, 5]), strict=True):
+        np.testing.assert_allclose(found, uncached(model, ids), atol=CLOSE)
+
+
 def failing(model: LanguageModel, times: int, error: BaseException) -> None:
     """Let the next passes fail after they have changed the cache."""
     forward, left = model.hf.forward, [times]
