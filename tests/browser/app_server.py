@@ -26,12 +26,16 @@ class AppServer:
         log: file that its output goes to.
     """
 
-    def __init__(self, name: str, visits: str = "off") -> None:
-        """`visits`: folder for what visitors make; "off" keeps all of it in memory."""
+    def __init__(self, name: str, visits: str = "off", **environment: str) -> None:
+        """`visits`: folder for what visitors make; "off" keeps all of it in memory.
+
+        `environment` holds further variables of the server's.
+        """
         ARTEFACTS.mkdir(exist_ok=True)
         self.log = ARTEFACTS / f"{name}.log"
         self.log.unlink(missing_ok=True)
         self._visits = visits
+        self._more = environment
         self._port = _free_port()
         self.url = f"http://127.0.0.1:{self._port}"
         self._process: subprocess.Popen | None = None
@@ -78,7 +82,7 @@ class AppServer:
         foreign = ("STREAMLIT_", "DECODING_")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
         own = {"HF_HUB_OFFLINE": "1", "PYTHONUNBUFFERED": "1", "DECODING_VISITS": self._visits}
-        return {**kept, **own}
+        return {**kept, **own, **self._more}
 
 
 def _free_port() -> int:

@@ -41,7 +41,7 @@ export function create(root, actions) {
 
   /** While something takes long the line keeps its height, so that nothing below it moves. @param {boolean} is_busy */
   function keep_height(is_busy) {
-    const height = is_busy ? root.style.minHeight || `${root.offsetHeight}px` : '';
+    const height = is_busy ? root.style.minHeight || `${root.getBoundingClientRect().height}px` : '';
     if (root.style.minHeight !== height) root.style.minHeight = height;
   }
 

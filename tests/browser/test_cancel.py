@@ -1,0 +1,117 @@
+"""What takes long on the step page: it is said, nothing moves, and it can be cancelled."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.app_server import AppServer
+from tests.browser.conftest import WORKER
+from tests.browser.step_page import (
+    button,
+    generated,
+    ids,
+    opened,
+    prompt,
+    settle,
+    start,
+    state,
+    take_steps,
+    wait_for,
+)
+
+OPEN = "Once upon a time, there was a little"
+LONG = "One day a little cat sat in the sun and looked at the birds. " * 67  # 1,006 tokens
+STAYS = ["strip", "loop", "table", "picture", "samplers"]
+CANCELLED = (
+    "Cancelled: the prompt was not read. It is still in the box, and the text on screen stays."
+)
+
+
+@pytest.fixture(scope="module")
+def crowd_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """While it is there, other visitors step without a pause."""
+    return tmp_path_factory.mktemp("crowd") / "is-here"
+
+
+@pytest.fixture(scope="module")
+def server(crowd_file: Path) -> Iterator[AppServer]:
+    folder = str(Path(__file__).parent / "crowd")
+    server = AppServer(f"server-crowd-{WORKER}", CROWD=str(crowd_file), PYTHONPATH=folder)
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def app_url(server: AppServer) -> str:
+    return server.url
+
+
+@pytest.fixture
+def crowd(crowd_file: Path) -> Iterator[Path]:
+    crowd_file.unlink(missing_ok=True)
+    yield crowd_file
+    crowd_file.unlink(missing_ok=True)
+
+
+def line(page: Page) -> Locator:
+    return page.locator("[data-part=line]")
+
+
+def places(page: Page) -> list:
+    """Where the parts lie."""
+    return page.evaluate(
+        """names => names.map(name => {
+          const { top, left, width } = document.querySelector(`[data-part=${name}]`)
+            .getBoundingClientRect();
+          return [name, top, left, width];
+        })""",
+        STAYS,
+    )
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_a_long_prompt_says_how_far_it_is_and_is_cancelled(page: Page, crowd: Path, width: int):
+    page.set_viewport_size({"width": width, "height": 900})
+    start(opened(page), OPEN)
+    take_steps(page, 2)
+    settle(page)
+    text, before = ids(page), places(page)
+    prompt(page).fill(LONG)
+    prompt(page).blur()
+    crowd.touch()
+    button(page, "Start").click()
+    expect(line(page)).to_contain_text("Reading the prompt")
+    expect(line(page)).to_contain_text("behind 1 other")
+    expect(line(page).get_by_role("progressbar")).to_have_attribute("max", "1006")
+    assert places(page) == before, "nothing moves as it appears"
+    if width == 1440:
+        button(page, "Cancel").click()
+    else:
+        page.keyboard.press("Escape")
+    expect(line(page)).to_contain_text(CANCELLED)
+    expect(button(page, "Cancel")).to_have_count(0)
+    assert ids(page) == text and state(page, "state.prompt") == OPEN
+    expect(prompt(page)).to_have_value(LONG)
+    crowd.unlink()
+    button(page, "Step").click()  # begins with the prompt in the box
+    wait_for(page, "state.prompt === arg && state.steps.length === 1", LONG)
+    expect(generated(page)).to_have_count(1)
+
+
+def test_steps_show_nothing_of_it(page: Page):
+    start(opened(page), OPEN)
+    page.evaluate(
+        """() => {
+          window.seen = 0;
+          new MutationObserver(() => {
+            window.seen += document.querySelector('.dv-busy').checkVisibility();
+          }).observe(document.querySelector('[data-part=line]'),
+                     { subtree: true, childList: true, attributes: true });
+        }"""
+    )
+    take_steps(page, 5)
+    settle(page)
+    assert page.evaluate("() => window.seen") == 0
