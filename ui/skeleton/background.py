@@ -12,13 +12,16 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from ui.skeleton.problems import report
-from ui.words.labels import about
+from ui.words.labels import about, counted
 
 AT_ONCE = 2  # works of all visitors; the others wait in line
 LOOK_SECONDS = 2.0  # between two looks whether the visitor is still there
 GRACE_SECONDS = 60.0  # that a lost connection may take to come back
 WAIT_SECONDS = 0.1  # between two looks at a cancel while it waits
-WAITING = "Waiting for the sweeps and samples of other visitors"
+_ORDINALS = (
+    *("first", "second", "third", "fourth", "fifth"),
+    *("sixth", "seventh", "eighth", "ninth", "tenth"),
+)
 KEPT = "The texts that were finished are kept; press Continue to go on."
 
 
@@ -30,13 +33,19 @@ class Line:
         self._waiting: deque[object] = deque()
         self._changed = threading.Condition()
 
-    def enter(self, gives_up: Callable[[], bool]) -> bool:
-        """Wait for a place; False without one, where `gives_up` says so meanwhile."""
+    def enter(
+        self, gives_up: Callable[[], bool], told: Callable[[int], None] = lambda behind: None
+    ) -> bool:
+        """Wait for a place; False without one, where `gives_up` says so meanwhile.
+
+        `told` hears again and again how many others wait before this one.
+        """
         ticket = object()
         with self._changed:
             self._waiting.append(ticket)
         try:
             while not self._is_in(ticket):
+                told(self._behind(ticket))
                 if gives_up():
                     return False
             return True
@@ -57,6 +66,10 @@ class Line:
             self._changed.notify_all()
             return True
 
+    def _behind(self, ticket: object) -> int:
+        with self._changed:
+            return self._waiting.index(ticket)
+
     def leave(self) -> None:
         """Give the place back."""
         with self._changed:
@@ -65,6 +78,14 @@ class Line:
 
 
 _line = Line(AT_ONCE)
+
+
+def place_in_line(behind: int) -> str:
+    """A place in line in words: ``third in line, behind 2 others``."""
+    if not behind:
+        return "first in line, until the work of another visitor ends"
+    place = _ORDINALS[behind] if behind < len(_ORDINALS) else f"number {behind + 1:,}"
+    return f"{place} in line, behind {counted(behind, 'other')}"
 
 
 class _Visitor:
@@ -99,7 +120,7 @@ class BackgroundWork:
         doing: what this is, for a sentence on an error that nobody expected.
         count: texts in all.
         problem: why it ended early, empty if it did not.
-        is_waiting: whether the work of other visitors goes first.
+        behind: how many works of others wait before it in line; None while it does not wait.
         seconds_left: estimate of the rest, if every text runs to its limit; None before there is
             anything to go by.
     """
@@ -109,7 +130,7 @@ class BackgroundWork:
     def __init__(self, count: int) -> None:
         self.count = count
         self.problem = ""
-        self.is_waiting = False
+        self.behind: int | None = None
         self.seconds_left: float | None = None
         self._cancel = threading.Event()
         self._share = 0.0
@@ -169,11 +190,13 @@ class BackgroundWork:
 
     def _comes_in(self, visitor: _Visitor) -> bool:
         """Wait for a place in line; False if cancelled or left meanwhile."""
-        self.is_waiting = True
         try:
-            return _line.enter(lambda: self._cancel.is_set() or visitor.has_gone())
+            return _line.enter(
+                lambda: self._cancel.is_set() or visitor.has_gone(),
+                lambda behind: setattr(self, "behind", behind),
+            )
         finally:
-            self.is_waiting = False
+            self.behind = None
 
     def _make(self, visitor: _Visitor) -> None:
         started = time.monotonic()
@@ -205,6 +228,11 @@ class BackgroundWork:
         return self._thread is not None and self._thread.is_alive()
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether the work of other visitors goes first."""
+        return self.behind is not None
+
+    @property
     def share(self) -> float:
         """How much of the time of this run is over, 0 to 1."""
         return 1.0 if self.is_done else self._share
@@ -212,8 +240,9 @@ class BackgroundWork:
     @property
     def progress(self) -> str:
         """How far it has come, in words."""
-        if self.is_waiting:
-            return WAITING
+        behind = self.behind
+        if behind is not None:
+            return f"Waiting: {place_in_line(behind)}"
         words = f"{self.texts_done:,} of {self.count:,} texts"
         if self.is_running and self.seconds_left is not None:
             words += f", at most {about(self.seconds_left)} left"

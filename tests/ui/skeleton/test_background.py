@@ -13,7 +13,7 @@ from engine.study.sweep import Axis, Sweep
 from tests.ui import hostile
 from ui.compare.sampling_run import SamplingRun
 from ui.skeleton import background
-from ui.skeleton.background import AT_ONCE, WAITING, BackgroundWork
+from ui.skeleton.background import AT_ONCE, BackgroundWork, place_in_line
 from ui.tune.sweep_work import SweepWork
 
 PATIENCE_S = 60
@@ -90,13 +90,25 @@ def test_works_wait_in_line_and_come_in_as_they_came(places):
         waiting.append(Work())
         waiting[-1].start()
         until(lambda: waiting[-1].is_waiting and len(background._line._waiting) == len(waiting))
-    assert waiting[0].progress == WAITING
+    words = ["first in line, until the work of another visitor ends"]
+    words += ["second in line, behind 1 other", "third in line, behind 2 others"]
+    words += ["fourth in line, behind 3 others"]
+    assert [work.progress for work in waiting] == [f"Waiting: {each}" for each in words]
     assert not any(work.begun.is_set() for work in waiting)
     for place, work in enumerate(waiting):
         finished(places[0] if place == 0 else waiting[place - 1])
         assert work.begun.wait(PATIENCE_S)
-        assert not any(later.begun.is_set() for later in waiting[place + 1 :]), "out of its turn"
+        later = waiting[place + 1 :]
+        assert not any(work.begun.is_set() for work in later), "out of its turn"
+        until(lambda later=later: [work.behind for work in later] == [*range(len(later))])
     finished(waiting[-1])
+
+
+@pytest.mark.parametrize(
+    ("behind", "words"), [(9, "tenth in line, behind 9 others"), (10, "number 11 in line, behind")]
+)
+def test_a_place_far_behind_has_words_too(behind, words):
+    assert place_in_line(behind).startswith(words)
 
 
 def test_who_cancels_or_leaves_gives_the_place_in_line_up(places, monkeypatch):
