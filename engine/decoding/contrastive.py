@@ -32,6 +32,7 @@ from engine.model import LanguageModel
 from engine.model import cache as caches
 from engine.model.kernels import ENGINE_LOCK
 from engine.runner.runner import Runner
+from engine.runner.scheduler import this_job
 from engine.sampling.ranking import RankedRow
 from engine.text import stopping
 from engine.trace import ContrastiveCandidate, ContrastiveStep, Trace
@@ -214,6 +215,8 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
             start = runner.positions
             logits, directions = self._forward([self.prompt_ids[start : start + tokens]], runner)
             self._keep_directions(directions[0], start)
+            if len(chunks) > 1:
+                this_job().told("Reading the prompt", runner.positions, len(self.prompt_ids))
         self._proposals.append(self._propose(logits[0]))
         self._runner = runner
         return chunks
@@ -253,6 +256,8 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
                     place, direction = start + row, directions[row, 0]
                     best = _Best(place, candidate.score, logits[row], direction, runner, row)
                 candidates.append(candidate)
+            if len(starts) > 1:
+                this_job().told("Trying the candidates", len(candidates), len(proposal.tokens))
         return tuple(candidates), best, len(starts)
 
     def _scored(

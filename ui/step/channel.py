@@ -25,7 +25,7 @@ from typing import Any
 
 from engine.errors import CancelledError, DecodingError
 from engine.model import LanguageModel
-from engine.runner.scheduler import job
+from engine.runner.scheduler import Job, job
 from engine.sampling import SamplingSettings
 from ui.models.opening import first_model, load
 from ui.server.live import WORKING, Activity, Connection, Gone, Refused
@@ -94,7 +94,16 @@ class StepChannel:
     def _session(self) -> Session:
         """The session, which may have left memory meanwhile."""
         try:
-            session = step_session(self._visit, self._told, lambda: not self._connection.is_open)
+            self._connection.can_cancel = self._visit.has(
+                STEP
+            )  # else there is nothing to go on with
+            session = step_session(
+                self._visit,
+                self._told,
+                lambda: not self._connection.is_open,
+                self._is_interrupted,
+                self._waits,
+            )
         except Abandoned as error:
             raise Gone from error
         except DecodingError as error:
@@ -234,7 +243,9 @@ def _known_steps(session: Session, ids: tuple[int, ...]) -> list:
 def step_session(
     visit: Visit,
     told: Callable[[str, int, int | None], None] = lambda what, done, total: None,
-    should_stop: Callable[[], bool] = lambda: False,
+    is_gone: Callable[[], bool] = lambda: False,
+    is_cancelled: Callable[[], bool] = lambda: False,
+    waits: Callable[[int], None] | None = None,
 ) -> Session:
     """The session of a visit: that in memory, else from its record, else a new one.
 
@@ -243,21 +254,25 @@ def step_session(
     Args:
         visit: the visit.
         told: hears what happens, where that takes long.
-        should_stop: whether nobody waits any more.
+        is_gone: whether nobody waits any more.
+        is_cancelled: whether the person would rather not have their last text made again; what is
+            there of it by then is shown.
+        waits: hears how many passes of others go first; see `engine.runner.scheduler.Job`.
 
     Raises:
-        Abandoned: nobody does.
+        Abandoned: nobody waits.
         DecodingError: not even the bundled model can be loaded.
     """
 
     def make() -> Session:
-        model, problem = first_model(told, should_stop)
+        model, problem = first_model(told, is_gone)
         session = first_text(model)
         session.error = problem
         return session
 
     def restore(record: dict[str, Any]) -> Session:
-        return _restored(visit, record, told, should_stop)
+        with job(lambda: is_gone() or is_cancelled(), told, waits) as work:
+            return _restored(visit, record, work, is_gone)
 
     session = visit.page(STEP, make, restore)
     handed: HandedOver | None = visit.handed.pop(STEP, None)
@@ -281,8 +296,8 @@ def first_text(model: LanguageModel) -> Session:
 def _restored(
     visit: Visit,
     data: dict[str, Any],
-    told: Callable[[str, int, int | None], None],
-    should_stop: Callable[[], bool],
+    work: Job,
+    is_gone: Callable[[], bool],
 ) -> Session:
     """The session of a record, or a new one where that cannot be; then a sentence says why."""
     try:
@@ -290,20 +305,23 @@ def _restored(
         record = TextRecord.parse(data.get("text"))
     except BrokenRecord as error:
         visit.notices.append(f"Your last text could not be read, so a new one has begun. {error}")
-        session = first_text(first_model(told, should_stop)[0])
+        session = first_text(first_model(work.told, is_gone)[0])
         if isinstance(data, dict):
             session.take_earlier(data)
         return session
     try:
-        model = load(record.source, record.revision, told, should_stop)
-        session = Session.restored(record, data, model, told, should_stop)
-    except DecodingError as error:
+        model = load(record.source, record.revision, work.told, work.should_stop)
+        session = Session.restored(record, data, model, work.told, work.should_stop)
+    except (DecodingError, Abandoned) as error:
+        if is_gone():
+            raise Abandoned from error
+        reason = "Loading its model was cancelled." if isinstance(error, Abandoned) else error
         visit.notices.append(
             f"Your last text, by {record.model_name}, could not be generated again, so a new one "
-            f"has begun; it is among your earlier texts. {error}"
+            f"has begun; it is among your earlier texts. {reason}"
         )
-        session = first_text(first_model(told, should_stop)[0])
+        session = first_text(first_model(work.told, is_gone)[0])
         session.take_earlier(data, with_text=True)
-    if should_stop():
+    if is_gone():
         raise Abandoned
     return session

@@ -412,8 +412,8 @@ def _sentence(
     tokens = tokens_text(count)
     if not is_whole and reached < count:
         return (
-            f"Your text of {tokens} was being generated again, and you went on after {reached:,}; "
-            "the whole text is among your earlier texts."
+            f"Your text of {tokens} was being generated again, and you cancelled it after "
+            f"{reached:,}; the whole text is among your earlier texts."
         )
     if differs is None:
         return again(count)

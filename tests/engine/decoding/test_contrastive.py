@@ -7,6 +7,7 @@ import torch
 from engine.decoder import Decoder
 from engine.decoding.contrastive import ContrastiveSearch
 from engine.errors import (
+    CancelledError,
     ContextFullError,
     LogitsError,
     NotAModelError,
@@ -17,6 +18,7 @@ from engine.errors import (
 )
 from engine.model import LanguageModel, load_model
 from engine.model.cache import can_crop
+from engine.runner.scheduler import job
 from tests.engine import tiny_models
 from tests.engine.runs import GREEDY, finished
 
@@ -130,6 +132,24 @@ def test_many_candidates_are_run_in_several_passes(monkeypatch):
     assert [step.passes for step in parts] == [1 + 3, 3, 3]
     for one, other in zip(whole, parts, strict=True):
         assert_same_choice(one, other)
+
+
+def test_a_step_of_many_passes_says_how_far_it_is_and_is_cancelled_between_two(monkeypatch):
+    monkeypatch.setattr("engine.decoding.contrastive.ROWS_PER_PASS", 2)
+    monkeypatch.setattr("engine.runner.runner.CHUNK", 4)
+    model = tiny_models.shared("llama")
+    told = []
+    search = ContrastiveSearch(model, tiny_models.prompt(0, 10), 5)
+    with job(lambda: len(told) == 4, lambda *words: told.append(words)):
+        with pytest.raises(CancelledError):
+            search.step()
+        assert not search.steps
+    assert [words for words in told if words[0] == "Reading the prompt"] == [
+        ("Reading the prompt", done, 10) for done in (4, 8, 10)
+    ]
+    assert told[3:] == [("Trying the candidates", 2, 5)]
+    other = ContrastiveSearch(model, tiny_models.prompt(0, 10), 5)
+    assert_same_choice(search.step(), other.step())
 
 
 def test_more_candidates_than_a_machine_bears_are_refused():

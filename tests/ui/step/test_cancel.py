@@ -6,12 +6,14 @@ import pytest
 
 from engine.runner import runner
 from engine.runner.scheduler import SCHEDULER, Kind
-from tests.ui.step.live_page import LivePage, opened
+from tests.ui.step.live_page import LivePage, client, opened
 from ui.models.chooser import Choice
+from ui.models.opening import load
 from ui.server import live
 from ui.step import busy, channel
+from ui.texts.examples import EXAMPLES
 from ui.visits.keeping import Keeper
-from ui.visits.visits import Visits
+from ui.visits.visits import Abandoned, Visits
 
 OWN = "My own prompt: the little dog"
 LONG = "One day a little cat sat in the sun. " * 12
@@ -205,6 +207,52 @@ def test_a_new_model_s_prompt_need_not_be_read(page, model, visits):
     page.read()
     assert header["number"] is None and header["error"] == busy.PROMPT and header["row"] is None
     assert page.do("step")["length"] == 1
+
+
+@pytest.fixture
+def reopened(page, visits, monkeypatch, tmp_path):
+    """The page at a server that has just started, which has not said hello yet."""
+    page.do("step", count=6)
+    visits.keep()
+    visits._is_over = True
+    monkeypatch.setattr(channel, "VISITS", Visits(Keeper(tmp_path)))
+    with client().websocket_connect("/live") as socket:
+        yield LivePage(socket, page.visit, page.tab)
+
+
+def test_a_text_that_is_made_again_after_a_restart_is_cancelled(page, reopened, monkeypatch):
+    bundled = load("bundled", None, lambda *told: None, lambda: False)
+    forward, read = bundled.forward, []
+
+    def third(*given, **named):
+        read.append(0)
+        if len(read) == 3:
+            stop(reopened)
+            wait_for_stop()
+        return forward(*given, **named)
+
+    monkeypatch.setattr(bundled, "forward", third)
+    assert "you cancelled it after 3" in reopened.hello()["said"]
+    assert reopened.read()["kind"] == "answer"
+    assert reopened.ids == page.ids[:3]
+    (earlier,) = reopened.do("sync")["earlier"]
+    assert (earlier["prompt"], earlier["tokens"]) == (OWN, len(page.ids))
+
+
+def test_a_model_that_is_loading_after_a_restart_is_cancelled(reopened, monkeypatch):
+    def loads(source, revision, told, should_stop):
+        stop(reopened)
+        wait_for_stop()
+        assert should_stop()
+        raise Abandoned
+
+    monkeypatch.setattr(channel, "load", loads)
+    (notice,) = reopened.hello()["notices"]
+    assert notice.endswith("Loading its model was cancelled.")
+    assert reopened.text["prompt"] == EXAMPLES[0].prompt
+    assert reopened.read()["kind"] == "answer"
+    (earlier,) = reopened.do("sync")["earlier"]
+    assert earlier["prompt"] == OWN
 
 
 QUESTIONS = [("row", {}), ("admit", {"token_id": 300}), ("find", {"query": "a"})]

@@ -129,7 +129,7 @@ def test_an_interruption_keeps_what_is_there_and_says_so(visitor, bundled):
     (branch,) = replayed.branches.values()
     count = len(branch.decoder.steps)
     assert 0 < count < 6 and not replayed.is_whole
-    assert f"you went on after {count}" in replayed.sentence
+    assert f"you cancelled it after {count}" in replayed.sentence
 
 
 def test_a_record_from_another_machine_says_what_differs(visitor, bundled):

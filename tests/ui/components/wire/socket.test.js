@@ -77,6 +77,15 @@ test('the first frame says hello, and nothing is sent before its answer', () => 
   assert.deepEqual(page.presence, [true]);
 });
 
+test('Cancel may go before the answer to the first frame, and not before that frame', () => {
+  assert.equal(page.socket.send({ kind: 'stop' }, true), false);
+  latest().onopen();
+  assert.equal(page.socket.send({ kind: 'stop' }, true), true);
+  assert.deepEqual(latest().sent.at(-1), { kind: 'stop' });
+  latest().onclose();
+  assert.equal(page.socket.send({ kind: 'stop' }, true), false);
+});
+
 test('a lost connection is said once and another one is tried, later each time', () => {
   connected();
   latest().onclose();
