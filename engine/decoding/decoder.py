@@ -306,7 +306,7 @@ class Decoder(RecordedText):
         token_id = forced
         if generator is not None and not self._settings.is_greedy:
             # Also for a forced token: later draws are then those that would have come anyway.
-            scores = torch.tensor(distribution.final_scores, device=self.model.device)
+            scores = torch.tensor(distribution.final_scores, device=self.model.device)[None]
             drawn = int(torch.multinomial(torch.softmax(scores, -1), 1, generator=generator))
             token_id = drawn if forced is None else forced
         if token_id is not None:

@@ -91,6 +91,7 @@ class TokenSequence:
             self._model.eos_ids,
             states=states,
             uniform=partial(self._random.of_stream, seed, index),
+            device=self._model.device,
         )
 
     def uniform(self, index: int, seed: int) -> float:

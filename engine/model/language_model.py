@@ -25,6 +25,7 @@ from engine.model import probe
 from engine.model.kernels import DEFAULT_KERNELS, ENGINE_LOCK, Kernels
 from engine.model.loaded import LoadedModel
 from engine.model.loading import BUNDLED, load_as
+from engine.model.to_host import ToHost
 from engine.model.vocabulary import Vocabulary
 
 __all__ = ["BUNDLED", "Forward", "LanguageModel", "load_model"]
@@ -86,6 +87,7 @@ class LanguageModel(LoadedModel):
             notices=notices,
             kernels=kernels,
         )
+        self._to_host = ToHost(self.device)
         self.replays_exactly = False
         self.reads_again_after, forgets_after = probe.reads_again_after(hf)
         names = inspect.signature(hf.forward).parameters
@@ -152,7 +154,7 @@ class LanguageModel(LoadedModel):
         with ENGINE_LOCK, torch.inference_mode():
             kernels = DEFAULT_KERNELS if parity else self.kernels
             # Under the lock: a thread's first operation fixes its number of threads.
-            ids = torch.tensor([token_ids], dtype=torch.long, device=self.device)
+            ids = self._ids([token_ids])
             inputs = self.inputs(ids, cache, position)
             if all_positions and "logits_to_keep" in inputs:
                 inputs["logits_to_keep"] = 0  # all, in the words of transformers
@@ -161,15 +163,12 @@ class LanguageModel(LoadedModel):
             with self.naming_memory(at, remedy), kernels.apply(len(token_ids)):
                 logits = self.hf(**inputs).logits  # (1, 1 or tokens, V)
             hidden = self._head_input.take()
-            if all_positions:
-                rows = logits[0].to(torch.float32).cpu()
-                return Forward(_read_only(rows), hidden, (time.perf_counter() - start) * 1e3)
-            row = logits[0, -1].to(torch.float32).cpu()
-        if logits.shape[1] > 1:
-            row = row.clone()  # a view would keep the logits of all positions alive
+            row = self._to_host(logits[0] if all_positions else logits[0, -1])
+        if all_positions:
+            return Forward(row, hidden, (time.perf_counter() - start) * 1e3)
         if hidden is not None and hidden.untyped_storage().nbytes() > hidden[:, -1:].nbytes:
             hidden = hidden[:, -1:].clone()
-        return Forward(_read_only(row), hidden, (time.perf_counter() - start) * 1e3)
+        return Forward(row, hidden, (time.perf_counter() - start) * 1e3)
 
     def forward_rows(
         self,
@@ -197,7 +196,7 @@ class LanguageModel(LoadedModel):
                 cache may then be half updated and must be thrown away.
         """
         with ENGINE_LOCK, torch.inference_mode():
-            ids = torch.tensor(rows, dtype=torch.long, device=self.device)
+            ids = self._ids(rows)
             inputs = self.inputs(ids, cache, position)
             # The base model's own output: `output_hidden_states` would keep those of all layers.
             states: list[torch.Tensor] = []
@@ -205,7 +204,7 @@ class LanguageModel(LoadedModel):
             with watched, self.kernels.apply(ids.numel()):
                 output = self.hf(**inputs)
             self._head_input.take()
-            logits = output.logits[:, -1].to(torch.float32).cpu().numpy()
+            logits = self._to_host(output.logits[:, -1])
             if not hidden_states:
                 return logits, None
             if not states or states[-1].shape[:2] != ids.shape:
@@ -229,6 +228,11 @@ class LanguageModel(LoadedModel):
             yield
         finally:
             handle.remove()
+
+    def _ids(self, rows: Sequence[Sequence[int]]) -> torch.Tensor:
+        """(rows, tokens) token ids on the device, without waiting for what it does just now."""
+        ids = torch.tensor(rows, dtype=torch.long)
+        return ids.to(self.device, non_blocking=self.device.type == "cuda")
 
     def inputs(self, ids: torch.Tensor, cache: Cache, position: int) -> dict[str, object]:
         """The arguments of the transformers model for one more pass, under its own names.
@@ -278,7 +282,7 @@ class LanguageModel(LoadedModel):
             with kernels.apply(tokens):
                 logits = self._head(hidden.to(self.device))
             self._head_input.take()
-            return _read_only(logits[0, -1].to(torch.float32).cpu())
+            return self._to_host(logits[0, -1])
 
     def _try_out(self) -> int:
         """Check what may vary from step to step; returns the number of logits."""
@@ -330,13 +334,6 @@ class _HeadInput:
         """What was kept, which is then forgotten."""
         tensor, self._tensor = self._tensor, None
         return tensor
-
-
-def _read_only(row: torch.Tensor) -> np.ndarray:
-    """The row as an array that nobody can change by accident: it is the record."""
-    array = row.numpy()
-    array.setflags(write=False)
-    return array
 
 
 def _eos_ids(hf: PreTrainedModel, tokenizer, vocab_size: int) -> tuple[int, ...]:

@@ -48,14 +48,17 @@ def shape(
 def _transformers_stages(
     raw: RankedRow, settings: SamplingSettings, context: Context
 ) -> Iterator[Survivors]:
-    """Yield the survivors after each stage, as transformers' own processors leave them."""
+    """Yield the survivors after each stage, as transformers' own processors leave them.
+
+    They run on the model's device, as in `generate`: a GPU rounds and adds in ways of its own.
+    """
     import torch  # only parity mode needs it here
 
-    scores = torch.tensor(raw.scores)[None]  # (1, vocab)
-    token_ids = torch.from_numpy(context.token_ids)[None]  # (1, positions)
+    scores = torch.tensor(raw.scores, device=context.device)[None]  # (1, vocab)
+    token_ids = torch.tensor(context.token_ids, device=context.device)[None]  # (1, positions)
     for stage in settings.chain:
         scores = stage.processor(context)(token_ids, scores)
-        yield ranked_after(stage.setting, scores[0].numpy())
+        yield ranked_after(stage.setting, scores[0].cpu().numpy())
 
 
 def draw(probs: np.ndarray, u: float) -> int:

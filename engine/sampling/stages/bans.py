@@ -229,5 +229,5 @@ class MinNewTokens(BanStage):
         import torch
         from transformers import MinNewTokensLengthLogitsProcessor
 
-        eos_ids = torch.tensor(context.eos_ids, dtype=torch.long)
+        eos_ids = torch.tensor(context.eos_ids, dtype=torch.long, device=context.device)
         return MinNewTokensLengthLogitsProcessor(context.prompt_length, self.n, eos_ids)

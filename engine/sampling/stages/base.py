@@ -35,6 +35,8 @@ class Context:
             before the first step. A stage reads its own with `Stage.state`.
         uniform: number of a stage's random stream (`Stage.stream`) -> the step's uniform number in
             it, 0 <= u < 1. It depends on seed, stream and step alone. Without a seed it is 0.
+        device: where parity mode runs transformers' processors: the model's device, as PyTorch
+            names it.
     """
 
     token_ids: np.ndarray
@@ -42,6 +44,7 @@ class Context:
     eos_ids: tuple[int, ...] = ()
     states: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     uniform: Callable[[int], float] = field(default=_always_zero, repr=False)
+    device: object = "cpu"
 
     @property
     def generated_ids(self) -> np.ndarray:

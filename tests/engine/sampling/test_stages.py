@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from engine.sampling import Distribution, SamplingSettings, draw, shape
 from engine.sampling.stages import (
     NO_CONTEXT,
     Context,
+    MinNewTokens,
     MinP,
     RepetitionPenalty,
     Stage,
@@ -350,3 +352,25 @@ def test_the_draw_equals_its_definition(scores, u, chain):
     if np.min(np.abs(ordered - u)) < 1e-6 and u < 1 - 1e-6:
         return  # u on the very edge between two tokens: rounding may decide either way
     assert distribution.sample(u) == draw(probs, u)
+
+
+@pytest.mark.parametrize("stage", [Temperature(0.5), MinNewTokens(3)], ids=lambda one: one.setting)
+def test_parity_runs_transformers_processors_on_the_models_device(stage, monkeypatch):
+    # The meta device stands for a GPU: it is none of the CPU's, and is there everywhere.
+    seen, processor = [], type(stage).processor
+
+    def spied(self, context):
+        own = processor(self, context)
+
+        def run(token_ids, scores):
+            held = [value for value in vars(own).values() if isinstance(value, torch.Tensor)]
+            seen.extend(tensor.device.type for tensor in (token_ids, scores, *held))
+            return torch.zeros(scores.shape)
+
+        return run
+
+    monkeypatch.setattr(type(stage), "processor", spied)
+    settings = SamplingSettings(chain=(stage,), seed=0, parity=True)
+    context = Context(np.array([1, 2]), 1, eos_ids=(3,), device=torch.device("meta"))
+    shape(logits_of(RISING), settings, context)
+    assert set(seen) == {"meta"}

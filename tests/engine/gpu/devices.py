@@ -1,0 +1,41 @@
+"""Which tests need a GPU, and how a test sees that something waits for one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+GPU = pytest.mark.gpu
+WHERE_THERE_IS_ONE = pytest.mark.skipif(
+    not torch.cuda.is_available(), reason="there is no CUDA device here"
+)
+
+
+class _NoNumbers(TorchDispatchMode):
+    """Refuses what would make a GPU wait: that Python looks at a tensor's numbers."""
+
+    LOOKS = ("item", "_local_scalar_dense", "is_nonzero", "nonzero", "equal", "masked_select")
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        name = func.name().removeprefix("aten::").split(".")[0]
+        if name in self.LOOKS:
+            raise RuntimeError(f"called a synchronizing operation: {name}")
+        return func(*args, **(kwargs or {}))
+
+
+@contextmanager
+def no_waiting(device: torch.device) -> Iterator[None]:
+    """Fail where anything within waits for the device, but by an event on purpose."""
+    if device.type != "cuda":
+        with _NoNumbers():
+            yield
+        return
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        yield
+    finally:
+        torch.cuda.set_sync_debug_mode("default")

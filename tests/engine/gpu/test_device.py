@@ -1,0 +1,166 @@
+"""What must hold on a GPU as on the CPU. A person with a GPU runs `make test ARGS="-m gpu"`."""
+
+import gc
+
+import numpy as np
+import pytest
+import torch
+from transformers import DynamicCache
+
+from engine.decoder import Decoder
+from engine.errors import OutOfMemoryError
+from engine.model import LanguageModel, to_host
+from engine.model.to_host import ToHost
+from engine.sampling import SamplingSettings
+from tests.engine import tiny_models
+from tests.engine.gpu.devices import GPU, WHERE_THERE_IS_ONE, no_waiting
+from tests.engine.runs import assert_same_run, finished, rows, sampling
+
+TOKENS = 40
+PROMPT = tiny_models.prompt(4)
+STAGES = {"temperature": 0.8, "top_k": 20, "top_p": 0.9, "repetition_penalty": 1.1}
+
+
+def generated(model: LanguageModel, seed: int) -> tuple[list[int], np.ndarray]:
+    """Ids and (steps, vocab) raw logits of `generate`, by the device's own random numbers."""
+    ids = torch.tensor([PROMPT], device=model.device)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        output = model.hf.generate(
+            ids,
+            attention_mask=torch.ones_like(ids),
+            max_new_tokens=TOKENS,
+            do_sample=True,
+            output_logits=True,
+            return_dict_in_generate=True,
+            **STAGES,
+        )
+    logits = np.stack([row[0].float().cpu().numpy() for row in output.logits])
+    return output.sequences[0, len(PROMPT) :].tolist(), logits
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_parity_repeats_generate_on_its_device(model, seed):
+    ids, logits = generated(model, seed)
+    settings = SamplingSettings(**STAGES, seed=seed, parity=True)
+    decoder = finished(Decoder(model, PROMPT, settings), TOKENS)
+    assert decoder.token_ids == ids
+    assert np.array_equal(rows(decoder), logits)
+
+
+def test_a_pass_waits_for_nothing_but_its_row(model):
+    cache = model.new_cache()
+    model.forward(PROMPT, cache, 0)
+    model.forward([1], cache, len(PROMPT))  # what is made once is there
+    with no_waiting(model.device):
+        found = model.forward([2], cache, len(PROMPT) + 1).logits
+    again = model.new_cache()
+    model.forward(PROMPT, again, 0)
+    model.forward([1], again, len(PROMPT))
+    assert np.array_equal(found, model.forward([2], again, len(PROMPT) + 1).logits)
+
+
+def test_waiting_is_noticed(device):
+    # Else the test above could not fail.
+    number = torch.ones((), device=device)
+    with pytest.raises(RuntimeError, match="synchronizing"), no_waiting(device):
+        number.item()
+
+
+def test_hidden_states_replay_bit_for_bit(model, monkeypatch):
+    monkeypatch.setattr("engine.decoding.record.RECENT_BYTES", 0)  # all but the last are replayed
+    assert model.replays_exactly
+    decoder = Decoder(model, PROMPT, sampling(2))
+    live = [decoder.logits(step.index).copy() for step in decoder.run(TOKENS)]
+    assert np.array_equal(rows(decoder), live)
+
+
+def test_rewinds_forks_and_lost_caches_repeat_the_same_bits(model):
+    decoder = finished(Decoder(model, PROMPT, sampling(3)), TOKENS)
+    ids, logits = decoder.token_ids, rows(decoder)
+    for keep in (TOKENS - 1, 17, 0):
+        twin = decoder.fork()
+        twin.rewind(keep)
+        twin.step(1)
+        decoder.rewind(keep)
+        assert_same_run(finished(decoder, TOKENS), ids, logits, f"After rewind({keep})")
+    decoder.release_cache()
+    decoder.rewind(5)
+    assert_same_run(finished(decoder, TOKENS), ids, logits, "With its cache rebuilt")
+
+
+def test_the_growing_cache_gives_the_bits_of_transformers_cache(model):
+    ids = tiny_models.prompt(1, 140)
+    found = []
+    for cache in (model.new_cache(), DynamicCache(config=model.hf.config)):
+        passes = [model.forward(ids[:9], cache, 0, parity=True).logits]
+        for position in range(9, len(ids)):
+            passes.append(model.forward([ids[position]], cache, position, parity=True).logits)
+        found.append(np.stack(passes))
+    assert np.array_equal(*found)
+
+
+@pytest.fixture
+def stand_in(device, monkeypatch) -> torch.device:
+    """A CUDA device; where there is none, one whose buffer is plain memory."""
+    if device.type != "cuda":
+        monkeypatch.setattr(to_host, "_pinned", lambda numbers: torch.empty(numbers))
+        monkeypatch.setattr(to_host, "_wait", lambda device: None)
+    return torch.device("cuda")
+
+
+@pytest.mark.parametrize("most", [2**22, 64])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_rows_come_through_one_buffer_and_are_copies_of_their_own(
+    device, stand_in, dtype, most, monkeypatch
+):
+    monkeypatch.setattr(to_host, "MOST", most)
+    bring, kept = ToHost(stand_in), []
+    sent = [torch.randn(4, 100, device=device).to(dtype)[:, ::2] for _ in range(3)]
+    sent += [torch.randn(1000, device=device).to(dtype), torch.randn(3, device=device).to(dtype)]
+    for one in sent:
+        kept.append(bring(one))
+    for one, found in zip(sent, kept, strict=True):
+        assert found.dtype == np.float32 and not found.flags.writeable
+        assert np.array_equal(found, one.float().cpu().numpy()), "a later row overwrote it"
+
+
+@pytest.fixture
+def full(budget):
+    """Fill the GPU as far as this process may, and give all of it back."""
+    filler: list[torch.Tensor] = []
+
+    def fill() -> list[torch.Tensor]:
+        gc.collect()
+        torch.cuda.empty_cache()
+        allowed = torch.cuda.memory_reserved() + 64 * 2**20
+        torch.cuda.set_per_process_memory_fraction(allowed / torch.cuda.mem_get_info()[1])
+        size = 32 * 2**20
+        while size >= 512:
+            try:
+                filler.append(torch.empty(size, dtype=torch.uint8, device="cuda"))
+            except torch.OutOfMemoryError:
+                size //= 2
+        return filler
+
+    yield fill
+    filler.clear()
+    torch.cuda.empty_cache()
+    torch.cuda.set_per_process_memory_fraction(1.0)
+
+
+@GPU
+@WHERE_THERE_IS_ONE
+def test_without_memory_the_text_stays_and_the_next_step_goes_on(full):
+    model = LanguageModel(tiny_models.build("llama").to("cuda"))
+    lone = finished(Decoder(model, PROMPT, sampling(5)), TOKENS)
+    ids, logits = lone.token_ids, rows(lone)
+    decoder = finished(Decoder(model, PROMPT, sampling(5)), 10)
+    filler = full()
+    with pytest.raises(OutOfMemoryError, match="ran out of memory"):
+        finished(decoder, TOKENS)  # a step or two may do with what was freed just now
+    taken = len(decoder.steps)
+    assert decoder.token_ids == ids[:taken]
+    filler.clear()
+    torch.cuda.empty_cache()
+    assert_same_run(finished(decoder, TOKENS), ids, logits, "After it had run out of memory")
