@@ -79,9 +79,12 @@ def measure_size(report: Report, name: str, effort: Effort, device: str) -> None
             measure_history(report, model, effort)
             measure_cache(report, model, times, effort)
     report.section(f"{name}, {device}, against generate")
-    report.note("same settings and prompt, from the first token on, so without the prefill")
+    report.note(
+        "same dtype, settings and prompt, from the first token on, so without the prefill; it "
+        "returns a dictionary, and keeps scores and logits where that is said"
+    )
     named = {dtype_name(model): model for model in models.values()}
-    measure_generate(report, models[dtypes[0]], named, size, effort)
+    measure_generate(report, named, size, effort)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -152,7 +152,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     options.crowds, options.evicted = CROWDS, EVICTED
     options.crowd_seconds = options.seconds * 2 / 3
     if options.quick:
-        options.seconds = options.crowd_seconds = 1.0
+        options.seconds = options.crowd_seconds = min(1.0, options.seconds)
         options.rows, options.prompt, options.candidates = 16, CHUNK + 8, 8
         options.crowds, options.evicted = (3,), (20,)
     return options

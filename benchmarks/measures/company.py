@@ -13,14 +13,13 @@ from benchmarks.measures.models import PROMPT_TOKENS, prompt_ids
 from engine.decoder import Decoder
 from engine.decoding.batch import Batch, Row
 from engine.decoding.contrastive import ContrastiveSearch
-from engine.errors import CancelledError
 from engine.model import LanguageModel
-from engine.runner.scheduler import job
 from engine.sampling import SamplingSettings
 from engine.study.sweep import Axis, Sweep
 
 LENGTH = 1_000  # tokens of a long prompt: the bundled model reads 1,024
 BATCH_TOKENS = 64
+SEARCHED = 900  # tokens of a prompt for contrastive search: each candidate has them in its cache
 SETTINGS = SamplingSettings(temperature=0.8, top_p=0.95, seed=0)
 
 
@@ -93,7 +92,10 @@ Work = Callable[[Seen, Over], None]  # notes what it sees until it is told that 
 
 
 def together(seconds: float, *works: Work) -> list[Seen]:
-    """Let them all work for so long at once; what each saw. What one of them raises is raised."""
+    """Let them all work for so long at once, each for one step at least; what each saw.
+
+    What one of them raises is raised here, and ends the work of all.
+    """
     seen = [Seen() for _ in works]
     failures: list[BaseException] = []
     begin, over = threading.Barrier(len(works) + 1), threading.Event()
@@ -102,8 +104,7 @@ def together(seconds: float, *works: Work) -> list[Seen]:
         begin.wait()
         start = time.perf_counter()
         try:
-            with job(over.is_set):
-                work(mine, over.is_set)
+            work(mine, over.is_set)
         except BaseException as error:
             failures.append(error)
             over.set()
@@ -116,13 +117,14 @@ def together(seconds: float, *works: Work) -> list[Seen]:
     for thread in threads:
         thread.start()
     begin.wait()
-    over.wait(seconds)
+    end = time.perf_counter() + seconds
+    for thread in threads:
+        thread.join(max(0.0, end - time.perf_counter()))
     over.set()
     for thread in threads:
         thread.join()
-    wrong = [error for error in failures if not isinstance(error, CancelledError)]
-    if wrong:
-        raise wrong[0]
+    if failures:
+        raise failures[0]
     return seen
 
 
@@ -137,11 +139,11 @@ def steps(model: LanguageModel, pace: Pace, seed: int = 0) -> Work:
     first = pace.every * np.random.default_rng(seed).random()
 
     def work(seen: Seen, over: Over) -> None:
-        seen.wanted = int((pace.seconds - first) / pace.every)
+        seen.wanted = max(1, int((pace.seconds - first) / pace.every))
         start = time.perf_counter() + first
         for number in range(seen.wanted):
             time.sleep(max(0.0, start + number * pace.every - time.perf_counter()))
-            if over():
+            if over() and seen.done:
                 return
             seen.time(decoder.step)
             seen.tokens += 1
@@ -157,14 +159,14 @@ def batches(model: LanguageModel, rows: int) -> Work:
     def work(seen: Seen, over: Over) -> None:
         ids = prompt_ids(model, PROMPT_TOKENS)
         first = 0
-        while not over():
+        while True:
             seeds = range(first, first + rows)
             first += rows
             texts = [Row(ids, SETTINGS.replace(seed=seed), BATCH_TOKENS) for seed in seeds]
             before = seen.tokens
             for progress in Batch(model, texts).run():
                 seen.tokens = before + progress.tokens_done
-                if over():
+                if over() and seen.tokens:
                     return
 
     return work
@@ -174,7 +176,7 @@ def prefills(model: LanguageModel, tokens: int) -> Work:
     """One long prompt after another, each read for the first time."""
 
     def work(seen: Seen, over: Over) -> None:
-        while not over():
+        while not (over() and seen.tokens):
             decoder = Decoder(model, prompt_ids(model, tokens), SETTINGS)
             seen.time(decoder.step)
             seen.tokens += tokens
@@ -186,7 +188,7 @@ def sweeps(model: LanguageModel) -> Work:
     """One sweep of 100 texts after another."""
 
     def work(seen: Seen, over: Over) -> None:
-        while not over():
+        while True:
             sweep = Sweep(
                 SamplingSettings(),
                 Axis("temperature", np.linspace(0.4, 1.2, 5).round(3)),
@@ -198,22 +200,22 @@ def sweeps(model: LanguageModel) -> Work:
             before = seen.tokens
             for progress in sweep.run(model):
                 seen.tokens = before + progress.tokens_done
-                if over():
+                if over() and seen.tokens:
                     return
 
     return work
 
 
 def contrastive(model: LanguageModel, candidates: int) -> Work:
-    """One contrastive search after another, with so many candidates in each step."""
+    """One contrastive search of a long text after another, with so many candidates in each step."""
 
     def work(seen: Seen, over: Over) -> None:
-        while not over():
-            search = ContrastiveSearch(model, prompt_ids(model, PROMPT_TOKENS), candidates)
+        while True:
+            search = ContrastiveSearch(model, prompt_ids(model, SEARCHED), candidates)
             for _ in range(BATCH_TOKENS):
                 seen.time(search.step)
                 seen.tokens += 1
-                if over():
+                if over() and seen.tokens:
                     return
 
     return work
@@ -226,7 +228,7 @@ def rebuilds(model: LanguageModel, length: int) -> Work:
         decoder.step()
 
     def work(seen: Seen, over: Over) -> None:
-        while not over():
+        while not (over() and seen.tokens):
             twin = decoder.fork()
             if not twin.release_cache():
                 raise RuntimeError("a cache that nobody uses could not be taken away")

@@ -118,7 +118,7 @@ def measure_record(report: Report, model: LanguageModel, effort: Effort) -> None
         "kept per step, full vocabulary exact",
         (hidden + objects) / 1024,
         "KiB",
-        goal=at_most(8.0),
+        goal=at_most(5.0),
         detail=f"hidden state {hidden:,.0f} B, objects {objects:,.0f} B; "
         f"a float32 row would be {model.vocab_size * 4:,} B",
         hidden_bytes=hidden,

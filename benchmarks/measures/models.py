@@ -48,6 +48,7 @@ class Size:
         config: its shape; None for the bundled model.
         steps: decode steps per round.
         ratio: most that a recorded step may take, in bare forward passes.
+        gain: how many times as fast as `generate` with scores and logits it should be at least.
         bandwidth: least share of the memory bandwidth that bf16 decoding should reach, if any.
         gpu_only: too large for a CPU.
     """
@@ -55,6 +56,7 @@ class Size:
     config: Callable[[], PretrainedConfig] | None
     steps: int
     ratio: float | None = None
+    gain: float = 1.1
     bandwidth: float | None = None
     gpu_only: bool = False
 
@@ -91,12 +93,17 @@ SIZES = {
     BUNDLED: Size(None, steps=48, ratio=1.10),
     "0.13B": Size(_llama_135m, steps=16),
     "0.5B": Size(
-        partial(_qwen, 151_936, 896, 4864, 24, 14, 2, True), steps=12, ratio=1.03, bandwidth=0.50
+        partial(_qwen, 151_936, 896, 4864, 24, 14, 2, True),
+        steps=12,
+        ratio=1.03,
+        gain=1.5,
+        bandwidth=0.60,
     ),
     "7B": Size(
         partial(_qwen, 152_064, 3584, 18_944, 28, 28, 4, False),
         steps=32,
         ratio=1.03,
+        gain=1.5,
         bandwidth=0.60,
         gpu_only=True,
     ),

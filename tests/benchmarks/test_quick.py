@@ -14,12 +14,14 @@ SMALLEST = {
     "memory": [],
     "sweep": ["--dtypes", "auto"],
     "page": ["--models", "bundled"],
+    "visitors": ["--seconds", "0.3"],
 }
 A_GOAL_OF = {
     "engine": "recorded / bare, top-p 0.9",
     "memory": "left behind by all",
     "sweep": "whole sweep",
     "page": "Step / the twin's",
+    "visitors": "beside a batch of 16 rows: p95",
 }
 
 
@@ -48,5 +50,6 @@ def test_a_name_that_is_unknown_is_answered_with_those_there_are(monkeypatch, ca
     monkeypatch.setattr(sys, "argv", ["benchmarks", "pages"])
     assert command.main() == 2
     assert capsys.readouterr().err == (
-        "There is no benchmark 'pages'; known are engine, memory, page, sweep.\n"
+        "There is no benchmark 'pages'; known are engine, memory, page, sweep, visitors.
+"
     )
