@@ -2,17 +2,21 @@
 
 Scopes are `package`, so that server and browser are gone before other tests run: Playwright's
 synchronous interface keeps an event loop in the main thread while it is open.
+
+All tests of a server share one browser profile, and each begins with empty storage. So the browser
+keeps the scripts that it has loaded and compiled, which is half of what opening a page costs.
 """
 
 import contextlib
 import os
 import re
+import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import (
-    Browser,
     BrowserContext,
     ConsoleMessage,
     Page,
@@ -34,7 +38,11 @@ CHROMIUM_FLAGS = [
 ]
 # On a deep link Streamlit's page probes below the page's own path first; both 404s are harmless.
 HARMLESS_404 = re.compile(r"^/.+/(_stcore/health|_stcore/host-config|host-config)$")
+# What a page can leave in the browser; what the browser has loaded and compiled stays.
+STORED = "cookies,local_storage,indexeddb,cache_storage,service_workers,file_systems"
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "main")
+
+OpenBrowser = Callable[[str], AbstractContextManager[BrowserContext]]
 
 expect.set_options(timeout=PATIENCE_MS)
 
@@ -54,26 +62,52 @@ def app_url(server: AppServer) -> str:
 
 
 @pytest.fixture(scope="package")
-def browser() -> Iterator[Browser]:
-    """One Chromium for all browser tests; each test gets a fresh context of it."""
+def open_browser() -> Iterator[OpenBrowser]:
+    """Opens Chromium with an empty profile; relative addresses go to the app at the given one."""
     executable = find()
     if executable is None:
         pytest.fail(f"no Chromium that runs was found. {REMEDY}", pytrace=False)
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     flags = [*CHROMIUM_FLAGS, *(["--no-sandbox"] if is_root else [])]  # no sandbox exists for root
+
+    @contextlib.contextmanager
+    def opened(url: str) -> Iterator[BrowserContext]:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+            context = playwright.chromium.launch_persistent_context(
+                profile,
+                executable_path=executable,
+                args=flags,
+                base_url=url,
+                viewport={"width": 1440, "height": 900},
+            )
+            context.set_default_timeout(PATIENCE_MS)
+            yield context
+            context.close()
+
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=flags)
+        yield opened
+
+
+@pytest.fixture(scope="package")
+def browser(open_browser: OpenBrowser, server: AppServer) -> Iterator[BrowserContext]:
+    """The one Chromium of all tests of a server."""
+    with open_browser(server.url) as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
-def context(browser: Browser, app_url: str) -> Iterator[BrowserContext]:
+def context(browser: BrowserContext, server: AppServer) -> Iterator[BrowserContext]:
     """A visitor of their own: empty storage, desktop window; relative addresses go to the app."""
-    context = browser.new_context(base_url=app_url, viewport={"width": 1440, "height": 900})
-    context.set_default_timeout(PATIENCE_MS)
-    yield context
-    context.close()
+    yield browser
+    blank, *opened = browser.pages  # without its first page the browser would end
+    for page in opened:
+        page.close()
+    browser.set_offline(False)
+    browser.clear_cookies()
+    session = browser.new_cdp_session(blank)
+    for url in (server.url, server.url.replace("127.0.0.1", "localhost")):
+        session.send("Storage.clearDataForOrigin", {"origin": url, "storageTypes": STORED})
+    session.detach()
 
 
 @pytest.fixture

@@ -9,9 +9,8 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.app_server import AppServer
-from tests.browser.conftest import WORKER
+from tests.browser.conftest import WORKER, OpenBrowser
 from tests.browser.step_page import (
-    PATIENCE_MS,
     button,
     force_buttons,
     generated,
@@ -44,12 +43,10 @@ def server(visits: Path) -> Iterator[AppServer]:
     server.stop()
 
 
-@pytest.fixture
-def visitor(browser, server) -> Iterator[BrowserContext]:
-    context = browser.new_context(base_url=server.url, viewport={"width": 1440, "height": 900})
-    context.set_default_timeout(PATIENCE_MS)
-    yield context
-    context.close()
+@pytest.fixture(scope="module")
+def browser(open_browser: OpenBrowser, server: AppServer) -> Iterator[BrowserContext]:
+    with open_browser(server.url) as browser:
+        yield browser
 
 
 def own_text(page: Page) -> list[int]:
@@ -77,8 +74,8 @@ def until_written(page: Page) -> None:
 # --- the step page --------------------------------------------------------------------------------
 
 
-def test_a_reload_keeps_text_branches_and_settings(visitor):
-    page = visitor.new_page()
+def test_a_reload_keeps_text_branches_and_settings(context):
+    page = context.new_page()
     tokens = own_text(page)
     page.reload()
     is_back(page, tokens)
@@ -95,8 +92,8 @@ def test_a_reload_keeps_text_branches_and_settings(visitor):
     take_steps(page, 1)
 
 
-def test_a_server_that_is_killed_comes_back_under_the_open_page(visitor, server):
-    page = visitor.new_page()
+def test_a_server_that_is_killed_comes_back_under_the_open_page(context, server):
+    page = context.new_page()
     own_text(page)
     until_written(page)
     take_steps(page, 1)
@@ -112,24 +109,24 @@ def test_a_server_that_is_killed_comes_back_under_the_open_page(visitor, server)
     is_back(page, tokens)
 
 
-def test_presses_without_network_are_done_once_it_is_back(visitor):
-    page = visitor.new_page()
+def test_presses_without_network_are_done_once_it_is_back(context):
+    page = context.new_page()
     tokens = own_text(page)
-    visitor.set_offline(True)
+    context.set_offline(True)
     page.evaluate("() => window.dispatchEvent(new Event('offline'))")
     wait_for(page, "state.offline")
     for _ in range(3):
         button(page, "Step").click()
     page.wait_for_timeout(10_000)  # the length of the outage
     assert ids(page) == tokens
-    visitor.set_offline(False)
+    context.set_offline(False)
     page.evaluate("() => window.dispatchEvent(new Event('online'))")
     wait_for(page, "state.steps.length === 10 && !state.offline")
     assert state(page, "[state.prompt, state.settings.temperature, state.error]") == [OWN, 1.25, ""]
 
 
-def test_a_socket_that_breaks_under_a_press_loses_and_repeats_nothing(visitor):
-    page = visitor.new_page()
+def test_a_socket_that_breaks_under_a_press_loses_and_repeats_nothing(context):
+    page = context.new_page()
     page.add_init_script(
         "const Real = WebSocket; window.sockets = [];"
         "window.WebSocket = class extends Real {"
@@ -144,8 +141,8 @@ def test_a_socket_that_breaks_under_a_press_loses_and_repeats_nothing(visitor):
     take_steps(page, 2)
 
 
-def test_a_tab_that_is_killed_comes_back_when_it_is_opened_again(visitor):
-    page = visitor.new_page()
+def test_a_tab_that_is_killed_comes_back_when_it_is_opened_again(context):
+    page = context.new_page()
     tokens = own_text(page)
     other = duplicate(page)  # a browser that restores a tab gives it its storage back
     page.close(run_before_unload=False)
@@ -168,8 +165,8 @@ def token(page: Page) -> str:
     return page.evaluate("sessionStorage.getItem('decoding-visualiser-visit')")
 
 
-def test_a_duplicated_tab_goes_its_own_way(visitor):
-    page = visitor.new_page()
+def test_a_duplicated_tab_goes_its_own_way(context):
+    page = context.new_page()
     tokens = own_text(page)
     other = duplicate(page)
     other.goto("/")
@@ -185,8 +182,8 @@ def test_a_duplicated_tab_goes_its_own_way(visitor):
     assert token(other) != token(page)
 
 
-def test_the_text_is_there_after_a_visit_to_another_page(visitor):
-    page = visitor.new_page()
+def test_the_text_is_there_after_a_visit_to_another_page(context):
+    page = context.new_page()
     tokens = own_text(page)
     page.get_by_role("link", name="Compare", exact=True).click()
     expect(page).to_have_title(re.compile("^Compare"))
@@ -233,30 +230,33 @@ def is_kept_on_tune(page: Page) -> None:
 PAGES = {"compare": (compare_page, is_kept_on_compare), "tune": (tune_page, is_kept_on_tune)}
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_another_page_survives_every_loss(visitor, server, name):
-    opened, is_kept = PAGES[name]
-    page = opened(visitor)
-    page.reload()
-    is_kept(page)
-    other = duplicate(page)
-    other.goto(f"/{name}")
-    is_kept(other)
-    visitor.set_offline(True)
-    page.wait_for_timeout(10_000)  # the length of the outage
-    visitor.set_offline(False)
-    page.reload()
-    is_kept(page)
-    until_written(page)
+def test_the_other_pages_survive_every_loss(context, server):
+    """Each in a tab, so that both share the outage and the restart."""
+    tabs, others = {}, {}
+    for name, (arrive, is_kept) in PAGES.items():
+        tabs[name] = arrive(context)
+        tabs[name].reload()
+        is_kept(tabs[name])
+        others[name] = duplicate(tabs[name])
+        others[name].goto(f"/{name}")
+        is_kept(others[name])
+    context.set_offline(True)
+    tabs[name].wait_for_timeout(10_000)  # the length of the outage
+    context.set_offline(False)
+    for name, (_, is_kept) in PAGES.items():
+        tabs[name].reload()
+        is_kept(tabs[name])
+    until_written(tabs[name])
     server.kill()
     server.start()
-    page.reload()
-    is_kept(page)
-    restored = duplicate(page)
-    page.close(run_before_unload=False)
-    restored.goto(f"/{name}")
-    is_kept(restored)
-    assert token(other) != token(restored)
+    for name, (_, is_kept) in PAGES.items():
+        tabs[name].reload()
+        is_kept(tabs[name])
+        restored = duplicate(tabs[name])
+        tabs[name].close(run_before_unload=False)
+        restored.goto(f"/{name}")
+        is_kept(restored)
+        assert token(others[name]) != token(restored)
 
 
 def test_the_file_is_private(server, visits):
