@@ -639,7 +639,7 @@ class Session(ShownText):
                     self.decoder.rewind(index)
                     break
         except DecodingError as error:
-            self.error = str(error)
+            self.error, self.cancelled = str(error), isinstance(error, CancelledError)
         still_lost = len(have.ids) - self.length
         if still_lost:
             tokens = "token was" if still_lost == 1 else f"{still_lost:,} tokens were"

@@ -88,6 +88,7 @@ export function create_actions({ root, state, link, screen, player, walk, settle
         .finally(() => {
           state.starting = false;
           begun = null;
+          if (state.error) state.example = ''; // of a text that has not begun
         });
       begun = posted;
       return posted;
