@@ -25,6 +25,7 @@ DEV_STAMP := $(VENV)/.installed-dev-$(DEV_SUM)
 # Node.js comes with the tests' packages; with it in front, what is run below runs on that one.
 NODE       := PATH="$(CURDIR)/$(VENV)/bin:$(CURDIR)/node_modules/.bin:$$PATH"
 NODE_STAMP := node_modules/.installed-$(NODE_SUM)
+JS_LOG     := test-artefacts/javascript.log
 
 # A virtual environment whose Python has gone (a system upgrade, a moved folder) is made anew.
 ifneq ($(shell test -x $(PYTHON) && echo yes),yes)
@@ -32,7 +33,7 @@ ifneq ($(shell test -x $(PYTHON) && echo yes),yes)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-js vectors lint format models corpus benchmark clean
+.PHONY: help run test test-py test-js vectors lint format models corpus benchmark clean
 
 help: ## list the targets
 	@echo "Decoding Visualiser"
@@ -42,13 +43,20 @@ run: $(RUN_STAMP) ## set up on first use, then serve the app (PORT=8501, ARGS=".
 	@echo "Decoding Visualiser: http://127.0.0.1:$(PORT)  (Ctrl-C stops it)"
 	@exec $(PYTHON) -m streamlit run app.py --server.port $(PORT) $(ARGS)
 
+test: lint ## lint, then every test, browser tests included (ARGS="-k name" for pytest)
+	@$(MAKE) --no-print-directory -j2 test-js test-py
+
 # Two workers, a file to each at a time; the long browser tests come first.
-test: lint test-js ## lint, then every test, browser tests included (ARGS="-k name" for pytest)
+test-py: $(DEV_STAMP)
 	@$(PYTHON) tests/browser/chromium.py
 	OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
-test-js: vectors # what needs no browser, held against the engine's own results
-	@$(NODE) node --test "tests/ui/components/**/*.test.js"
+# What needs no browser, held against the engine's own results. It runs beside pytest, so all that
+# it says goes to a file, of which the sums are shown, and everything where a test fails.
+test-js: vectors
+	@$(NODE) NODE_COMPILE_CACHE=test-artefacts/compiled node --test "tests/ui/components/**/*.test.js" >$(JS_LOG) 2>&1 \
+	  || { cat $(JS_LOG); echo "make test-js: the JavaScript tests failed" >&2; exit 1; }
+	@sed -n -e 's/^ℹ \(pass .*\)/JavaScript tests: \1/p' -e 's/^ℹ \(fail .*\)/JavaScript tests: \1/p' $(JS_LOG)
 
 vectors: $(DEV_STAMP) $(NODE_STAMP) # CHAINS=20000 for more
 	@$(PYTHON) -m tests.ui.components.vectors --chains $(CHAINS)
