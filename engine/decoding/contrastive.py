@@ -31,6 +31,7 @@ from engine.errors import ContextFullError, LogitsError, SettingError
 from engine.model import LanguageModel
 from engine.model import cache as caches
 from engine.model.kernels import ENGINE_LOCK
+from engine.runner.batch_runner import rows_at_once
 from engine.runner.runner import Runner
 from engine.runner.scheduler import this_job
 from engine.sampling.ranking import RankedRow
@@ -242,7 +243,9 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
 
         `_runner` stays as it is. Recurrent states cannot be copied row by row: one pass each.
         """
-        at_once = ROWS_PER_PASS if self._runner.can_select else 1
+        at_once = 1
+        if self._runner.can_select:
+            at_once = min(ROWS_PER_PASS, rows_at_once([self._runner]))
         candidates: list[ContrastiveCandidate] = []
         best: _Best | None = None
         starts = range(0, len(proposal.tokens), at_once)

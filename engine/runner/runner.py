@@ -15,6 +15,7 @@ in which passes it was made.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -34,6 +35,9 @@ from engine.runner.scheduler import SCHEDULER, Kind, this_job
 
 # Tokens of one pass over a long input: so many take about as long as a person does not notice.
 CHUNK = 256
+# From so many parameters on a CPU takes that long for fewer tokens (see `chunk_of`).
+LARGE_PARAMETERS = 100_000_000
+LEAST_CHUNK = 32
 # An input up to this is read in its turn as a single step; more goes in line as a prompt.
 SHORT = 16
 # A cache that cannot be cropped is kept as it was after the prefill and at every so many tokens, so
@@ -312,11 +316,12 @@ class Runner:
         switch = self.model.reads_again_after
         if switch is not None and start <= switch < start + tokens:
             return (tokens,)  # at once, as `generate` does
-        if tokens <= (1 if start else CHUNK):
+        chunk = chunk_of(self.model)
+        if tokens <= (1 if start else chunk):
             return (tokens,)
         if self.model.can_chunk:
-            full, rest = divmod(tokens, CHUNK)
-            return (CHUNK,) * full + ((rest,) if rest else ())
+            full, rest = divmod(tokens, chunk)
+            return (chunk,) * full + ((rest,) if rest else ())
         # Such a model takes many tokens at once only at its beginning.
         return (1,) * tokens if start else (tokens,)
 
@@ -442,6 +447,17 @@ class Runner:
         if self.model.device.type == "cuda":
             torch.cuda.empty_cache()
         return freed > 0
+
+
+def chunk_of(model: LanguageModel) -> int:
+    """Tokens of one pass over a long input: fewer for a large model on a CPU.
+
+    It follows from the model alone, so a text comes back with the same bits on a busy machine.
+    """
+    if model.device.type != "cpu":
+        return CHUNK
+    fewer = CHUNK // math.ceil(model.parameters / LARGE_PARAMETERS)
+    return min(CHUNK, max(LEAST_CHUNK, fewer))
 
 
 def _kind(tokens: int) -> Kind:

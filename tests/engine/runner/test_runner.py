@@ -1,6 +1,7 @@
 """A cached sequence: read in any pieces, taken back, copied, taken away, cancelled, out of room."""
 
 import gc
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import torch
 from engine.errors import CancelledError, OutOfMemoryError
 from engine.model import LanguageModel
 from engine.runner.budget import MemoryBudget, memory_of
-from engine.runner.runner import CHUNK, EXACT, Runner
+from engine.runner.runner import CHUNK, EXACT, LEAST_CHUNK, Runner, chunk_of
 from engine.runner.scheduler import job
 from tests.engine import tiny_models
 
@@ -43,6 +44,15 @@ def test_a_long_prompt_is_read_in_chunks_and_says_so(long_model):
     np.testing.assert_allclose(reading.forward.logits, uncached(long_model, ids), atol=CLOSE)
     whole = Runner(long_model).read(ids, parity=True)
     assert whole.passes == (len(ids),)
+
+
+def test_a_large_model_reads_smaller_chunks_on_a_cpu():
+    def model(parameters: int, device: str) -> SimpleNamespace:
+        return SimpleNamespace(parameters=parameters, device=torch.device(device))
+
+    sizes = [chunk_of(model(parameters, "cpu")) for parameters in (20e6, 100e6, 500e6, 8e9)]
+    assert sizes == [CHUNK, CHUNK, CHUNK // 5, LEAST_CHUNK]
+    assert chunk_of(model(8e9, "cuda")) == CHUNK
 
 
 @pytest.mark.parametrize("architecture", ["mamba", "jamba", "falcon_h1"])
