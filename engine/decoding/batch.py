@@ -204,7 +204,7 @@ class Batch:
     def _run_prompts(self, prompts: Prompts, rows: list[GrowingText]) -> Iterator[None]:
         """All rows of the same prompts, in as many parts as it takes; yields after every token."""
         try:
-            prefill = BatchRunner(self.model, prompts)
+            prefill = BatchRunner.prefilled(self.model, prompts)
         except OutOfMemoryError as error:
             self._fail(rows, str(error))
             yield

@@ -74,16 +74,30 @@ class BatchRunner:
         logits: for each text of the prompts, (vocab,) float32 after what has been read, row by row.
     """
 
-    def __init__(self, model: LanguageModel, prompts: Prompts) -> None:
-        """Read the prompts, as a lone decoder does; raises `OutOfMemoryError`."""
+    def __init__(
+        self,
+        model: LanguageModel,
+        prompts: Prompts,
+        parts: list[list[Runner]],
+        logits: list[LogitRows],
+    ) -> None:
         self.model = model
         self.prompts = prompts
         # Parts of the rows, in their order; of each part a runner for every text of the prompts.
-        self._parts: list[list[Runner]] = [[Runner(model) for _ in prompts.texts]]
-        self.logits = [
-            LogitRows([runner.read(ids).forward.logits[None]])
-            for runner, ids in zip(self._parts[0], prompts.texts, strict=True)
-        ]
+        self._parts = parts
+        self.logits = logits
+
+    @classmethod
+    def prefilled(cls, model: LanguageModel, prompts: Prompts) -> BatchRunner:
+        """A single row that has read the prompts, as a lone decoder does.
+
+        Raises:
+            OutOfMemoryError: there is no memory for them.
+        """
+        part = [Runner(model) for _ in prompts.texts]
+        read = [runner.read(ids) for runner, ids in zip(part, prompts.texts, strict=True)]
+        logits = [LogitRows([reading.forward.logits[None]]) for reading in read]
+        return cls(model, prompts, [part], logits)
 
     @property
     def rows(self) -> int:
@@ -113,17 +127,15 @@ class BatchRunner:
 
     def repeated(self, rows: int) -> BatchRunner:
         """An independent copy with so many equal rows; raises `OutOfMemoryError`."""
-        twin = BatchRunner.__new__(BatchRunner)
-        twin.model, twin.prompts = self.model, self.prompts
-        twin._parts = []
+        parts = []
         for places in _shared_out(rows, rows_at_once(self._parts[0])):
             part = [runner.fork() for runner in self._parts[0]]
             for runner in part:
                 runner.select([0] * len(places))
-            twin._parts.append(part)
+            parts.append(part)
         after_prompts = [next(iter(logits)) for logits in self.logits]
-        twin.logits = [LogitRows([np.broadcast_to(row, (rows, row.size))]) for row in after_prompts]
-        return twin
+        logits = [LogitRows([np.broadcast_to(row, (rows, row.size))]) for row in after_prompts]
+        return BatchRunner(self.model, self.prompts, parts, logits)
 
     def keep(self, rows: Sequence[int]) -> None:
         """Go on with some of the rows, in their order; raises `OutOfMemoryError`."""

@@ -40,7 +40,7 @@ def rows_of(runner: BatchRunner) -> list[np.ndarray]:
 
 
 def test_many_rows_are_read_in_several_passes_as_equal_as_they_can_be(llama, passes):
-    runner = BatchRunner(llama, prompts(PROMPT)).repeated(150)
+    runner = BatchRunner.prefilled(llama, prompts(PROMPT)).repeated(150)
     passes.clear()
     runner.read([row % tiny_models.VOCAB for row in range(150)])
     assert runner.rows == 150
@@ -55,7 +55,7 @@ def test_many_rows_are_read_in_several_passes_as_equal_as_they_can_be(llama, pas
 
 def test_rows_that_end_leave_their_part_and_an_empty_part_costs_no_pass(llama, passes, monkeypatch):
     monkeypatch.setattr(batch_runner, "MOST_AT_ONCE", 4)
-    runner = BatchRunner(llama, prompts(PROMPT, NEGATIVE)).repeated(10)
+    runner = BatchRunner.prefilled(llama, prompts(PROMPT, NEGATIVE)).repeated(10)
     tokens = list(range(10))
     runner.read(tokens)
     kept = [0, 2, 7, 8, 9]
@@ -78,7 +78,7 @@ def test_the_longer_the_texts_the_fewer_rows_a_pass_has(llama, passes, monkeypat
     monkeypatch.setattr(batch_runner, "LEAST_AT_ONCE", 2)
     # At the prompt and one token 8 rows fit, and from three tokens more on 7.
     monkeypatch.setattr(batch_runner, "CACHE_BYTES", 8 * ROW_BYTES * (len(PROMPT) + 1))
-    runner = BatchRunner(llama, prompts(PROMPT)).repeated(8)
+    runner = BatchRunner.prefilled(llama, prompts(PROMPT)).repeated(8)
     passes.clear()
     for token in range(4):
         runner.read([token] * 8)
@@ -103,7 +103,7 @@ def test_a_batch_in_several_passes_gives_the_twins_of_lone_decoders(llama, monke
 def test_a_single_step_comes_between_the_passes_of_one_token(llama):
     """A visitor who asks during the first pass is served before the second one."""
     ran: list[str] = []
-    runner = BatchRunner(llama, prompts(PROMPT)).repeated(128)
+    runner = BatchRunner.prefilled(llama, prompts(PROMPT)).repeated(128)
 
     def step() -> None:
         with SCHEDULER.turn(Kind.STEP):
@@ -128,7 +128,7 @@ def test_a_single_step_comes_between_the_passes_of_one_token(llama):
 
 
 def test_whoever_goes_through_the_rows_lets_single_steps_go_first(llama, monkeypatch):
-    runner = BatchRunner(llama, prompts(PROMPT)).repeated(3)
+    runner = BatchRunner.prefilled(llama, prompts(PROMPT)).repeated(3)
     runner.read([1, 2, 3])
     asked = []
     monkeypatch.setattr(SCHEDULER, "give_way", lambda at_most: asked.append(at_most) or 0.75)
@@ -138,7 +138,7 @@ def test_whoever_goes_through_the_rows_lets_single_steps_go_first(llama, monkeyp
 
 def test_without_memory_for_a_part_the_rows_are_to_be_thrown_away(llama, monkeypatch):
     monkeypatch.setattr(batch_runner, "MOST_AT_ONCE", 2)
-    runner = BatchRunner(llama, prompts(PROMPT)).repeated(4)
+    runner = BatchRunner.prefilled(llama, prompts(PROMPT)).repeated(4)
     calls = []
 
     def fail(module, inputs, output):
