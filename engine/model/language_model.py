@@ -151,16 +151,16 @@ class LanguageModel(LoadedModel):
             ContextFullError: the cache does not hold beyond here (see `reads_again_after`).
         """
         start = time.perf_counter()
-        with ENGINE_LOCK, torch.inference_mode():
+        at = f"at {len(token_ids):,} new positions"
+        remedy = "use a shorter prompt, a smaller model or a smaller dtype"
+        with ENGINE_LOCK, torch.inference_mode(), self.naming_memory(at, remedy):
             kernels = DEFAULT_KERNELS if parity else self.kernels
             # Under the lock: a thread's first operation fixes its number of threads.
             ids = self._ids([token_ids])
             inputs = self.inputs(ids, cache, position)
             if all_positions and "logits_to_keep" in inputs:
                 inputs["logits_to_keep"] = 0  # all, in the words of transformers
-            at = f"at {len(token_ids):,} new positions"
-            remedy = "use a shorter prompt, a smaller model or a smaller dtype"
-            with self.naming_memory(at, remedy), kernels.apply(len(token_ids)):
+            with kernels.apply(len(token_ids)):
                 logits = self.hf(**inputs).logits  # (1, 1 or tokens, V)
             hidden = self._head_input.take()
             row = self._to_host(logits[0] if all_positions else logits[0, -1])

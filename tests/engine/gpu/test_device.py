@@ -164,3 +164,13 @@ def test_without_memory_the_text_stays_and_the_next_step_goes_on(full):
     filler.clear()
     torch.cuda.empty_cache()
     assert_same_run(finished(decoder, TOKENS), ids, logits, "After it had run out of memory")
+
+
+@pytest.mark.parametrize("part", ["_ids", "_to_host"])
+def test_memory_that_runs_out_around_the_pass_is_a_sentence(model, monkeypatch, part):
+    def fail(*_: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(model, part, fail)
+    with pytest.raises(OutOfMemoryError, match="ran out of memory at 1 new positions"):
+        model.forward([1], model.new_cache(), 0)
