@@ -235,6 +235,17 @@ def test_the_uniform_number_of_a_step_is_known_before_it_is_taken(llama):
             decoder.uniform(index)
 
 
+def test_a_context_stays_as_it_was_whatever_comes_after(llama):
+    decoder = finished(Decoder(llama, PROMPT, sampling(3)), 8)
+    context = decoder.context(8)
+    ids = context.token_ids.tolist()
+    decoder.rewind(2)
+    decoder.settings = sampling(4)
+    finished(decoder, 12)
+    assert decoder.context(8).token_ids.tolist() != ids, "the text is the same, which proves nothing"
+    assert context.token_ids.tolist() == ids
+
+
 def test_a_pass_made_beforehand_counts_into_the_step(llama):
     decoder = Decoder(llama, PROMPT, sampling(3))
     decoder.next_distribution()
