@@ -15,11 +15,12 @@ import torch
 from engine.checks import at_least_one
 from engine.decoding import guidance
 from engine.decoding.inputs import checked_settings
+from engine.decoding.shaping import shaped
 from engine.decoding.token_sequence import TokenSequence
 from engine.errors import DecodingError, SettingError
 from engine.model import LanguageModel
 from engine.runner.batch_runner import Prompts
-from engine.sampling import SamplingSettings, shape
+from engine.sampling import SamplingSettings
 from engine.text import stopping
 from engine.trace import Guidance
 
@@ -169,7 +170,7 @@ class GrowingText:
         sequence, settings = self._sequence, self.settings
         try:
             context = sequence.context(sequence.length, settings.seed, self._states)
-            distribution = shape(logits, settings, context)
+            distribution = shaped(logits, settings, context)
         except DecodingError as error:
             self.error = error.with_traceback(None)  # which would hold the whole pass' logits
             return

@@ -21,10 +21,11 @@ import torch
 from engine.decoding import guidance, inputs
 from engine.decoding.record import RowSource
 from engine.decoding.recorded_text import Mark, RecordedText
+from engine.decoding.shaping import shaped
 from engine.errors import LogitsError, SettingError
 from engine.model import LanguageModel
 from engine.model.cache import CacheFormula
-from engine.sampling import Distribution, Drawn, SamplingSettings, shape
+from engine.sampling import Distribution, Drawn, SamplingSettings
 from engine.sampling.admission import Admission, smallest_change
 from engine.sampling.stages import Context, Stage
 from engine.text import stopping
@@ -288,7 +289,7 @@ class Decoder(RecordedText):
         self, logits: np.ndarray, settings: SamplingSettings, context: Context
     ) -> Distribution:
         try:
-            return shape(logits, settings, context)
+            return shaped(logits, settings, context)
         except LogitsError:
             # Not a row to go on from, and what made it may have reached the cache.
             self._next = None

@@ -25,7 +25,8 @@ import numpy as np
 
 from engine.checks import is_whole
 from engine.decoding.generation import Generation
-from engine.errors import DecodingError, OutOfMemoryError, SettingError
+from engine.decoding.shaping import shaped
+from engine.errors import DecodingError, SettingError
 from engine.model.diffusion_model import (
     MASK_SIGN,
     DiffusionModel,
@@ -34,9 +35,9 @@ from engine.model.diffusion_model import (
     fill_gaps,
     load_diffusion_model,
 )
-from engine.runner.budget import budget_of
+from engine.runner.budget import budget_of, with_room
 from engine.runner.scheduler import SCHEDULER, Kind
-from engine.sampling import Distribution, SamplingSettings, shape
+from engine.sampling import Distribution, SamplingSettings
 from engine.sampling.stages import Temperature
 from engine.trace import REMASKING, DiffusionStep, Trace
 
@@ -249,7 +250,7 @@ class DiffusionDecoder(Generation[DiffusionStep]):
             if not is_whole(position) or position not in step.unmasked + step.masked:
                 remedy = "use a position that was masked before this step"
                 raise SettingError("position", position, "had no prediction", remedy)
-            return shape(self._logits(step.ids_before)[position], self._shaping)
+            return shaped(self._logits(step.ids_before)[position], self._shaping)
 
     def trace(self) -> Trace:
         """Everything so far as plain values, to be saved or shown; the prompt is the canvas."""
@@ -327,12 +328,8 @@ class DiffusionDecoder(Generation[DiffusionStep]):
     def _forward(self, ids: tuple[int, ...]) -> np.ndarray:
         """(length, vocab) logits of a canvas by a pass in its turn, if need be with more room."""
         with SCHEDULER.turn(Kind.STEP):
-            try:
-                return self.model.logits(ids)
-            except OutOfMemoryError:
-                if not budget_of(self.model.device).make_room(keep=self):
-                    raise
-            return self.model.logits(ids)
+            budget = budget_of(self.model.device)
+            return with_room(budget, lambda: self.model.logits(ids), keep=self)
 
     def _uniforms(self, index: int) -> np.ndarray:
         """(2, length) uniform numbers of a step: to draw tokens with, and to keep some at random.
@@ -343,7 +340,7 @@ class DiffusionDecoder(Generation[DiffusionStep]):
         return np.random.Generator(np.random.PCG64(seed)).random((2, len(self.canvas)))
 
     def _predict(self, logits: np.ndarray, u: float) -> _Prediction:
-        distribution = shape(logits, self._shaping)
+        distribution = shaped(logits, self._shaping)
         token_id = distribution.draw(u).token_id
         raw = distribution.raw
         used = None if self._shaping.is_greedy else float(u)

@@ -16,8 +16,9 @@ import torch
 from engine.decoding import inputs
 from engine.decoding.autoregressive import Autoregressive
 from engine.decoding.record import LogitRecord
+from engine.decoding.shaping import shaped
 from engine.model import LanguageModel
-from engine.sampling import Distribution, SamplingSettings, shape
+from engine.sampling import Distribution, SamplingSettings
 from engine.sampling.stages import Context
 from engine.trace import Guidance, Step, Trace
 
@@ -114,7 +115,7 @@ class RecordedText(Autoregressive[Step]):
         with self._lock:
             index = inputs.checked_index(index, len(self.steps))
             settings = self.settings_at(index) if settings is None else self._checked(settings)
-            return shape(self._record.row(index), settings, self._context(index))
+            return shaped(self._record.row(index), settings, self._context(index))
 
     def uniform(self, index: int) -> float:
         """The uniform number that belongs to a step: the one it was or is to be drawn with.

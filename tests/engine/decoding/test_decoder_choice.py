@@ -242,7 +242,7 @@ def test_a_context_stays_as_it_was_whatever_comes_after(llama):
     decoder.rewind(2)
     decoder.settings = sampling(4)
     finished(decoder, 12)
-    assert decoder.context(8).token_ids.tolist() != ids, "the text is the same, which proves nothing"
+    assert decoder.context(8).token_ids.tolist() != ids, "the same text proves nothing"
     assert context.token_ids.tolist() == ids
 
 

@@ -151,6 +151,25 @@ def test_a_step_that_finds_no_memory_leaves_the_text(begin, monkeypatch):
     assert tokens(generation) == tokens(lone)
 
 
+@pytest.mark.parametrize("begin", [sampled, guided, filled], ids=["sampling", "guidance", "canvas"])
+def test_shaping_that_finds_no_memory_is_a_sentence_and_leaves_the_text(begin, monkeypatch):
+    lone, generation = begin(), begin()
+    list(lone.run(STEPS))
+    list(generation.run(2))
+    before = tokens(generation)
+
+    def full(*args: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("engine.decoding.shaping.shape", full)
+        with pytest.raises(OutOfMemoryError, match="scores of a step"):
+            generation.step()
+    assert tokens(generation) == before
+    list(generation.run(STEPS))
+    assert tokens(generation) == tokens(lone)
+
+
 def failing(model, monkeypatch) -> None:
     def full(*args, **kwargs):
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
