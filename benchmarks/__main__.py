@@ -8,7 +8,7 @@ import sys
 
 DEFAULT = "engine"
 BENCHMARKS = {  # name: module with a `main(arguments)`
-    "cache": "benchmarks.measures.cache_growth",
+    "cache": "benchmarks.cache",
     "engine": "benchmarks.engine",
     "memory": "benchmarks.memory",
     "page": "benchmarks.page.measure",

@@ -4,5 +4,4 @@ models.py        the models, the bare loop, how much is measured
 decoding.py      a recorded step against a bare pass, `generate`, other CPU kernels
 memory.py        bandwidth, the record, forks and rewinds, with and without a cache
 pipelines.py     shaping and draw alone, against transformers' processors
-cache_growth.py  what a step pays for its cache; run alone: `python -m benchmarks cache`
 """

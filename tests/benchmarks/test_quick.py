@@ -10,6 +10,7 @@ from benchmarks import __main__ as command
 from tests.browser.chromium import REMEDY, find
 
 SMALLEST = {
+    "cache": [],
     "engine": ["--sizes", "bundled", "--steps", "2", "--threads", "1"],
     "memory": [],
     "sweep": ["--dtypes", "auto"],
@@ -17,6 +18,7 @@ SMALLEST = {
     "visitors": ["--seconds", "0.3"],
 }
 A_GOAL_OF = {
+    "cache": "DynamicCache / ours, cache alone, 2,048 positions",
     "engine": "recorded / bare, top-p 0.9",
     "memory": "left behind by all",
     "sweep": "whole sweep",

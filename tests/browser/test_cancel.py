@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from tests.browser.app_server import AppServer
-from tests.browser.conftest import WORKER
+from tests.browser.conftest import WORKER, OpenBrowser
 from tests.browser.step_page import (
     button,
     generated,
@@ -45,8 +45,9 @@ def server(crowd_file: Path) -> Iterator[AppServer]:
 
 
 @pytest.fixture(scope="module")
-def app_url(server: AppServer) -> str:
-    return server.url
+def browser(open_browser: OpenBrowser, server: AppServer) -> Iterator[BrowserContext]:
+    with open_browser(server.url) as browser:
+        yield browser
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from playwright.sync_api import Locator, Page
 
 from engine.decoder import Decoder
 from engine.decoding.contrastive import ContrastiveSearch
-from engine.decoding.replay import begin, repeat_step
+from engine.decoding.replay import begin
 from engine.model import load_model
 from engine.trace import Trace
 from tests.browser.step_page import (
@@ -201,8 +201,8 @@ def replayed(file: Path) -> Decoder | ContrastiveSearch:
     """The text of a trace, made again by the engine alone."""
     trace = Trace.load(file)
     text = begin(trace, load_model())
-    for index in range(len(trace.steps)):
-        repeat_step(text, trace, index)
+    for _ in trace.steps:
+        text.repeat(trace)
     return text
 
 

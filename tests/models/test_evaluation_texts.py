@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
 from models.training.evaluation import acceptance, diffusion, recitation
 from models.training.evaluation.repetition import ends_in_loop, repeated_share
@@ -186,6 +187,7 @@ class Filler:
     """
 
     name, mask_id, pad_id, vocab_size, context_length = "filler", 5, None, 6, 64
+    device = torch.device("cpu")
 
     def text(self, ids):
         return " ".join(map(str, ids))

@@ -1,6 +1,6 @@
 """What a step pays for its cache: ours, which grows in place, against transformers' DynamicCache.
 
-    python -m benchmarks cache [--sizes bundled,0.5B] [--turns N]
+    python -m benchmarks cache [--sizes bundled,0.5B] [--turns N] [--quick]
 
 Both hold the same random keys and values, and take turns. First the caches alone: the keys and
 values of one token written in every layer. Then whole forward passes, whose logits must be equal
@@ -150,7 +150,11 @@ def main(arguments: Sequence[str] | None = None) -> dict:
     parser.add_argument("--sizes", default="bundled,0.5B", help=f"of {', '.join(SIZES)}")
     parser.add_argument("--turns", type=int, default=TURNS, help="steps with each cache")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--quick", action="store_true", help="short: to see that it runs")
     options = parser.parse_args(arguments)
+    positions = POSITIONS
+    if options.quick:
+        options.sizes, options.turns, positions = "bundled", 2, (64, _GOAL_FROM)
     names = [name for name in options.sizes.split(",") if name]
     unknown = [name for name in names if name not in SIZES]
     if unknown:
@@ -161,8 +165,8 @@ def main(arguments: Sequence[str] | None = None) -> dict:
     for name in names:
         model = load(name, chosen_dtype(name, options.device), options.device)
         report.section(f"{name}, {options.device}, {dtype_name(model)}")
-        for positions in POSITIONS:
-            measure_growth(report, model, positions, options.turns)
+        for count in positions:
+            measure_growth(report, model, count, options.turns)
     return report.finish()
 
 
