@@ -46,10 +46,11 @@ run: $(RUN_STAMP) ## set up on first use, then serve the app (PORT=8501, ARGS=".
 test: lint ## lint, then every test, browser tests included (ARGS="-k name" for pytest)
 	@$(MAKE) --no-print-directory -j2 test-js test-py
 
-# Two workers, a file to each at a time; the long browser tests come first.
+# Three workers for two cores, as browser tests often wait; a file to each at a time, the long browser
+# tests first.
 test-py: $(DEV_STAMP)
 	@$(PYTHON) tests/browser/chromium.py
-	OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+	OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # What needs no browser, held against the engine's own results. It runs beside pytest, so all that
 # it says goes to a file, of which the sums are shown, and everything where a test fails.

@@ -71,6 +71,15 @@ def wait_for(page: Page, condition: str, arg: Any = None) -> None:
     )
 
 
+_IS_OF_SCHEME = """
+scheme => {
+  const ground = getComputedStyle(document.querySelector('.stApp')).backgroundColor;
+  const [red] = ground.match(/\\d+/g).map(Number);
+  return (red < 128) === (scheme === 'dark');
+}
+"""
+
+
 def wait_until(page: Page, function: str, arg: Any = None) -> None:
     """Wait for a JavaScript function. `wait_for_function` does what the page's policy forbids."""
     page.evaluate(
@@ -83,6 +92,11 @@ def wait_until(page: Page, function: str, arg: Any = None) -> None:
         }""".replace("FUNCTION", function),
         {"arg": arg, "patience": PATIENCE_MS},
     )
+
+
+def wait_for_scheme(page: Page, scheme: str) -> None:
+    """Until the app is drawn in the scheme, ``light`` or ``dark``, that the browser asks for."""
+    wait_until(page, _IS_OF_SCHEME, scheme)
 
 
 def settle(page: Page) -> None:

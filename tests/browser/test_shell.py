@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.step_page import button, wait_until
+from tests.browser.step_page import button, wait_for_scheme, wait_until
 
 OPENED = {"/": "Prompt", "/compare": "Prompt", "/tune": "Prompt 1"}
 DESKTOP, PHONE = (1440, 900), (390, 844)
@@ -31,14 +31,6 @@ SEEN_THROUGH = """
 }
 """
 
-IS_OF_SCHEME = """
-scheme => {
-  const ground = getComputedStyle(document.querySelector('.stApp')).backgroundColor;
-  const [red] = ground.match(/\\d+/g).map(Number);
-  return (red < 128) === (scheme === 'dark');
-}
-"""
-
 
 @pytest.mark.parametrize(("path", "size"), SCROLLS, ids=str)
 def test_nothing_that_scrolls_shows_through_the_band(page: Page, path, size):
@@ -50,7 +42,7 @@ def test_nothing_that_scrolls_shows_through_the_band(page: Page, path, size):
     expect(page.get_by_role("textbox", name=OPENED[path], exact=True)).to_be_visible()
     for scheme in schemes:
         page.emulate_media(color_scheme=scheme)
-        wait_until(page, IS_OF_SCHEME, scheme)
+        wait_for_scheme(page, scheme)
         scroll = "() => { const e = document.querySelector('.stMain'); e.scrollTop = 260;"
         wait_until(page, f"{scroll} return e.scrollTop > 200; }}")
         main = page.get_by_test_id("stMain")
