@@ -201,6 +201,37 @@ def test_on_a_phone_one_column_with_the_picture_before_the_samplers(
         in_sight()
 
 
+def test_the_newest_token_is_in_sight_wherever_the_lines_break(page: Page):
+    """On a low screen the text has one line: not that of the slot alone."""
+    page.set_viewport_size({"width": 1280, "height": 720})
+    start(opened(page), OPEN)
+    lines = set()
+    for _ in range(18):
+        take_steps(page, 1)
+        settle(page)
+        box = page.locator(".dv-strip-box").bounding_box()
+        newest = generated(page).last.bounding_box()
+        slot = page.locator(".dv-slot").bounding_box()
+        assert box["y"] - 1 <= newest["y"], "the newest token is above"
+        assert newest["y"] + newest["height"] <= box["y"] + box["height"] + 1, "it is below"
+        lines.add(slot["y"] > newest["y"] + 10)
+    assert lines == {False, True}, "the slot was never alone on a line, which proves nothing"
+    expect(page.get_by_role("button", name="Jump to latest")).to_have_count(0)
+
+
+@pytest.mark.parametrize("says", ["plain", "what-if"])
+def test_on_a_phone_the_step_chip_lies_within_the_line(page: Page, says: str):
+    page.set_viewport_size({"width": 390, "height": 844})
+    start(opened(page), OPEN)
+    take_steps(page, 2)
+    if says == "what-if":
+        set_samplers(page, temperature=1.5)
+    settle(page)
+    line = page.locator("[data-part=line]").bounding_box()
+    chip = page.locator("[data-part=line] .dv-chip").bounding_box()
+    assert line["y"] <= chip["y"] and chip["y"] + chip["height"] <= line["y"] + line["height"]
+
+
 @pytest.mark.parametrize("size", [(1440, 900), (1280, 720), (390, 844)], ids=str)
 def test_an_enlarged_picture_leaves_the_buttons_and_the_samplers(page: Page, size):
     page.set_viewport_size({"width": size[0], "height": size[1]})

@@ -94,7 +94,7 @@ export function create_items(list, dress) {
       return items.length;
     },
     /** @param {number} index */
-    at: index => /** @type {Item|undefined} */ (items[index]),
+    at: index => /** @type {Item|undefined} */ (items.at(index)),
     /** @param {Element} li */
     index_of: li => numbers.get(li) ?? -1,
     /** Dress all again, as after another choice of colours. */

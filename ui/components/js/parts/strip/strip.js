@@ -15,6 +15,7 @@ import { create_legend, shade_of } from './legend.js';
 
 // A byte that is no character alone; a prompt token carries no flag for it, but its label spells it out.
 const BYTE_LABEL = /<0x[89A-F][0-9A-F]>/;
+const LINE_EDGE_PX = 2; // between the top of a line and that of its tokens
 const NEAR_END_PX = 12; // this close to the end counts as "at the end"
 const LONG_PROMPT = 80; // tokens; of a longer one only both ends are shown until it is unfolded
 const SHOWN_AT_START = 16;
@@ -236,7 +237,14 @@ export function create(root, actions) {
 
   // --- scrolling, of the box only ------------------------------------------------------------
 
-  const is_at_end = () => box.scrollTop + box.clientHeight >= box.scrollHeight - NEAR_END_PX;
+  /** How far to scroll to the newest token: where the slot has a line of its own, to the line before. */
+  function end() {
+    const bottom = box.scrollHeight - box.clientHeight;
+    const last = is_plain ? null : steps.at(-1)?.li;
+    return last ? Math.min(bottom, last.offsetTop - LINE_EDGE_PX) : bottom;
+  }
+
+  const is_at_end = () => box.scrollTop >= end() - NEAR_END_PX;
 
   /** @param {number} top */
   function scroll_to(top) {
@@ -246,7 +254,7 @@ export function create(root, actions) {
 
   function follow() {
     is_following = true;
-    scroll_to(box.scrollHeight);
+    scroll_to(end());
     show(to_newest, false);
   }
 
@@ -271,7 +279,7 @@ export function create(root, actions) {
 
   // Lines break elsewhere after a change of width, and a strip that was hidden could not scroll.
   const resize = new ResizeObserver(() => {
-    if (is_following && state && state.index >= steps.length - 1) scroll_to(box.scrollHeight);
+    if (is_following && state && state.index >= steps.length - 1) scroll_to(end());
   });
   resize.observe(box);
 
@@ -317,7 +325,7 @@ export function create(root, actions) {
     if (has_prompt_changed) is_following = true; // another text
     const is_newest = now.index >= now.steps.length - 1;
     if (is_newest && (is_moved || have_steps_changed || has_prompt_changed)) {
-      if (is_following) scroll_to(box.scrollHeight);
+      if (is_following) scroll_to(end());
     } else if (is_moved) {
       reveal(place_of(now.index));
     }
