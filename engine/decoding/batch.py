@@ -1,4 +1,4 @@
-"""Many texts at once: one forward pass gives every row of a batch its next token.
+"""Many texts at once: few forward passes give every row of a batch its next token.
 
     >>> rows = [Row("Once upon a time", SamplingSettings(top_p=0.9, seed=k)) for k in range(20)]
     >>> batch = Batch(model, rows)
@@ -46,7 +46,7 @@ from engine.text import stopping
 
 __all__ = ["MOST_ROWS", "RECORD", "Batch", "BatchText", "Progress", "Row"]
 
-# Beyond this a product over more rows is hardly faster for each, and cancelling takes longer.
+# More would hardly be faster for each, and cancelling takes longer.
 MOST_ROWS = 128
 
 
@@ -59,8 +59,9 @@ class Progress:
         tokens_done: tokens generated so far.
         tokens_at_most: tokens there will be if every text that has not ended runs to its limit.
         seconds: wall time of this run so far.
-        seconds_at_most: what is left at the rate of this run so far, if every text runs to its
-            limit; an estimate, None before the first token.
+        seconds_left: an estimate of the rest: at the rate of this run so far, as if every text ran
+            to its limit. It may be too little, as few texts that run on alone are slower for each
+            token. None before the first token.
     """
 
     rows_done: int
@@ -68,7 +69,7 @@ class Progress:
     tokens_done: int
     tokens_at_most: int
     seconds: float
-    seconds_at_most: float | None
+    seconds_left: float | None
 
 
 class Batch:
@@ -78,10 +79,11 @@ class Batch:
         model: the model; decoders and other batches may use it meanwhile.
         rows: the texts to generate, in any mixture of prompts, settings and limits.
         stop_strings: texts that end generation, for all rows.
-        max_rows: most rows in one forward pass; the memory for caches may allow fewer.
+        max_rows: most rows that go together; the memory for caches may allow fewer. They may be
+            read in several passes (see `engine.runner.batch_runner`).
 
     Attributes:
-        rows_per_pass: most rows that one forward pass has had so far.
+        rows_together: most rows that have gone together so far.
 
     Raises:
         PromptError, TokenizerError, SettingError: a row that does not fit this model, or `max_rows`
@@ -97,7 +99,7 @@ class Batch:
         max_rows: int = MOST_ROWS,
     ) -> None:
         self.model = model
-        self.rows_per_pass = 0
+        self.rows_together = 0
         strings = stopping.checked_stop_strings(stop_strings)
         self._most = at_least_one("max_rows", max_rows)
         prompts: dict[str, tuple[int, ...]] = {}
@@ -177,7 +179,7 @@ class Batch:
             tokens_done=self._tokens,
             tokens_at_most=self._at_most,
             seconds=seconds,
-            seconds_at_most=left,
+            seconds_left=left,
         )
 
     def _step(self, row: GrowingText, logits: Sequence[np.ndarray]) -> None:
@@ -244,7 +246,7 @@ class Batch:
         Raises:
             OutOfMemoryError: the rows have the tokens they had; their caches are thrown away.
         """
-        self.rows_per_pass = max(self.rows_per_pass, len(rows))
+        self.rows_together = max(self.rows_together, len(rows))
         runner = prefill.repeated(len(rows))
         for place in range(rows[0].length):  # drawn before a split or a cancel: read again
             runner.read([row.token_id(place) for row in rows])
@@ -262,7 +264,7 @@ class Batch:
             runner.read([row.token_id(-1) for row in rows])
 
     def _most_rows(self, prefill: BatchRunner, rows: list[GrowingText]) -> int:
-        """How many rows of the same prompts go into one pass, by what others leave of memory."""
+        """How many rows of the same prompts go together, by what others leave of memory."""
         if not prefill.can_select:
             if len(rows) > 1:
                 self._notice(

@@ -9,7 +9,7 @@
     ... )
     >>> run = sweep.run(model)
     >>> for progress in run:
-    ...     print(progress.texts_done, progress.seconds_at_most)
+    ...     print(progress.texts_done, progress.seconds_left)
     >>> run.result().pivot("distinct_2")
 
 Every cell uses the same seeds, and the n-th token of a seed is drawn with the same uniform number
@@ -216,7 +216,7 @@ class Sweep:
         Args:
             model: the model.
             cancel: ends it between two tokens once set; closing the iterator does so too.
-            max_rows: most texts in one forward pass.
+            max_rows: most texts that go together.
             done: what an earlier run of this sweep gave; its texts that had ended are taken over.
 
         Raises:
@@ -234,15 +234,15 @@ class SweepProgress:
         texts_done, texts: texts that have ended, and all of them.
         tokens_done: tokens generated so far.
         seconds: wall time so far.
-        seconds_at_most: what is left if every text runs to its limit, an estimate at the rate so
-            far; None before the first token.
+        seconds_left: an estimate of the rest (see `engine.decoding.batch.Progress`); None before
+            the first token.
     """
 
     texts_done: int
     texts: int
     tokens_done: int
     seconds: float
-    seconds_at_most: float | None
+    seconds_left: float | None
 
 
 class SweepRun:
@@ -288,9 +288,7 @@ class SweepRun:
         for done in self._batch.run(self._cancel):
             self._seconds = before + done.seconds
             rows_done, rows = done.rows_done + taken, done.rows + taken
-            yield SweepProgress(
-                rows_done, rows, done.tokens_done, self._seconds, done.seconds_at_most
-            )
+            yield SweepProgress(rows_done, rows, done.tokens_done, self._seconds, done.seconds_left)
 
     @property
     def is_done(self) -> bool:

@@ -100,7 +100,7 @@ class SamplingRun(BackgroundWork):
     def _passes(self) -> Iterator[float | None]:
         for progress in self._batch.run(self._cancel):
             self._done = progress.rows_done
-            yield progress.seconds_at_most
+            yield progress.seconds_left
 
     @property
     def is_done(self) -> bool:

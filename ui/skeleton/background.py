@@ -121,8 +121,7 @@ class BackgroundWork:
         count: texts in all.
         problem: why it ended early, empty if it did not.
         behind: how many works of others wait before it in line; None while it does not wait.
-        seconds_left: estimate of the rest, if every text runs to its limit; None before there is
-            anything to go by.
+        seconds_left: estimate of the rest, None before there is anything to go by.
     """
 
     doing = "this work"
@@ -245,5 +244,5 @@ class BackgroundWork:
             return f"Waiting: {place_in_line(behind)}"
         words = f"{self.texts_done:,} of {self.count:,} texts"
         if self.is_running and self.seconds_left is not None:
-            words += f", at most {about(self.seconds_left)} left"
+            words += f", {about(self.seconds_left)} left"
         return words

@@ -15,7 +15,7 @@ from engine.model import LanguageModel
 from engine.study.sweep import Sweep, SweepProgress, SweepResult
 from ui.skeleton.background import BackgroundWork
 
-MAX_ROWS = 32  # in one forward pass: others' steps wait for one, and a Cancel loses at most these
+MAX_ROWS = 32  # that go together: a Cancel loses at most one token of each
 SUM_UP_SECONDS = 2.0  # at least, between two summaries
 
 _speeds: weakref.WeakKeyDictionary[LanguageModel, float] = weakref.WeakKeyDictionary()
@@ -82,7 +82,7 @@ class SweepWork(BackgroundWork):
                 self._sum_up()
                 summed, spent = last.texts_done, time.monotonic() - now
                 next_sum = now + max(SUM_UP_SECONDS, 10 * spent)
-            yield last.seconds_at_most
+            yield last.seconds_left
         if last is not None and last.tokens_done > first.tokens_done:
             took = last.seconds - first.seconds
             _speeds[self.model] = (last.tokens_done - first.tokens_done) / max(took, 1e-9)
@@ -215,7 +215,7 @@ class OpeningSweep:
 
     @property
     def seconds_left(self) -> float | None:
-        """Estimate of the rest, if every text runs to its limit."""
+        """Estimate of the rest."""
         return self._work.seconds_left
 
     @property

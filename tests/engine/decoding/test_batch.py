@@ -45,10 +45,10 @@ def test_every_row_is_the_twin_of_a_lone_decoder(architecture):
     for row, text in zip(rows, batch.texts, strict=True):
         assert is_twin(text, lone(model, row)), f"{row.settings} gave another text"
     if architecture in RECURRENT:
-        assert batch.rows_per_pass == 1
+        assert batch.rows_together == 1
         assert len(batch.notices) == 1 and "one by one" in batch.notices[0]
     else:
-        assert batch.rows_per_pass == 4 and not batch.notices
+        assert batch.rows_together == 4 and not batch.notices
 
 
 def test_many_seeds_give_the_tokens_of_as_many_decoders():
@@ -155,7 +155,7 @@ def test_rows_that_ended_take_no_further_part(llama):
 def test_more_rows_than_a_pass_takes_run_in_parts(llama, most):
     rows = [Row(PROMPT, sampling(seed), 10) for seed in range(7)]
     batch = finished(llama, rows, max_rows=most)
-    assert batch.rows_per_pass == most
+    assert batch.rows_together == most
     assert all(is_twin(text, lone(llama, row)) for row, text in zip(rows, batch.texts, strict=True))
 
 
@@ -170,10 +170,10 @@ def test_the_memory_for_caches_limits_a_pass_and_says_so(llama, budget):
     per_row = bytes_per_row(llama)
     budget.limit = 4 * per_row + per_row // 2
     batch = finished(llama, rows)
-    assert batch.rows_per_pass == 4
+    assert batch.rows_together == 4
     assert len(batch.notices) == 1 and "holds 4 texts of 10 new tokens" in batch.notices[0]
     budget.limit = 1
-    assert finished(llama, rows).rows_per_pass == 1, "one text is always tried"
+    assert finished(llama, rows).rows_together == 1, "one text is always tried"
 
 
 def test_batches_at_once_share_the_memory_for_caches(llama, budget):
@@ -186,11 +186,11 @@ def test_batches_at_once_share_the_memory_for_caches(llama, budget):
     runs = [first.run(), second.run(), third.run()]
     for run in runs:
         next(run), next(run)
-    widths = [one.rows_per_pass for one in (first, second, third)]
+    widths = [one.rows_together for one in (first, second, third)]
     assert widths == [3, 2, 1], "each takes of the limit what those before it have left"
     for run in runs:
         run.close()
-    assert finished(llama, [Row(PROMPT, sampling(s), 10) for s in range(9)]).rows_per_pass == 5
+    assert finished(llama, [Row(PROMPT, sampling(s), 10) for s in range(9)]).rows_together == 5
 
 
 def break_passes(model: LanguageModel, wider_than: int, after: int = 0) -> None:
@@ -260,7 +260,7 @@ def test_without_memory_for_the_first_prompt_the_others_are_counted_rightly(
     batch = Batch(llama, rows)
     for progress in batch.run():
         assert 0 <= progress.tokens_done <= progress.tokens_at_most
-        assert progress.seconds_at_most is None or progress.seconds_at_most >= 0
+        assert progress.seconds_left is None or progress.seconds_left >= 0
         assert 0 <= progress.rows_done <= progress.rows == 6
     assert progress.rows_done == 6 and batch.is_done
     assert progress.tokens_done == progress.tokens_at_most
@@ -348,7 +348,7 @@ def test_progress_counts_rows_and_tokens(llama):
     assert progress[0].rows == len(rows) and progress[0].tokens_at_most == 5 * TOKENS - 7 + 1
     assert progress[-1].rows_done == len(rows)
     assert progress[-1].tokens_done == progress[-1].tokens_at_most
-    assert progress[0].seconds_at_most is None and progress[-1].seconds_at_most == 0
+    assert progress[0].seconds_left is None and progress[-1].seconds_left == 0
     for earlier, later in pairwise(progress):
         assert 0 < later.tokens_done - earlier.tokens_done <= 4
         assert later.seconds >= earlier.seconds
@@ -363,7 +363,7 @@ def test_texts_that_end_early_lower_what_is_left(llama):
     assert total < half.tokens_at_most / 5, "too few texts end early to prove anything"
     assert half.tokens_at_most < progress[0].tokens_at_most
     rate = half.seconds / half.tokens_done
-    assert half.seconds_at_most == pytest.approx(rate * (half.tokens_at_most - half.tokens_done))
+    assert half.seconds_left == pytest.approx(rate * (half.tokens_at_most - half.tokens_done))
 
 
 def test_one_run_at_a_time(llama):

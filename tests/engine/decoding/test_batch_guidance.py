@@ -43,7 +43,7 @@ def test_every_guided_row_is_the_twin_of_a_guided_decoder(architecture):
         assert is_twin(text, twin), f"{row} gave another text"
         assert text.guidance == twin.guidance
     assert twins[0].token_ids != twins[1].token_ids, "guidance changes nothing here"
-    assert batch.rows_per_pass == (1 if architecture in RECURRENT else 3)
+    assert batch.rows_together == (1 if architecture in RECURRENT else 3)
 
 
 def test_a_single_guided_row_has_the_very_bits_of_its_decoder():
@@ -81,9 +81,9 @@ def test_guided_rows_count_both_caches(budget):
     plain = bytes_per_row(model)
     budget.limit = 6 * plain
     rows = [Row(PROMPT, sampling(seed), 10) for seed in range(6)]
-    assert finished(model, rows).rows_per_pass == 6
+    assert finished(model, rows).rows_together == 6
     rows = [Row(PROMPT, sampling(seed), 10, PROMPT[::-1], 2.0) for seed in range(6)]
-    assert finished(model, rows).rows_per_pass == 3
+    assert finished(model, rows).rows_together == 3
 
 
 def test_what_cannot_guide_is_refused_before_anything_runs():

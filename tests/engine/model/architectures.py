@@ -125,7 +125,7 @@ def check(model: LanguageModel) -> int:
         is_twin(text, lone(model, job))  # fails unless they part by rounding alone
     if model.can_chunk:
         _check_chunks(model, [*prompt, *ids][: model.reads_again_after or sum(CHUNKS)], close)
-    return batch.rows_per_pass
+    return batch.rows_together
 
 
 def _check_chunks(model: LanguageModel, ids: list[int], close: float) -> None:

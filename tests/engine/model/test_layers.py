@@ -61,7 +61,7 @@ def test_forks_of_deepseek_v4_are_independent(deepseek_v4):
 def test_rows_of_a_batch_of_deepseek_v4_go_one_by_one(deepseek_v4):
     jobs = [Row(PROMPT, sampling(seed), 20) for seed in range(3)]
     batch = batch_finished(deepseek_v4, jobs)
-    assert batch.rows_per_pass == 1
+    assert batch.rows_together == 1
     assert "one by one" in batch.notices[0]
     for job, text in zip(jobs, batch.texts, strict=True):
         assert is_twin(text, lone(deepseek_v4, job))

@@ -80,7 +80,7 @@ def test_forks_and_lost_caches_across_the_switch(model):
 def test_rows_of_a_batch_equal_lone_decoders(model):
     jobs = [Row(PROMPT, settings_of(seed), 40) for seed in range(3)]
     batch = batch_finished(model, jobs)
-    assert batch.rows_per_pass == 3 and not batch.notices
+    assert batch.rows_together == 3 and not batch.notices
     for job, text in zip(jobs, batch.texts, strict=True):
         assert is_twin(text, lone_of(model, job))
 
@@ -88,7 +88,7 @@ def test_rows_of_a_batch_equal_lone_decoders(model):
 def test_a_batch_that_stays_below_the_switch_is_not_split(model):
     jobs = [Row(PROMPT, settings_of(seed), SWITCH - len(PROMPT)) for seed in range(3)]
     batch = batch_finished(model, jobs)
-    assert batch.rows_per_pass == 3 and not batch.notices
+    assert batch.rows_together == 3 and not batch.notices
     for job, text in zip(jobs, batch.texts, strict=True):
         assert is_twin(text, lone_of(model, job))
 

@@ -200,10 +200,10 @@ def test_a_cancelled_sweep_keeps_its_texts_and_can_go_on(text_model, result):
 
 def test_progress_ends_with_all_texts_and_nothing_left(text_model):
     progress = list(small().run(text_model))
-    assert progress[0].seconds_at_most is None, "nothing to go by yet"
+    assert progress[0].seconds_left is None, "nothing to go by yet"
     assert progress[-1].texts_done == progress[-1].texts == 24
-    assert progress[-1].seconds_at_most == 0.0
-    assert all(later.seconds_at_most > 0 for later in progress[1:-1])
+    assert progress[-1].seconds_left == 0.0
+    assert all(later.seconds_left > 0 for later in progress[1:-1])
 
 
 def test_every_cell_has_a_text_before_any_has_two(text_model):

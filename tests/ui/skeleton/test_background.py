@@ -176,7 +176,7 @@ def test_progress_says_about_how_long_it_takes_yet():
     assert work.progress == "0 of 5 texts"
     work.go.release()
     until(lambda: work.seconds_left == 4.0)
-    assert work.progress == "1 of 5 texts, at most about 4 s left"
+    assert work.progress == "1 of 5 texts, about 4 s left"
     assert 0 < work.share < 1
     finished(work)
 
