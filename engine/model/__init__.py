@@ -1,16 +1,13 @@
 """Models: found, checked, loaded, and asked for the scores of the next token.
 
-loading            `load_model`: the bundled model, a folder or a hub id
-checkpoint         where a model lies, and how it is read step by step
-files              files of a folder: regular, of bounded size
-configuration      config.json, compared with the weight files
-weights            weight files: which ones count, what they hold, how they get into a model
-tokenizer_files    the tokenizer of a folder
-memory             what a device has free
+loading/           from a name to weights on a device: folder, hub, files, checks
 loaded             what every model is: weights, tokenizer, device
 language_model     `LanguageModel`: one forward pass of a causal language model
 diffusion_model    `DiffusionModel`: one pass over a canvas
+probe              what a model can do: steps as `generate` does, chunks, a switch
 cache              a model's cache: made, cropped, copied, counted
+growing_cache      an attention layer of it that grows in place
+to_host            rows of logits on their way from a device
 vocabulary         token ids as bytes and text
 chat_template      how a message to a chat model is laid out
 template_process   the process that renders such templates

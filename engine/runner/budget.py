@@ -22,7 +22,7 @@ import torch
 
 from engine.errors import OutOfMemoryError
 from engine.model.loaded import is_out_of_memory
-from engine.model.memory import on_shortage
+from engine.model.loading.memory import on_shortage
 
 # Of the memory that this process may have: the rest is for weights, activations and the system.
 SHARE = 0.25

@@ -11,7 +11,7 @@ import transformers
 from engine.model import LanguageModel
 from engine.runner.budget import MemoryBudget
 from tests.engine import tiny_models
-from tests.engine.model.folders import tiny_model, tiny_tokenizer
+from tests.engine.model.loading.folders import tiny_model, tiny_tokenizer
 
 END = "<|end|>"
 # Enough text for merges of several letters, with characters of two, three and four bytes.

@@ -24,7 +24,7 @@ import torch
 
 from engine.errors import DecodingError, ModelError, NotAModelError
 from engine.model import BUNDLED, LanguageModel, load_model
-from engine.model.memory import on_shortage
+from engine.model.loading.memory import on_shortage
 from ui.models.models import SharedModels
 from ui.skeleton.problems import guarded, report
 from ui.visits.visits import give_memory_back

@@ -230,7 +230,7 @@ def test_a_folder_loads_and_gives_the_logits_of_training(folder, masking):
 
 
 def test_bundled_is_the_bundled_diffusion_model(folder, monkeypatch):
-    monkeypatch.setattr("engine.model.checkpoint.BUNDLED_DIFFUSION_FOLDER", folder)
+    monkeypatch.setattr("engine.model.loading.checkpoint.BUNDLED_DIFFUSION_FOLDER", folder)
     for model in (load_diffusion_model(), load_diffusion_model("bundled")):
         assert (model.name, model.source, model.context_length) == ("bundled", "bundled", 48)
     refused(SettingError, lambda: load_diffusion_model(revision="main"), "hub ids only")

@@ -50,7 +50,7 @@ for allocate in (lambda: torch.empty(2**40), lambda: bytearray(2**40)):
 def test_a_model_larger_than_the_limit_is_no_damaged_download(tmp_path):
     told = run(
         """
-from tests.engine.model.folders import tiny_model, tiny_tokenizer
+from tests.engine.model.loading.folders import tiny_model, tiny_tokenizer
 small, large = sys.argv[1:]
 tiny_model().save_pretrained(small)
 tiny_model(intermediate_size=200_000).save_pretrained(large)  # 150 MB
@@ -71,7 +71,7 @@ except OutOfMemoryError as error:
 
 def test_a_forward_pass_larger_than_the_limit():
     told = run("""
-from tests.engine.model.folders import tiny_model
+from tests.engine.model.loading.folders import tiny_model
 model = LanguageModel(tiny_model(intermediate_size=8_192))
 limit(100)
 try:

@@ -27,7 +27,7 @@ from tokenizers import (
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from engine.errors import PromptError, TokenizerError
-from engine.model.checkpoint import BUNDLED_FOLDER
+from engine.model.loading.checkpoint import BUNDLED_FOLDER
 from engine.model.vocabulary import MAX_PROMPT_BYTES, TextStream, Vocabulary, readable
 
 CORPUS = [

@@ -8,7 +8,7 @@ import pytest
 from engine.decoder import Decoder
 from engine.errors import SettingError
 from engine.model import load_model
-from engine.model.checkpoint import BUNDLED_FOLDER
+from engine.model.loading.checkpoint import BUNDLED_FOLDER
 from engine.sampling import SamplingSettings
 from tests.engine.snippets.reading import parameters, written
 

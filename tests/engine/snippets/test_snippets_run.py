@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from engine.decoder import Decoder
 from engine.model import load_model
-from engine.model.checkpoint import BUNDLED_FOLDER
+from engine.model.loading.checkpoint import BUNDLED_FOLDER
 from engine.sampling import SamplingSettings
 from tests.engine.snippets.reading import (
     parameters,

@@ -10,7 +10,8 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from engine.errors import ModelNotFoundError, PromptError
-from engine.model import BUNDLED, checkpoint, load_model
+from engine.model import BUNDLED, load_model
+from engine.model.loading import checkpoint
 from tests.ui import hostile
 from ui.models import chooser as model_chooser
 from ui.models.chooser import KINDS, Choice, Load, allowed, shared_model
@@ -558,7 +559,7 @@ def test_the_bundled_model_stands_in_for_one_that_cannot_be_loaded(monkeypatch):
 
 
 def test_no_model_at_all_is_an_error_and_the_chooser_still_works(monkeypatch, tmp_path, tiny):
-    monkeypatch.setattr("engine.model.checkpoint.BUNDLED_FOLDER", tmp_path)
+    monkeypatch.setattr("engine.model.loading.checkpoint.BUNDLED_FOLDER", tmp_path)
     model_chooser.MODELS.forget()
     with pytest.raises(Exception, match=r"config\.json"):
         first_model(*UNSEEN)

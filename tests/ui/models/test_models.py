@@ -7,7 +7,7 @@ import weakref
 import pytest
 
 from engine.errors import ModelNotFoundError, OutOfMemoryError
-from engine.model import checkpoint
+from engine.model.loading import checkpoint
 from engine.sampling import SamplingSettings
 from tests.ui import hostile
 from ui.models import chooser

@@ -6,7 +6,7 @@ import weakref
 import numpy as np
 
 from engine.model import load_model
-from tests.engine.model.folders import tiny_model, tiny_tokenizer
+from tests.engine.model.loading.folders import tiny_model, tiny_tokenizer
 from ui.words.token_labels import labels_of
 
 

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from engine.decoder import Decoder
 from engine.errors import LogitsError, ModelError, UnsafeWeightsError, WeightsError
 from engine.model import load_model
-from tests.engine.model.folders import canary, fails, tiny_model, tiny_tokenizer
+from tests.engine.model.loading.folders import canary, fails, tiny_model, tiny_tokenizer
 
 
 def cut(path: Path, size: int) -> None:

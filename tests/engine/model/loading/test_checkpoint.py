@@ -17,7 +17,14 @@ from engine.errors import (
     TokenizerError,
 )
 from engine.model import load_model
-from tests.engine.model.folders import VOCAB, canary, edit_json, fails, tiny_model, tiny_tokenizer
+from tests.engine.model.loading.folders import (
+    VOCAB,
+    canary,
+    edit_json,
+    fails,
+    tiny_model,
+    tiny_tokenizer,
+)
 
 # --- What works ----------------------------------------------------------------------------------
 

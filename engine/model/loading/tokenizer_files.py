@@ -7,8 +7,8 @@ from pathlib import Path
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from engine.errors import TokenizerError
-from engine.model.files import first_line
 from engine.model.loaded import is_out_of_memory
+from engine.model.loading.files import first_line
 
 # Tokenizers may know more ids than the model has rows, but not many times as many: the vocabulary
 # keeps a list as long as the highest id.

@@ -13,7 +13,7 @@ from pathlib import Path
 from transformers import AutoConfig, GenerationConfig, PretrainedConfig
 
 from engine.errors import NotAModelError, RemoteCodeError, WeightsError
-from engine.model.files import check_size, first_line, read_json
+from engine.model.loading.files import check_size, first_line, read_json
 
 # Keys that say how many layers a model is built from; each layer has at least one tensor.
 _LAYERS = re.compile(r"(^|_)(n_layer|layers|blocks|stages|depths?)$", re.IGNORECASE)

@@ -22,7 +22,7 @@ from transformers.conversion_mapping import get_model_conversion_mapping
 from transformers.modeling_utils import LoadStateDictConfig, str_to_torch_dtype
 
 from engine.errors import UnsafeWeightsError, WeightsError
-from engine.model.files import first_line, open_regular, read_json
+from engine.model.loading.files import first_line, open_regular, read_json
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"

@@ -42,20 +42,20 @@ from engine.errors import (
 )
 from engine.model.chat_template import has_chat_template
 from engine.model.chat_template import prepare as prepare_templates
-from engine.model.configuration import (
+from engine.model.kernels import cpu_dtype
+from engine.model.loaded import is_out_of_memory
+from engine.model.loading.configuration import (
     check_layers,
     generation_config,
     make_config,
     read_declared,
 )
-from engine.model.files import TEXT_FILES, check_folder, first_line
-from engine.model.kernels import cpu_dtype
-from engine.model.loaded import is_out_of_memory
-from engine.model.memory import free_bytes
-from engine.model.tokenizer_files import read_tokenizer
-from engine.model.weights import Weights, unfit, wanted_weights
+from engine.model.loading.files import TEXT_FILES, check_folder, first_line
+from engine.model.loading.memory import free_bytes
+from engine.model.loading.tokenizer_files import read_tokenizer
+from engine.model.loading.weights import Weights, unfit, wanted_weights
 
-_MODELS = Path(__file__).resolve().parents[2] / "models"
+_MODELS = Path(__file__).resolve().parents[3] / "models"
 BUNDLED_FOLDER = _MODELS / "target"
 BUNDLED_DIFFUSION_FOLDER = _MODELS / "diffusion"
 

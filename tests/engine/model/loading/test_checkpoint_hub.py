@@ -15,8 +15,9 @@ from huggingface_hub.errors import (
 )
 
 from engine.errors import ModelError, ModelNotFoundError, UnsafeWeightsError, WeightsError
-from engine.model import checkpoint, load_model
-from tests.engine.model.folders import fails
+from engine.model import load_model
+from engine.model.loading import checkpoint
+from tests.engine.model.loading.folders import fails
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -26,7 +27,7 @@ def answer(status: int) -> httpx2.Response:
 
 
 class Hub:
-    """Stands in for the two calls that `engine.model.checkpoint` makes."""
+    """Stands in for the two calls that `engine.model.loading.checkpoint` makes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

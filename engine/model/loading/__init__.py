@@ -1,4 +1,12 @@
-"""From a name to a model: what `load_model` and `load_diffusion_model` share."""
+"""From a name to a model: what `load_model` and `load_diffusion_model` share.
+
+checkpoint         where a model lies, and how it is read step by step
+files              files of a folder: regular, of bounded size
+configuration      config.json, compared with the weight files
+weights            weight files: which ones count, what they hold, how they get into a model
+tokenizer_files    the tokenizer of a folder
+memory             what a device has free
+"""
 
 from __future__ import annotations
 
@@ -10,9 +18,9 @@ from typing import TypeVar
 import torch
 
 from engine.errors import DecodingError, NotAModelError, OutOfMemoryError, SettingError
-from engine.model import checkpoint
 from engine.model.loaded import is_out_of_memory
-from engine.model.memory import make_room
+from engine.model.loading import checkpoint
+from engine.model.loading.memory import make_room
 
 BUNDLED = "bundled"
 

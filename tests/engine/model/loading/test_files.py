@@ -9,8 +9,8 @@ import pytest
 
 from engine.errors import ModelError, NotAModelError, TokenizerError, WeightsError
 from engine.model import load_model
-from engine.model.files import MAX_JSON_BYTES, check_size, read_json
-from tests.engine.model.folders import edit_json, fails
+from engine.model.loading.files import MAX_JSON_BYTES, check_size, read_json
+from tests.engine.model.loading.folders import edit_json, fails
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such files")
 READ = [

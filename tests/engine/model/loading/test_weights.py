@@ -13,9 +13,10 @@ import transformers as hf
 
 from engine.decoder import Decoder
 from engine.errors import OutOfMemoryError, WeightsError
-from engine.model import checkpoint, load_model, weights
+from engine.model import load_model
+from engine.model.loading import checkpoint, weights
 from tests.engine import tiny_models
-from tests.engine.model.folders import edit_json, fails, tiny_model, tiny_tokenizer
+from tests.engine.model.loading.folders import edit_json, fails, tiny_model, tiny_tokenizer
 
 CPU = torch.device("cpu")
 
@@ -236,7 +237,8 @@ def test_memory_that_runs_out_is_one_sentence_and_leaves_nothing(folder, monkeyp
     elif place == "the model":
         monkeypatch.setattr(checkpoint.AutoModelForCausalLM, "from_config", fail)
     else:
-        monkeypatch.setattr("engine.model.tokenizer_files.AutoTokenizer.from_pretrained", fail)
+        target = "engine.model.loading.tokenizer_files.AutoTokenizer.from_pretrained"
+        monkeypatch.setattr(target, fail)
     with pytest.raises(OutOfMemoryError) as caught:
         load_model(folder)
     assert str(caught.value) == (
