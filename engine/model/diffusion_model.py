@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from engine.checks import is_whole
 from engine.errors import NotAModelError, PromptError, SettingError, TokenizerError
 from engine.model.kernels import ENGINE_LOCK, Kernels
-from engine.model.loaded import LoadedModel
+from engine.model.loaded import About, LoadedModel
 from engine.model.loading import BUNDLED, load_as
 from engine.model.vocabulary import Vocabulary
 
@@ -40,30 +41,15 @@ class DiffusionModel(LoadedModel):
         self,
         hf: PreTrainedModel,
         tokenizer: PreTrainedTokenizerBase | None = None,
-        *,
-        name: str | None = None,
-        source: str = "memory",
-        revision: str | None = None,
-        notices: Sequence[str] = (),
-        kernels: Kernels | None = None,
+        **about: Unpack[About],
     ) -> None:
         """Wrap a loaded transformers model.
-
-        `kernels` are those of another machine whose texts are to come back; None for this one's.
 
         Raises:
             NotAModelError: it names no mask, or it does not attend in both directions.
             TokenizerError: model and tokenizer disagree on the mask.
         """
-        super().__init__(
-            hf,
-            tokenizer,
-            name=name,
-            source=source,
-            revision=revision,
-            notices=notices,
-            kernels=kernels,
-        )
+        super().__init__(hf, tokenizer, **about)
         self.mask_id = self._mask_id(self.config)
         self.pad_id = _pad_id(self.config, tokenizer)
         self.vocab_size = self._check_both_directions()

@@ -13,6 +13,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 import torch
@@ -23,7 +24,7 @@ from engine.errors import ContextFullError, NotAModelError
 from engine.model import cache as caches
 from engine.model import probe
 from engine.model.kernels import DEFAULT_KERNELS, ENGINE_LOCK, Kernels
-from engine.model.loaded import LoadedModel
+from engine.model.loaded import About, LoadedModel
 from engine.model.loading import BUNDLED, load_as
 from engine.model.to_host import ToHost
 from engine.model.vocabulary import Vocabulary
@@ -67,26 +68,10 @@ class LanguageModel(LoadedModel):
         self,
         hf: PreTrainedModel,
         tokenizer: PreTrainedTokenizerBase | None = None,
-        *,
-        name: str | None = None,
-        source: str = "memory",
-        revision: str | None = None,
-        notices: Sequence[str] = (),
-        kernels: Kernels | None = None,
+        **about: Unpack[About],
     ) -> None:
-        """Wrap a loaded transformers model; raises `NotAModelError` if it cannot be stepped.
-
-        `kernels` are those of another machine whose texts are to come back; None for this one's.
-        """
-        super().__init__(
-            hf,
-            tokenizer,
-            name=name,
-            source=source,
-            revision=revision,
-            notices=notices,
-            kernels=kernels,
-        )
+        """Wrap a loaded transformers model; raises `NotAModelError` if it cannot be stepped."""
+        super().__init__(hf, tokenizer, **about)
         self._to_host = ToHost(self.device)
         self.replays_exactly = False
         self.reads_again_after, forgets_after = probe.reads_again_after(hf)

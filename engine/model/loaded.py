@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cached_property
+from typing import TypedDict
 
 import torch
 import transformers
@@ -14,6 +15,19 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from engine.errors import OutOfMemoryError
 from engine.model.kernels import DEFAULT_KERNELS, Kernels, cpu_kernels, keep_freed_memory
+
+
+class About(TypedDict, total=False):
+    """What is said of a model besides its weights and tokenizer; see `LoadedModel`.
+
+    `kernels` are those of another machine whose texts are to come back; None for this one's.
+    """
+
+    name: str | None
+    source: str
+    revision: str | None
+    notices: Sequence[str]
+    kernels: Kernels | None
 
 
 class LoadedModel:
@@ -38,12 +52,12 @@ class LoadedModel:
     def __init__(
         self,
         hf: PreTrainedModel,
-        tokenizer: PreTrainedTokenizerBase | None,
+        tokenizer: PreTrainedTokenizerBase | None = None,
         *,
-        name: str | None,
-        source: str,
-        revision: str | None,
-        notices: Sequence[str],
+        name: str | None = None,
+        source: str = "memory",
+        revision: str | None = None,
+        notices: Sequence[str] = (),
         kernels: Kernels | None = None,
     ) -> None:
         keep_freed_memory()
