@@ -87,6 +87,10 @@ class Generation(ABC, Generic[AnyStep]):
             twin._take_past(self)
             return twin
 
+    def release_rows(self) -> None:
+        """Give back rows of logits that can be had again; a strategy without a record has none."""
+        return
+
     def release_cache(self) -> bool:
         """Give memory back that can be had again when needed; False if in use just now."""
         return False

@@ -94,9 +94,8 @@ class StepChannel:
     def _session(self) -> Session:
         """The session, which may have left memory meanwhile."""
         try:
-            self._connection.can_cancel = self._visit.has(
-                STEP
-            )  # else there is nothing to go on with
+            # Without a session yet, a page that cancelled would have nothing to go on with.
+            self._connection.can_cancel = self._visit.has(STEP)
             session = step_session(
                 self._visit,
                 self._told,

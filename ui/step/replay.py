@@ -329,7 +329,7 @@ def replay(
                 differs = index if differs is None else differs
             done += 1
         _make_ready(text, record, branch)
-        if branch.number != record.current and not isinstance(text, ContrastiveSearch):
+        if branch.number != record.current:
             text.release_rows()
         if not is_whole:
             break

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.decoder import Decoder
-from engine.decoding.contrastive import ContrastiveSearch
 from engine.errors import CancelledError, DecodingError, PromptError, SettingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
@@ -262,8 +261,7 @@ class Session(ShownText):
             self.forget_shaped()
             for branch in self.branches.values():
                 branch.decoder.release_cache()
-                if not isinstance(branch.decoder, ContrastiveSearch):
-                    branch.decoder.release_rows()
+                branch.decoder.release_rows()
 
     # --- settings ---------------------------------------------------------------------------------
 

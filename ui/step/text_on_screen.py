@@ -119,8 +119,7 @@ class ShownText:
         idle = [branch for branch in self.branches.values() if branch.number != self.current]
         held = 0
         for branch in sorted(idle, key=lambda branch: -branch.left):
-            if not isinstance(branch.decoder, ContrastiveSearch):
-                branch.decoder.release_rows()
+            branch.decoder.release_rows()
             held += branch.cache_bytes
             if held > IDLE_BYTES:
                 branch.decoder.release_cache()
