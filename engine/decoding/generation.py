@@ -87,9 +87,9 @@ class Generation(ABC, Generic[AnyStep]):
             twin._take_past(self)
             return twin
 
-    def release_rows(self) -> None:
-        """Give back rows of logits that can be had again; a strategy without a record has none."""
-        return
+    def release_rows(self) -> bool:
+        """Give rows of logits back that can be had again when needed; False if there is none."""
+        return False
 
     def release_cache(self) -> bool:
         """Give memory back that can be had again when needed; False if in use just now."""
