@@ -29,6 +29,7 @@ from ui.texts.settings import FIRST, is_one_number
 from ui.texts.texts import Beginning
 from ui.visits.handover import HandedOver, open_in_step_page
 from ui.visits.tab import this_visit
+from ui.visits.visits import Visit
 from ui.words.catalogue import setting_name, told
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text
@@ -210,13 +211,14 @@ def _sampler_fields(comparison: Comparison, column: Column, key: str) -> None:
 
 def _ways(comparison: Comparison, column: Column, key: str) -> None:
     """To the step page, from it, and away."""
+    visit = this_visit()
     if st.button(
         "Open in the step page",
         key=f"{key}_open",
         help="Begins a new text there, with this prompt, these settings and this seed.",
     ):
         open_in_step_page(
-            this_visit(),
+            visit,
             HandedOver(
                 comparison.model,
                 Beginning(comparison.prompt, comparison.chat),
@@ -227,9 +229,9 @@ def _ways(comparison: Comparison, column: Column, key: str) -> None:
     st.button(
         "Take from the step page",
         key=f"{key}_from",
-        disabled=not has_text(this_visit()),
+        disabled=not has_text(visit),
         on_click=_take_over,
-        args=(comparison, column),
+        args=(visit, comparison, column),
         help="Takes its model and prompt for all columns, its settings and seed for this one.",
     )
     st.button(
@@ -241,9 +243,9 @@ def _ways(comparison: Comparison, column: Column, key: str) -> None:
     )
 
 
-def _take_over(comparison: Comparison, column: Column) -> None:
+def _take_over(visit: Visit, comparison: Comparison, column: Column) -> None:
     try:
-        text = text_of(this_visit())
+        text = text_of(visit)
     except DecodingError as error:
         comparison.error = told(error)
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
@@ -16,7 +16,6 @@ from ui.skeleton.csv_file import NOTE
 from ui.skeleton.fields import is_dark, whole_number
 from ui.skeleton.work import work_buttons, work_state
 from ui.texts.limits import MOST_SAMPLES, checked_whole
-from ui.visits.tab import somebody_there
 from ui.words.labels import markdown_text
 
 USUAL = 16  # samples per setting
@@ -32,10 +31,10 @@ def samples(comparison: Comparison) -> None:
         )
         problem = _problem(count)
 
-        def begin() -> None:
+        def begin(there: Callable[[], bool]) -> None:
             begun = comparison.sample(count)
             if begun is not None:
-                begun.start(somebody_there())
+                begun.start(there)
 
         work_buttons("compare_sampling", "Sample", run, begin, can_begin=not problem)
     if problem:

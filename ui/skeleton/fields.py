@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
@@ -10,7 +11,20 @@ import streamlit as st
 from engine.sampling import STAGES, SamplingSettings
 from ui.words.catalogue import setting_name
 
-_ROUNDS = "field_rounds"  # in the session's state: by name, how often a field has been replaced
+_FIELDS = "fields"  # in the session's state: what is known of each field, by name
+
+
+@dataclass
+class _Field:
+    """What is known of a field.
+
+    Attributes:
+        replaced: how often another field has taken its place.
+        told: the last value of it that the page was told of.
+    """
+
+    told: object
+    replaced: int = 0
 
 
 def is_dark() -> bool:
@@ -27,20 +41,33 @@ def bound(name: str, held: object, take: Callable[[Any], None]) -> dict[str, Any
     than that, a new field takes its place. What a replaced field still says is passed over, since
     Streamlit may report its last value once more.
 
+    A second change within the same moment may end the callback of the first at its first word to
+    Streamlit. So what the field shows is also looked at here, and taken where it was not told of.
+
     Args:
         name: names the field within the session.
         held: what the field is to show; the field gets it as its own first value as well.
         take: gets a value that was typed or chosen, and may refuse it.
     """
-    rounds = st.session_state.setdefault(_ROUNDS, {})
-    number = rounds.get(name, 0)
-    if st.session_state.get(f"{name}_{number}", held) != held:
-        number = rounds[name] = number + 1
+    field = st.session_state.setdefault(_FIELDS, {}).setdefault(name, _Field(held))
+    number = field.replaced
     key = f"{name}_{number}"
+    if key not in st.session_state:
+        field.told = held
+    elif st.session_state[key] != field.told:
+        field.told = st.session_state[key]
+        take(field.told)
+        st.rerun()  # what has been drawn so far shows what was held before
+    elif field.told != held:
+        field.told = held
+        number = field.replaced = number + 1
+        key = f"{name}_{number}"
 
     def on_change() -> None:
-        if rounds.get(name, 0) == number:
-            take(st.session_state[key])
+        said = st.session_state[key]
+        if field.replaced == number:
+            field.told = said
+            take(said)
 
     return {"key": key, "on_change": on_change}
 

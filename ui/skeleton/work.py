@@ -22,7 +22,7 @@ def work_buttons(
     name: str,
     start: str,
     work: BackgroundWork | None,
-    begin: Callable[[], None],
+    begin: Callable[[Callable[[], bool]], None],
     *,
     can_begin: bool = True,
     version: object = None,
@@ -35,7 +35,7 @@ def work_buttons(
         name: names the work within the session.
         start: the label of the button that begins new work.
         work: the last work, None before the first.
-        begin: begins new work; what it replaces is cancelled there.
+        begin: begins new work, as long as somebody is there; what it replaces is cancelled.
         can_begin: whether there is anything to begin.
         version: of the results on the page.
     """
@@ -45,8 +45,11 @@ def work_buttons(
         st.session_state[key] = seen
         st.rerun()
 
+    # A second press may end a callback at its first word to Streamlit: it acts before it says one.
+    there = somebody_there()
+
     def on_start() -> None:
-        begin()
+        begin(there)
         st.session_state[key] = None  # also where it was refused: the page says why
 
     def on_cancel() -> None:
@@ -54,7 +57,7 @@ def work_buttons(
         work.wait(5)
 
     def on_continue() -> None:
-        work.start(somebody_there())
+        work.start(there)
 
     off = is_running or not can_begin
     st.button(start, type="primary", key=f"{name}_start", disabled=off, on_click=on_start)

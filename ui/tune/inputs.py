@@ -13,6 +13,7 @@ from ui.step.for_others import has_text, text_of
 from ui.texts.settings import FIRST
 from ui.tune.tuning import EXAMPLES, MOST_PROMPTS, NONE, SWEEPABLE, AxisInput, Tuning
 from ui.visits.tab import this_visit
+from ui.visits.visits import Visit
 from ui.words.catalogue import setting_name, told
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text
@@ -132,15 +133,16 @@ def _base(tuning: Tuning) -> None:
         )
         if another is not None:
             _base_number(tuning, another)
+        visit = this_visit()
         several = [setting_name(name) for name in on if name not in SWEEPABLE]
         if several:
             st.caption(f"Also on, from the step page: {markdown_text(', '.join(several))}.")
         st.button(
             "Take from the step page",
             key="tune_from_step",
-            disabled=not has_text(this_visit()),
+            disabled=not has_text(visit),
             on_click=_from_step,
-            args=(tuning,),
+            args=(visit, tuning),
             help="Takes its model and all of its settings, in their order.",
         )
 
@@ -150,9 +152,9 @@ def _base_number(tuning: Tuning, name: str) -> None:
     sampler_number(name, tuning.base, tuning.set_base, key="tune_base", disabled=is_axis)
 
 
-def _from_step(tuning: Tuning) -> None:
+def _from_step(visit: Visit, tuning: Tuning) -> None:
     try:
-        text = text_of(this_visit())
+        text = text_of(visit)
     except DecodingError as error:
         tuning.error = told(error)
     else:

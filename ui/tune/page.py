@@ -11,7 +11,6 @@ from ui.skeleton.work import look_every, work_buttons, work_state
 from ui.tune.inputs import inputs
 from ui.tune.results import results
 from ui.tune.tuning import PAGE, Tuning
-from ui.visits.tab import somebody_there
 from ui.words.labels import about, counted, markdown_text
 
 CAPTION = (
@@ -45,7 +44,7 @@ def _sweep(tuning: Tuning) -> None:
             "tune_sweep",
             "Run sweep",
             work,
-            lambda: tuning.run(somebody_there()),
+            tuning.run,
             can_begin=sweep is not None,
             version=work.version if work else 0,  # with the new texts in the charts
         )

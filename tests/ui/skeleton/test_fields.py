@@ -1,6 +1,10 @@
 """Fields show what the page holds, whatever was typed into them."""
 
+import sys
+
 import pytest
+from streamlit.runtime.scriptrunner import RerunData, RerunException
+from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.testing.v1 import AppTest
 
 from ui.skeleton import fields
@@ -60,14 +64,37 @@ def test_what_a_replaced_field_still_says_is_passed_over(monkeypatch):
     monkeypatch.setattr(fields.st, "session_state", state := {})
     taken = []
     replaced = fields.bound("number", 3, taken.append)
-    state[replaced["key"]] = 99
-    placed = fields.bound("number", 3, taken.append)
+    state[replaced["key"]] = 3
+    fields.bound("number", 5, taken.append)
+    placed = fields.bound("number", 5, taken.append)
     assert placed["key"] != replaced["key"]
+    state[replaced["key"]] = 99
     replaced["on_change"]()
     assert taken == []
     state[placed["key"]] = 4
     placed["on_change"]()
     assert taken == [4]
+
+
+@pytest.mark.parametrize("typed", [7, -1])
+def test_a_value_whose_callback_was_cut_short_is_taken_all_the_same(app, monkeypatch, typed):
+    """As where the next change is on its way while Streamlit tells of this one."""
+    cuts = []
+
+    def cut(state: SafeSessionState, key: str) -> object:
+        if sys._getframe(2).f_code.co_name == "on_change" and not cuts:
+            cuts.append(key)
+            raise RerunException(RerunData())
+        return read(state, key)
+
+    read = SafeSessionState.__getitem__
+    monkeypatch.setattr(SafeSessionState, "__getitem__", cut)
+    key = number(app).key
+    number(app).set_value(typed).run()
+    assert cuts == [key] and held(app)["taken"] == [typed]
+    assert number(app).value == held(app)["number"] == (typed if typed >= 0 else 3)
+    number(app).set_value(8).run()
+    assert held(app)["taken"] == [typed, 8]
 
 
 def test_the_value_is_there_after_another_page(app):
