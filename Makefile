@@ -55,7 +55,7 @@ test-py: $(DEV_STAMP)
 # What needs no browser, held against the engine's own results. It runs beside pytest, so all that
 # it says goes to a file, of which the sums are shown, and everything where a test fails.
 test-js: vectors
-	@$(NODE) NODE_COMPILE_CACHE=test-artefacts/compiled node --test "tests/ui/components/**/*.test.js" >$(JS_LOG) 2>&1 \
+	@$(NODE) NODE_COMPILE_CACHE=test-artefacts/compiled node --test --test-isolation=none "tests/ui/components/**/*.test.js" >$(JS_LOG) 2>&1 \
 	  || { cat $(JS_LOG); echo "make test-js: the JavaScript tests failed" >&2; exit 1; }
 	@sed -n -e 's/^ℹ \(pass .*\)/JavaScript tests: \1/p' -e 's/^ℹ \(fail .*\)/JavaScript tests: \1/p' $(JS_LOG)
 

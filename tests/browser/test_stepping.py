@@ -285,13 +285,15 @@ def test_a_step_is_looked_at_as_recorded_and_a_forced_token_there_begins_a_branc
     turn_random(page)
     take_steps(page, 5)
     settle(page)
-    recorded = state(page, "[view.chosen.id, view.draw.u, view.rows.map(row => row.prob)]")
+    shown = "[view.chosen.id, view.draw.u, ...view.rows.map(row => row.prob)]"
+    recorded = state(page, shown)
     take_steps(page, 3)
     first = tokens(page).all_inner_texts()
     generated(page).nth(4).click()
     expect(generated(page).nth(4)).to_have_attribute("aria-current", "true")
     wait_for(page, "view.index === 4")
-    assert state(page, "[view.chosen.id, view.draw.u, view.rows.map(row => row.prob)]") == recorded
+    # Whether the server or the page has added the weights up differs in the last digit.
+    assert state(page, shown) == pytest.approx(recorded, rel=1e-12)
     slider(page, "Temperature").fill("0.5")
     expect(page.locator("[data-part=line]")).to_contain_text("What if: temperature differs")
     button(page, "Show as recorded").click()

@@ -19,7 +19,7 @@ MORE = {
     *("repetition_penalty", "temperature", "top_k", "top_p", "min_p"),
     *("temperature, top_p", "five"),  # chains
 }
-MORE_ROWS = 1_000
+MORE_ROWS = 400
 # Random rows per stage against a slow twin in plain Python, of its definition in paper or source.
 AGAINST_TWIN = {4: 1_000, 50: 1_000, 2_000: 200, 16_384: 24}
 

@@ -1,7 +1,7 @@
 // Controls for a number: what may be typed, what is refused, and that whoever drags or types is never overwritten.
 
 import assert from 'node:assert/strict';
-import { beforeEach, test } from 'node:test';
+import { beforeEach, describe, test } from 'node:test';
 import {
   exact_field,
   exact_text,
@@ -69,158 +69,160 @@ function field_of(range, value) {
 /** What the alert says; null where there is none. */
 const refused = () => page.all('alert')[0]?.textContent ?? null;
 
-beforeEach(() => {
-  answer = { value: 7 };
-});
+describe('fields', () => {
+  beforeEach(() => {
+    answer = { value: 7 };
+  });
 
-test('what a slider can stand at is taken at once, all else after the server’s check', async () => {
-  const field = field_of(TOP_P, 0.9);
-  assert.equal(field, page.one('spinbutton', 'Top-p, exact value'));
-  type(field, '0,8');
-  assert.deepEqual(page.taken(), [['apply', 0.8]]);
-  assert.equal(field.value, '0.80');
-  answer = { value: 0.123456 };
-  type(field, '0.123456');
-  await settled();
-  assert.deepEqual(page.taken(), [
-    ['check', 0.123456],
-    ['apply', 0.123456],
-  ]);
-  type(field, '0.123456'); // the same again
-  await settled();
-  assert.deepEqual(page.taken('apply'), []);
-});
-
-test('a refused value stays there with its sentence, and the old one in force', async () => {
-  const field = field_of(TOP_P, 0.9);
-  answer = { sentence: 'Top-p must be above 0 and at most 1, got 1.4.' };
-  type(field, '1.4');
-  await settled();
-  assert.deepEqual(page.taken(), [['check', 1.4]]);
-  assert.equal(refused(), 'Top-p must be above 0 and at most 1, got 1.4.');
-  assert.deepEqual([field.value, field.getAttribute('aria-invalid')], ['1.4', 'true']);
-  assert.equal(field.getAttribute('aria-valuenow'), '0.9');
-  page.update(0.9); // the page is drawn again: what was typed is there to be mended
-  assert.equal(field.value, '1.4');
-  press(field, 'Escape');
-  assert.deepEqual([field.value, refused(), field.hasAttribute('aria-invalid')], ['0.90', null, false]);
-});
-
-test('what is no number is refused without asking', async () => {
-  const field = field_of(TEMPERATURE, 0);
-  for (const [typed, got] of [
-    ['warm', '“warm”'],
-    ['', 'nothing'],
-  ]) {
-    type(field, typed);
+  test('what a slider can stand at is taken at once, all else after the server’s check', async () => {
+    const field = field_of(TOP_P, 0.9);
+    assert.equal(field, page.one('spinbutton', 'Top-p, exact value'));
+    type(field, '0,8');
+    assert.deepEqual(page.taken(), [['apply', 0.8]]);
+    assert.equal(field.value, '0.80');
+    answer = { value: 0.123456 };
+    type(field, '0.123456');
     await settled();
-    assert.equal(bare(refused()), `Temperature must be a number, got ${got}; greedy stays in force.`);
-  }
-  assert.deepEqual(page.taken(), []);
-  page.update(0.5); // set elsewhere: the complaint is about nothing any more
-  assert.deepEqual([field.value, refused()], ['0.50', null]);
-});
-
-test('typing is never overwritten, and applied when it is done', async () => {
-  const field = field_of(TOP_P, 0.9);
-  field.focus();
-  begin_typing(field, '0.7');
-  page.update(0.5);
-  assert.equal(field.value, '0.7');
-  assert.deepEqual(page.taken(), []);
-  press(field, 'Enter');
-  assert.deepEqual(page.taken(), [['apply', 0.7]]);
-  begin_typing(field, '0.6');
-  field.blur();
-  assert.deepEqual(page.taken(), [['apply', 0.6]]);
-  field.focus();
-  begin_typing(field, '0.2');
-  press(field, 'Escape');
-  field.blur();
-  assert.deepEqual([page.taken(), field.value], [[], '0.60']);
-});
-
-test('an answer that comes after something else was typed is dropped', async () => {
-  const field = field_of(TOP_P, 0.9);
-  answer = { sentence: 'too late' };
-  type(field, '5');
-  type(field, '0.4');
-  await settled();
-  assert.deepEqual([page.taken('apply'), refused()], [[['apply', 0.4]], null]);
-});
-
-test('arrow keys go on from what they set, however slowly the page follows', () => {
-  const field = field_of(TOP_P, 0.98);
-  for (const key of ['ArrowUp', 'ArrowUp', 'ArrowUp', 'ArrowDown']) press(field, key);
-  assert.deepEqual(page.taken(), [
-    ['apply', 0.99],
-    ['apply', 1],
-    ['apply', 0.99],
-  ]);
-  page.update(3); // beyond the end, as a preset may set it
-  press(field, 'ArrowUp');
-  assert.deepEqual(page.taken(), []);
-});
-
-test('a word is shown and spoken for its value', () => {
-  const field = field_of(LAST_N, -1);
-  assert.deepEqual([field.value, field.getAttribute('aria-valuetext')], ['all', 'all']);
-  type(field, '31');
-  assert.equal(field.hasAttribute('aria-valuetext'), false);
-  type(field, 'ALL');
-  assert.deepEqual(page.taken(), [
-    ['apply', 31],
-    ['apply', -1],
-  ]);
-});
-
-test('the hand that holds a slider owns its thumb', () => {
-  /** @type {any} */
-  let slider;
-  const page = mount((root, actions) => {
-    slider = slider_of(TEMPERATURE, 'Temperature', { slide: actions.slide, settle: actions.settle });
-    root.append(slider.input);
-    return { update: value => slider.update(value) };
+    assert.deepEqual(page.taken(), [
+      ['check', 0.123456],
+      ['apply', 0.123456],
+    ]);
+    type(field, '0.123456'); // the same again
+    await settled();
+    assert.deepEqual(page.taken('apply'), []);
   });
-  page.update(/** @type {any} */ (0.7));
-  const input = page.one('slider', 'Temperature');
-  assert.deepEqual([input.min, input.max, input.step, input.value], ['0', '2', '0.01', '0.7']);
-  assert.equal(input.getAttribute('aria-valuetext'), '0.70');
-  pointer(input, 'pointerdown');
-  begin_typing(input, '0.2');
-  assert.deepEqual(page.taken(), [['slide', 0.2]]);
-  assert.equal(input.getAttribute('aria-valuetext'), '0.20');
-  page.update(/** @type {any} */ (1.5)); // a late message
-  assert.equal(input.value, '0.2');
-  pointer(input, 'pointerup');
-  input.dispatchEvent(new window.Event('change'));
-  assert.deepEqual(page.taken(), [['settle']]);
-  page.update(/** @type {any} */ (1.5));
-  assert.equal(input.value, '1.5');
-  press(input, 'ArrowLeft');
-  page.update(/** @type {any} */ (0.1));
-  assert.equal(input.value, '1.5', 'held by a key');
-  pointer(input, 'keyup');
-  page.update(/** @type {any} */ (9));
-  assert.equal(input.value, '2', 'beyond its end the thumb stands at the end');
-  slider.update(1, 0.5); // an end of its own, as of top-k in a small vocabulary
-  assert.equal(input.max, '0.5');
-});
 
-test('a switch turns, and says how it stands', () => {
-  const page = mount((root, actions) => {
-    const { button, update } = switch_of('Top-k on', actions.turn);
-    root.append(button);
-    return { update: is_on => update(is_on, 'Switch off') };
+  test('a refused value stays there with its sentence, and the old one in force', async () => {
+    const field = field_of(TOP_P, 0.9);
+    answer = { sentence: 'Top-p must be above 0 and at most 1, got 1.4.' };
+    type(field, '1.4');
+    await settled();
+    assert.deepEqual(page.taken(), [['check', 1.4]]);
+    assert.equal(refused(), 'Top-p must be above 0 and at most 1, got 1.4.');
+    assert.deepEqual([field.value, field.getAttribute('aria-invalid')], ['1.4', 'true']);
+    assert.equal(field.getAttribute('aria-valuenow'), '0.9');
+    page.update(0.9); // the page is drawn again: what was typed is there to be mended
+    assert.equal(field.value, '1.4');
+    press(field, 'Escape');
+    assert.deepEqual([field.value, refused(), field.hasAttribute('aria-invalid')], ['0.90', null, false]);
   });
-  page.update(/** @type {any} */ (true));
-  const button = page.one('switch', 'Top-k on');
-  assert.deepEqual([button.getAttribute('aria-checked'), button.title], ['true', 'Switch off']);
-  button.click();
-  page.update(/** @type {any} */ (false));
-  button.click();
-  assert.deepEqual(page.calls, [
-    ['turn', false],
-    ['turn', true],
-  ]);
+
+  test('what is no number is refused without asking', async () => {
+    const field = field_of(TEMPERATURE, 0);
+    for (const [typed, got] of [
+      ['warm', '“warm”'],
+      ['', 'nothing'],
+    ]) {
+      type(field, typed);
+      await settled();
+      assert.equal(bare(refused()), `Temperature must be a number, got ${got}; greedy stays in force.`);
+    }
+    assert.deepEqual(page.taken(), []);
+    page.update(0.5); // set elsewhere: the complaint is about nothing any more
+    assert.deepEqual([field.value, refused()], ['0.50', null]);
+  });
+
+  test('typing is never overwritten, and applied when it is done', async () => {
+    const field = field_of(TOP_P, 0.9);
+    field.focus();
+    begin_typing(field, '0.7');
+    page.update(0.5);
+    assert.equal(field.value, '0.7');
+    assert.deepEqual(page.taken(), []);
+    press(field, 'Enter');
+    assert.deepEqual(page.taken(), [['apply', 0.7]]);
+    begin_typing(field, '0.6');
+    field.blur();
+    assert.deepEqual(page.taken(), [['apply', 0.6]]);
+    field.focus();
+    begin_typing(field, '0.2');
+    press(field, 'Escape');
+    field.blur();
+    assert.deepEqual([page.taken(), field.value], [[], '0.60']);
+  });
+
+  test('an answer that comes after something else was typed is dropped', async () => {
+    const field = field_of(TOP_P, 0.9);
+    answer = { sentence: 'too late' };
+    type(field, '5');
+    type(field, '0.4');
+    await settled();
+    assert.deepEqual([page.taken('apply'), refused()], [[['apply', 0.4]], null]);
+  });
+
+  test('arrow keys go on from what they set, however slowly the page follows', () => {
+    const field = field_of(TOP_P, 0.98);
+    for (const key of ['ArrowUp', 'ArrowUp', 'ArrowUp', 'ArrowDown']) press(field, key);
+    assert.deepEqual(page.taken(), [
+      ['apply', 0.99],
+      ['apply', 1],
+      ['apply', 0.99],
+    ]);
+    page.update(3); // beyond the end, as a preset may set it
+    press(field, 'ArrowUp');
+    assert.deepEqual(page.taken(), []);
+  });
+
+  test('a word is shown and spoken for its value', () => {
+    const field = field_of(LAST_N, -1);
+    assert.deepEqual([field.value, field.getAttribute('aria-valuetext')], ['all', 'all']);
+    type(field, '31');
+    assert.equal(field.hasAttribute('aria-valuetext'), false);
+    type(field, 'ALL');
+    assert.deepEqual(page.taken(), [
+      ['apply', 31],
+      ['apply', -1],
+    ]);
+  });
+
+  test('the hand that holds a slider owns its thumb', () => {
+    /** @type {any} */
+    let slider;
+    const page = mount((root, actions) => {
+      slider = slider_of(TEMPERATURE, 'Temperature', { slide: actions.slide, settle: actions.settle });
+      root.append(slider.input);
+      return { update: value => slider.update(value) };
+    });
+    page.update(/** @type {any} */ (0.7));
+    const input = page.one('slider', 'Temperature');
+    assert.deepEqual([input.min, input.max, input.step, input.value], ['0', '2', '0.01', '0.7']);
+    assert.equal(input.getAttribute('aria-valuetext'), '0.70');
+    pointer(input, 'pointerdown');
+    begin_typing(input, '0.2');
+    assert.deepEqual(page.taken(), [['slide', 0.2]]);
+    assert.equal(input.getAttribute('aria-valuetext'), '0.20');
+    page.update(/** @type {any} */ (1.5)); // a late message
+    assert.equal(input.value, '0.2');
+    pointer(input, 'pointerup');
+    input.dispatchEvent(new window.Event('change'));
+    assert.deepEqual(page.taken(), [['settle']]);
+    page.update(/** @type {any} */ (1.5));
+    assert.equal(input.value, '1.5');
+    press(input, 'ArrowLeft');
+    page.update(/** @type {any} */ (0.1));
+    assert.equal(input.value, '1.5', 'held by a key');
+    pointer(input, 'keyup');
+    page.update(/** @type {any} */ (9));
+    assert.equal(input.value, '2', 'beyond its end the thumb stands at the end');
+    slider.update(1, 0.5); // an end of its own, as of top-k in a small vocabulary
+    assert.equal(input.max, '0.5');
+  });
+
+  test('a switch turns, and says how it stands', () => {
+    const page = mount((root, actions) => {
+      const { button, update } = switch_of('Top-k on', actions.turn);
+      root.append(button);
+      return { update: is_on => update(is_on, 'Switch off') };
+    });
+    page.update(/** @type {any} */ (true));
+    const button = page.one('switch', 'Top-k on');
+    assert.deepEqual([button.getAttribute('aria-checked'), button.title], ['true', 'Switch off']);
+    button.click();
+    page.update(/** @type {any} */ (false));
+    button.click();
+    assert.deepEqual(page.calls, [
+      ['turn', false],
+      ['turn', true],
+    ]);
+  });
 });

@@ -2,23 +2,25 @@
 
 import '../harness.js';
 import assert from 'node:assert/strict';
-import { afterEach, mock, test } from 'node:test';
+import { afterEach, describe, mock, test } from 'node:test';
 import { forget, recall, recall_json, remember } from '../../../../ui/components/js/lib/storage.js';
 
-afterEach(() => mock.restoreAll());
+describe('storage', () => {
+  afterEach(() => mock.restoreAll());
 
-test('what is remembered comes back until it is forgotten', () => {
-  remember('localStorage', 'a', '{"b": 1}');
-  assert.deepEqual([recall('localStorage', 'a'), recall_json('localStorage', 'a')], ['{"b": 1}', { b: 1 }]);
-  forget('localStorage', 'a');
-  assert.deepEqual([recall('localStorage', 'a'), recall_json('localStorage', 'a')], [null, null]);
-});
-
-test('without storage nothing is remembered, and nothing fails', () => {
-  mock.getter(window, 'sessionStorage', () => {
-    throw new Error('denied');
+  test('what is remembered comes back until it is forgotten', () => {
+    remember('localStorage', 'a', '{"b": 1}');
+    assert.deepEqual([recall('localStorage', 'a'), recall_json('localStorage', 'a')], ['{"b": 1}', { b: 1 }]);
+    forget('localStorage', 'a');
+    assert.deepEqual([recall('localStorage', 'a'), recall_json('localStorage', 'a')], [null, null]);
   });
-  remember('sessionStorage', 'a', 'b');
-  forget('sessionStorage', 'a');
-  assert.equal(recall('sessionStorage', 'a'), null);
+
+  test('without storage nothing is remembered, and nothing fails', () => {
+    mock.getter(window, 'sessionStorage', () => {
+      throw new Error('denied');
+    });
+    remember('sessionStorage', 'a', 'b');
+    forget('sessionStorage', 'a');
+    assert.equal(recall('sessionStorage', 'a'), null);
+  });
 });

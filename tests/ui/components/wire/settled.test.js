@@ -1,7 +1,8 @@
 // Settings reach the server once they stand still, at the latest when a person goes; what it never heard of is kept.
 
+import '../harness.js';
 import assert from 'node:assert/strict';
-import { afterEach, beforeEach, mock, test } from 'node:test';
+import { afterEach, beforeEach, describe, mock, test } from 'node:test';
 import { create_settled } from '../../../../ui/components/js/wire/settled.js';
 
 /** @type {any} */
@@ -10,94 +11,88 @@ let state;
 let settled;
 let posted = 0;
 
-beforeEach(() => {
-  mock.timers.enable({ apis: ['setTimeout'] });
-  const kept = new Map();
-  /** @type {any} */ (globalThis).window = {
-    sessionStorage: {
-      getItem: (/** @type {string} */ key) => kept.get(key) ?? null,
-      setItem: (/** @type {string} */ key, /** @type {string} */ value) => kept.set(key, value),
-      removeItem: (/** @type {string} */ key) => kept.delete(key),
-    },
-  };
-  posted = 0;
-  state = { run: 'r', mode: 'paused', settings: {}, guidance_scale: 1, draft: { penalty_alpha: 0.6 } };
-  settled = create_settled(state, () => {
-    posted += 1;
+describe('settled settings', () => {
+  beforeEach(() => {
+    mock.timers.enable({ apis: ['setTimeout'] });
+    sessionStorage.clear();
+    posted = 0;
+    state = { run: 'r', mode: 'paused', settings: {}, guidance_scale: 1, draft: { penalty_alpha: 0.6 } };
+    settled = create_settled(state, () => {
+      posted += 1;
+      settled.described();
+    });
     settled.described();
+    settled.confirmed();
   });
-  settled.described();
-  settled.confirmed();
-});
 
-afterEach(() => {
-  settled.destroy();
-  mock.timers.reset();
-  delete (/** @type {any} */ (globalThis).window);
-});
+  afterEach(() => {
+    settled.destroy();
+    mock.timers.reset();
+  });
 
-test('a slider that stands still is told of once', () => {
-  for (const temperature of [0.1, 0.2, 0.3]) {
-    state.settings = { temperature };
+  test('a slider that stands still is told of once', () => {
+    for (const temperature of [0.1, 0.2, 0.3]) {
+      state.settings = { temperature };
+      settled.settle();
+      mock.timers.tick(300);
+    }
+    assert.equal(posted, 0);
+    mock.timers.tick(400);
+    assert.equal(posted, 1);
+    mock.timers.tick(4000);
+    assert.equal(posted, 1);
+  });
+
+  test('what did not change is not told', () => {
     settled.settle();
-    mock.timers.tick(300);
-  }
-  assert.equal(posted, 0);
-  mock.timers.tick(400);
-  assert.equal(posted, 1);
-  mock.timers.tick(4000);
-  assert.equal(posted, 1);
-});
+    settled.leave();
+    settled.tell_now();
+    mock.timers.tick(1000);
+    assert.equal(posted, 0);
+  });
 
-test('what did not change is not told', () => {
-  settled.settle();
-  settled.leave();
-  settled.tell_now();
-  mock.timers.tick(1000);
-  assert.equal(posted, 0);
-});
+  test('while a text plays its next step brings the settings', () => {
+    state.settings = { temperature: 2 };
+    state.mode = 'playing';
+    settled.settle();
+    mock.timers.tick(1000);
+    assert.equal(posted, 0);
+    settled.tell_now();
+    assert.equal(posted, 1);
+  });
 
-test('while a text plays its next step brings the settings', () => {
-  state.settings = { temperature: 2 };
-  state.mode = 'playing';
-  settled.settle();
-  mock.timers.tick(1000);
-  assert.equal(posted, 0);
-  settled.tell_now();
-  assert.equal(posted, 1);
-});
-
-test('so is alpha of contrastive search', () => {
-  state.draft = { penalty_alpha: 0.1 };
-  settled.leave();
-  assert.equal(posted, 1);
-  assert.equal(settled.left_behind().penalty_alpha, 0.1);
-});
-
-for (const [name, change] of Object.entries({
-  settings: { settings: { temperature: 2 } },
-  scale: { guidance_scale: 3 },
-})) {
-  test(`a person who goes leaves nothing behind that the server never heard of: ${name}`, () => {
-    Object.assign(state, change);
+  test('so is alpha of contrastive search', () => {
+    state.draft = { penalty_alpha: 0.1 };
     settled.leave();
     assert.equal(posted, 1);
-    const left = settled.left_behind();
-    for (const [field, value] of Object.entries(change)) assert.deepEqual(left[field], value);
-    state.run = 'another';
-    assert.equal(settled.left_behind(), null, 'they belong to that text');
-    state.run = 'r';
-    settled.confirmed();
-    assert.equal(settled.left_behind(), null, 'the server has heard of them');
+    assert.equal(settled.left_behind().penalty_alpha, 0.1);
   });
-}
 
-test('what moved while the event was under way is still to be told', () => {
-  state.settings = { temperature: 2 };
-  settled.leave();
-  state.settings = { temperature: 3 };
-  settled.confirmed();
-  assert.deepEqual(settled.left_behind().settings, { temperature: 2 });
-  settled.tell_now();
-  assert.equal(posted, 2);
+  for (const [name, change] of Object.entries({
+    settings: { settings: { temperature: 2 } },
+    scale: { guidance_scale: 3 },
+  })) {
+    test(`a person who goes leaves nothing behind that the server never heard of: ${name}`, () => {
+      Object.assign(state, change);
+      settled.leave();
+      assert.equal(posted, 1);
+      const left = settled.left_behind();
+      for (const [field, value] of Object.entries(change)) assert.deepEqual(left[field], value);
+      state.run = 'another';
+      assert.equal(settled.left_behind(), null, 'they belong to that text');
+      state.run = 'r';
+      settled.confirmed();
+      assert.equal(settled.left_behind(), null, 'the server has heard of them');
+    });
+  }
+
+  test('what moved while the event was under way is still to be told', () => {
+    state.settings = { temperature: 2 };
+    settled.leave();
+    state.settings = { temperature: 3 };
+    settled.confirmed();
+    assert.deepEqual(settled.left_behind().settings, { temperature: 2 });
+    settled.tell_now();
+    assert.equal(posted, 2);
+  });
 });

@@ -1,7 +1,8 @@
 // The live channel: a first frame on every connection, another one where it is lost, and no noise.
 
+import '../harness.js';
 import assert from 'node:assert/strict';
-import { afterEach, beforeEach, mock, test } from 'node:test';
+import { afterEach, beforeEach, describe, mock, test } from 'node:test';
 import { create_socket } from '../../../../ui/components/js/wire/socket.js';
 
 class FakeSocket {
@@ -32,140 +33,142 @@ class FakeSocket {
   }
 }
 
-const network = new EventTarget();
+const network = new window.EventTarget(); // the page's kind, as its events are
 /** @type {any} */
 let page;
 
-beforeEach(() => {
-  mock.timers.enable({ apis: ['setTimeout', 'Date'] });
-  FakeSocket.made = [];
-  page = { presence: [], received: [], hellos: 0 };
-  page.socket = create_socket({
-    address: '/live',
-    hello: () => ({ visit: 'v', have: page.hellos++ }),
-    received: bytes => page.received.push([...bytes]),
-    presence: ({ online }) => page.presence.push(online),
-    connect: () => /** @type {any} */ (new FakeSocket()),
-    network: /** @type {any} */ (network),
-    random: () => 0.5,
+describe('the live channel', () => {
+  beforeEach(() => {
+    mock.timers.enable({ apis: ['setTimeout', 'Date'] });
+    FakeSocket.made = [];
+    page = { presence: [], received: [], hellos: 0 };
+    page.socket = create_socket({
+      address: '/live',
+      hello: () => ({ visit: 'v', have: page.hellos++ }),
+      received: bytes => page.received.push([...bytes]),
+      presence: ({ online }) => page.presence.push(online),
+      connect: () => /** @type {any} */ (new FakeSocket()),
+      network: /** @type {any} */ (network),
+      random: () => 0.5,
+    });
   });
-});
 
-afterEach(() => {
-  page.socket.close();
-  mock.timers.reset();
-});
+  afterEach(() => {
+    page.socket.close();
+    mock.timers.reset();
+  });
 
-const latest = () => /** @type {FakeSocket} */ (FakeSocket.made.at(-1));
+  const latest = () => /** @type {FakeSocket} */ (FakeSocket.made.at(-1));
 
-/** The server takes the connection and answers the first frame. */
-function connected() {
-  latest().onopen();
-  latest().says(1);
-  page.socket.ready();
-}
+  /** The server takes the connection and answers the first frame. */
+  function connected() {
+    latest().onopen();
+    latest().says(1);
+    page.socket.ready();
+  }
 
-test('the first frame says hello, and nothing is sent before its answer', () => {
-  assert.equal(page.socket.send({ kind: 'step' }), false);
-  latest().onopen();
-  assert.deepEqual(latest().sent, [{ kind: 'hello', visit: 'v', have: 0 }]);
-  assert.equal(page.socket.send({ kind: 'step' }), false);
-  connected();
-  assert.equal(page.socket.send({ kind: 'step' }), true);
-  assert.deepEqual(latest().sent.at(-1), { kind: 'step' });
-  assert.deepEqual(page.received, [[1]]);
-  assert.deepEqual(page.presence, [true]);
-});
+  test('the first frame says hello, and nothing is sent before its answer', () => {
+    assert.equal(page.socket.send({ kind: 'step' }), false);
+    latest().onopen();
+    assert.deepEqual(latest().sent, [{ kind: 'hello', visit: 'v', have: 0 }]);
+    assert.equal(page.socket.send({ kind: 'step' }), false);
+    connected();
+    assert.equal(page.socket.send({ kind: 'step' }), true);
+    assert.deepEqual(latest().sent.at(-1), { kind: 'step' });
+    assert.deepEqual(page.received, [[1]]);
+    assert.deepEqual(page.presence, [true]);
+  });
 
-test('Cancel may go before the answer to the first frame, and not before that frame', () => {
-  assert.equal(page.socket.send({ kind: 'stop' }, true), false);
-  latest().onopen();
-  assert.equal(page.socket.send({ kind: 'stop' }, true), true);
-  assert.deepEqual(latest().sent.at(-1), { kind: 'stop' });
-  latest().onclose();
-  assert.equal(page.socket.send({ kind: 'stop' }, true), false);
-});
+  test('Cancel may go before the answer to the first frame, and not before that frame', () => {
+    assert.equal(page.socket.send({ kind: 'stop' }, true), false);
+    latest().onopen();
+    assert.equal(page.socket.send({ kind: 'stop' }, true), true);
+    assert.deepEqual(latest().sent.at(-1), { kind: 'stop' });
+    latest().onclose();
+    assert.equal(page.socket.send({ kind: 'stop' }, true), false);
+  });
 
-test('a lost connection is said once and another one is tried, later each time', () => {
-  connected();
-  latest().onclose();
-  assert.deepEqual(page.presence, [true, false]);
-  const waits = [];
-  for (let turn = 0; turn < 8; turn++) {
-    let waited = 0;
-    const count = FakeSocket.made.length;
-    while (FakeSocket.made.length === count) {
-      mock.timers.tick(50);
-      waited += 50;
+  test('a lost connection is said once and another one is tried, later each time', () => {
+    connected();
+    latest().onclose();
+    assert.deepEqual(page.presence, [true, false]);
+    const waits = [];
+    for (let turn = 0; turn < 8; turn++) {
+      let waited = 0;
+      const count = FakeSocket.made.length;
+      while (FakeSocket.made.length === count) {
+        mock.timers.tick(50);
+        waited += 50;
+      }
+      waits.push(waited);
+      latest().onclose();
     }
-    waits.push(waited);
-    latest().onclose();
-  }
-  assert.deepEqual(waits, [250, 500, 1000, 2000, 4000, 8000, 10_000, 10_000]);
-  assert.deepEqual(page.presence, [true, false]);
-  mock.timers.tick(10_000);
-  connected();
-  assert.deepEqual(page.presence, [true, false, true]);
-  assert.equal(latest().sent[0].have, 1, 'what the page has by then');
-});
-
-test('after a good connection waits begin short again', () => {
-  connected();
-  latest().onclose();
-  mock.timers.tick(250);
-  connected();
-  latest().onclose();
-  mock.timers.tick(250);
-  assert.equal(FakeSocket.made.length, 3);
-});
-
-test('when the network is back another connection is tried at once', () => {
-  connected();
-  for (let turn = 0; turn < 6; turn++) {
-    latest().onclose();
+    assert.deepEqual(waits, [250, 500, 1000, 2000, 4000, 8000, 10_000, 10_000]);
+    assert.deepEqual(page.presence, [true, false]);
     mock.timers.tick(10_000);
-  }
-  const count = FakeSocket.made.length;
-  latest().onclose();
-  network.dispatchEvent(new Event('online'));
-  assert.equal(FakeSocket.made.length, count + 1);
-  connected();
-  network.dispatchEvent(new Event('online'));
-  assert.equal(FakeSocket.made.length, count + 1, 'a connection that works is left alone');
-});
+    connected();
+    assert.deepEqual(page.presence, [true, false, true]);
+    assert.equal(latest().sent[0].have, 1, 'what the page has by then');
+  });
 
-test('without a network the connection counts as lost though nobody closed it', () => {
-  connected();
-  const old = latest();
-  network.dispatchEvent(new Event('offline'));
-  assert.deepEqual(page.presence, [true, false]);
-  assert.ok(old.is_closed);
-  old.says(9);
-  assert.deepEqual(page.received, [[1]], 'what comes late on it is passed over');
-});
+  test('after a good connection waits begin short again', () => {
+    connected();
+    latest().onclose();
+    mock.timers.tick(250);
+    connected();
+    latest().onclose();
+    mock.timers.tick(250);
+    assert.equal(FakeSocket.made.length, 3);
+  });
 
-test('a connection that is silent though an answer is due is given up; one that works long is not', () => {
-  connected();
-  mock.timers.tick(60_000);
-  assert.equal(FakeSocket.made.length, 1, 'nothing is due');
-  page.socket.send({ kind: 'step' });
-  for (let turn = 0; turn < 10; turn++) {
-    mock.timers.tick(15_000);
-    latest().says(2); // it takes long
-    page.socket.expect();
-  }
-  assert.equal(FakeSocket.made.length, 1);
-  mock.timers.tick(20_000);
-  mock.timers.tick(250);
-  assert.equal(FakeSocket.made.length, 2);
-});
+  test('when the network is back another connection is tried at once', () => {
+    connected();
+    for (let turn = 0; turn < 6; turn++) {
+      latest().onclose();
+      mock.timers.tick(10_000);
+    }
+    const count = FakeSocket.made.length;
+    latest().onclose();
+    network.dispatchEvent(new Event('online'));
+    assert.equal(FakeSocket.made.length, count + 1);
+    connected();
+    network.dispatchEvent(new Event('online'));
+    assert.equal(FakeSocket.made.length, count + 1, 'a connection that works is left alone');
+  });
 
-test('a closed page tries no more', () => {
-  connected();
-  page.socket.close();
-  assert.ok(latest().is_closed);
-  mock.timers.tick(100_000);
-  network.dispatchEvent(new Event('online'));
-  assert.equal(FakeSocket.made.length, 1);
-  assert.equal(page.socket.send({ kind: 'step' }), false);
+  test('without a network the connection counts as lost though nobody closed it', () => {
+    connected();
+    const old = latest();
+    network.dispatchEvent(new Event('offline'));
+    assert.deepEqual(page.presence, [true, false]);
+    assert.ok(old.is_closed);
+    old.says(9);
+    assert.deepEqual(page.received, [[1]], 'what comes late on it is passed over');
+  });
+
+  test('a connection that is silent though an answer is due is given up; one that works long is not', () => {
+    connected();
+    mock.timers.tick(60_000);
+    assert.equal(FakeSocket.made.length, 1, 'nothing is due');
+    page.socket.send({ kind: 'step' });
+    for (let turn = 0; turn < 10; turn++) {
+      mock.timers.tick(15_000);
+      latest().says(2); // it takes long
+      page.socket.expect();
+    }
+    assert.equal(FakeSocket.made.length, 1);
+    mock.timers.tick(20_000);
+    mock.timers.tick(250);
+    assert.equal(FakeSocket.made.length, 2);
+  });
+
+  test('a closed page tries no more', () => {
+    connected();
+    page.socket.close();
+    assert.ok(latest().is_closed);
+    mock.timers.tick(100_000);
+    network.dispatchEvent(new Event('online'));
+    assert.equal(FakeSocket.made.length, 1);
+    assert.equal(page.socket.send({ kind: 'step' }), false);
+  });
 });

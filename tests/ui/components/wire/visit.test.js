@@ -3,7 +3,10 @@
 import '../harness.js';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { here, keep, secret } from '../../../../ui/components/js/wire/visit.js';
+
+// A module of its own, as that of a tab: pages of other tests have made a token with the usual one.
+const address = new URL('../../../../ui/components/js/wire/visit.js?alone', import.meta.url);
+const { here, keep, secret } = await import(address.href);
 
 const KEY = 'decoding-visualiser-visit';
 const OTHER = 'ab'.repeat(16);

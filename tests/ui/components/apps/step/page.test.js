@@ -2,7 +2,7 @@
 
 import '../../harness.js';
 import assert from 'node:assert/strict';
-import { afterEach, beforeEach, mock, test } from 'node:test';
+import { afterEach, beforeEach, describe, mock, test } from 'node:test';
 import { mount } from '../../../../../ui/components/js/apps/step/main.js';
 import { begin_typing, find, key, settled, text_of, type } from '../../harness.js';
 import { StepServer } from '../../step_server.js';
@@ -20,321 +20,323 @@ let root;
 /** @type {{destroy(): void}} */
 let page;
 
-beforeEach(async () => {
-  sessionStorage.clear();
-  localStorage.clear();
-  server = new StepServer();
-  root = document.createElement('section');
-  root.className = 'dv';
-  document.body.replaceChildren(root);
-  page = mount(root, { live: '/live' }, () => {});
-  await until(() => state().run === 'r1');
-  server.kinds();
-});
+describe('the step page', () => {
+  beforeEach(async () => {
+    sessionStorage.clear();
+    localStorage.clear();
+    server = new StepServer();
+    root = document.createElement('section');
+    root.className = 'dv';
+    document.body.replaceChildren(root);
+    page = mount(root, { live: '/live' }, () => {});
+    await until(() => state().run === 'r1');
+    server.kinds();
+  });
 
-afterEach(() => page.destroy());
+  afterEach(() => page.destroy());
 
-/** Until something is so; what the page paints is painted by then. @param {() => unknown} holds */
-async function until(holds) {
-  for (let frame = 0; frame < MOST_FRAMES; frame++) {
-    await new Promise(requestAnimationFrame);
-    if (holds()) return;
+  /** Until something is so; what the page paints is painted by then. @param {() => unknown} holds */
+  async function until(holds) {
+    for (let frame = 0; frame < MOST_FRAMES; frame++) {
+      await new Promise(requestAnimationFrame);
+      if (holds()) return;
+    }
+    throw new Error(`it never came that ${holds}; the page says: ${text_of(root)}`);
   }
-  throw new Error(`it never came that ${holds}; the page says: ${text_of(root)}`);
-}
 
-/** @returns {State} */
-const state = () => root.decoding.state;
-/** @param {string} role @param {string | RegExp} name @returns {any} */
-const one = (role, name) => {
-  const found = find(root, role, name);
-  assert.equal(found.length, 1, `${role} ${name}`);
-  return found[0];
-};
-const button = (/** @type {string} */ name) => one('button', name);
-const tokens = () => Array.from(root.querySelectorAll('li.generated'), each => each.textContent);
-const line = () => text_of(/** @type {Element} */ (root.querySelector('.dv-said')));
+  /** @returns {State} */
+  const state = () => root.decoding.state;
+  /** @param {string} role @param {string | RegExp} name @returns {any} */
+  const one = (role, name) => {
+    const found = find(root, role, name);
+    assert.equal(found.length, 1, `${role} ${name}`);
+    return found[0];
+  };
+  const button = (/** @type {string} */ name) => one('button', name);
+  const tokens = () => Array.from(root.querySelectorAll('li.generated'), each => each.textContent);
+  const line = () => text_of(/** @type {Element} */ (root.querySelector('.dv-said')));
 
-/** Press a button, until as many tokens are on screen. @param {string} name @param {number} length */
-async function press_until(name, length) {
-  button(name).click();
-  await until(() => tokens().length === length);
-}
+  /** Press a button, until as many tokens are on screen. @param {string} name @param {number} length */
+  async function press_until(name, length) {
+    button(name).click();
+    await until(() => tokens().length === length);
+  }
 
-test('thirty clicks of Step are thirty tokens, however slow the answers', async () => {
-  server.length_limit = 99;
-  server.is_held = true;
-  for (let click = 0; click < 30; click++) button('Step').click();
-  await settled();
-  server.answer();
-  await until(() => tokens().length === 30);
-  assert.deepEqual(server.kinds(), ['step', 'step 29']);
-});
+  test('thirty clicks of Step are thirty tokens, however slow the answers', async () => {
+    server.length_limit = 99;
+    server.is_held = true;
+    for (let click = 0; click < 30; click++) button('Step').click();
+    await settled();
+    server.answer();
+    await until(() => tokens().length === 30);
+    assert.deepEqual(server.kinds(), ['step', 'step 29']);
+  });
 
-test('Back and Rewind take tokens back', async () => {
-  for (const length of [1, 2, 3]) await press_until('Step', length);
-  await press_until('Back', 2);
-  await press_until('Rewind', 0);
-  assert.deepEqual(server.kinds(), ['step', 'step', 'step', 'back', 'rewind']);
-});
+  test('Back and Rewind take tokens back', async () => {
+    for (const length of [1, 2, 3]) await press_until('Step', length);
+    await press_until('Back', 2);
+    await press_until('Rewind', 0);
+    assert.deepEqual(server.kinds(), ['step', 'step', 'step', 'back', 'rewind']);
+  });
 
-test('a prompt that was typed is begun before its first step; one that is refused is not stepped', async () => {
-  await press_until('Step', 1);
-  begin_typing(one('textbox', 'Prompt'), 'a');
-  button('Step').click();
-  await until(() => state().prompt === 'a' && state().steps.length === 1);
-  assert.deepEqual(server.kinds(), ['step', 'start', 'step']);
-  server.more.start = { error: 'The prompt is too long.' };
-  root.decoding.actions.show({}); // drawn just now: what is typed next is drawn a frame later
-  begin_typing(one('textbox', 'Prompt'), 'aaa');
-  button('Step').click();
-  await until(() => line() === 'The prompt is too long.');
-  assert.deepEqual(server.kinds(), ['start']);
-  assert.deepEqual([state().prompt, tokens().length, one('textbox', 'Prompt').value], ['a', 1, 'aaa']);
-});
+  test('a prompt that was typed is begun before its first step; one that is refused is not stepped', async () => {
+    await press_until('Step', 1);
+    begin_typing(one('textbox', 'Prompt'), 'a');
+    button('Step').click();
+    await until(() => state().prompt === 'a' && state().steps.length === 1);
+    assert.deepEqual(server.kinds(), ['step', 'start', 'step']);
+    server.more.start = { error: 'The prompt is too long.' };
+    root.decoding.actions.show({}); // drawn just now: what is typed next is drawn a frame later
+    begin_typing(one('textbox', 'Prompt'), 'aaa');
+    button('Step').click();
+    await until(() => line() === 'The prompt is too long.');
+    assert.deepEqual(server.kinds(), ['start']);
+    assert.deepEqual([state().prompt, tokens().length, one('textbox', 'Prompt').value], ['a', 1, 'aaa']);
+  });
 
-test('a Step that is pressed before Start has an answer takes a step of that text', async () => {
-  server.is_held = true;
-  begin_typing(one('textbox', 'Prompt'), 'a');
-  for (const name of ['Start', 'Step']) button(name).click();
-  await settled();
-  server.answer();
-  await until(() => state().prompt === 'a' && state().steps.length === 1);
-  assert.deepEqual(server.kinds(), ['start', 'step']);
-});
+  test('a Step that is pressed before Start has an answer takes a step of that text', async () => {
+    server.is_held = true;
+    begin_typing(one('textbox', 'Prompt'), 'a');
+    for (const name of ['Start', 'Step']) button(name).click();
+    await settled();
+    server.answer();
+    await until(() => state().prompt === 'a' && state().steps.length === 1);
+    assert.deepEqual(server.kinds(), ['start', 'step']);
+  });
 
-test('a slider over a recorded step is a what-if, and one press leads back', async () => {
-  await press_until('Step', 1);
-  type(one('slider', 'Top-k'), '1');
-  await until(() => /^What if: top-k differs from this step’s own/.test(line()));
-  button('Show as recorded').click();
-  await until(() => !state().view?.what_if);
-  assert.equal(one('slider', 'Top-k').value, '1', 'what was set holds for the next step');
-  await press_until('Step', 2);
-  const step = server.events.findLast(({ kind }) => kind === 'step');
-  assert.deepEqual([step.settings.top_k, step.what_if], [1, false]);
-});
+  test('a slider over a recorded step is a what-if, and one press leads back', async () => {
+    await press_until('Step', 1);
+    type(one('slider', 'Top-k'), '1');
+    await until(() => /^What if: top-k differs from this step’s own/.test(line()));
+    button('Show as recorded').click();
+    await until(() => !state().view?.what_if);
+    assert.equal(one('slider', 'Top-k').value, '1', 'what was set holds for the next step');
+    await press_until('Step', 2);
+    const step = server.events.findLast(({ kind }) => kind === 'step');
+    assert.deepEqual([step.settings.top_k, step.what_if], [1, false]);
+  });
 
-test('an action that fails leaves the page as it was, and says why', async () => {
-  await press_until('Step', 1);
-  const before = structuredClone(state().settings);
-  type(one('slider', 'Top-k'), '3');
-  const in_force = { settings: before, limits: state().limits, guidance_scale: null, strategy: null };
-  server.more.step = { error: 'Top-k must be less.', in_force };
-  button('Step').click();
-  await until(() => line() === 'Top-k must be less.');
-  assert.deepEqual([tokens().length, one('slider', 'Top-k').value], [1, '0']);
-  button('Dismiss').click();
-  await until(() => line() !== 'Top-k must be less.');
-});
+  test('an action that fails leaves the page as it was, and says why', async () => {
+    await press_until('Step', 1);
+    const before = structuredClone(state().settings);
+    type(one('slider', 'Top-k'), '3');
+    const in_force = { settings: before, limits: state().limits, guidance_scale: null, strategy: null };
+    server.more.step = { error: 'Top-k must be less.', in_force };
+    button('Step').click();
+    await until(() => line() === 'Top-k must be less.');
+    assert.deepEqual([tokens().length, one('slider', 'Top-k').value], [1, '0']);
+    button('Dismiss').click();
+    await until(() => line() !== 'Top-k must be less.');
+  });
 
-test('Play goes on to the end of the text, and Pause stops it', async () => {
-  server.length_limit = 5;
-  state().speed = 0;
-  button('Play').click();
-  await until(() => tokens().length === 5 && state().mode === 'paused');
-  assert.equal(server.kinds().filter(kind => kind === 'step').length, 5);
-  assert.ok(button('Play').disabled);
-  await press_until('Rewind', 0);
-  server.is_held = true;
-  button('Play').click();
-  await until(() => find(root, 'button', 'Pause').length);
-  button('Pause').click();
-  server.answer();
-  await until(() => tokens().length === 1); // the one that was under way
-  assert.equal(state().mode, 'paused');
-});
+  test('Play goes on to the end of the text, and Pause stops it', async () => {
+    server.length_limit = 5;
+    state().speed = 0;
+    button('Play').click();
+    await until(() => tokens().length === 5 && state().mode === 'paused');
+    assert.equal(server.kinds().filter(kind => kind === 'step').length, 5);
+    assert.ok(button('Play').disabled);
+    await press_until('Rewind', 0);
+    server.is_held = true;
+    button('Play').click();
+    await until(() => find(root, 'button', 'Pause').length);
+    button('Pause').click();
+    server.answer();
+    await until(() => tokens().length === 1); // the one that was under way
+    assert.equal(state().mode, 'paused');
+  });
 
-test('the server hears of settings when a slider was let go, and when the page is left', async () => {
-  server.kinds();
-  type(one('slider', 'Temperature'), '0.5');
-  await settled();
-  assert.deepEqual(server.kinds(), []);
-  window.dispatchEvent(new window.Event('pagehide'));
-  await until(() => server.events.length);
-  assert.deepEqual(
-    server.events.map(({ kind, settings }) => [kind, settings.temperature]),
-    [['settings', 0.5]],
-  );
-});
+  test('the server hears of settings when a slider was let go, and when the page is left', async () => {
+    server.kinds();
+    type(one('slider', 'Temperature'), '0.5');
+    await settled();
+    assert.deepEqual(server.kinds(), []);
+    window.dispatchEvent(new window.Event('pagehide'));
+    await until(() => server.events.length);
+    assert.deepEqual(
+      server.events.map(({ kind, settings }) => [kind, settings.temperature]),
+      [['settings', 0.5]],
+    );
+  });
 
-test('single keys are shortcuts, but not in the prompt', async () => {
-  key('s');
-  await until(() => tokens().length === 1);
-  key('s');
-  await until(() => tokens().length === 2);
-  key('ArrowLeft');
-  await until(() => state().index === 0);
-  key('b');
-  await until(() => tokens().length === 1);
-  key('l');
-  await until(() => state().slow);
-  key('Escape');
-  one('textbox', 'Prompt').focus();
-  key('s');
-  one('textbox', 'Prompt').blur();
-  key('0');
-  await until(() => tokens().length === 0);
-  assert.deepEqual(
-    server.kinds().filter(kind => kind !== 'row'),
-    ['step', 'step', 'inspect', 'back', 'rewind'],
-  );
-  key('/');
-  assert.equal(document.activeElement, one('searchbox', 'Search the vocabulary'));
-});
+  test('single keys are shortcuts, but not in the prompt', async () => {
+    key('s');
+    await until(() => tokens().length === 1);
+    key('s');
+    await until(() => tokens().length === 2);
+    key('ArrowLeft');
+    await until(() => state().index === 0);
+    key('b');
+    await until(() => tokens().length === 1);
+    key('l');
+    await until(() => state().slow);
+    key('Escape');
+    one('textbox', 'Prompt').focus();
+    key('s');
+    one('textbox', 'Prompt').blur();
+    key('0');
+    await until(() => tokens().length === 0);
+    assert.deepEqual(
+      server.kinds().filter(kind => kind !== 'row'),
+      ['step', 'step', 'inspect', 'back', 'rewind'],
+    );
+    key('/');
+    assert.equal(document.activeElement, one('searchbox', 'Search the vocabulary'));
+  });
 
-test('in manual mode Enter accepts what is proposed, and a row chooses another', async () => {
-  root.decoding.actions.toggle('manual', true);
-  await until(() => find(root, 'button', /^proposed token/).length);
-  key('Enter');
-  await until(() => tokens().length === 1);
-  button('Step').click();
-  await until(() => find(root, 'button', /^proposed token/).length);
-  button('Force ␣London').click();
-  await until(() => tokens().length === 2);
-  assert.equal(tokens()[1], '␣London');
-  assert.deepEqual(server.kinds(), ['propose', 'step', 'propose', 'force']);
-});
+  test('in manual mode Enter accepts what is proposed, and a row chooses another', async () => {
+    root.decoding.actions.toggle('manual', true);
+    await until(() => find(root, 'button', /^proposed token/).length);
+    key('Enter');
+    await until(() => tokens().length === 1);
+    button('Step').click();
+    await until(() => find(root, 'button', /^proposed token/).length);
+    button('Force ␣London').click();
+    await until(() => tokens().length === 2);
+    assert.equal(tokens()[1], '␣London');
+    assert.deepEqual(server.kinds(), ['propose', 'step', 'propose', 'force']);
+  });
 
-test('a press agrees only to what was seen: settings that arrive meanwhile change the proposal', async () => {
-  root.decoding.actions.toggle('manual', true);
-  await until(() => find(root, 'button', /^proposed token/).length);
-  server.kinds();
-  server.is_held = true;
-  type(one('slider', 'Min-p'), '0.05'); // under way while Step is pressed, for ␣the
-  button('Step').click();
-  await settled();
-  type(one('slider', 'Top-k'), '1');
-  server.answer();
-  await until(() => find(root, 'button', 'proposed token ␣Paris').length);
-  assert.ok(!server.kinds().includes('step'));
-});
+  test('a press agrees only to what was seen: settings that arrive meanwhile change the proposal', async () => {
+    root.decoding.actions.toggle('manual', true);
+    await until(() => find(root, 'button', /^proposed token/).length);
+    server.kinds();
+    server.is_held = true;
+    type(one('slider', 'Min-p'), '0.05'); // under way while Step is pressed, for ␣the
+    button('Step').click();
+    await settled();
+    type(one('slider', 'Top-k'), '1');
+    server.answer();
+    await until(() => find(root, 'button', 'proposed token ␣Paris').length);
+    assert.ok(!server.kinds().includes('step'));
+  });
 
-test('slow motion goes from stage to stage, and appends the token at the end', async () => {
-  button('Slow motion').click();
-  await until(() => state().slow);
-  for (const point of [0, 1, 2]) {
+  test('slow motion goes from stage to stage, and appends the token at the end', async () => {
+    button('Slow motion').click();
+    await until(() => state().slow);
+    for (const point of [0, 1, 2]) {
+      button('Next stage').click();
+      await until(() => state().point === point);
+    }
+    await until(() => /^Stage 3 of 3: draw\. /.test(line()));
+    await press_until('Next stage', 1);
+    assert.equal(state().point, null);
     button('Next stage').click();
-    await until(() => state().point === point);
-  }
-  await until(() => /^Stage 3 of 3: draw\. /.test(line()));
-  await press_until('Next stage', 1);
-  assert.equal(state().point, null);
-  button('Next stage').click();
-  await until(() => state().point === 0);
-  await press_until('Skip to the end', 2);
-});
+    await until(() => state().point === 0);
+    await press_until('Skip to the end', 2);
+  });
 
-test('Re-roll takes the next seed, and says so where the same token comes', async () => {
-  await press_until('Step', 1);
-  button('Re-roll').click();
-  await until(() => line().includes('again'));
-  assert.equal(line(), 'Seed 1: u = 0.5000 draws ␣Paris again.');
-  assert.equal(server.events.at(-1).settings.seed, 1);
-});
+  test('Re-roll takes the next seed, and says so where the same token comes', async () => {
+    await press_until('Step', 1);
+    button('Re-roll').click();
+    await until(() => line().includes('again'));
+    assert.equal(line(), 'Seed 1: u = 0.5000 draws ␣Paris again.');
+    assert.equal(server.events.at(-1).settings.seed, 1);
+  });
 
-test('Re-roll takes the seed that was typed, where it was not drawn with yet', async () => {
-  await press_until('Step', 1);
-  type(one('spinbutton', 'Seed'), '11');
-  button('Re-roll').click();
-  await until(() => server.events.at(-1).kind === 'reroll');
-  assert.equal(server.events.at(-1).settings.seed, 11);
-});
+  test('Re-roll takes the seed that was typed, where it was not drawn with yet', async () => {
+    await press_until('Step', 1);
+    type(one('spinbutton', 'Seed'), '11');
+    button('Re-roll').click();
+    await until(() => server.events.at(-1).kind === 'reroll');
+    assert.equal(server.events.at(-1).settings.seed, 11);
+  });
 
-const LOADING = { kind: 'busy', what: 'Loading the model', done: 1, total: 3, behind: 0, can_cancel: true };
-const CANCELLED = { error: 'Cancelled: no token was added; the text on screen stays.', cancelled: true };
+  const LOADING = { kind: 'busy', what: 'Loading the model', done: 1, total: 3, behind: 0, can_cancel: true };
+  const CANCELLED = { error: 'Cancelled: no token was added; the text on screen stays.', cancelled: true };
 
-test('what takes long is announced, and what is fast is not', async () => {
-  server.is_held = true;
-  button('Step').click();
-  server.say(LOADING);
-  await new Promise(requestAnimationFrame);
-  assert.equal(state().busy, null);
-  await until(() => line() === 'Loading the model');
-  assert.deepEqual([state().busy?.done, state().busy?.total], [1, 3]);
-  server.answer();
-  await until(() => tokens().length === 1);
-  assert.equal(state().busy, null);
-});
+  test('what takes long is announced, and what is fast is not', async () => {
+    server.is_held = true;
+    button('Step').click();
+    server.say(LOADING);
+    await new Promise(requestAnimationFrame);
+    assert.equal(state().busy, null);
+    await until(() => line() === 'Loading the model');
+    assert.deepEqual([state().busy?.done, state().busy?.total], [1, 3]);
+    server.answer();
+    await until(() => tokens().length === 1);
+    assert.equal(state().busy, null);
+  });
 
-test('Cancel goes to the server at once, and the next press works', async () => {
-  server.is_held = true;
-  server.more.step = CANCELLED;
-  button('Step').click();
-  button('Step').click();
-  server.say(LOADING);
-  await until(() => state().busy);
-  button('Cancel').click();
-  assert.deepEqual(server.kinds(), ['step', 'stop']);
-  await until(() => line() === 'Cancelling');
-  button('Cancel').click();
-  server.answer();
-  await until(() => line() === CANCELLED.error);
-  assert.deepEqual([server.kinds(), tokens().length, state().busy], [[], 0, null]);
-  server.more = {};
-  await press_until('Step', 1);
-  assert.equal(state().error, '');
-});
+  test('Cancel goes to the server at once, and the next press works', async () => {
+    server.is_held = true;
+    server.more.step = CANCELLED;
+    button('Step').click();
+    button('Step').click();
+    server.say(LOADING);
+    await until(() => state().busy);
+    button('Cancel').click();
+    assert.deepEqual(server.kinds(), ['step', 'stop']);
+    await until(() => line() === 'Cancelling');
+    button('Cancel').click();
+    server.answer();
+    await until(() => line() === CANCELLED.error);
+    assert.deepEqual([server.kinds(), tokens().length, state().busy], [[], 0, null]);
+    server.more = {};
+    await press_until('Step', 1);
+    assert.equal(state().error, '');
+  });
 
-test('Escape cancels a prompt that is being read: it stays in the box, and Step begins with it again', async () => {
-  const [prompt] = find(root, 'textbox', 'Prompt');
-  begin_typing(prompt, 'a long one');
-  server.is_held = true;
-  server.more.start = { error: 'Cancelled: the prompt was not read.', cancelled: true };
-  button('Step').click();
-  await settled();
-  server.say({ ...LOADING, what: 'Reading the prompt' });
-  await until(() => state().busy);
-  key('Escape');
-  assert.deepEqual(server.kinds(), ['start', 'stop']);
-  server.answer();
-  await until(() => state().cancelled);
-  assert.deepEqual([state().prompt, state().draft.prompt], ['the', 'a long one']);
-  assert.deepEqual(server.kinds(), [], 'no step is taken with the text before');
-  server.more = {};
-  await press_until('Step', 1);
-  assert.equal(state().prompt, 'a long one');
-});
+  test('Escape cancels a prompt that is being read: it stays in the box, and Step begins with it again', async () => {
+    const [prompt] = find(root, 'textbox', 'Prompt');
+    begin_typing(prompt, 'a long one');
+    server.is_held = true;
+    server.more.start = { error: 'Cancelled: the prompt was not read.', cancelled: true };
+    button('Step').click();
+    await settled();
+    server.say({ ...LOADING, what: 'Reading the prompt' });
+    await until(() => state().busy);
+    key('Escape');
+    assert.deepEqual(server.kinds(), ['start', 'stop']);
+    server.answer();
+    await until(() => state().cancelled);
+    assert.deepEqual([state().prompt, state().draft.prompt], ['the', 'a long one']);
+    assert.deepEqual(server.kinds(), [], 'no step is taken with the text before');
+    server.more = {};
+    await press_until('Step', 1);
+    assert.equal(state().prompt, 'a long one');
+  });
 
-test('a question that was cancelled says so too', async () => {
-  server.more.find = { error: 'Cancelled before the answer was found; nothing has changed.', cancelled: true };
-  root.decoding.actions.find('a');
-  await until(() => line().startsWith('Cancelled before'));
-});
+  test('a question that was cancelled says so too', async () => {
+    server.more.find = { error: 'Cancelled before the answer was found; nothing has changed.', cancelled: true };
+    root.decoding.actions.find('a');
+    await until(() => line().startsWith('Cancelled before'));
+  });
 
-test('a lost connection is said, and what was under way is sent again', async () => {
-  server.is_held = true;
-  button('Step').click();
-  await settled();
-  server.kinds();
-  server.is_held = false;
-  window.dispatchEvent(new window.Event('offline'));
-  await until(() => /^No connection\./.test(line()));
-  window.dispatchEvent(new window.Event('online'));
-  await until(() => tokens().length === 1);
-  assert.deepEqual(server.kinds(), ['hello', 'step']);
-});
+  test('a lost connection is said, and what was under way is sent again', async () => {
+    server.is_held = true;
+    button('Step').click();
+    await settled();
+    server.kinds();
+    server.is_held = false;
+    window.dispatchEvent(new window.Event('offline'));
+    await until(() => /^No connection\./.test(line()));
+    window.dispatchEvent(new window.Event('online'));
+    await until(() => tokens().length === 1);
+    assert.deepEqual(server.kinds(), ['hello', 'step']);
+  });
 
-test('a part that fails says so and is reported, and the others go on', async () => {
-  mock.method(console, 'error', () => {}, { times: 1 });
-  server.more.step = { branches: [null, null] }; // nothing that a server sends
-  button('Step').click();
-  await until(() => find(root, 'alert', '').length);
-  const strip = /** @type {Element} */ (root.querySelector('[data-part=strip]'));
-  assert.match(strip.textContent ?? '', /^This part of the page \(strip\) has failed/);
-  assert.match(text_of(/** @type {Element} */ (root.querySelector('[data-part=line]'))), /^Step 1 of 1/);
-  const report = server.events.find(({ kind }) => kind === 'failed');
-  assert.equal(report?.part, 'strip');
-  server.more.step = {};
-  button('Step').click();
-  await until(() => state().steps.length === 2);
-  button('Try again').click();
-  assert.equal(tokens().length, 2);
-});
+  test('a part that fails says so and is reported, and the others go on', async () => {
+    mock.method(console, 'error', () => {}, { times: 1 });
+    server.more.step = { branches: [null, null] }; // nothing that a server sends
+    button('Step').click();
+    await until(() => find(root, 'alert', '').length);
+    const strip = /** @type {Element} */ (root.querySelector('[data-part=strip]'));
+    assert.match(strip.textContent ?? '', /^This part of the page \(strip\) has failed/);
+    assert.match(text_of(/** @type {Element} */ (root.querySelector('[data-part=line]'))), /^Step 1 of 1/);
+    const report = server.events.find(({ kind }) => kind === 'failed');
+    assert.equal(report?.part, 'strip');
+    server.more.step = {};
+    button('Step').click();
+    await until(() => state().steps.length === 2);
+    button('Try again').click();
+    assert.equal(tokens().length, 2);
+  });
 
-test('a message that builds on what the page has not makes it ask for everything', async () => {
-  server.more.step = { run: 'another' };
-  button('Step').click();
-  await until(() => server.kinds().includes('sync'));
-  assert.equal(state().run, 'r1');
+  test('a message that builds on what the page has not makes it ask for everything', async () => {
+    server.more.step = { run: 'another' };
+    button('Step').click();
+    await until(() => server.kinds().includes('sync'));
+    assert.equal(state().run, 'r1');
+  });
 });

@@ -2,7 +2,7 @@
 
 import '../../harness.js';
 import assert from 'node:assert/strict';
-import { afterEach, beforeEach, mock, test } from 'node:test';
+import { afterEach, beforeEach, describe, mock, test } from 'node:test';
 import { Player } from '../../../../../ui/components/js/apps/step/play.js';
 import { make_state } from '../../fixtures.js';
 import { settled } from '../../harness.js';
@@ -13,115 +13,117 @@ import { settled } from '../../harness.js';
 
 const STOP = { reason: 'length', sentence: '', is_over: true, at_limit: true };
 
-beforeEach(() => mock.timers.enable({ apis: ['setTimeout'] }));
-afterEach(() => mock.timers.reset());
+describe('Play', () => {
+  beforeEach(() => mock.timers.enable({ apis: ['setTimeout'] }));
+  afterEach(() => mock.timers.reset());
 
-/** @param {Partial<State>} [changes] */
-function playing(changes = {}) {
-  const state = make_state({ speed: 4, ...changes });
-  /** @type {string[]} */
-  const asked = [];
-  /** @type {(message: unknown) => void} */
-  let resolve = () => {};
-  let answered = () => {};
-  let dropped = 0;
-  let stopped = 0;
-  const player = new Player(state, {
-    post(kind, taken_in) {
-      asked.push(kind);
-      answered = taken_in;
-      return new Promise(done => {
-        resolve = done;
-      });
-    },
-    drop: () => dropped++,
-    stopped: () => stopped++,
+  /** @param {Partial<State>} [changes] */
+  function playing(changes = {}) {
+    const state = make_state({ speed: 4, ...changes });
+    /** @type {string[]} */
+    const asked = [];
+    /** @type {(message: unknown) => void} */
+    let resolve = () => {};
+    let answered = () => {};
+    let dropped = 0;
+    let stopped = 0;
+    const player = new Player(state, {
+      post(kind, taken_in) {
+        asked.push(kind);
+        answered = taken_in;
+        return new Promise(done => {
+          resolve = done;
+        });
+      },
+      drop: () => dropped++,
+      stopped: () => stopped++,
+    });
+    return {
+      player,
+      state,
+      asked,
+      /** The answer to what was asked last. @param {Partial<State>} [changes] */
+      answer(changes = {}) {
+        Object.assign(state, changes);
+        answered();
+      },
+      /** It was never sent. */
+      lose() {
+        resolve(null);
+        return settled();
+      },
+      ends: () => [state.mode, stopped, dropped > 0],
+    };
+  }
+
+  test('four tokens a second are asked for a quarter of a second apart', () => {
+    const { player, asked, answer } = playing();
+    player.play('playing');
+    for (const number of [1, 2, 3]) {
+      assert.deepEqual(asked, Array(number).fill('step'));
+      answer();
+      mock.timers.tick(200);
+      assert.equal(asked.length, number);
+      mock.timers.tick(50);
+    }
   });
-  return {
-    player,
-    state,
-    asked,
-    /** The answer to what was asked last. @param {Partial<State>} [changes] */
-    answer(changes = {}) {
-      Object.assign(state, changes);
-      answered();
-    },
-    /** It was never sent. */
-    lose() {
-      resolve(null);
-      return settled();
-    },
-    ends: () => [state.mode, stopped, dropped > 0],
-  };
-}
 
-test('four tokens a second are asked for a quarter of a second apart', () => {
-  const { player, asked, answer } = playing();
-  player.play('playing');
-  for (const number of [1, 2, 3]) {
-    assert.deepEqual(asked, Array(number).fill('step'));
+  test('as fast as it goes, and Run to end, ask at once', () => {
+    const fastest = playing({ speed: 0 });
+    fastest.player.play('playing');
+    fastest.answer();
+    const to_end = playing();
+    to_end.player.play('running');
+    to_end.answer();
+    assert.deepEqual(
+      [fastest.asked, to_end.asked],
+      [
+        ['step', 'step'],
+        ['run', 'run'],
+      ],
+    );
+  });
+
+  test('Pause asks for nothing more, also not for what its timer had in mind', () => {
+    const { player, asked, answer, ends } = playing();
+    player.play('playing');
     answer();
-    mock.timers.tick(200);
-    assert.equal(asked.length, number);
-    mock.timers.tick(50);
-  }
-});
-
-test('as fast as it goes, and Run to end, ask at once', () => {
-  const fastest = playing({ speed: 0 });
-  fastest.player.play('playing');
-  fastest.answer();
-  const to_end = playing();
-  to_end.player.play('running');
-  to_end.answer();
-  assert.deepEqual(
-    [fastest.asked, to_end.asked],
-    [
-      ['step', 'step'],
-      ['run', 'run'],
-    ],
-  );
-});
-
-test('Pause asks for nothing more, also not for what its timer had in mind', () => {
-  const { player, asked, answer, ends } = playing();
-  player.play('playing');
-  answer();
-  assert.ok(player.stop());
-  mock.timers.tick(1000);
-  answer(); // a late one
-  assert.deepEqual([asked, ends()], [['step'], ['paused', 1, true]]);
-  assert.ok(!player.stop());
-});
-
-for (const [what, changes] of /** @type {[string, Partial<State>][]} */ ([
-  ['an error', { error: 'No.' }],
-  ['a limit', { stop: STOP }],
-])) {
-  test(`${what} ends it`, () => {
-    const { player, asked, answer, ends } = playing({ speed: 0 });
-    player.play('playing');
-    answer(changes);
+    assert.ok(player.stop());
+    mock.timers.tick(1000);
+    answer(); // a late one
     assert.deepEqual([asked, ends()], [['step'], ['paused', 1, true]]);
+    assert.ok(!player.stop());
   });
-}
 
-test('so does an event that was never sent', async () => {
-  const { player, lose, ends } = playing();
-  player.play('playing');
-  await lose();
-  assert.equal(ends()[0], 'paused');
-});
-
-test('it does not begin where somebody has to agree to each token, or nothing may follow', () => {
-  for (const changes of [
-    { manual: true },
-    { slow: true },
-    { stop: STOP },
-    { mode: /** @type {const} */ ('playing') },
-  ]) {
-    const { player, asked } = playing(changes);
-    player.play('playing');
-    assert.deepEqual(asked, []);
+  for (const [what, changes] of /** @type {[string, Partial<State>][]} */ ([
+    ['an error', { error: 'No.' }],
+    ['a limit', { stop: STOP }],
+  ])) {
+    test(`${what} ends it`, () => {
+      const { player, asked, answer, ends } = playing({ speed: 0 });
+      player.play('playing');
+      answer(changes);
+      assert.deepEqual([asked, ends()], [['step'], ['paused', 1, true]]);
+    });
   }
+
+  test('so does an event that was never sent', async () => {
+    const { player, lose, ends } = playing();
+    player.play('playing');
+    await lose();
+    assert.equal(ends()[0], 'paused');
+  });
+
+  test('it does not begin where somebody has to agree to each token, or nothing may follow', () => {
+    for (const changes of [
+      { manual: true },
+      { slow: true },
+      { stop: STOP },
+      { mode: /** @type {const} */ ('playing') },
+    ]) {
+      const { player, asked } = playing(changes);
+      player.play('playing');
+      assert.deepEqual(asked, []);
+    }
+  });
 });

@@ -2,7 +2,7 @@
 
 import '../../harness.js';
 import assert from 'node:assert/strict';
-import { beforeEach, test } from 'node:test';
+import { beforeEach, describe, test } from 'node:test';
 import { is_drafted, new_state, remember_preferences } from '../../../../../ui/components/js/apps/step/state.js';
 import { make_state } from '../../fixtures.js';
 
@@ -12,51 +12,66 @@ import { make_state } from '../../fixtures.js';
 
 const KEY = 'decoding-visualiser-preferences';
 
-beforeEach(() => localStorage.clear());
+describe('state', () => {
+  beforeEach(() => localStorage.clear());
 
-test('preferences come back with the next visit, and nothing else does', () => {
-  const state = { ...new_state(), speed: 16, projector: true, columns: ['id'], prompt: 'secret' };
-  remember_preferences(state, { prompt: 'secret' });
-  assert.equal(localStorage.getItem(KEY), null);
-  remember_preferences(state, { speed: 16 });
-  const { speed, projector, columns, prompt } = new_state();
-  assert.deepEqual([speed, projector, columns, prompt], [16, true, ['id'], '']);
-});
+  test('preferences come back with the next visit, and nothing else does', () => {
+    const state = { ...new_state(), speed: 16, projector: true, columns: ['id'], prompt: 'secret' };
+    remember_preferences(state, { prompt: 'secret' });
+    assert.equal(localStorage.getItem(KEY), null);
+    remember_preferences(state, { speed: 16 });
+    const { speed, projector, columns, prompt } = new_state();
+    assert.deepEqual([speed, projector, columns, prompt], [16, true, ['id'], '']);
+  });
 
-test('what is remembered and makes no sense is left aside', () => {
-  const first = new_state();
-  const nonsense = { speed: 'x', row_count: -1, keys: 1, colouring: 'red', columns: ['rank'], lesson: 0, picture: 'x' };
-  for (const kept of [JSON.stringify(nonsense), 'null', '3', '{', '[]']) {
-    localStorage.setItem(KEY, kept);
-    assert.deepEqual(new_state(), first);
+  test('what is remembered and makes no sense is left aside', () => {
+    const first = new_state();
+    const nonsense = {
+      speed: 'x',
+      row_count: -1,
+      keys: 1,
+      colouring: 'red',
+      columns: ['rank'],
+      lesson: 0,
+      picture: 'x',
+    };
+    for (const kept of [JSON.stringify(nonsense), 'null', '3', '{', '[]']) {
+      localStorage.setItem(KEY, kept);
+      assert.deepEqual(new_state(), first);
+    }
+  });
+
+  /** @type {[string, Partial<State>, Partial<Draft>, boolean][]} */
+  const DRAFTS = [
+    ['the same', {}, {}, false],
+    ['another prompt', {}, { prompt: 'a' }, true],
+    ['the chat template', {}, { chat: true }, true],
+    ['guidance', {}, { negative_prompt: '' }, true],
+    [
+      'guidance at scale 1, where nothing is read',
+      { guidance_scale: 1, negative_prompt: 'a' },
+      { negative_prompt: 'a' },
+      false,
+    ],
+    ['contrastive search', {}, { is_search: true }, true],
+    [
+      'another alpha of a search',
+      { strategy: { top_k: 4, penalty_alpha: 0.6 } },
+      { is_search: true, penalty_alpha: 0.1 },
+      false,
+    ],
+    [
+      'other candidates of a search',
+      { strategy: { top_k: 4, penalty_alpha: 0.6 } },
+      { is_search: true, top_k: 5 },
+      true,
+    ],
+    ['no text yet', { run: '' }, { prompt: 'a' }, false],
+  ];
+  for (const [what, changes, draft, expected] of DRAFTS) {
+    test(`would Start begin something else: ${what}`, () => {
+      const state = make_state(changes);
+      assert.equal(is_drafted({ ...state, draft: { ...state.draft, prompt: state.prompt, ...draft } }), expected);
+    });
   }
 });
-
-/** @type {[string, Partial<State>, Partial<Draft>, boolean][]} */
-const DRAFTS = [
-  ['the same', {}, {}, false],
-  ['another prompt', {}, { prompt: 'a' }, true],
-  ['the chat template', {}, { chat: true }, true],
-  ['guidance', {}, { negative_prompt: '' }, true],
-  [
-    'guidance at scale 1, where nothing is read',
-    { guidance_scale: 1, negative_prompt: 'a' },
-    { negative_prompt: 'a' },
-    false,
-  ],
-  ['contrastive search', {}, { is_search: true }, true],
-  [
-    'another alpha of a search',
-    { strategy: { top_k: 4, penalty_alpha: 0.6 } },
-    { is_search: true, penalty_alpha: 0.1 },
-    false,
-  ],
-  ['other candidates of a search', { strategy: { top_k: 4, penalty_alpha: 0.6 } }, { is_search: true, top_k: 5 }, true],
-  ['no text yet', { run: '' }, { prompt: 'a' }, false],
-];
-for (const [what, changes, draft, expected] of DRAFTS) {
-  test(`would Start begin something else: ${what}`, () => {
-    const state = make_state(changes);
-    assert.equal(is_drafted({ ...state, draft: { ...state.draft, prompt: state.prompt, ...draft } }), expected);
-  });
-}

@@ -1,7 +1,7 @@
 // Search over the vocabulary: what is asked, what became of each match, and the tokens of a text.
 
 import assert from 'node:assert/strict';
-import { afterEach, mock, test } from 'node:test';
+import { afterEach, describe, mock, test } from 'node:test';
 import { create } from '../../../../../ui/components/js/parts/search/search.js';
 import { bare, FOUR, LABELS, make_row, shown } from '../../fixtures.js';
 import { begin_typing, click, live, name_of, press, settled, text_of } from '../../harness.js';
@@ -36,139 +36,141 @@ function page_of(actions, state = shown({ top_k: 2 })) {
   };
 }
 
-afterEach(() => mock.timers.reset());
+describe('search', () => {
+  afterEach(() => mock.timers.reset());
 
-test('keys in a row are one question, and Enter asks at once', async () => {
-  mock.timers.enable({ apis: ['setTimeout'] });
-  const page = page_of({ find: async () => found(0, 2) });
-  assert.equal(page.field.placeholder, 'search all 4 tokens');
-  for (const query of ['p', 'pa', 'par']) begin_typing(page.field, query);
-  mock.timers.runAll();
-  await settled();
-  assert.deepEqual(page.asked(), ['par']);
-  assert.equal(page.status(), '2 tokens match “par”.');
-  await page.look_for('a');
-  assert.deepEqual(page.asked(), ['a']);
-});
+  test('keys in a row are one question, and Enter asks at once', async () => {
+    mock.timers.enable({ apis: ['setTimeout'] });
+    const page = page_of({ find: async () => found(0, 2) });
+    assert.equal(page.field.placeholder, 'search all 4 tokens');
+    for (const query of ['p', 'pa', 'par']) begin_typing(page.field, query);
+    mock.timers.runAll();
+    await settled();
+    assert.deepEqual(page.asked(), ['par']);
+    assert.equal(page.status(), '2 tokens match “par”.');
+    await page.look_for('a');
+    assert.deepEqual(page.asked(), ['a']);
+  });
 
-test('each match has its rank, its probability, and what became of it', async () => {
-  const page = page_of({ find: async () => found(0, 2, 7) });
-  await page.look_for('x');
-  assert.deepEqual(page.matches(), [
-    '␣Parisrank 140.00 %kept, 57.14 % after settingsForce',
-    '␣arank 320.00 %removed by top-kForce',
-    'مرحبا0 %impossible: its logit is −∞Force',
-  ]);
-  assert.equal(page.all('listitem')[1].title, 'id 2, logit −1.61');
-  click(page.one('button', 'Force ␣a'));
-  click(page.one('button', 'Force ␣a'), 2);
-  assert.deepEqual(page.taken('force'), [['force', 2]]);
-  page.change({ settings: { ...page.state.settings, top_k: 3 } });
-  assert.match(page.matches()[1], /kept, 22\.22 % after settings/);
-  page.change({ row: null });
-  assert.equal(page.matches()[1], '␣arank 3Force');
-});
+  test('each match has its rank, its probability, and what became of it', async () => {
+    const page = page_of({ find: async () => found(0, 2, 7) });
+    await page.look_for('x');
+    assert.deepEqual(page.matches(), [
+      '␣Parisrank 140.00 %kept, 57.14 % after settingsForce',
+      '␣arank 320.00 %removed by top-kForce',
+      'مرحبا0 %impossible: its logit is −∞Force',
+    ]);
+    assert.equal(page.all('listitem')[1].title, 'id 2, logit −1.61');
+    click(page.one('button', 'Force ␣a'));
+    click(page.one('button', 'Force ␣a'), 2);
+    assert.deepEqual(page.taken('force'), [['force', 2]]);
+    page.change({ settings: { ...page.state.settings, top_k: 3 } });
+    assert.match(page.matches()[1], /kept, 22\.22 % after settings/);
+    page.change({ row: null });
+    assert.equal(page.matches()[1], '␣arank 3Force');
+  });
 
-test('the question is asked again at another step, once the text stands still', async () => {
-  const page = page_of({ find: async () => found(0) });
-  await page.look_for('x');
-  page.taken();
-  page.change({ index: 3, mode: 'playing' });
-  await settled();
-  assert.deepEqual(page.asked(), []);
-  assert.ok(page.root.querySelector('.dv-matches')?.classList.contains('dv-waiting'));
-  page.change({ mode: 'paused' });
-  await settled();
-  page.change({ row_key: '/whole' }); // the rest of the same row
-  await settled();
-  assert.deepEqual(page.asked(), ['x']);
-});
+  test('the question is asked again at another step, once the text stands still', async () => {
+    const page = page_of({ find: async () => found(0) });
+    await page.look_for('x');
+    page.taken();
+    page.change({ index: 3, mode: 'playing' });
+    await settled();
+    assert.deepEqual(page.asked(), []);
+    assert.ok(page.root.querySelector('.dv-matches')?.classList.contains('dv-waiting'));
+    page.change({ mode: 'paused' });
+    await settled();
+    page.change({ row_key: '/whole' }); // the rest of the same row
+    await settled();
+    assert.deepEqual(page.asked(), ['x']);
+  });
 
-test('it tells that there are more, that nothing matches, and that there is nothing to search in', async () => {
-  const some = (/** @type {number} */ number) => Array.from({ length: number }, () => found(1)[0]);
-  const page = page_of({ find: async query => (query === 'over' ? null : some(Number(query))) });
-  /** @type {[string, string, number][]} */
-  const cases = [
-    ['0', 'No token of the vocabulary matches “0”.', 0],
-    ['1', '1 token matches “1”.', 1],
-    ['12', '12 tokens match “12”.', 12],
-    ['13', 'More than 12 tokens match “13”; these are the first.', 12],
-    ['over', 'There are no scores here to search in; press Back first.', 0],
-  ];
-  for (const [query, sentence, number] of cases) {
-    await page.look_for(query);
-    assert.deepEqual([page.status(), page.matches().length], [sentence, number]);
-  }
-});
+  test('it tells that there are more, that nothing matches, and that there is nothing to search in', async () => {
+    const some = (/** @type {number} */ number) => Array.from({ length: number }, () => found(1)[0]);
+    const page = page_of({ find: async query => (query === 'over' ? null : some(Number(query))) });
+    /** @type {[string, string, number][]} */
+    const cases = [
+      ['0', 'No token of the vocabulary matches “0”.', 0],
+      ['1', '1 token matches “1”.', 1],
+      ['12', '12 tokens match “12”.', 12],
+      ['13', 'More than 12 tokens match “13”; these are the first.', 12],
+      ['over', 'There are no scores here to search in; press Back first.', 0],
+    ];
+    for (const [query, sentence, number] of cases) {
+      await page.look_for(query);
+      assert.deepEqual([page.status(), page.matches().length], [sentence, number]);
+    }
+  });
 
-test('a late answer never replaces a newer one, and Escape clears', async () => {
-  /** @type {((found: FoundToken[]) => void)[]} */
-  const answers = [];
-  const page = page_of({ find: () => new Promise(resolve => answers.push(resolve)) });
-  await page.look_for('a');
-  await page.look_for('ab');
-  answers[1](found(1));
-  answers[0](found(0));
-  await settled();
-  assert.match(page.matches().join(), /^␣the/);
-  press(page.one('button', 'Why not ␣the?'), 'Escape');
-  assert.deepEqual([page.field.value, document.activeElement, page.all('list')], ['', page.field, []]);
-});
+  test('a late answer never replaces a newer one, and Escape clears', async () => {
+    /** @type {((found: FoundToken[]) => void)[]} */
+    const answers = [];
+    const page = page_of({ find: () => new Promise(resolve => answers.push(resolve)) });
+    await page.look_for('a');
+    await page.look_for('ab');
+    answers[1](found(1));
+    answers[0](found(0));
+    await settled();
+    assert.match(page.matches().join(), /^␣the/);
+    press(page.one('button', 'Why not ␣the?'), 'Escape');
+    assert.deepEqual([page.field.value, document.activeElement, page.all('list')], ['', page.field, []]);
+  });
 
-test('keys in the field are no shortcuts of the page', () => {
-  const page = page_of({});
-  /** @type {string[]} */
-  const heard = [];
-  const listen = (/** @type {KeyboardEvent} */ event) => heard.push(event.key);
-  page.root.parentElement?.addEventListener('keydown', listen);
-  press(page.field, 's');
-  page.root.parentElement?.removeEventListener('keydown', listen);
-  assert.deepEqual(heard, []);
-});
+  test('keys in the field are no shortcuts of the page', () => {
+    const page = page_of({});
+    /** @type {string[]} */
+    const heard = [];
+    const listen = (/** @type {KeyboardEvent} */ event) => heard.push(event.key);
+    page.root.parentElement?.addEventListener('keydown', listen);
+    press(page.field, 's');
+    page.root.parentElement?.removeEventListener('keydown', listen);
+    assert.deepEqual(heard, []);
+  });
 
-test('a text of several tokens has each of them to choose', async () => {
-  const page = page_of({ tokenize: async text => (text === 'un' ? found(3, 0, 1) : found(0)) });
-  await page.look_for('un');
-  const pieces = page.one('list', 'Tokens of the text');
-  assert.equal(bare(pieces.previousElementSibling.textContent), '“un” is 3 tokens, one step each:');
-  assert.deepEqual(Array.from(pieces.children, text_of), ['␣London', '␣Paris', '␣the']);
-  const choice = page.one('button', 'Why not ␣London?');
-  choice.click();
-  assert.equal(choice.getAttribute('aria-expanded'), 'true');
-  page.one('table', 'Path of ␣London');
-  choice.click();
-  assert.deepEqual(page.all('region'), []);
-  await page.look_for('able'); // one token is no matter
-  assert.deepEqual(page.all('list', 'Tokens of the text'), []);
-});
+  test('a text of several tokens has each of them to choose', async () => {
+    const page = page_of({ tokenize: async text => (text === 'un' ? found(3, 0, 1) : found(0)) });
+    await page.look_for('un');
+    const pieces = page.one('list', 'Tokens of the text');
+    assert.equal(bare(pieces.previousElementSibling.textContent), '“un” is 3 tokens, one step each:');
+    assert.deepEqual(Array.from(pieces.children, text_of), ['␣London', '␣Paris', '␣the']);
+    const choice = page.one('button', 'Why not ␣London?');
+    choice.click();
+    assert.equal(choice.getAttribute('aria-expanded'), 'true');
+    page.one('table', 'Path of ␣London');
+    choice.click();
+    assert.deepEqual(page.all('region'), []);
+    await page.look_for('able'); // one token is no matter
+    assert.deepEqual(page.all('list', 'Tokens of the text'), []);
+  });
 
-test('a single match shows its path at once, but not again once it was closed', async () => {
-  const page = page_of({ find: async () => found(1) });
-  await page.look_for('the');
-  page.one('table', 'Path of ␣the');
-  page.one('button', 'Close').click();
-  page.change({ row: make_row([1, 2, 3, 4]), row_key: 'other' });
-  await settled();
-  assert.deepEqual(page.all('table'), []);
-});
+  test('a single match shows its path at once, but not again once it was closed', async () => {
+    const page = page_of({ find: async () => found(1) });
+    await page.look_for('the');
+    page.one('table', 'Path of ␣the');
+    page.one('button', 'Close').click();
+    page.change({ row: make_row([1, 2, 3, 4]), row_key: 'other' });
+    await settled();
+    assert.deepEqual(page.all('table'), []);
+  });
 
-test('what a search finds makes samplers exact that edit those tokens', async () => {
-  // The row has come with its first two tokens alone, and a bias moves the last.
-  const row = { ...make_row([4, 3, 2, 1]), ids: Uint16Array.of(0, 1) };
-  const state = shown({ logit_bias: { bias: [[3, 2]] } }, { row });
-  assert.deepEqual(state.view?.inexact, { reason: 'unknown', count: 1 });
-  const page = page_of({ find: async () => [{ id: 3, label: '␣London', raw_rank: 4, logit: 1 }] }, state);
-  await page.look_for('london');
-  assert.equal(page.state.view?.exact, true);
-});
+  test('what a search finds makes samplers exact that edit those tokens', async () => {
+    // The row has come with its first two tokens alone, and a bias moves the last.
+    const row = { ...make_row([4, 3, 2, 1]), ids: Uint16Array.of(0, 1) };
+    const state = shown({ logit_bias: { bias: [[3, 2]] } }, { row });
+    assert.deepEqual(state.view?.inexact, { reason: 'unknown', count: 1 });
+    const page = page_of({ find: async () => [{ id: 3, label: '␣London', raw_rank: 4, logit: 1 }] }, state);
+    await page.look_for('london');
+    assert.equal(page.state.view?.exact, true);
+  });
 
-test('hostile labels are text', async () => {
-  const labels = read_hostile().slice(0, 12);
-  const tokens = labels.map((label, id) => ({ id, label, raw_rank: id + 1, logit: 0 }));
-  const page = page_of({ find: async () => tokens, tokenize: async () => tokens });
-  await page.look_for('x');
-  const choices = Array.from(page.root.querySelectorAll('.dv-matches .dv-token'), each => each.textContent);
-  assert.deepEqual(choices, labels);
-  assert.deepEqual(page.all('button', /^Force/).map(name_of).length, labels.length);
-  assert.equal(page.root.querySelectorAll('script, img, b').length, 0);
+  test('hostile labels are text', async () => {
+    const labels = read_hostile().slice(0, 12);
+    const tokens = labels.map((label, id) => ({ id, label, raw_rank: id + 1, logit: 0 }));
+    const page = page_of({ find: async () => tokens, tokenize: async () => tokens });
+    await page.look_for('x');
+    const choices = Array.from(page.root.querySelectorAll('.dv-matches .dv-token'), each => each.textContent);
+    assert.deepEqual(choices, labels);
+    assert.deepEqual(page.all('button', /^Force/).map(name_of).length, labels.length);
+    assert.equal(page.root.querySelectorAll('script, img, b').length, 0);
+  });
 });
