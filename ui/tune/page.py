@@ -70,7 +70,7 @@ def _count(tuning: Tuning) -> str:
         counted(len(sweep.prompts), "prompt"),
     )
     seconds = tuning.seconds
-    time = f", at most **{about(seconds)}**" if seconds is not None else ""
+    time = f", **{about(seconds)}** if none ends early" if seconds is not None else ""
     return (
         f"{' × '.join(factors)} = **{counted(sweep.count, 'text')}** of at most "
         f"{sweep.max_tokens} tokens{time}"
