@@ -131,6 +131,7 @@ def start(page: Page, text: str = CAPITAL) -> None:
 
 
 def take_steps(page: Page, count: int) -> None:
+    settle(page)  # so that a step still on its way is among those counted
     before = generated(page).count()
     for number in range(before + 1, before + count + 1):
         button(page, "Step").click()

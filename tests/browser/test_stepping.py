@@ -163,6 +163,7 @@ def test_a_part_that_fails_says_so_and_leaves_the_others_working(page: Page):
     button(page, "Step").click()
     failure = alert(page, "This part of the page (line) has failed: broken")
     expect(failure).to_be_visible()
+    expect(generated(page)).to_have_count(1)
     take_steps(page, 2)
     page.get_by_role("button", name="Try again").click()
     expect(page.locator("[data-part=line]")).to_contain_text("Step 3 of 3")
