@@ -62,9 +62,7 @@ class StageResult:
             return 0.0
         if after.row is before.row:
             return max(0.0, 1.0 - after.mass / before.mass)
-        if before.is_cut:
-            return float(before.probs[~self.kept].sum())
-        return float(before.row.all_weights[~self.kept].sum()) / before.row.total
+        return _share(before, before.scores[~self.kept])
 
     @property
     def kept(self) -> np.ndarray:

@@ -169,14 +169,17 @@ class RankedRow:
                 return token_ids
         return np.flatnonzero(self.scores >= np.partition(self.scores, -depth)[-depth])
 
-    def sort_to_weight(self, weight: float) -> None:
-        """Sort until every token whose weight reaches `weight` is included."""
-        while not self.complete and (self.depth == 0 or self.weights[-1] >= weight):
+    def sort_to_weight(self, weight: float, stop: int) -> None:
+        """Sort until every token whose weight reaches `weight` is included, of ranks below `stop`.
+
+        Ranks are counted from 0.
+        """
+        while self.depth < stop and (self.depth == 0 or self.weights[-1] >= weight):
             self.sort_to_depth(self.depth + 1)
 
-    def sort_to_value(self, value: float) -> None:
-        """Sort until every token whose score reaches `value` is included."""
-        while not self.complete and (self.depth == 0 or self.values[-1] >= value):
+    def sort_to_value(self, value: float, stop: int) -> None:
+        """Sort until every token whose score reaches `value` is included, of ranks below `stop`."""
+        while self.depth < stop and (self.depth == 0 or self.values[-1] >= value):
             self.sort_to_depth(self.depth + 1)
 
     def sort_to_mass(self, weight_sum: float) -> None:

@@ -219,12 +219,12 @@ class Survivors:
         return self._above_weight(prob * self.mass)
 
     def _above_weight(self, weight: float) -> Survivors:
-        self.row.sort_to_weight(weight)
+        self.row.sort_to_weight(weight, self.stop)
         return self.upto(int(np.searchsorted(-self.row.weights, -weight, side="right")))
 
     def above_score(self, score: float) -> Survivors:
         """Keep the tokens whose score is at least this; without any, the most likely one."""
-        self.row.sort_to_value(score)
+        self.row.sort_to_value(score, self.stop)
         return self.upto(int(np.searchsorted(-self.row.values, -score, side="right")))
 
     def around_entropy(self, fraction: float) -> Survivors:
@@ -235,7 +235,8 @@ class Survivors:
         within which `fraction` of the mass lies decides; all tokens at that distance stay.
         """
         row = self.row
-        row.sort_to_weight(math.exp(math.log(self.mass) - self.entropy))  # one at the entropy
+        at_entropy = math.exp(math.log(self.mass) - self.entropy)  # weight of such a token
+        row.sort_to_weight(at_entropy, self.stop)
         while True:
             run = self._run_around_entropy(fraction * self.mass)
             if run is not None:
