@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -266,10 +265,8 @@ class Distribution:
         Args:
             u: uniform number, 0 <= u < 1.
         """
-        final = self._final
-        place = final.rank_at(u)
-        probability = float(final.row.weights[place]) / final.mass
-        return Drawn(int(final.row.ids[place]), probability)
+        place = self._final.place_at(u)
+        return Drawn(place.token_id, place.weight / self._final.mass)
 
     def sample(self, u: float) -> int:
         """Id of the token that `u` draws."""
@@ -277,11 +274,7 @@ class Distribution:
 
     def probability(self, token_id: int) -> float:
         """Final probability of one token, 0 where it was removed."""
-        final = self._final
-        if final.stop < final.row.count:
-            place = np.flatnonzero(final.ids == token_id)
-            return float(final.weights[place[0]]) / final.mass if place.size else 0.0
-        return math.exp(final.logprob(token_id))
+        return self._final.prob(token_id)
 
     def removed_by(self, token_id: int) -> str | None:
         """Name of the stage that removed a token, None where it survived."""

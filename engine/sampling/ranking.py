@@ -15,10 +15,13 @@ from functools import cached_property
 import numpy as np
 
 from engine.errors import LogitsError, NoCandidatesError
+from engine.sampling.intervals import Intervals, Place, sort_keys
 
 # How many leading tokens are sorted at first, and at the second attempt; then the whole row. A full
 # sort of 152k entries costs about as much as ten of the first.
 _DEPTHS = (256, 4096)
+# From this many tokens on, intervals answer sooner than a full sort.
+_LARGE = 32_768
 # Groups of scores per leading token that is looked for: each group stands for its highest score.
 _GROUPS = 4
 # How many scores are summed at a time, so that what is made of them stays in the cache.
@@ -28,6 +31,8 @@ _BLOCK = 32_768
 _ONE_THREAD = 8192
 # A weight whose score is this far below the highest is 0 in float64.
 _NO_WEIGHT = -1e4
+# Below it a weight has lost digits, so that its logarithm says too little.
+_SMALLEST = 1e-290
 # Up to here a stable sort of the scores is faster than a sort of integers.
 _SMALL = 1024
 _LN2 = math.log(2.0)
@@ -130,10 +135,9 @@ class RankedRow:
     def rank(self, token_id: int) -> int:
         """1 for the highest score; ties count the lower id first."""
         score = self.scores[token_id]
-        reaching = np.flatnonzero(self.scores >= score)
-        ties = reaching[self.scores[reaching] == score]
-        before = int(np.searchsorted(ties, token_id))
-        return 1 + reaching.size - ties.size + before
+        above = int(np.count_nonzero(self.scores > score))
+        ties = np.flatnonzero(self.scores == score)
+        return 1 + above + int(np.searchsorted(ties, token_id))
 
     @property
     def depth(self) -> int:
@@ -169,27 +173,81 @@ class RankedRow:
                 return token_ids
         return np.flatnonzero(self.scores >= np.partition(self.scores, -depth)[-depth])
 
-    def sort_to_weight(self, weight: float, stop: int) -> None:
-        """Sort until every token whose weight reaches `weight` is included, of ranks below `stop`.
+    # Questions that a large flat row answers without being sorted whole.
 
-        Ranks are counted from 0.
+    def at(self, rank: int) -> Place:
+        """What stands at a rank, counted from 0, below `count`."""
+        return self._at(rank) if self._is_sorted_to(rank + 1) else self._intervals.at(rank)
+
+    def reach(self, weight_sum: float, *, side: str) -> Place:
+        """The first rank whose running sum of weights reaches a sum; the last one if none does.
+
+        Args:
+            weight_sum: the sum.
+            side: ``left`` for a running sum of at least that, ``right`` for one above it.
         """
-        while self.depth < stop and (self.depth == 0 or self.weights[-1] >= weight):
-            self.sort_to_depth(self.depth + 1)
-
-    def sort_to_value(self, value: float, stop: int) -> None:
-        """Sort until every token whose score reaches `value` is included, of ranks below `stop`."""
-        while self.depth < stop and (self.depth == 0 or self.values[-1] >= value):
-            self.sort_to_depth(self.depth + 1)
-
-    def sort_to_mass(self, weight_sum: float) -> None:
-        """Sort until the cumulative weight reaches `weight_sum`, or to the end."""
         depth = 1
-        while not self.complete and (self.depth == 0 or self.cumulative[-1] < weight_sum):
-            self.sort_to_depth(depth)
+        while not self.complete:
+            if not self._is_sorted_to(depth):
+                return self._intervals.reach(weight_sum, side)
+            missing = weight_sum - self.cumulative[-1]
+            if missing < 0 or (missing == 0 and side == "left"):
+                break
             # Every further token weighs at most what the last one does.
-            missing = (weight_sum - self.cumulative[-1]) / max(self.weights[-1], 1e-300)
-            depth = self.depth + max(1, int(min(missing, self.count)))
+            least = missing / max(self.weights[-1], 1e-300)
+            depth = self.depth + max(1, int(min(least, self.count)))
+        rank = int(np.searchsorted(self.cumulative, weight_sum, side=side))
+        return self._at(min(rank, self.count - 1))
+
+    def count_of_weight(self, weight: float, most: int) -> int:
+        """How many tokens weigh at least this, at most `most`."""
+        while self.depth < most and (not self.depth or self.weights[-1] >= weight):
+            if not self._is_sorted_to(self.depth + 1):
+                return min(most, self._count_of_weight(weight))
+        return min(most, int(np.searchsorted(-self.weights, -weight, side="right")))
+
+    def count_of_score(self, score: float, most: int) -> int:
+        """How many tokens have at least this score, at most `most`."""
+        while self.depth < most and (not self.depth or self.values[-1] >= score):
+            if not self._is_sorted_to(self.depth + 1):
+                return min(most, int(np.count_nonzero(self.scores >= _float32_from(score))))
+        return min(most, int(np.searchsorted(-self.values, -score, side="right")))
+
+    def leading_ids(self, stop: int) -> np.ndarray:
+        """(stop,) ids of the tokens before a rank, above 0; in rank order, or else ascending."""
+        if self._is_sorted_to(stop):
+            return self.ids[:stop]
+        last = self.at(stop - 1).token_id
+        score = self.scores[last]
+        reaching = np.flatnonzero(self.scores >= score)
+        return reaching[(self.scores[reaching] > score) | (reaching <= last)]
+
+    def _is_sorted_to(self, depth: int) -> bool:
+        """Whether the leading `depth` tokens are sorted; does so unless that takes a long time."""
+        if depth > self.depth and not self.complete:
+            if depth > _DEPTHS[-1] and self.count >= _LARGE:
+                return False
+            self.sort_to_depth(depth)
+        return True
+
+    @cached_property
+    def _intervals(self) -> Intervals:
+        return Intervals(self.scores, self.highest)
+
+    def _at(self, rank: int) -> Place:
+        weight, reached = float(self.weights[rank]), float(self.cumulative[rank])
+        return Place(rank, int(self.ids[rank]), weight, reached)
+
+    def _count_of_weight(self, weight: float) -> int:
+        if weight < _SMALLEST:
+            return int(np.count_nonzero(self.all_weights >= weight))
+        # Far from the edge the score says it; near to it the weight itself has to be asked.
+        edge = math.log(weight) + self.highest
+        margin = 1e-6 * (1.0 + abs(edge))  # many times what float32 and the logarithm round
+        low, high = np.float32(edge - margin), np.float32(edge + margin)
+        near = self.scores[(self.scores >= low) & (self.scores <= high)]
+        weights = np.exp(near.astype(np.float64) - self.highest)
+        return int(np.count_nonzero(self.scores > high) + np.count_nonzero(weights >= weight))
 
     def _sort(self, token_ids: np.ndarray | None) -> None:
         """Rank these tokens (ids ascending), which must be the leading ones; None for all."""
@@ -218,18 +276,23 @@ def deviation(scores: np.ndarray) -> float:
     return math.sqrt(float(np.einsum("i,i->", centred, centred)) / scores.size)
 
 
+def _float32_from(score: float) -> np.float32:
+    """The lowest float32 number that is at least this."""
+    with np.errstate(over="ignore"):  # one below all of them becomes -inf
+        number = np.float32(score)
+    return number if float(number) >= score else np.nextafter(number, np.float32(np.inf))
+
+
 def _rank_many(scores: np.ndarray, token_ids: np.ndarray | None) -> np.ndarray:
     """Token ids by descending score, ties by ascending id.
 
-    The score's bits, turned so that a higher score is a smaller number, are sorted by their lower
-    and then by their upper half. NumPy's stable sort of 16-bit numbers is a radix sort, several
-    times as fast as any sort of the scores. Stable: ties keep the order of ids.
+    The sort keys are sorted by their lower and then by their upper half. NumPy's stable sort of
+    16-bit numbers is a radix sort, several times as fast as any sort of the scores. Stable: ties
+    keep the order of ids.
     """
-    bits = (scores + np.float32(0)).view(np.int32)  # + 0 turns -0.0 into 0.0
     # Of scores that came from bf16 the upper half says all.
-    is_short = not np.any(bits & 0xFFFF)
-    bits ^= ~(bits >> 31) & 0x7FFF_FFFF  # negative: as they are; others: turned
-    keys = bits.view(np.uint32)
+    is_short = not np.any(scores.view(np.int32) & 0xFFFF)
+    keys = sort_keys(scores)
     upper = (keys >> 16).astype(np.uint16)
     if is_short:
         order = np.argsort(upper, kind="stable")

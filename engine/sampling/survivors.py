@@ -12,6 +12,7 @@ from bisect import bisect_left
 
 import numpy as np
 
+from engine.sampling.intervals import Place
 from engine.sampling.ranking import RankedRow, deviation
 
 _LN2 = math.log(2.0)
@@ -22,8 +23,8 @@ _ENOUGH = 1e-3
 class Survivors:
     """The tokens that are left: ranks `start` to `stop` (exclusive, counted from 0) of a row.
 
-    `start` is 0 and `stop` is `row.count` until a stage cuts. The row may not be sorted that deep;
-    the methods sort it as far as they need.
+    `start` is 0 and `stop` is `row.count` until a stage cuts. The row is sorted to `start`, but
+    perhaps not to `stop`; the methods sort it as far as they need.
     """
 
     __slots__ = ("_mass", "row", "start", "stop")
@@ -73,8 +74,7 @@ class Survivors:
             return row.total - float(row.cumulative[self.start - 1])
         if self._is_window:  # no difference of running sums, in which small weights would drown
             return float(self.weights.sum())
-        row.sort_to_depth(self.stop)
-        return float(row.cumulative[self.stop - 1])
+        return row.at(self.stop - 1).reached
 
     @property
     def scores(self) -> np.ndarray:
@@ -87,9 +87,16 @@ class Survivors:
             cut[row.ids[: self.start]] = -np.inf
             return cut
         cut = np.full_like(row.scores, -np.inf)
-        kept = self.ids
+        kept = self._any_order
         cut[kept] = row.scores[kept]
         return cut
+
+    @property
+    def _any_order(self) -> np.ndarray:
+        """(count,) token ids, in rank order or not: what costs less."""
+        if self.start:
+            return self.ids
+        return self.row.leading_ids(self.stop)
 
     @property
     def ids(self) -> np.ndarray:
@@ -127,8 +134,9 @@ class Survivors:
         row = self.row
         if self.is_cut and not self._lacks_only_leading:
             probs = np.zeros(row.scores.size)
-            weights = self.weights
-            probs[self.ids] = weights / weights.sum()
+            kept = self._any_order
+            weights = np.exp(row.scores[kept].astype(np.float64) - row.highest)
+            probs[kept] = weights / weights.sum()
             return probs
         weights = np.exp(row.scores.astype(np.float64) - row.highest)
         weights[row.ids[: self.start]] = 0.0
@@ -144,7 +152,8 @@ class Survivors:
             cut = row.weights[:start] * (row.values[:start] - row.highest)
             shift = row.weighted_shift - float(cut.sum())
         else:
-            shift = float((self.weights * (self.values - row.highest)).sum())
+            shifts = row.scores[self._any_order].astype(np.float64) - row.highest
+            shift = float((np.exp(shifts) * shifts).sum())
         return max(0.0, math.log(self.mass) - shift / self.mass)
 
     @property
@@ -155,14 +164,23 @@ class Survivors:
     @property
     def deviation(self) -> float:
         """Population standard deviation of the survivors' scores."""
-        return deviation(self.values) if self.is_cut else self.row.deviation
+        if not self.is_cut:
+            return self.row.deviation
+        return deviation(self.row.scores[self._any_order].astype(np.float64))
 
     def __contains__(self, token_id: int) -> bool:
         """Whether a token is left."""
         row = self.row
         if self.is_cut and not self._lacks_only_leading:
-            return bool(np.any(self.ids == token_id))
+            return bool(np.any(self._any_order == token_id))
         return row.scores[token_id] > -np.inf and not np.any(row.ids[: self.start] == token_id)
+
+    def prob(self, token_id: int) -> float:
+        """A token's probability among the survivors, 0 for all others."""
+        if token_id not in self:
+            return 0.0
+        score = self.row.scores[token_id : token_id + 1].astype(np.float64)
+        return float(np.exp(score - self.row.highest)[0]) / self.mass  # as of a drawn token
 
     def logprob(self, token_id: int) -> float:
         """Natural logarithm of a token's probability among the survivors, -inf for all others."""
@@ -179,6 +197,7 @@ class Survivors:
 
     def between(self, start: int, stop: int) -> Survivors:
         """Keep the ranks of the row from `start` to before `stop`, as far as they survive."""
+        self.row.sort_to_depth(start)
         return Survivors(self.row, max(self.start, start), min(self.stop, stop))
 
     def upto(self, stop: int) -> Survivors:
@@ -202,11 +221,13 @@ class Survivors:
             held = np.cumsum(self.weights)
             reached = int(np.searchsorted(held, fraction * held[-1], side="left"))
             return self.upto(self.start + reached + 1)
-        before = float(self.row.cumulative[self.start - 1]) if self.start else 0.0
-        target = before + fraction * self.mass
-        self.row.sort_to_mass(target)
-        reached = int(np.searchsorted(self.row.cumulative, target, side="left"))
-        return self.upto(reached + 1)
+        target = self._before + fraction * self.mass
+        return self.upto(self.row.reach(target, side="left").rank + 1)
+
+    @property
+    def _before(self) -> float:
+        """Sum of the weights of the ranks before `start`."""
+        return float(self.row.cumulative[self.start - 1]) if self.start else 0.0
 
     def above_ratio(self, ratio: float) -> Survivors:
         """Keep the tokens whose probability is at least `ratio` times the highest one's."""
@@ -219,13 +240,11 @@ class Survivors:
         return self._above_weight(prob * self.mass)
 
     def _above_weight(self, weight: float) -> Survivors:
-        self.row.sort_to_weight(weight, self.stop)
-        return self.upto(int(np.searchsorted(-self.row.weights, -weight, side="right")))
+        return self.upto(self.row.count_of_weight(weight, self.stop))
 
     def above_score(self, score: float) -> Survivors:
         """Keep the tokens whose score is at least this; without any, the most likely one."""
-        self.row.sort_to_value(score, self.stop)
-        return self.upto(int(np.searchsorted(-self.row.values, -score, side="right")))
+        return self.upto(self.row.count_of_score(score, self.stop))
 
     def around_entropy(self, fraction: float) -> Survivors:
         """Keep the tokens whose surprise is nearest to the entropy, until they hold `fraction`.
@@ -236,7 +255,7 @@ class Survivors:
         """
         row = self.row
         at_entropy = math.exp(math.log(self.mass) - self.entropy)  # weight of such a token
-        row.sort_to_weight(at_entropy, self.stop)
+        row.sort_to_depth(min(self.stop, row.count_of_weight(at_entropy, self.stop) + 1))
         while True:
             run = self._run_around_entropy(fraction * self.mass)
             if run is not None:
@@ -272,14 +291,19 @@ class Survivors:
         first, last = run(reach)
         return self.between(self.start + first, self.start + last)
 
-    def rank_at(self, u: float) -> int:
-        """Rank (from 0, within the row) at which the cumulative probability first exceeds `u`."""
+    def place_at(self, u: float) -> Place:
+        """Where the cumulative probability first exceeds `u`.
+
+        Its `rank` is that in the row, its `reached` counts from the first survivor on.
+        """
         if self._is_window:
-            held = np.cumsum(self.weights)
-            place = int(np.searchsorted(held, u * held[-1], side="right"))
-            return self.start + min(place, self.count - 1)
-        before = float(self.row.cumulative[self.start - 1]) if self.start else 0.0
-        target = before + u * self.mass
-        self.row.sort_to_mass(target)
-        rank = int(np.searchsorted(self.row.cumulative, target, side="right"))
-        return max(self.start, min(rank, self.stop - 1))
+            weights = self.weights
+            held = np.cumsum(weights)
+            place = min(int(np.searchsorted(held, u * held[-1], side="right")), self.count - 1)
+            token_id, rank = int(self.ids[place]), self.start + place
+            return Place(rank, token_id, float(weights[place]), float(held[place]))
+        before = self._before
+        found = self.row.reach(before + u * self.mass, side="right")
+        if not self.start <= found.rank < self.stop:  # by rounding
+            found = self.row.at(self.start if found.rank < self.start else self.stop - 1)
+        return found._replace(reached=found.reached - before)

@@ -70,18 +70,14 @@ def drawn(distribution: Distribution, u: float | None) -> dict[str, Any] | None:
     if u is None:
         return None
     final = distribution.stages[-1].after if distribution.stages else Survivors(distribution.raw)
-    place = final.rank_at(u)
-    row = final.row
-    weight, before = float(row.weights[place]), 0.0
-    if place > final.start:
-        before = float(row.weights[final.start : place].sum())
+    place = final.place_at(u)
     return {
         "u": u,
-        "rank": place + 1,
-        "id": int(row.ids[place]),
-        "probability": weight / final.mass,
-        "from": before / final.mass,
-        "to": min(1.0, (before + weight) / final.mass),
+        "rank": place.rank + 1,
+        "id": place.token_id,
+        "probability": place.weight / final.mass,
+        "from": max(0.0, place.reached - place.weight) / final.mass,
+        "to": min(1.0, place.reached / final.mass),
     }
 
 

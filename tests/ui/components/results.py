@@ -106,8 +106,8 @@ def draw(distribution: Distribution, u: float) -> dict:
     """The token that a number draws, and its stretch of the final probabilities."""
     drawn = distribution.draw(u)
     final = final_of(distribution)
-    place = final.rank_at(u)
-    before = float(final.row.weights[final.start : place].sum()) / final.mass
+    ahead = final.place_at(u).rank - final.start
+    before = float(final.weights[:ahead].sum()) / final.mass
     return {
         "u": u,
         "id": drawn.token_id,

@@ -1,0 +1,90 @@
+"""What a large row answers without a full sort, against the same row sorted whole."""
+
+import numpy as np
+import pytest
+
+from engine.sampling.ranking import RankedRow
+from engine.sampling.survivors import Survivors
+from tests.engine.sampling.test_ranking import rows
+
+VOCAB = 70_000
+FLAT = [
+    (np.random.default_rng(seed).standard_normal(VOCAB) * spread).astype(np.float32)
+    for seed, spread in enumerate((0.01, 0.6, 1.0))
+]
+ROWS = [*FLAT, *rows(VOCAB)]
+NUMBERS = range(len(ROWS))
+ROUNDING = 1e-11  # relative, of two running sums over 70,000 weights in different orders
+
+
+def whole(number: int) -> RankedRow:
+    row = RankedRow(ROWS[number])
+    row.sort_to_depth(row.count)
+    return row
+
+
+@pytest.mark.parametrize("number", range(len(FLAT)))
+def test_a_flat_row_is_not_sorted_whole(number):
+    row = RankedRow(FLAT[number])
+    left = Survivors(row).reaching_mass(0.9).above_ratio(1e-9)
+    assert left.count > VOCAB / 4
+    left.place_at(0.7), left.entropy, left.deviation, left.probs, left.scores
+    assert row.depth < VOCAB / 4
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_places_are_those_of_the_sorted_row(number):
+    row, sorted_row = RankedRow(ROWS[number]), whole(number)
+    for rank in np.random.default_rng(0).integers(0, row.count, 30).tolist():
+        place = row.at(rank)
+        assert (place.rank, place.token_id) == (rank, sorted_row.ids[rank])
+        assert place.weight == sorted_row.weights[rank]
+        assert place.reached == pytest.approx(sorted_row.cumulative[rank], rel=ROUNDING)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_share_of_the_mass_is_reached_at_the_same_rank(number, side):
+    row, sorted_row = RankedRow(ROWS[number]), whole(number)
+    for share in (1e-9, 0.1, 0.37, 0.5, 0.77, 0.999, 1.0, 1.1):
+        asked = share * row.total
+        place = row.reach(asked, side=side)
+        before = place.reached - place.weight
+        rounding = ROUNDING * row.total
+        assert place.reached >= asked - rounding or share >= 1
+        assert before <= asked + rounding
+        assert place[:2] == (place.rank, sorted_row.ids[place.rank])
+        assert place.reached == pytest.approx(sorted_row.cumulative[place.rank], rel=ROUNDING)
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_thresholds_count_the_same_tokens(number):
+    row, sorted_row = RankedRow(ROWS[number]), whole(number)
+    ranks = np.random.default_rng(1).integers(0, row.count, 20)
+    for weight in [*sorted_row.weights[ranks].tolist(), 0.0, 1e-300, 0.3, 1.0, 1.5]:
+        expected = int(np.count_nonzero(sorted_row.weights >= weight))
+        assert row.count_of_weight(weight, row.count) == expected
+        assert row.count_of_weight(weight, 7) == min(7, expected)
+    for score in [*sorted_row.values[ranks].tolist(), row.highest, 0.1, -1e39, 1e39]:
+        expected = int(np.count_nonzero(sorted_row.values >= score))
+        assert row.count_of_score(score, row.count) == expected
+        just_above = float(np.nextafter(score, np.inf))
+        expected = int(np.count_nonzero(sorted_row.values >= just_above))
+        assert row.count_of_score(just_above, row.count) == expected
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_what_is_left_of_it_is_what_is_left_of_the_sorted_row(number):
+    for stop in (1, 5_000, 40_000):
+        sorted_row = whole(number)
+        stop = min(stop, sorted_row.count)
+        left = Survivors(RankedRow(ROWS[number]), 0, stop)
+        expected = Survivors(sorted_row, 0, stop)
+        assert np.array_equal(left.scores, expected.scores)
+        assert left.probs == pytest.approx(expected.probs, rel=ROUNDING, abs=1e-300)
+        assert left.mass == pytest.approx(expected.mass, rel=ROUNDING)
+        assert left.entropy == pytest.approx(expected.entropy, rel=1e-9, abs=1e-9)
+        assert left.deviation == pytest.approx(expected.deviation, rel=1e-6)
+        for token_id in sorted_row.ids[[0, stop - 1, -1]].tolist():
+            assert (token_id in left) == (token_id in expected)
+            assert left.prob(token_id) == pytest.approx(expected.prob(token_id), rel=ROUNDING)
