@@ -52,8 +52,13 @@ def _sweep(tuning: Tuning) -> None:
             st.markdown(_count(tuning))
     if tuning.error or tuning.plan.problem:
         st.error(markdown_text(tuning.error or tuning.plan.problem))
-    if tuning.said:
-        st.info(markdown_text(tuning.said))
+    if tuning.removed_stop:
+        st.info(
+            markdown_text(
+                f"The stop string {tuning.removed_stop} belonged to the example and was removed "
+                "with it. Type it again to keep it."
+            )
+        )
     work_state(work, work.result.notices if work and work.result else ())
     if work and work.is_done and tuning.has_changed and sweep is not None:
         made = f"by {work.model.name}, " if work.model is not tuning.model else ""

@@ -126,7 +126,8 @@ class Tuning:
         max_tokens: most tokens of a text.
         stop: text that ends one, as typed; empty for none.
         error: what went wrong with the last change, empty if nothing did.
-        said: what else the last change did, empty for nothing.
+        removed_stop: the stop string that was removed with its example, until another one is typed
+            or a sweep begins; empty for none.
         work: the last sweep, under way or over.
         chosen: place of the chosen cell along x and along y.
         metric, trade_off, view, prompt_shown, target: what the page shows of it.
@@ -141,7 +142,7 @@ class Tuning:
         self.seeds = 1
         self.max_tokens = 32
         self.stop = EXAMPLES[0].stop
-        self.error = self.said = ""
+        self.error = self.removed_stop = ""
         self.work: SweepWork | OpeningSweep | None = None
         self.chosen = (0, 0)
         self.metric = "perplexity"
@@ -231,7 +232,7 @@ class Tuning:
 
     def set_prompt(self, place: int, prompt: str) -> None:
         """Another text for one prompt."""
-        self.error = self.said = ""
+        self.error = ""
         if len(prompt) > LONGEST_PROMPT:
             length = f"{len(prompt):,} characters; use at most {LONGEST_PROMPT:,}"
             self.error = f"Prompt {place + 1} has {length}."
@@ -239,11 +240,7 @@ class Tuning:
             was_of_example = self._is_stop_of_example
             self.prompts[place] = prompt.encode("utf-8", "replace").decode("utf-8")
             if was_of_example and not self._is_stop_of_example:
-                self.said = (
-                    f"The stop string {self.stop} belonged to the example and was removed with it. "
-                    "Type it again to keep it."
-                )
-                self.stop = ""
+                self.removed_stop, self.stop = self.stop, ""
 
     @property
     def _is_stop_of_example(self) -> bool:
@@ -253,36 +250,37 @@ class Tuning:
 
     def add_prompt(self) -> None:
         """One prompt more, empty."""
-        self.error = self.said = ""
+        self.error = ""
         if len(self.prompts) < MOST_PROMPTS:
             self.prompts.append("")
 
     def remove_prompt(self, place: int) -> None:
         """One prompt less; the last one stays."""
-        self.error = self.said = ""
+        self.error = ""
         if len(self.prompts) > 1 and place < len(self.prompts):
             del self.prompts[place]
 
     def take_example(self, example: Example) -> None:
         """The prompts and the stop string of an example."""
-        self.error = self.said = ""
+        self.error = ""
         self.prompts, self.stop = list(example.prompts), example.stop
+        self.removed_stop = ""
 
     def set_stop(self, stop: str) -> None:
         """Another text that ends one, as it was typed."""
-        self.error, self.said, self.stop = "", "", stop
+        self.error, self.removed_stop, self.stop = "", "", stop
 
     def set_chat(self, chat: bool) -> None:
         """Whether prompts go through the chat template."""
-        self.error, self.said, self.chat = "", "", chat
+        self.error, self.chat = "", chat
 
     def set_axis(self, axis: AxisInput, setting: str) -> None:
         """Another setting for an axis; the values of the one before are remembered."""
-        self.error, self.said, axis.setting = "", "", setting
+        self.error, axis.setting = "", setting
 
     def set_values(self, axis: AxisInput, values: str) -> None:
         """Other values for an axis, as they were typed."""
-        self.error, self.said, axis.texts[axis.setting] = "", "", values
+        self.error, axis.texts[axis.setting] = "", values
 
     def set_seeds(self, seeds: float | None) -> None:
         """Another number of texts per cell and prompt, as it was typed."""
@@ -297,7 +295,7 @@ class Tuning:
     @contextmanager
     def _typed(self) -> Iterator[None]:
         """A value from a field: refused, it becomes `error`, and the field shows the one before."""
-        self.error = self.said = ""
+        self.error = ""
         try:
             yield
         except DecodingError as error:
@@ -442,6 +440,7 @@ class Tuning:
             rows = len(sweep.y.values) if sweep.y else 1
             self.chosen = (len(sweep.x.values) // 2, rows // 2)
         self.prompt_shown = min(self.prompt_shown, len(work.prompts) - 1)
+        self.removed_stop = ""
         self.work = work
         work.start(is_wanted)
 
