@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from engine.decoder import Decoder
@@ -19,6 +18,8 @@ from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.text import stopping
 from ui.step import busy
+from ui.step.acknowledged import Acknowledged
+from ui.step.earlier import EarlierTexts
 from ui.step.events import NOT_TOLD, Event, Have, Place
 from ui.step.replay import (
     MOST_BRANCHES,
@@ -43,36 +44,10 @@ STEPS_BUDGET_S = 0.25  # the same of several presses of Step
 # Of all branches of a text together, without those that a branch shares with its parent. A token
 # takes about 4 KiB that cannot be given back (its figures, its hidden state): 128 MiB in all.
 MOST_OWN_TOKENS = 32_768
-MOST_EARLIER = 10
-MOST_TOKENS_EARLIER = 150_000  # in all of them: about a megabyte as a record
-MOST_CLIENTS = 8
 MOST_MISSING = 256  # tokens that a page may have ahead of what was kept
 
 Told = Callable[[str, int, int], None]
 LoadModel = Callable[[str, str | None], LanguageModel]
-
-
-@dataclass(frozen=True)
-class Earlier:
-    """A text that another one has replaced.
-
-    Attributes:
-        number: names it.
-        record: what it can be made again from.
-    """
-
-    number: int
-    record: dict[str, Any]
-
-    @property
-    def tokens(self) -> int:
-        """Generated tokens of the branch that was on screen."""
-        current = self.record["current"]
-        return next(
-            len(branch["tokens"])
-            for branch in self.record["branches"]
-            if branch["number"] == current
-        )
 
 
 class Session(ShownText):
@@ -82,7 +57,7 @@ class Session(ShownText):
         lock: held by whoever changes or reads it: connections, pages, the keeper of records.
         order: names of the samplers that are shown, also of those that are off, in the order of
             the chain.
-        acknowledged: by client, the number of the last action that was done.
+        acknowledged: the actions that were done.
         refused: whether the last event's settings and stop rules were refused: the page, which has
             drawn them already, must go back to those in force.
         left: presses of Step of the last event that are still to be done.
@@ -96,9 +71,8 @@ class Session(ShownText):
         beginning = Beginning(prompt)
         super().__init__(new_text(model, beginning, settings), beginning, settings)
         self.order = shown_samplers(settings)
-        self.earlier: list[Earlier] = []
-        self._next_number = 1
-        self.acknowledged: OrderedDict[str, int] = OrderedDict()
+        self.earlier = EarlierTexts()
+        self.acknowledged = Acknowledged()
         self.version = 0
         self._prepare()
 
@@ -128,10 +102,6 @@ class Session(ShownText):
 
     # --- events -----------------------------------------------------------------------------------
 
-    def is_done(self, client: str, number: int) -> bool:
-        """Whether an action was done already, and is sent again because its answer was lost."""
-        return number <= self.acknowledged.get(client, 0)
-
     def apply(
         self,
         event: Event,
@@ -148,9 +118,9 @@ class Session(ShownText):
             should_stop: whether a person wants something else meanwhile.
             load: gives a model by source and revision, for earlier texts.
         """
-        if self.is_done(event.client, event.number):
+        if self.acknowledged.covers(event.client, event.number):
             return
-        self._acknowledge(event.client, event.number)
+        self.acknowledged.add(event.client, event.number)
         self.error = self.said = ""
         self.left = 0
         self.cancelled = self.refused = False
@@ -181,17 +151,11 @@ class Session(ShownText):
 
     def refuse(self, client: str, number: int, error: DecodingError) -> None:
         """Answer an event that could not be understood."""
-        self._acknowledge(client, number)
+        self.acknowledged.add(client, number)
         self.error, self.said = str(error), ""
         self.cancelled = False
         self.left = 0
         self.refused = True
-
-    def _acknowledge(self, client: str, number: int) -> None:
-        self.acknowledged[client] = max(number, self.acknowledged.get(client, 0))
-        self.acknowledged.move_to_end(client)
-        while len(self.acknowledged) > MOST_CLIENTS:
-            self.acknowledged.popitem(last=False)
 
     def load(self, model: LanguageModel) -> None:
         """Go on with another model from the same prompt; raises what `Decoder` raises.
@@ -236,8 +200,8 @@ class Session(ShownText):
             twin = Session.__new__(Session)
             twin.__dict__.update(self.__dict__)
             twin._prepare()
-            twin.acknowledged = OrderedDict()
-            twin.earlier = list(self.earlier)
+            twin.acknowledged = Acknowledged()
+            twin.earlier = self.earlier.copy()
             branches = {
                 branch.number: Branch(
                     branch.number, branch.decoder.fork(), branch.parent, branch.departs_at
@@ -485,15 +449,7 @@ class Session(ShownText):
             return
         if self._interrupted_at is not None and self._interrupted_at == self.length:
             return  # the beginning of a text that is kept as a whole
-        self._keep(text_record(self, self.order))
-
-    def _keep(self, record: dict[str, Any]) -> None:
-        self.earlier.append(Earlier(self._next_number, record))
-        self._next_number += 1
-        while len(self.earlier) > MOST_EARLIER or (
-            len(self.earlier) > 1 and sum(map(_size, self.earlier)) > MOST_TOKENS_EARLIER
-        ):
-            del self.earlier[0]
+        self.earlier.keep(text_record(self, self.order))
 
     def _reopen(
         self,
@@ -502,10 +458,7 @@ class Session(ShownText):
         should_stop: Callable[[], bool],
         load: LoadModel | None,
     ) -> None:
-        found = next((text for text in self.earlier if text.number == event.text_number), None)
-        if found is None:
-            remedy = "choose one of those that are listed"
-            raise SettingError("earlier text", event.text_number, "is no longer here", remedy)
+        found = self.earlier.find(event.text_number)
         record = TextRecord.parse(found.record)
         model = self.model
         if (record.source, record.revision) != (model.source, model.revision):
@@ -546,8 +499,8 @@ class Session(ShownText):
         try:
             return {
                 "text": text_record(self, self.order),
-                "earlier": [[text.number, text.record] for text in self.earlier],
-                "acknowledged": [[client, number] for client, number in self.acknowledged.items()],
+                "earlier": self.earlier.to_list(),
+                "acknowledged": self.acknowledged.to_list(),
             }
         finally:
             self.lock.release()
@@ -580,7 +533,7 @@ class Session(ShownText):
         session._prepare()
         session._show_again(record, replayed)
         if not replayed.is_whole or not replayed.is_same:
-            session._keep(rest["text"])
+            session.earlier.keep(rest["text"])
         return session
 
     def take_earlier(self, rest: dict[str, Any], *, with_text: bool = False) -> None:
@@ -592,26 +545,13 @@ class Session(ShownText):
         """
         self._take_rest(rest)
         if with_text:
-            self._keep(rest["text"])
+            self.earlier.keep(rest["text"])
 
     def _take_rest(self, rest: dict[str, Any]) -> None:
         """Earlier texts and numbers of events, as far as they are in order."""
         self.version = 0
-        self.earlier = []
-        for entry in _list(rest.get("earlier"))[-MOST_EARLIER:]:
-            try:
-                number, record = entry
-                TextRecord.parse(record)
-            except (DecodingError, TypeError, ValueError):
-                continue  # it could not be reopened either
-            if isinstance(number, int):
-                self.earlier.append(Earlier(number, record))
-        self._next_number = 1 + max((text.number for text in self.earlier), default=0)
-        self.acknowledged = OrderedDict(
-            (client, number)
-            for client, number in map(tuple, _list(rest.get("acknowledged"))[-MOST_CLIENTS:])
-            if isinstance(client, str) and isinstance(number, int)
-        )
+        self.earlier = EarlierTexts.from_list(rest.get("earlier"))
+        self.acknowledged = Acknowledged.from_list(rest.get("acknowledged"))
 
     def catch_up(self, have: Have, settings: SamplingSettings | None) -> None:
         """Generate the last tokens that a page shows and the record did not have yet.
@@ -645,14 +585,6 @@ class Session(ShownText):
         elif self.said == again(length):
             self.said = again(self.length)
         self.version += 1
-
-
-def _size(text: Earlier) -> int:
-    return sum(len(branch["tokens"]) for branch in text.record["branches"])
-
-
-def _list(value: object) -> list:
-    return value if isinstance(value, list) else []
 
 
 _HANDLERS: dict[str, Callable[[Session, Event], None]] = {

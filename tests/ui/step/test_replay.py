@@ -9,8 +9,9 @@ from engine.errors import DecodingError
 from engine.sampling import SamplingSettings
 from engine.sampling.stages import Xtc
 from tests.ui.step.visitor import PROMPT, Visitor
+from ui.step.earlier import MOST_EARLIER
 from ui.step.replay import TextRecord, again, replay, text_record
-from ui.step.session import MOST_EARLIER, Session
+from ui.step.session import Session
 from ui.texts.texts import Contrastive
 from ui.visits.records import BrokenRecord
 
@@ -192,7 +193,7 @@ def test_the_last_texts_are_kept_and_no_more(visitor):
 
 def test_what_nobody_has_touched_is_not_kept(visitor):
     visitor.do("start", prompt="Once upon a time")
-    assert visitor.session.earlier == []
+    assert list(visitor.session.earlier) == []
     visitor.do("start", prompt="A prompt of one's own")
     visitor.do("start", prompt="The end")
     assert len(visitor.session.earlier) == 1
@@ -203,7 +204,7 @@ def test_a_reopened_text_changes_places_with_the_present_one(visitor):
     before = list(visitor.steps(4))
     visitor.do("start", prompt="Another text")
     visitor.steps(2)
-    number = session.earlier[0].number
+    number = next(iter(session.earlier)).number
     visitor.do("reopen", text_number=number)
     assert session.decoder.token_ids == before and session.prompt == PROMPT
     assert session.said == again(4)
@@ -218,7 +219,7 @@ def test_a_text_of_a_model_that_is_not_there_stays_among_the_earlier(visitor, mo
     session = visitor.session
     visitor.steps(2)
     session.load(model)
-    number = session.earlier[0].number
+    number = next(iter(session.earlier)).number
     visitor.settings = SamplingSettings()
     visitor.do("reopen", text_number=number)
     assert session.error and session.model is model
@@ -241,7 +242,7 @@ def test_a_record_holds_everything_and_comes_back(visitor, bundled):
     assert (restored.max_tokens, restored.decoder.stop_strings) == (9, ("\n",))
     assert (restored.settings, restored.order) == (SamplingSettings(top_k=4), ("top_k", "min_p"))
     assert [text.tokens for text in restored.earlier] == [2]
-    assert restored.is_done("browser", visitor.number)
+    assert restored.acknowledged.covers("browser", visitor.number)
     with session.lock:
         pass
     assert session.record() is not None

@@ -26,7 +26,7 @@ def test_an_event_sent_twice_is_applied_once(visitor, session):
     session.apply(event)
     session.apply(event)
     assert len(session.decoder.steps) == 1
-    assert session.acknowledged == {"browser": 1}
+    assert session.acknowledged.to_list() == [["browser", 1]]
 
 
 def test_a_step_from_an_earlier_text_does_nothing(visitor, session):

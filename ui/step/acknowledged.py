@@ -1,0 +1,45 @@
+"""Which actions of which pages were done, so that one that is sent again is not done again."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+MOST_CLIENTS = 8
+
+
+class Acknowledged:
+    """By client, a page in a browser, the number of the last action that was done."""
+
+    def __init__(self) -> None:
+        self._numbers: OrderedDict[str, int] = OrderedDict()
+
+    def __contains__(self, client: str) -> bool:
+        return client in self._numbers
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def covers(self, client: str, number: int) -> bool:
+        """Whether an action was done already, and is sent again because its answer was lost."""
+        return number <= self._numbers.get(client, 0)
+
+    def add(self, client: str, number: int) -> None:
+        """An action is being done; of many clients the one that was silent longest is forgotten."""
+        self._numbers[client] = max(number, self._numbers.get(client, 0))
+        self._numbers.move_to_end(client)
+        while len(self._numbers) > MOST_CLIENTS:
+            self._numbers.popitem(last=False)
+
+    def to_list(self) -> list:
+        """Plain values."""
+        return [[client, number] for client, number in self._numbers.items()]
+
+    @classmethod
+    def from_list(cls, values: object) -> Acknowledged:
+        """Of what `to_list` gave; what is out of order is left out."""
+        made = cls()
+        for entry in (values if isinstance(values, list) else [])[-MOST_CLIENTS:]:
+            client, number = entry if isinstance(entry, list) and len(entry) == 2 else (None, None)
+            if isinstance(client, str) and isinstance(number, int):
+                made.add(client, number)
+        return made

@@ -1,0 +1,100 @@
+"""Texts that others have replaced, as records that they can be made again from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from engine.errors import DecodingError, SettingError
+from ui.step.replay import TextRecord
+
+MOST_EARLIER = 10
+MOST_TOKENS = 150_000  # in all of them: about a megabyte as a record
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """A text that another one has replaced.
+
+    Attributes:
+        number: names it.
+        record: what it can be made again from.
+    """
+
+    number: int
+    record: dict[str, Any]
+
+    @property
+    def tokens(self) -> int:
+        """Generated tokens of the branch that was on screen."""
+        current = self.record["current"]
+        return next(
+            len(branch["tokens"])
+            for branch in self.record["branches"]
+            if branch["number"] == current
+        )
+
+    @property
+    def tokens_in_all(self) -> int:
+        """Generated tokens of all its branches."""
+        return sum(len(branch["tokens"]) for branch in self.record["branches"])
+
+
+class EarlierTexts:
+    """At most ten of them, oldest first; the oldest go."""
+
+    def __init__(self, texts: Iterator[Earlier] | list[Earlier] = ()) -> None:
+        self._texts = list(texts)
+        self._next_number = 1 + max((text.number for text in self._texts), default=0)
+
+    def __iter__(self) -> Iterator[Earlier]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def keep(self, record: dict[str, Any]) -> None:
+        """Take in one more."""
+        self._texts.append(Earlier(self._next_number, record))
+        self._next_number += 1
+        while len(self) > MOST_EARLIER or (
+            len(self) > 1 and sum(text.tokens_in_all for text in self) > MOST_TOKENS
+        ):
+            del self._texts[0]
+
+    def find(self, number: int | None) -> Earlier:
+        """The text of this number; raises `SettingError` where it is gone."""
+        found = next((text for text in self if text.number == number), None)
+        if found is None:
+            remedy = "choose one of those that are listed"
+            raise SettingError("earlier text", number, "is no longer here", remedy)
+        return found
+
+    def remove(self, text: Earlier) -> None:
+        """Forget one, which is on screen again."""
+        self._texts.remove(text)
+
+    def copy(self) -> EarlierTexts:
+        """The same texts for another session."""
+        twin = EarlierTexts(self._texts)
+        twin._next_number = self._next_number
+        return twin
+
+    def to_list(self) -> list:
+        """Plain values."""
+        return [[text.number, text.record] for text in self]
+
+    @classmethod
+    def from_list(cls, values: object) -> EarlierTexts:
+        """Of what `to_list` gave; what could not be reopened is left out."""
+        found = []
+        for entry in (values if isinstance(values, list) else [])[-MOST_EARLIER:]:
+            try:
+                number, record = entry
+                TextRecord.parse(record)
+            except (DecodingError, TypeError, ValueError):
+                continue
+            if isinstance(number, int):
+                found.append(Earlier(number, record))
+        return cls(found)
