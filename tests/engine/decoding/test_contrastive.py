@@ -1,5 +1,7 @@
 """Contrastive search against its definition, computed afresh without a cache at every step."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 import torch
@@ -22,7 +24,7 @@ from engine.runner.scheduler import job
 from tests.engine import tiny_models
 from tests.engine.runs import GREEDY, finished
 
-TOKENS = 24  # with the prompt, more than a sliding window holds
+TOKENS = 16  # with the prompt, more than a sliding window holds
 CLOSE = 1e-4
 PROMPT = tiny_models.prompt(0)
 # Plain attention, learned positions, alibi, sliding windows, recurrent states, convolutions.
@@ -36,6 +38,17 @@ def searched(model, tokens=TOKENS, prompt=PROMPT, top_k=5, penalty_alpha=0.6):
         pass
     assert len(search.steps) == tokens, f"the search ended early: {search.stop_reason}"
     return search
+
+
+@cache
+def left_alone(architecture: str) -> ContrastiveSearch:
+    """A search to which nothing else happens; no test may change it."""
+    return searched(tiny_models.shared(architecture))
+
+
+@cache
+def greedy(architecture: str) -> list[int]:
+    return finished(Decoder(tiny_models.shared(architecture), PROMPT, GREEDY), TOKENS).token_ids
 
 
 def plain(step) -> tuple:
@@ -81,7 +94,10 @@ def by_definition(model, token_ids, top_k, alpha) -> list[tuple[int, float, floa
 @pytest.mark.parametrize("seed", range(2))
 def test_every_step_follows_the_definition(architecture, seed):
     model = tiny_models.shared(architecture, seed)
-    search = searched(model, prompt=tiny_models.prompt(seed))
+    if seed:
+        search = searched(model, prompt=tiny_models.prompt(seed))
+    else:
+        search = left_alone(architecture)
 
     text = list(search.prompt_ids)
     for step in search.steps:
@@ -96,8 +112,7 @@ def test_every_step_follows_the_definition(architecture, seed):
 
 
 def test_the_nearest_state_is_the_one_the_penalty_comes_from():
-    model = tiny_models.shared("llama")
-    search = searched(model)
+    model, search = tiny_models.shared("llama"), left_alone("llama")
     text = list(search.prompt_ids)
     for step in search.steps:
         _, states = last_states(model, [*text, step.token_id])
@@ -114,7 +129,7 @@ def test_the_nearest_state_is_the_one_the_penalty_comes_from():
 def test_alpha_0_and_top_k_1_are_greedy(architecture, top_k, alpha):
     model = tiny_models.shared(architecture)
     search = searched(model, top_k=top_k, penalty_alpha=alpha)
-    assert search.token_ids == finished(Decoder(model, PROMPT, GREEDY), TOKENS).token_ids
+    assert search.token_ids == greedy(architecture)
     assert {step.chosen for step in search.steps} == {0}
 
 
@@ -162,8 +177,8 @@ def test_the_bundled_model_repeats_itself_less_than_greedy():
     """What the method is for: greedy text of a small model runs into loops."""
     model = load_model(dtype="float32", device="cpu")
     prompt = "The capital of France is"
-    greedy = Decoder(model, prompt, GREEDY)
-    list(greedy.run(64))
+    decoder = Decoder(model, prompt, GREEDY)
+    list(decoder.run(64))
     search = ContrastiveSearch(model, prompt)
     list(search.run(64))
     text = list(search.prompt_ids)
@@ -175,7 +190,7 @@ def test_the_bundled_model_repeats_itself_less_than_greedy():
     def distinct(ids):
         return len(set(zip(ids, ids[1:], ids[2:], strict=False))) / (len(ids) - 2)
 
-    assert distinct(search.token_ids) >= distinct(greedy.token_ids)
+    assert distinct(search.token_ids) >= distinct(decoder.token_ids)
     assert search.text == model.tokenizer.decode(search.token_ids, skip_special_tokens=True)
 
 
@@ -184,8 +199,7 @@ def test_the_bundled_model_repeats_itself_less_than_greedy():
 
 @each_kind
 def test_rewinding_repeats_the_same_steps(architecture):
-    model = tiny_models.shared(architecture)
-    lone, search = searched(model), searched(model)
+    lone, search = left_alone(architecture), searched(tiny_models.shared(architecture))
     for length in (TOKENS - 1, 9, 2, 0):
         search.rewind(length)
         assert search.token_ids == lone.token_ids[:length]
@@ -199,8 +213,7 @@ def test_rewinding_repeats_the_same_steps(architecture):
 
 @each_kind
 def test_a_lost_cache_is_made_again(architecture):
-    model = tiny_models.shared(architecture)
-    lone, search = searched(model), searched(model, 10)
+    lone, search = left_alone(architecture), searched(tiny_models.shared(architecture), 10)
     assert search.release_cache()
     step = search.step()
     assert step.is_prefill
