@@ -199,12 +199,17 @@ def test_full_attention_alone_is_replaced(architecture):
 # In models: the bits of a step do not depend on how its cache grew.
 
 
+# Passes over several tokens; between them one at a time, as the room grows and behind that.
+PASSES = [(0, 9), (20, 56), (80, 120)]
+
+
 def logits_with(model: LanguageModel, cache: DynamicCache, ids: list[int], parity: bool):
-    """(steps, vocab) logits after a prompt of 9 tokens and each token behind it."""
-    found = [model.forward(ids[:9], cache, 0, parity=parity).logits]
-    for position in range(9, len(ids)):
-        forward = model.forward([ids[position]], cache, position, parity=parity)
-        found.append(forward.logits)
+    """(passes, vocab) logits after `PASSES` and after each token between them."""
+    several, found, position = dict(PASSES if model.can_chunk else PASSES[:1]), [], 0
+    while position < len(ids):
+        end = min(several.get(position, position + 1), len(ids))
+        found.append(model.forward(ids[position:end], cache, position, parity=parity).logits)
+        position = end
     return np.stack(found)
 
 
