@@ -28,9 +28,13 @@ def three_threads():
 
 # A clock by which one way to run a step costs a thousand times as much as the other, then the
 # bundled model as everybody loads it. Each clock has a process of its own, which begins as a copy
-# of one that has imported the engine and done nothing yet.
+# of one that has imported the engine and done nothing yet. That one says as it starts how its
+# threads wait.
 TEXT_OF_A_SEED = """
-import json, os, sys, time, torch
+import json, os, sys, time
+
+import engine  # before PyTorch, which reads its settings once
+import torch
 
 class Clock:
     now = 0.0
@@ -63,16 +67,28 @@ for slow in json.loads(sys.argv[1]):
 """
 
 
-def test_no_timing_changes_the_text_of_a_seed():
+def environment(**more: str) -> dict[str, str]:
+    """That of a process that says how its threads wait, for which nobody has chosen yet."""
+    ours = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    return ours | {"PYTHONPATH": os.getcwd(), "OMP_DISPLAY_ENV": "TRUE"} | more
+
+
+def run(code: str, *arguments: str, **more: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-c", code, *arguments]
     ran = subprocess.run(
-        [sys.executable, "-c", TEXT_OF_A_SEED, json.dumps([[True, False], [False, True]])],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": os.getcwd()},
-        timeout=600,
+        command, capture_output=True, text=True, env=environment(**more), timeout=600
     )
     assert ran.returncode == 0, ran.stderr
-    found = [json.loads(line) for line in ran.stdout.splitlines()]
+    return ran
+
+
+@pytest.fixture(scope="module")
+def texts_of_a_seed() -> subprocess.CompletedProcess:
+    return run(TEXT_OF_A_SEED, json.dumps([[True, False], [False, True]]))
+
+
+def test_no_timing_changes_the_text_of_a_seed(texts_of_a_seed):
+    found = [json.loads(line) for line in texts_of_a_seed.stdout.splitlines()]
     assert len(found) == 2
     facts, token_ids = found[0]
     assert facts["kernels"]["threads"] == facts["kernels"]["prefill_threads"] == 1
@@ -192,16 +208,17 @@ def test_a_prefill_goes_through_onednn():
         assert torch._C._get_mkldnn_enabled()
 
 
-@pytest.mark.parametrize("chosen", [None, "ACTIVE"])
-def test_threads_sleep_while_they_wait_unless_a_person_chose_otherwise(chosen):
-    environment = os.environ | {"PYTHONPATH": os.getcwd(), "OMP_DISPLAY_ENV": "TRUE"}
-    environment.pop("OMP_WAIT_POLICY", None)
-    if chosen:
-        environment["OMP_WAIT_POLICY"] = chosen
-    command = [sys.executable, "-c", "import engine.model, torch; torch.ones(9).sum()"]
-    ran = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600)
-    assert ran.returncode == 0, ran.stderr
+def how_threads_wait(ran: subprocess.CompletedProcess) -> str:
     found = re.search(r"OMP_WAIT_POLICY\s*=\s*'(\w+)'", ran.stderr)
     if found is None:
         pytest.skip("this PyTorch does not run its threads by OpenMP")
-    assert found[1] == (chosen or "PASSIVE")
+    return found[1]
+
+
+def test_threads_sleep_while_they_wait(texts_of_a_seed):
+    assert how_threads_wait(texts_of_a_seed) == "PASSIVE"
+
+
+def test_threads_wait_as_a_person_chose():
+    ran = run("import engine, torch; torch.ones(9).sum()", OMP_WAIT_POLICY="ACTIVE")
+    assert how_threads_wait(ran) == "ACTIVE"
