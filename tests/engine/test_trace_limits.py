@@ -4,8 +4,7 @@ import json
 import os
 import subprocess
 import sys
-import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -83,6 +82,59 @@ def many_numbers(path: Path) -> Path:
     return path
 
 
+# Each time, files are loaded in a process of its own, a copy of one that has only imported.
+SERVER = """
+import json, os, re, resource, sys, traceback
+from pathlib import Path
+import pandas, pyarrow.parquet, pyarrow.compute
+from engine.errors import TraceError
+from engine.trace import Trace
+
+def peak():
+    status = Path("/proc/self/status")
+    if status.exists():  # Linux counts the parent's memory in ru_maxrss
+        return int(re.search(r"VmHWM:\\s+(\\d+) kB", status.read_text())[1]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+def load(path):
+    before, message = peak(), None
+    try:
+        Trace.load(path)
+    except TraceError as error:
+        message = str(error)
+    return peak() - before, message
+
+for line in sys.stdin:
+    if not os.fork():
+        status = 1
+        try:
+            print(json.dumps([load(path) for path in json.loads(line)]), flush=True)
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        os._exit(status)
+    if status := os.wait()[1]:
+        print(json.dumps(status), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def load_apart() -> Iterator[Callable[..., list[tuple[int, str | None]]]]:
+    """Bytes that loading each of some files adds, and what is said where one is refused."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVER], cwd=ROOT, stdin=pipe, stdout=pipe, text=True
+    ) as process:
+
+        def load(*paths: Path) -> list[tuple[int, str | None]]:
+            print(json.dumps([str(path) for path in paths]), file=process.stdin, flush=True)
+            answer = json.loads(process.stdout.readline())
+            assert isinstance(answer, list), f"ended with {answer}; its error is above"
+            return answer
+
+        yield load
+
+
 @pytest.mark.parametrize(
     ("make", "ending", "said"),
     [
@@ -96,37 +148,15 @@ def many_numbers(path: Path) -> Path:
     ],
 )
 def test_a_file_that_would_fill_the_memory_is_refused_before(
-    make: Callable[[Path], Path], ending: str, said: str, tmp_path
+    make: Callable[[Path], Path], ending: str, said: str, load_apart, tmp_path
 ):
     path = make(tmp_path / f"run{ending}")
     size = path.stat().st_size
     assert ending == ".json" or size < 200_000, f"a bomb of {size:,} bytes"
-    script = f"""
-        import re, resource, sys
-        from pathlib import Path
-        import pandas, pyarrow.parquet, pyarrow.compute
-        from engine.errors import TraceError
-        from engine.trace import Trace
-
-        def peak():
-            status = Path("/proc/self/status")
-            if status.exists():  # Linux counts the parent's memory in ru_maxrss
-                return int(re.search(r"VmHWM:\\s+(\\d+) kB", status.read_text())[1]) * 1024
-            return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-        before = peak()
-        try:
-            Trace.load({str(path)!r})
-        except TraceError as error:
-            print(peak() - before, len(str(error)), error)
-    """
-    ran = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)], cwd=ROOT, capture_output=True, text=True
-    )
-    assert ran.returncode == 0 and ran.stdout, ran.stderr or "the file was taken"
-    grown, length, message = ran.stdout.split(" ", 2)
-    assert int(grown) < MOST + size, f"a file of {size:,} bytes took {int(grown):,}: {message}"
-    assert int(length) <= 500 and said in message
+    ((grown, message),) = load_apart(path)
+    assert message is not None, "the file was taken"
+    assert grown < MOST + size, f"a file of {size:,} bytes took {grown:,}: {message}"
+    assert len(message) <= 500 and said in message
 
 
 def test_the_sizes_of_pages_are_those_of_arrow(tmp_path):
@@ -148,7 +178,7 @@ def test_the_sizes_of_pages_are_those_of_arrow(tmp_path):
         assert sum(page.values for page in data_pages) == column.num_values
 
 
-def test_a_footer_without_a_column_does_not_end_the_process(tmp_path):
+def test_a_footer_without_a_column_does_not_end_the_process(load_apart, tmp_path):
     # pyarrow's `column()` calls std::terminate there.
     path = EXAMPLE.save(tmp_path / "run.parquet")
     data = path.read_bytes()
@@ -158,24 +188,8 @@ def test_a_footer_without_a_column_does_not_end_the_process(tmp_path):
         path.write_bytes(data[:place] + b"\0" + data[place + 1 :])
         damaged.append(path.with_name(f"{place}.parquet"))
         path.rename(damaged[-1])
-    script = """
-        import sys
-        from engine.errors import TraceError
-        from engine.trace import Trace
-        for path in sys.argv[1:]:
-            try:
-                Trace.load(path)
-            except TraceError as error:
-                assert len(str(error)) <= 500
-        print("done")
-    """
-    ran = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script), *map(str, damaged)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    assert ran.stdout == "done\n", f"ended with {ran.returncode}: {ran.stderr[-800:]}"
+    for _, message in load_apart(*damaged):
+        assert len(message or "") <= 500
 
 
 @pytest.mark.parametrize("ending", [".json", ".parquet"])
