@@ -266,9 +266,9 @@ def compare(chain: list[type[Stage]], vocab: int, rows: int) -> Tally:
         token_ids = rng.integers(0, vocab, (BATCH, POSITIONS))
         token_ids %= rng.integers(min(32, vocab // 2), vocab)  # some several times, as in real text
         stages = tuple(random_stage(stage, rng, vocab, token_ids) for stage in chain)
-        # Sorting in float64 is what takes the time: of many rows of the largest size, every fourth
-        # round does it.
-        in_double = vocab < 100_000 or rows < MORE_ROWS or batch // len(kinds) % 4 == 0
+        # Sorting in float64 is what takes the time: of many rows of the two largest sizes, every
+        # fourth round does it.
+        in_double = vocab < 10_000 or rows < MORE_ROWS or batch // len(kinds) % 4 == 0
         compare_batch(stages, logits, token_ids, kind, tally, in_double=in_double)
     return tally
 
