@@ -1,6 +1,6 @@
 """The decoder against transformers itself, for every kind of model and cache, over 64 tokens.
 
-With three seeds: `generate` is the reference for tokens and logits, and a forward pass over the
+With two seeds: `generate` is the reference for tokens and logits, and a forward pass over the
 whole text without a cache is the slow twin of the cached one. With one seed, since nothing there
 is rounded: a decoder that was left alone is the reference for one that was rewound, forked or lost
 its cache, and equal means equal bits.
@@ -23,7 +23,7 @@ TOKENS = 64
 CLOSE = 1e-4  # largest difference of a logit between two ways to compute it
 
 pytestmark = pytest.mark.parametrize("architecture", ARCHITECTURES)
-three_seeds = pytest.mark.parametrize("seed", range(3))
+two_seeds = pytest.mark.parametrize("seed", range(2))
 one_seed = pytest.mark.parametrize("seed", [0])
 
 
@@ -45,7 +45,7 @@ def left_alone(architecture: str, seed: int) -> tuple[list[int], np.ndarray]:
     return decoder.token_ids, rows(decoder)
 
 
-@three_seeds
+@two_seeds
 def test_greedy_equals_generate(model, prompt):
     decoder = finished(Decoder(model, prompt, GREEDY), TOKENS)
 
@@ -56,7 +56,7 @@ def test_greedy_equals_generate(model, prompt):
     np.testing.assert_allclose(rows(decoder), logits, atol=CLOSE, rtol=0)
 
 
-@three_seeds
+@two_seeds
 def test_parity_mode_equals_generate_under_the_same_seed(model, prompt, seed):
     settings = settings_of(seed, parity=True, min_p=0.01)
     decoder = finished(Decoder(model, prompt, settings), TOKENS)
@@ -77,7 +77,7 @@ def test_parity_mode_equals_generate_under_the_same_seed(model, prompt, seed):
     np.testing.assert_allclose(rows(decoder), logits, atol=CLOSE, rtol=0)
 
 
-@three_seeds
+@two_seeds
 def test_cached_equals_uncached(model, prompt, seed, architecture):
     ids, cached = left_alone(architecture, seed)
 
