@@ -49,12 +49,16 @@ FIRST = ("temperature", "top_k", "top_p", "min_p")
 OFF_BEYOND = ("top_h", "top_k", "top_n_sigma", "no_repeat_ngram")  # off is past the slider's end
 
 
-def survives(logits, settings: SamplingSettings, context: Context, token_id: int) -> bool:
+def survivors(logits, settings: SamplingSettings, context: Context) -> np.ndarray:
+    """(vocab,) bool, which tokens are left."""
     try:
-        shaped = shape(logits, settings, context)
+        return shape(logits, settings, context).final_scores > -np.inf
     except NoCandidatesError:
-        return False
-    return bool(shaped.final_scores[token_id] > -np.inf)
+        return np.zeros(logits.size, bool)
+
+
+def survives(logits, settings: SamplingSettings, context: Context, token_id: int) -> bool:
+    return bool(survivors(logits, settings, context)[token_id])
 
 
 # --- random chains, against every change of one setting -------------------------------------------
@@ -71,6 +75,7 @@ class Scene(NamedTuple):
     settings: SamplingSettings
     context: Context
     order: list[str]
+    tried: dict[tuple[str, Stage | None], np.ndarray]  # who survives a change, for every token
 
 
 def random_stage(name: str, rng: np.random.Generator) -> Stage:
@@ -128,7 +133,7 @@ def random_scene(rng: np.random.Generator) -> tuple[Scene, np.ndarray]:
         states={} if rng.random() < 0.5 else {"mirostat": MirostatState(tau, rng.uniform(-1, 8))},
         uniform=lambda stream: u,
     )
-    return Scene(logits, SamplingSettings(chain=chain), context, order), ids
+    return Scene(logits, SamplingSettings(chain=chain), context, order, {}), ids
 
 
 class Change(NamedTuple):
@@ -193,7 +198,10 @@ def with_change(scene: Scene, change: Change) -> SamplingSettings:
 
 
 def admits(scene: Scene, change: Change, token_id: int) -> bool:
-    return survives(scene.logits, with_change(scene, change), scene.context, token_id)
+    key = change.name, change.stage
+    if key not in scene.tried:
+        scene.tried[key] = survivors(scene.logits, with_change(scene, change), scene.context)
+    return bool(scene.tried[key][token_id])
 
 
 def number_of(stage: Stage | None, found: Admission, token_id: int) -> float:
