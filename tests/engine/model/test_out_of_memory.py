@@ -1,41 +1,70 @@
 """Memory that really runs out: allocations under a limit that the system sets."""
 
+import json
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 
 import pytest
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps to the limit")
 
-SETUP = """
-import resource, sys
+# Each test's code has a process of its own, which begins as a copy of one that has imported the
+# engine and nothing else.
+SERVER = """
+import json, os, resource, sys, traceback
 import torch
 from engine.errors import OutOfMemoryError
 from engine.model import LanguageModel, load_model
 from engine.model.loaded import is_out_of_memory
+from tests.engine.model.loading.folders import tiny_model, tiny_tokenizer
 torch.set_num_threads(1)
 
 def limit(megabytes):
     pages = int(open("/proc/self/statm").read().split()[0])
     most = pages * resource.getpagesize() + megabytes * 2**20
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+for line in sys.stdin:
+    code, arguments, out = json.loads(line)
+    if not os.fork():
+        sys.argv[1:], status = arguments, 1
+        try:
+            with open(out, "w") as sys.stdout:
+                exec(code)
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        os._exit(status)
+    print(os.wait()[1], flush=True)
 """
 
 
-def run(code: str, *arguments: str) -> str:
-    """What a Python process of its own prints."""
-    done = subprocess.run(
-        [sys.executable, "-c", SETUP + code, *arguments],
-        capture_output=True,
+@pytest.fixture(scope="module")
+def server() -> Iterator[subprocess.Popen]:
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout.strip()
+    ) as process:
+        yield process
 
 
-def test_an_allocation_that_fails_is_recognised():
+@pytest.fixture
+def run(server, tmp_path) -> Callable[..., str]:
+    """What code in a process of its own prints."""
+
+    def told(code: str, *arguments: str) -> str:
+        out = tmp_path / "told"
+        print(json.dumps([code, arguments, str(out)]), file=server.stdin, flush=True)
+        assert server.stdout.readline() == "0\n", "it failed; its error is above"
+        return out.read_text().strip()
+
+    return told
+
+
+def test_an_allocation_that_fails_is_recognised(run):
     told = run("""
 limit(200)
 for allocate in (lambda: torch.empty(2**40), lambda: bytearray(2**40)):
@@ -47,10 +76,9 @@ for allocate in (lambda: torch.empty(2**40), lambda: bytearray(2**40)):
     assert told.splitlines() == ["RuntimeError True", "MemoryError True"]
 
 
-def test_a_model_larger_than_the_limit_is_no_damaged_download(tmp_path):
+def test_a_model_larger_than_the_limit_is_no_damaged_download(run, tmp_path):
     told = run(
         """
-from tests.engine.model.loading.folders import tiny_model, tiny_tokenizer
 small, large = sys.argv[1:]
 tiny_model().save_pretrained(small)
 tiny_model(intermediate_size=200_000).save_pretrained(large)  # 150 MB
@@ -69,9 +97,8 @@ except OutOfMemoryError as error:
     assert told == "cpu has not enough memory for large; use a smaller model or a smaller dtype."
 
 
-def test_a_forward_pass_larger_than_the_limit():
+def test_a_forward_pass_larger_than_the_limit(run):
     told = run("""
-from tests.engine.model.loading.folders import tiny_model
 model = LanguageModel(tiny_model(intermediate_size=8_192))
 limit(100)
 try:
