@@ -1,0 +1,35 @@
+"""Actions that were done: sent again, they are known."""
+
+import pytest
+
+from ui.step.acknowledged import MOST_CLIENTS, Acknowledged
+
+
+def test_an_action_and_all_before_it_are_covered():
+    done = Acknowledged()
+    assert not done and not done.covers("tab", 1)
+    done.add("tab", 3)
+    done.add("tab", 2)
+    assert done.covers("tab", 3) and done.covers("tab", 1) and not done.covers("tab", 4)
+    assert "tab" in done and not done.covers("other", 1)
+
+
+def test_of_many_pages_the_one_that_was_silent_longest_is_forgotten():
+    done = Acknowledged()
+    for number in range(MOST_CLIENTS):
+        done.add(f"tab {number}", 1)
+    done.add("tab 0", 2)
+    done.add("new", 1)
+    assert len(done) == MOST_CLIENTS and "tab 1" not in done and done.covers("tab 0", 2)
+
+
+@pytest.mark.parametrize(
+    "broken", [None, 7, "text", [1], [[]], [["tab"]], [["tab", "1"]], [[1, 1]], [["a", 1, 2]]]
+)
+def test_a_broken_record_holds_nothing(broken):
+    assert not Acknowledged.from_list(broken)
+
+
+def test_a_record_comes_back():
+    done = Acknowledged.from_list([["tab", 3], "broken", ["other", 1]])
+    assert done.to_list() == [["tab", 3], ["other", 1]]
