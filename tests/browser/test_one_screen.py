@@ -1,12 +1,14 @@
 """The step page is one screen: what belongs together is in sight at once, and stands still."""
 
 from collections.abc import Callable
+from itertools import cycle
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.step_page import (
     FIVE_ON,
+    PATIENCE_MS,
     button,
     choose_example,
     choose_setting,
@@ -20,6 +22,8 @@ from tests.browser.step_page import (
     start,
     take_steps,
     wait_for,
+    wait_for_scheme,
+    wait_until,
 )
 
 OPEN = "Once upon a time, there was a little"
@@ -88,6 +92,30 @@ PLACES = """
 """
 KEPT = "document.querySelectorAll('.dv [data-part], .dv-rows tr, .dv figure, .dv-sampler')"
 
+# Charts follow a new size some frames later.
+CHARTS_FIT = """
+() => [...document.querySelectorAll('.dv-charts')].filter(panel => panel.clientWidth)
+  .every(panel => {
+    const svg = panel.querySelector('.main-svg');
+    return svg && Math.abs(panel.clientWidth - svg.clientWidth) <= 2;
+  })
+"""
+ONCE_ALL_IS_DRAWN = f"""
+async ([must, patience]) => {{
+  const fit = {CHARTS_FIT}, find = {OUT_OF_SIGHT}, until = performance.now() + patience;
+  for (;;) {{
+    const found = fit() ? find(must) : ['the charts have another size'];
+    if (!found.length || performance.now() > until) return found;
+    await new Promise(resolve => setTimeout(resolve, 25));
+  }}
+}}
+"""
+NEWEST = """
+() => ['.dv-strip-box', 'li.generated:nth-last-child(1 of li.generated)', '.dv-slot']
+  .map(selector => document.querySelector(selector).getBoundingClientRect())
+  .map(({ top, bottom }) => ({ top, bottom }))
+"""
+
 Sight = Callable[..., None]
 
 
@@ -97,15 +125,30 @@ def in_sight(page: Page) -> Sight:
 
     def check(*selectors: str) -> None:
         settle(page)
-        found = ["not drawn"]
-        for _ in range(40):  # charts follow a new size some frames later
-            found = page.evaluate(OUT_OF_SIGHT, list(selectors))
-            if not found:
-                return
-            page.wait_for_timeout(25)
-        assert found == []
+        assert page.evaluate(ONCE_ALL_IS_DRAWN, [selectors, PATIENCE_MS]) == []
 
     return check
+
+
+def resize(page: Page, size: tuple[int, int]) -> None:
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+
+
+def resize_open(page: Page, size: tuple[int, int]) -> None:
+    """And wait until what is open is drawn for this size."""
+    resize(page, size)
+    wait_until(page, "width => innerWidth === width", size[0])
+    settle(page)
+    wait_until(page, CHARTS_FIT)
+
+
+def show(page: Page, look: str) -> None:
+    """In one of the page's looks: light, dark, or light for a projector."""
+    scheme = "dark" if look == "dark" else "light"
+    page.emulate_media(color_scheme=scheme)
+    wait_for_scheme(page, scheme)
+    if page.locator(".dv-projector").count() != (look == "projector"):
+        choose_setting(page, "checkbox", "Projector mode", look == "projector")
 
 
 def run_to(page: Page, count: int) -> None:
@@ -123,73 +166,80 @@ def compare_by_hand(page: Page) -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "look"),
+    ("size", "looks"),
     [
-        ((1440, 900), "light"),
-        ((1440, 900), "dark"),
-        ((1280, 720), "light"),
-        ((1280, 720), "projector"),  # the largest type on the smallest screen
+        ((1440, 900), ("light", "dark")),
+        ((1280, 720), ("projector", "light")),  # the largest type on the smallest screen
     ],
     ids=str,
 )
-def test_all_of_it_is_in_sight_in_every_state(page: Page, in_sight: Sight, size, look):
-    width, height = size
-    page.set_viewport_size({"width": width, "height": height})
-    page.emulate_media(color_scheme="dark" if look == "dark" else "light")
+def test_all_of_it_is_in_sight_in_every_state(page: Page, in_sight: Sight, size, looks):
+    resize(page, size)
     opened(page)
-    if look == "projector":
-        choose_setting(page, "checkbox", "Projector mode", True)
+    show(page, looks[0])
+    following = cycle(reversed(looks))
+
+    def in_both_looks(*selectors: str) -> None:
+        in_sight(*selectors)
+        show(page, next(following))
+        in_sight(*selectors)
+
     # Where there is less room than here, the column of samplers scrolls within its place.
-    samplers = ["[data-sampler]"] if size == (1440, 900) and look != "projector" else []
-    in_sight(*ALWAYS, *SAMPLING, *samplers)
+    samplers = ["[data-sampler]"] if size == (1440, 900) else []
+    in_both_looks(*ALWAYS, *SAMPLING, *samplers)
 
     set_samplers(page, **FIVE_ON)
-    in_sight(*ALWAYS, *SAMPLING, *samplers, *CUT_LINES)
+    in_both_looks(*ALWAYS, *SAMPLING, *samplers, *CUT_LINES)
     run_to(page, 20)
-    in_sight(*ALWAYS, *SAMPLING, *samplers, *CUT_LINES, *CHOSEN)
+    in_both_looks(*ALWAYS, *SAMPLING, *samplers, *CUT_LINES, *CHOSEN)
     compare_by_hand(page)
-    in_sight(*ALWAYS, *SAMPLING, *CUT_LINES, *CHOSEN)
+    in_both_looks(*ALWAYS, *SAMPLING, *CUT_LINES, *CHOSEN)
 
     choose_example(page, "Guidance")
     take_steps(page, 2)
-    in_sight(*ALWAYS, *SAMPLING, *CHOSEN)
+    in_both_looks(*ALWAYS, *SAMPLING, *CHOSEN)
     for picture in ("Guidance", "Draw", "By rank"):
         page.get_by_role("tab", name=picture, exact=True).click()
-        in_sight(*ALWAYS, *COSTS, *CHOSEN)
+        in_both_looks(*ALWAYS, *COSTS, *CHOSEN)
 
     choose_example(page, "Contrastive search")
     take_steps(page, 2)
-    in_sight(*ALWAYS, *COSTS, "[aria-label='Candidates of the search'] tr")
+    in_both_looks(*ALWAYS, *COSTS, "[aria-label='Candidates of the search'] tr")
 
 
-@pytest.mark.parametrize("size", [(1440, 900), (1280, 720)], ids=str)
-def test_twenty_steps_move_nothing_and_replace_nothing(page: Page, size):
-    page.set_viewport_size({"width": size[0], "height": size[1]})
+def test_steps_move_nothing_and_replace_nothing(page: Page):
     opened(page)
-    start(page, OPEN)
     set_samplers(page, temperature=2, top_p=0.98)
-    force_buttons(page).nth(3).focus()
-    before = page.evaluate(PLACES)
-    page.evaluate(f"() => {{ for (const node of {KEPT}) node.is_old = true }}")
-    for number in range(1, 21):
-        page.keyboard.press("s")
-        expect(generated(page)).to_have_count(number)
-    settle(page)
-    assert page.evaluate(PLACES) == before
-    expect(force_buttons(page).nth(3)).to_be_focused()
-    assert page.evaluate(f"() => [...{KEPT}].filter(node => !node.is_old).length") == 0
+    for size, steps in (((1440, 900), 20), ((1280, 720), 12)):  # lines break on both
+        resize_open(page, size)
+        start(page, OPEN)
+        settle(page)
+        force_buttons(page).nth(3).focus()
+        before = page.evaluate(PLACES)
+        page.evaluate(f"() => {{ for (const node of {KEPT}) node.is_old = true }}")
+        for number in range(1, steps + 1):
+            page.keyboard.press("s")
+            expect(generated(page)).to_have_count(number)
+        settle(page)
+        assert page.evaluate(PLACES) == before
+        expect(force_buttons(page).nth(3)).to_be_focused()
+        assert page.evaluate(f"() => [...{KEPT}].filter(node => !node.is_old).length") == 0
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_on_a_phone_one_column_with_the_picture_before_the_samplers(
-    page: Page, in_sight: Sight, scheme
-):
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.emulate_media(color_scheme=scheme)
+def test_on_a_phone_one_column_with_the_picture_before_the_samplers(page: Page, in_sight: Sight):
+    resize(page, (390, 844))
+    show_both = cycle(["dark", "light"])
+    page.emulate_media(color_scheme="light")
     opened(page)
+
+    def in_both_schemes() -> None:
+        in_sight()
+        show(page, next(show_both))
+        in_sight()
+
     set_samplers(page, **FIVE_ON)
     take_steps(page, 3)
-    in_sight()
+    in_both_schemes()
     tops = {
         name: page.locator(name).first.bounding_box()["y"]
         for name in (
@@ -206,61 +256,60 @@ def test_on_a_phone_one_column_with_the_picture_before_the_samplers(
     for example in ("Guidance", "Contrastive search"):
         choose_example(page, example)
         take_steps(page, 1)
-        in_sight()
+        in_both_schemes()
 
 
 def test_the_newest_token_is_in_sight_wherever_the_lines_break(page: Page):
     """On a low screen the text has one line: not that of the slot alone."""
-    page.set_viewport_size({"width": 1280, "height": 720})
+    resize(page, (1280, 720))
     start(opened(page), OPEN)
     lines = set()
     for _ in range(18):
         take_steps(page, 1)
         settle(page)
-        box = page.locator(".dv-strip-box").bounding_box()
-        newest = generated(page).last.bounding_box()
-        slot = page.locator(".dv-slot").bounding_box()
-        assert box["y"] - 1 <= newest["y"], "the newest token is above"
-        assert newest["y"] + newest["height"] <= box["y"] + box["height"] + 1, "it is below"
-        lines.add(slot["y"] > newest["y"] + 10)
+        box, newest, slot = page.evaluate(NEWEST)
+        assert box["top"] - 1 <= newest["top"], "the newest token is above"
+        assert newest["bottom"] <= box["bottom"] + 1, "it is below"
+        lines.add(slot["top"] > newest["top"] + 10)
     assert lines == {False, True}, "the slot was never alone on a line, which proves nothing"
     expect(page.get_by_role("button", name="Jump to latest")).to_have_count(0)
 
 
-@pytest.mark.parametrize("says", ["plain", "what-if"])
-def test_on_a_phone_the_step_chip_lies_within_the_line(page: Page, says: str):
-    page.set_viewport_size({"width": 390, "height": 844})
+def test_on_a_phone_the_step_chip_lies_within_the_line(page: Page):
+    resize(page, (390, 844))
     start(opened(page), OPEN)
     take_steps(page, 2)
-    if says == "what-if":
-        set_samplers(page, temperature=1.5)
+    for says in ("plain", "what-if"):
+        if says == "what-if":
+            set_samplers(page, temperature=1.5)
+            wait_for(page, "view.what_if")
+        settle(page)
+        line = page.locator("[data-part=line]").bounding_box()
+        chip = page.locator("[data-part=line] .dv-chip").bounding_box()
+        assert line["y"] <= chip["y"], says
+        assert chip["y"] + chip["height"] <= line["y"] + line["height"], says
+
+
+def test_an_enlarged_picture_leaves_the_buttons_and_the_samplers(page: Page):
+    opened(page)
+    for size in ((1440, 900), (1280, 720), (390, 844)):
+        resize_open(page, size)
+        start(page)  # on a phone a text that grows moves what is below it
+        take_steps(page, 1)
+        before = figure(page, "Softmax").bounding_box()
+        button(page, "Enlarge").click()
+        expect(button(page, "Enlarge")).to_have_attribute("aria-pressed", "true")
+        after = figure(page, "Softmax").bounding_box()
+        assert after["width"] >= before["width"] * (1.5 if size[0] > 1000 else 1)
+        expect(button(page, "Step")).to_be_in_viewport(ratio=1)
+        take_steps(page, 1)
+        page.keyboard.press("Escape")
+        expect(button(page, "Enlarge")).to_have_attribute("aria-pressed", "false")
+        assert figure(page, "Softmax").bounding_box() == before
+
+    resize_open(page, (1280, 720))
+    show(page, "projector")
     settle(page)
-    line = page.locator("[data-part=line]").bounding_box()
-    chip = page.locator("[data-part=line] .dv-chip").bounding_box()
-    assert line["y"] <= chip["y"] and chip["y"] + chip["height"] <= line["y"] + line["height"]
-
-
-@pytest.mark.parametrize("size", [(1440, 900), (1280, 720), (390, 844)], ids=str)
-def test_an_enlarged_picture_leaves_the_buttons_and_the_samplers(page: Page, size):
-    page.set_viewport_size({"width": size[0], "height": size[1]})
-    opened(page)
-    take_steps(page, 1)
-    before = figure(page, "Softmax").bounding_box()
-    button(page, "Enlarge").click()
-    expect(button(page, "Enlarge")).to_have_attribute("aria-pressed", "true")
-    after = figure(page, "Softmax").bounding_box()
-    assert after["width"] >= before["width"] * (1.5 if size[0] > 1000 else 1)
-    expect(button(page, "Step")).to_be_in_viewport(ratio=1)
-    take_steps(page, 1)
-    page.keyboard.press("Escape")
-    expect(button(page, "Enlarge")).to_have_attribute("aria-pressed", "false")
-    assert figure(page, "Softmax").bounding_box() == before
-
-
-def test_enlarged_in_projector_mode_the_picture_is_the_wide_column(page: Page):
-    page.set_viewport_size({"width": 1280, "height": 720})
-    opened(page)
-    choose_setting(page, "checkbox", "Projector mode", True)
     before = figure(page, "Softmax").bounding_box()
     button(page, "Enlarge").click()
     expect(button(page, "Enlarge")).to_have_attribute("aria-pressed", "true")
@@ -271,16 +320,13 @@ def test_enlarged_in_projector_mode_the_picture_is_the_wide_column(page: Page):
 
 def test_a_window_that_changes_its_size_redraws_the_pictures(page: Page):
     """A redraw waits for one under way; a fault in it would be an error in the console."""
-    page.set_viewport_size({"width": 1440, "height": 900})
+    resize(page, (1440, 900))
     opened(page)
     take_steps(page, 2)
-    for width, height in ((1280, 720), (1440, 900), (1100, 700)):
-        page.set_viewport_size({"width": width, "height": height})
+    for size in ((1280, 720), (1440, 900), (1100, 700)):
+        resize(page, size)
         settle(page)
-    panel = page.locator(".dv-charts-distribution")
-    wait_for(
-        page,
-        "Math.abs(document.querySelector('.dv-charts-distribution').clientWidth -"
-        " document.querySelector('.dv-charts-distribution svg').clientWidth) <= 2",
-    )
-    assert panel.bounding_box()["x"] + panel.bounding_box()["width"] <= 1100
+    wait_until(page, "() => innerWidth === 1100")
+    wait_until(page, CHARTS_FIT)
+    panel = page.locator(".dv-charts-distribution").bounding_box()
+    assert panel["x"] + panel["width"] <= 1100
