@@ -10,6 +10,7 @@ from engine.sampling import SamplingSettings
 from engine.sampling.ranking import RankedRow
 from tests.browser.step_page import (
     FIGURES,
+    PATIENCE_MS,
     alert,
     button,
     choose_setting,
@@ -25,6 +26,7 @@ from tests.browser.step_page import (
     state,
     take_steps,
     wait_for,
+    wait_until,
 )
 from ui.texts.settings import parse_settings
 
@@ -52,12 +54,15 @@ def decoder_of(text: str, settings: SamplingSettings, steps: int) -> Decoder:
 
 def bars_become(page: Page, heights: list[float]) -> None:
     """Wait until the softmax chart shows these; a drawing takes a frame or two."""
-    for _ in range(100):
-        shown = page.evaluate(SOFTMAX_BARS)
-        if shown == pytest.approx(heights[: len(shown)], rel=1e-6):
-            return
-        page.wait_for_timeout(20)
-    assert shown == pytest.approx(heights[: len(shown)], rel=1e-6)
+    wait_until(
+        page,
+        f"""heights => {{
+          const shown = ({SOFTMAX_BARS})();
+          return shown.length > 0 && shown.every((height, place) =>
+            Math.abs(height - heights[place]) <= Math.max(1e-6 * Math.abs(heights[place]), 1e-12));
+        }}""",
+        heights,
+    )
 
 
 def test_a_dragged_slider_moves_the_softmax_at_once_as_the_engine_would(page: Page):
@@ -91,30 +96,35 @@ def test_a_dragged_slider_moves_the_softmax_at_once_as_the_engine_would(page: Pa
     assert ids(page) == decoder.token_ids
 
 
-@pytest.mark.parametrize(
-    ("settings", "order"),
-    [
-        ({"top_k": 5, "temperature": 0.7}, ["temperature", "top_k", "top_p", "min_p"]),
-        ({"top_p": 0.6, "temperature": 1.6}, ["top_p", "temperature", "top_k", "min_p"]),
-        ({"repetition_penalty": 1.5, "min_p": 0.05}, None),
-        ({"typical_p": 0.5, "xtc": {"threshold": 0.05, "probability": 1.0}}, None),
-    ],
-    ids=str,
-)
-def test_samplers_in_any_order_leave_what_the_engine_leaves(page: Page, settings, order):
+CHAINS = [
+    ({"top_k": 5, "temperature": 0.7}, ["temperature", "top_k", "top_p", "min_p"]),
+    ({"top_p": 0.6, "temperature": 1.6}, ["top_p", "temperature", "top_k", "min_p"]),
+    ({"repetition_penalty": 1.5, "min_p": 0.05}, None),
+    ({"typical_p": 0.5, "xtc": {"threshold": 0.05, "probability": 1.0}}, None),
+]
+
+
+def test_samplers_in_any_order_leave_what_the_engine_leaves(page: Page):
     opened(page)
     start(page, OPEN)
-    set_samplers(page, **settings)
-    if order:
-        state(page, "(actions.set({ order: arg }), actions.settle())", order)
-    settle(page)
-    chain, _ = parse_settings(state(page, "state.settings"))
-    decoder = decoder_of(OPEN, chain, 0)
-    rows = state(page, "view.rows")
-    found = [(row["id"], row["removed_by"]) for row in rows]
-    candidates = decoder.next_distribution().candidates(len(rows))
-    assert found == [(each.token_id, each.removed_by) for each in candidates]
-    bars_become(page, [candidate.prob for candidate in candidates])
+    plain = state(page, "state.settings")
+    for settings, order in CHAINS:
+        state(page, "(actions.set(arg), actions.settle())", plain)
+        set_samplers(page, **settings)
+        if order:
+            state(page, "(actions.set({ order: arg }), actions.settle())", order)
+        settle(page)
+        now = state(page, "state.settings")
+        assert {name: now[name] for name in settings} == settings
+        others = plain.keys() - settings.keys() - {"order"}
+        assert {name: now[name] for name in others} == {name: plain[name] for name in others}
+        chain, _ = parse_settings(now)
+        decoder = decoder_of(OPEN, chain, 0)
+        rows = state(page, "view.rows")
+        found = [(row["id"], row["removed_by"]) for row in rows]
+        candidates = decoder.next_distribution().candidates(len(rows))
+        assert found == [(each.token_id, each.removed_by) for each in candidates], settings
+        bars_become(page, [candidate.prob for candidate in candidates])
 
 
 def test_a_picture_redrawn_in_place_is_the_one_drawn_afresh(page: Page):
@@ -142,11 +152,16 @@ def test_a_picture_redrawn_in_place_is_the_one_drawn_afresh(page: Page):
       other.remove();
       return found;
     }}"""
-    for _ in range(100):  # the data are there a frame or two before the drawing
-        drawn, wanted = page.evaluate(f"() => ({shapes})({LAYER})"), page.evaluate(afresh)
-        if drawn == wanted:
-            break
-        page.wait_for_timeout(20)
+    # The data are there a frame or two before the drawing.
+    until_equal = f"""async patience => {{
+      const until = performance.now() + patience;
+      for (;;) {{
+        const wanted = await ({afresh})(), drawn = ({shapes})({LAYER});
+        if (String(drawn) === String(wanted) || performance.now() > until) return [drawn, wanted];
+        await new Promise(resolve => setTimeout(resolve, 20));
+      }}
+    }}"""
+    drawn, wanted = page.evaluate(until_equal, PATIENCE_MS)
     assert len(drawn) > 15
     assert drawn == wanted
 
@@ -183,10 +198,13 @@ def test_projector_mode_is_remembered_in_the_next_visit(page: Page):
     size = "() => parseFloat(getComputedStyle(document.querySelector('.dv')).fontSize)"
     before = page.evaluate(size)
     choose_setting(page, "checkbox", "Projector mode", True)
+    expect(page.locator(".dv-projector")).to_have_count(1)
+    larger = page.evaluate(size)
+    assert larger > before
     other = page.context.new_page()
     opened(other)
-    assert other.evaluate(size) == page.evaluate(size) > before
     expect(other.locator(".dv-projector")).to_have_count(1)
+    assert other.evaluate(size) == larger
 
 
 def test_search_shows_where_a_token_stands_and_what_removed_it(page: Page):
@@ -225,9 +243,13 @@ def assert_rows_of(page: Page, decoder: Decoder, scale: float) -> None:
         assert row["logit"] == raw.scores[row["id"]], "not the engine's bits"
 
 
-def test_under_guidance_the_scale_is_a_slider_like_any_other(page: Page):
+def test_under_guidance_the_scale_is_a_slider_and_an_empty_prompt_is_refused(page: Page):
     sent = sent_frames(page)
     opened(page)
+    choose_setting(page, "checkbox", "Guidance", True)
+    button(page, "Start").click()
+    expect(alert(page, "The negative prompt is empty")).to_be_visible()
+    button(page, "Dismiss").click()
     begin_guided(page)
     settle(page)
     settings, _ = parse_settings(state(page, "state.settings"))
@@ -252,13 +274,6 @@ def test_under_guidance_the_scale_is_a_slider_like_any_other(page: Page):
     button(page, "Start").click()
     wait_for(page, "state.negative_tokens === null && state.steps.length === 0")
     expect(page.get_by_role("tab", name="Guidance")).to_be_hidden()
-
-
-def test_an_empty_negative_prompt_is_refused_in_a_sentence(page: Page):
-    opened(page)
-    choose_setting(page, "checkbox", "Guidance", True)
-    button(page, "Start").click()
-    expect(alert(page, "The negative prompt is empty")).to_be_visible()
 
 
 def test_a_contrastive_search_is_the_engine_s_at_any_alpha(page: Page):
