@@ -1,9 +1,11 @@
 """Settings that every test shares: no network, and properties that do not depend on the clock."""
 
+import gc
 import os
 
 import hypothesis
 
+gc.disable()  # until all tests are imported, as all that comes with them stays
 # Read once, when huggingface_hub is first imported: a test that would download fails at once.
 os.environ["HF_HUB_OFFLINE"] = "1"
 # Visits of tests are nobody's work: none of them comes to the disk.
@@ -14,3 +16,10 @@ os.environ["DECODING_VISITS"] = "off"
 hypothesis.settings.register_profile("local", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays, so no collection of garbage need look through it again."""
+    gc.enable()
+    gc.collect()
+    gc.freeze()
