@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.step_page import (
@@ -36,14 +35,20 @@ def opened_compare(page: Page) -> Page:
     page.goto("/compare")
     expect(page.get_by_role("link", name="Step", exact=True)).to_be_attached()
     expect(button(page, "Play")).to_be_enabled()  # all texts are as long as they open with
+    wait_until_drawn(page)
     return page
+
+
+def wait_until_drawn(page: Page) -> None:
+    """Buttons are drawn before the texts that they are about."""
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
 
 
 def go_to(page: Page, name: str) -> None:
     page.get_by_role("link", name=name, exact=True).click()
 
 
-def test_the_step_page_is_as_it_was_left(page: Page):
+def test_the_step_page_is_as_it_was_left_until_a_column_opens_there(page: Page):
     opened(page)
     set_samplers(page, temperature=0.6)
     take_steps(page, 3)
@@ -56,10 +61,20 @@ def test_the_step_page_is_as_it_was_left(page: Page):
     assert ids(page) == before
     expect(slider(page, "Temperature")).to_have_value("0.6")
     take_steps(page, 1)
+    opened_compare(page)  # another connection; the tab still remembers its text
+    button(page, "Adjust column 3").click()
+    button(page, "Open in the step page").click()
+    wait_for(page, "state.settings.top_k === 50 && state.steps.length === 0")
+    take_steps(page, 1)
 
 
-def test_the_page_opens_with_texts_that_part_at_a_mark(page: Page):
-    opened_compare(page)
+def test_the_page_opens_with_texts_that_part_at_a_mark_and_fits_its_window(page: Page):
+    for width, height in ((390, 844), (1440, 900)):
+        page.set_viewport_size({"width": width, "height": height})
+        if width == 390:
+            opened_compare(page)
+        for element in (page.locator("html"), page.get_by_test_id("stMain")):
+            assert element.evaluate("e => e.scrollWidth - e.clientWidth") <= 0
     assert lengths(page) == [24] * 4
     marks = texts(page).get_by_role("mark")
     assert marks.count() >= 1
@@ -72,9 +87,11 @@ def test_play_adds_tokens_until_it_is_stopped(page: Page):
     expect(length(page)).to_have_text(re.compile(r"^(29|[3-9]\d)$"))
     button(page, "Stop").click()
     expect(button(page, "Play")).to_be_visible()
+    wait_until_drawn(page)
     stopped = lengths(page)
     button(page, "Step").click()
     expect(length(page)).to_have_text(str(stopped[0] + 1))
+    wait_until_drawn(page)
     assert lengths(page) == [count + 1 for count in stopped]
     button(page, "Rewind").click()
     expect(length(page)).to_have_text("0")
@@ -89,6 +106,7 @@ def test_a_column_is_adjusted_and_opens_in_the_step_page(page: Page):
     temperature.press("Enter")
     expect(texts(page).nth(1)).to_contain_text("temperature 0.3; seed 0")
     expect(button(page, "Play")).to_be_enabled()
+    wait_until_drawn(page)
     text = texts(page).nth(1).locator(".cmp-text").inner_text()
     button(page, "Open in the step page").click()
     expect(slider(page, "Temperature")).to_have_value("0.3")
@@ -97,21 +115,26 @@ def test_a_column_is_adjusted_and_opens_in_the_step_page(page: Page):
     assert drawn in text.replace(" ", "").replace("≠", "").replace("␣", "").replace("\xa0", "")
 
 
-def test_what_opens_in_the_step_page_after_a_reload_is_what_was_asked_for(page: Page):
-    opened(page)
-    take_steps(page, 1)
-    opened_compare(page)  # another connection; the tab still remembers its text
-    button(page, "Adjust column 3").click()
-    button(page, "Open in the step page").click()
-    wait_for(page, "state.settings.top_k === 50 && state.steps.length === 0")
-    take_steps(page, 1)
-
-
-def test_samples_can_be_cancelled_and_what_is_there_is_shown(page: Page):
+def test_a_bad_number_of_samples_is_said_and_a_good_one_gives_them(page: Page):
     opened_compare(page)
     count = page.get_by_role("spinbutton", name="Samples per setting", exact=True)
+    alerts = page.get_by_role("alert")
+    for typed, got in (("0", "0"), ("-5", "-5"), ("1000000", "1,000,000"), ("2.5", "2.5")):
+        count.fill(typed)
+        count.press("Enter")
+        said = rf"^\W*Samples per setting .*, got {got}; use a whole number from 1 to 200\.\W*$"
+        expect(alerts).to_have_text([re.compile(said)])
+        expect(button(page, "Sample")).to_have_count(1)  # for a moment the old one stays beside it
+        expect(button(page, "Sample")).to_be_disabled()
+        expect(count).to_have_value(typed)
     count.fill("200")
     count.press("Enter")
+    expect(alerts).to_have_count(0)
+    expect(button(page, "Sample")).to_have_count(1)
+    expect(button(page, "Sample")).to_be_enabled()
+    label = page.locator(".st-key-compare_samples label").bounding_box()
+    heading = page.get_by_role("heading", name="Many texts of each column").bounding_box()
+    assert heading["y"] + heading["height"] <= label["y"], "the heading lies on the label"
     button(page, "Sample").click()
     bar = page.get_by_role("progressbar")
     expect(bar).to_be_visible()
@@ -127,33 +150,3 @@ def test_samples_can_be_cancelled_and_what_is_there_is_shown(page: Page):
         button(page, "Download CSV").click()
     lines = download.value.path().read_text("utf-8").splitlines()
     assert lines[0].startswith('"column","name","seed","text","stop_reason","length"')
-
-
-def test_a_bad_number_of_samples_is_said_in_words(page: Page):
-    opened_compare(page)
-    count = page.get_by_role("spinbutton", name="Samples per setting", exact=True)
-    for typed, got in (("0", "0"), ("-5", "-5"), ("1000000", "1,000,000"), ("2.5", "2.5")):
-        count.fill(typed)
-        count.press("Enter")
-        expect(
-            page.get_by_text(f"got {got}; use a whole number from 1 to 200.", exact=False)
-        ).to_be_visible()
-        expect(button(page, "Sample")).to_have_count(1)  # for a moment the old one stays beside it
-        expect(button(page, "Sample")).to_be_disabled()
-        expect(count).to_have_value(typed)
-    count.fill("3")
-    count.press("Enter")
-    expect(button(page, "Sample")).to_have_count(1)
-    expect(button(page, "Sample")).to_be_enabled()
-    expect(page.get_by_role("alert")).to_have_count(0)
-    label = page.locator(".st-key-compare_samples label").bounding_box()
-    heading = page.get_by_role("heading", name="Many texts of each column").bounding_box()
-    assert heading["y"] + heading["height"] <= label["y"], "the heading lies on the label"
-
-
-@pytest.mark.parametrize("size", [(1440, 900), (390, 844)], ids=str)
-def test_nothing_scrolls_sideways(page: Page, size):
-    page.set_viewport_size({"width": size[0], "height": size[1]})
-    opened_compare(page)
-    for element in (page.locator("html"), page.get_by_test_id("stMain")):
-        assert element.evaluate("e => e.scrollWidth - e.clientWidth") <= 0

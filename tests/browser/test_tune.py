@@ -47,18 +47,16 @@ def test_a_click_anywhere_in_a_cell_shows_its_texts_and_marks_it(tune):
     assert set(opacities) == {"1"}, "a click fades no value"
 
 
-def test_a_million_cells_are_refused_and_the_result_stays(tune):
+def test_a_refused_value_is_said_once_and_names_its_field_and_the_result_stays(tune):
     fill(tune, "textbox", "X values", "0.001 to 1 step 0.001")
     fill(tune, "textbox", "Y values", "0.001 to 1 step 0.001")
     expect(tune.get_by_text("got 1,000,000; use fewer than 1,000 x 1,000 cells")).to_be_visible()
     expect(tune.get_by_role("button", name="Run sweep")).to_be_disabled()
     expect(tune.get_by_role("figure", name="Heatmap of perplexity")).to_be_visible()
-
-
-def test_a_refused_value_is_said_once_and_names_its_field(tune):
+    fill(tune, "textbox", "Y values", "0.5, 1")
     fill(tune, "textbox", "X values", "0.5, 1e9")
     alert = tune.get_by_role("alert")
-    expect(alert).to_contain_text("X values: Temperature must be at most 1,000,000, got")
+    expect(alert).to_have_text([re.compile("X values: Temperature must be at most 1,000,000, got")])
     assert alert.inner_text().count("1,000,000,000") == 1
     fill(tune, "textbox", "X values", "0.5, 1")
     expect(alert).to_have_count(0)
@@ -69,27 +67,22 @@ def test_a_refused_value_is_said_once_and_names_its_field(tune):
     expect(seeds).to_have_value("1")
 
 
-def test_inputs_and_result_are_there_after_another_page(tune):
-    tune.get_by_role("textbox", name="Prompt 1").fill("Der <b>Rest</b> $x$ ist *Schweigen*.")
+def test_a_prompt_of_markup_is_there_after_another_page_and_shown_as_it_stands(tune):
+    markup = "<b id='evil'>A</b> **B** $x$"
+    tune.get_by_role("textbox", name="Prompt 1").fill(markup)
     fill(tune, "spinbutton", "Seeds", "2")
     expect(tune.get_by_text("50 texts")).to_be_visible()
     tune.get_by_role("link", name="Compare").click()
     expect(tune.get_by_role("button", name="Run sweep")).to_have_count(0)
     tune.get_by_role("link", name="Tune").click()
     expect(tune.get_by_text("50 texts")).to_be_visible()
-    expect(tune.get_by_role("textbox", name="Prompt 1")).to_have_value(
-        "Der <b>Rest</b> $x$ ist *Schweigen*."
-    )
+    expect(tune.get_by_role("textbox", name="Prompt 1")).to_have_value(markup)
     expect(tune.get_by_role("figure", name="Heatmap of perplexity")).to_be_visible()
-
-
-def test_a_prompt_of_markup_is_shown_as_it_stands(tune):
-    tune.get_by_role("textbox", name="Prompt 1").fill("<b id='evil'>A</b> **B** $x$")
     fill(tune, "spinbutton", "Max tokens", "4")
     expect(tune.get_by_text("at most 4 tokens")).to_be_visible()
     tune.get_by_role("button", name="Run sweep").click()
-    texts = tune.get_by_role("list", name="Texts of the chosen cell")
-    expect(texts).to_contain_text("<b id='evil'>A</b> **B** $x$", timeout=SWEEP_MS)
+    shown = tune.get_by_role("list", name="Texts of the chosen cell")
+    expect(shown).to_contain_text(markup, timeout=SWEEP_MS)
     assert tune.locator("#evil").count() == 0
 
 
@@ -145,12 +138,13 @@ def test_five_minutes_for_a_support_answer(tune, tmp_path):
     expect(tune.get_by_role("textbox", name="Prompt")).to_have_value(re.compile("^Customer: My"))
 
 
-@pytest.mark.parametrize("width", [390, 768, 1440])
-def test_nothing_is_wider_than_the_window(page, width):
-    page.set_viewport_size({"width": width, "height": 844})
+def test_nothing_is_wider_than_the_window(page):
+    page.set_viewport_size({"width": 390, "height": 844})
     page.goto("/tune")
     expect(page.get_by_role("figure", name="Heatmap of perplexity")).to_be_visible(timeout=SWEEP_MS)
     page.get_by_role("radio", name="Lowest and highest").click()
     expect(page.get_by_role("region", name=re.compile("Lowest and highest"))).to_be_visible()
-    main = page.locator('[data-testid="stMain"]')
-    assert main.evaluate("e => e.scrollWidth - e.clientWidth") <= 0
+    main = page.get_by_test_id("stMain")
+    for width in (390, 768, 1440):
+        page.set_viewport_size({"width": width, "height": 844})
+        assert main.evaluate("e => e.scrollWidth - e.clientWidth") <= 0
