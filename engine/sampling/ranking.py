@@ -2,7 +2,7 @@
 
 The stages share one `RankedRow`, which makes the softmax weights once and sorts a few hundred
 leading tokens. What is left of it after a cut are `survivors.Survivors`. Nothing is approximated:
-where the leading tokens do not decide a cut, the row is sorted deeper, if need be to the end.
+where the leading tokens do not decide a cut, the row is sorted deeper, or counted by `intervals`.
 
 Ties are ordered by token id, lower first. All weights and sums are float64.
 """
