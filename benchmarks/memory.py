@@ -98,11 +98,11 @@ class Visitor:
         self._visit.leave(self._tab, self)
 
 
-def measure_visits(report: Report, count: int, steps: int) -> None:
+def measure_visits(report: Report, count: int, steps: int, vocabulary: int) -> None:
     """Memory before, with and after so many visitors, who all stay until the last has stepped."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        hf = LlamaForCausalLM(config(LARGE_VOCABULARY, 128, 2))
+        hf = LlamaForCausalLM(config(vocabulary, 128, 2))
     model = LanguageModel(hf, load_model().tokenizer)
     report.section(f"{count} visits of {steps} steps, V={model.vocab_size:,}, {model.device}")
     visits = Visits(Keeper(None))
@@ -130,7 +130,7 @@ def measure_visits(report: Report, count: int, steps: int) -> None:
     report.add("peak", peak, "MB")
     report.add("with all of them, settled", with_all, "MB", detail=f"{len(visits)} left in memory")
     report.add("after", after, "MB")
-    report.add("a visit that is there", (with_all - before) / count, "MB")
+    report.add("a visit that is there", max(0.0, with_all - before) / count, "MB")
     report.add("left behind by all", max(0.0, after - before), "MB", goal=at_most(50))
     names = "before", "peak", "with all", "after"
     report.table(("MB", *names), [("visits", before, peak, with_all, after)])
@@ -179,8 +179,10 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--width", type=int, default=512, help="of these models")
     parser.add_argument("--quick", action="store_true", help="few of them: to see that it runs")
     options = parser.parse_args(arguments)
+    options.vocabulary = LARGE_VOCABULARY
     if options.quick:
-        options.visits, options.steps, options.models, options.width = 3, 3, 2, 128
+        options.visits, options.steps, options.models, options.width = 2, 2, 2, 64
+        options.vocabulary //= 8
     return options
 
 
@@ -190,7 +192,7 @@ def main(arguments: Sequence[str] | None = None) -> dict:
     transformers_logging.set_verbosity_error()
     transformers_logging.disable_progress_bar()
     report = Report("memory")
-    measure_visits(report, options.visits, options.steps)
+    measure_visits(report, options.visits, options.steps, options.vocabulary)
     measure_models(report, options.models, options.width)
     return report.finish()
 

@@ -164,8 +164,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="a small grid: to see that it runs")
     options = parser.parse_args(arguments)
     if options.quick:
-        options.grid, options.seeds, options.tokens = 3, 2, 16
-        options.lone, options.rounds = 4, 1
+        options.grid, options.seeds, options.tokens = 3, 2, 4
+        options.lone, options.rounds = 2, 1
     return options
 
 

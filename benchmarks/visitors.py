@@ -59,8 +59,9 @@ def measure(report: Report, model: LanguageModel, options: argparse.Namespace) -
     _waits(report, f"beside prompts of {options.prompt:,} tokens", beside[0], at_most(100))
     _kept(report, "prompts beside the visitor: tokens/s", beside[1], prefill_alone)
     calm = Pace(CALM, seconds)
-    beside = together(seconds, once(person), *(once(calm, seed) for seed in range(1, FEW + 1)))
-    _waits(report, f"beside {FEW} visitors, a step a second", beside[0], at_most(250))
+    others = (once(calm, seed) for seed in range(1, options.few + 1))
+    beside = together(seconds, once(person), *others)
+    _waits(report, f"beside {options.few} visitors, a step a second", beside[0], at_most(250))
     sweep = sweeps(model)
     search = contrastive(model, options.candidates)
     beside = together(seconds, once(person), sweep, search)
@@ -148,12 +149,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="short: to see that it runs")
     options = parser.parse_args(arguments)
     options.rows, options.prompt, options.candidates = MOST_ROWS, LENGTH, MOST_CANDIDATES
-    options.crowds, options.evicted = CROWDS, EVICTED
+    options.few, options.crowds, options.evicted = FEW, CROWDS, EVICTED
     options.crowd_seconds = options.seconds * 2 / 3
     if options.quick:
         options.seconds = options.crowd_seconds = min(1.0, options.seconds)
         options.rows, options.prompt, options.candidates = 16, CHUNK + 8, 8
-        options.crowds, options.evicted = (3,), (20,)
+        options.few, options.crowds, options.evicted = 2, (3,), (20,)
     return options
 
 

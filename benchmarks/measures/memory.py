@@ -32,9 +32,10 @@ from engine.model.kernels import ENGINE_LOCK, Kernels
 def measure_bandwidth(device: torch.device, threads: int, quick: bool) -> tuple[float, str]:
     """Bytes a second at which memory can be read, and the way that was fastest.
 
-    Reads a buffer well above the caches in several ways, with as many threads as decoding uses.
+    Reads a buffer well above the caches in several ways, with as many threads as decoding uses; in
+    the quick form a small one.
     """
-    size = 2**28 if quick or device.type == "cpu" else 2**32
+    size = 2**24 if quick else 2**28 if device.type == "cpu" else 2**32
     before = torch.get_num_threads()
     torch.set_num_threads(threads or before)
     buffer = torch.ones(size // 4, dtype=torch.float32, device=device)
@@ -95,7 +96,7 @@ def report_bandwidth(
 
 def measure_record(report: Report, model: LanguageModel, effort: Effort) -> None:
     """Memory of a recorded step, and time to have an old row again."""
-    count = 16 if effort.quick else 48
+    count = 4 if effort.quick else 48
     decoder = Decoder(model, prompt_ids(model, 8), SETTINGS[COMMON])
     for _ in range(4):
         decoder.step()

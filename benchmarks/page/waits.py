@@ -38,7 +38,7 @@ class Effort:
 
 
 FULL = Effort({10: 3, 850: 2}, 10, 3, 3.0, 3, 20, (1, 5, 20), starts_twice=True)
-QUICK = Effort({20: 1}, 2, 1, 0.5, 1, 3, (1, 2), starts_twice=False)
+QUICK = Effort({2: 1}, 1, 1, 0.5, 1, 3, (1, 2), starts_twice=False)
 
 
 @dataclass(frozen=True)

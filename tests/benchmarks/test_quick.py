@@ -15,7 +15,7 @@ SMALLEST = {
     "memory": [],
     "sweep": ["--dtypes", "auto"],
     "page": ["--models", "bundled"],
-    "visitors": ["--seconds", "0.3"],
+    "visitors": ["--seconds", "0.1"],
 }
 A_GOAL_OF = {
     "cache": "DynamicCache / ours, cache alone, 2,048 positions",
