@@ -1,9 +1,11 @@
-"""What survives: a reload, a server that is killed, ten seconds without network, a second tab."""
+"""What survives: a reload, a server that is killed, a lost network, a second tab."""
 
 import os
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
@@ -11,6 +13,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from tests.browser.app_server import AppServer
 from tests.browser.conftest import WORKER, OpenBrowser
 from tests.browser.step_page import (
+    PATIENCE_MS,
     button,
     force_buttons,
     generated,
@@ -24,9 +27,18 @@ from tests.browser.step_page import (
     take_steps,
     turn_random,
     wait_for,
+    wait_until,
 )
+from ui.visits.keeping import Keeper
 
 OWN = "My own prompt: the little dog"
+NOTE_SOCKETS = """
+  const Real = WebSocket;
+  window.sockets = [];
+  window.WebSocket = class extends Real {
+    constructor(...given) { super(...given); window.sockets.push(this); }
+  };
+"""
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +66,7 @@ def own_text(page: Page) -> list[int]:
     opened(page)
     start(page, OWN)
     set_samplers(page, temperature=1.25)
-    take_steps(page, 7)
+    take_steps(page, 4)
     settle(page)
     return ids(page)
 
@@ -64,90 +76,6 @@ def is_back(page: Page, tokens: list[int]) -> None:
     wait_for(page, "state.steps.length === arg && !state.offline", len(tokens))
     assert ids(page) == tokens
     assert state(page, "[state.prompt, state.settings.temperature]") == [OWN, 1.25]
-
-
-def until_written(page: Page) -> None:
-    """Records are written within about a second."""
-    page.wait_for_timeout(2500)
-
-
-# --- the step page --------------------------------------------------------------------------------
-
-
-def test_a_reload_keeps_text_branches_and_settings(context):
-    page = context.new_page()
-    tokens = own_text(page)
-    page.reload()
-    is_back(page, tokens)
-    turn_random(page)
-    generated(page).nth(3).click()
-    wait_for(page, "view.index === 3")
-    force_buttons(page).nth(7).click()
-    expect(generated(page)).to_have_count(4)
-    branch = ids(page)
-    page.reload()
-    wait_for(page, "state.steps.length === 4")
-    assert ids(page) == branch
-    expect(page.get_by_role("radiogroup", name="Branches").get_by_role("radio")).to_have_count(2)
-    take_steps(page, 1)
-
-
-def test_a_server_that_is_killed_comes_back_under_the_open_page(context, server):
-    page = context.new_page()
-    own_text(page)
-    until_written(page)
-    take_steps(page, 1)
-    tokens = ids(page)
-    server.kill()
-    wait_for(page, "state.offline")
-    assert ids(page) == tokens, "what is on screen stays there"
-    server.start()
-    is_back(page, tokens)
-    take_steps(page, 1)
-    tokens = ids(page)
-    page.reload()
-    is_back(page, tokens)
-
-
-def test_presses_without_network_are_done_once_it_is_back(context):
-    page = context.new_page()
-    tokens = own_text(page)
-    context.set_offline(True)
-    page.evaluate("() => window.dispatchEvent(new Event('offline'))")
-    wait_for(page, "state.offline")
-    for _ in range(3):
-        button(page, "Step").click()
-    page.wait_for_timeout(10_000)  # the length of the outage
-    assert ids(page) == tokens
-    context.set_offline(False)
-    page.evaluate("() => window.dispatchEvent(new Event('online'))")
-    wait_for(page, "state.steps.length === 10 && !state.offline")
-    assert state(page, "[state.prompt, state.settings.temperature, state.error]") == [OWN, 1.25, ""]
-
-
-def test_a_socket_that_breaks_under_a_press_loses_and_repeats_nothing(context):
-    page = context.new_page()
-    page.add_init_script(
-        "const Real = WebSocket; window.sockets = [];"
-        "window.WebSocket = class extends Real {"
-        " constructor(...given) { super(...given); window.sockets.push(this); } };"
-    )
-    tokens = own_text(page)
-    page.evaluate("() => window.sockets.forEach(socket => socket.close())")
-    button(page, "Step").click()
-    expect(generated(page)).to_have_count(8)
-    assert ids(page)[:7] == tokens
-    settle(page)
-    take_steps(page, 2)
-
-
-def test_a_tab_that_is_killed_comes_back_when_it_is_opened_again(context):
-    page = context.new_page()
-    tokens = own_text(page)
-    other = duplicate(page)  # a browser that restores a tab gives it its storage back
-    page.close(run_before_unload=False)
-    other.goto("/")
-    is_back(other, tokens)
 
 
 def duplicate(page: Page) -> Page:
@@ -165,7 +93,96 @@ def token(page: Page) -> str:
     return page.evaluate("sessionStorage.getItem('decoding-visualiser-visit')")
 
 
-def test_a_duplicated_tab_goes_its_own_way(context):
+OTHER_TOKEN = "was => sessionStorage.getItem('decoding-visualiser-visit') !== was"
+
+
+def until_written(page: Page, visits: Path, is_so: Callable[[dict[str, Any]], bool]) -> None:
+    """Until what is written down of the visit, by page, is so."""
+    keeper = Keeper(visits)
+    until = time.monotonic() + PATIENCE_MS / 1e3
+    while not is_so(keeper.records(token(page))[0]):
+        assert time.monotonic() < until, "it was never written"
+        page.wait_for_timeout(100)
+    keeper.close()
+
+
+# --- the step page --------------------------------------------------------------------------------
+
+
+def test_a_reload_and_another_page_keep_text_branches_and_settings(context):
+    page = context.new_page()
+    tokens = own_text(page)
+    page.get_by_role("link", name="Compare", exact=True).click()
+    expect(page).to_have_title(re.compile("^Compare"))
+    page.get_by_role("link", name="Step", exact=True).click()
+    is_back(page, tokens)
+    page.reload()
+    is_back(page, tokens)
+    turn_random(page)
+    generated(page).nth(2).click()
+    wait_for(page, "view.index === 2")
+    force_buttons(page).nth(7).click()
+    expect(generated(page)).to_have_count(3)
+    settle(page)
+    branch = ids(page)
+    page.reload()
+    wait_for(page, "state.steps.length === 3")
+    assert ids(page) == branch
+    expect(page.get_by_role("radiogroup", name="Branches").get_by_role("radio")).to_have_count(2)
+    take_steps(page, 1)
+
+
+def test_what_breaks_under_the_open_page_loses_and_repeats_nothing(context, server, visits):
+    page = context.new_page()
+    page.add_init_script(NOTE_SOCKETS)
+    tokens = own_text(page)
+
+    # The socket, as Step is pressed.
+    page.evaluate("() => window.sockets.forEach(socket => socket.close())")
+    button(page, "Step").click()
+    expect(generated(page)).to_have_count(5)
+    assert ids(page)[:4] == tokens
+    settle(page)
+    take_steps(page, 1)
+    tokens = ids(page)
+
+    # The network: presses are done once it is back.
+    context.set_offline(True)
+    page.evaluate("() => window.dispatchEvent(new Event('offline'))")
+    wait_for(page, "state.offline")
+    tried = page.evaluate("() => window.sockets.length")
+    for _ in range(3):
+        button(page, "Step").click()
+    wait_until(page, "count => window.sockets.length >= count", tried + 3)
+    assert ids(page) == tokens
+    context.set_offline(False)
+    page.evaluate("() => window.dispatchEvent(new Event('online'))")
+    wait_for(page, "state.steps.length === 9 && !state.offline")
+    assert state(page, "[state.prompt, state.settings.temperature, state.error]") == [OWN, 1.25, ""]
+    settle(page)
+    assert ids(page)[:6] == tokens
+
+    # The server: it is killed and started again.
+    tokens = ids(page)
+    until_written(page, visits, lambda records: tokens_of(records) == tokens)
+    take_steps(page, 1)
+    tokens = ids(page)
+    server.kill()
+    wait_for(page, "state.offline")
+    assert ids(page) == tokens, "what is on screen stays there"
+    server.start()
+    is_back(page, tokens)
+    take_steps(page, 1)
+    tokens = ids(page)
+    page.reload()
+    is_back(page, tokens)
+
+
+def tokens_of(records: dict[str, Any]) -> list[int]:
+    return records["step"]["text"]["branches"][-1]["tokens"] if "step" in records else []
+
+
+def test_a_duplicated_tab_goes_its_own_way_and_a_killed_one_comes_back(context):
     page = context.new_page()
     tokens = own_text(page)
     other = duplicate(page)
@@ -180,15 +197,10 @@ def test_a_duplicated_tab_goes_its_own_way(context):
     page.reload()
     is_back(page, tokens)
     assert token(other) != token(page)
-
-
-def test_the_text_is_there_after_a_visit_to_another_page(context):
-    page = context.new_page()
-    tokens = own_text(page)
-    page.get_by_role("link", name="Compare", exact=True).click()
-    expect(page).to_have_title(re.compile("^Compare"))
-    page.get_by_role("link", name="Step", exact=True).click()
-    is_back(page, tokens)
+    restored = duplicate(page)  # a browser that restores a tab gives it its storage back
+    page.close(run_before_unload=False)
+    restored.goto("/")
+    is_back(restored, tokens)
 
 
 # --- compare and tune -----------------------------------------------------------------------------
@@ -227,36 +239,46 @@ def is_kept_on_tune(page: Page) -> None:
     expect(page.locator(".js-plotly-plot").first).to_be_visible()
 
 
-PAGES = {"compare": (compare_page, is_kept_on_compare), "tune": (tune_page, is_kept_on_tune)}
+def is_written_of_compare(records: dict[str, Any]) -> bool:
+    kept = records.get("compare", {"prompt": ""})
+    return kept["prompt"] == OWN and len(kept["columns"]) == 5
 
 
-def test_the_other_pages_survive_every_loss(context, server):
-    """Each in a tab, so that both share the outage and the restart."""
-    tabs, others = {}, {}
-    for name, (arrive, is_kept) in PAGES.items():
-        tabs[name] = arrive(context)
-        tabs[name].reload()
-        is_kept(tabs[name])
-        others[name] = duplicate(tabs[name])
-        others[name].goto(f"/{name}")
-        is_kept(others[name])
+def is_written_of_tune(records: dict[str, Any]) -> bool:
+    return "tuning" in records and "0.5, 1" in records["tuning"]["axes"][0]["texts"].values()
+
+
+PAGES = {
+    "compare": (compare_page, is_kept_on_compare, is_written_of_compare),
+    "tune": (tune_page, is_kept_on_tune, is_written_of_tune),
+}
+
+
+def test_the_other_pages_survive_every_loss(context, server, visits):
+    """Each in a tab, so that both share the outage, and the restart for tabs that were killed."""
+    tabs = {name: arrive(context) for name, (arrive, _, _) in PAGES.items()}
     context.set_offline(True)
-    tabs[name].wait_for_timeout(10_000)  # the length of the outage
+    for tab in tabs.values():
+        wait_until(tab, "() => !navigator.onLine")
     context.set_offline(False)
-    for name, (_, is_kept) in PAGES.items():
-        tabs[name].reload()
-        is_kept(tabs[name])
-    until_written(tabs[name])
+    restored = {}
+    for name, (_, is_kept, is_written) in PAGES.items():
+        tab = tabs[name]
+        tab.reload()
+        is_kept(tab)
+        other = duplicate(tab)
+        other.goto(f"/{name}")
+        is_kept(other)
+        wait_until(other, OTHER_TOKEN, token(tab))
+        until_written(tab, visits, is_written)
+        restored[name] = duplicate(tab)
+        other.close()
+        tab.close(run_before_unload=False)
     server.kill()
     server.start()
-    for name, (_, is_kept) in PAGES.items():
-        tabs[name].reload()
-        is_kept(tabs[name])
-        restored = duplicate(tabs[name])
-        tabs[name].close(run_before_unload=False)
-        restored.goto(f"/{name}")
-        is_kept(restored)
-        assert token(others[name]) != token(restored)
+    for name, (_, is_kept, _) in PAGES.items():
+        restored[name].goto(f"/{name}")
+        is_kept(restored[name])
 
 
 def test_the_file_is_private(server, visits):
