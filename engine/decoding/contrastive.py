@@ -32,6 +32,7 @@ from engine.model import LanguageModel
 from engine.model import cache as caches
 from engine.model.kernels import ENGINE_LOCK
 from engine.runner.batch_runner import rows_at_once
+from engine.runner.budget import MemoryBudget, budget_of
 from engine.runner.runner import Runner
 from engine.runner.scheduler import this_job
 from engine.sampling.ranking import RankedRow
@@ -59,6 +60,48 @@ class _Best(NamedTuple):
     direction: torch.Tensor  # (d_model,) float32, unit vector
     runner: Runner  # the text with it, among the rows of its pass
     row: int
+
+
+class _Directions:
+    """Unit vectors of a text's hidden states, by position; float32, on the model's device.
+
+    They count in the device's budget, but none are given back: every step needs all of them.
+    """
+
+    def __init__(self, budget: MemoryBudget, vectors: torch.Tensor | None = None) -> None:
+        self._budget = budget
+        self._vectors = vectors  # (capacity, d_model); grows by doubling
+        self._count()
+
+    def keep(self, vectors: torch.Tensor, start: int) -> None:
+        """Write (positions, d_model) vectors of the text from position `start` on."""
+        end = start + len(vectors)
+        with ENGINE_LOCK, torch.inference_mode():
+            if self._vectors is None or end > len(self._vectors):
+                grown = vectors.new_empty((2 * end, vectors.shape[-1]))
+                if start:
+                    grown[:start] = self._vectors[:start]
+                self._vectors = grown
+                self._count()
+            self._vectors[start:end] = vectors
+
+    def before(self, end: int) -> torch.Tensor:
+        """(end, d_model), those of the leading positions."""
+        return self._vectors[:end]
+
+    def fork(self) -> _Directions:
+        """A copy that grows on its own."""
+        with ENGINE_LOCK, torch.inference_mode():
+            vectors = None if self._vectors is None else self._vectors.clone()
+        return _Directions(self._budget, vectors)
+
+    def release(self) -> bool:
+        """Nothing; see `engine.runner.budget.Holder`."""
+        return False
+
+    def _count(self) -> None:
+        if self._vectors is not None:
+            self._budget.used(self, self._vectors.nbytes)
 
 
 class ContrastiveSearch(Autoregressive[ContrastiveStep]):
@@ -101,8 +144,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         stop_strings = stopping.checked_stop_strings(stop_strings)
         super().__init__(model, inputs.prompt_ids(model, prompt), stop_strings)
         self._proposals: list[_Proposal] = []  # by step, and the next; empty before the prefill
-        # Unit vectors of the text's hidden states; grows by doubling. (capacity, d_model)
-        self._directions: torch.Tensor | None = None
+        self._directions = _Directions(budget_of(model.device))
         self._runner = Runner(model, _REMEDY)
 
     @property
@@ -175,7 +217,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         following = self._propose(best.logits)
         runner = best.runner
         runner.select([best.row])
-        self._keep_directions(best.direction[None], total)
+        self._directions.keep(best.direction[None], total)
         scored = time.perf_counter()
         token_id = proposal.tokens[best.place][0]
         piece, reason = self._addition(token_id, limit)
@@ -215,7 +257,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         for tokens in chunks:
             start = runner.positions
             logits, directions = self._forward([self.prompt_ids[start : start + tokens]], runner)
-            self._keep_directions(directions[0], start)
+            self._directions.keep(directions[0], start)
             if len(chunks) > 1:
                 this_job().told("Reading the prompt", runner.positions, len(self.prompt_ids))
         self._proposals.append(self._propose(logits[0]))
@@ -267,7 +309,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         self, tokens: list[tuple[int, float]], directions: torch.Tensor
     ) -> list[ContrastiveCandidate]:
         with ENGINE_LOCK, torch.inference_mode():
-            before = self._directions[: self._sequence.ids.size]  # (positions, d_model)
+            before = self._directions.before(self._sequence.ids.size)
             cosines = directions @ before.T  # (candidates, positions)
             penalties, nearest = (figures.tolist() for figures in cosines.max(-1))
         if not np.isfinite(penalties).all():
@@ -282,17 +324,6 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
             score = (1 - alpha) * probability - alpha * penalty
             candidates.append(ContrastiveCandidate(token_id, probability, penalty, place, score))
         return candidates
-
-    def _keep_directions(self, directions: torch.Tensor, start: int) -> None:
-        """Write unit vectors, (positions, d_model), of the text from position `start` on."""
-        end = start + len(directions)
-        with ENGINE_LOCK, torch.inference_mode():
-            if self._directions is None or end > len(self._directions):
-                grown = directions.new_empty((2 * end, directions.shape[-1]))
-                if start:
-                    grown[:start] = self._directions[:start]
-                self._directions = grown
-            self._directions[start:end] = directions
 
     # Rewinding, forking, repeating.
 
@@ -313,9 +344,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
     def _take_past(self, other: Any) -> None:
         super()._take_past(other)
         self._proposals = list(other._proposals)
-        with ENGINE_LOCK, torch.inference_mode():
-            if other._directions is not None:
-                self._directions = other._directions.clone()
+        self._directions = other._directions.fork()
         self._runner = other._runner.fork()
 
     @classmethod

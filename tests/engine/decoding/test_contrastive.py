@@ -1,5 +1,6 @@
 """Contrastive search against its definition, computed afresh without a cache at every step."""
 
+import gc
 from functools import cache
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 import torch
 
 from engine.decoder import Decoder
+from engine.decoding import contrastive
 from engine.decoding.contrastive import ContrastiveSearch
 from engine.errors import (
     CancelledError,
@@ -20,6 +22,7 @@ from engine.errors import (
 )
 from engine.model import LanguageModel, load_model
 from engine.model.cache import can_crop
+from engine.runner.budget import MemoryBudget
 from engine.runner.scheduler import job
 from tests.engine import tiny_models
 from tests.engine.runs import GREEDY, finished
@@ -367,6 +370,22 @@ def test_the_hidden_states_of_other_layers_are_not_kept(llama, monkeypatch):
     ContrastiveSearch(llama, PROMPT).step()
     assert asked and not any(asked)
     assert not llama.hf.base_model._forward_hooks, "it goes on watching"
+
+
+def test_the_directions_of_a_text_count_in_the_budget_and_stay(llama, monkeypatch):
+    expected = searched(llama, 6).token_ids
+    budget = MemoryBudget(2**40)
+    monkeypatch.setattr(contrastive, "budget_of", lambda device: budget)
+    search = searched(llama, 4)
+    twin = search.fork()
+    a_vector = 4 * llama.hf.config.hidden_size  # in float32
+    positions = len(search.prompt_ids) + len(search.steps)
+    assert 2 * positions * a_vector <= budget.held <= 4 * positions * a_vector
+    assert not budget.make_room()
+    assert [step.token_id for step in twin.run(6)] == expected[4:]
+    del search, twin
+    gc.collect()
+    assert not budget.held
 
 
 def test_tokens_that_the_model_rules_out_are_no_candidates(llama):
