@@ -61,7 +61,8 @@ class StageResult:
             return 0.0
         if after.row is before.row:
             return max(0.0, 1.0 - after.mass / before.mass)
-        return _share(before, before.scores[~self.kept])
+        _, old, new = self._moved
+        return _share(before, old[new == -np.inf])
 
     @property
     def kept(self) -> np.ndarray:
@@ -130,7 +131,11 @@ class StageResult:
         if self.after is self.before:
             return np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.float32)
         before, after = self.before.scores, self.after.scores
-        ids = np.flatnonzero(before != after)
+        edited = self.after.row.edited_from(self.before.row)
+        if edited is None:
+            ids = np.flatnonzero(before != after)
+        else:
+            ids = edited[before[edited] != after[edited]]
         return ids, before[ids], after[ids]
 
     def _edit_figures(self) -> dict[str, float]:

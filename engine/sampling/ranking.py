@@ -31,6 +31,8 @@ _BLOCK = 32_768
 _ONE_THREAD = 8192
 # A weight whose score is this far below the highest is 0 in float64.
 _NO_WEIGHT = -1e4
+# Share of a row's mass that must be left, so that a difference of sums keeps enough digits.
+ENOUGH = 1e-3
 # Below it a weight has lost digits, so that its logarithm says too little.
 _SMALLEST = 1e-290
 # Up to here a stable sort of the scores is faster than a sort of integers.
@@ -62,6 +64,36 @@ class RankedRow:
         self.count = _count(scores) if count is None else count
         self.ids = np.empty(0, np.int64)
         self.values = self.weights = self.cumulative = np.empty(0)
+        self._edit: tuple[RankedRow, np.ndarray] | None = None
+
+    def edited(self, scores: np.ndarray, token_ids: np.ndarray) -> RankedRow:
+        """The row with other scores for some tokens; what it has in common is not computed anew.
+
+        Args:
+            scores: (vocab,) float32, those of this row but for these tokens.
+            token_ids: (n,) the tokens, ascending, each once.
+
+        Raises:
+            NoCandidatesError: no token is left.
+            LogitsError: NaN or +inf among the new scores.
+        """
+        old, new = self.scores[token_ids], scores[token_ids]
+        best, highest = float(new.max()), None
+        if best >= self.highest:
+            highest = best
+        elif best < self.highest and old.max() < self.highest:
+            highest = self.highest
+        left = np.count_nonzero(new > -np.inf) - np.count_nonzero(old > -np.inf)
+        row = RankedRow(scores, highest=highest, count=self.count + int(left))
+        row._edit = self, token_ids
+        return row
+
+    def edited_from(self, row: RankedRow) -> np.ndarray | None:
+        """(n,) ids, ascending, of all tokens whose score may differ from `row`'s; None if unknown.
+
+        It is known where this row is `row.edited(...)`.
+        """
+        return self._edit[1] if self._edit and self._edit[0] is row else None
 
     def _refuse(self) -> None:
         if self.highest == -np.inf:
@@ -100,6 +132,8 @@ class RankedRow:
     @cached_property
     def _sums(self) -> tuple[float, float]:
         """`total` and `weighted_shift`, in float64, from one pass that keeps no array."""
+        if self._edit and (sums := self._sums_by_edit(*self._edit)):
+            return sums
         total = weighted = 0.0
         shifted, exponentials = np.empty((2, min(_BLOCK, self.scores.size)))
         for start in range(0, self.scores.size, _BLOCK):
@@ -115,6 +149,16 @@ class RankedRow:
                 part = slice(first, first + _ONE_THREAD)
                 weighted += float(np.dot(weights[part], shifts[part]))
         return total, weighted
+
+    def _sums_by_edit(self, before: RankedRow, token_ids: np.ndarray) -> tuple[float, float] | None:
+        """The same from those of the row before an edit; None where digits would be lost."""
+        if before.highest != self.highest:
+            return None
+        lost, lost_shift = _sums_of(before.scores[token_ids], self.highest)
+        if lost > (1 - ENOUGH) * before.total:
+            return None
+        new, new_shift = _sums_of(self.scores[token_ids], self.highest)
+        return before.total - lost + new, before.weighted_shift - lost_shift + new_shift
 
     @cached_property
     def entropy_bits(self) -> float:
@@ -268,6 +312,13 @@ def _count(scores: np.ndarray) -> int:
     """How many scores are above -inf."""
     # The minimum is the faster question, and in most rows it settles the other.
     return scores.size if scores.min() > -np.inf else int(np.count_nonzero(scores > -np.inf))
+
+
+def _sums_of(scores: np.ndarray, highest: float) -> tuple[float, float]:
+    """Sum of the weights of some scores, and of weight times (score - highest)."""
+    shifts = np.maximum(scores.astype(np.float64) - highest, _NO_WEIGHT)
+    weights = np.exp(shifts)
+    return float(weights.sum()), float((weights * shifts).sum())
 
 
 def deviation(scores: np.ndarray) -> float:

@@ -13,11 +13,9 @@ from bisect import bisect_left
 import numpy as np
 
 from engine.sampling.intervals import Place
-from engine.sampling.ranking import RankedRow, deviation
+from engine.sampling.ranking import ENOUGH, RankedRow, deviation
 
 _LN2 = math.log(2.0)
-# Share of the row's mass from which on a difference of sums keeps enough digits.
-_ENOUGH = 1e-3
 
 
 class Survivors:
@@ -61,7 +59,7 @@ class Survivors:
         row = self.row
         if not self.start or self.stop < row.count:
             return False
-        return row.total - float(row.cumulative[self.start - 1]) > _ENOUGH * row.total
+        return row.total - float(row.cumulative[self.start - 1]) > ENOUGH * row.total
 
     @property
     def _is_window(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
@@ -17,6 +16,10 @@ from engine.sampling.survivors import Survivors
 
 if TYPE_CHECKING:
     from transformers import LogitsProcessor
+
+
+# Up to so many edited tokens are looked at one by one; else the whole row is.
+_FEW = 4096
 
 
 def _always_zero(stream: int) -> float:
@@ -228,18 +231,27 @@ class EditStage(Stage):
     kind: ClassVar[str] = "edit"
 
 
-def ranked_after(setting: str, scores: np.ndarray, *, count: int | None = None) -> Survivors:
+def ranked_after(
+    setting: str,
+    scores: np.ndarray,
+    edited: tuple[RankedRow, np.ndarray] | None = None,
+) -> Survivors:
     """Scores that a stage has left, as a row; raises `NoCandidatesError` naming it if empty.
 
-    `count`, how many are above -inf, saves a pass where the caller knows it.
+    Args:
+        setting: the stage's.
+        scores: (vocab,) float32.
+        edited: the row before and the ids of the tokens that changed, where there are few; see
+            `RankedRow.edited`.
     """
-    highest = float(scores.max())
-    if highest == -math.inf:
+    try:
+        row = edited[0].edited(scores, edited[1]) if edited else RankedRow(scores)
+    except NoCandidatesError:
         raise NoCandidatesError(
             f"Every token was removed before the draw: {setting} took the last of them; loosen it "
             "or switch it off."
-        )
-    return Survivors(RankedRow(scores, highest=highest, count=count))
+        ) from None
+    return Survivors(row)
 
 
 class TokenEdit(EditStage):
@@ -259,8 +271,9 @@ class TokenEdit(EditStage):
             return survivors
         edited = scores.copy()
         edited[token_ids] = values
-        is_removal = values.min() == -np.inf
-        return ranked_after(self.setting, edited, count=None if is_removal else survivors.count)
+        if survivors.is_cut or token_ids.size > _FEW:
+            return ranked_after(self.setting, edited)
+        return ranked_after(self.setting, edited, (survivors.row, np.unique(token_ids)))
 
 
 class BanStage(TokenEdit):

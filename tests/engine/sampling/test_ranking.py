@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from engine.errors import LogitsError, NoCandidatesError
 from engine.sampling import SamplingSettings, shape
 from engine.sampling.ranking import RankedRow
-from engine.sampling.stages import Banned, LogitBias, Temperature
+from engine.sampling.stages import Banned, Context, LogitBias, RepetitionPenalty, Temperature
 from tests.engine.sampling.stages.comparison import KINDS
 
 SIZES = (1, 5, 300, 3_000, 70_000)
@@ -91,3 +92,73 @@ def test_a_stage_knows_how_many_tokens_it_leaves(stage):
         after = result.after.scores
         assert result.survivors == np.count_nonzero(after > -np.inf)
         assert result.after.row.highest == after.max()
+
+
+# --- rows that differ in a few scores -------------------------------------------------------------
+
+
+def edits(scores: np.ndarray) -> list[dict[int, float]]:
+    """New scores of some tokens: single ones, the best and the worst, all of them, none left."""
+    rng = np.random.default_rng(scores.size)
+    best, worst = int(scores.argmax()), int(scores.argmin())
+    some = rng.integers(0, scores.size, 20).tolist()
+    return [
+        {some[0]: -np.inf},
+        dict.fromkeys(some, -np.inf),
+        {each: float(scores[each]) - 1 for each in some},
+        {worst: float(scores[best]) + 1},
+        {worst: float(scores[best])},
+        {best: -np.inf},
+        {best: float(scores[best]) - 0.5},
+        {best: float(scores[worst]), worst: -np.inf},
+        {some[0]: float(scores[some[0]])},
+    ]
+
+
+@pytest.mark.parametrize("vocab", [5, 300, 70_000])
+def test_an_edited_row_is_the_row_of_its_scores(vocab):
+    compared = 0
+    for scores in rows(vocab):
+        before = RankedRow(scores)
+        for edit in edits(scores):
+            ids = np.array(sorted(edit))
+            changed = scores.copy()
+            changed[ids] = np.array([edit[each] for each in ids.tolist()], np.float32)
+            if changed.max() == -np.inf:
+                with pytest.raises(NoCandidatesError):
+                    before.edited(changed, ids)
+                continue
+            row, fresh = before.edited(changed, ids), RankedRow(changed)
+            assert (row.highest, row.count) == (fresh.highest, fresh.count)
+            assert row.total == pytest.approx(fresh.total, rel=1e-12)
+            spread = max(1.0, abs(before.weighted_shift), abs(fresh.weighted_shift))
+            assert row.weighted_shift == pytest.approx(fresh.weighted_shift, abs=1e-11 * spread)
+            assert np.array_equal(row.edited_from(before), ids)
+            assert fresh.edited_from(before) is None
+            compared += 1
+    assert compared > 50
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_an_edit_that_leaves_no_number_is_refused(wrong):
+    before = RankedRow(np.arange(9, dtype=np.float32))
+    scores = before.scores.copy()
+    scores[3] = wrong
+    with pytest.raises(LogitsError):
+        before.edited(scores, np.array([3]))
+
+
+def test_a_token_that_is_named_twice_is_counted_once():
+    scores = np.arange(9, dtype=np.float32)
+    context = Context(np.array([4, 4, 8, 4]))
+    chain = [RepetitionPenalty(2.0), Banned([[5], [5], [6]])]
+    distribution = shape(scores, SamplingSettings(chain=chain), context)
+    penalty, ban = distribution.stages
+    assert ban.survivors == 7
+    left = np.array([0, 1, 2, 3, 2, -np.inf, -np.inf, 7, 4])
+    assert np.array_equal(distribution.final_scores, left)
+    before = np.exp(np.array([0, 1, 2, 3, 2, 5, 6, 7, 4.0]))
+    assert ban.mass_removed == pytest.approx(before[5:7].sum() / before.sum(), rel=1e-12)
+    probs = np.where(left > -np.inf, np.exp(left), 0)
+    assert distribution.probs == pytest.approx(probs / probs.sum(), rel=1e-12)
+    assert penalty.moved_ids == [8, 4] and ban.moved_ids == [6, 5]
