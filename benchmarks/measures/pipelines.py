@@ -97,10 +97,11 @@ def measure_pipelines(report: Report, effort: Effort) -> None:
 
 
 def _goal(kind: str, name: str, settings: SamplingSettings) -> Goal | None:
-    """Of rows as trained models give them for chains as people use them; of flat rows for all."""
-    if kind == "sharp":
-        return SHARP_GAIN if len(settings.chain) > 1 else None
-    return FLAT_GAIN if name == THEIRS else None
+    """Where both run the same stages: of sharp rows for each chain, of flat ones for all stages."""
+    if kind == "flat":
+        return FLAT_GAIN if name == THEIRS else None
+    is_like_for_like = all(stage.in_transformers for stage in settings.chain)
+    return SHARP_GAIN if len(settings.chain) > 1 and is_like_for_like else None
 
 
 def _measure_pipeline(
