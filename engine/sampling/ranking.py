@@ -155,7 +155,8 @@ class RankedRow:
         if before.highest != self.highest:
             return None
         lost, lost_shift = _sums_of(before.scores[token_ids], self.highest)
-        if lost > (1 - ENOUGH) * before.total:
+        most = 1 - ENOUGH
+        if lost > most * before.total or lost_shift < most * before.weighted_shift:
             return None
         new, new_shift = _sums_of(self.scores[token_ids], self.highest)
         return before.total - lost + new, before.weighted_shift - lost_shift + new_shift
@@ -288,7 +289,8 @@ class RankedRow:
         # Far from the edge the score says it; near to it the weight itself has to be asked.
         edge = math.log(weight) + self.highest
         margin = 1e-6 * (1.0 + abs(edge))  # many times what float32 and the logarithm round
-        low, high = np.float32(edge - margin), np.float32(edge + margin)
+        with np.errstate(over="ignore"):  # beyond the largest score
+            low, high = np.float32(edge - margin), np.float32(edge + margin)
         near = self.scores[(self.scores >= low) & (self.scores <= high)]
         weights = np.exp(near.astype(np.float64) - self.highest)
         return int(np.count_nonzero(self.scores > high) + np.count_nonzero(weights >= weight))
