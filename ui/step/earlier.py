@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +44,7 @@ class Earlier:
 class EarlierTexts:
     """At most ten of them, oldest first; the oldest go."""
 
-    def __init__(self, texts: Iterator[Earlier] | list[Earlier] = ()) -> None:
+    def __init__(self, texts: Iterable[Earlier] = ()) -> None:
         self._texts = list(texts)
         self._next_number = 1 + max((text.number for text in self._texts), default=0)
 
