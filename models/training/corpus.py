@@ -192,13 +192,15 @@ class Windows:
         """Inputs and next-token targets of one step, each (rows, length) int64."""
         generator = np.random.default_rng((self.seed, step))
         window = np.empty((rows, length + 1), dtype=np.int64)
-        for row, number in enumerate(generator.choice(len(self.shards), rows, p=self.shares)):
-            shard = self.shards[number]
-            kind = generator.random() / self.aligned_share
-            if kind < 1:
-                first = generator.choice(self.starts[number]) + (kind < 0.5)
-            else:
-                first = generator.integers(len(shard))
+        numbers = generator.choice(len(self.shards), rows, p=self.shares)
+        kinds = generator.random(rows) / self.aligned_share
+        places = generator.random(rows)
+        for number in np.unique(numbers):
+            shard, starts = self.shards[number], self.starts[number]
+            here = numbers == number
+            kind, place = kinds[here], places[here]
+            aligned = starts[(place * len(starts)).astype(int)] + (kind < 0.5)
+            first = np.where(kind < 1, aligned, (place * len(shard)).astype(int))
             # A window that reaches the end of the shard goes on at its beginning.
-            window[row] = shard.take(np.arange(first, first + length + 1), mode="wrap")
+            window[here] = shard.take(first[:, None] + np.arange(length + 1), mode="wrap")
         return window[:, :-1], window[:, 1:]

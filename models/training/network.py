@@ -253,6 +253,7 @@ class ChunkedCrossEntropy(torch.autograd.Function):
     """
 
     CHUNK = 1024
+    CHUNK_ON_GPU = 8192  # few large products: there launching a small one costs more than doing it
 
     @staticmethod
     def forward(ctx, hidden, weight, targets, weights, cross_entropy):
@@ -260,8 +261,9 @@ class ChunkedCrossEntropy(torch.autograd.Function):
         total = torch.zeros((), device=hidden.device)
         hidden_gradient = torch.empty_like(hidden)
         weight_gradient = torch.zeros_like(weight)
-        for start in range(0, len(hidden), ChunkedCrossEntropy.CHUNK):
-            rows = slice(start, start + ChunkedCrossEntropy.CHUNK)
+        size = ChunkedCrossEntropy.CHUNK_ON_GPU if hidden.is_cuda else ChunkedCrossEntropy.CHUNK
+        for start in range(0, len(hidden), size):
+            rows = slice(start, start + size)
             loss, gradient = cross_entropy(hidden[rows] @ head.T, targets[rows], weights[rows])
             total += loss
             torch.mm(gradient, head, out=hidden_gradient[rows])
