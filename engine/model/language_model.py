@@ -24,6 +24,7 @@ from engine.errors import ContextFullError, NotAModelError
 from engine.grammar import Places
 from engine.model import cache as caches
 from engine.model import probe
+from engine.model.decode_graph import DecodeGraphs
 from engine.model.kernels import DEFAULT_KERNELS, ENGINE_LOCK, Kernels
 from engine.model.loaded import About, LoadedModel
 from engine.model.loading import BUNDLED, BUNDLED_DRAFT, load_as
@@ -87,6 +88,7 @@ class LanguageModel(LoadedModel):
         self._head_input = _HeadInput()
         if self._head is not None:
             self._head.register_forward_pre_hook(self._head_input.keep)
+        self._graphs = self._decode_graphs()
         probe.refuse_unless_as_generate(self)
         self.vocab_size = self._try_out()
         self.vocabulary = Vocabulary(tokenizer, self.vocab_size)
@@ -101,6 +103,15 @@ class LanguageModel(LoadedModel):
             f"Texts of {self.name} end at {positions:,} tokens: beyond, transformers' own generate "
             "loses what came before.",
         )
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """Those of `LoadedModel`, and whether single tokens run as a captured graph on a GPU."""
+        facts = super().facts
+        if self.device.type == "cuda":
+            is_captured = self._graphs is not None and not self._graphs.problem
+            facts["cuda"] = {**facts["cuda"], "graph": is_captured}
+        return facts
 
     @cached_property
     def places(self) -> Places:
@@ -154,10 +165,15 @@ class LanguageModel(LoadedModel):
             inputs = self.inputs(ids, cache, position)
             if all_positions and "logits_to_keep" in inputs:
                 inputs["logits_to_keep"] = 0  # all, in the words of transformers
-            with kernels.apply(len(token_ids)):
-                logits = self.hf(**inputs).logits  # (1, 1 or tokens, V)
+            found = None
+            if len(token_ids) == 1 and position and not parity and self._uses_graphs(cache):
+                found = self._graphs.step(token_ids[0], cache, position)
+            if found is None:
+                with kernels.apply(len(token_ids)):
+                    logits = self.hf(**inputs).logits  # (1, 1 or tokens, V)
+                found = logits, self._head_input.take()
+            logits, hidden = found
             note_pass(self, len(token_ids))
-            hidden = self._head_input.take()
             row = self._to_host(logits[0] if all_positions else logits[0, -1])
         if all_positions:
             return Forward(row, hidden, (time.perf_counter() - start) * 1e3)
@@ -209,6 +225,16 @@ class LanguageModel(LoadedModel):
                     "another model."
                 )
             return logits, states[-1]
+
+    def _decode_graphs(self) -> DecodeGraphs | None:
+        """What runs single tokens on a GPU, where positions and cache can be handed over."""
+        is_plain = self._takes_positions and self._cache_argument == "past_key_values"
+        if self.device.type != "cuda" or not is_plain or self.reads_again_after is not None:
+            return None
+        return DecodeGraphs(self.hf, self._always, self._head_input.take)
+
+    def _uses_graphs(self, cache: Cache) -> bool:
+        return self._graphs is not None and self._graphs.serves(cache)
 
     @contextmanager
     def _watched(self, states: list[torch.Tensor]) -> Iterator[None]:
@@ -310,6 +336,11 @@ class LanguageModel(LoadedModel):
             notices.append(
                 "This model names no end-of-text token, so only max tokens, a stop string or the "
                 "end of the context ends a run."
+            )
+        if self._graphs is not None and self._graphs.problem:
+            notices.append(
+                "Each token is launched kernel by kernel, which a GPU waits for: a pass of this "
+                f"model is not run as one CUDA graph, since {self._graphs.problem}."
             )
         return notices
 

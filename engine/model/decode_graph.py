@@ -1,0 +1,199 @@
+"""Single tokens on a GPU as one captured CUDA graph.
+
+A pass over one token is hundreds of small kernels. Python takes longer to launch them one by one
+than the GPU takes to run them: a model of 7.6 B parameters took 33 ms a token on a card that reads
+its weights in 5. A captured graph launches all of them at once.
+
+A graph knows its memory by address. So each has a static cache of its own (transformers'
+`StaticCache`), into which the text's keys and values are copied when another text, or another place
+in it, is stepped. What a pass adds is written back. The text's own cache stays the only truth.
+
+The room of a graph follows from the position alone, so a text that is read again gives the same
+bits. They are not those of a pass launched kernel by kernel, whose attention adds in another order.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+
+import torch
+from transformers import PreTrainedModel, StaticCache
+from transformers.cache_utils import Cache
+
+from engine.model import cache as caches
+from engine.model.growing_cache import GrowingLayer
+from engine.model.loaded import is_out_of_memory
+
+LEAST_ROOM = 512  # positions; every further graph has room for twice as many
+WARM_UPS = 2  # passes before the capture: libraries choose kernels and take their memory in them
+# Most by which a graph's logits may differ from those of the model's own pass, as a share of their
+# norm. Rounding moves them by far less, a mask that the model does not heed by far more.
+MOST_DIFFERENCE = {torch.float32: 1e-2, torch.bfloat16: 0.1, torch.float16: 0.05}
+
+Pass = Callable[[], torch.Tensor]
+
+
+def captured(run: Pass) -> Pass:
+    """`run` as a CUDA graph: the same kernels on the same memory, launched at once."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(WARM_UPS):
+            run()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    # Other threads may ask the device for memory meanwhile; that is none of the graph's business.
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+        logits = run()
+
+    def replay() -> torch.Tensor:
+        graph.replay()
+        return logits
+
+    return replay
+
+
+class DecodeGraphs:
+    """The graphs of one model, by the room of their caches. To be used with `ENGINE_LOCK` held.
+
+    Args:
+        hf: the model.
+        arguments: what every pass is given besides tokens, positions and cache.
+        head_input: gives what the output layer was given last, and forgets it.
+        capture: makes a pass faster; a test gives the pass back as it is.
+
+    Attributes:
+        problem: why no graph is used; empty while they are.
+    """
+
+    def __init__(
+        self,
+        hf: PreTrainedModel,
+        arguments: dict[str, object],
+        head_input: Callable[[], torch.Tensor | None],
+        capture: Callable[[Pass], Pass] = captured,
+    ) -> None:
+        self.problem = ""
+        self._hf = hf
+        self._arguments = arguments
+        self._head_input = head_input
+        self._capture = capture
+        self._graphs: dict[int, _Graph] = {}
+
+    def serves(self, cache: Cache) -> bool:
+        """Whether a pass over one token of this cache runs as a graph."""
+        return not self.problem and all(type(layer) is GrowingLayer for layer in cache.layers)
+
+    def step(
+        self, token_id: int, cache: Cache, position: int
+    ) -> tuple[torch.Tensor, torch.Tensor | None] | None:
+        """Read one token, appending it to `cache`.
+
+        Args:
+            token_id: the token.
+            cache: what the model has seen so far; updated in place.
+            position: how many tokens that were, at least one.
+
+        Returns:
+            (1, 1, V) logits, to be read before the next pass, and the input of the output layer
+            (1, 1, d_model). None where no graph can be made: `problem` says why.
+
+        Raises:
+            RuntimeError: PyTorch's own where there is no memory left.
+        """
+        room = max(LEAST_ROOM, 1 << position.bit_length())
+        graph = self._graphs.get(room)
+        if graph is None:
+            graph = self._made(room, token_id, cache, position)
+            if graph is None:
+                return None
+            self._graphs[room] = graph
+        return graph.step(token_id, cache, position)
+
+    def _made(self, room: int, token_id: int, cache: Cache, position: int) -> _Graph | None:
+        """A graph that was compared with the model's own pass, or None, and `problem`."""
+        try:
+            graph = _Graph(self._hf, self._arguments, self._head_input, self._capture, room)
+            found = graph.step(token_id, caches.fork(cache), position)[0].float()
+        except (RuntimeError, ValueError, TypeError, AttributeError) as error:
+            if is_out_of_memory(error):
+                raise
+            self._head_input()
+            self.problem = f"it cannot be captured ({str(error).splitlines()[0][:120]})"
+            return None
+        device = found.device
+        expected = self._hf(
+            input_ids=torch.tensor([[token_id]], device=device),
+            position_ids=torch.tensor([[position]], device=device),
+            past_key_values=caches.fork(cache),
+            **self._arguments,
+        ).logits
+        self._head_input()
+        most = MOST_DIFFERENCE.get(expected.dtype, 0.0)
+        difference = float((found - expected.float()).norm() / expected.float().norm())
+        if not difference <= most:
+            self.problem = f"its logits would differ by {difference:.1%} from the model's own"
+            return None
+        return graph
+
+
+class _Graph:
+    """A pass over one token with room for so many positions."""
+
+    def __init__(
+        self,
+        hf: PreTrainedModel,
+        arguments: dict[str, object],
+        head_input: Callable[[], torch.Tensor | None],
+        capture: Callable[[Pass], Pass],
+        room: int,
+    ) -> None:
+        self._static = StaticCache(config=hf.config, max_cache_len=room)
+        self._token = torch.zeros((1, 1), dtype=torch.long, device=hf.device)
+        self._position = torch.zeros((1, 1), dtype=torch.long, device=hf.device)
+        # The keys of the first layer as they were when the static cache last held the same text. A
+        # cache that changes has others; a fork of one that does not has the same.
+        self._held: weakref.ref[torch.Tensor] | None = None
+        self._hidden: torch.Tensor | None = None
+
+        def run() -> torch.Tensor:
+            logits = hf(
+                input_ids=self._token,
+                position_ids=self._position,
+                past_key_values=self._static,
+                **arguments,
+            ).logits
+            self._hidden = head_input()
+            return logits
+
+        self._run = capture(run)
+
+    def step(
+        self, token_id: int, cache: Cache, position: int
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """See `DecodeGraphs.step`."""
+        if self._held is None or self._held() is not cache.layers[0].keys:
+            self._take(cache, position)
+        self._held = None  # a pass that fails leaves nothing to go on from
+        self._token.fill_(token_id)
+        self._position.fill_(position)
+        logits = self._run()
+        added = slice(position, position + 1)
+        for layer, static in zip(cache.layers, self._static.layers, strict=True):
+            layer.update(static.keys[:, :, added], static.values[:, :, added])
+        self._held = weakref.ref(cache.layers[0].keys)
+        return logits, None if self._hidden is None else self._hidden.clone()
+
+    def _take(self, cache: Cache, position: int) -> None:
+        """Copy a text's keys and values."""
+        static = self._static.layers
+        if not static[0].is_initialized:  # nothing has run yet, where nothing is captured
+            self._run()
+        torch._foreach_copy_(
+            [layer.keys[:, :, :position] for layer in static]
+            + [layer.values[:, :, :position] for layer in static],
+            [layer.keys for layer in cache.layers] + [layer.values for layer in cache.layers],
+        )
+        for layer in static:
+            layer.cumulative_length.fill_(position)

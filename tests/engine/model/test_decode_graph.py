@@ -1,0 +1,129 @@
+"""Passes with a static cache against the model's own. On the CPU, where nothing is captured."""
+
+import numpy as np
+import pytest
+import torch
+
+from engine.decoder import Decoder
+from engine.model import LanguageModel, decode_graph
+from engine.model.decode_graph import DecodeGraphs
+from tests.engine import tiny_models
+from tests.engine.runs import assert_same_run, finished, rows, sampling
+
+PROMPT = tiny_models.prompt(4)
+TOKENS = 20
+# float32: sums in another order; logits of the tiny model reach about 10.
+NEAR = {"rtol": 1e-4, "atol": 1e-4}
+
+
+def as_it_is(run):
+    return run
+
+
+def with_graphs(model: LanguageModel, capture=as_it_is) -> LanguageModel:
+    model._graphs = DecodeGraphs(model.hf, model._always, model._head_input.take, capture)
+    return model
+
+
+@pytest.fixture(params=["llama", "gpt2", "qwen3"])
+def plain(request) -> LanguageModel:
+    return LanguageModel(tiny_models.build(request.param))
+
+
+@pytest.fixture
+def model(plain) -> LanguageModel:
+    return with_graphs(LanguageModel(plain.hf))
+
+
+def steps(model: LanguageModel, cache, ids, position: int) -> np.ndarray:
+    return np.stack([model.forward([one], cache, position + n).logits for n, one in enumerate(ids)])
+
+
+def test_logits_and_cache_are_those_of_the_model_s_own_pass(plain, model, monkeypatch):
+    monkeypatch.setattr(decode_graph, "LEAST_ROOM", 8)  # the text goes through four rooms
+    ids, found = tiny_models.prompt(1, 40), []
+    for one in (plain, model):
+        cache = one.new_cache()
+        one.forward(ids[:4], cache, 0)
+        found.append((steps(one, cache, ids[4:], 4), cache.layers[-1].values))
+    assert set(model._graphs._graphs) == {8, 16, 32, 64}
+    np.testing.assert_allclose(found[1][0], found[0][0], **NEAR)
+    torch.testing.assert_close(found[1][1], found[0][1], rtol=1e-4, atol=1e-4)
+
+
+def test_texts_in_turn_have_the_bits_that_each_has_alone(model):
+    texts = [tiny_models.prompt(seed, 24) for seed in (1, 2)]
+    alone = []
+    for ids in texts:
+        cache = model.new_cache()
+        model.forward(ids[:4], cache, 0)
+        alone.append(steps(model, cache, ids[4:], 4))
+    caches = [model.new_cache() for _ in texts]
+    for ids, cache in zip(texts, caches, strict=True):
+        model.forward(ids[:4], cache, 0)
+    for place in range(4, 24):
+        for ids, cache, expected in zip(texts, caches, alone, strict=True):
+            found = model.forward([ids[place]], cache, place).logits
+            assert np.array_equal(found, expected[place - 4])
+
+
+def test_rewinds_forks_and_lost_caches_repeat_the_same_bits(model):
+    decoder = finished(Decoder(model, PROMPT, sampling(3)), TOKENS)
+    ids, logits = decoder.token_ids, rows(decoder)
+    for keep in (TOKENS - 1, 7, 0):
+        twin = decoder.fork()
+        twin.rewind(keep)
+        twin.step(1)
+        decoder.rewind(keep)
+        assert_same_run(finished(decoder, TOKENS), ids, logits, f"After rewind({keep})")
+    decoder.release_cache()
+    decoder.rewind(5)
+    assert_same_run(finished(decoder, TOKENS), ids, logits, "With its cache rebuilt")
+
+
+def test_recorded_states_replay_bit_for_bit(model, monkeypatch):
+    monkeypatch.setattr("engine.decoding.record.RECENT_BYTES", 0)
+    decoder = Decoder(model, PROMPT, sampling(2))
+    live = [decoder.logits(step.index).copy() for step in decoder.run(TOKENS)]
+    assert np.array_equal(rows(decoder), live)
+
+
+def test_parity_and_other_caches_take_the_model_s_own_pass(model):
+    finished(Decoder(model, PROMPT, sampling(1, parity=True)), 5)
+    assert not model._graphs._graphs
+    windowed = with_graphs(LanguageModel(tiny_models.build("mistral", sliding_window=8)))
+    finished(Decoder(windowed, PROMPT, sampling(1)), 5)
+    assert not windowed._graphs._graphs and not windowed._graphs.problem
+
+
+def otherwise(run):
+    return lambda: 2 * run()
+
+
+def uncapturable(run):
+    raise RuntimeError("operation not permitted when stream is capturing\nand more")
+
+
+@pytest.mark.parametrize(
+    ("capture", "reason"),
+    [(otherwise, "would differ by 100"), (uncapturable, "cannot be captured .operation not perm")],
+)
+def test_a_pass_that_cannot_be_trusted_is_left_to_the_model(plain, capture, reason):
+    model = with_graphs(LanguageModel(plain.hf), capture)
+    expected = finished(Decoder(plain, PROMPT, sampling(4)), TOKENS)
+    decoder = finished(Decoder(model, PROMPT, sampling(4)), TOKENS)
+    assert_same_run(decoder, expected.token_ids, rows(expected), "Without graphs")
+    assert reason.split(" .")[0] in model._graphs.problem
+    assert any("CUDA graph" in notice for notice in model._notices())
+
+
+def test_memory_that_runs_out_at_the_capture_is_no_reason_against_graphs(plain):
+    def full(run):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    model = with_graphs(LanguageModel(plain.hf), full)
+    cache = model.new_cache()
+    model.forward(PROMPT, cache, 0)
+    with pytest.raises(Exception, match="ran out of memory"):
+        model.forward([1], cache, len(PROMPT))
+    assert not model._graphs.problem
