@@ -43,6 +43,7 @@ def test_a_gpu_is_described(on_gpu, monkeypatch):
         "version": "13.0",
         "tf32": False,
         "attention_kernels": "mem_efficient, cudnn, math",
+        "graph": False,
     }
     monkeypatch.setattr(torch.backends.cuda, "matmul", SimpleNamespace(allow_tf32=True))
     assert on_gpu.facts["cuda"]["tf32"] is True
