@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.checks import at_least_one
 from engine.errors import SettingError
-from engine.sampling import SamplingSettings
+from engine.sampling import SamplingSettings, without_draw
 from engine.sampling.stages import Stage
 from engine.text import stopping
 
@@ -74,11 +74,7 @@ class BeamSettings:
             raise SettingError("diversity_penalty", diversity, problem, remedy)
         tokens = stopping.checked_max_new_tokens(self.max_new_tokens)
         at_least_one("max_new_tokens", tokens)
-        chain = SamplingSettings(chain=self.chain).chain
-        drawing = next((stage for stage in chain if stage.stream is not None), None)
-        if drawing is not None:
-            problem = "leaves something to chance, and beam search draws nothing"
-            raise SettingError(drawing.setting, drawing.value, problem, "switch it off")
+        chain = without_draw(self.chain, "beam search").chain
         for name, value in (
             ("width", width),
             ("length_penalty", penalty),
