@@ -13,7 +13,7 @@ from engine.runner.scheduler import this_job
 from engine.sampling import SamplingSettings
 from engine.sampling.speculation import SpeculativeSettings
 from engine.trace.speculative import REJECTED
-from ui.labs.inputs import Inputs
+from ui.labs.inputs import ConstrainableInputs, Inputs
 from ui.labs.lab import Lab
 from ui.labs.speculative.work import SpeedWork
 from ui.models.chooser import Choice, check_allowed, shared_model
@@ -27,10 +27,10 @@ PROPOSERS = {
 
 
 @dataclass(frozen=True)
-class SpeculativeInputs(Inputs):
+class SpeculativeInputs(ConstrainableInputs):
     """What the rounds begin with.
 
-    Attributes, besides the prompt:
+    Attributes, besides prompt and constraint:
         proposer: a key of `PROPOSERS`, or the folder or hub id of a draft.
         draft_length, adaptive, ngram, max_tokens: as `SpeculativeSettings` has them.
         temperature, top_p, seed: of both models.
@@ -54,7 +54,12 @@ class SpeculativeInputs(Inputs):
     def settings(self) -> SpeculativeSettings:
         """As the engine takes them; raises `SettingError` where one is out of range."""
         return SpeculativeSettings(
-            SamplingSettings(temperature=self.temperature, top_p=self.top_p, seed=self.seed),
+            SamplingSettings(
+                temperature=self.temperature,
+                top_p=self.top_p,
+                constraint=self.constraint,
+                seed=self.seed,
+            ),
             self.draft_length,
             self.adaptive,
             self.ngram,

@@ -33,7 +33,7 @@ MOST_NGRAM = 16
 
 def _fields(lab: SpeculativeLab) -> None:
     fields.prompt(lab, {example.name: example.prompt for example in EXAMPLES})
-    inputs = lab.inputs
+    inputs, constraint = lab.inputs, fields.constraint(lab)
     with fields.row():
         proposers = dict(PROPOSERS)
         proposers.setdefault(inputs.proposer, inputs.proposer)
@@ -49,6 +49,8 @@ def _fields(lab: SpeculativeLab) -> None:
         fields.real(lab, "top_p", "Top-p", step=0.05)
         fields.whole(lab, "seed", "Seed", 0, LARGEST_SEED, help=meaning("seed"))
         fields.whole(lab, "max_tokens", "Max tokens", 1, MOST_TOKENS, help=meaning("max tokens"))
+        constraint.language(width=170)
+    constraint.source()
     with st.expander("Another draft, or forced acceptance", expanded=inputs.forced):
         with fields.row():
             fields.switch(lab, "forced", "Force acceptance")
