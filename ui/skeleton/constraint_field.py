@@ -73,6 +73,8 @@ class ConstraintField:
             height=height,
             **bound(f"{self.key}_source", source, lambda typed: self._take(language, typed)),
         )
+        if self._shown != self.held:
+            st.caption("Not taken: the constraint before it still holds.")
 
     @property
     def _shown(self) -> tuple[str, str]:
