@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from engine.decoder import Decoder
-from engine.errors import DecodingError
+from engine.errors import DecodingError, TraceError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.sampling.stages import Constraint
 from engine.study.constraint import ConstraintFigures, Ribbon, figures_at, ribbon
 from engine.study.verdict import Verdict, verdict
+from engine.trace import Trace
 from ui.labs.constrained.experiments import Broken, WalkWork, without_constraint
 from ui.labs.inputs import ConstrainableInputs, Inputs
 from ui.labs.lab import Lab
-from ui.texts.constraints import EXAMPLES, FIRST, Example
+from ui.labs.opening import REMEDY
+from ui.texts.constraints import EXAMPLES, FIRST, Example, typed_of
 from ui.texts.limits import checked_whole
 from ui.words.catalogue import told
 
@@ -48,6 +50,7 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
     name: ClassVar[str] = "constrained"
     inputs_class: ClassVar[type[Inputs]] = ConstrainedInputs
     first_steps: ClassVar[int] = 64
+    opens: ClassVar[tuple[str, ...]] = ("sampling",)
 
     def _prepare(self, model: LanguageModel, inputs: ConstrainedInputs) -> None:
         super()._prepare(model, inputs)
@@ -66,6 +69,23 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
             seed=inputs.seed,
         )
         return Decoder(model, inputs.prompt, settings)
+
+    def inputs_of(self, trace: Trace) -> ConstrainedInputs:
+        settings = SamplingSettings.from_dict(trace.settings_at(0))
+        if settings.stage(Constraint.setting) is None:
+            raise TraceError(f"The trace has no constraint, and this page needs one; {REMEDY}.")
+        if any(step.forced for step in trace.steps):
+            problem = "The trace has tokens that a person forced, which this page does not keep"
+            raise TraceError(f"{problem}; {REMEDY}.")
+        language, source = typed_of(settings)
+        return replace(
+            self.inputs,
+            prompt=trace.prompt,
+            language=language,
+            source=source,
+            temperature=settings.temperature,
+            seed=settings.seed,
+        )
 
     def begun_anew(self) -> None:
         if self.walk is not None:
