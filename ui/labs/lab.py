@@ -117,7 +117,7 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
     def change(self, **changes: Any) -> None:
         """Other inputs, by name."""
         inputs = replace(self.inputs, **changes)
-        if inputs == self.inputs:
+        if inputs == self.inputs and self.text is not None:
             return
         self.stop()
         before = self.inputs
@@ -159,10 +159,7 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
             self._opened = made_again(trace, inputs, partial(self._begun, self.model))
 
         self.stop()
-        self.error = ""
-        self.task = Task("Opening the trace", work)
-        if self.task.wait(PATIENCE_SECONDS):
-            self._note_end()
+        self.do("Opening the trace", work)
 
     def refuse(self, error: DecodingError) -> None:
         """Say why something was not done; for fields that check what was typed."""
@@ -228,7 +225,8 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
     def step(self) -> None:
         """One step more."""
         self.stop()
-        self.do("Taking a step", lambda: self._steps(1, 0.0))
+        if self.text is not None:
+            self.do("Taking a step", lambda: self._steps(1, 0.0))
 
     def back(self) -> None:
         """One step less."""
@@ -281,8 +279,8 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
                 return
 
     def do(self, doing: str, work: Callable[[], None]) -> None:
-        """Do something with the text in a worker; what takes long goes on beside the page."""
-        if self.is_busy or self.text is None:
+        """Do something in a worker; what takes long goes on beside the page."""
+        if self.is_busy:
             return
         self.error = ""
         self.task = Task(doing, work)
