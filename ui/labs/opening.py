@@ -110,6 +110,6 @@ def _short(text: str) -> str:
 
 def trace_field(take: Callable[[str], None]) -> None:
     """A field that reads a trace file in the browser; `take` gets its text."""
-    with st.popover("Open a trace", type="tertiary"), st.container(width=320):
+    with st.popover("Open a trace"), st.container(width=320):
         st.caption("The text is made again here, and every figure is compared with the file.")
         mount_app(_APP, "Trace file", {}, text=lambda: take(st.session_state[_APP].text))

@@ -99,7 +99,7 @@ def test_a_draft_can_be_typed_where_the_page_has_no_text(lab, model):
     lab = SpeculativeLab.restored(data, lambda source, revision: model)
     assert lab.text is None and "There is no folder" in lab.error
     lab.load_draft("not/a/folder")
-    assert "There is no folder not/a/folder" in settled(lab).error and lab.text is None
+    assert "There is no folder 'not/a/folder'" in settled(lab).error and lab.text is None
     lab.load_draft("models/draft")
     settled(lab).look()
     assert settled(lab).text.draft.source == "models/draft" and not lab.error
