@@ -119,6 +119,7 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
         inputs = replace(self.inputs, **changes)
         if inputs == self.inputs and self.text is not None:
             return
+        steps = self._length if self.text is not None else self.first_steps
         self.stop()
         before = self.inputs
         try:
@@ -129,8 +130,7 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
             self.inputs, self.error = before, told(error)
             return
         self.inputs = inputs
-        steps = len(self.text.steps) if self.text else 0
-        if not self._begin(steps or self.first_steps):
+        if not self._begin(steps):
             self.inputs = before
 
     def load(self, model: LanguageModel) -> None:

@@ -97,11 +97,11 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
         """Other inputs, by name.
 
         Another constraint may need more steps than the text before it had, so it gets those of a
-        new page.
+        new page, unless that text was rewound.
         """
         before = self.text
         super().change(**changes)
-        if self.text is not before and before is not None:
+        if self.text is not before and before is not None and before.steps:
             self._wanted = self.first_steps
             self._catch_up()
 
