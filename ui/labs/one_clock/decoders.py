@@ -101,6 +101,6 @@ DECODERS = (
     TimedDecoder("Contrastive search", "4 candidates, penalty 0.6", _contrastive),
     TimedDecoder("Beam search", "width 4", _beam),
     TimedDecoder("Speculative", "bundled draft, 4 tokens a round, top-p 0.9", _speculative),
-    TimedDecoder("Constrained", "the constraint above, top-p 0.9", _constrained),
+    TimedDecoder("Constrained", "its constraint, top-p 0.9", _constrained),
     TimedDecoder("Diffusion", "one token a step, bundled diffusion model", _diffusion),
 )

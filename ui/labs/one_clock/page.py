@@ -55,8 +55,9 @@ def _fields(clock: Clock) -> None:
             clock, "tokens", "Max tokens", 1, MOST_TOKENS, help=meaning("max tokens"), width=140
         )
         fields.whole(clock, "seed", "Seed", 0, LARGEST_SEED, help=meaning("seed"), width=140)
-        constraint.language("Constraint of “Constrained”", width=230)
-    constraint.source(height=68)
+    with st.expander("The constraint of constrained decoding"):
+        constraint.language(width=230)
+        constraint.source(height=68)
 
 
 def _runs(clock: Clock) -> None:
