@@ -11,14 +11,15 @@ state (last layer) to those of the text before it, prompt included, and the cand
     score = (1 - penalty_alpha) * probability - penalty_alpha * penalty
 
 is appended (Su et al. 2022, "A Contrastive Framework for Neural Text Generation",
-arXiv:2202.06417). Nothing is random. The pass that scores the candidates has read the winner
-already, so a step costs one pass over `top_k` tokens, after the prefill.
+arXiv:2202.06417). Samplers such as a constraint shape the distribution that candidates come from.
+Nothing is random. The pass that scores the candidates has read the winner already, so a step costs
+one pass over `top_k` tokens, after the prefill.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -27,7 +28,8 @@ import torch
 from engine.checks import at_least_one
 from engine.decoding import inputs
 from engine.decoding.autoregressive import Autoregressive
-from engine.errors import ContextFullError, LogitsError, SettingError
+from engine.decoding.shaping import shaped
+from engine.errors import ContextFullError, LogitsError, NoCandidatesError, SettingError
 from engine.model import LanguageModel
 from engine.model import cache as caches
 from engine.model.kernels import ENGINE_LOCK
@@ -35,7 +37,9 @@ from engine.runner.batch_runner import rows_at_once
 from engine.runner.budget import MemoryBudget, budget_of
 from engine.runner.runner import Runner
 from engine.runner.scheduler import this_job
+from engine.sampling import SamplingSettings, without_draw
 from engine.sampling.ranking import RankedRow
+from engine.sampling.stages import Context, Stage
 from engine.text import stopping
 from engine.trace import ContrastiveCandidate, ContrastiveStep, Trace
 
@@ -45,10 +49,19 @@ ROWS_PER_PASS = 32  # candidates run at once: each needs a copy of the text's ca
 
 
 class _Proposal(NamedTuple):
-    """The most likely tokens after a text, before their hidden states are known."""
+    """The most likely tokens after a text, before their hidden states are known.
 
-    tokens: list[tuple[int, float]]  # id, probability
-    entropy_bits: float  # of the whole distribution
+    Attributes:
+        tokens: (id, probability after the samplers) of each.
+        entropy_bits: of the model's whole distribution.
+        states: by token, what samplers with a memory remember after it.
+        refusal: why the samplers leave no token; empty where they leave some.
+    """
+
+    tokens: list[tuple[int, float]]
+    entropy_bits: float
+    states: Mapping[int, Mapping[str, object]]
+    refusal: str = ""
 
 
 class _Best(NamedTuple):
@@ -114,16 +127,20 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         penalty_alpha: weight of the penalty against the probability, 0 to 1; the paper uses 0.6.
             0 is greedy decoding.
         stop_strings: texts that end generation; one may begin and end inside tokens.
+        chain: samplers, such as a `Constraint`, in the order in which they apply; for the whole
+            text. None may leave anything to chance.
 
     Attributes:
         prompt_ids: token ids of the prompt.
         top_k: as given.
+        chain: as given.
         steps: the steps so far; read-only.
 
     Raises:
         PromptError: an empty prompt, one longer than the context, or ids outside the vocabulary.
         TokenizerError: a text for a model without a tokenizer.
-        SettingError: `top_k` or `penalty_alpha` out of range, or an empty stop string.
+        SettingError: `top_k` or `penalty_alpha` out of range, an empty stop string, or a chain that
+            draws or does not fit the model.
 
     May be used from any thread, one call at a time; further calls wait.
     """
@@ -138,14 +155,22 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         penalty_alpha: float = 0.6,
         *,
         stop_strings: str | Sequence[str] = (),
+        chain: Sequence[Stage] = (),
     ) -> None:
         self.top_k = _checked_top_k(top_k, model.vocab_size)
         self._penalty_alpha = _checked_alpha(penalty_alpha)
         stop_strings = stopping.checked_stop_strings(stop_strings)
+        self._samplers = without_draw(chain, "contrastive search")
+        inputs.checked_settings(self._samplers, model)
         super().__init__(model, inputs.prompt_ids(model, prompt), stop_strings)
         self._proposals: list[_Proposal] = []  # by step, and the next; empty before the prefill
         self._directions = _Directions(budget_of(model.device))
         self._runner = Runner(model, _REMEDY)
+
+    @property
+    def chain(self) -> tuple[Stage, ...]:
+        """The samplers of the whole text."""
+        return self._samplers.chain
 
     @property
     def penalty_alpha(self) -> float:
@@ -164,26 +189,26 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
     def step(self) -> ContrastiveStep:
         """Generate one token: run all candidates, score, choose, append.
 
-        The first call reads the prompt too. Only the end of the context is final.
+            The first call reads the prompt too. Only the end of the context is final.
 
-        Raises:
-            ContextFullError: the context has no position left.
-            LogitsError: the model returned NaN; the text so far stays.
-            NotAModelError: the model does not give its hidden states.
-            OutOfMemoryError: the device is out of memory; the text so far stays.
+            Raises:
+                ContextFullError: the context has no position left.
+        XXModelError: the model does not give its hidden states.
+                OutOfMemoryError: the device is out of memory; the text so far stays.
         """
         return super().step()
 
     def trace(self) -> Trace:
         """Everything so far as plain values, to be saved or shown."""
         with self._lock:
+            chain = self._samplers.to_dict()["chain"]
             alphas = [step.penalty_alpha for step in self.steps] + [self._penalty_alpha]
             return Trace(
                 model=self.model.facts,
                 prompt_ids=tuple(self.prompt_ids),
                 prompt=self._prompt_text(),
                 settings=tuple(
-                    (index, {"top_k": self.top_k, "penalty_alpha": alpha})
+                    (index, {"top_k": self.top_k, "penalty_alpha": alpha, "chain": chain})
                     for index, alpha in enumerate(alphas)
                     if index == 0 or alpha != alphas[index - 1]
                 ),
@@ -211,15 +236,18 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         start = time.perf_counter()
         before = self._runner.restore() if self._proposals else self._read_prompt()
         proposal = self._proposals[len(self.steps)]
+        if proposal.refusal:
+            raise NoCandidatesError(proposal.refusal)
         running = time.perf_counter()
         candidates, best, passes = self._run_candidates(proposal)
         scoring = time.perf_counter()
-        following = self._propose(best.logits)
+        token_id = proposal.tokens[best.place][0]
+        ids = np.append(self._sequence.ids, token_id)
+        following = self._propose(best.logits, ids, proposal.states[token_id])
         runner = best.runner
         runner.select([best.row])
         self._directions.keep(best.direction[None], total)
         scored = time.perf_counter()
-        token_id = proposal.tokens[best.place][0]
         piece, reason = self._addition(token_id, limit)
         step = ContrastiveStep(
             index=len(self.steps),
@@ -260,7 +288,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
             self._directions.keep(directions[0], start)
             if len(chunks) > 1:
                 this_job().told("Reading the prompt", runner.positions, len(self.prompt_ids))
-        self._proposals.append(self._propose(logits[0]))
+        self._proposals.append(self._propose(logits[0], self._sequence.ids, {}))
         self._runner = runner
         return chunks
 
@@ -271,12 +299,34 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         with ENGINE_LOCK, torch.inference_mode():
             return logits, torch.nn.functional.normalize(states.to(torch.float32), dim=-1)
 
-    def _propose(self, logits: np.ndarray) -> _Proposal:
-        """The `top_k` most likely tokens; `LogitsError` where there is no distribution."""
-        row = RankedRow(logits)
-        row.sort_to_depth(self.top_k)
-        ids, probs = row.ids.tolist(), (row.weights / row.total).tolist()
-        return _Proposal(list(zip(ids, probs, strict=True))[: self.top_k], row.entropy_bits)
+    def _propose(
+        self, logits: np.ndarray, ids: np.ndarray, states: Mapping[str, object]
+    ) -> _Proposal:
+        """The `top_k` most likely tokens; `LogitsError` where there is no distribution.
+
+        Args:
+            logits: (vocab,) after the text.
+            ids: (positions,) the text.
+            states: what samplers with a memory remember of it.
+        """
+        context = Context(
+            ids,
+            len(self.prompt_ids),
+            self.model.eos_ids,
+            states=states,
+            device=self.model.device,
+            places=self.model.places,
+        )
+        try:
+            made = shaped(logits, self._samplers, context)
+        except NoCandidatesError as error:  # of the next step: the one before is complete
+            return _Proposal([], 0.0, {}, str(error))
+        left = RankedRow(made.final_scores) if made.stages else made.raw
+        left.sort_to_depth(self.top_k)
+        ids, probs = left.ids.tolist(), (left.weights / left.total).tolist()
+        tokens = list(zip(ids, probs, strict=True))[: self.top_k]
+        after = {token_id: made.states_after(token_id) for token_id, _ in tokens}
+        return _Proposal(tokens, made.raw.entropy_bits, after)
 
     def _run_candidates(
         self, proposal: _Proposal
@@ -339,6 +389,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
             self.top_k,
             self._penalty_alpha,
             stop_strings=self._stop_strings,
+            chain=self.chain,
         )
 
     def _take_past(self, other: Any) -> None:
@@ -352,6 +403,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         """The text of a trace before its first step; see `Generation`."""
         # A file of the first version without a step does not tell alpha.
         given = {name: value for name, value in trace.settings_at(0).items() if value is not None}
+        given["chain"] = SamplingSettings.from_dict({"chain": given.get("chain", [])}).chain
         return cls(model, trace.prompt_ids, **given, stop_strings=trace.stop_strings)
 
     def repeat(self, trace: Trace) -> ContrastiveStep:

@@ -136,6 +136,7 @@ def replay(
     trace: Trace,
     model: LanguageModel | DiffusionModel,
     *,
+    text: Generation | None = None,
     progress: Callable[[int, int], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> Replay:
@@ -146,6 +147,7 @@ def replay(
     Args:
         trace: any strategy's.
         model: the model that the trace names, or one with the same tokenizer.
+        text: what takes the steps, as `begin` gives it; None for one that nobody needs afterwards.
         progress: told how many steps are done, and of how many.
         should_stop: asked before every step; True ends the replay with what there is.
 
@@ -155,7 +157,9 @@ def replay(
     """
     total = len(trace.steps)
     facts = changed_facts(trace, model)
-    text = begin(trace, model)
+    if text is None:
+        text = begin(trace, model)
+    check_model(trace, text.model)
     first, differences, token_at, done, stopped = None, (), None, 0, False
     if progress is not None:
         progress(0, total)
@@ -200,11 +204,12 @@ def begin(trace: Trace, model: LanguageModel | DiffusionModel) -> Generation:
         TraceError: the model has another vocabulary or tokenizer, or cannot run the strategy.
         DecodingError: the prompt or the settings do not fit the model.
     """
-    _check_model(trace, model)
+    check_model(trace, model)
     return STRATEGIES[trace.strategy].of_trace(trace, model)
 
 
-def _check_model(trace: Trace, model: LanguageModel | DiffusionModel) -> None:
+def check_model(trace: Trace, model: LanguageModel | DiffusionModel) -> None:
+    """Raise `TraceError` where a model cannot make a trace again, whatever its settings."""
     remedy = f"load the model that the trace names, {_shown(trace.model.get('name'))}"
     if isinstance(model, DiffusionModel) != (trace.strategy == "diffusion"):
         kind = "diffusion" if trace.strategy == "diffusion" else "causal language"

@@ -7,6 +7,7 @@ import operator
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Unpack
 
@@ -190,6 +191,23 @@ def fill_gaps(model: DiffusionModel, text: str) -> tuple[int, ...]:
     if len(pieces) == 1:
         raise PromptError(f"The text has no gap; {_GAP_EXAMPLE}.")
     return _canvas(model, pieces)
+
+
+def marked_gaps(model: DiffusionModel, canvas: Sequence[int]) -> str:
+    """The text that `fill_gaps` makes this canvas of, where any does: the inverse.
+
+    Control tokens other than the mask are left out; the tokenizer adds its own.
+    """
+    pieces: list[str] = []
+    for is_mask, group in groupby(canvas, lambda token_id: token_id == model.mask_id):
+        ids = list(group)
+        if is_mask:
+            pieces.append(f"[{len(ids)}]")
+            continue
+        kept = (i for i in ids if not model.vocabulary.is_special(i))
+        data = b"".join(map(model.vocabulary.token_bytes, kept))
+        pieces.append(_GAP.sub(r"\\\g<0>", data.decode("utf-8", "replace")))
+    return "".join(pieces)
 
 
 def continuation(model: DiffusionModel, prompt: str, masks: int) -> tuple[int, ...]:

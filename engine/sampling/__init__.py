@@ -22,7 +22,7 @@ Nothing here needs PyTorch or a model, but for parity mode, which runs transform
 
 from engine.sampling.chain import draw, shape
 from engine.sampling.distribution import Candidate, Distribution, Drawn, StageResult
-from engine.sampling.settings import MAX_SEED, SamplingSettings
+from engine.sampling.settings import MAX_SEED, SamplingSettings, without_draw
 from engine.sampling.stages import DEFAULT_ORDER, STAGES, Context
 
 __all__ = [
@@ -37,4 +37,5 @@ __all__ = [
     "StageResult",
     "draw",
     "shape",
+    "without_draw",
 ]

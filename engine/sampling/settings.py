@@ -154,6 +154,24 @@ class SamplingSettings:
         return cls(chain=chain, seed=data.get("seed"), parity=parity)
 
 
+def without_draw(chain: Iterable[Stage], strategy: str) -> SamplingSettings:
+    """Settings of a chain for a strategy that draws nothing, so that none of its stages may either.
+
+    Args:
+        chain: the stages.
+        strategy: its name in a sentence.
+
+    Raises:
+        SettingError: a chain that is none, or a stage that leaves something to chance.
+    """
+    settings = SamplingSettings(chain=chain)
+    drawing = next((stage for stage in settings.chain if stage.stream is not None), None)
+    if drawing is not None:
+        problem = f"leaves something to chance, and {strategy} draws nothing"
+        raise SettingError(drawing.setting, drawing.value, problem, "switch it off")
+    return settings
+
+
 def _kind(name: object, value: object) -> type[Stage]:
     """The class of a stage by its setting."""
     if isinstance(name, str) and name in STAGES:

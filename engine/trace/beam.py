@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
+from engine.sampling.stages import Stage
 from engine.text import stopping
+from engine.trace.chain import Chain
 from engine.trace.steps import MILLISECONDS, TOKEN_TEXT
 from engine.trace.strategy import Strategy
 from engine.trace.values import (
@@ -61,10 +63,10 @@ class BeamCandidate:
         token_bytes: its bytes; a special token's name.
         text: text that the token completes; empty for special tokens and unfinished characters.
         is_special: whether it is a control token.
-        logprob: log-probability of the token after its beam, in nats, at temperature 1.
+        logprob: log-probability of the token after its beam under the model, in nats.
         total: sum of the log-probabilities of all tokens of the hypothesis.
-        penalty: sum of the diversity penalties, 0 in the first group; a step ranks by
-            total - penalty.
+        penalty: sum of what samplers and diversity penalties took off the log-probabilities; below
+            0 where a sampler added more. A step ranks by total - penalty.
         rank: 1 for the best of its group in this step.
         fate: ``kept``, ``pruned`` or ``finished``.
         beam: place among the beams after the step; None unless kept.
@@ -79,7 +81,7 @@ class BeamCandidate:
     is_special: bool = of(Flag())
     logprob: float = of(_LOGPROB)
     total: float = of(_LOGPROB)
-    penalty: float = of(Real(0))
+    penalty: float = of(Real())
     rank: int = of(Whole(1))
     fate: str = of(OneOf(FATES))
     beam: int | None = of(Whole(), optional=True)
@@ -188,6 +190,7 @@ class _BeamSettings:
     groups: int = of(Whole(1))
     diversity_penalty: float = of(Real(0))
     max_new_tokens: int = of(Whole(1))
+    chain: tuple[Stage, ...] = of(Chain(), default=())
 
 
 class _Path(NamedTuple):

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from engine.sampling.stages import Stage
+from engine.trace.chain import Chain
 from engine.trace.steps import (
     ENTROPY,
     LONGEST_STOP_STRING,
@@ -41,7 +43,8 @@ class ContrastiveCandidate:
 
     Attributes:
         token_id: the token.
-        probability: the model's, over the full vocabulary at temperature 1.
+        probability: what the samplers leave it; without any the model's, over the full vocabulary
+            at temperature 1.
         penalty: largest cosine similarity of its hidden state to one before it, -1 to 1.
         nearest: position in the text, 0 for the prompt's first token, of that most similar state.
         score: (1 - penalty_alpha) * probability - penalty_alpha * penalty.
@@ -64,7 +67,8 @@ class ContrastiveStep:
         token_bytes: its bytes; a special token's name.
         text: text that this token completed; empty for special tokens and unfinished characters.
         is_special: whether it is a control token.
-        candidates: most likely first; fewer than `top_k` where the model rules all others out.
+        candidates: most likely first; fewer than `top_k` where model or samplers rule all
+            others out.
         chosen: place of the best score among them, the likelier on a tie; above 0 where the
             penalty changed what greedy decoding would have taken.
         penalty_alpha: what the penalty counted against the probability.
@@ -127,6 +131,7 @@ class ContrastiveStep:
 class _SearchSettings:
     top_k: int = of(Count())
     penalty_alpha: float | None = of(Real(0, 1), optional=True)
+    chain: tuple[Stage, ...] = of(Chain(), default=())
 
 
 class Contrastive(Strategy):
@@ -144,8 +149,10 @@ class Contrastive(Strategy):
         settings: list[_SearchSettings],
     ) -> None:
         for step, used in zip(steps, settings, strict=True):
-            if used.top_k != settings[0].top_k:
-                raise Wrong("comes with another top_k, which cannot change").within(step.index)
+            for name in ("top_k", "chain"):
+                if getattr(used, name) != getattr(settings[0], name):
+                    problem = f"comes with another {name}, which cannot change"
+                    raise Wrong(problem).within(step.index)
             count = len(step.candidates)
             if not 1 <= count <= used.top_k:
                 problem = f"must hold 1 to {used.top_k:,}, as top_k says, got {count:,}"

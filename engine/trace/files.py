@@ -91,7 +91,7 @@ def read(path: Path) -> Any:
             data = file.read(about.st_size)
     except (OSError, ValueError) as error:
         raise _of_file(path, "cannot be read", error) from error
-    return _from_parquet(data) if path.suffix == ".parquet" else _from_json(data)
+    return _from_parquet(data) if path.suffix == ".parquet" else from_json(data)
 
 
 def _unwritable(error: Exception) -> TraceError:
@@ -123,7 +123,10 @@ def _check_json(data: bytes) -> None:
         raise _too_large("lists", MAX_OBJECTS)
 
 
-def _from_json(data: bytes) -> Any:
+def from_json(data: bytes) -> Any:
+    """The plain values of a JSON file, which nobody has checked yet; `TraceError` for no JSON."""
+    if len(data) > MAX_FILE_BYTES:
+        raise _too_large("bytes", MAX_FILE_BYTES)
     _check_json(data)
     try:
         text = data.decode("utf-8")
@@ -188,7 +191,7 @@ def _from_parquet(data: bytes) -> Any:
         raise TraceError(
             f"The trace is no readable Parquet file ({reason}); save it again."
         ) from error
-    plain = _from_json(header)
+    plain = from_json(header)
     return plain | {"steps": steps} if isinstance(plain, dict) else plain
 
 

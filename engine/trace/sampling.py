@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from engine.errors import SettingError
 from engine.sampling import SamplingSettings
+from engine.trace.chain import sampling_of
 from engine.trace.steps import Step
 from engine.trace.strategy import Strategy
-from engine.trace.values import Limits, Wrong, refuse_unknown, short, shown
+from engine.trace.values import Limits, Wrong, refuse_unknown, shown
 
 
 class Sampling(Strategy):
@@ -20,15 +20,7 @@ class Sampling(Strategy):
 
     def settings(self, values: dict[str, Any], limits: Limits) -> SamplingSettings:
         refuse_unknown(values, ("chain", "seed", "parity"))
-        try:
-            settings = SamplingSettings.from_dict(values)
-            settings.check_vocabulary(limits.vocab_size)
-        except SettingError as error:
-            wrong = Wrong(_sentence(error))
-            raise wrong from error
-        except (ValueError, TypeError, ArithmeticError) as error:
-            # A stage that was given what it never expected, such as a number beyond any float.
-            raise Wrong("hold what no sampler takes") from error
+        settings = sampling_of(values, limits)
         if settings.seed is None:
             raise Wrong("name no seed, so the draws cannot be repeated")
         return settings
@@ -54,9 +46,3 @@ class Guided(Sampling):
     """The same under classifier-free guidance."""
 
     is_guided = True
-
-
-def _sentence(error: SettingError) -> str:
-    """What a setting's own check says, without its remedy."""
-    problem = str(error).removesuffix(f"; {error.remedy}.")
-    return f"are refused: {short(problem, 160)}"

@@ -125,6 +125,15 @@ class Trace:
         """
         return files.as_json(self.to_dict())
 
+    @classmethod
+    def from_json(cls, text: str) -> Trace:
+        """The inverse of `to_json`.
+
+        Raises:
+            TraceError: as `load`.
+        """
+        return cls.from_dict(files.from_json(text.encode("utf-8", "replace")))
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as they stand in a JSON file."""
         header = {

@@ -1,6 +1,7 @@
 """The decoder pages in Chromium: keys, looks, axe's rules, nothing wider than the window."""
 
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -16,7 +17,7 @@ SAID = "[class*=_transport] [data-testid=stCaptionContainer]"
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_keys_and_looks(page: Page, path):
+def test_keys_and_looks(page: Page, path, tmp_path):
     """In two looks each, so that the pages together take all four; opened once."""
     place = PATHS.index(path) % 2
     for size, scheme in LOOKS[place::2]:  # a desktop and a phone, one light and one dark
@@ -32,6 +33,8 @@ def test_keys_and_looks(page: Page, path):
         assert broken_rules(page) == [], (size, scheme)
     if path != WITHOUT_STEPS:
         keys_step_play_and_rewind(page)
+    if path == "/beam":
+        a_saved_trace_opens(page, tmp_path)
 
 
 def keys_step_play_and_rewind(page: Page) -> None:
@@ -52,3 +55,19 @@ def keys_step_play_and_rewind(page: Page) -> None:
 def wait_for_steps(page: Page, count: int) -> None:
     """Until the transport says so many."""
     expect(page.locator(SAID)).to_have_text(re.compile(rf"^{count} "))
+
+
+def a_saved_trace_opens(page: Page, folder: Path) -> None:
+    """Read in the browser, handed over through the guard, made again by the model."""
+    page.keyboard.press("s")
+    wait_for_steps(page, 1)
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Trace", exact=True).click()
+    saved.value.save_as(folder / "trace.json")
+    page.keyboard.press("0")
+    wait_for_steps(page, 0)
+    page.get_by_role("button", name="Open a trace").click()
+    page.get_by_label("Trace file (JSON)").set_input_files(folder / "trace.json")
+    expect(page.get_by_text("identical in all 1 step.")).to_be_visible(timeout=RUNS_MS)
+    wait_for_steps(page, 1)
+    assert broken_rules(page) == [], "with the field of a trace open"

@@ -21,7 +21,7 @@ def search() -> BeamSearch:
 
 def test_settings_come_back_as_they_were(search):
     trace = Trace.from_dict(search.trace().to_dict())
-    assert BeamSettings(**trace.settings_at(0)) == SETTINGS
+    assert BeamSettings.from_dict(trace.settings_at(0)) == SETTINGS
     assert trace == search.trace() and trace.stop_reason == "max_tokens"
 
 
@@ -54,7 +54,7 @@ def message_of(trace: Trace, index: int, **changes) -> str:
         ({"beam": 1}, "step 1: candidates[1].beam is that of another candidate too"),
         ({"score": -1.0}, "step 1: candidates[0].score does not fit the fate kept"),
         ({"fate": "lost"}, "step 1: candidates[0].fate must be one of kept, pruned, finished"),
-        ({"penalty": -1.0}, "step 1: candidates[0].penalty must be a finite number of at least 0"),
+        ({"penalty": "1"}, "step 1: candidates[0].penalty must be a finite number, got '1'"),
     ],
 )
 def test_hypotheses_that_contradict_their_search_are_refused(search, changes, said):

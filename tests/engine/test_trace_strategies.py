@@ -158,12 +158,12 @@ def test_each_opens_without_torch(made, ending, tmp_path):
 
 def test_settings_of_a_search_are_kept_by_step():
     assert searched().trace().settings == (
-        (0, {"top_k": 3, "penalty_alpha": 0.5}),
-        (2, {"top_k": 3, "penalty_alpha": 0.1}),
-        (4, {"top_k": 3, "penalty_alpha": 0.2}),
+        (0, {"top_k": 3, "penalty_alpha": 0.5, "chain": []}),
+        (2, {"top_k": 3, "penalty_alpha": 0.1, "chain": []}),
+        (4, {"top_k": 3, "penalty_alpha": 0.2, "chain": []}),
     )
     text = ContrastiveSearch(tiny_models.shared("llama"), PROMPT, 3, 0.5)
-    assert text.trace().settings == ((0, {"top_k": 3, "penalty_alpha": 0.5}),)
+    assert text.trace().settings == ((0, {"top_k": 3, "penalty_alpha": 0.5, "chain": []}),)
     assert Trace.from_dict(text.trace().to_dict()) == text.trace()
 
 

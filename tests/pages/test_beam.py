@@ -118,3 +118,30 @@ def test_settings_begin_the_search_anew_bad_ones_say_why_and_all_are_kept(app):
     lab = settled(app)
     assert (lab.inputs.length_penalty, lab.inputs.width, lab.inputs.groups) == (0.5, 6, 3)
     assert lab.text.settings.length_penalty == 0.5
+
+
+def test_every_beam_keeps_to_a_constraint(app):
+    field(app, "selectbox", "beam_language").set_value("choices").run()
+    field(app, "text_area", "beam_source").set_value('[" we went home", " it was late"]').run()
+    lab = settled(app)
+    press(app, "Play")
+    while lab.is_growing:
+        lab.look()
+    assert {one.text for one in lab.text.hypotheses} == {" we went home", " it was late"}
+    assert "The constraint has no part in it" in " ".join(one.value for one in app.caption)
+    field(app, "text_area", "beam_source").set_value("[]").run()
+    assert "must be a list of texts" in app.error[0].value
+    assert field(app, "text_area", "beam_source").value == "[]"
+    app.switch_page("app.py").run()
+    app.switch_page("pages/beam.py").run()
+    assert field(app, "text_area", "beam_source").value == "[]"
+
+
+def test_what_a_constraint_rules_out_is_told_of_what_follows(app):
+    field(app, "selectbox", "beam_language").set_value("choices").run()
+    settled(app)
+    lab = lab_of(app)
+    step = next(step for step in lab.text.steps if step.kept)
+    lab.choose((step.index, step.candidates.index(step.kept[0])))
+    app.run()
+    assert "ruled out" in html(app)

@@ -257,3 +257,21 @@ def test_a_bad_number_is_said_and_the_field_goes_back(app):
             field(app, "number_input", f"compare_{name}").set_value(typed).run()
             assert app.error[0].value.startswith(f"{label} ")
             assert field(app, "number_input", f"compare_{name}").value == before
+
+
+def test_a_column_keeps_to_its_constraint_and_a_refused_one_stays_in_its_field(app):
+    comparison, column = held(app), held(app).columns[1].number
+    field(app, "selectbox", f"compare_{column}_language").set_value("choices").run()
+    source = field(app, "text_area", f"compare_{column}_source")
+    source.set_value('["w1w2", "w3w4w5"]').run()
+    settle(comparison)
+    texts = {one.number: one.decoder.text for one in comparison.columns}
+    assert texts[column] in ("w1w2", "w3w4w5")
+    assert texts[comparison.columns[0].number] not in ("w1w2", "w3w4w5")
+    field(app, "text_area", f"compare_{column}_source").set_value('["w1"').run()
+    assert "no JSON at line 1" in app.error[0].value
+    assert field(app, "text_area", f"compare_{column}_source").value == '["w1"'
+    assert any("Not taken" in one.value for one in app.caption)
+    assert comparison.column(column).decoder.text == texts[column]
+    field(app, "selectbox", f"compare_{column}_language").set_value("").run()
+    assert comparison.column(column).settings.constraint is None and not app.error

@@ -219,3 +219,19 @@ def test_a_second_tab_has_a_copy_of_its_own(app):
     assert not other.exception
     assert session(other) is not session(app)
     assert session(other).work.result.texts.equals(session(app).work.result.texts)
+
+
+def test_every_cell_keeps_to_the_constraint(app):
+    field(app, "selectbox", "Constraint of every cell").set_value("regex").run()
+    field(app, "text_area", "Source: Regular expression").set_value("[a-z").run()
+    assert "unclosed character class" in app.error[0].value
+    field(app, "text_area", "Source: Regular expression").set_value(" [0-9]{2}").run()
+    assert not app.error
+    field(app, "text_input", "X values").set_value("0.5, 1.5").run()
+    press(app, "Run sweep")
+    session(app).work.wait(PATIENCE_S)
+    texts = session(app).work.result.texts["text"]
+    assert len(texts) == 10
+    assert all(text[0] == " " and len(text) == 3 and text[1:].isdigit() for text in texts)
+    with pytest.raises(StopIteration):
+        field(app, "text_area", "Source: JSON schema")

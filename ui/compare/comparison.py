@@ -19,6 +19,7 @@ from engine.sampling import SamplingSettings
 from engine.sampling.presets import PRESETS
 from ui.compare.column import Column
 from ui.compare.sampling_run import KeptSamples, SamplingRun
+from ui.texts.constraints import constraint_of
 from ui.texts.examples import EXAMPLES
 from ui.texts.limits import LARGEST_SEED, LONGEST_PROMPT, MOST_TOKENS, checked_whole
 from ui.texts.settings import fitted
@@ -144,6 +145,16 @@ class Comparison:
             self._set(column, column.settings.replace(**changes))
         except DecodingError as error:
             self.error = told(error)
+
+    def constrain(self, number: int, language: str, source: str) -> bool:
+        """Another constraint for one column, as it was typed; whether it is taken."""
+        try:
+            constraint = constraint_of(language, source)
+        except DecodingError as error:
+            self.error = told(error)
+            return False
+        self.change(number, constraint=constraint)
+        return not self.error
 
     def _set(self, column: Column, settings: SamplingSettings) -> None:
         before = column.settings

@@ -19,11 +19,13 @@ from ui.compare.parting import parting_data
 from ui.compare.samples import samples
 from ui.compare.view import cards, figures, meanings
 from ui.components.apps import mount_app
+from ui.skeleton.constraint_field import ConstraintField
 from ui.skeleton.fields import bound, is_dark, sampler_number, whole_number
 from ui.skeleton.problems import guarded
 from ui.skeleton.visit_page import VisitPage
 from ui.skeleton.work import look_every
 from ui.step.for_others import has_text, text_of
+from ui.texts.constraints import typed_of
 from ui.texts.examples import EXAMPLES
 from ui.texts.settings import FIRST, is_one_number
 from ui.texts.texts import Beginning
@@ -207,6 +209,11 @@ def _sampler_fields(comparison: Comparison, column: Column, key: str) -> None:
     )
     if another is not None:
         sampler_number(another, column.settings, take, key=key)
+    constraint = ConstraintField(
+        key, typed_of(column.settings), partial(comparison.constrain, column.number)
+    )
+    constraint.language()
+    constraint.source()
 
 
 def _ways(comparison: Comparison, column: Column, key: str) -> None:

@@ -5,6 +5,7 @@ here; a lab says what is its own.
 
     inputs.py       what a person chooses: prompt, settings; a frozen dataclass
     lab.py          one visitor's text: step, back, rewind, play, record, restore, trace
+    opening.py      a trace opened: its text made again and compared
     task.py         something done in a worker, with progress and Cancel
     fields.py       fields that show an input, and change it
     transport.py    Play, Step, Back, Rewind, their keys, and what takes long
@@ -13,7 +14,7 @@ here; a lab says what is its own.
 To add a lab:
 
     ui/labs/<name>/inputs.py    its `Inputs`, where there are many; else beside the lab
-    ui/labs/<name>/lab.py       a `Lab` that says how a text begins
+    ui/labs/<name>/lab.py       a `Lab` that says how a text begins, and which traces it opens
     ui/labs/<name>/page.py      a `LabPage`: fields, picture, notice, experiments
     ui/labs/<name>/charts.py    pure functions from plain results to Plotly figures
     pages/<name>.py             two lines; its name in `DECODERS` of `ui/skeleton/page.py`

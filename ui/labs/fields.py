@@ -11,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import DecodingError
 from ui.labs.inputs import Inputs
+from ui.skeleton.constraint_field import ConstraintField
 from ui.skeleton.fields import bound, whole_number
 from ui.texts.limits import checked_whole
 
@@ -126,6 +127,16 @@ def choice(
         **_bound(lab, name),
         **others,
     )
+
+
+def constraint(lab: Changeable, *, is_optional: bool = True) -> ConstraintField:
+    """The field of the constraint that a text is kept to; `ConstrainableInputs` have one."""
+
+    def take(language: str, source: str) -> bool:
+        lab.change(language=language, source=source)
+        return lab.inputs.typed == (language, source)
+
+    return ConstraintField(lab.name, lab.inputs.typed, take, is_optional)
 
 
 def switch(lab: Changeable, name: str, label: str, **options: Any) -> None:

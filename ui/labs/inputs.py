@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
+from engine.grammar import MOST_BYTES
+from engine.sampling.stages import Constraint
+from ui.texts.constraints import NOTHING, constraint_of
 from ui.texts.limits import LONGEST_PROMPT
 from ui.visits.records import BrokenRecord, Fields
 
-LONGEST_TEXT = LONGEST_PROMPT  # of any input that is a text
+LONGEST_TEXT = max(LONGEST_PROMPT, MOST_BYTES)  # of any input that is a text
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,28 @@ class Inputs:
             else:
                 values[item.name] = _read(data, item.name, kind)
         return cls(**values)
+
+
+@dataclass(frozen=True)
+class ConstrainableInputs(Inputs):
+    """Inputs of a text that may be kept to a constraint.
+
+    Attributes, besides the prompt:
+        language, source: of the constraint, as `Constraint` has them; both empty for none.
+    """
+
+    language: str = NOTHING[0]
+    source: str = NOTHING[1]
+
+    @property
+    def typed(self) -> tuple[str, str]:
+        """What the field of the constraint shows."""
+        return self.language, self.source
+
+    @property
+    def constraint(self) -> Constraint | None:
+        """The constraint, None for none; raises `SettingError` where it is refused."""
+        return constraint_of(self.language, self.source)
 
 
 def _read(data: Fields, name: str, kind: str) -> Any:

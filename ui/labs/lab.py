@@ -6,12 +6,15 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from engine.decoding.generation import Generation
 from engine.errors import DecodingError
 from engine.model import LanguageModel
+from engine.trace import Trace
 from ui.labs.inputs import Inputs
+from ui.labs.opening import Opened, made_again, trace_of
 from ui.labs.task import Task
 from ui.texts.limits import MOST_TOKENS
 from ui.texts.texts import check_prompt
@@ -41,6 +44,7 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
         name: of the page, in addresses, keys and records.
         inputs_class: its `Inputs`; the defaults are what a new visitor sees.
         first_steps: how many steps the text has when the page opens.
+        opens: strategies of the traces that the page opens.
 
     Attributes:
         model: the model, shared with other visitors.
@@ -49,12 +53,14 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
         playing: whether steps are being added.
         speed: how fast, by a name in `SPEEDS`.
         error: what went wrong last, empty if nothing did.
+        said: what came of the trace that was opened last, until the text begins anew.
         task: what is being done in a worker; None before the first.
     """
 
     name: ClassVar[str]
     inputs_class: ClassVar[type[Inputs]]
     first_steps: ClassVar[int] = 8
+    opens: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, model: LanguageModel) -> None:
         self._prepare(model, self.inputs_class())
@@ -65,7 +71,9 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
         self.inputs: AnyInputs = inputs
         self.text: AnyGeneration | None = None
         self.playing, self.speed, self.error = False, "3 steps/s", ""
+        self.said = ""
         self.task: Task | None = None
+        self._opened: Opened | None = None  # which the next look takes over
         self._wanted = 0  # steps that the text is to have again after it was begun anew
 
     # --- what a lab says --------------------------------------------------------------------------
@@ -85,6 +93,17 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
         """
         return False
 
+    def inputs_of(self, trace: Trace) -> AnyInputs:
+        """The inputs that make the text of a trace, of a strategy in `opens`.
+
+        What they do not tell is found out by comparing; only what that cannot find is refused here,
+        and a model that this visitor may not load.
+
+        Raises:
+            DecodingError: none do.
+        """
+        raise NotImplementedError
+
     @property
     def limit(self) -> int | None:
         """What `Generation.run` may go to while it plays; None for any length."""
@@ -98,8 +117,9 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
     def change(self, **changes: Any) -> None:
         """Other inputs, by name."""
         inputs = replace(self.inputs, **changes)
-        if inputs == self.inputs:
+        if inputs == self.inputs and self.text is not None:
             return
+        steps = self._length if self.text is not None else self.first_steps
         self.stop()
         before = self.inputs
         try:
@@ -110,8 +130,7 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
             self.inputs, self.error = before, told(error)
             return
         self.inputs = inputs
-        steps = len(self.text.steps) if self.text else 0
-        if not self._begin(steps or self.first_steps):
+        if not self._begin(steps):
             self.inputs = before
 
     def load(self, model: LanguageModel) -> None:
@@ -120,6 +139,27 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
         self.stop()
         self.model = model
         self._take(text, self.first_steps)
+
+    def open_trace(self, data: str) -> None:
+        """Make the text of a trace again in a worker; it takes the place of this one once it is.
+
+        Args:
+            data: the text of its JSON file.
+        """
+        if self.is_busy:
+            return
+        try:
+            trace = trace_of(data, self.opens)
+            inputs = self.inputs_of(trace)  # not in the worker, which does not know the visitor
+        except DecodingError as error:
+            self.refuse(error)
+            return
+
+        def work() -> None:
+            self._opened = made_again(trace, inputs, partial(self._begun, self.model))
+
+        self.stop()
+        self.do("Opening the trace", work)
 
     def refuse(self, error: DecodingError) -> None:
         """Say why something was not done; for fields that check what was typed."""
@@ -137,8 +177,11 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
         return True
 
     def _new_text(self, model: LanguageModel) -> AnyGeneration:
-        check_prompt("prompt", self.inputs.prompt)
-        return self.begun(model, self.inputs)
+        return self._begun(model, self.inputs)
+
+    def _begun(self, model: LanguageModel, inputs: AnyInputs) -> AnyGeneration:
+        check_prompt("prompt", inputs.prompt)
+        return self.begun(model, inputs)
 
     def _take(self, text: AnyGeneration, steps: int) -> None:
         if self.task is not None:
@@ -146,7 +189,7 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
             self.task = None  # what it still does is done to the text before
         if self.text is not None:
             self.text.release_cache()
-        self.text, self.error = text, ""
+        self.text, self.error, self.said = text, "", ""
         self.begun_anew()
         self._wanted = steps
         self._catch_up()
@@ -182,7 +225,8 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
     def step(self) -> None:
         """One step more."""
         self.stop()
-        self.do("Taking a step", lambda: self._steps(1, 0.0))
+        if self.text is not None:
+            self.do("Taking a step", lambda: self._steps(1, 0.0))
 
     def back(self) -> None:
         """One step less."""
@@ -211,7 +255,7 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
         """What a look does while it plays or catches up: a step, more while there is time."""
         if self.is_busy:
             return
-        self._note_problem()
+        self._note_end()
         if self._is_behind:
             self._catch_up()
         elif self.playing and self.can_go_on:
@@ -235,13 +279,13 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
                 return
 
     def do(self, doing: str, work: Callable[[], None]) -> None:
-        """Do something with the text in a worker; what takes long goes on beside the page."""
-        if self.is_busy or self.text is None:
+        """Do something in a worker; what takes long goes on beside the page."""
+        if self.is_busy:
             return
         self.error = ""
         self.task = Task(doing, work)
         if self.task.wait(PATIENCE_SECONDS):
-            self._note_problem()
+            self._note_end()
 
     def cancel(self) -> None:
         """End what takes long."""
@@ -249,18 +293,23 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
         if self.task is not None:
             self.task.cancel()
 
-    def _note_problem(self) -> None:
-        """Take over what a task that has ended says."""
+    def _note_end(self) -> None:
+        """Take over what a task that has ended says, and a trace that it has opened."""
         if self.task is not None and not self.task.is_running and self.task.problem:
             self.error, self.task.problem = self.task.problem, ""
             self.stop()
+        if self._opened is not None and not self.is_busy:
+            opened, self._opened = self._opened, None
+            self.inputs = opened.inputs
+            self._take(opened.text, len(opened.text.steps))
+            self.said = opened.said
 
     def look(self) -> None:
         """What every drawing does first."""
         if self.is_growing:
             self.tick()
         elif not self.is_busy:
-            self._note_problem()
+            self._note_end()
 
     # --- to disk and back -------------------------------------------------------------------------
 
@@ -308,6 +357,7 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
         twin = type(self).__new__(type(self))
         twin.__dict__.update(self.__dict__)
         twin.task, twin.error, twin.playing, twin._wanted = None, "", False, 0
+        twin._opened = None
         twin.text = self.text.fork() if self.text else None
         twin.begun_anew()
         return twin

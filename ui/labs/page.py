@@ -94,6 +94,8 @@ class LabPage(Generic[AnyLab]):
         transport(lab, self.unit)
         if lab.error:
             st.error(markdown_text(lab.error))
+        if lab.said:
+            st.info(markdown_text(lab.said))
         if lab.text is None:
             return
         notice = self.notice(lab) if lab.text.steps else "Press Step to take the first step."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from ui.labs.lab import SPEEDS, Lab
+from ui.labs.opening import trace_field
 from ui.skeleton.fields import bound
 from ui.words.labels import counted, markdown_text, stop_name
 
@@ -46,6 +47,8 @@ def transport(lab: Lab, unit: str = "step") -> None:
             disabled=lab.is_busy or not taken,
             help="Every step of this text as JSON, to look at or to repeat.",
         )
+        if lab.opens:
+            trace_field(lab.open_trace)
     if lab.is_busy:
         _busy(lab)
 

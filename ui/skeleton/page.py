@@ -15,6 +15,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from ui.skeleton import theme
+from ui.skeleton.fields import is_dark
 from ui.skeleton.problems import show_pending
 from ui.visits.tab import visit_or_reason, visit_tab
 from ui.visits.visits import VISITS, Visit
@@ -87,7 +88,10 @@ def header(*styles: Path) -> DeltaGenerator:
         styles: the page's own style sheets.
     """
     sheets = "".join(map(_sheet, [*STYLES, *styles]))
-    st.html(f"<style>{theme.css()}{sheets}</style>")
+    # Popovers stand outside the element on which Streamlit writes the scheme.
+    scheme = "dark" if is_dark() else "light"
+    popovers = f'[data-testid="stPopoverBody"] {{ color-scheme: {scheme}; }}'
+    st.html(f"<style>{theme.css()}{popovers}{sheets}</style>")
     band = st.container(
         key="header",
         horizontal=True,

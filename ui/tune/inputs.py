@@ -8,8 +8,11 @@ from functools import partial
 import streamlit as st
 
 from engine.errors import DecodingError
+from engine.sampling.stages import Constraint
+from ui.skeleton.constraint_field import ConstraintField
 from ui.skeleton.fields import bound, sampler_number, whole_number
 from ui.step.for_others import has_text, text_of
+from ui.texts.constraints import typed_of
 from ui.texts.settings import FIRST
 from ui.tune.tuning import EXAMPLES, MOST_PROMPTS, NONE, SWEEPABLE, AxisInput, Tuning
 from ui.visits.tab import this_visit
@@ -43,6 +46,9 @@ def inputs(tuning: Tuning) -> None:
             help=meaning("max tokens"),
             **_field("max_tokens", tuning.max_tokens, tuning.set_max_tokens),
         )
+    constraint = ConstraintField("tune", typed_of(tuning.base), tuning.constrain)
+    constraint.language("Constraint of every cell")
+    constraint.source()
     _base(tuning)
 
 
@@ -113,7 +119,7 @@ def _base(tuning: Tuning) -> None:
     """Settings of the samplers that no axis changes."""
     axes = (tuning.x.setting, tuning.y.setting)
     on = [stage.setting for stage in tuning.base.chain]
-    count = sum(name not in axes for name in on)
+    count = sum(name not in (*axes, Constraint.setting) for name in on)
     with st.expander(f"Other samplers ({count} on)" if count else "Other samplers (all off)"):
         st.caption("Used in every cell. An axis overrides its own setting.")
         boxes = st.columns(2)
@@ -134,7 +140,8 @@ def _base(tuning: Tuning) -> None:
         if another is not None:
             _base_number(tuning, another)
         visit = this_visit()
-        several = [setting_name(name) for name in on if name not in SWEEPABLE]
+        shown_above = (*SWEEPABLE, Constraint.setting)
+        several = [setting_name(name) for name in on if name not in shown_above]
         if several:
             st.caption(f"Also on, from the step page: {markdown_text(', '.join(several))}.")
         st.button(

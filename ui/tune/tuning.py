@@ -20,6 +20,7 @@ from engine.model import LanguageModel
 from engine.sampling import STAGES, SamplingSettings
 from engine.study.sweep import MOST_TEXTS, Axis, Sweep
 from ui.skeleton.visit_page import VisitPage
+from ui.texts.constraints import constraint_of
 from ui.texts.limits import LONGEST_PROMPT, MOST_TOKENS, checked_whole
 from ui.texts.settings import fitted, is_one_number
 from ui.tune.metrics import TRADE_OFFS
@@ -305,6 +306,15 @@ class Tuning:
         """Another value for a stage of the base settings; None switches it off."""
         with self._typed():
             self.base = self.base.replace(**{name: value})
+
+    def constrain(self, language: str, source: str) -> bool:
+        """Another constraint for every cell, as it was typed; whether it is taken."""
+        with self._typed():
+            constraint = constraint_of(language, source)
+            if constraint is not None:
+                constraint.check_tokens(self.model.places)
+            self.base = self.base.replace(constraint=constraint)
+        return not self.error
 
     def load(self, model: LanguageModel) -> None:
         """Go on with another model; the sweep on screen stays that of the old one."""

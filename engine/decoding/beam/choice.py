@@ -7,14 +7,12 @@ enough, the others go on as beams, and the group ends where its stop rule says s
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from engine.decoding.beam.continuations import Node
 from engine.decoding.beam.settings import BeamSettings
-from engine.model.vocabulary import TextStream, Vocabulary
-from engine.sampling.ranking import RankedRow
+from engine.model.vocabulary import Vocabulary
 from engine.text import stopping
 from engine.trace.beam import (
     FINISHED,
@@ -25,59 +23,6 @@ from engine.trace.beam import (
     BeamCandidate,
     BeamFinished,
 )
-
-
-class Node(NamedTuple):
-    """The last token of a hypothesis; its parents are the tokens before.
-
-    Attributes:
-        parent: None for the empty text.
-        row: place of the beam that it goes on from, among all beams before its step.
-        token_id: the token.
-        length: tokens of the hypothesis.
-        logprob: log-probability of the token, in nats.
-        total: sum of those of all tokens.
-        penalty: sum of their diversity penalties.
-        piece: text that the token completes.
-        state: where the text's `TextStream` stands after it.
-    """
-
-    parent: Node | None
-    row: int
-    token_id: int
-    length: int
-    logprob: float
-    total: float
-    penalty: float
-    piece: str
-    state: tuple[bytes, int]
-
-    @property
-    def ranked_by(self) -> float:
-        """What a step ranks by."""
-        return self.total - self.penalty
-
-    @property
-    def path(self) -> list[Node]:
-        """The tokens of the hypothesis, first one first."""
-        found, node = [], self
-        while node.parent is not None:
-            found.append(node)
-            node = node.parent
-        return found[::-1]
-
-    @property
-    def token_ids(self) -> tuple[int, ...]:
-        """Ids of its tokens."""
-        return tuple(node.token_id for node in self.path)
-
-    @property
-    def text(self) -> str:
-        """Its text, without special tokens and without an unfinished character."""
-        return "".join(node.piece for node in self.path)
-
-
-EMPTY = Node(None, 0, -1, 0, 0.0, 0.0, 0.0, "", TextStream().state)  # the text before any token
 
 
 class Ended(NamedTuple):
@@ -103,60 +48,6 @@ class Group(NamedTuple):
     reason: str | None = None
 
 
-def best_continuations(
-    live: Sequence[Node],
-    rows: Sequence[RankedRow],
-    count: int,
-    penalties: Mapping[int, float],
-    vocabulary: Vocabulary,
-    first_row: int,
-) -> list[Node]:
-    """The best ways to go on from some beams, best first; equal ones by beam, then by token id.
-
-    Args:
-        live: the beams.
-        rows: the scores after each of them.
-        count: how many are wanted; there may be fewer where a model rules tokens out.
-        penalties: diversity penalty by token id, for those that have one.
-        vocabulary: what the tokens spell.
-        first_row: place of the first of them among all beams.
-    """
-    found: list[tuple[float, int, int, float]] = []
-    for place, (node, row) in enumerate(zip(live, rows, strict=True)):
-        # Penalties move at most so many tokens below those that they let pass.
-        depth = min(row.count, count + len(penalties))
-        row.sort_to_depth(depth)
-        log_sum = row.highest + math.log(row.total)
-        leading = zip(row.ids[:depth].tolist(), row.values[:depth].tolist(), strict=True)
-        for token_id, score in leading:
-            logprob = min(0.0, score - log_sum)
-            loss = penalties.get(token_id, 0.0) - node.ranked_by - logprob
-            found.append((loss, place, token_id, logprob))
-    found.sort()
-    return [
-        _grown(live[place], first_row + place, token_id, logprob, penalties, vocabulary)
-        for _, place, token_id, logprob in found[:count]
-    ]
-
-
-def _grown(
-    node: Node,
-    row: int,
-    token_id: int,
-    logprob: float,
-    penalties: Mapping[int, float],
-    vocabulary: Vocabulary,
-) -> Node:
-    piece, state = "", node.state
-    if not vocabulary.is_special(token_id):
-        stream = TextStream()
-        stream.restore(node.state)
-        piece = stream.feed(vocabulary.token_bytes(token_id))
-        state = stream.state
-    total, penalty = node.total + logprob, node.penalty + penalties.get(token_id, 0.0)
-    return Node(node, row, token_id, node.length + 1, logprob, total, penalty, piece, state)
-
-
 class Choice(NamedTuple):
     """What a group's step came to.
 
@@ -176,7 +67,6 @@ def choose(
     nodes: list[Node],
     settings: BeamSettings,
     *,
-    eos_ids: Sequence[int],
     most: int,
     at_most: str,
     step: int,
@@ -186,21 +76,20 @@ def choose(
 
     Args:
         before: the group.
-        nodes: its best continuations, best first.
+        nodes: its best continuations, best first; none where no beam can go on.
         settings: of the search.
-        eos_ids: tokens that end a text.
         most: tokens that a text may have.
         at_most: why a text ends there.
         step: index of the step.
         first_place: place of the first continuation among all of the step's.
     """
-    width, length = settings.group_width, nodes[0].length
-    at_limit = length >= most
+    width, length = settings.group_width, before.live[0].length + 1
+    at_limit = bool(nodes) and length >= most
     fates = [PRUNED] * len(nodes)
     live: list[Node] = []
     ended: list[Ended] = []
     for place, node in enumerate(nodes):
-        if at_limit or node.token_id in eos_ids:
+        if at_limit or node.ends:
             if place < width:  # those further down are there to go on from
                 score = settings.score(node.ranked_by, length)
                 ended.append(Ended(score, node, step, first_place + place))
@@ -251,15 +140,6 @@ class Past(NamedTuple):
         """Where the search stands after a step; None for groups that have ended before."""
         pairs = zip(self.groups, choices, strict=True)
         return Past(tuple(choice.group if choice else group for group, choice in pairs))
-
-
-def penalties(taken: Sequence[int], settings: BeamSettings) -> dict[int, float]:
-    """What tokens lose in a group, by those that earlier groups took in the same step."""
-    if not settings.diversity_penalty:
-        return {}
-    return {
-        token_id: settings.diversity_penalty * count for token_id, count in Counter(taken).items()
-    }
 
 
 def recorded(

@@ -13,8 +13,9 @@ class Hypothesis:
         text: as a person reads it, without special tokens.
         token_ids: its generated tokens.
         logprob: sum of their log-probabilities, in nats.
-        score: the sum, less diversity penalties, over length ** length_penalty: what texts are
-            ranked by. Of an unfinished one it is that of its tokens so far.
+        score: the sum, less what samplers and diversity penalties took off, over
+            length ** length_penalty: what texts are ranked by. Of an unfinished one it is that of
+            its tokens so far.
         is_finished: whether it is complete.
         group: its group, from 0.
     """
@@ -36,20 +37,22 @@ class NextToken:
         token_id: the token.
         logprob: its log-probability after the beam, in nats.
         total: sum of the log-probabilities of the hypothesis with it.
+        is_left: whether the samplers leave it.
     """
 
     rank: int
     token_id: int
     logprob: float
     total: float
+    is_left: bool
 
 
 @dataclass(frozen=True)
 class NextTokens:
-    """What may follow a beam, over the full vocabulary.
+    """What the model gives to follow a beam, over the full vocabulary.
 
     Attributes:
-        tokens: the most likely ones.
+        tokens: the most likely ones, also those that samplers rule out.
         rest: how many tokens are not among them.
         rest_mass: their probability together.
         entropy_bits: of the whole distribution.

@@ -9,7 +9,8 @@ A step runs the model once over all beams, looks at the best of all their contin
 as many as the search is wide. A continuation that ends a text goes to a pool of complete texts,
 ranked by the sum of their log-probabilities over a power of their length. Sequences and scores are
 those of transformers' `generate` with `num_beams`. With groups it is diverse beam search
-(Vijayakumar et al. 2016, arXiv:1610.02424). Nothing is random.
+(Vijayakumar et al. 2016, arXiv:1610.02424). Samplers such as a constraint edit the
+log-probabilities of every step, each hypothesis with a memory of its own. Nothing is random.
 """
 
 from __future__ import annotations
@@ -17,35 +18,31 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from engine.checks import at_least_one, is_whole
 from engine.decoding import inputs
-from engine.decoding.beam.choice import (
+from engine.decoding.beam.choice import Choice, Group, Past, choose, pooled, recorded
+from engine.decoding.beam.continuations import (
     EMPTY,
-    Choice,
-    Group,
     Node,
-    Past,
+    Spelling,
     best_continuations,
-    choose,
     penalties,
-    pooled,
-    recorded,
 )
 from engine.decoding.beam.kept_rows import KeptRows
 from engine.decoding.beam.results import Hypothesis, NextToken, NextTokens
+from engine.decoding.beam.scores import Scores
 from engine.decoding.beam.settings import BeamSettings
 from engine.decoding.generation import Generation
-from engine.errors import DecodingError, OutOfMemoryError, SettingError
+from engine.errors import DecodingError, NoCandidatesError, OutOfMemoryError, SettingError
 from engine.model import LanguageModel
 from engine.runner.branches import Branches
 from engine.runner.budget import budget_of
 from engine.runner.scheduler import this_job
-from engine.sampling.ranking import RankedRow
+from engine.sampling.stages import Context
 from engine.text import stopping
 from engine.trace import Trace
 from engine.trace.beam import BeamStep
@@ -71,16 +68,19 @@ class BeamSearch(Generation[BeamStep]):
         model: the model; decoders and other searches may use it meanwhile.
         prompt: text, or token ids.
         settings: how to choose; they hold for the whole search.
+        stop_strings: texts that end a hypothesis; one may begin and end inside tokens.
 
     Attributes:
         prompt_ids: token ids of the prompt.
         settings: as given.
+        stop_strings: as given.
         steps: the steps so far; read-only.
 
     Raises:
         PromptError: an empty prompt, one longer than the context, or ids outside the vocabulary.
         TokenizerError: a text for a model without a tokenizer.
-        SettingError: no settings, or a width beyond the vocabulary.
+        SettingError: no settings, a width beyond the vocabulary, a chain that does not fit the
+            model, or an empty stop string.
     """
 
     strategies: ClassVar = ("beam",)
@@ -91,15 +91,20 @@ class BeamSearch(Generation[BeamStep]):
         model: LanguageModel,
         prompt: str | Sequence[int],
         settings: BeamSettings | None = None,
+        *,
+        stop_strings: str | Sequence[str] = (),
     ) -> None:
         settings = BeamSettings() if settings is None else settings
         if not isinstance(settings, BeamSettings):
             remedy = "use for example BeamSettings(width=4)"
             raise SettingError("settings", settings, "must be BeamSettings", remedy)
         settings.check_vocabulary(model.vocab_size, len(model.eos_ids))
+        inputs.checked_settings(settings.samplers, model)
         super().__init__(model)
         self.prompt_ids = inputs.prompt_ids(model, prompt)
         self.settings = settings
+        self.stop_strings = stopping.checked_stop_strings(stop_strings)
+        self._spelling = Spelling(model.vocabulary, model.eos_ids, self.stop_strings)
         left = math.inf
         if model.context_length is not None:
             left = model.context_length - len(self.prompt_ids)
@@ -178,13 +183,14 @@ class BeamSearch(Generation[BeamStep]):
             elif logits is None:
                 logits = self._read_from_prompt(index)[1]
                 self._logits.keep(index, logits)
-            row = RankedRow(logits[beam if index else 0])
+            scores = self._scores(live[beam], logits[beam if index else 0])
+        row = scores.row
         count = min(count, row.count)
         row.sort_to_depth(count)
         before = live[beam].total
         leading = ((token_id, row.logprob(token_id)) for token_id in row.ids[:count].tolist())
         tokens = tuple(
-            NextToken(place + 1, token_id, logprob, before + logprob)
+            NextToken(place + 1, token_id, logprob, before + logprob, scores.leaves(token_id))
             for place, (token_id, logprob) in enumerate(leading)
         )
         rest = max(0.0, 1.0 - float(row.weights[:count].sum()) / row.total)
@@ -199,7 +205,8 @@ class BeamSearch(Generation[BeamStep]):
                 model=self.model.facts,
                 prompt_ids=tuple(self.prompt_ids),
                 prompt=prompt.decode("utf-8", "replace"),
-                settings=((0, asdict(self.settings)),),
+                settings=((0, self.settings.to_dict()),),
+                stop_strings=self.stop_strings,
                 steps=tuple(self.steps),
                 strategy="beam",
             )
@@ -220,6 +227,7 @@ class BeamSearch(Generation[BeamStep]):
         Raises:
             DecodingError: the search has ended.
             LogitsError: the model returned NaN; the search stays as it is.
+        NoCandidatesError: samplers leave no beam a token, and no text is complete; so it does.
             OutOfMemoryError: the width needs more memory than there is; so does it.
         """
         return super().step()
@@ -312,29 +320,30 @@ class BeamSearch(Generation[BeamStep]):
         """The choice of every group, None for those that have ended."""
         choices: list[Choice | None] = []
         taken: list[int] = []
+        refusals: list[NoCandidatesError] = []
         first_row = first_place = 0
-        row_of_prompt = RankedRow(logits[0]) if not index else None
+        scores_of_prompt = None if index else self._scores(EMPTY, logits[0])
         for group in past.groups:
             if group.reason is not None:
                 choices.append(None)
                 continue
-            rows = [row_of_prompt]
+            rows = [scores_of_prompt]
             if index:
-                rows = [RankedRow(row) for row in logits[first_row : first_row + len(group.live)]]
+                own = logits[first_row : first_row + len(group.live)]
+                rows = [self._scores(*one) for one in zip(group.live, own, strict=True)]
             count = self.settings.considered(len(self.model.eos_ids))
             nodes = best_continuations(
                 group.live,
                 rows,
                 count,
                 penalties(taken, self.settings),
-                self.model.vocabulary,
+                self._spelling,
                 first_row,
             )
             choice = choose(
                 group,
                 nodes,
                 self.settings,
-                eos_ids=self.model.eos_ids,
                 most=self._most,
                 at_most=self._at_most,
                 step=index,
@@ -344,7 +353,23 @@ class BeamSearch(Generation[BeamStep]):
             taken += choice.taken
             first_row += len(group.live) if index else 0
             first_place += len(nodes)
+            refusals += [row.refusal for row in rows if row.refusal is not None]
+        groups = past.after(choices).groups
+        if refusals and not any(group.live or group.pool for group in groups):
+            raise refusals[0]  # no text has ended, and none can go on
         return choices
+
+    def _scores(self, node: Node, logits: np.ndarray) -> Scores:
+        """The scores after one beam, by what its own text is."""
+        context = Context(
+            np.array([*self.prompt_ids, *node.token_ids], np.int64),
+            len(self.prompt_ids),
+            self.model.eos_ids,
+            states=node.memory,
+            device=self.model.device,
+            places=self.model.places,
+        )
+        return Scores(logits, self.settings.samplers, context)
 
     def _ranked(self, groups: Sequence[Group], has_ended: bool) -> list[Hypothesis]:
         found = [
@@ -373,7 +398,9 @@ class BeamSearch(Generation[BeamStep]):
             self._branches = self._unpaid = None
 
     def _begun_anew(self) -> BeamSearch:
-        return BeamSearch(self.model, self.prompt_ids, self.settings)
+        return BeamSearch(
+            self.model, self.prompt_ids, self.settings, stop_strings=self.stop_strings
+        )
 
     def _take_past(self, other: Any) -> None:
         super()._take_past(other)
@@ -385,7 +412,8 @@ class BeamSearch(Generation[BeamStep]):
     @classmethod
     def of_trace(cls, trace: Trace, model: LanguageModel) -> Self:
         """The search of a trace before its first step; see `Generation`."""
-        return cls(model, trace.prompt_ids, BeamSettings(**trace.settings_at(0)))
+        settings = BeamSettings.from_dict(trace.settings_at(0))
+        return cls(model, trace.prompt_ids, settings, stop_strings=trace.stop_strings)
 
     def repeat(self, trace: Trace) -> BeamStep:
         """Take the next step as a trace took it: the settings hold for all of them."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from engine.checks import at_least_one
 from engine.errors import SettingError
+from engine.sampling import SamplingSettings, without_draw
+from engine.sampling.stages import Stage
 from engine.text import stopping
 
 MOST_BEAMS = 64  # of a search; 4 to 10 are usual
@@ -31,9 +36,13 @@ class BeamSettings:
         diversity_penalty: nats that a token loses for each beam of an earlier group that took it in
             the same step (Hamming diversity of the paper).
         max_new_tokens: most tokens of a text; scores depend on it.
+        chain: samplers, such as a `Constraint`, in the order in which they apply. They edit the
+            log-probabilities of every step, as the logits processors of transformers do; what they
+            leave is not renormalised. None may leave anything to chance.
 
     Raises:
-        SettingError: a value out of range, or groups that do not divide the width.
+        SettingError: a value out of range, groups that do not divide the width, or a chain that
+            draws.
     """
 
     width: int = 4
@@ -42,6 +51,7 @@ class BeamSettings:
     groups: int = 1
     diversity_penalty: float = 0.0
     max_new_tokens: int = 32
+    chain: tuple[Stage, ...] = ()
 
     def __post_init__(self) -> None:
         width = at_least_one("width", self.width)
@@ -64,18 +74,36 @@ class BeamSettings:
             raise SettingError("diversity_penalty", diversity, problem, remedy)
         tokens = stopping.checked_max_new_tokens(self.max_new_tokens)
         at_least_one("max_new_tokens", tokens)
+        chain = without_draw(self.chain, "beam search").chain
         for name, value in (
             ("width", width),
             ("length_penalty", penalty),
             ("groups", groups),
             ("diversity_penalty", diversity),
             ("max_new_tokens", tokens),
+            ("chain", chain),
         ):
             object.__setattr__(self, name, value)
 
     def replace(self, **changes: object) -> BeamSettings:
         """The same with some values changed, checked."""
         return replace(self, **changes)
+
+    @cached_property
+    def samplers(self) -> SamplingSettings:
+        """The chain as the engine's sampling takes it; nothing is drawn with it."""
+        return SamplingSettings(chain=self.chain)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for a trace."""
+        own = {item.name: getattr(self, item.name) for item in fields(self)}
+        return own | {"chain": self.samplers.to_dict()["chain"]}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> BeamSettings:
+        """The inverse of `to_dict`; raises `SettingError` on anything out of range."""
+        chain = SamplingSettings.from_dict({"chain": data.get("chain", []), "seed": 0}).chain
+        return cls(**{**data, "chain": chain})
 
     @property
     def group_width(self) -> int:

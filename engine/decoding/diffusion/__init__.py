@@ -17,6 +17,7 @@ from engine.model.diffusion_model import (
     continuation,
     fill_gaps,
     load_diffusion_model,
+    marked_gaps,
 )
 from engine.trace import REMASKING, DiffusionStep
 from engine.trace.diffusion import FILLED
@@ -33,6 +34,7 @@ __all__ = [
     "continuation",
     "fill_gaps",
     "load_diffusion_model",
+    "marked_gaps",
     "read_canvas",
     "schedule",
     "step_counts",

@@ -1,4 +1,4 @@
-"""Beam search against transformers' own, groups against the paper, and what a search may do."""
+"""Beam search against transformers' own, and what a search may do."""
 
 from collections.abc import Sequence
 from dataclasses import fields
@@ -160,71 +160,6 @@ def alone(model: LanguageModel, token_ids: Sequence[int]) -> list[float]:
         logits = model.hf(torch.tensor([[*PROMPT, *token_ids]]), use_cache=False).logits[0]
     logprobs = torch.log_softmax(logits.double(), -1)[len(PROMPT) - 1 : -1]
     return [float(logprobs[place, token_id]) for place, token_id in enumerate(token_ids)]
-
-
-# --- Groups, against the paper --------------------------------------------------------------------
-#
-# transformers 5 has no group beam search any more: it lives in a repository of its own, whose code
-# would have to be downloaded and run. So this is the paper's algorithm, without a cache.
-
-
-def diverse(
-    model: LanguageModel, width: int, groups: int, strength: float, penalty: float, tokens: int
-) -> list[set[tuple[tuple[int, ...], float]]]:
-    """(token ids, score) of every group, by algorithm 1 of arXiv:1610.02424; no text ends early.
-
-    Scores are sums of log-probabilities less the Hamming diversity of every step.
-    """
-    size = width // groups
-    beams = [[((), 0.0)] for _ in range(groups)]
-    for place in range(tokens):
-        taken: list[int] = []
-        for group in range(groups):
-            grown = []
-            for ids, score in beams[group]:
-                with torch.inference_mode():
-                    logits = model.hf(torch.tensor([[*PROMPT, *ids]]), use_cache=False).logits
-                for token_id, logprob in enumerate(
-                    torch.log_softmax(logits[0, -1].double(), -1).tolist()
-                ):
-                    less = strength * taken.count(token_id)
-                    grown.append(((*ids, token_id), score + logprob - less))
-            grown.sort(key=lambda one: -one[1])
-            beams[group] = grown[:size]
-            taken += [ids[place] for ids, _ in beams[group]]
-    return [{(ids, round(score / tokens**penalty, 4)) for ids, score in group} for group in beams]
-
-
-@pytest.mark.parametrize(
-    ("width", "groups", "strength", "penalty"),
-    [(2, 2, 0.5, 1.0), (4, 2, 1.5, 0.0), (6, 3, 0.3, 1.0), (6, 2, 0.0, 1.0), (5, 5, 2.0, 2.0)],
-)
-@pytest.mark.parametrize("architecture", ["llama", "gpt2"])
-def test_groups_follow_the_paper(architecture, width, groups, strength, penalty):
-    model = tiny_models.shared(architecture)
-    how = {"length_penalty": penalty, "diversity_penalty": strength, "max_new_tokens": 4}
-    search = searched(model, width=width, groups=groups, **how)
-    found = [
-        {(one.token_ids, round(one.score, 4)) for one in search.hypotheses if one.group == group}
-        for group in range(groups)
-    ]
-    expected = diverse(model, width, groups, strength, penalty, 4)
-    assert [{ids for ids, _ in group} for group in found] == [
-        {ids for ids, _ in group} for group in expected
-    ]
-    for mine, theirs in zip(found, expected, strict=True):
-        np.testing.assert_allclose(
-            [score for _, score in sorted(mine)], [s for _, s in sorted(theirs)], atol=3e-4
-        )
-
-
-def test_a_strong_penalty_makes_groups_begin_with_other_tokens():
-    model = tiny_models.shared("llama")
-    search = searched(model, width=4, groups=4, diversity_penalty=10.0)
-    first = [one.token_ids[0] for one in search.hypotheses]
-    assert len(set(first)) == 4
-    alike = searched(model, width=4, groups=4)
-    assert len({one.token_ids for one in alike.hypotheses}) == 1
 
 
 # --- What a step records --------------------------------------------------------------------------

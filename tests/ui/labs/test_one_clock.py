@@ -55,6 +55,21 @@ def test_every_decoder_writes_on_from_the_prompt(run):
     assert page.count("<section") == len(found) and "all tokens" not in page.split("Greedy")[0]
 
 
+def test_constrained_decoding_keeps_to_the_constraint_of_the_field(model):
+    clock = Clock(model)
+    clock.change(language="choices", source='[" Paris", " Rome"]')
+    inputs = clock.inputs
+    beginning = decoders.Beginning(model, "The capital is", 9, 1, inputs.constraint)
+    (one,) = [one for one in decoders.DECODERS if one.name == "Constrained"]
+    text = one.entrant(one.name, beginning).begin()
+    list(text.run(9))
+    assert text.text in (" Paris", " Rome")
+    clock.change(source="[")
+    assert "no JSON at line 1" in clock.error and clock.inputs == inputs
+    clock.change(tokens=5)
+    assert not clock.error and clock.inputs.source == inputs.source
+
+
 def test_a_press_begins_anew_and_a_refusal_leaves_the_last_runs(run, model):
     clock = Clock(model, run.inputs)
     clock.work = run.work

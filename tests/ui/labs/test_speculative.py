@@ -92,6 +92,19 @@ def test_another_draft_is_loaded_beside_the_page(lab):
         assert lab.inputs.proposer == "models/draft"
 
 
+def test_a_draft_can_be_typed_where_the_page_has_no_text(lab, model):
+    """As after a restart, where the draft of the record is not there any more."""
+    data = lab.record()
+    data["inputs"]["proposer"] = "nowhere/at/all"
+    lab = SpeculativeLab.restored(data, lambda source, revision: model)
+    assert lab.text is None and "There is no folder" in lab.error
+    lab.load_draft("not/a/folder")
+    assert "There is no folder 'not/a/folder'" in settled(lab).error and lab.text is None
+    lab.load_draft("models/draft")
+    settled(lab).look()
+    assert settled(lab).text.draft.source == "models/draft" and not lab.error
+
+
 def test_a_visitor_loads_only_what_is_allowed(lab, monkeypatch):
     monkeypatch.setenv("DECODING_MODELS", "bundled")
     lab.load_draft("models/draft")

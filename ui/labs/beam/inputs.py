@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.decoding.beam import BeamSettings
-from ui.labs.inputs import Inputs
+from ui.labs.inputs import ConstrainableInputs
 
 EARLY_STOPPING: dict[str, bool | str] = {"false": False, "true": True, "never": "never"}
 
 
 @dataclass(frozen=True)
-class BeamInputs(Inputs):
+class BeamInputs(ConstrainableInputs):
     """Inputs of a beam search, and of the experiments below it.
 
-    Attributes, besides the prompt and those of `BeamSettings`:
+    Attributes, besides prompt, constraint and those of `BeamSettings`:
         early_stopping: a key of `EARLY_STOPPING`.
         exact_tokens: most tokens of a text in the exact search.
         exact_by_sum: whether that ranks by the plain sum; else by the page's length penalty.
@@ -37,6 +37,7 @@ class BeamInputs(Inputs):
         Raises:
             SettingError: a value out of range.
         """
+        constraint = self.constraint
         return BeamSettings(
             width=self.width,
             length_penalty=self.length_penalty,
@@ -44,4 +45,5 @@ class BeamInputs(Inputs):
             groups=self.groups,
             diversity_penalty=self.diversity_penalty,
             max_new_tokens=self.max_new_tokens,
+            chain=() if constraint is None else (constraint,),
         )

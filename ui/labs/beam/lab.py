@@ -6,15 +6,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import ClassVar
 
-from engine.decoding.beam import BeamSearch, NextTokens
+from engine.decoding.beam import BeamSearch, BeamSettings, NextTokens
 from engine.errors import DecodingError
 from engine.model import LanguageModel
+from engine.trace import Trace
 from engine.trace.beam import KEPT
-from ui.labs.beam.inputs import BeamInputs
+from ui.labs.beam.inputs import EARLY_STOPPING, BeamInputs
 from ui.labs.beam.tree import Place, best_place, way_to
 from ui.labs.beam.work import ExactWork, TextsWork
 from ui.labs.inputs import Inputs
 from ui.labs.lab import Lab
+from ui.texts.constraints import typed_of
 from ui.texts.texts import check_prompt
 
 CANDIDATES = 10  # that the page names of a distribution
@@ -33,6 +35,7 @@ class BeamLab(Lab[BeamInputs, BeamSearch]):
     name: ClassVar[str] = "beam"
     inputs_class: ClassVar[type[Inputs]] = BeamInputs
     first_steps: ClassVar[int] = 6
+    opens: ClassVar[tuple[str, ...]] = BeamSearch.strategies
 
     shown: int = 5
     last_shown: int | None = None
@@ -44,6 +47,23 @@ class BeamLab(Lab[BeamInputs, BeamSearch]):
 
     def begun(self, model: LanguageModel, inputs: BeamInputs) -> BeamSearch:
         return BeamSearch(model, inputs.prompt, inputs.settings)
+
+    def inputs_of(self, trace: Trace) -> BeamInputs:
+        settings = BeamSettings.from_dict(trace.settings_at(0))
+        names = {value: name for name, value in EARLY_STOPPING.items()}
+        language, source = typed_of(settings.samplers)
+        return replace(
+            self.inputs,
+            prompt=trace.prompt,
+            language=language,
+            source=source,
+            width=settings.width,
+            length_penalty=settings.length_penalty,
+            early_stopping=names[settings.early_stopping],
+            groups=settings.groups,
+            diversity_penalty=settings.diversity_penalty,
+            max_new_tokens=settings.max_new_tokens,
+        )
 
     def goes_on_with(self, inputs: BeamInputs) -> bool:
         of_exact = {name: getattr(inputs, name) for name in ("exact_tokens", "exact_by_sum")}

@@ -42,6 +42,7 @@ SCORES = {True: "plain sum", False: "with length penalty"}
 
 def _fields(lab: BeamLab) -> None:
     fields.prompt(lab, EXAMPLES)
+    constraint = fields.constraint(lab)
     with fields.row():
         fields.whole(lab, "width", "Width", 1, MOST_BEAMS, help=meaning("beam"))
         fields.real(lab, "length_penalty", "Length penalty", help=meaning("length penalty"))
@@ -49,6 +50,8 @@ def _fields(lab: BeamLab) -> None:
         fields.whole(lab, "groups", "Groups", 1, MOST_BEAMS, help=meaning("diverse groups"))
         fields.real(lab, "diversity_penalty", "Diversity penalty")
         fields.whole(lab, "max_new_tokens", "Max tokens", 1, MOST_TOKENS)
+        constraint.language(width=170)
+    constraint.source()
     lab.begin_alone(somebody_there())
 
 
@@ -148,7 +151,7 @@ def _texts(lab: BeamLab) -> None:
     st.subheader("Likelier, blander?", anchor=False)
     st.caption(
         "The whole beam search beside greedy decoding and six samples with top-p 0.9, all from "
-        "this prompt. Likelihoods are the model’s own."
+        "this prompt and under its constraint, if any. Likelihoods are the model’s own."
     )
     with fields.row():
         work_buttons(
@@ -181,6 +184,8 @@ def _exact(lab: BeamLab) -> None:
         "Is there a likelier text than the beams found? An exact search proves the best one by "
         f"branch and bound; it reads at most {MOST_NODES:,} beginnings."
     )
+    if lab.inputs.language:
+        st.caption("The constraint has no part in it: the best text and the beams are without it.")
     with fields.row():
         fields.whole(lab, "exact_tokens", "Tokens at most", 1, MOST_EXACT)
         fields.choice(lab, "exact_by_sum", "Score", SCORES, width=230)

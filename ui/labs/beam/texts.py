@@ -9,6 +9,7 @@ from engine.decoder import Decoder
 from engine.decoding.beam import BeamSearch, BeamSettings
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
+from engine.sampling.stages import Temperature, TopP
 from engine.study.likelihood import token_logprobs
 from engine.study.metrics import distinct_n, mean_logprob, sequence_logprob
 
@@ -48,7 +49,8 @@ def set_texts(
 ) -> Iterator[SetText | None]:
     """The texts of a whole beam search, greedy decoding and nucleus sampling, as they are made.
 
-    All may have as many tokens as the search. None after a step that ends no text.
+    All may have as many tokens as the search, and keep to its chain. None after a step that ends
+    no text.
 
     Raises:
         DecodingError: what the decoders raise.
@@ -61,9 +63,10 @@ def set_texts(
             model, search.prompt_ids, BEAM, f"beam {place}", one.token_ids, one.text, one.score
         )
     search.release_cache()
-    others = [(GREEDY, "greedy", SamplingSettings(temperature=0))]
+    chain = settings.chain
+    others = [(GREEDY, "greedy", SamplingSettings(chain=[*chain, Temperature(0)]))]
     others += [
-        (SAMPLE, f"sample {seed}", SamplingSettings(top_p=TOP_P, seed=seed))
+        (SAMPLE, f"sample {seed}", SamplingSettings(chain=[*chain, TopP(TOP_P)], seed=seed))
         for seed in range(1, samples + 1)
     ]
     for kind, name, chosen in others:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from engine.decoding.beam import BeamSearch, NextTokens
+from engine.decoding.beam import BeamSearch, NextToken, NextTokens
 from engine.study.search_error import Miss, SearchError
 from engine.trace.beam import FINISHED, PRUNED, BeamStep
 from ui.labs.beam.inputs import BeamInputs
@@ -18,6 +18,7 @@ from ui.words.metrics import number, percent
 
 LONGEST = 60  # characters of a text within a sentence
 NOT_CONSIDERED = "not considered"
+RULED_OUT = "ruled out"  # by the constraint
 
 
 def notice(search: BeamSearch) -> str:
@@ -127,13 +128,19 @@ def following_table(
             percent(math.exp(token.logprob)),
             number(token.logprob, 3),
             number(token.total, 3),
-            "next step" if is_next else fates.get(token.token_id, NOT_CONSIDERED),
+            _became(token, fates, is_next),
         )
         for token in found.tokens
     ]
     rows.append((f"{found.rest:,} other tokens", percent(found.rest_mass), "", "", ""))
     head = ("token", "probability", "step score", "sum", "became")
     return table("What may follow", head, rows, "figures")
+
+
+def _became(token: NextToken, fates: Mapping[int, str], is_next: bool) -> str:
+    if not token.is_left:
+        return RULED_OUT
+    return "next step" if is_next else fates.get(token.token_id, NOT_CONSIDERED)
 
 
 def hidden(tree: Tree) -> str:

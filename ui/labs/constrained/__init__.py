@@ -1,6 +1,5 @@
 """Constrained decoding: the allowed tokens, the price, and what the model wanted instead.
 
-examples.py     constraints to begin with
 lab.py          the text, and the figures of its steps
 experiments.py  a wrong token forced; all texts of a small constraint
 view.py         the text with its forced parts, figures and sentences

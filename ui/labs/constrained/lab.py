@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from engine.decoder import Decoder
-from engine.errors import DecodingError
+from engine.errors import DecodingError, TraceError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.sampling.stages import Constraint
 from engine.study.constraint import ConstraintFigures, Ribbon, figures_at, ribbon
 from engine.study.verdict import Verdict, verdict
-from ui.labs.constrained.examples import EXAMPLES, FIRST, Example
+from engine.trace import Trace
 from ui.labs.constrained.experiments import Broken, WalkWork, without_constraint
-from ui.labs.inputs import Inputs
+from ui.labs.inputs import ConstrainableInputs, Inputs
 from ui.labs.lab import Lab
+from ui.labs.opening import REMEDY
+from ui.texts.constraints import EXAMPLES, FIRST, Example, typed_of
 from ui.texts.limits import checked_whole
 from ui.words.catalogue import told
 
 
 @dataclass(frozen=True)
-class ConstrainedInputs(Inputs):
+class ConstrainedInputs(ConstrainableInputs):
     """What a constrained text begins with.
 
-    Attributes:
-        language, source: of the constraint, as `Constraint` has them.
+    Attributes, besides prompt and constraint:
         temperature, seed: of the draws.
     """
 
@@ -41,7 +42,6 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
     """One visitor's text under a constraint.
 
     Attributes, besides those of `Lab`:
-        draft: a source as it was typed that was refused; None where the one in force stands there.
         looked_at: the step whose figures are shown; None for the one with the highest price.
         broken: what came of the last wrong token; None before the first.
         walk: the walk over all texts; None before the first.
@@ -50,10 +50,10 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
     name: ClassVar[str] = "constrained"
     inputs_class: ClassVar[type[Inputs]] = ConstrainedInputs
     first_steps: ClassVar[int] = 64
+    opens: ClassVar[tuple[str, ...]] = ("sampling",)
 
     def _prepare(self, model: LanguageModel, inputs: ConstrainedInputs) -> None:
         super()._prepare(model, inputs)
-        self.draft: str | None = None
         self.walk: WalkWork | None = None
         self._forget()
 
@@ -64,11 +64,28 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
 
     def begun(self, model: LanguageModel, inputs: ConstrainedInputs) -> Decoder:
         settings = SamplingSettings(
-            constraint=Constraint(inputs.language, inputs.source),
+            constraint=inputs.constraint,
             temperature=inputs.temperature,
             seed=inputs.seed,
         )
         return Decoder(model, inputs.prompt, settings)
+
+    def inputs_of(self, trace: Trace) -> ConstrainedInputs:
+        settings = SamplingSettings.from_dict(trace.settings_at(0))
+        if settings.stage(Constraint.setting) is None:
+            raise TraceError(f"The trace has no constraint, and this page needs one; {REMEDY}.")
+        if any(step.forced for step in trace.steps):
+            problem = "The trace has tokens that a person forced, which this page does not keep"
+            raise TraceError(f"{problem}; {REMEDY}.")
+        language, source = typed_of(settings)
+        return replace(
+            self.inputs,
+            prompt=trace.prompt,
+            language=language,
+            source=source,
+            temperature=settings.temperature,
+            seed=settings.seed,
+        )
 
     def begun_anew(self) -> None:
         if self.walk is not None:
@@ -77,33 +94,28 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
         self._forget()
 
     def change(self, **changes: Any) -> None:
-        """Other inputs, by name; a source that is refused stays in its field as a draft.
+        """Other inputs, by name.
 
         Another constraint may need more steps than the text before it had, so it gets those of a
-        new page.
+        new page, unless that text was rewound.
         """
         before = self.text
         super().change(**changes)
-        if self.text is not before and before is not None:
+        if self.text is not before and before is not None and before.steps:
             self._wanted = self.first_steps
             self._catch_up()
-        if "source" in changes:
-            typed = changes["source"]
-            self.draft = None if self.inputs.source == typed else typed
 
     def choose(self, example: Example) -> None:
         """Begin with an example."""
         self.change(language=example.language, source=example.source, prompt=example.prompt)
 
-    def choose_language(self, language: str) -> None:
-        """Begin with the first example of a language."""
+    def take(self, language: str, source: str) -> bool:
+        """Another source, or the first example of another language; whether it is taken."""
         if language != self.inputs.language:
             self.choose(FIRST[language])
-
-    @property
-    def source(self) -> str:
-        """What the field of the source shows."""
-        return self.inputs.source if self.draft is None else self.draft
+        else:
+            self.change(source=source)
+        return not self.error
 
     @property
     def constraint(self) -> Constraint:

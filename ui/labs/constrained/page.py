@@ -6,24 +6,23 @@ from pathlib import Path
 
 import streamlit as st
 
-from engine.grammar import LANGUAGES
 from ui.charts.template import CONFIG
 from ui.labs import fields
 from ui.labs.constrained import view
 from ui.labs.constrained.charts import price_figure, whole_texts_figure
-from ui.labs.constrained.examples import EXAMPLES
 from ui.labs.constrained.lab import ConstrainedLab
 from ui.labs.page import Experiment, LabPage
+from ui.skeleton.constraint_field import ConstraintField
 from ui.skeleton.fields import bound, is_dark, whole_number
 from ui.skeleton.work import look_every, work_buttons, work_state
+from ui.texts.constraints import EXAMPLES
 from ui.texts.limits import LARGEST_SEED
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text
 
-_LANGUAGES = {name: text[0].upper() + text[1:] for name, text in LANGUAGES.items()}
-
 
 def _fields(lab: ConstrainedLab) -> None:
+    constraint = ConstraintField("constrained", lab.inputs.typed, lab.take, is_optional=False)
     left, right = st.columns(2)
     with left:
         fields.text(lab, "prompt", "Prompt", height=68)
@@ -41,24 +40,11 @@ def _fields(lab: ConstrainedLab) -> None:
                     lambda name: name and lab.choose(EXAMPLES[names.index(name)]),
                 ),
             )
-            languages = list(_LANGUAGES)
-            st.selectbox(
-                "Constraint",
-                languages,
-                index=languages.index(lab.inputs.language),
-                format_func=_LANGUAGES.get,
-                width=170,
-                **bound("constrained_language", lab.inputs.language, lab.choose_language),
-            )
+            constraint.language(width=170)
             fields.real(lab, "temperature", "Temperature", width=105)
             fields.whole(lab, "seed", "Seed", 0, LARGEST_SEED, help=meaning("seed"), width=105)
     with right:
-        st.text_area(
-            f"Source: {_LANGUAGES[lab.inputs.language]}",
-            lab.source,
-            height=178,
-            **bound("constrained_source", lab.source, lambda typed: lab.change(source=typed)),
-        )
+        constraint.source(height=178)
 
 
 def _picture(lab: ConstrainedLab) -> None:

@@ -6,14 +6,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
-from engine.decoding.diffusion import DiffusionDecoder, DiffusionStep, block_lengths, step_counts
+from engine.decoding.diffusion import (
+    DiffusionDecoder,
+    DiffusionSettings,
+    DiffusionStep,
+    block_lengths,
+    marked_gaps,
+    step_counts,
+)
 from engine.errors import DecodingError
 from engine.model import BUNDLED, LanguageModel
 from engine.runner.scheduler import this_job
 from engine.study.generation_order import gap_positions
 from engine.study.joint_error import JointError, joint_error
 from engine.study.steps_and_quality import Plan
-from ui.labs.diffusion.inputs import DiffusionInputs
+from engine.trace import Trace
+from ui.labs.diffusion.inputs import GAPS, DiffusionInputs
 from ui.labs.diffusion.masked_model import masked_model
 from ui.labs.diffusion.passages import PassagesWork
 from ui.labs.inputs import Inputs
@@ -58,6 +66,7 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
     name: ClassVar[str] = "diffusion"
     inputs_class: ClassVar[type[Inputs]] = DiffusionInputs
     first_steps: ClassVar[int] = 9
+    opens: ClassVar[tuple[str, ...]] = DiffusionDecoder.strategies
     view = View()
     has_looked = False
     adjusted = ""
@@ -77,6 +86,23 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
     def begun(self, model: LanguageModel, inputs: DiffusionInputs) -> DiffusionDecoder:
         masked = masked_model(inputs.folder)
         return DiffusionDecoder(masked, inputs.canvas(masked), inputs.settings())
+
+    def inputs_of(self, trace: Trace) -> DiffusionInputs:
+        settings = DiffusionSettings(**trace.settings_at(0))
+        source = trace.model.get("source", "")
+        folder = "" if source == BUNDLED else source
+        return replace(
+            self.inputs,
+            prompt=marked_gaps(masked_model(folder), trace.prompt_ids),
+            where=GAPS,
+            steps=settings.steps or 0,
+            remasking=settings.remasking,
+            temperature=settings.temperature,
+            eta=settings.eta,
+            block_length=settings.block_length or 0,
+            seed=settings.seed,
+            folder=folder,
+        )
 
     def begun_anew(self) -> None:
         self.view, self.joint = View(), None

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from engine.errors import DecodingError
 from engine.model import LanguageModel
-from ui.labs.inputs import Inputs
+from ui.labs.inputs import ConstrainableInputs
 from ui.labs.one_clock.decoders import Beginning
 from ui.labs.one_clock.work import ClockWork
 from ui.texts.texts import check_prompt
@@ -19,15 +19,17 @@ MOST_TOKENS = 64
 
 
 @dataclass(frozen=True)
-class ClockInputs(Inputs):
+class ClockInputs(ConstrainableInputs):
     """What every decoder begins with.
 
-    Attributes, besides the prompt:
+    Attributes, besides the prompt and the constraint of constrained decoding:
         tokens: most new tokens of each.
         seed: of those that leave something to chance.
     """
 
     prompt: str = "Once upon a time, there was a little"
+    language: str = "regex"
+    source: str = r" [a-z ,']{20,200}\."
     tokens: int = 24
     seed: int = 1
 
@@ -53,8 +55,14 @@ class Clock:
 
     def change(self, **changes: Any) -> None:
         """Other inputs, by name; the runs on screen stay until new ones begin."""
-        self.error = ""
-        self.inputs = replace(self.inputs, **changes)
+        inputs, self.error = replace(self.inputs, **changes), ""
+        try:
+            if inputs.constraint is not None:
+                inputs.constraint.check_tokens(self.model.places)
+        except DecodingError as error:
+            self.refuse(error)
+            return
+        self.inputs = inputs
 
     def refuse(self, error: DecodingError) -> None:
         """Say why something was not done."""
@@ -65,7 +73,10 @@ class Clock:
         inputs, self.error = self.inputs, ""
         try:
             check_prompt("prompt", inputs.prompt)
-            work = ClockWork(Beginning(self.model, inputs.prompt, inputs.tokens, inputs.seed))
+            beginning = Beginning(
+                self.model, inputs.prompt, inputs.tokens, inputs.seed, inputs.constraint
+            )
+            work = ClockWork(beginning)
         except DecodingError as error:
             self.refuse(error)
             return

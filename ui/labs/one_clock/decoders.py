@@ -19,8 +19,6 @@ from engine.study.one_clock import Entrant
 from ui.labs.diffusion.masked_model import masked_model
 from ui.models.chooser import Choice, shared_model
 
-_SENTENCE = Constraint("regex", r" [a-z ,']{20,200}\.")
-
 
 @dataclass(frozen=True)
 class Beginning:
@@ -31,12 +29,14 @@ class Beginning:
         prompt: the text to go on from.
         tokens: most new tokens.
         seed: of those that leave something to chance.
+        constraint: of constrained decoding; no other decoder keeps to it.
     """
 
     model: LanguageModel
     prompt: str
     tokens: int
     seed: int
+    constraint: Constraint
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def _speculative(name: str, one: Beginning) -> Entrant:
 
 
 def _constrained(name: str, one: Beginning) -> Entrant:
-    settings = SamplingSettings(top_p=0.9, constraint=_SENTENCE, seed=one.seed)
+    settings = SamplingSettings(top_p=0.9, constraint=one.constraint, seed=one.seed)
     return Entrant(name, partial(Decoder, one.model, one.prompt, settings), one.tokens)
 
 
@@ -101,6 +101,6 @@ DECODERS = (
     TimedDecoder("Contrastive search", "4 candidates, penalty 0.6", _contrastive),
     TimedDecoder("Beam search", "width 4", _beam),
     TimedDecoder("Speculative", "bundled draft, 4 tokens a round, top-p 0.9", _speculative),
-    TimedDecoder("Constrained", "one sentence in lower case, top-p 0.9", _constrained),
+    TimedDecoder("Constrained", "its constraint, top-p 0.9", _constrained),
     TimedDecoder("Diffusion", "one token a step, bundled diffusion model", _diffusion),
 )

@@ -49,11 +49,15 @@ def one_clock_page() -> None:
 
 def _fields(clock: Clock) -> None:
     fields.prompt(clock, {example.name: example.prompt for example in EXAMPLES})
+    constraint = fields.constraint(clock, is_optional=False)
     with fields.row():
         fields.whole(
             clock, "tokens", "Max tokens", 1, MOST_TOKENS, help=meaning("max tokens"), width=140
         )
         fields.whole(clock, "seed", "Seed", 0, LARGEST_SEED, help=meaning("seed"), width=140)
+    with st.expander("The constraint of constrained decoding"):
+        constraint.language(width=230)
+        constraint.source(height=68)
 
 
 def _runs(clock: Clock) -> None:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from engine.decoding.speculative import SpeculativeDecoder
-from engine.errors import DecodingError
+from engine.errors import DecodingError, TraceError
 from engine.model import BUNDLED_DRAFT, LanguageModel
 from engine.runner.scheduler import this_job
 from engine.sampling import SamplingSettings
 from engine.sampling.speculation import SpeculativeSettings
+from engine.trace import Trace
 from engine.trace.speculative import REJECTED
-from ui.labs.inputs import Inputs
+from ui.labs.inputs import ConstrainableInputs, Inputs
 from ui.labs.lab import Lab
 from ui.labs.speculative.work import SpeedWork
 from ui.models.chooser import Choice, check_allowed, shared_model
+from ui.texts.constraints import typed_of
+from ui.texts.limits import MOST_TOKENS
 
 LOOKUP, ITSELF = "lookup", "itself"
 PROPOSERS = {
@@ -27,10 +30,10 @@ PROPOSERS = {
 
 
 @dataclass(frozen=True)
-class SpeculativeInputs(Inputs):
+class SpeculativeInputs(ConstrainableInputs):
     """What the rounds begin with.
 
-    Attributes, besides the prompt:
+    Attributes, besides prompt and constraint:
         proposer: a key of `PROPOSERS`, or the folder or hub id of a draft.
         draft_length, adaptive, ngram, max_tokens: as `SpeculativeSettings` has them.
         temperature, top_p, seed: of both models.
@@ -54,7 +57,12 @@ class SpeculativeInputs(Inputs):
     def settings(self) -> SpeculativeSettings:
         """As the engine takes them; raises `SettingError` where one is out of range."""
         return SpeculativeSettings(
-            SamplingSettings(temperature=self.temperature, top_p=self.top_p, seed=self.seed),
+            SamplingSettings(
+                temperature=self.temperature,
+                top_p=self.top_p,
+                constraint=self.constraint,
+                seed=self.seed,
+            ),
             self.draft_length,
             self.adaptive,
             self.ngram,
@@ -76,6 +84,7 @@ class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
     name: ClassVar[str] = "speculative"
     inputs_class: ClassVar[type[Inputs]] = SpeculativeInputs
     first_steps: ClassVar[int] = 4
+    opens: ClassVar[tuple[str, ...]] = SpeculativeDecoder.strategies
 
     def _prepare(self, model: LanguageModel, inputs: SpeculativeInputs) -> None:
         super()._prepare(model, inputs)
@@ -99,6 +108,42 @@ class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
         text = SpeculativeDecoder(model, inputs.prompt, draft, settings)
         self.fell_back = why
         return text
+
+    def inputs_of(self, trace: Trace) -> SpeculativeInputs:
+        values = dict(trace.settings[-1][1])
+        draft = values.pop("draft")
+        settings = SpeculativeSettings.from_dict(values)
+        language, source = typed_of(settings.sampling)
+        forced = settings.forced_acceptance
+        return replace(
+            self.inputs,
+            prompt=trace.prompt,
+            language=language,
+            source=source,
+            proposer=self._proposer_of(draft),
+            draft_length=settings.draft_length,
+            adaptive=settings.adaptive,
+            ngram=settings.ngram,
+            temperature=settings.sampling.temperature,
+            top_p=settings.sampling.top_p,
+            seed=settings.sampling.seed,
+            max_tokens=settings.max_new_tokens or MOST_TOKENS,
+            forced=forced is not None,
+            acceptance=self.inputs.acceptance if forced is None else forced,
+        )
+
+    def _proposer_of(self, draft: Mapping[str, Any] | None) -> str:
+        """The proposer that a trace's draft is; raises `ModelError` where it may not be loaded."""
+        if draft is None:
+            return LOOKUP
+        if draft["source"] == "memory":
+            raise TraceError("The draft of the trace was in memory only, so it cannot be loaded.")
+        own = self.model.facts
+        if all(draft[name] == own[name] for name in ("source", "revision", "dtype")):
+            return ITSELF
+        if draft["source"] != BUNDLED_DRAFT:
+            check_allowed(Choice.parse(draft["source"]))
+        return draft["source"]
 
     def _draft(self, model: LanguageModel, proposer: str) -> LanguageModel | None:
         if proposer == LOOKUP:

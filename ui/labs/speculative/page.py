@@ -33,7 +33,7 @@ MOST_NGRAM = 16
 
 def _fields(lab: SpeculativeLab) -> None:
     fields.prompt(lab, {example.name: example.prompt for example in EXAMPLES})
-    inputs = lab.inputs
+    inputs, constraint = lab.inputs, fields.constraint(lab)
     with fields.row():
         proposers = dict(PROPOSERS)
         proposers.setdefault(inputs.proposer, inputs.proposer)
@@ -49,8 +49,10 @@ def _fields(lab: SpeculativeLab) -> None:
         fields.real(lab, "top_p", "Top-p", step=0.05)
         fields.whole(lab, "seed", "Seed", 0, LARGEST_SEED, help=meaning("seed"))
         fields.whole(lab, "max_tokens", "Max tokens", 1, MOST_TOKENS, help=meaning("max tokens"))
-    with st.expander("Another draft, or forced acceptance", expanded=inputs.forced):
+    is_open = inputs.forced or bool(inputs.language)
+    with st.expander("Constraint, another draft, forced acceptance", expanded=is_open):
         with fields.row():
+            constraint.language(width=170)
             fields.switch(lab, "forced", "Force acceptance")
             if inputs.forced:
                 fields.real(lab, "acceptance", "Accept with", step=0.05)
@@ -61,6 +63,7 @@ def _fields(lab: SpeculativeLab) -> None:
                     help="A smaller model with the target's tokenizer.",
                     **bound("speculative_own", "", lambda typed: typed and lab.load_draft(typed)),
                 )
+        constraint.source()
         st.caption("Forced acceptance ignores both models. It shows the formula; its text is void.")
     if lab.fell_back:
         st.info(markdown_text(lab.fell_back))

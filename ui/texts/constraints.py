@@ -5,6 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from engine.sampling import SamplingSettings
+from engine.sampling.stages import Constraint
+
+NOTHING = "", ""  # language and source of no constraint
+
 PERSON = {
     "type": "object",
     "properties": {
@@ -89,3 +94,18 @@ FIRST = {  # by language, the example that a person begins with
     language: next(each for each in EXAMPLES if each.language == language)
     for language in ("choices", "regex", "json_schema", "lark")
 }
+
+
+def constraint_of(language: str, source: str) -> Constraint | None:
+    """The constraint of a field; None for `NOTHING`.
+
+    Raises:
+        SettingError: the source is refused.
+    """
+    return None if language == NOTHING[0] else Constraint(language, source)
+
+
+def typed_of(settings: SamplingSettings) -> tuple[str, str]:
+    """What a field shows of settings; `NOTHING` without a constraint."""
+    constraint = settings.stage(Constraint.setting)
+    return NOTHING if constraint is None else (constraint.language, constraint.source)

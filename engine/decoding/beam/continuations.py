@@ -1,0 +1,165 @@
+"""Hypotheses as they grow: a beam, one more token, and the best of all ways to go on.
+
+Nothing here reads a model.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from engine.decoding.beam.scores import NO_STATES, Scored, Scores
+from engine.decoding.beam.settings import BeamSettings
+from engine.model.vocabulary import TextStream, Vocabulary
+from engine.text import stopping
+
+
+class Node(NamedTuple):
+    """The last token of a hypothesis; its parents are the tokens before.
+
+    Attributes:
+        parent: None for the empty text.
+        row: place of the beam that it goes on from, among all beams before its step.
+        token_id: the token.
+        length: tokens of the hypothesis.
+        logprob: log-probability of the token, in nats.
+        total: sum of those of all tokens.
+        penalty: sum of what samplers and diversity penalties took off them.
+        piece: text that the token completes.
+        state: where the text's `TextStream` stands after it.
+        memory: what samplers with a memory remember after it, by setting.
+        ends: whether the text is complete with it: an end of text, or a stop string.
+    """
+
+    parent: Node | None
+    row: int
+    token_id: int
+    length: int
+    logprob: float
+    total: float
+    penalty: float
+    piece: str
+    state: tuple[bytes, int]
+    memory: Mapping[str, object] = NO_STATES
+    ends: bool = False
+
+    @property
+    def ranked_by(self) -> float:
+        """What a step ranks by."""
+        return self.total - self.penalty
+
+    @property
+    def path(self) -> list[Node]:
+        """The tokens of the hypothesis, first one first."""
+        found, node = [], self
+        while node.parent is not None:
+            found.append(node)
+            node = node.parent
+        return found[::-1]
+
+    @property
+    def token_ids(self) -> tuple[int, ...]:
+        """Ids of its tokens."""
+        return tuple(node.token_id for node in self.path)
+
+    @property
+    def text(self) -> str:
+        """Its text, without special tokens and without an unfinished character."""
+        return "".join(node.piece for node in self.path)
+
+
+EMPTY = Node(None, 0, -1, 0, 0.0, 0.0, 0.0, "", TextStream().state)  # the text before any token
+
+
+class Spelling(NamedTuple):
+    """What tokens spell, and what ends a text.
+
+    Attributes:
+        vocabulary: the model's.
+        eos_ids: tokens that end a text.
+        stop_strings: texts that end one.
+    """
+
+    vocabulary: Vocabulary
+    eos_ids: Sequence[int]
+    stop_strings: tuple[str, ...]
+
+
+def best_continuations(
+    live: Sequence[Node],
+    rows: Sequence[Scores],
+    count: int,
+    penalties: Mapping[int, float],
+    spelling: Spelling,
+    first_row: int,
+) -> list[Node]:
+    """The best ways to go on from some beams, best first; equal ones by beam, then by token id.
+
+    Args:
+        live: the beams.
+        rows: the scores after each of them.
+        count: how many are wanted; there may be fewer where model or samplers rule tokens out.
+        penalties: diversity penalty by token id, for those that have one.
+        spelling: what the tokens spell.
+        first_row: place of the first of them among all beams.
+    """
+    found: list[tuple[float, int, int, Scored]] = []
+    for place, (node, row) in enumerate(zip(live, rows, strict=True)):
+        # Penalties move at most so many tokens below those that they let pass.
+        for one in row.leading(count + len(penalties)):
+            lost = penalties.get(one.token_id, 0.0) + one.lost
+            found.append((lost - node.ranked_by - one.logprob, place, one.token_id, one))
+    found.sort()
+    return [
+        _grown(
+            live[place],
+            first_row + place,
+            one,
+            penalties.get(one.token_id, 0.0),
+            rows[place].states_after(one.token_id),
+            spelling,
+        )
+        for _, place, _, one in found[:count]
+    ]
+
+
+def _grown(
+    node: Node,
+    row: int,
+    scored: Scored,
+    penalty: float,
+    memory: Mapping[str, object],
+    spelling: Spelling,
+) -> Node:
+    piece, state, token_id = "", node.state, scored.token_id
+    if not spelling.vocabulary.is_special(token_id):
+        stream = TextStream()
+        stream.restore(node.state)
+        piece = stream.feed(spelling.vocabulary.token_bytes(token_id))
+        state = stream.state
+    stop = None
+    if piece and spelling.stop_strings:
+        stop = stopping.find_stop_string(node.text + piece, len(piece), spelling.stop_strings)
+    return Node(
+        parent=node,
+        row=row,
+        token_id=token_id,
+        length=node.length + 1,
+        logprob=scored.logprob,
+        total=node.total + scored.logprob,
+        penalty=node.penalty + scored.lost + penalty,
+        piece=piece,
+        state=state,
+        memory=memory,
+        ends=stop is not None or token_id in spelling.eos_ids,
+    )
+
+
+def penalties(taken: Sequence[int], settings: BeamSettings) -> dict[int, float]:
+    """What tokens lose in a group, by those that earlier groups took in the same step."""
+    if not settings.diversity_penalty:
+        return {}
+    return {
+        token_id: settings.diversity_penalty * count for token_id, count in Counter(taken).items()
+    }

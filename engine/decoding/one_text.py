@@ -1,0 +1,80 @@
+"""What all strategies have in common that write one text on from a prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from engine.decoding.generation import AnyStep, Generation
+from engine.decoding.token_sequence import TokenSequence
+from engine.errors import ContextFullError
+from engine.model import LanguageModel
+from engine.text import stopping
+
+
+class OneText(Generation[AnyStep]):
+    """A prompt, the tokens after it, and what they spell.
+
+    Attributes, besides those of `Generation`:
+        prompt_ids: token ids of the prompt.
+    """
+
+    model: LanguageModel
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        prompt_ids: Sequence[int],
+        stop_strings: tuple[str, ...],
+        longest_prompt: int = 0,
+    ) -> None:
+        super().__init__(model)
+        self.prompt_ids = list(prompt_ids)
+        self._stop_strings = stop_strings
+        self._sequence = TokenSequence(model, prompt_ids, longest_prompt)
+
+    @property
+    def stop_strings(self) -> tuple[str, ...]:
+        """Texts that end generation; a change holds for tokens to come."""
+        return self._stop_strings
+
+    @stop_strings.setter
+    def stop_strings(self, stop_strings: str | Sequence[str]) -> None:
+        self._stop_strings = stopping.checked_stop_strings(stop_strings)
+
+    @property
+    def token_ids(self) -> list[int]:
+        """Ids of the generated tokens."""
+        return self._sequence.ids[len(self.prompt_ids) :].tolist()
+
+    @property
+    def text(self) -> str:
+        """The generated text, without special tokens and without an unfinished character."""
+        return self._sequence.text
+
+    @property
+    def pending_bytes(self) -> bytes:
+        """Bytes of a character that the last tokens began and none has finished yet."""
+        return self._sequence.pending_bytes
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why the last step ended generation, None while it goes on."""
+        return self.steps[-1].stop_reason if self.steps else None
+
+    def _check_room(self) -> None:
+        left = self._sequence.positions_left
+        if left is not None and left <= 0:
+            raise ContextFullError(
+                f"The context of {self.model.context_length:,} tokens is full; rewind, or start "
+                "from a shorter prompt."
+            )
+
+    def _prompt_text(self) -> str:
+        token_bytes = self.model.vocabulary.token_bytes
+        prompt = b"".join(token_bytes(token_id) for token_id in self.prompt_ids)
+        return prompt.decode("utf-8", "replace")
+
+    def _take_past(self, other: Any) -> None:
+        super()._take_past(other)
+        self._sequence = other._sequence.fork()
