@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from engine.errors import CancelledError
 from engine.runner.snapshot import Kind, Pass, Snapshot
 
-__all__ = ["SCHEDULER", "Job", "Kind", "Scheduler", "counted_waits", "job", "this_job"]
+__all__ = ["SCHEDULER", "Job", "Kind", "Scheduler", "job", "this_job"]
 
 LOOK_SECONDS = 0.05  # between two looks whether a job was cancelled while it waits
 PATIENCE_SECONDS = 1.0  # of waiting, after which a pass counts as the next kind up
@@ -78,31 +78,6 @@ def job(
 def this_job() -> Job:
     """The job that this thread works on."""
     return _job.get()
-
-
-@dataclass
-class Waits:
-    """How long passes waited for their turns.
-
-    Attributes:
-        seconds: all of them together.
-    """
-
-    seconds: float = 0.0
-
-
-_waits: ContextVar[Waits | None] = ContextVar("waits", default=None)
-
-
-@contextmanager
-def counted_waits() -> Iterator[Waits]:
-    """Count for how long this thread waits for its turns within: what a timing takes off."""
-    waits = Waits()
-    token = _waits.set(waits)
-    try:
-        yield waits
-    finally:
-        _waits.reset(token)
 
 
 @dataclass(eq=False)
@@ -195,9 +170,6 @@ class Scheduler:
                 else:  # its turn came meanwhile
                     self._leave()
             raise
-        waits = _waits.get()
-        if waits is not None:
-            waits.seconds += time.monotonic() - came
         return told
 
     def _leave(self) -> None:

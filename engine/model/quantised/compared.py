@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import torch
 from transformers.cache_utils import Cache, DynamicLayer
 
-from engine.model import cache as caches
 from engine.model.language_model import LanguageModel
 from engine.model.quantised.settings import Quantisation
 from engine.model.quantised.states import QuantisedStates
@@ -29,8 +28,7 @@ class ComparedLayer(DynamicLayer):
         super().__init__()
         self.exact = exact
         self.rows = [
-            (QuantisedStates(kind, kind.keys), QuantisedStates(kind, kind.values))
-            for kind in kinds
+            (QuantisedStates(kind, kind.keys), QuantisedStates(kind, kind.values)) for kind in kinds
         ]
 
     def update(
@@ -96,21 +94,22 @@ def row_bytes(cache: Cache) -> list[int]:
 
 
 def head_dims(model: LanguageModel) -> set[int]:
-    """Channels of the heads, as the model's cache has them."""
-    return {dim for _, dim, _ in _formula(model).layers}
+    """Channels of the heads, as the model's cache has them; none where `why_not` says why."""
+    formula = model.cache_formula
+    return set() if formula is None else {dim for _, dim, _ in formula.layers}
 
 
 def why_not(model: LanguageModel) -> str:
     """Why this model's cache cannot be quantised here, in a sentence; empty where it can."""
     if getattr(model.config, "kv_lora_rank", None):
         return (
-            f"{model.name} caches a latent vector for all heads (MLA), not keys and values, so there "
-            "is nothing to group per head; choose another model."
+            f"{model.name} caches one latent vector for all heads (MLA) instead of keys and "
+            "values, and only keys and values are quantised here; choose another model."
         )
-    formula = _formula(model)
+    formula = model.cache_formula
     if formula is None:
         return (
-            f"{model.name} keeps more than one key and one value vector per position, such as a "
+            f"{model.name} keeps other states than one key and one value per position, such as a "
             "recurrent state, and only keys and values are quantised here; choose another model."
         )
     if len(formula.layers) != len(model.new_cache().layers):
@@ -119,9 +118,3 @@ def why_not(model: LanguageModel) -> str:
             "choose another model."
         )
     return ""
-
-
-def _formula(model: LanguageModel) -> caches.CacheFormula | None:
-    cache = model.new_cache()
-    model.forward([0], cache, 0)
-    return caches.formula(cache)

@@ -23,8 +23,8 @@ class Quantisation:
     many bits for each number: minimum + code x step. Per token, a group is `group` channels of one
     position. Per channel, it is one channel of `group` positions in a row.
 
-    KIVI (Liu et al. 2024, arXiv:2402.02750) found that a few channels of the keys are far larger than
-    the others, and no channel of the values is. So it takes keys per channel and values per token,
+    KIVI (Liu et al. 2024, arXiv:2402.02750) found a few channels of the keys to be far larger than
+    the others, and no channel of the values. So it takes keys per channel and values per token,
     which are the defaults here.
 
     Attributes:
@@ -63,10 +63,19 @@ class Quantisation:
 
     @property
     def name(self) -> str:
-        """What tells it from others: ``4 bits, groups of 32, keys per channel, values per token``."""
-        return (
-            f"{self.bits} bits, groups of {self.group}, keys {self.keys}, values {self.values}"
-        )
+        """What tells it from others: ``4 bits, groups of 32, keys per channel, ...``."""
+        return f"{self.bits} bits, groups of {self.group}, keys {self.keys}, values {self.values}"
+
+    @property
+    def exact_positions(self) -> int:
+        """The longest text of which nothing is quantised yet."""
+        whole = min(self.group if axis == PER_CHANNEL else 1 for axis in (self.keys, self.values))
+        return self.residual + whole - 1
+
+    @property
+    def bits_per_number(self) -> float:
+        """Bits of a quantised number, its share of minimum and step included; computed."""
+        return self.bits + 32 / self.group
 
     def check_head_dims(self, head_dims: Iterable[int]) -> None:
         """Raise `SettingError` where the channels of a head cannot be grouped or packed."""
@@ -90,10 +99,14 @@ class Quantisation:
 
     def check_length(self, positions: int) -> None:
         """Raise `SettingError` where nothing of a text of so many positions would be quantised."""
-        if self.residual >= positions:
+        if self.exact_positions >= positions:
+            most = positions - 1 - (self.exact_positions - self.residual)
+            shorter = (
+                f"use at most {most:,}, or a longer text" if most >= 0 else "use a longer text"
+            )
             raise SettingError(
                 "residual",
                 self.residual,
                 f"keeps all {positions:,} positions of the text exact, so nothing is quantised",
-                f"use at most {positions - 1:,}, or a longer text",
+                shorter,
             )
