@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from ui.cache.section import Section
+from ui.cache.with_and_without import section as with_and_without
 
-SECTIONS: tuple[Section, ...] = ()
+SECTIONS: tuple[Section, ...] = (with_and_without.SECTION,)
