@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.decoding.decoder import Decoder
 from engine.decoding.batch import Batch, Row
+from engine.decoding.decoder import Decoder
 from engine.errors import CancelledError
 from engine.model import LanguageModel
 from engine.runner.scheduler import job

@@ -28,7 +28,7 @@ __all__ = ["SCHEDULER", "Job", "Kind", "Scheduler", "job", "this_job"]
 
 LOOK_SECONDS = 0.05  # between two looks whether a job was cancelled while it waits
 PATIENCE_SECONDS = 1.0  # of waiting, after which a pass counts as the next kind up
-REMEMBERED = 2_048  # passes that a look shows: some 20 seconds of a busy class
+REMEMBERED = 4_096  # passes that a look shows: some 20 seconds of a busy class
 
 
 @dataclass(frozen=True)

@@ -1,48 +1,23 @@
-"""What a quantised cache does to the distribution: one text read with the exact cache and others.
-
-All caches read the same tokens, one at a time, in the rows of one batch (see
-`engine.model.quantised`). At every position their distributions are compared over the whole
-vocabulary. Where the model writes the text itself, the exact cache chooses each token. Each other
-cache then says what it would have chosen from the same logits settings and the same random number.
-Until the first difference it has read what it would have written. So the place where free-running
-texts part is exact as well.
-
-How much float rounding alone changes is measured beside it: the exact cache is also read in passes
-of its own, in which the model adds in another order.
-"""
+"""One text as it is read by one batch: the exact cache in the first row, quantised ones below."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from engine.decoding import inputs
 from engine.decoding.shaping import shaped
 from engine.decoding.token_sequence import TokenSequence
-from engine.errors import CancelledError, ContextFullError, DecodingError, LogitsError
+from engine.errors import LogitsError
 from engine.measure.divergence import kl_bits, log_probabilities
-from engine.measure.measurement import Measurement
-from engine.measure.quantised_result import Along, Point, QuantisedResult
+from engine.measure.quantised.result import Along
 from engine.model import LanguageModel
-from engine.model.quantised import (
-    BITS,
-    PER_CHANNEL,
-    PER_TOKEN,
-    Quantisation,
-    compared_cache,
-    head_dims,
-    row_bytes,
-    why_not,
-)
+from engine.model.quantised import Quantisation, compared_cache, row_bytes
 from engine.runner.runner import Runner
 from engine.runner.scheduler import SCHEDULER, Kind
 from engine.sampling import SamplingSettings
 
-GROUPS = (16, 32, 64)  # that are compared, where they divide the heads
-AXES = ((PER_CHANNEL, PER_TOKEN), (PER_TOKEN, PER_TOKEN), (PER_CHANNEL, PER_CHANNEL))
 GREEDY = SamplingSettings(temperature=0)
 REMEDY = "compare fewer settings or read fewer positions"
 
@@ -62,120 +37,7 @@ class ReadText:
     settings: SamplingSettings = GREEDY
 
 
-class QuantisedMeasurement(Measurement[QuantisedResult]):
-    """One text with the exact cache, and with quantised ones of 8, 4 and 2 bits.
-
-    Args:
-        model: whose cache.
-        text: what is read.
-        how: group, axes and residual; its bits do not matter.
-        compares: whether other groups and axes read the text after it as well.
-
-    Raises:
-        DecodingError: the model's cache cannot be quantised, the text does not fit the context, or
-            the settings do not fit the model or the text.
-    """
-
-    noun = "position"
-
-    def __init__(
-        self, model: LanguageModel, text: ReadText, how: Quantisation, compares: bool = True
-    ) -> None:
-        refused = why_not(model)
-        if refused:
-            raise DecodingError(refused)
-        ids = inputs.prompt_ids(model, text.prompt_ids[: text.positions])
-        settings = inputs.checked_settings(text.settings, model)
-        self._text = replace(
-            text,
-            prompt_ids=tuple(ids),
-            settings=settings.replace(min_new_tokens=text.positions),
-        )
-        _check_context(model, text.positions)
-        kinds = by_bits(how)
-        for kind in kinds:
-            kind.check_head_dims(head_dims(model))
-            kind.check_length(text.positions)
-        more = other_settings(model, how, text.positions) if compares else []
-        self._model = model
-        self._kinds = [kinds, *([more] if more else [])]
-        costs = [2.0 + len(kinds) for kinds in self._kinds for _ in range(text.positions)]
-        super().__init__(costs)
-        self._readings: list[_Reading] = []
-
-    @property
-    def settings_compared(self) -> int:
-        """Settings that read the text, all passes together."""
-        return sum(map(len, self._kinds))
-
-    def _measure(self, part: int) -> None:
-        number, position = divmod(part, self._text.positions)
-        if not position:
-            text = self._text
-            if number:  # the text is there: nobody writes
-                text = replace(text, prompt_ids=tuple(self._readings[0].token_ids))
-            reading = _Reading(self._model, text, self._kinds[number], measures_rounding=not number)
-            self._readings[number:] = [reading]
-        try:
-            self._readings[number].step()
-        except CancelledError:  # before the pass
-            raise
-        except Exception:
-            self.done = number * self._text.positions  # its caches may be half updated
-            raise
-
-    @property
-    def result(self) -> QuantisedResult | None:
-        """What there is so far; other settings once they have read the whole text."""
-        if not self._readings or not self._readings[0].length:
-            return None
-        first = self._readings[0]
-        label = self._model.vocabulary.label
-        length = first.length
-        points = [
-            Point.of(along)
-            for reading in self._readings
-            for along in reading.along(length)
-            if reading is first or reading.length == self._text.positions
-        ]
-        return QuantisedResult(
-            read=tuple(map(label, first.token_ids[:length])),
-            given=min(length, len(self._text.prompt_ids)),
-            is_greedy=self._text.settings.is_greedy,
-            top=tuple(map(label, first.top[0][:length])),
-            exact_bytes=first.bytes[0],
-            rounding_kl_bits=tuple(first.rounding[:length]),
-            along=tuple(first.along(length)),
-            points=tuple(points),
-        )
-
-
-def by_bits(how: Quantisation) -> list[Quantisation]:
-    """The same with every number of bits."""
-    return [replace(how, bits=bits) for bits in BITS]
-
-
-def other_settings(model: LanguageModel, how: Quantisation, positions: int) -> list[Quantisation]:
-    """Every number of bits with other groups and axes, where they fit the model and the text."""
-    found = []
-    for (keys, values), group, bits in itertools.product(AXES, GROUPS, BITS):
-        kind = Quantisation(bits, group, keys, values, how.residual)
-        fits = all(dim % group == 0 for dim in head_dims(model))
-        if fits and kind.exact_positions < positions and kind != replace(how, bits=bits):
-            found.append(kind)
-    return found
-
-
-def _check_context(model: LanguageModel, positions: int) -> None:
-    length = model.context_length
-    if length is not None and positions > length:
-        raise ContextFullError(
-            f"{positions:,} positions were asked for, and the context of {model.name} takes "
-            f"{length:,}; read at most {length:,}."
-        )
-
-
-class _Reading:
+class ComparedReading:
     """A text as it is read by one batch.
 
     Attributes:
@@ -195,7 +57,7 @@ class _Reading:
     ) -> None:
         self._model = model
         self._kinds = list(kinds)
-        self._given = len(text.prompt_ids)
+        self._positions = text.positions
         self._settings = text.settings
         self._sequence = TokenSequence(model, text.prompt_ids)
         self._cache = compared_cache(model, kinds)
@@ -233,7 +95,7 @@ class _Reading:
         for place in range(len(self._kinds)):
             self._kl[place].append(float(kl[place]))
             self._differences[place].append(float(np.abs(rows[place + 1] - exact).max()))
-        if self.length + 1 == self._sequence.ids.size:
+        if self.length + 1 == self._sequence.ids.size < self._positions:
             self._write(rows)
         self.length += 1
 
