@@ -148,7 +148,7 @@ class WithAndWithoutMeasurement(Measurement[WithAndWithout]):
         SettingError: positions beyond the model's context, or not beyond the prompt.
     """
 
-    noun = "block of steps"
+    noun = "block"
 
     def __init__(
         self, model: LanguageModel, prompt_ids: Sequence[int], positions: int, every: int = 1

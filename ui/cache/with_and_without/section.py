@@ -28,7 +28,8 @@ from ui.texts.texts import check_prompt
 from ui.words.glossary import meaning
 from ui.words.labels import counted, size
 
-RANGES = 12  # rows of the table by position
+RANGES = 12  # most rows of the table by position
+LEAST_RANGE = 8  # steps of a row
 TIMED = (
     "A time goes from the moment at which the pass has the device to the one at which the logits "
     "are in memory. Waiting for others and choosing the token are not in it. Without the cache, a "
@@ -102,7 +103,7 @@ def _picture(result: WithAndWithout, shown: Shown) -> None:
         )
     sheet(_totals(result))
     sheet(_by_position(result))
-    steadiness(result.reference_ms, result.changed_blocks, "block of steps")
+    steadiness(result.reference_ms, result.changed_blocks, "block")
     st.caption(TIMED)
     if max(result.passes) > 1:
         st.caption(
@@ -172,14 +173,15 @@ def _totals(result: WithAndWithout) -> Table:
 
 def _total(name: str, ms: Sequence[float], work: tuple[float, int], read: tuple[int, int]) -> tuple:
     seconds, tokens = work
-    figures = (round(median(ms), 2), round(p95(ms), 2), round(seconds, 2), tokens)
-    return (name, *figures, *(size(count) for count in read))
+    return (name, median(ms), p95(ms), seconds, tokens, *(size(count) for count in read))
 
 
 def _by_position(result: WithAndWithout) -> Table:
     rows, first = [], result.prompt_tokens
     count = len(result.cached_ms)
-    width = max(1, -(-count // RANGES))
+    width = LEAST_RANGE
+    while count > width * RANGES:  # by doubling, so that rows stay while steps are added
+        width *= 2
     for start in range(0, count, width):
         end = min(start + width, count)
         cached = result.cached_ms[max(1, start) : end] or result.cached_ms[start:end]
@@ -191,14 +193,21 @@ def _by_position(result: WithAndWithout) -> Table:
         rows.append(
             (
                 f"{first + start:,} to {first + end - 1:,}",
-                round(median(cached), 2),
-                round(p95(cached), 2),
-                round(median(without), 2) if without else None,
-                round(p95(without), 2) if without else None,
-                round(median(without) / median(cached), 1) if without else None,
+                median(cached),
+                p95(cached),
+                median(without) if without else None,
+                p95(without) if without else None,
+                median(without) / median(cached) if without else None,
             )
         )
-    head = ("positions", "with, median ms", "p95", "without, median ms", "p95 ", "times as long")
+    head = (
+        "positions",
+        "with, median ms",
+        "with, p95 ms",
+        "without, median ms",
+        "without, p95 ms",
+        "times as long",
+    )
     return Table("By position", head, rows)
 
 
