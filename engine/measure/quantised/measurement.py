@@ -8,6 +8,7 @@ from dataclasses import replace
 from engine.decoding import inputs
 from engine.errors import CancelledError, ContextFullError, DecodingError
 from engine.measure.measurement import Measurement
+from engine.measure.pace import Pace
 from engine.measure.quantised.reading import ComparedReading, ReadText
 from engine.measure.quantised.result import Point, QuantisedResult
 from engine.model import LanguageModel
@@ -22,6 +23,10 @@ from engine.model.quantised import (
 
 GROUPS = (16, 32, 64)  # that are compared, where they divide the heads
 AXES = ((PER_CHANNEL, PER_TOKEN), (PER_TOKEN, PER_TOKEN), (PER_CHANNEL, PER_CHANNEL))
+
+# A layer of a row takes about so long to be coded and decoded: some 50 small operations, whatever
+# the device.
+LAYER_SECONDS = 0.25e-3
 
 
 class QuantisedMeasurement(Measurement[QuantisedResult]):
@@ -112,6 +117,23 @@ class QuantisedMeasurement(Measurement[QuantisedResult]):
             along=tuple(first.along(length)),
             points=tuple(points),
         )
+
+
+def estimated_seconds(
+    model: LanguageModel, positions: int, how: Quantisation, compares: bool, pace: Pace
+) -> float:
+    """Estimate of a measurement: its passes, and coding and decoding beside them.
+
+    Raises:
+        DecodingError: the model's cache cannot be quantised.
+    """
+    formula = model.cache_formula
+    if formula is None:
+        raise DecodingError(why_not(model))
+    readings = [by_bits(how), *([other_settings(model, how, positions)] if compares else [])]
+    passes = positions * (len(readings) + 1)
+    layers = positions * sum(map(len, readings)) * len(formula.layers)
+    return pace.step_seconds(passes) + LAYER_SECONDS * layers
 
 
 def by_bits(how: Quantisation) -> list[Quantisation]:
