@@ -205,12 +205,18 @@ def prompt_ids(model: LanguageModel, length: int) -> list[int]:
     return np.random.default_rng(0).integers(0, model.vocab_size, length).tolist()
 
 
+def _usual_prompt(model: LanguageModel) -> list[int]:
+    """A prompt that leaves at least half of the context to the text."""
+    length = model.context_length
+    return prompt_ids(model, PROMPT_TOKENS if length is None else min(PROMPT_TOKENS, length // 2))
+
+
 def steps(model: LanguageModel, pace: Pace, seed: int = 0) -> Work:
     """Somebody who steps through a text of their own; a late step makes none of the next wait.
 
     The first step comes after a random part of the pace, as people do not begin together.
     """
-    decoder = Decoder(model, prompt_ids(model, PROMPT_TOKENS), SETTINGS.replace(seed=seed))
+    decoder = Decoder(model, _usual_prompt(model), SETTINGS.replace(seed=seed))
     for _ in range(2):  # the prefill, and a step that is slower than all others
         decoder.step()
     first = pace.every * np.random.default_rng(seed).random()
@@ -243,7 +249,7 @@ def batches(model: LanguageModel, rows: int) -> Work:
     """One batch of so many rows after another."""
 
     def work(seen: Seen, over: Over) -> None:
-        ids = prompt_ids(model, PROMPT_TOKENS)
+        ids = _usual_prompt(model)
         first = 0
         while True:
             seeds = range(first, first + rows)

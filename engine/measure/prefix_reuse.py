@@ -69,7 +69,8 @@ class PrefixResult:
     """What reuse saves, by the length of what is shared.
 
     Attributes:
-        can_crop: whether the cache was cropped; else it was kept at the end of what is shared.
+        can_crop: whether all caches could be cropped; those that could not were kept at the end of
+            what is shared.
         repeats: readings of each kind that are wanted.
         lengths: measured so far, the shortest first.
     """
@@ -125,7 +126,7 @@ class PrefixMeasurement(Measurement[PrefixResult]):
         turn, place = divmod(part, len(self._prompts))
         prompts = self._prompts[place]
         if not turn:
-            self._can_crop = prompts.prepare()
+            self._can_crop &= prompts.prepare()
         prompts.time(keeps=turn > 0)
 
     @property

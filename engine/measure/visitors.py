@@ -65,13 +65,13 @@ class Guests:
         return self.stepping + self.batching + self.prompting
 
     def makers(self, model: LanguageModel, seconds: float) -> list[Callable[[], Work]]:
-        """What makes the work of each."""
+        """What makes the work of each; those who step come last."""
         pace = Pace(EVERY_SECONDS, seconds)
         longest = (model.context_length or LENGTH + 1) - 1
         return [
-            *(partial(steps, model, pace, seed) for seed in range(1, self.stepping + 1)),
             *(partial(batches, model, ROWS) for _ in range(self.batching)),
             *(partial(prefills, model, min(LENGTH, longest)) for _ in range(self.prompting)),
+            *(partial(steps, model, pace, seed) for seed in range(1, self.stepping + 1)),
         ]
 
 
@@ -206,7 +206,7 @@ class Visitors:
         ended = [one for one in snapshot.recent if one.ended > first]
         running = [snapshot.running] if snapshot.running else []
         everybody = [*ended, *running, *snapshot.waiting]
-        each = self._crowd.seen[: self._guests.stepping]
+        each = self._crowd.seen[self._guests.count - self._guests.stepping :]
         steps_ms = [ms for seen in each for ms in seen.ms[-int(SPAN_SECONDS / EVERY_SECONDS) :]]
         span = max(now - first, 1e-9)
         return VisitorsResult(

@@ -36,10 +36,6 @@ class Pass(NamedTuple):
     ended: float | None
     visitor: int | None
 
-    def waited(self, now: float) -> float:
-        """Seconds that it waited, or has waited so far."""
-        return (now if self.began is None else self.began) - self.came
-
 
 class Snapshot(NamedTuple):
     """The line in front of a device at one moment.

@@ -22,7 +22,8 @@ from engine.model.quantised import (
 )
 
 GROUPS = (16, 32, 64)  # that are compared, where they divide the heads
-AXES = ((PER_CHANNEL, PER_TOKEN), (PER_TOKEN, PER_TOKEN), (PER_CHANNEL, PER_CHANNEL))
+# Those of KIVI, and those of transformers' own quantised caches.
+AXES = ((PER_CHANNEL, PER_TOKEN), (PER_TOKEN, PER_TOKEN))
 
 # A layer of a row takes about so long to be coded and decoded: some 50 small operations, whatever
 # the device.

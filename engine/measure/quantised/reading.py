@@ -83,7 +83,7 @@ class ComparedReading:
         if self._alone is not None and self._alone.positions == self.length:
             self._alone_logits = self._alone.read_rows([[token_id]])[0]
         rows = self._logits(token_id)
-        exact = rows[0]
+        exact, scored = rows[0], np.isfinite(rows[0])  # some models rule tokens out
         log_probs = log_probabilities(rows)
         kl = kl_bits(log_probs[0], log_probs[1:])
         if self._alone is not None:
@@ -94,7 +94,7 @@ class ComparedReading:
             self.top[place].append(token_id)
         for place in range(len(self._kinds)):
             self._kl[place].append(float(kl[place]))
-            self._differences[place].append(float(np.abs(rows[place + 1] - exact).max()))
+            self._differences[place].append(float(np.abs(rows[place + 1] - exact)[scored].max()))
         if self.length + 1 == self._sequence.ids.size < self._positions:
             self._write(rows)
         self.length += 1

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from engine.errors import PromptError
 from engine.measure.pace import Pace
 from engine.measure.prefix_reuse import PrefixMeasurement, PrefixResult
 from engine.measure.samples import p95
@@ -55,8 +56,14 @@ class PrefixInputs(PlainInputs):
 
 
 def _parts(model: LanguageModel, inputs: PrefixInputs) -> tuple[list[int], list[int], list[int]]:
-    texts = {"beginning": inputs.beginning, "first": inputs.first, "second": inputs.second}
+    texts = {
+        "shared beginning": inputs.beginning,
+        "text that the first prompt goes on with": inputs.first,
+        "text that the second prompt goes on with": inputs.second,
+    }
     for name, text in texts.items():
+        if not text:
+            raise PromptError(f"The {name} is empty; type at least one character.")
         check_prompt(name, text)
     return tuple(map(model.vocabulary.encode, texts.values()))
 
@@ -114,8 +121,8 @@ def _picture(result: PrefixResult, shown: Shown) -> None:
     st.caption(TIMED)
     if not result.can_crop:
         st.caption(
-            "This model's states cannot be cropped. So the state after the shared tokens was kept "
-            "instead, which an engine must know to do beforehand."
+            "Not all states of this model can be cropped. Where they cannot, the state after the "
+            "shared tokens was kept instead, which an engine must know to do beforehand."
         )
 
 

@@ -14,6 +14,8 @@ from ui.charts.template import DASHES, SYMBOLS, Palette, literal, palette, templ
 from ui.words.labels import token_label
 
 LEAST = 1e-9  # bits, from which a logarithmic axis begins at most
+LOG = {"type": "log", "dtick": 1, "exponentformat": "power"}
+SIZES = ((16, 8), (32, 11), (64, 15))  # largest group, pixels of its mark
 
 
 def divergence_figure(
@@ -55,7 +57,7 @@ def divergence_figure(
         template=template(dark),
         height=380,
         xaxis={"title": "position", "range": [0.5, len(result.read) + 0.5]},
-        yaxis={"title": "KL, bits", "type": "log", "exponentformat": "power"},
+        yaxis={"title": "KL, bits", **LOG},
     )
     return figure
 
@@ -133,18 +135,21 @@ def saving_figure(
         _points(figure, other.result, colours, literal(other.name, 40))
     _points(figure, result, colours)
     floor = rounding(result)
-    if floor >= LEAST:
-        figure.add_hline(
-            y=floor,
-            line={"color": colours.muted, "dash": "dot", "width": 1.2},
-            annotation={"text": "rounding alone", "font": {"size": 12, "color": colours.muted}},
-            annotation_position="bottom right",
+    shares = [_share(point, result) for point in result.points]
+    if floor >= LEAST and shares:
+        figure.add_scatter(
+            x=[min(shares), max(shares)],
+            y=[floor, floor],
+            name="rounding alone",
+            mode="lines",
+            line={"color": colours.muted, "dash": "dot", "width": 1.5},
+            hovertemplate="rounding alone: %{y:.2g} bits<extra></extra>",
         )
     figure.update_layout(
         template=template(dark),
         height=400,
         xaxis={"title": "bytes of the cache, % of exact", "rangemode": "tozero"},
-        yaxis={"title": "mean KL, bits", "type": "log", "exponentformat": "power"},
+        yaxis={"title": "mean KL, bits", **LOG},
     )
     return figure
 
@@ -167,21 +172,27 @@ def _points(
                 continue
             name = f"{bits} bits, keys {pair[0]}, values {pair[1]}"
             figure.add_scatter(
-                x=[100 * point.bytes / max(result.exact_bytes, 1) for point in some],
+                x=[_share(point, result) for point in some],
                 y=[point.mean_kl_bits for point in some],
                 name=f"{name}, {machine}" if machine else name,
-                mode="markers" if machine else "markers+text",
-                text=[str(point.group) for point in some],
-                textposition="top center",
-                textfont={"size": 11, "color": colours.muted},
+                mode="markers",
                 marker={
                     "symbol": SYMBOLS[place % len(SYMBOLS)] + ("-open" if machine else ""),
-                    "size": 11,
+                    "size": [_pixels(point.group) for point in some],
                     "color": colours.series[BITS.index(bits)],
                 },
                 hovertext=[_point_hover(point) for point in some],
                 hovertemplate="%{hovertext}<br>%{x:.1f} % of exact<extra></extra>",
             )
+
+
+def _share(point: Point, result: QuantisedResult) -> float:
+    """Bytes in per cent of the exact cache."""
+    return 100 * point.bytes / max(result.exact_bytes, 1)
+
+
+def _pixels(group: int) -> int:
+    return next((pixels for largest, pixels in SIZES if group <= largest), 19)
 
 
 def _point_hover(point: Point) -> str:

@@ -59,13 +59,13 @@ class QuantisedInputs(Inputs):
 
     prompt: str = "Once upon a time, there was a little"
     text: str = GREEDY_TEXT
-    positions: int = 128
+    positions: int = 96
     temperature: float = 0.8
     seed: int = 1
     keys: str = PER_CHANNEL
     values: str = PER_TOKEN
     group: int = 32
-    residual: int = 32
+    residual: int = 16
     compares: bool = True
 
 
@@ -143,7 +143,8 @@ def _picture(result: QuantisedResult, shown: Shown) -> None:
         chart(
             "cache_saving",
             "Bytes against divergence",
-            "Each point is a setting measured here. Lower and further left is better.",
+            "Each mark is a setting measured here, larger for larger groups. Lower and further "
+            "left is better.",
             saving_figure(result, shown.dark, shown.other),
         )
         with st.expander("Tokens that changed, and all settings"):

@@ -32,9 +32,9 @@ def lanes(result: VisitorsResult) -> str:
     about = f"Passes of the last {result.span:.0f} seconds, a lane for each visitor"
     return (
         f'<p class="dv-facts line-legend">{legend}<span><i class="line-waits"></i>waits</span></p>'
-        f'<div class="line-lanes" role="img" aria-label="{about}" tabindex="0">{rows}'
+        f'<div class="line-lanes" role="img" aria-label="{about}" tabindex="0">'
         f'<div></div><div class="line-axis"><span>{result.span:.0f} s ago</span><span>now</span>'
-        "</div></div>"
+        f"</div>{rows}</div>"
     )
 
 

@@ -40,9 +40,9 @@ class VisitorsInputs(PlainInputs):
     """
 
     stepping: int = 8
-    batching: int = 0
-    prompting: int = 0
-    seconds: int = 12
+    batching: int = 1
+    prompting: int = 1
+    seconds: int = 10
 
 
 def _begin(model: LanguageModel, inputs: VisitorsInputs) -> VisitorsWork:
@@ -61,9 +61,9 @@ def _fields(held: Held) -> None:
             (
                 "batching",
                 "Who write batches",
-                "Each writes 16 texts of 64 tokens, again and again.",
+                "Each writes batches of 16 texts of 64 tokens.",
             ),
-            ("prompting", "Who read prompts", "Each reads prompts of 1,000 tokens, one after one."),
+            ("prompting", "Who read prompts", "Each reads prompts of 1,000 tokens in turn."),
         ):
             fields.whole(held, name, label, 0, MOST_VISITORS, width=160, help=about)
         fields.whole(
@@ -89,22 +89,23 @@ def _picture(result: VisitorsResult, shown: Shown) -> None:
 def _notice(result: VisitorsResult) -> str:
     count = result.stepping + result.batching + result.prompting
     by_kind = {one.kind: one for one in result.kinds}
+    line = (
+        f"at most {result.longest_line:,} wait at once" if result.longest_line else "nobody waits"
+    )
     sentences = [
-        f"{counted(count, 'simulated visitor')}, at most {result.longest_line:,} waiting at once; "
-        f"the device is busy {100 * result.busy:.0f} % of the time."
+        f"{counted(count, 'simulated visitor')}: {line}, and the device is busy "
+        f"{100 * result.busy:.0f} % of the time."
     ]
     step = by_kind.get("step")
     if step is not None:
         sentences.append(
-            f"A step has the device for {step.pass_p50:.1f} ms (median). Half of all steps wait "
-            f"{step.wait_p50:.1f} ms or less for their turn, one in twenty {step.wait_p95:.0f} ms "
-            "or more."
+            f"A step has the device for {step.pass_p50:.1f} ms (median) and waits "
+            f"{step.wait_p50:.1f} ms for it, {step.wait_p95:.1f} ms at p95."
         )
     slow = max(by_kind.values(), key=lambda one: one.wait_p95, default=None)
-    if slow is not None and slow.kind != "step":
+    if slow is not None and slow.kind != "step" and slow.wait_p95 > 0:
         sentences.append(
-            f"The longest waits are those of {_plural(slow.kind)}: {slow.wait_p95:.0f} ms at p95, "
-            "as they let steps go first."
+            f"The {_plural(slow.kind)} wait longest, {slow.wait_p95:.0f} ms at p95: steps go first."
         )
     if result.step_p95 is not None:
         sentences.append(
