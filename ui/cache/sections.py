@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from ui.cache.prefill_and_decode import section as prefill_and_decode
+from ui.cache.roofline import section as roofline
 from ui.cache.section import Section
 from ui.cache.with_and_without import section as with_and_without
 
 SECTIONS: tuple[Section, ...] = (
     with_and_without.SECTION,
     prefill_and_decode.SECTION,
+    roofline.SECTION,
 )
