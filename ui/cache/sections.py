@@ -5,6 +5,7 @@ from __future__ import annotations
 from ui.cache.prefill_and_decode import section as prefill_and_decode
 from ui.cache.prefix import section as prefix
 from ui.cache.quantised import section as quantised
+from ui.cache.roofline import section as roofline
 from ui.cache.section import Section
 from ui.cache.visitors import section as visitors
 from ui.cache.with_and_without import section as with_and_without
@@ -12,6 +13,7 @@ from ui.cache.with_and_without import section as with_and_without
 SECTIONS: tuple[Section, ...] = (
     with_and_without.SECTION,
     prefill_and_decode.SECTION,
+    roofline.SECTION,
     quantised.SECTION,
     prefix.SECTION,
     visitors.SECTION,
