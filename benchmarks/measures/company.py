@@ -1,187 +1,45 @@
-"""People who use one model at once: each a thread that works until the time is over."""
+"""More people who use one model at once, for benchmarks (see `engine.measure.company`)."""
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-
 import numpy as np
 
-from benchmarks.measures.models import PROMPT_TOKENS, prompt_ids
 from engine.decoder import Decoder
-from engine.decoding.batch import Batch, Row
 from engine.decoding.contrastive import ContrastiveSearch
+from engine.measure.company import (
+    BATCH_TOKENS,
+    LENGTH,
+    PROMPT_TOKENS,
+    SETTINGS,
+    Over,
+    Pace,
+    Seen,
+    Work,
+    batches,
+    prefills,
+    prompt_ids,
+    steps,
+    together,
+)
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.study.sweep import Axis, Sweep
 
-LENGTH = 1_000  # tokens of a long prompt: the bundled model reads 1,024
-BATCH_TOKENS = 64
+__all__ = [
+    "LENGTH",
+    "Pace",
+    "Seen",
+    "Work",
+    "batches",
+    "contrastive",
+    "prefills",
+    "rebuilds",
+    "steps",
+    "sweeps",
+    "together",
+]
+
 SEARCHED = 900  # tokens of a prompt for contrastive search: each candidate has them in its cache
-SETTINGS = SamplingSettings(temperature=0.8, top_p=0.95, seed=0)
-
-
-@dataclass(frozen=True)
-class Pace:
-    """How a visitor steps.
-
-    Attributes:
-        every: seconds from one step to the next.
-        seconds: how long.
-    """
-
-    every: float
-    seconds: float
-
-
-@dataclass
-class Seen:
-    """What one of them saw.
-
-    Attributes:
-        ms: wall time of each step.
-        cpu_ms: processor time that this process took meanwhile, everybody's together. What they do
-            hardly overlaps, so on an idle machine a step takes about as long by the wall clock.
-        wanted: steps there would have been without waiting.
-        tokens: tokens generated or read.
-        seconds: how long it took.
-        notes: one per step, what is worth to know of it.
-    """
-
-    ms: list[float] = field(default_factory=list)
-    cpu_ms: list[float] = field(default_factory=list)
-    wanted: int = 0
-    tokens: int = 0
-    seconds: float = 0.0
-    notes: list = field(default_factory=list)
-
-    @property
-    def done(self) -> int:
-        """Steps there were."""
-        return len(self.ms)
-
-    @property
-    def per_second(self) -> float:
-        """Tokens a second."""
-        return self.tokens / self.seconds
-
-    def time(self, step: Callable[[], object]) -> None:
-        """Take one step and note how long it took."""
-        wall, cpu = time.perf_counter(), time.process_time()
-        step()
-        self.ms.append((time.perf_counter() - wall) * 1e3)
-        self.cpu_ms.append((time.process_time() - cpu) * 1e3)
-
-    @classmethod
-    def of_all(cls, every: Iterable[Seen]) -> Seen:
-        """What all of them saw together."""
-        both = cls()
-        for seen in every:
-            both.ms += seen.ms
-            both.cpu_ms += seen.cpu_ms
-            both.wanted += seen.wanted
-            both.tokens += seen.tokens
-            both.seconds = max(both.seconds, seen.seconds)
-        return both
-
-
-Over = Callable[[], bool]
-Work = Callable[[Seen, Over], None]  # notes what it sees until it is told that the time is over
-
-
-def together(seconds: float, *works: Work) -> list[Seen]:
-    """Let them all work for so long at once, each for one step at least; what each saw.
-
-    What one of them raises is raised here, and ends the work of all.
-    """
-    seen = [Seen() for _ in works]
-    failures: list[BaseException] = []
-    begin, over = threading.Barrier(len(works) + 1), threading.Event()
-
-    def run(work: Work, mine: Seen) -> None:
-        begin.wait()
-        start = time.perf_counter()
-        try:
-            work(mine, over.is_set)
-        except BaseException as error:
-            failures.append(error)
-            over.set()
-        mine.seconds = time.perf_counter() - start
-
-    threads = [
-        threading.Thread(target=run, args=both, daemon=True)
-        for both in zip(works, seen, strict=True)
-    ]
-    for thread in threads:
-        thread.start()
-    begin.wait()
-    end = time.perf_counter() + seconds
-    for thread in threads:
-        thread.join(max(0.0, end - time.perf_counter()))
-    over.set()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
-    return seen
-
-
-def steps(model: LanguageModel, pace: Pace, seed: int = 0) -> Work:
-    """Somebody who steps through a text of their own; a late step makes none of the next wait.
-
-    The first step comes after a random part of the pace, as people do not begin together.
-    """
-    decoder = Decoder(model, prompt_ids(model, PROMPT_TOKENS), SETTINGS.replace(seed=seed))
-    for _ in range(2):  # the prefill, and a step that is slower than all others
-        decoder.step()
-    first = pace.every * np.random.default_rng(seed).random()
-
-    def work(seen: Seen, over: Over) -> None:
-        seen.wanted = max(1, int((pace.seconds - first) / pace.every))
-        start = time.perf_counter() + first
-        for number in range(seen.wanted):
-            time.sleep(max(0.0, start + number * pace.every - time.perf_counter()))
-            if over() and seen.done:
-                return
-            seen.time(decoder.step)
-            seen.tokens += 1
-            if decoder.tokens_left == 0:
-                decoder.rewind(1)
-
-    return work
-
-
-def batches(model: LanguageModel, rows: int) -> Work:
-    """One batch of so many rows after another."""
-
-    def work(seen: Seen, over: Over) -> None:
-        ids = prompt_ids(model, PROMPT_TOKENS)
-        first = 0
-        while True:
-            seeds = range(first, first + rows)
-            first += rows
-            texts = [Row(ids, SETTINGS.replace(seed=seed), BATCH_TOKENS) for seed in seeds]
-            before = seen.tokens
-            for progress in Batch(model, texts).run():
-                seen.tokens = before + progress.tokens_done
-                if over() and seen.tokens:
-                    return
-
-    return work
-
-
-def prefills(model: LanguageModel, tokens: int) -> Work:
-    """One long prompt after another, each read for the first time."""
-
-    def work(seen: Seen, over: Over) -> None:
-        while not (over() and seen.tokens):
-            decoder = Decoder(model, prompt_ids(model, tokens), SETTINGS)
-            seen.time(decoder.step)
-            seen.tokens += tokens
-
-    return work
 
 
 def sweeps(model: LanguageModel) -> Work:

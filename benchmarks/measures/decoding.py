@@ -16,7 +16,6 @@ from benchmarks.measures.models import (
     FLAT_SPREAD,
     IN_A_ROW,
     LOGIT_SPREAD,
-    PROMPT_TOKENS,
     SETTINGS,
     BareLoop,
     Effort,
@@ -25,12 +24,12 @@ from benchmarks.measures.models import (
     default_kernels,
     default_threads,
     describe,
-    prompt_ids,
     synchronizer,
 )
 from benchmarks.report import Report, at_least, at_most
 from benchmarks.timing import Case, Times, in_turns, ratio
 from engine.decoder import Decoder
+from engine.measure.company import PROMPT_TOKENS, prompt_ids
 from engine.model import LanguageModel
 from engine.model.kernels import ENGINE_LOCK, Kernels
 from engine.sampling import SamplingSettings

@@ -18,13 +18,13 @@ from benchmarks.measures.models import (
     Effort,
     Size,
     bare_kernels,
-    prompt_ids,
     synchronizer,
     weight_bytes,
 )
 from benchmarks.report import Report, at_least, at_most
 from benchmarks.timing import Case, Times, in_turns, timed_ms
 from engine.decoder import Decoder
+from engine.measure.company import prompt_ids
 from engine.model import LanguageModel
 from engine.model.kernels import ENGINE_LOCK, Kernels
 

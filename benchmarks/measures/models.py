@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 
-import numpy as np
 import torch
 from transformers import (
     AutoModelForCausalLM,
@@ -25,11 +23,9 @@ from engine.model.kernels import ENGINE_LOCK, Kernels, cpu_dtype
 from engine.sampling import SamplingSettings
 
 BUNDLED = "bundled"
-PROMPT_TOKENS = 64
 IN_A_ROW = 4  # steps of one decoder before the next one has its turn, as caches would have it
 LOGIT_SPREAD = 4.0  # standard deviation of a trained model's logits, roughly
 FLAT_SPREAD = 0.6  # of an untrained one's: the worst case for top-p, half the vocabulary survives
-TEXT = "Once upon a time there was a small village by the sea. The people there told stories. " * 60
 
 SETTINGS = {
     "T 0.8, top-k 50, top-p 0.9, rep. 1.1": SamplingSettings(
@@ -169,14 +165,6 @@ def weight_bytes(model: LanguageModel) -> int:
     if embedding is not model.hf.get_output_embeddings().weight:
         total -= embedding.numel() * embedding.element_size()
     return total
-
-
-def prompt_ids(model: LanguageModel, length: int) -> list[int]:
-    """A prompt of exactly this many tokens: text where the model has a tokenizer."""
-    if model.tokenizer is not None:
-        ids = model.vocabulary.encode(TEXT)
-        return (ids * math.ceil(length / len(ids)))[:length]
-    return np.random.default_rng(0).integers(0, model.vocab_size, length).tolist()
 
 
 def synchronizer(model: LanguageModel) -> Callable[[], None] | None:

@@ -125,6 +125,16 @@ class LanguageModel(LoadedModel):
         return caches.new_cache(self.hf.config)
 
     @cached_property
+    def cache_formula(self) -> caches.CacheFormula | None:
+        """The formula for the size of this model's caches; None where they hold other states.
+
+        Found out by a pass over one token when first asked.
+        """
+        cache = self.new_cache()
+        self.forward([0], cache, 0)
+        return caches.formula(cache)
+
+    @cached_property
     def can_chunk(self) -> bool:
         """Whether a prompt read in several passes gives the logits of one pass, up to rounding.
 

@@ -7,30 +7,28 @@ so that a busy class cannot keep a prompt from being read.
 
     with job(should_stop, told):          # what a visitor waits for, in this thread
         decoder.step()                    # takes its turn, tells its place, may be cancelled
+
+    SCHEDULER.look()                      # who waits, what runs, what ran lately
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from enum import IntEnum
 
 from engine.errors import CancelledError
+from engine.runner.snapshot import Kind, Pass, Snapshot
+
+__all__ = ["SCHEDULER", "Job", "Kind", "Scheduler", "job", "this_job"]
 
 LOOK_SECONDS = 0.05  # between two looks whether a job was cancelled while it waits
 PATIENCE_SECONDS = 1.0  # of waiting, after which a pass counts as the next kind up
-
-
-class Kind(IntEnum):
-    """What a forward pass is for; lower goes first."""
-
-    STEP = 0
-    BATCH = 1
-    PREFILL = 2
+REMEMBERED = 4_096  # passes that a look shows: some 20 seconds of a busy class
 
 
 @dataclass(frozen=True)
@@ -42,11 +40,13 @@ class Job:
         told: hears what is done, how much of it, and of how much (None where that is unknown).
         waits: hears how many passes go first, where this one waits for long, and 0 once it has its
             turn. None: `told` hears of them in words.
+        visitor: number of the simulated visitor that this is for; None for everybody else.
     """
 
     should_stop: Callable[[], bool] = lambda: False
     told: Callable[[str, int, int | None], None] = lambda what, done, total: None
     waits: Callable[[int], None] | None = None
+    visitor: int | None = None
 
     def check(self) -> None:
         """Raise `CancelledError` where nobody wants this any more."""
@@ -65,9 +65,10 @@ def job(
     should_stop: Callable[[], bool],
     told: Callable[[str, int, int | None], None] = _NO_JOB.told,
     waits: Callable[[int], None] | None = None,
+    visitor: int | None = None,
 ) -> Iterator[Job]:
     """Make all that is done within one job of somebody who may cancel it; holds for this thread."""
-    token = _job.set(Job(should_stop, told, waits))
+    token = _job.set(Job(should_stop, told, waits, visitor))
     try:
         yield _job.get()
     finally:
@@ -95,6 +96,10 @@ class _Ticket:
         steps_up = int((now - self.since) / PATIENCE_SECONDS)
         return max(Kind.STEP, self.kind - steps_up), self.number
 
+    def as_pass(self, began: float | None = None) -> Pass:
+        """What a look shows of it."""
+        return Pass(self.kind, self.since, began, None, self.work.visitor)
+
 
 class Scheduler:
     """The line in front of one device.
@@ -107,7 +112,8 @@ class Scheduler:
         self._lock = threading.Lock()  # of all that follows; nothing under it waits
         self._waiting: list[_Ticket] = []
         self._numbers = 0
-        self._running: Kind | None = None
+        self._running: Pass | None = None
+        self._recent: deque[Pass] = deque(maxlen=REMEMBERED)
         self._owner: int | None = None  # thread that has its turn
         self._depth = 0
         self._steps = 0  # single steps that wait or run
@@ -143,13 +149,14 @@ class Scheduler:
         """Wait for the turn; says whether the job was told of its place."""
         work, told = this_job(), False
         work.check()
+        came = time.monotonic()
         with self._lock:
             self._steps += kind is Kind.STEP
             if self._running is None:  # then nobody waits
-                self._running = kind
+                self._running = Pass(kind, came, came, None, work.visitor)
                 return False
             self._numbers += 1
-            ticket = _Ticket(kind, self._numbers, time.monotonic(), work)
+            ticket = _Ticket(kind, self._numbers, came, work)
             self._waiting.append(ticket)
         try:
             while not ticket.go.acquire(timeout=LOOK_SECONDS):
@@ -167,15 +174,15 @@ class Scheduler:
 
     def _leave(self) -> None:
         """End the running turn and begin the next one; with the lock."""
-        ended = self._running
+        now, ended = time.monotonic(), self._running
+        self._recent.append(ended._replace(ended=now))
         self._running = None
         if self._waiting:
-            now = time.monotonic()
             ticket = min(self._waiting, key=lambda one: one.rank(now))
             self._waiting.remove(ticket)
-            self._running = ticket.kind
+            self._running = ticket.as_pass(began=now)
             ticket.go.release()
-        self._count_off(ended)
+        self._count_off(ended.kind)
 
     def _count_off(self, kind: Kind) -> None:
         if kind is Kind.STEP:
@@ -221,6 +228,14 @@ class Scheduler:
             work.check()
             waited = time.monotonic() - start
         return waited
+
+    def look(self) -> Snapshot:
+        """Who waits, what runs and what ran lately; nobody waits for the look."""
+        with self._lock:
+            now = time.monotonic()
+            line = sorted(self._waiting, key=lambda one: one.rank(now))
+            running, recent = self._running, tuple(self._recent)
+        return Snapshot(now, running, tuple(ticket.as_pass() for ticket in line), recent)
 
     def line(self) -> dict[str, int]:
         """How many passes run and wait just now, by kind: ``running``, ``step``, ``batch``, ..."""

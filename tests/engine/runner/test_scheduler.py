@@ -250,3 +250,37 @@ def test_giving_way_ends_after_its_time_and_with_its_job():
         stop.set()
         thread.join(10)
     assert len(took) == 2 and took[0] >= 0.06
+
+
+def test_a_look_shows_what_runs_who_waits_and_what_ran():
+    scheduler = Scheduler()
+    assert scheduler.look()[1:] == (None, (), ())
+    with scheduler.turn(Kind.BATCH):
+        ran, threads = queued(scheduler, [Kind.PREFILL, Kind.STEP])
+        look = scheduler.look()
+        assert look.running.kind is Kind.BATCH and look.running.ended is None
+        assert look.running.came == look.running.began <= look.now
+        assert [one.kind for one in look.waiting] == [Kind.STEP, Kind.PREFILL]
+        assert all(one.began is None and one.came <= look.now for one in look.waiting)
+    for thread in threads:
+        thread.join()
+    with job(lambda: False, visitor=3), scheduler.turn(Kind.STEP):
+        assert scheduler.look().running.visitor == 3
+    look = scheduler.look()
+    assert look.running is None and not look.waiting and ran == [1, 0]
+    kinds = [one.kind for one in look.recent]
+    assert kinds == [Kind.BATCH, Kind.STEP, Kind.PREFILL, Kind.STEP]
+    assert [one.visitor for one in look.recent] == [None, None, None, 3]
+    assert all(one.came <= one.began <= one.ended <= look.now for one in look.recent)
+    batch, step, prompt, _ = look.recent
+    assert step.began == batch.ended and prompt.began == step.ended, "nobody is between them"
+
+
+def test_a_look_remembers_so_many_passes(monkeypatch):
+    monkeypatch.setattr("engine.runner.scheduler.REMEMBERED", 3)
+    scheduler = Scheduler()
+    for kind in (Kind.STEP, Kind.BATCH, Kind.PREFILL, Kind.STEP):
+        with scheduler.turn(kind):
+            pass
+    kinds = [one.kind for one in scheduler.look().recent]
+    assert kinds == [Kind.BATCH, Kind.PREFILL, Kind.STEP]

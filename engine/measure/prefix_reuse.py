@@ -1,0 +1,220 @@
+"""Prefix reuse: the time of a prompt whose beginning is in a cache already, against all of it.
+
+    full     a new cache reads the whole prompt
+    reused   a copy of another prompt's cache is cropped to the tokens that both share, and reads
+             only the rest
+
+Where states cannot be cropped (recurrent layers, a sliding window that is full), the other text's
+state is kept at the end of the shared tokens instead, which has to be known beforehand. Passes are
+timed from their turn on, so nobody else's are in the figures.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.checks import at_least_one
+from engine.decoding import inputs
+from engine.errors import SettingError
+from engine.measure.measurement import Measurement
+from engine.model import LanguageModel
+from engine.model import cache as caches
+from engine.runner.runner import Runner
+from engine.trace.values import Flag, Real, Record, Row, Whole, of
+
+MOST_REPEATS = 50
+MOST_LENGTHS = 32
+_TIMES = Row(Real(0), MOST_REPEATS)
+
+
+@dataclass(frozen=True)
+class Reuse:
+    """A prompt read both ways.
+
+    Attributes:
+        shared: tokens at the beginning of both prompts.
+        tokens: of the whole second prompt.
+        full_ms, reused_ms: time of each repeat, in milliseconds; copying and cropping included.
+        full_passes, reused_passes: forward passes of one reading.
+        largest_difference: between two logits of the same token after the prompt.
+        same_top: whether both give the same likeliest token.
+    """
+
+    shared: int = of(Whole())
+    tokens: int = of(Whole(1))
+    full_ms: tuple[float, ...] = of(_TIMES)
+    reused_ms: tuple[float, ...] = of(_TIMES)
+    full_passes: int = of(Whole(1))
+    reused_passes: int = of(Whole(1))
+    largest_difference: float = of(Real(0))
+    same_top: bool = of(Flag())
+
+    @property
+    def full(self) -> float:
+        """Median time of reading all of it."""
+        return float(np.median(self.full_ms))
+
+    @property
+    def reused(self) -> float:
+        """Median time of reading the rest."""
+        return float(np.median(self.reused_ms))
+
+
+@dataclass(frozen=True)
+class PrefixResult:
+    """What reuse saves, by the length of what is shared.
+
+    Attributes:
+        can_crop: whether all caches could be cropped; those that could not were kept at the end of
+            what is shared.
+        repeats: readings of each kind that are wanted.
+        lengths: measured so far, the shortest first.
+    """
+
+    can_crop: bool = of(Flag())
+    repeats: int = of(Whole(1, MOST_REPEATS))
+    lengths: tuple[Reuse, ...] = of(Row(Record(Reuse), MOST_LENGTHS))
+
+
+class PrefixMeasurement(Measurement[PrefixResult]):
+    """Reads two prompts with the same beginning, over several lengths of it.
+
+    Every repeat goes through all lengths, and reads both ways in turn, so that a machine that slows
+    down for a while slows all of them down. A round before the first one warms up.
+
+    Args:
+        model: the model.
+        beginning: token ids that both prompts begin with.
+        first, second: token ids of what follows in each.
+        lengths: how many tokens of the beginning are shared, one after the other.
+        repeats: timed readings of each.
+
+    Raises:
+        PromptError: a prompt that is empty, or longer than the context.
+        SettingError: a length that the beginning does not have, or repeats out of range.
+    """
+
+    noun = "reading"
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        beginning: Sequence[int],
+        first: Sequence[int],
+        second: Sequence[int],
+        lengths: Sequence[int],
+        repeats: int = 5,
+    ) -> None:
+        self._repeats = at_least_one("repeats", repeats)
+        if repeats > MOST_REPEATS:
+            remedy = f"use at most {MOST_REPEATS}"
+            raise SettingError("repeats", repeats, "are too many", remedy)
+        self._model = model
+        self._prompts = [
+            _Prompts(model, _part(beginning, length), first, second)
+            for length in sorted(set(lengths))
+        ]
+        costs = [float(len(prompts.second)) for prompts in self._prompts]
+        super().__init__([2 * cost for cost in costs] + costs * self._repeats)
+        self._can_crop = True
+
+    def _measure(self, part: int) -> None:
+        turn, place = divmod(part, len(self._prompts))
+        prompts = self._prompts[place]
+        if not turn:
+            self._can_crop &= prompts.prepare()
+        prompts.time(keeps=turn > 0)
+
+    @property
+    def result(self) -> PrefixResult | None:
+        """Lengths that were timed at least once."""
+        found = [prompts.result for prompts in self._prompts if prompts.full_ms]
+        return PrefixResult(self._can_crop, self._repeats, tuple(found)) if found else None
+
+
+def shared_tokens(first: Sequence[int], second: Sequence[int]) -> int:
+    """How many tokens both begin with; one of the second is always left to be read."""
+    count = 0
+    for one, other in zip(first, second[:-1], strict=False):
+        if one != other:
+            break
+        count += 1
+    return count
+
+
+def _part(beginning: Sequence[int], length: int) -> list[int]:
+    if not 0 <= length <= len(beginning):
+        raise SettingError(
+            "shared tokens",
+            length,
+            f"are more than the {len(beginning):,} tokens that both prompts begin with",
+            f"use 0 to {len(beginning):,}, or a longer beginning",
+        )
+    return list(beginning[:length])
+
+
+class _Prompts:
+    """Two prompts with one beginning, and the times of the second."""
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        beginning: list[int],
+        first: Sequence[int],
+        second: Sequence[int],
+    ) -> None:
+        self._model = model
+        self._first = inputs.prompt_ids(model, [*beginning, *first])
+        self.second = inputs.prompt_ids(model, [*beginning, *second])
+        self._shared = shared_tokens(self._first, self.second)
+        self._other = Runner(model)
+        self._passes = (1, 1)
+        self._difference, self._same_top = 0.0, True
+        self.full_ms: list[float] = []
+        self.reused_ms: list[float] = []
+
+    def prepare(self) -> bool:
+        """Read the first prompt; says whether its cache can be cropped."""
+        self._other = Runner(self._model)
+        self._other.read(self._first)
+        if caches.can_crop(self._other.cache):
+            return True
+        self._other = Runner(self._model)
+        if self._shared:
+            self._other.read(self._first[: self._shared])
+        return False
+
+    def time(self, *, keeps: bool) -> None:
+        """Read the second prompt both ways; without `keeps` the times are forgotten."""
+        self._other.restore()  # where its memory was needed elsewhere, that is not what is timed
+        full = Runner(self._model).read(self.second)
+        start = time.perf_counter()
+        twin = self._other.fork()
+        twin.crop(self._shared)
+        ms = (time.perf_counter() - start) * 1e3
+        reused = twin.read(self.second[self._shared :])
+        if keeps:
+            self.full_ms.append(full.forward_ms)
+            self.reused_ms.append(ms + reused.forward_ms)
+        self._passes = len(full.passes), len(reused.passes)
+        one, other = full.forward.logits, reused.forward.logits
+        self._difference = max(self._difference, float(np.abs(one - other).max()))
+        self._same_top = self._same_top and int(one.argmax()) == int(other.argmax())
+
+    @property
+    def result(self) -> Reuse:
+        """What was timed so far."""
+        return Reuse(
+            shared=self._shared,
+            tokens=len(self.second),
+            full_ms=tuple(self.full_ms),
+            reused_ms=tuple(self.reused_ms),
+            full_passes=self._passes[0],
+            reused_passes=self._passes[1],
+            largest_difference=self._difference,
+            same_top=self._same_top,
+        )

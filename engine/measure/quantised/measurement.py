@@ -1,0 +1,162 @@
+"""The measurement of quantised caches: the chosen group and axes first, then others."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+from engine.decoding import inputs
+from engine.errors import CancelledError, ContextFullError, DecodingError
+from engine.measure.measurement import Measurement
+from engine.measure.pace import Pace
+from engine.measure.quantised.reading import ComparedReading, ReadText
+from engine.measure.quantised.result import Point, QuantisedResult
+from engine.model import LanguageModel
+from engine.model.quantised import (
+    BITS,
+    PER_CHANNEL,
+    PER_TOKEN,
+    Quantisation,
+    head_dims,
+    why_not,
+)
+
+GROUPS = (16, 32, 64)  # that are compared, where they divide the heads
+# Those of KIVI, and those of transformers' own quantised caches.
+AXES = ((PER_CHANNEL, PER_TOKEN), (PER_TOKEN, PER_TOKEN))
+
+# A layer of a row takes about so long to be coded and decoded: some 50 small operations, whatever
+# the device.
+LAYER_SECONDS = 0.25e-3
+
+
+class QuantisedMeasurement(Measurement[QuantisedResult]):
+    """One text with the exact cache, and with quantised ones of 8, 4 and 2 bits.
+
+    Args:
+        model: whose cache.
+        text: what is read.
+        how: group, axes and residual; its bits do not matter.
+        compares: whether other groups and axes read the text after it as well.
+
+    Raises:
+        DecodingError: the model's cache cannot be quantised, the text does not fit the context, or
+            the settings do not fit the model or the text.
+    """
+
+    noun = "position"
+
+    def __init__(
+        self, model: LanguageModel, text: ReadText, how: Quantisation, compares: bool = True
+    ) -> None:
+        refused = why_not(model)
+        if refused:
+            raise DecodingError(refused)
+        ids = inputs.prompt_ids(model, text.prompt_ids[: text.positions])
+        settings = inputs.checked_settings(text.settings, model)
+        self._text = replace(
+            text,
+            prompt_ids=tuple(ids),
+            settings=settings.replace(min_new_tokens=text.positions),
+        )
+        _check_context(model, text.positions)
+        kinds = by_bits(how)
+        for kind in kinds:
+            kind.check_head_dims(head_dims(model))
+            kind.check_length(text.positions)
+        more = other_settings(model, how, text.positions) if compares else []
+        self._model = model
+        self._kinds = [kinds, *([more] if more else [])]
+        costs = [2.0 + len(kinds) for kinds in self._kinds for _ in range(text.positions)]
+        super().__init__(costs)
+        self._readings: list[ComparedReading] = []
+
+    @property
+    def settings_compared(self) -> int:
+        """Settings that read the text, all passes together."""
+        return sum(map(len, self._kinds))
+
+    def _measure(self, part: int) -> None:
+        number, position = divmod(part, self._text.positions)
+        if not position:
+            text = self._text
+            if number:  # the text is there: nobody writes
+                text = replace(text, prompt_ids=tuple(self._readings[0].token_ids))
+            reading = ComparedReading(
+                self._model, text, self._kinds[number], measures_rounding=not number
+            )
+            self._readings[number:] = [reading]
+        try:
+            self._readings[number].step()
+        except CancelledError:  # before the pass
+            raise
+        except Exception:
+            self.done = number * self._text.positions  # its caches may be half updated
+            raise
+
+    @property
+    def result(self) -> QuantisedResult | None:
+        """What there is so far; other settings once they have read the whole text."""
+        if not self._readings or not self._readings[0].length:
+            return None
+        first = self._readings[0]
+        label = self._model.vocabulary.label
+        length = first.length
+        points = [
+            Point.of(along)
+            for reading in self._readings
+            for along in reading.along(length)
+            if reading is first or reading.length == self._text.positions
+        ]
+        return QuantisedResult(
+            read=tuple(map(label, first.token_ids[:length])),
+            given=min(length, len(self._text.prompt_ids)),
+            is_greedy=self._text.settings.is_greedy,
+            top=tuple(map(label, first.top[0][:length])),
+            exact_bytes=first.bytes[0],
+            rounding_kl_bits=tuple(first.rounding[:length]),
+            along=tuple(first.along(length)),
+            points=tuple(points),
+        )
+
+
+def estimated_seconds(
+    model: LanguageModel, positions: int, how: Quantisation, compares: bool, pace: Pace
+) -> float:
+    """Estimate of a measurement: its passes, and coding and decoding beside them.
+
+    Raises:
+        DecodingError: the model's cache cannot be quantised.
+    """
+    formula = model.cache_formula
+    if formula is None:
+        raise DecodingError(why_not(model))
+    readings = [by_bits(how), *([other_settings(model, how, positions)] if compares else [])]
+    passes = positions * (len(readings) + 1)
+    layers = positions * sum(map(len, readings)) * len(formula.layers)
+    return pace.step_seconds(passes) + LAYER_SECONDS * layers
+
+
+def by_bits(how: Quantisation) -> list[Quantisation]:
+    """The same with every number of bits."""
+    return [replace(how, bits=bits) for bits in BITS]
+
+
+def other_settings(model: LanguageModel, how: Quantisation, positions: int) -> list[Quantisation]:
+    """Every number of bits with other groups and axes, where they fit the model and the text."""
+    found = []
+    for (keys, values), group, bits in itertools.product(AXES, GROUPS, BITS):
+        kind = Quantisation(bits, group, keys, values, how.residual)
+        fits = all(dim % group == 0 for dim in head_dims(model))
+        if fits and kind.exact_positions < positions and kind != replace(how, bits=bits):
+            found.append(kind)
+    return found
+
+
+def _check_context(model: LanguageModel, positions: int) -> None:
+    length = model.context_length
+    if length is not None and positions > length:
+        raise ContextFullError(
+            f"{positions:,} positions were asked for, and the context of {model.name} takes "
+            f"{length:,}; read at most {length:,}."
+        )

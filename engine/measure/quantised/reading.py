@@ -1,0 +1,169 @@
+"""One text as it is read by one batch: the exact cache in the first row, quantised ones below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.decoding.shaping import shaped
+from engine.decoding.token_sequence import TokenSequence
+from engine.errors import LogitsError
+from engine.measure.divergence import kl_bits, log_probabilities
+from engine.measure.quantised.result import Along
+from engine.model import LanguageModel
+from engine.model.quantised import Quantisation, compared_cache, row_bytes
+from engine.runner.runner import Runner
+from engine.runner.scheduler import SCHEDULER, Kind
+from engine.sampling import SamplingSettings
+
+GREEDY = SamplingSettings(temperature=0)
+REMEDY = "compare fewer settings or read fewer positions"
+
+
+@dataclass(frozen=True)
+class ReadText:
+    """What is read.
+
+    Attributes:
+        prompt_ids: token ids that are given.
+        positions: tokens that are read; the model writes those beyond the prompt.
+        settings: how it chooses them; the end of the text is held off until all are read.
+    """
+
+    prompt_ids: tuple[int, ...]
+    positions: int
+    settings: SamplingSettings = GREEDY
+
+
+class ComparedReading:
+    """A text as it is read by one batch.
+
+    Attributes:
+        token_ids: tokens read, and the next one.
+        top: of every row, the likeliest next token at each position.
+        bytes: of every row's cache.
+        rounding: KL between the exact cache here and in passes of its own, at each position.
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        text: ReadText,
+        kinds: Sequence[Quantisation],
+        *,
+        measures_rounding: bool,
+    ) -> None:
+        self._model = model
+        self._kinds = list(kinds)
+        self._positions = text.positions
+        self._settings = text.settings
+        self._sequence = TokenSequence(model, text.prompt_ids)
+        self._cache = compared_cache(model, kinds)
+        rows = 1 + len(self._kinds)
+        self._alone = Runner(model, REMEDY) if measures_rounding else None
+        self._alone_logits: np.ndarray | None = None  # (1, vocab) of the position to be read next
+        self.length = 0
+        self.bytes = [0] * rows
+        self.top: list[list[int]] = [[] for _ in range(rows)]
+        self.rounding: list[float] = []
+        self._kl: list[list[float]] = [[] for _ in kinds]
+        self._differences: list[list[float]] = [[] for _ in kinds]
+        self._parted: list[tuple[int, int, int] | None] = [None for _ in kinds]
+
+    @property
+    def token_ids(self) -> list[int]:
+        """Tokens read so far, and those that are known already."""
+        return self._sequence.ids.tolist()
+
+    def step(self) -> None:
+        """Read one more token with every cache, and compare what they make of it."""
+        token_id = int(self._sequence.ids[self.length])
+        if self._alone is not None and self._alone.positions == self.length:
+            self._alone_logits = self._alone.read_rows([[token_id]])[0]
+        rows = self._logits(token_id)
+        exact, scored = rows[0], np.isfinite(rows[0])  # some models rule tokens out
+        log_probs = log_probabilities(rows)
+        kl = kl_bits(log_probs[0], log_probs[1:])
+        if self._alone is not None:
+            alone = kl_bits(log_probs[0], log_probabilities(self._alone_logits))
+            self.rounding.append(float(alone[0]))
+        self.bytes = row_bytes(self._cache)
+        for place, token_id in enumerate(rows.argmax(axis=1).tolist()):
+            self.top[place].append(token_id)
+        for place in range(len(self._kinds)):
+            self._kl[place].append(float(kl[place]))
+            self._differences[place].append(float(np.abs(rows[place + 1] - exact)[scored].max()))
+        if self.length + 1 == self._sequence.ids.size < self._positions:
+            self._write(rows)
+        self.length += 1
+
+    def _logits(self, token_id: int) -> np.ndarray:
+        """(rows, vocab) float32 after one more token."""
+        rows = 1 + len(self._kinds)
+        model = self._model
+        SCHEDULER.give_way()
+        with (
+            model.naming_memory(f"with {rows:,} caches at once", REMEDY),
+            SCHEDULER.turn(Kind.BATCH),
+        ):
+            logits, _ = model.forward_rows([[token_id]] * rows, self._cache, self.length)
+        bad = np.flatnonzero(~np.isfinite(logits.max(axis=1)))
+        if bad.size:
+            raise LogitsError(self._bad(int(bad[0])))
+        return logits
+
+    def _bad(self, row: int) -> str:
+        if not row:
+            return (
+                f"{self._model.name} returned logits that are not finite after {self.length + 1:,} "
+                "tokens; choose another model or dtype."
+            )
+        return (
+            f"With {self._kinds[row - 1].name}, {self._model.name} returned logits that are not "
+            "finite: its keys or values are beyond what float16 minima hold. Choose another model."
+        )
+
+    def _write(self, rows: np.ndarray) -> None:
+        """Append what the exact cache chooses, and note who would have chosen another token."""
+        sequence, settings = self._sequence, self._settings
+        context = sequence.context(sequence.length, settings.seed, {})
+        chosen = []
+        for place, row in enumerate(rows):
+            if place and self._parted[place - 1] is not None:
+                continue
+            token_id = sequence.draw(shaped(row, settings, context), settings)[1].token_id
+            chosen.append(token_id)
+            if place and token_id != chosen[0]:
+                self._parted[place - 1] = (sequence.length, chosen[0], token_id)
+        sequence.append(chosen[0], sequence.addition(chosen[0], (), None).piece)
+
+    def along(self, length: int) -> list[Along]:
+        """Figures of every quantised row over the first so many positions."""
+        label = self._model.vocabulary.label
+        found = []
+        for place, kind in enumerate(self._kinds):
+            parted = self._parted[place]
+            found.append(
+                Along(
+                    bits=kind.bits,
+                    group=kind.group,
+                    keys=kind.keys,
+                    values=kind.values,
+                    residual=kind.residual,
+                    kl_bits=tuple(self._kl[place][:length]),
+                    logit_difference=tuple(self._differences[place][:length]),
+                    top=tuple(map(label, self.top[place + 1][:length])),
+                    is_changed=tuple(
+                        own != exact
+                        for own, exact in zip(
+                            self.top[place + 1][:length], self.top[0][:length], strict=True
+                        )
+                    ),
+                    bytes=self.bytes[place + 1],
+                    parted_after=None if parted is None else parted[0],
+                    parted_tokens=() if parted is None else tuple(map(label, parted[1:])),
+                )
+            )
+        return found

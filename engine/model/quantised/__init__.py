@@ -1,0 +1,30 @@
+"""A cache of keys and values in a few bits each, compared with the exact one.
+
+    settings.py     `Quantisation`: bits, groups, axes, and how much stays exact
+    codes.py        numbers as codes of 8, 4 or 2 bits; each group has a minimum and a step
+    states.py       the keys, or the values, of one layer as such a cache holds them
+    compared.py     one batch: the first row has the exact cache, each further row a quantised one
+
+The codes are really packed, and a pass reads what they give back. So bytes are counted on tensors.
+What a quantised cache saves in time is not shown: that takes kernels that read codes.
+
+transformers' own quantised caches do not serve. The one of optimum-quanto has no 8 bits, compiles
+C++ at its first use, and was last released in March 2025. The one of hqq needs accelerate, einops
+and termcolor besides. Both round the whole cache again whenever the residual is full. Neither can
+group keys along the positions, which is what was published to work.
+"""
+
+from engine.model.quantised.compared import compared_cache, head_dims, row_bytes, why_not
+from engine.model.quantised.settings import AXES, BITS, PER_CHANNEL, PER_TOKEN, Quantisation
+
+__all__ = [
+    "AXES",
+    "BITS",
+    "PER_CHANNEL",
+    "PER_TOKEN",
+    "Quantisation",
+    "compared_cache",
+    "head_dims",
+    "row_bytes",
+    "why_not",
+]

@@ -1,0 +1,120 @@
+"""One batch that reads the same tokens with the exact cache and with quantised ones.
+
+All rows go through the same passes, so they are rounded alike, and what differs between them is the
+cache's doing alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from transformers.cache_utils import Cache, DynamicLayer
+
+from engine.model.language_model import LanguageModel
+from engine.model.quantised.settings import Quantisation
+from engine.model.quantised.states import QuantisedStates
+
+
+class ComparedLayer(DynamicLayer):
+    """A layer of a batch: the first row exact, one further row for each quantisation.
+
+    Args:
+        exact: the empty layer that a single text would have.
+        kinds: how the further rows are quantised.
+    """
+
+    def __init__(self, exact: DynamicLayer, kinds: Sequence[Quantisation]) -> None:
+        super().__init__()
+        self.exact = exact
+        self.rows = [
+            (QuantisedStates(kind, kind.keys), QuantisedStates(kind, kind.values)) for kind in kinds
+        ]
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, *args: object, **kwargs: object
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Take (rows, heads, new positions, channels); returns what each row holds from now on."""
+        keys, values = self.exact.update(key_states[:1], value_states[:1], *args, **kwargs)
+        read = keys.shape[2]
+        all_keys, all_values = [keys], [values]
+        for place, (own_keys, own_values) in enumerate(self.rows, start=1):
+            for states, new, read_by_all in (
+                (own_keys, key_states[place], all_keys),
+                (own_values, value_states[place], all_values),
+            ):
+                states.append(new)
+                read_by_all.append(states.read()[None, :, -read:])
+                if self.is_sliding:
+                    states.keep_last(self.exact.sliding_window - 1)
+        return torch.cat(all_keys), torch.cat(all_values)
+
+    # What the model asks of the shape of its cache, the exact row answers for all.
+
+    @property
+    def is_sliding(self) -> bool:
+        """Whether only the last positions are read."""
+        return self.exact.is_sliding
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        """How many positions a pass over so many tokens attends to, and where they begin."""
+        return self.exact.get_mask_sizes(query_length)
+
+    def get_seq_length(self) -> int:
+        """Positions that were read."""
+        return self.exact.get_seq_length()
+
+    def get_max_length(self) -> int:
+        """Most positions that are kept; -1 without a limit."""
+        return self.exact.get_max_length()
+
+
+def compared_cache(model: LanguageModel, kinds: Sequence[Quantisation]) -> Cache:
+    """An empty cache for a batch of one exact row and a row for each quantisation.
+
+    Raises:
+        SettingError: a group or a number of bits that does not fit the model's heads.
+    """
+    cache = model.new_cache()
+    for kind in kinds:
+        kind.check_head_dims(head_dims(model))
+    cache.layers = [ComparedLayer(layer, kinds) for layer in cache.layers]
+    return cache
+
+
+def row_bytes(cache: Cache) -> list[int]:
+    """Bytes that each row of such a cache holds, counted over its tensors."""
+    exact = sum(
+        part.numel() * part.element_size()
+        for layer in cache.layers
+        for part in (layer.exact.keys, layer.exact.values)
+    )
+    quantised = zip(*(layer.rows for layer in cache.layers), strict=True)
+    return [exact, *(sum(keys.bytes + values.bytes for keys, values in row) for row in quantised)]
+
+
+def head_dims(model: LanguageModel) -> set[int]:
+    """Channels of the heads, as the model's cache has them; none where `why_not` says why."""
+    formula = model.cache_formula
+    return set() if formula is None else {dim for _, dim, _ in formula.layers}
+
+
+def why_not(model: LanguageModel) -> str:
+    """Why this model's cache cannot be quantised here, in a sentence; empty where it can."""
+    if getattr(model.config, "kv_lora_rank", None):
+        return (
+            f"{model.name} caches one latent vector for all heads (MLA) instead of keys and "
+            "values, and only keys and values are quantised here; choose another model."
+        )
+    formula = model.cache_formula
+    if formula is None:
+        return (
+            f"{model.name} keeps other states than one key and one value per position, such as a "
+            "recurrent state, and only keys and values are quantised here; choose another model."
+        )
+    if len(formula.layers) != len(model.new_cache().layers):
+        return (
+            f"{model.name} makes the layers of its cache as it goes, so they cannot be replaced; "
+            "choose another model."
+        )
+    return ""

@@ -1,0 +1,112 @@
+"""How a cache is quantised, as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from engine.checks import is_whole
+from engine.errors import SettingError
+
+BITS = (8, 4, 2)
+PER_CHANNEL, PER_TOKEN = "per channel", "per token"
+AXES = (PER_CHANNEL, PER_TOKEN)
+LARGEST_GROUP = 1024
+LONGEST_RESIDUAL = 1_000_000
+
+
+@dataclass(frozen=True)
+class Quantisation:
+    """How keys and values are stored in fewer bits.
+
+    Numbers are taken in groups. A group keeps its minimum and its step in float16, and a code of so
+    many bits for each number: minimum + code x step. Per token, a group is `group` channels of one
+    position. Per channel, it is one channel of `group` positions in a row.
+
+    KIVI (Liu et al. 2024, arXiv:2402.02750) found a few channels of the keys to be far larger than
+    the others, and no channel of the values. So it takes keys per channel and values per token,
+    which are the defaults here.
+
+    Attributes:
+        bits: of a code: 8, 4 or 2.
+        group: numbers that share a minimum and a step.
+        keys, values: along which axis they are grouped.
+        residual: newest positions that stay exact. Per channel, up to `group` - 1 more do, until
+            their group is whole. At 0 a pass reads also its own token from codes.
+
+    Raises:
+        SettingError: a value outside its range.
+    """
+
+    bits: int = 4
+    group: int = 32
+    keys: str = PER_CHANNEL
+    values: str = PER_TOKEN
+    residual: int = 32
+
+    def __post_init__(self) -> None:
+        if self.bits not in BITS:
+            raise SettingError("bits", self.bits, "cannot be stored", "use 8, 4 or 2")
+        for name, low, high in (
+            ("group", 2, LARGEST_GROUP),
+            ("residual", 0, LONGEST_RESIDUAL),
+        ):
+            value, remedy = getattr(self, name), f"use a whole number from {low:,} to {high:,}"
+            if not is_whole(value):
+                raise SettingError(name, value, "must be a whole number", remedy)
+            if not low <= value <= high:
+                raise SettingError(name, value, "is out of range", remedy)
+        for name in ("keys", "values"):
+            if getattr(self, name) not in AXES:
+                remedy = f"use {PER_CHANNEL!r} or {PER_TOKEN!r}"
+                raise SettingError(name, getattr(self, name), "is no axis", remedy)
+
+    @property
+    def name(self) -> str:
+        """What tells it from others: ``4 bits, groups of 32, keys per channel, ...``."""
+        return f"{self.bits} bits, groups of {self.group}, keys {self.keys}, values {self.values}"
+
+    @property
+    def exact_positions(self) -> int:
+        """The longest text of which nothing is quantised yet."""
+        whole = min(self.group if axis == PER_CHANNEL else 1 for axis in (self.keys, self.values))
+        return self.residual + whole - 1
+
+    @property
+    def bits_per_number(self) -> float:
+        """Bits of a quantised number, its share of minimum and step included; computed."""
+        return self.bits + 32 / self.group
+
+    def check_head_dims(self, head_dims: Iterable[int]) -> None:
+        """Raise `SettingError` where the channels of a head cannot be grouped or packed."""
+        packed = 8 // self.bits
+        for dim in head_dims:
+            if PER_TOKEN in (self.keys, self.values) and dim % self.group:
+                fitting = [str(size) for size in (16, 32, 64, 128) if dim % size == 0] or [str(dim)]
+                raise SettingError(
+                    "group",
+                    self.group,
+                    f"does not divide the {dim} channels of a head, as per token it must",
+                    f"use {' or '.join(fitting)}, or group keys and values per channel",
+                )
+            if dim % packed:
+                raise SettingError(
+                    "bits",
+                    self.bits,
+                    f"packs {packed} codes into a byte, which does not fit heads of {dim} channels",
+                    "use 8 bits",
+                )
+
+    def check_length(self, positions: int) -> None:
+        """Raise `SettingError` where nothing of a text of so many positions would be quantised."""
+        if self.exact_positions >= positions:
+            most = positions - 1 - (self.exact_positions - self.residual)
+            shorter = (
+                f"use at most {most:,}, or a longer text" if most >= 0 else "use a longer text"
+            )
+            raise SettingError(
+                "residual",
+                self.residual,
+                f"keeps all {positions:,} positions of the text exact, so nothing is quantised",
+                shorter,
+            )

@@ -1,0 +1,1 @@
+"""Prefix reuse: a second prompt with the same beginning."""

@@ -1,0 +1,1 @@
+"""Quantised caches: bytes saved against the divergence from the exact distribution."""

@@ -1,0 +1,169 @@
+"""A text read with the exact cache and with quantised ones, side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from engine.measure.pace import Pace
+from engine.measure.quantised.measurement import QuantisedMeasurement, estimated_seconds
+from engine.measure.quantised.reading import GREEDY, ReadText
+from engine.measure.quantised.result import MOST_POSITIONS, QuantisedResult
+from engine.model import LanguageModel
+from engine.model.quantised import AXES, PER_CHANNEL, PER_TOKEN, Quantisation
+from engine.sampling import SamplingSettings
+from ui.cache.held import Held
+from ui.cache.measured import chart, sheet
+from ui.cache.quantised.charts import divergence_figure, saving_figure
+from ui.cache.quantised.strip import strip
+from ui.cache.quantised.words import changes, notice, per_token, settings_table, summary
+from ui.cache.section import Section, Shown
+from ui.cache.work import MeasureWork
+from ui.labs import fields
+from ui.labs.inputs import Inputs
+from ui.texts.examples import EXAMPLES
+from ui.texts.limits import LARGEST_SEED
+from ui.texts.texts import check_prompt
+from ui.words.glossary import meaning
+
+GREEDY_TEXT, SAMPLED_TEXT, GIVEN_TEXT = "greedy", "sampled", "given"
+TEXTS = {
+    GREEDY_TEXT: "the model's own, greedy",
+    SAMPLED_TEXT: "the model's own, sampled",
+    GIVEN_TEXT: "the prompt alone",
+}
+PUBLISHED = (
+    "Published: KIVI (arXiv:2402.02750) takes keys per channel and values per token, since a few "
+    "channels of the keys are far larger than the others. A group keeps its minimum and its step, "
+    "16 bits each, and they are counted in the bytes."
+)
+HOW = (
+    "All caches read the same tokens in the rows of one batch, one token a pass. The codes are "
+    "packed, and the pass reads what they give back. Rounding: the exact cache read in passes of "
+    "its own, in which the model adds in another order."
+)
+
+
+@dataclass(frozen=True)
+class QuantisedInputs(Inputs):
+    """What is read, and how it is cached.
+
+    Attributes, besides the prompt:
+        text: who writes what follows the prompt, a key of `TEXTS`.
+        positions: tokens that are read, the prompt among them.
+        temperature, seed: of a sampled text.
+        keys, values, group, residual: see `Quantisation`.
+        compares: whether other groups and axes are measured as well.
+    """
+
+    prompt: str = "Once upon a time, there was a little"
+    text: str = GREEDY_TEXT
+    positions: int = 96
+    temperature: float = 0.8
+    seed: int = 1
+    keys: str = PER_CHANNEL
+    values: str = PER_TOKEN
+    group: int = 32
+    residual: int = 16
+    compares: bool = True
+
+
+def _how(inputs: QuantisedInputs) -> Quantisation:
+    return Quantisation(
+        group=inputs.group, keys=inputs.keys, values=inputs.values, residual=inputs.residual
+    )
+
+
+def _text(model: LanguageModel, inputs: QuantisedInputs) -> ReadText:
+    check_prompt("prompt", inputs.prompt)
+    ids = tuple(model.vocabulary.encode(inputs.prompt))
+    if inputs.text == GIVEN_TEXT:
+        return ReadText(ids, min(inputs.positions, len(ids)))
+    settings = GREEDY
+    if inputs.text == SAMPLED_TEXT:
+        settings = SamplingSettings(temperature=inputs.temperature, seed=inputs.seed)
+    return ReadText(ids, inputs.positions, settings)
+
+
+def _begin(model: LanguageModel, inputs: QuantisedInputs) -> MeasureWork[QuantisedResult]:
+    text, how = _text(model, inputs), _how(inputs)
+    return MeasureWork(QuantisedMeasurement(model, text, how, inputs.compares))
+
+
+def _seconds(model: LanguageModel, inputs: QuantisedInputs, pace: Pace) -> float:
+    positions = _text(model, inputs).positions
+    return estimated_seconds(model, positions, _how(inputs), inputs.compares, pace)
+
+
+def _fields(held: Held) -> None:
+    inputs = held.inputs
+    fields.prompt(held, {one.name: one.prompt for one in EXAMPLES}, help=meaning("prompt"))
+    with fields.row():
+        fields.choice(
+            held, "text", "Text", TEXTS, width=230, help="Who writes what follows the prompt."
+        )
+        fields.whole(
+            held,
+            "positions",
+            "Positions",
+            2,
+            MOST_POSITIONS,
+            help="Tokens that are read, those of the prompt among them.",
+        )
+        if inputs.text == SAMPLED_TEXT:
+            fields.real(held, "temperature", "Temperature", help=meaning("temperature"))
+            fields.whole(held, "seed", "Seed", 0, LARGEST_SEED, help=meaning("seed"))
+        fields.choice(held, "keys", "Keys", AXES, width=150, help=meaning("quantisation axis"))
+        fields.choice(held, "values", "Values", AXES, width=150, help=meaning("quantisation axis"))
+        fields.whole(held, "group", "Group", 2, 1024, help=meaning("quantisation group"))
+        fields.whole(
+            held, "residual", "Residual", 0, MOST_POSITIONS, help=meaning("residual length")
+        )
+        fields.switch(
+            held,
+            "compares",
+            "Compare other groups and axes",
+            help="All with this residual, each with 8, 4 and 2 bits, in one more reading.",
+        )
+    st.caption(PUBLISHED)
+
+
+def _picture(result: QuantisedResult, shown: Shown) -> None:
+    st.html(strip(result))
+    sheet(summary(result))
+    if not shown.is_running:
+        chart(
+            "cache_divergence",
+            "Divergence per token",
+            "KL from the exact distribution, whole vocabulary. A cross marks another likeliest "
+            "token. Positions of 0 have no place on a logarithmic axis.",
+            divergence_figure(result, shown.dark, shown.other),
+        )
+        chart(
+            "cache_saving",
+            "Bytes against divergence",
+            "Each mark is a setting measured here, larger for larger groups. Lower and further "
+            "left is better.",
+            saving_figure(result, shown.dark, shown.other),
+        )
+        with st.expander("Tokens that changed, and all settings"):
+            sheet(changes(result))
+            sheet(settings_table(result))
+    st.caption(HOW)
+
+
+SECTION = Section(
+    key="quantised",
+    name="Quantised",
+    about="The cache in 8, 4 and 2 bits. Notice where the likeliest token changes, and what the "
+    "bytes saved cost in bits of divergence.",
+    inputs=QuantisedInputs,
+    result=QuantisedResult,
+    fields=_fields,
+    picture=_picture,
+    notice=notice,
+    tables=lambda result: (summary(result), settings_table(result), per_token(result)),
+    begin=_begin,
+    seconds=_seconds,
+)

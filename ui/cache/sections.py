@@ -1,0 +1,20 @@
+"""The sections of the cache page, in their order; one line each."""
+
+from __future__ import annotations
+
+from ui.cache.prefill_and_decode import section as prefill_and_decode
+from ui.cache.prefix import section as prefix
+from ui.cache.quantised import section as quantised
+from ui.cache.roofline import section as roofline
+from ui.cache.section import Section
+from ui.cache.visitors import section as visitors
+from ui.cache.with_and_without import section as with_and_without
+
+SECTIONS: tuple[Section, ...] = (
+    with_and_without.SECTION,
+    prefill_and_decode.SECTION,
+    roofline.SECTION,
+    quantised.SECTION,
+    prefix.SECTION,
+    visitors.SECTION,
+)
