@@ -3,50 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from importlib import metadata
-from pathlib import Path
+from dataclasses import asdict, dataclass
 
-
-def hardware() -> dict[str, object]:
-    """Processor, cores usable by this process, memory and GPU."""
-    import torch
-
-    usable = getattr(os, "sched_getaffinity", None)
-    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    gpu = None
-    if torch.cuda.is_available():
-        gpu = torch.cuda.get_device_name(0)
-    return {
-        "processor": _processor(),
-        "cores": len(usable(0)) if usable else os.cpu_count(),
-        "memory_gib": round(pages / 2**30, 1),
-        "gpu": gpu,
-        "load": [round(value, 2) for value in os.getloadavg()],
-    }
-
-
-def _processor() -> str:
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        for line in info.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
-
-
-PACKAGES = ("torch", "transformers", "numpy")
-
-
-def versions(packages: Sequence[str]) -> dict[str, str]:
-    """Python and the packages that the figures depend on."""
-    return {
-        "python": platform.python_version(),
-        **{name: metadata.version(name) for name in packages},
-    }
+from engine.measure.machine import PACKAGES, Machine, versions
 
 
 @dataclass(frozen=True)
@@ -90,7 +50,7 @@ class Report:
         programs: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
-        self._machine = hardware()
+        self._machine = asdict(Machine.here())
         self._versions = versions(packages) | dict(programs or {})
         self._figures: dict[str, object] = {}
         self._goals: list[dict[str, object]] = []

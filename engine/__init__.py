@@ -17,6 +17,7 @@ order; nothing in here imports Streamlit, Plotly or the user interface.
     runner/          a cached sequence: read, taken back, copied
     decoding/        ways to choose tokens, one file each
     study/           many texts: metrics, sweeps
+    measure/         what a model costs on this machine: time, memory, ceilings
     snippets/        settings as code for other programs
 """
 

@@ -19,7 +19,8 @@ what was given, what is wrong with it and what to do instead; a page shows it as
     ├── OutOfMemoryError        the device ran out of memory in a forward pass
     ├── RecordError             past logits cannot be stored (a full disk)
     ├── CancelledError          somebody no longer wants what was being done
-    └── TraceError              a file that is no trace, or a damaged one
+    ├── TraceError              a file that is no trace, or a damaged one
+    └── MeasurementError        a file that is no measurement, or a damaged one
 """
 
 from __future__ import annotations
@@ -123,3 +124,7 @@ class CancelledError(DecodingError):
 
 class TraceError(DecodingError):
     """The file is no trace, is damaged, or was written by a newer version."""
+
+
+class MeasurementError(DecodingError):
+    """The file is no measurement, is damaged, or was written by a newer version."""

@@ -86,7 +86,7 @@ LAYERS = [
     ["trace"],
     ["runner"],
     ["decoding"],
-    ["decoder", "study", "snippets"],
+    ["decoder", "study", "measure", "snippets"],
     ["__init__"],
 ]
 

@@ -138,7 +138,7 @@ def guided_rows(prompt: np.ndarray, negative: np.ndarray, dtype: torch.dtype) ->
 
 @dataclass(frozen=True)
 class GuidedReading(Reading):
-    """The readings of both texts; `forward.logits` is the guided row, `ms` the time of both.
+    """The readings of both texts; `forward.logits` is the guided row, the times are of both.
 
     Attributes:
         prompt, negative: the reading of each text.
@@ -207,9 +207,9 @@ class GuidedRunner:
             raise
         ms = prompt.ms + (time.perf_counter() - start) * 1e3
         is_prefill = prompt.is_prefill or negative.is_prefill
-        return GuidedReading(
-            Forward(row, None, ms), ms, prompt.passes, is_prefill, prompt, negative
-        )
+        forward_ms = prompt.forward_ms + negative.forward_ms
+        forward = Forward(row, None, ms)
+        return GuidedReading(forward, ms, forward_ms, prompt.passes, is_prefill, prompt, negative)
 
     def crop(self, positions: int) -> None:
         """Take both back, to at most so many positions of the prompt's text; 0 forgets both."""

@@ -59,6 +59,7 @@ class Reading:
     Attributes:
         forward: the last pass, with the logits of the next token.
         ms: wall time of all passes, waiting for one's turn included, in milliseconds.
+        forward_ms: that of the passes over these tokens alone, each from its turn on.
         passes: how many tokens each pass read, in order; more than one for a long input, or where
             a cache was made again.
         is_prefill: whether the sequence was read from its beginning.
@@ -66,6 +67,7 @@ class Reading:
 
     forward: Forward
     ms: float
+    forward_ms: float
     passes: tuple[int, ...]
     is_prefill: bool
 
@@ -132,22 +134,27 @@ class Runner:
             CancelledError: the job of this thread was cancelled; nothing has been read.
         """
 
+        times: dict[int, float] = {}  # by position: a pass that is tried again counts once
+
         def run(ids: np.ndarray, kind: Kind) -> Forward:
+            start = self.positions
             with SCHEDULER.turn(kind):
-                return self.model.forward(
+                forward = self.model.forward(
                     ids[0].tolist(),
                     self.cache,
                     self.positions,
                     parity=parity,
                     **({"all_positions": True} if all_positions else {}),
                 )
+            times[start] = forward.ms
+            return forward
 
         start = time.perf_counter()
         forward, passes, is_prefill = self._reading(
             np.asarray(token_ids, np.int64)[None], run, whole=parity or all_positions, parity=parity
         )
         ms = (time.perf_counter() - start) * 1e3
-        return Reading(forward, ms, passes, is_prefill)
+        return Reading(forward, ms, sum(times.values()), passes, is_prefill)
 
     def read_rows(
         self,

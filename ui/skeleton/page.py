@@ -28,6 +28,7 @@ MAIN = {  # file: name in the navigation
     HOME: "Step",
     "pages/compare.py": "Compare",
     "pages/tune.py": "Tune",
+    "pages/cache.py": "Cache",
 }
 DECODERS = {  # the same of the decoder pages, which have a menu of their own
     "pages/beam.py": "Beam search",

@@ -1,0 +1,129 @@
+"""The machine that measures: processor, memory, GPU, and what its figures depend on."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+import psutil
+import torch
+
+from engine.model import LanguageModel
+from engine.trace.values import Real, Record, Row, Text, Whole, of
+
+PACKAGES = ("torch", "transformers", "numpy")
+_LONGEST = 200  # characters of a name
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine as it was when it measured.
+
+    Attributes:
+        processor: its name.
+        cores: those that this process may use.
+        memory_gib: memory of the machine, in GiB.
+        gpu: name of the first CUDA device, None without one.
+        load: average number of running programs over 1, 5 and 15 minutes before.
+    """
+
+    processor: str = of(Text(_LONGEST))
+    cores: int = of(Whole(1))
+    memory_gib: float = of(Real(0))
+    gpu: str | None = of(Text(_LONGEST), optional=True)
+    load: tuple[float, ...] = of(Row(Real(0), most=3))
+
+    @classmethod
+    def here(cls) -> Machine:
+        """This machine, now."""
+        usable = getattr(os, "sched_getaffinity", None)
+        return cls(
+            processor=_processor()[:_LONGEST],
+            cores=len(usable(0)) if usable else os.cpu_count() or 1,
+            memory_gib=round(psutil.virtual_memory().total / 2**30, 1),
+            gpu=torch.cuda.get_device_name(0) if torch.cuda.is_available() else None,
+            load=tuple(round(value, 2) for value in psutil.getloadavg()),
+        )
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
+    """Python and the packages that the figures depend on."""
+    return {
+        "python": platform.python_version(),
+        **{name: metadata.version(name) for name in packages},
+    }
+
+
+_MACHINE = of(Record(Machine))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What was measured on: the machine, the versions, the model and how it runs.
+
+    Attributes:
+        machine: the machine.
+        python, torch, transformers, numpy: versions.
+        model: name of the model.
+        parameters: its number of weights.
+        device: where the weights are, as PyTorch names it.
+        dtype: what they are stored in.
+        attention: the implementation of attention, as transformers names it.
+        threads: CPU threads of passes over fewer than 128 tokens.
+        prefill_threads: those of longer passes.
+        date: when, in UTC, to the minute.
+    """
+
+    machine: Machine = _MACHINE
+    python: str = of(Text(_LONGEST))
+    torch: str = of(Text(_LONGEST))
+    transformers: str = of(Text(_LONGEST))
+    numpy: str = of(Text(_LONGEST))
+    model: str = of(Text(_LONGEST))
+    parameters: int = of(Whole())
+    device: str = of(Text(_LONGEST))
+    dtype: str = of(Text(_LONGEST))
+    attention: str = of(Text(_LONGEST))
+    threads: int = of(Whole())
+    prefill_threads: int = of(Whole())
+    date: str = of(Text(_LONGEST))
+
+    @classmethod
+    def here(cls, model: LanguageModel) -> Setting:
+        """This machine and this model, now."""
+        usual = torch.get_num_threads()
+        facts = model.facts
+        return cls(
+            machine=Machine.here(),
+            **versions(),
+            model=model.name[:_LONGEST],
+            parameters=model.parameters,
+            device=facts["device"],
+            dtype=facts["dtype"],
+            attention=str(facts["attention"]),
+            threads=model.kernels.threads or usual,
+            prefill_threads=model.kernels.prefill_threads or usual,
+            date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        )
+
+    @property
+    def name(self) -> str:
+        """The machine in a few words: its GPU where the model runs on one, else its processor."""
+        machine = self.machine
+        if self.device.startswith("cuda") and machine.gpu:
+            return machine.gpu
+        return f"{machine.processor}, {machine.cores} cores"

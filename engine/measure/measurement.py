@@ -1,0 +1,72 @@
+"""What every measurement is: parts that are measured one after the other, with results so far.
+
+>>> for seconds_left in measurement.run(): ...
+>>> measurement.result
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, Generic, TypeVar
+
+AnyResult = TypeVar("AnyResult")
+
+
+class Measurement(ABC, Generic[AnyResult]):
+    """Something that is measured in parts.
+
+    Args:
+        costs: how long each part is expected to take, in any unit; for the time left.
+
+    Class attributes:
+        noun: what a part is called.
+
+    Attributes:
+        done: parts that are measured. Running again goes on from here.
+    """
+
+    noun: ClassVar[str] = "part"
+
+    def __init__(self, costs: Sequence[float]) -> None:
+        self.done = 0
+        self._costs = tuple(costs)
+        self._seconds = 0.0
+
+    @abstractmethod
+    def _measure(self, part: int) -> None:
+        """Measure a part.
+
+        Where it raises, such as `CancelledError`, the part is measured again from its beginning the
+        next time.
+        """
+
+    @property
+    @abstractmethod
+    def result(self) -> AnyResult | None:
+        """What there is so far, None before there is anything; may be asked from any thread."""
+
+    @property
+    def parts(self) -> int:
+        """How many parts there are."""
+        return len(self._costs)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all parts are measured."""
+        return self.done == self.parts
+
+    def run(self) -> Iterator[float]:
+        """Measure what is not measured yet; yields the estimated seconds left after each part.
+
+        Raises:
+            DecodingError: a part cannot be measured; the parts before it stay.
+        """
+        while not self.is_done:
+            start = time.perf_counter()
+            self._measure(self.done)
+            self._seconds += time.perf_counter() - start
+            self.done += 1
+            before, after = sum(self._costs[: self.done]), sum(self._costs[self.done :])
+            yield self._seconds * after / max(before, 1e-9)

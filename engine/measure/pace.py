@@ -1,0 +1,78 @@
+"""How fast passes of a model are on this machine, measured in about a second, for estimates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.measure.measurement import Measurement
+from engine.model import LanguageModel
+from engine.runner.runner import Runner
+
+LENGTHS = (4, 16, 64, 256)
+ENOUGH_SECONDS = 0.5  # a length that would take longer is left to the estimate
+STEPS = 4
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Passes that were timed; all else is an estimate.
+
+    Attributes:
+        tokens: lengths of texts that were read from the beginning, ascending.
+        ms: time of each, in milliseconds.
+        step_ms: time of one more token after the longest of them.
+    """
+
+    tokens: tuple[int, ...]
+    ms: tuple[float, ...]
+    step_ms: float
+
+    def read_seconds(self, tokens: float) -> float:
+        """Estimate of reading so many tokens at once; beyond what was timed, in proportion."""
+        if tokens <= self.tokens[-1]:
+            return float(np.interp(tokens, self.tokens, self.ms)) / 1e3
+        return self.ms[-1] / self.tokens[-1] * tokens / 1e3
+
+    def step_seconds(self, steps: float) -> float:
+        """Estimate of so many steps with the cache."""
+        return self.step_ms * steps / 1e3
+
+
+class PaceMeasurement(Measurement[Pace]):
+    """Times a few passes of a model.
+
+    Args:
+        model: whose.
+    """
+
+    noun = "pass"
+
+    def __init__(self, model: LanguageModel) -> None:
+        longest = model.context_length or LENGTHS[-1]
+        self._lengths = [tokens for tokens in LENGTHS if tokens + STEPS <= longest] or [1]
+        super().__init__(self._lengths)
+        self._model = model
+        self._times: dict[int, float] = {}
+        self._step_ms = 0.0
+
+    def _measure(self, part: int) -> None:
+        tokens = self._lengths[part]
+        if self._times:
+            last = max(self._times)
+            if self._times[last] * tokens / last > ENOUGH_SECONDS * 1e3:
+                return
+        runner = Runner(self._model)
+        if not self._times:
+            Runner(self._model).read([0] * tokens)  # the first pass is slower than all others
+        self._times[tokens] = runner.read([0] * tokens).forward_ms
+        self._step_ms = float(np.median([runner.read([0]).forward_ms for _ in range(STEPS)]))
+
+    @property
+    def result(self) -> Pace | None:
+        """The passes so far; None before the first."""
+        if not self._times:
+            return None
+        times = sorted(self._times.items())
+        return Pace(tuple(n for n, _ in times), tuple(ms for _, ms in times), self._step_ms)

@@ -1,0 +1,5 @@
+"""The page that measures what a KV cache saves and costs."""
+
+from ui.cache.page import cache_page
+
+cache_page()

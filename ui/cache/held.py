@@ -1,0 +1,102 @@
+"""What a visitor has of a section: its inputs, the work begun from them, what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from engine.errors import DecodingError
+from engine.measure.machine import Setting
+from engine.measure.pace import Pace
+from engine.model import LanguageModel
+from ui.cache.section import Section
+from ui.cache.work import SectionWork
+from ui.labs.inputs import Inputs
+from ui.words.catalogue import told
+
+SOON_SECONDS = 15.0  # a measurement that takes no longer begins by itself
+
+
+class Held:
+    """A section as one visitor has it; fields show its inputs and change them.
+
+    Attributes:
+        section: which it is.
+        model: what is measured.
+        inputs: what the next measurement begins with.
+        work: the last work; None before the first, and where nothing is measured.
+        setting: machine and model of that work, None before the first.
+        error: what went wrong last, empty if nothing did.
+        began_alone: whether the first measurement was begun, or left to a press.
+    """
+
+    def __init__(
+        self, section: Section, model: LanguageModel, inputs: Inputs | None = None
+    ) -> None:
+        self.section = section
+        self.model = model
+        self.inputs: Any = inputs or section.inputs()
+        self.work: SectionWork | None = None
+        self.setting: Setting | None = None
+        self.error = ""
+        self.began_alone = False
+
+    @property
+    def name(self) -> str:
+        """Of its fields, within the session."""
+        return f"cache_{self.section.key}"
+
+    def change(self, **changes: Any) -> None:
+        """Other inputs, by name; what was measured stays until the next measurement begins."""
+        self.error = ""
+        self.inputs = replace(self.inputs, **changes)
+
+    def refuse(self, error: DecodingError) -> None:
+        """Say why something was not done."""
+        self.error = told(error)
+
+    def begin(self, is_there: Callable[[], bool]) -> None:
+        """Measure with the inputs; what is refused leaves the last results."""
+        self.error, self.began_alone = "", True
+        try:
+            work = self.section.begin(self.model, self.inputs)
+            setting = Setting.here(self.model)
+        except DecodingError as error:
+            self.refuse(error)
+            return
+        if self.work is not None:
+            self.work.cancel()
+        self.work, self.setting = work, setting
+        work.start(is_there)
+
+    def begin_alone(self, pace: Pace, is_there: Callable[[], bool]) -> None:
+        """Measure without a press, once, where it does not take long."""
+        if self.began_alone or self.section.begin is None:
+            return
+        self.began_alone = True
+        seconds = self.seconds(pace)
+        if seconds is None or seconds <= SOON_SECONDS:
+            self.begin(is_there)
+
+    def seconds(self, pace: Pace) -> float | None:
+        """How long measuring with the inputs would take; None where they allow none."""
+        try:
+            return self.section.seconds(self.model, self.inputs, pace)
+        except DecodingError:
+            return None  # the press says why
+
+    def result(self) -> Any | None:
+        """What there is to show; None before there is anything, and `error` where it is refused."""
+        if self.section.computed is None:
+            return self.work.result if self.work is not None else None
+        try:
+            return self.section.computed(self.model, self.inputs)
+        except DecodingError as error:
+            self.refuse(error)
+            return None
+
+    def release(self) -> None:
+        """End what nobody waits for any more."""
+        if self.work is not None:
+            self.work.cancel()

@@ -1,0 +1,70 @@
+"""A field that reads a text file of the visitor's.
+
+The tab reads the file itself and sends its text by the connection that the page has: the server
+takes no uploads (see `ui/server/guard.py`).
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import streamlit as st
+
+MOST_BYTES = 2**20
+PROGRAM = """
+export default function ({ parentElement, data, setTriggerValue }) {
+  const field = parentElement.querySelector('input');
+  field.onchange = async () => {
+    const file = field.files[0];
+    if (!file) return;
+    const is_small = file.size <= data.most;
+    const text = is_small ? await file.text() : '';
+    setTriggerValue('file', { size: file.size, text });
+    field.value = '';
+  };
+}
+"""
+
+
+@cache
+def _component(label: str, endings: str) -> Any:
+    return st.components.v2.component(
+        f"decoding.file.{label}",
+        html=(
+            f'<label class="dv-file">{html.escape(label)}'
+            f'<input type="file" accept="{html.escape(endings)}"></label>'
+        ),
+        js=PROGRAM,
+        isolate_styles=False,
+    )
+
+
+def file_field(
+    name: str, label: str, endings: str, take: Callable[[str], None], refuse: Callable[[str], None]
+) -> None:
+    """A field for a file.
+
+    Args:
+        name: names the field within the session.
+        label: its accessible name.
+        endings: of the files that it offers, such as ``.json``.
+        take: gets the text of a chosen file.
+        refuse: gets a sentence where the file cannot be taken.
+    """
+
+    def on_file() -> None:
+        said = st.session_state.get(name)
+        said = said.get("file") if said is not None else None
+        size, text = (said.get("size"), said.get("text")) if hasattr(said, "get") else (None, None)
+        if isinstance(size, int) and size > MOST_BYTES:
+            refuse(
+                f"The file has {size:,} bytes, more than the {MOST_BYTES:,} that this field takes; "
+                "choose another file."
+            )
+        elif isinstance(text, str):
+            take(text)
+
+    _component(label, endings)(key=name, data={"most": MOST_BYTES}, on_file_change=on_file)
