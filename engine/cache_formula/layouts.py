@@ -40,8 +40,8 @@ class Tensors(Layout):
 class Paged(Layout):
     """Whole blocks of positions, as engines with paged attention set them aside.
 
-    Every layer has blocks of its own. A sliding window keeps those blocks that hold one of its
-    positions at least. What is kept once per text is no matter of blocks.
+    Every layer has blocks of its own. A window seldom begins where a block does, so it has one
+    block more than its positions fill. What is kept once per text is no matter of blocks.
 
     Kwon et al. 2023, Efficient Memory Management for Large Language Model Serving with
     PagedAttention, arXiv:2309.06180.
@@ -51,21 +51,21 @@ class Paged(Layout):
     """
 
     name = "paged"
-    rule = "whole blocks of positions, as an engine with paged attention allocates them"
+    rule = "whole blocks of positions, as an engine with paged attention sets them aside"
 
     def __init__(self, block: int = 16) -> None:
         self.block = at_least_one("block size", block)
 
     def all(self, positions: int) -> int:
         """Whole blocks."""
-        return -(-positions // self.block) * self.block
+        return self._blocks(positions) * self.block
 
     def last(self, positions: int, window: int) -> int:
-        """The blocks that the last positions lie in; a window seldom begins where a block does."""
-        if not positions:
-            return 0
-        first = positions - min(positions, window)
-        return ((positions - 1) // self.block - first // self.block + 1) * self.block
+        """The most blocks that the last positions can lie in."""
+        return min(self._blocks(positions), self._blocks(window - 1) + 1) * self.block
+
+    def _blocks(self, positions: int) -> int:
+        return -(-positions // self.block)
 
 
 IDEAL, TENSORS = Layout(), Tensors()
