@@ -86,7 +86,7 @@ LAYERS = [
     ["trace"],
     ["runner"],
     ["decoding"],
-    ["decoder", "study", "measure", "snippets"],
+    ["decoder", "study", "measure", "snippets", "calculator"],
     ["__init__"],
 ]
 

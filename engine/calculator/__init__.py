@@ -10,6 +10,7 @@
     storages    what weights and caches are stored in
     cards       accelerators with published memory and bandwidth
     fit         what fits on a card, and how fast it can be at most
+    estimate    all of a model in one step
     published   sizes that others have published, to compare with
 
 The arithmetic of a cache is `engine.cache_formula`, the same that the step page shows.

@@ -109,7 +109,7 @@ def size(cache: Cache | None, *kept: Cache) -> CacheSize:
         return CacheSize(0, 0)
     logical = 0
     storages = {}
-    for tensor in tensors(cache):
+    for tensor in {id(tensor): tensor for tensor in tensors(cache)}.values():
         logical += tensor.numel() * tensor.element_size()
         storage = tensor.untyped_storage()
         storages[storage.data_ptr()] = storage.nbytes()
