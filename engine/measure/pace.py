@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.measure.measurement import Measurement
+from engine.measure.passes import at_once, timed_read, timed_step
 from engine.model import LanguageModel
-from engine.runner.runner import Runner
 
 LENGTHS = (4, 16, 64, 256)
 ENOUGH_SECONDS = 0.5  # a length that would take longer is left to the estimate
@@ -30,10 +30,14 @@ class Pace:
     step_ms: float
 
     def read_seconds(self, tokens: float) -> float:
-        """Estimate of reading so many tokens at once; beyond what was timed, in proportion."""
+        """Estimate of reading so many tokens; beyond what was timed, as it grew last."""
         if tokens <= self.tokens[-1]:
             return float(np.interp(tokens, self.tokens, self.ms)) / 1e3
-        return self.ms[-1] / self.tokens[-1] * tokens / 1e3
+        growth = self.ms[-1] / self.tokens[-1]
+        if len(self.tokens) > 1:
+            grown = (self.ms[-1] - self.ms[-2]) / (self.tokens[-1] - self.tokens[-2])
+            growth = min(growth, max(0.0, grown))
+        return (self.ms[-1] + growth * (tokens - self.tokens[-1])) / 1e3
 
     def step_seconds(self, steps: float) -> float:
         """Estimate of so many steps with the cache."""
@@ -50,7 +54,7 @@ class PaceMeasurement(Measurement[Pace]):
     noun = "pass"
 
     def __init__(self, model: LanguageModel) -> None:
-        longest = model.context_length or LENGTHS[-1]
+        longest = model.context_length or LENGTHS[-1] + STEPS
         self._lengths = [tokens for tokens in LENGTHS if tokens + STEPS <= longest] or [1]
         super().__init__(self._lengths)
         self._model = model
@@ -58,16 +62,17 @@ class PaceMeasurement(Measurement[Pace]):
         self._step_ms = 0.0
 
     def _measure(self, part: int) -> None:
-        tokens = self._lengths[part]
+        tokens, model = self._lengths[part], self._model
         if self._times:
             last = max(self._times)
-            if self._times[last] * tokens / last > ENOUGH_SECONDS * 1e3:
+            too_long = self._times[last] * tokens / last > ENOUGH_SECONDS * 1e3
+            if too_long or tokens > at_once(model):
                 return
-        runner = Runner(self._model)
-        if not self._times:
-            Runner(self._model).read([0] * tokens)  # the first pass is slower than all others
-        self._times[tokens] = runner.read([0] * tokens).forward_ms
-        self._step_ms = float(np.median([runner.read([0]).forward_ms for _ in range(STEPS)]))
+        else:
+            timed_read(model, [0] * tokens)  # the first pass is slower than all others
+        read = timed_read(model, [0] * tokens)
+        steps = [timed_step(model, 0, read.cache, tokens + n)[1] for n in range(STEPS)]
+        self._times[tokens], self._step_ms = read.ms, float(np.median(steps))
 
     @property
     def result(self) -> Pace | None:

@@ -12,7 +12,7 @@ from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from ui.cache.section import Section
 from ui.cache.work import SectionWork
-from ui.labs.inputs import Inputs
+from ui.labs.inputs import PlainInputs
 from ui.words.catalogue import told
 
 SOON_SECONDS = 15.0  # a measurement that takes no longer begins by itself
@@ -32,7 +32,7 @@ class Held:
     """
 
     def __init__(
-        self, section: Section, model: LanguageModel, inputs: Inputs | None = None
+        self, section: Section, model: LanguageModel, inputs: PlainInputs | None = None
     ) -> None:
         self.section = section
         self.model = model

@@ -31,6 +31,7 @@ ABOUT = (
     "**Cache and latency.** Why the first token is slow, the second is cheap, and what a long text "
     "costs. Everything is measured on this machine; what is computed or estimated says so."
 )
+LONG_SECONDS = 300.0  # from which a measurement is better taken in parts
 STYLE = Path(__file__).with_suffix(".css")
 
 
@@ -97,4 +98,9 @@ def _duration(state: CacheState, held: Held) -> str:
         problem = pacing.problem if pacing is not None else ""
         return markdown_text(problem) or "Timing a few passes, to estimate how long this takes."
     seconds = held.seconds(pacing.result)
-    return "" if seconds is None else f"Takes {about(seconds)}; an estimate."
+    if seconds is None:
+        return ""
+    words = f"Takes {about(seconds)}; an estimate."
+    if seconds > LONG_SECONDS:
+        words += " Cancel keeps what is measured, and Continue goes on from there."
+    return words

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from ui.cache.work import SectionWork
-from ui.labs.inputs import Inputs
+from ui.labs.inputs import PlainInputs
 
 if TYPE_CHECKING:
     from ui.cache.held import Held
 
-AnyInputs = TypeVar("AnyInputs", bound=Inputs)
+AnyInputs = TypeVar("AnyInputs", bound=PlainInputs)
 AnyResult = TypeVar("AnyResult")
 
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from ui.cache.prefill_and_decode import section as prefill_and_decode
 from ui.cache.section import Section
+from ui.cache.with_and_without import section as with_and_without
 
-SECTIONS: tuple[Section, ...] = ()
+SECTIONS: tuple[Section, ...] = (
+    with_and_without.SECTION,
+    prefill_and_decode.SECTION,
+)

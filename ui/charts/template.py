@@ -73,6 +73,11 @@ def template(dark: bool) -> go.layout.Template:
                 "bordercolor": colours.muted,
                 "font": {"family": FONT, "color": colours.text},
             },
+            "modebar": {
+                "bgcolor": "rgba(0,0,0,0)",
+                "color": colours.muted,
+                "activecolor": colours.text,
+            },
             "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
             "margin": {"l": 10, "r": 10, "t": 40, "b": 10},
         }

@@ -10,9 +10,11 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import DecodingError
-from ui.labs.inputs import Inputs
+from ui.labs.inputs import PlainInputs
 from ui.skeleton.fields import bound, whole_number
 from ui.texts.limits import checked_whole
+
+LONGEST_LINE = 1_000  # characters of a text on one line
 
 
 class Changeable(Protocol):
@@ -24,7 +26,7 @@ class Changeable(Protocol):
     """
 
     name: str
-    inputs: Inputs
+    inputs: PlainInputs
 
     def change(self, **changes: Any) -> None:
         """Take other inputs, by name."""
@@ -81,6 +83,12 @@ def text(lab: Changeable, name: str, label: str, *, height: int = 68, **options:
     st.text_area(label, value, height=height, **_bound(lab, name), **options)
 
 
+def line(lab: Changeable, name: str, label: str, **options: Any) -> None:
+    """A text on one line; what it must be is checked where the work begins."""
+    options = {"width": 230, "max_chars": LONGEST_LINE, **options}
+    st.text_input(label, getattr(lab.inputs, name), **_bound(lab, name), **options)
+
+
 def whole(lab: Changeable, name: str, label: str, low: int, high: int, **options: Any) -> None:
     """A whole number from `low` to `high`."""
     options = {"width": 130, **options}
@@ -92,18 +100,26 @@ def _checked_whole(label: str, low: int, high: int, typed: float | None) -> int:
     return checked_whole(label, typed, low, high)
 
 
-def real(lab: Changeable, name: str, label: str, *, step: float = 0.1, **options: Any) -> None:
-    """A number; its range is the strategy's to check."""
+def real(
+    lab: Changeable,
+    name: str,
+    label: str,
+    *,
+    step: float = 0.1,
+    checked: Callable[[float], float] = float,
+    **options: Any,
+) -> None:
+    """A number; `checked` refuses one out of range, where that is not the strategy's to do."""
     options = {"width": 130, **options}
 
-    def checked(typed: float | None) -> float:
+    def read(typed: float | None) -> float:
         if typed is None:
             raise DecodingError(f"{label} is empty; type a number.")
-        return float(typed)
+        return checked(float(typed))
 
     value = float(getattr(lab.inputs, name))
     st.number_input(
-        label, value=value, step=step, format="%.4g", **_bound(lab, name, checked), **options
+        label, value=value, step=step, format="%.4g", **_bound(lab, name, read), **options
     )
 
 

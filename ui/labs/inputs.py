@@ -1,4 +1,4 @@
-"""What a person chooses on a decoder page: plain values, checked where the text begins."""
+"""What a person chooses on a page: plain values, checked where the text begins."""
 
 from __future__ import annotations
 
@@ -12,17 +12,12 @@ LONGEST_TEXT = LONGEST_PROMPT  # of any input that is a text
 
 
 @dataclass(frozen=True)
-class Inputs:
-    """What a text begins with; a lab adds fields of its own, each with a default.
+class PlainInputs:
+    """Inputs of a page: a frozen dataclass, each field with a default.
 
     A field is a text, a whole number, a number or a truth value, or one of them or None. Its
-    annotation says which, and a record is read by it. Ranges are the strategy's to check.
-
-    Attributes:
-        prompt: the text to go on from.
+    annotation says which, and a record is read by it. Ranges are checked where the work begins.
     """
-
-    prompt: str
 
     def record(self) -> dict[str, Any]:
         """Plain values by name."""
@@ -43,6 +38,17 @@ class Inputs:
             else:
                 values[item.name] = _read(data, item.name, kind)
         return cls(**values)
+
+
+@dataclass(frozen=True)
+class Inputs(PlainInputs):
+    """What a text begins with; a lab adds fields of its own.
+
+    Attributes:
+        prompt: the text to go on from.
+    """
+
+    prompt: str
 
 
 def _read(data: Fields, name: str, kind: str) -> Any:

@@ -1,0 +1,91 @@
+"""Forward passes that are timed: each in its turn, so that a visitor's step waits for one at most.
+
+A time goes from the moment at which the pass has the device to the one at which its logits are in
+this process' memory. On a GPU it therefore holds all that the pass does there. Waiting for one's
+turn, sampling and the record of a decoder are not in it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from transformers.cache_utils import Cache
+
+from engine.model import LanguageModel
+from engine.runner.runner import LARGE_PARAMETERS, chunk_of
+from engine.runner.scheduler import SCHEDULER, Kind
+
+# Tokens of one pass over a whole text: the bundled model takes 0.1 s for so many. A large model on
+# a CPU takes as long for one of its usual chunks.
+AT_ONCE = 1024
+
+
+@dataclass(frozen=True)
+class TimedRead:
+    """A text read from its beginning.
+
+    Attributes:
+        logits: (vocab,) float32 after its last token.
+        ms: time of all its passes, in milliseconds.
+        passes: how many there were.
+        cache: what was cached of it.
+    """
+
+    logits: np.ndarray
+    ms: float
+    passes: int
+    cache: Cache
+
+
+def at_once(model: LanguageModel) -> int:
+    """Tokens of a text that are read in one pass; longer ones take several."""
+    if not model.can_chunk:
+        return model.context_length or 2**31
+    is_large = model.device.type == "cpu" and model.parameters >= LARGE_PARAMETERS
+    return chunk_of(model) if is_large else AT_ONCE
+
+
+def timed_read(model: LanguageModel, token_ids: Sequence[int]) -> TimedRead:
+    """Read a text from its beginning, into an empty cache.
+
+    Raises:
+        OutOfMemoryError: the device has no memory left.
+        CancelledError: the job of this thread was cancelled.
+    """
+    cache, most, ms = model.new_cache(), at_once(model), 0.0
+    starts = range(0, len(token_ids), most)
+    for start in starts:
+        with SCHEDULER.turn(Kind.PREFILL):
+            forward = model.forward(token_ids[start : start + most], cache, start)
+        ms += forward.ms
+    return TimedRead(forward.logits, ms, len(starts), cache)
+
+
+def timed_step(
+    model: LanguageModel, token_id: int, cache: Cache, position: int
+) -> tuple[np.ndarray, float]:
+    """Read one more token: (vocab,) float32 logits, and milliseconds.
+
+    Raises:
+        OutOfMemoryError: the device has no memory left; the cache is to be thrown away.
+        CancelledError: the job of this thread was cancelled; nothing has been read.
+    """
+    with SCHEDULER.turn(Kind.BATCH):  # the steps of visitors go first
+        forward = model.forward([token_id], cache, position)
+    return forward.logits, forward.ms
+
+
+def timed_rows(
+    model: LanguageModel, token_ids: Sequence[int], cache: Cache, position: int
+) -> float:
+    """Read one more token in each row of a batch: milliseconds; raises as `timed_step`."""
+    with (
+        SCHEDULER.turn(Kind.BATCH),
+        model.naming_memory(f"with {len(token_ids):,} texts at once", "measure fewer texts"),
+    ):
+        start = time.perf_counter()
+        model.forward_rows([[token_id] for token_id in token_ids], cache, position)
+        return (time.perf_counter() - start) * 1e3

@@ -1,0 +1,65 @@
+"""A product of matrices of one size, timed again and again: whether the machine keeps its speed.
+
+A laptop that grows warm lowers its clock, another program takes a core, a container is moved. Then
+figures measured before and after do not compare. The reference tells.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+
+import torch
+
+from engine.model import LanguageModel
+from engine.model.kernels import ENGINE_LOCK
+from engine.runner.scheduler import SCHEDULER, Kind
+
+SIZE = 384  # rows and columns: about a millisecond on one core
+GPU_SIZE = 2048
+PRODUCTS = 5
+CHANGE = 0.25  # share by which it must differ from its median to count as another speed
+
+
+class Reference:
+    """The reference product of a model's machine: float32, on its device, with its threads.
+
+    Args:
+        model: whose device and threads it takes.
+    """
+
+    def __init__(self, model: LanguageModel) -> None:
+        self._model = model
+        size = SIZE if model.device.type == "cpu" else GPU_SIZE
+        generator = torch.Generator().manual_seed(0)
+        self._matrix = torch.randn(size, size, generator=generator).to(model.device)
+
+    def ms(self) -> float:
+        """Its time now, the middle of five; raises `CancelledError` as any turn does."""
+        times = []
+        kernels = self._model.kernels.apply(tokens=2)
+        with SCHEDULER.turn(Kind.BATCH), ENGINE_LOCK, torch.inference_mode(), kernels:
+            for _ in range(PRODUCTS + 1):
+                synchronize(self._model.device)
+                start = time.perf_counter()
+                torch.mm(self._matrix, self._matrix)
+                synchronize(self._model.device)
+                times.append((time.perf_counter() - start) * 1e3)
+        return statistics.median(times[1:])
+
+
+def synchronize(device: torch.device) -> None:
+    """Wait until the device has done all that it was given; nothing on a CPU."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    elif device.type == "mps":
+        torch.mps.synchronize()
+
+
+def changed(times: Sequence[float]) -> list[int]:
+    """Places of the references that were measured at another speed than most."""
+    if len(times) < 2:
+        return []
+    middle = statistics.median(times)
+    return [place for place, ms in enumerate(times) if abs(ms / middle - 1) > CHANGE]

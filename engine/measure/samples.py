@@ -1,0 +1,50 @@
+"""Times that were measured several times: their middle, their spread, and those that stand out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+FAR = 3.5  # modified z-score from which a value stands out
+LEAST_SHARE = 0.1  # of the middle, by which a value must differ to stand out
+_NORMAL = 0.6745  # of a normal distribution: median absolute deviation / standard deviation
+
+
+def median(values: Sequence[float]) -> float:
+    """The middle value."""
+    return float(np.median(values))
+
+
+def p95(values: Sequence[float]) -> float:
+    """The value that one in twenty is above, interpolated."""
+    return float(np.percentile(values, 95))
+
+
+def outliers(values: Sequence[float], near: int | None = None) -> list[int]:
+    """Places of the values that stand out.
+
+    A value does whose modified z-score is above 3.5: 0.6745 (x - median) / MAD, after Iglewicz and
+    Hoaglin, "How to Detect and Handle Outliers" (1993); and that differs from the median by a tenth
+    of it, since times that hardly differ at all have no outliers worth a mark.
+
+    Args:
+        values: in the order in which they were measured.
+        near: compare each with so many neighbours on either side, where the values follow a curve;
+            None compares with all.
+    """
+    values = np.asarray(values, float)
+    if len(values) < 5:
+        return []
+    found = []
+    for place, value in enumerate(values):
+        others = values
+        if near is not None:
+            first = max(0, min(place - near, len(values) - 2 * near - 1))
+            others = values[first : first + 2 * near + 1]
+        middle = np.median(others)
+        deviation = np.median(np.abs(others - middle))
+        far = FAR * max(deviation, 1e-12) / _NORMAL
+        if abs(value - middle) > max(far, LEAST_SHARE * abs(middle)):
+            found.append(place)
+    return found

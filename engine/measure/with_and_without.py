@@ -1,0 +1,289 @@
+"""The same text decoded with and without a cache: latency of every step, and what it reads.
+
+Both decode greedily. With the cache, a step reads one token. Without it, a step reads the whole
+text again into an empty cache, which is thrown away: in one pass, or in several where one would
+take others' turn for long (`engine.measure.passes`). Blocks of steps with and without take turns,
+so that what slows the machine down for a while slows both down. Where both choose another token,
+which rounding can do, the difference is kept, and both go on with the cached one's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from engine.errors import ContextFullError, SettingError
+from engine.measure.measurement import Measurement
+from engine.measure.pace import Pace
+from engine.measure.passes import at_once, timed_read, timed_step
+from engine.measure.reference import Reference, changed
+from engine.measure.samples import outliers
+from engine.model import LanguageModel
+from engine.model import cache as caches
+from engine.trace.values import Flag, Real, Record, Row, Text, Whole, of
+
+BLOCK = 16  # steps with the cache, then without, then with again
+NEAR = 7  # neighbours on either side, against which a step stands out
+MOST_POSITIONS = 131_072
+_TIME = Real(0)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first step at which both chose another token.
+
+    Attributes:
+        position: tokens before it.
+        cached, uncached: the token that each chose, as text.
+        margin: logit of the cached one's token over the other's, with the cache.
+    """
+
+    position: int = of(Whole(1))
+    cached: str = of(Text(200))
+    uncached: str = of(Text(200))
+    margin: float = of(Real())
+
+
+_DIFFERENCE = of(Record(Difference), optional=True)
+
+
+@dataclass(frozen=True)
+class WithAndWithout:
+    """The steps so far.
+
+    Attributes:
+        prompt_tokens: tokens of the prompt; the first step comes after them.
+        text: what was decoded after the prompt.
+        cached_ms: time of each step with the cache; the first reads the prompt.
+        cached_bytes: bytes in the cache that each such step reads, 0 for the first.
+        positions: of the steps measured without the cache: tokens that each reads.
+        uncached_ms: their times.
+        passes: forward passes of each of them.
+        weight_bytes: bytes of weights that one pass reads, computed.
+        difference: None where both chose the same tokens.
+        is_state: whether what the model keeps has a constant size, as Mamba's.
+        reference_ms: the reference product before each block of steps.
+        block: steps of a block.
+    """
+
+    prompt_tokens: int = of(Whole(1))
+    text: str = of(Text())
+    cached_ms: tuple[float, ...] = of(Row(_TIME, MOST_POSITIONS))
+    cached_bytes: tuple[int, ...] = of(Row(Whole(), MOST_POSITIONS))
+    positions: tuple[int, ...] = of(Row(Whole(1), MOST_POSITIONS))
+    uncached_ms: tuple[float, ...] = of(Row(_TIME, MOST_POSITIONS))
+    passes: tuple[int, ...] = of(Row(Whole(1), MOST_POSITIONS))
+    weight_bytes: int = of(Whole())
+    difference: Difference | None = _DIFFERENCE
+    is_state: bool = of(Flag())
+    reference_ms: tuple[float, ...] = of(Row(_TIME, MOST_POSITIONS))
+    block: int = of(Whole(1))
+
+    @property
+    def cached_positions(self) -> range:
+        """Tokens of the text that each step with the cache goes on from."""
+        return range(self.prompt_tokens, self.prompt_tokens + len(self.cached_ms))
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether only some of the steps were measured without the cache."""
+        return len(self.positions) < len(self.cached_ms)
+
+    @property
+    def uncached_seconds(self) -> float:
+        """Time of all steps without the cache; where only some are measured, an estimate."""
+        every = np.interp(self.cached_positions, self.positions, self.uncached_ms)
+        return float(every.sum()) / 1e3 if self.is_sampled else sum(self.uncached_ms) / 1e3
+
+    @property
+    def cached_seconds(self) -> float:
+        """Time of all steps with the cache, that of reading the prompt included."""
+        return sum(self.cached_ms) / 1e3
+
+    @property
+    def uncached_passes(self) -> int:
+        """Passes of all steps without the cache; where only some are measured, an estimate."""
+        every = np.interp(self.cached_positions, self.positions, self.passes)
+        return round(float(every.sum()))
+
+    @property
+    def cached_tokens(self) -> int:
+        """Tokens that all steps with the cache read."""
+        return self.prompt_tokens + len(self.cached_ms) - 1 if self.cached_ms else 0
+
+    @property
+    def uncached_tokens(self) -> int:
+        """Tokens that all steps without the cache read."""
+        return sum(self.cached_positions)
+
+    @cached_property
+    def cached_outliers(self) -> list[int]:
+        """Places of the steps with the cache that stand out among their neighbours."""
+        return [place + 1 for place in outliers(self.cached_ms[1:], NEAR)]
+
+    @cached_property
+    def uncached_outliers(self) -> list[int]:
+        """Places of the measured steps without the cache that stand out among their neighbours."""
+        return outliers(self.uncached_ms, NEAR)
+
+    @property
+    def changed_blocks(self) -> list[int]:
+        """Blocks before which the machine ran at another speed than before most."""
+        return changed(self.reference_ms)
+
+
+class WithAndWithoutMeasurement(Measurement[WithAndWithout]):
+    """Decodes a text both ways.
+
+    Args:
+        model: the model.
+        prompt_ids: what the text goes on from.
+        positions: tokens of the text at the last step.
+        every: without the cache, every so many steps are measured; 1 measures all.
+
+    Raises:
+        SettingError: positions beyond the model's context, or not beyond the prompt.
+    """
+
+    noun = "block"
+
+    def __init__(
+        self, model: LanguageModel, prompt_ids: Sequence[int], positions: int, every: int = 1
+    ) -> None:
+        check_positions(model, len(prompt_ids), positions)
+        self._model = model
+        self._prompt = list(prompt_ids)
+        self._last, self._every = positions, every
+        self._starts = range(len(prompt_ids), positions + 1, BLOCK)
+        super().__init__([self._cost(start) for start in self._starts])
+        self._reference = Reference(model)
+        self._ids: list[int] = []  # decoded after the prompt
+        self._cache = None
+        self._cached: list[tuple[float, int]] = []
+        self._uncached: list[tuple[int, float, int]] = []
+        self._references: list[float] = []
+        self._difference: Difference | None = None
+        self._state_bytes: list[int] = []
+
+    def _cost(self, start: int) -> float:
+        return sum(n + 200 for n in self._measured(start)) + BLOCK * 100
+
+    def _measured(self, start: int) -> list[int]:
+        """Positions of a block that are measured without the cache."""
+        first = self._prompt_tokens
+        end = min(start + BLOCK, self._last + 1)
+        return [n for n in range(start, end) if (n - first) % self._every == 0 or n == self._last]
+
+    @property
+    def _prompt_tokens(self) -> int:
+        return len(self._prompt)
+
+    def _measure(self, part: int) -> None:
+        start = self._starts[part]
+        before = start - self._prompt_tokens  # steps of the blocks before
+        if len(self._cached) > before or self._cache is None:
+            self._go_back(before)
+        self._references[part:] = [self._reference.ms()]
+        # What the steps before have put into the processor's caches is gone: a step that is not
+        # counted brings the weights back, as the step before does in plain decoding.
+        timed_step(self._model, 0, self._model.new_cache(), 0)
+        rows = {}
+        for position in range(start, min(start + BLOCK, self._last + 1)):
+            rows[position] = self._step(position)
+        for position in self._measured(start):
+            text = (self._prompt + self._ids)[:position]
+            read = timed_read(self._model, text)
+            self._compare(position, rows[position], read.logits)
+            self._uncached.append((position, read.ms, read.passes))
+
+    def _go_back(self, steps: int) -> None:
+        """Forget what a block that was broken off has measured."""
+        del self._cached[steps:], self._ids[steps:]
+        first = self._prompt_tokens + steps
+        self._uncached = [step for step in self._uncached if step[0] < first]
+        if self._difference is not None and self._difference.position >= first:
+            self._difference = None
+        text = (self._prompt + self._ids)[:-1] if steps else []
+        self._cache = timed_read(self._model, text).cache if text else None
+
+    def _step(self, position: int) -> np.ndarray:
+        """One step with the cache: its logits."""
+        if self._cache is None:
+            read = timed_read(self._model, self._prompt)
+            self._cache, logits, ms, read_bytes = read.cache, read.logits, read.ms, 0
+        else:
+            read_bytes = caches.size(self._cache).logical
+            logits, ms = timed_step(self._model, self._ids[-1], self._cache, position - 1)
+        self._cached.append((ms, read_bytes))
+        self._ids.append(int(logits.argmax()))
+        return logits
+
+    def _compare(self, position: int, cached: np.ndarray, uncached: np.ndarray) -> None:
+        ours, other = int(cached.argmax()), int(uncached.argmax())
+        if ours == other or self._difference is not None:
+            return
+        texts = [self._text([token_id])[:200] for token_id in (ours, other)]
+        self._difference = Difference(position, *texts, float(cached[ours] - cached[other]))
+
+    def _text(self, token_ids: Sequence[int]) -> str:
+        vocabulary = self._model.vocabulary
+        spelt = b"".join(map(vocabulary.token_bytes, token_ids))
+        return spelt.decode("utf-8", "replace")
+
+    @property
+    def result(self) -> WithAndWithout | None:
+        """The steps so far."""
+        if not self._uncached:
+            return None
+        cached, uncached = list(self._cached), list(self._uncached)
+        sizes = [size for _, size in cached[1:]]
+        return WithAndWithout(
+            prompt_tokens=self._prompt_tokens,
+            text=self._text(self._ids[: len(cached)]),
+            cached_ms=tuple(ms for ms, _ in cached),
+            cached_bytes=tuple(size for _, size in cached),
+            positions=tuple(position for position, _, _ in uncached),
+            uncached_ms=tuple(ms for _, ms, _ in uncached),
+            passes=tuple(passes for _, _, passes in uncached),
+            weight_bytes=self._model.read_bytes,
+            difference=self._difference,
+            is_state=len(sizes) > 1 and sizes[0] == sizes[-1] > 0,
+            reference_ms=tuple(self._references),
+            block=BLOCK,
+        )
+
+
+def check_positions(model: LanguageModel, prompt_tokens: int, positions: int) -> None:
+    """Raise `SettingError` where a text of so many positions cannot be measured."""
+    most = min(model.context_length or MOST_POSITIONS, MOST_POSITIONS)
+    remedy = f"use {prompt_tokens + 1:,} to {most:,}"
+    if prompt_tokens >= most:
+        raise ContextFullError(
+            f"The prompt has {prompt_tokens:,} tokens and {model.name} takes {most:,}; use a "
+            "shorter prompt."
+        )
+    if positions > most:
+        raise SettingError(
+            "Positions", positions, f"are beyond the context of {model.name}", remedy
+        )
+    if positions <= prompt_tokens:
+        problem = f"leave no step after the {prompt_tokens:,} tokens of the prompt"
+        raise SettingError("Positions", positions, problem, remedy)
+
+
+def estimated_seconds(
+    model: LanguageModel, prompt_tokens: int, positions: int, every: int, pace: Pace
+) -> float:
+    """An estimate of how long the measurement takes; raises as the measurement does."""
+    check_positions(model, prompt_tokens, positions)
+    steps = positions - prompt_tokens + 1
+    most = at_once(model)
+    lengths = np.linspace(prompt_tokens, positions, min(64, steps))
+    reads = [
+        pace.read_seconds(min(n, most)) * max(1.0, n / most) for n in lengths.tolist()
+    ]  # of a longer text, several passes
+    without = float(np.mean(reads)) * (1 + (steps - 1) / every)
+    return without + pace.step_seconds(steps)

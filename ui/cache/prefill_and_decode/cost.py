@@ -1,0 +1,123 @@
+"""The cost lens: prices that a person types, beside times that are measured."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from engine.measure.prefill_and_decode import PrefillAndDecode
+from ui.cache.held import Held
+from ui.cache.measured import sheet
+from ui.cache.prefill_and_decode.prices import (
+    OWN,
+    Cost,
+    checked_price,
+    published,
+    source_of,
+)
+from ui.cache.section import Table
+from ui.labs import fields
+from ui.skeleton.fields import bound
+from ui.words.labels import markdown_text, size
+
+if TYPE_CHECKING:
+    from ui.cache.prefill_and_decode.section import GridInputs
+
+
+def cost_fields(held: Held) -> None:
+    """The prices, and whose they are where they are published ones."""
+    inputs: GridInputs = held.inputs
+    names = [OWN, *published()]
+    whose = source_of(inputs.input_price, inputs.output_price)
+
+    def choose(name: str) -> None:
+        if name != OWN:
+            price = published()[name]
+            held.change(input_price=price["input"], output_price=price["output"])
+
+    with fields.row():
+        st.selectbox(
+            "Prices of",
+            names,
+            names.index(whose),
+            width=200,
+            help="Published prices are typed in, with date and source; they are not measured.",
+            **bound(f"{held.name}_prices", whose, choose),
+        )
+        for side in ("input", "output"):
+            label = f"{side.capitalize()}, $ per million"
+            fields.real(
+                held,
+                f"{side}_price",
+                label,
+                step=0.5,
+                width=190,
+                checked=partial(checked_price, label),
+                help="Dollars per million tokens.",
+            )
+    if whose != OWN:
+        price = published()[whose]
+        st.caption(markdown_text(f"Typed in, not measured: {price['source']}, {price['date']}."))
+
+
+def cost_lens(result: PrefillAndDecode, inputs: GridInputs) -> None:
+    """The largest request by time and by money."""
+    cost = Cost(result.largest, inputs.input_price, inputs.output_price)
+    sheet(cost_table(cost, result.weight_bytes))
+    st.markdown(markdown_text(cost_words(cost, result.weight_bytes)))
+
+
+def cost_table(cost: Cost, weight_bytes: int) -> Table:
+    """An input token beside an output token."""
+    cell = cost.cell
+    rows = [
+        (
+            "an input token",
+            cost.input_ms,
+            cost.input_price,
+            size(weight_bytes // cell.prompt),
+            f"{cell.prompt:,}",
+            cell.first,
+            f"$ {cost.input_dollars:.3g}",
+        ),
+        (
+            "an output token",
+            cost.output_ms,
+            cost.output_price,
+            size(weight_bytes),
+            f"{cell.output:,}",
+            cell.total - cell.first,
+            f"$ {cost.output_dollars:.3g}",
+        ),
+        ("output / input", cost.time_ratio, cost.price_ratio, f"{cell.prompt:,}", None, None, None),
+    ]
+    head = (
+        "the largest cell",
+        "measured, ms",
+        "price, $ per million",
+        "weights read for it, computed",
+        "tokens",
+        "time, ms",
+        "money",
+    )
+    return Table("Time and price", head, rows)
+
+
+def cost_words(cost: Cost, weight_bytes: int) -> str:
+    """Why output costs more, with the figures at hand."""
+    prompt = cost.cell.prompt
+    words = (
+        f"Prefill reads the weights ({size(weight_bytes)}) once for all {prompt:,} input tokens. "
+        "Decode reads them again for every output token."
+    )
+    if cost.time_ratio is not None and cost.price_ratio is not None:
+        words += (
+            f" Here an output token takes {cost.time_ratio:.1f} times as long; it costs "
+            f"{cost.price_ratio:.1f} times as much."
+        )
+    return (
+        f"{words} A provider decodes many texts in one pass, so its ratio is another: see batch 1 "
+        "to 64 under Roofline."
+    )

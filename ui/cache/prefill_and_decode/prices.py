@@ -1,0 +1,90 @@
+"""What a provider charges per token, beside what a token takes here."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TypedDict
+
+from engine.errors import SettingError
+from engine.measure.prefill_and_decode import Cell
+
+FILE = Path(__file__).with_suffix(".toml")
+OWN = "Own prices"
+
+
+class Price(TypedDict):
+    """A published price: dollars per million tokens, where and when it was published."""
+
+    input: float
+    output: float
+    source: str
+    date: str
+
+
+@cache
+def published() -> dict[str, Price]:
+    """Published prices by model."""
+    return tomllib.loads(FILE.read_text("utf-8"))
+
+
+def source_of(input_price: float, output_price: float) -> str:
+    """The model whose published prices these are; `OWN` for any others."""
+    prices = published().items()
+    found = (
+        name for name, one in prices if (one["input"], one["output"]) == (input_price, output_price)
+    )
+    return next(found, OWN)
+
+
+def checked_price(field: str, price: float) -> float:
+    """A price per million tokens; raises `SettingError` for one that is none."""
+    if not 0 <= price <= 1e6:
+        raise SettingError(field, price, "is no price", "use dollars from 0 to 1,000,000")
+    return price
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One request by time and by money.
+
+    Attributes:
+        cell: the request, as measured.
+        input_price, output_price: dollars per million tokens.
+    """
+
+    cell: Cell
+    input_price: float
+    output_price: float
+
+    @property
+    def input_ms(self) -> float:
+        """Measured time of an input token: the prefill, by token."""
+        return self.cell.first / self.cell.prompt
+
+    @property
+    def output_ms(self) -> float | None:
+        """Measured time of an output token after the first; None where there is none."""
+        return self.cell.per_output
+
+    @property
+    def time_ratio(self) -> float | None:
+        """How many times as long an output token takes."""
+        return None if self.output_ms is None else self.output_ms / self.input_ms
+
+    @property
+    def price_ratio(self) -> float | None:
+        """How many times as much it costs; None where input is free."""
+        return self.output_price / self.input_price if self.input_price else None
+
+    @property
+    def input_dollars(self) -> float:
+        """Of the whole prompt."""
+        return self.cell.prompt * self.input_price / 1e6
+
+    @property
+    def output_dollars(self) -> float:
+        """Of the whole output."""
+        return self.cell.output * self.output_price / 1e6

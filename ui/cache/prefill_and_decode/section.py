@@ -1,0 +1,199 @@
+"""Prefill and decode over prompt length x output length, and why output costs more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from engine.errors import SettingError
+from engine.measure.pace import Pace
+from engine.measure.prefill_and_decode import (
+    MOST_ROUNDS,
+    MOST_TOKENS,
+    PrefillAndDecode,
+    PrefillAndDecodeMeasurement,
+    estimated_seconds,
+)
+from engine.model import LanguageModel
+from ui.cache.held import Held
+from ui.cache.measured import chart, steadiness
+from ui.cache.prefill_and_decode.charts import time_figure, wait_figure
+from ui.cache.prefill_and_decode.cost import cost_fields, cost_lens
+from ui.cache.prefill_and_decode.grid import METRICS, grid_table
+from ui.cache.section import Section, Shown, Table
+from ui.cache.work import MeasureWork
+from ui.labs import fields
+from ui.labs.inputs import PlainInputs
+from ui.tune.values import parse_values
+from ui.words.glossary import meaning
+
+TIMED = (
+    "Prompts are random tokens. A time goes from the moment at which a pass has the device to the "
+    "one at which the logits are in memory; waiting for others is not in it. Figures are medians "
+    "of the rounds; first tokens come from the prefill, later ones from a step each."
+)
+
+
+@dataclass(frozen=True)
+class GridInputs(PlainInputs):
+    """The grid, what its cells show, and prices.
+
+    Attributes:
+        prompts: lengths of prompts, as they were typed.
+        outputs: lengths of outputs.
+        rounds: how often each cell is measured.
+        metric: what the grid shows, a key of `METRICS`.
+        input_price, output_price: dollars per million tokens.
+    """
+
+    prompts: str = "16, 64, 256"
+    outputs: str = "4, 16, 64"
+    rounds: int = 3
+    metric: str = "total"
+    input_price: float = 2.0
+    output_price: float = 10.0
+
+
+def _lengths(field: str, typed: str) -> list[int]:
+    remedy = f"use whole numbers from 1 to {MOST_TOKENS:,} such as 16, 64, 256"
+    values = parse_values(field, typed)
+    for value in values:
+        if not isinstance(value, int) or not 1 <= value <= MOST_TOKENS:
+            raise SettingError(field, value, "is no length", remedy)
+    return sorted(values)
+
+
+def _plan(inputs: GridInputs) -> tuple[list[int], list[int], int]:
+    prompts = _lengths("Prompt lengths", inputs.prompts)
+    return prompts, _lengths("Output lengths", inputs.outputs), inputs.rounds
+
+
+def _begin(model: LanguageModel, inputs: GridInputs) -> MeasureWork[PrefillAndDecode]:
+    return MeasureWork(PrefillAndDecodeMeasurement(model, *_plan(inputs)))
+
+
+def _seconds(model: LanguageModel, inputs: GridInputs, pace: Pace) -> float:
+    return estimated_seconds(model, *_plan(inputs), pace)
+
+
+def _fields(held: Held) -> None:
+    if held.inputs.metric not in METRICS:  # of another version
+        held.change(metric=GridInputs.metric)
+    with fields.row():
+        fields.line(
+            held,
+            "prompts",
+            "Prompt lengths",
+            help=f"Tokens. {meaning('prefill')} A range is written 16 to 256 step 16.",
+        )
+        fields.line(held, "outputs", "Output lengths", help=f"Tokens. {meaning('decode')}")
+        fields.whole(
+            held, "rounds", "Rounds", 1, MOST_ROUNDS, help="How often each cell is measured."
+        )
+        fields.choice(
+            held,
+            "metric",
+            "Cells show",
+            {name: metric.name for name, metric in METRICS.items()},
+            help="Changes what is shown; nothing is measured again.",
+            width=230,
+        )
+
+
+def _picture(result: PrefillAndDecode, shown: Shown) -> None:
+    metric = shown.held.inputs.metric
+    st.html(grid_table(result, metric, shown.other))
+    st.caption(METRICS[metric].about)
+    if not shown.is_running:
+        left, right = st.columns(2)
+        with left:
+            chart(
+                "cache_first_token",
+                "First-token wait",
+                "It grows with the prompt. Lines go from the fastest to the slowest round.",
+                wait_figure(result, shown.dark, shown.other),
+            )
+        with right:
+            chart(
+                "cache_total_time",
+                "Time of the whole output",
+                "It grows with the output, and hardly with the prompt.",
+                time_figure(result, shown.dark, shown.other),
+            )
+    steadiness(result.reference_ms, result.changed_cells, "cell")
+    st.caption(TIMED)
+    st.subheader("Cost lens: why output costs more", anchor=False)
+    if not shown.is_running:
+        cost_fields(shown.held)
+    cost_lens(result, shown.held.inputs)
+
+
+def _notice(result: PrefillAndDecode) -> str:
+    cell = result.largest
+    per_output = cell.per_output
+    read = (
+        f"Prefill reads {cell.prompt:,} tokens in {cell.first:,.0f} ms, "
+        f"{cell.prefill_per_second:,.0f} tokens/s."
+    )
+    if per_output is None:
+        return read
+    ratio = per_output / (cell.first / cell.prompt)
+    decode = f"Decode takes {per_output:.1f} ms per token, {cell.decode_per_second:,.0f} tokens/s"
+    if ratio < 1:
+        return f"{read} {decode}, faster than prefill: the prompt is too short to share a pass."
+    share = cell.later_ms and 1 - cell.first / cell.total
+    return (
+        f"{read} {decode}: an output token takes {ratio:.1f} times as long as an input token. "
+        f"Decode takes {share:.0%} of the time of {cell.output:,} tokens."
+    )
+
+
+def _cells(result: PrefillAndDecode) -> Table:
+    rows = [
+        (
+            one.prompt,
+            one.output,
+            one.first,
+            one.per_output,
+            max(one.step_p95_ms) or None,
+            one.total,
+            one.prefill_per_second,
+            one.decode_per_second,
+            one.spread,
+            len(one.first_ms),
+        )
+        for one in sorted(result.cells, key=lambda one: (one.prompt, one.output))
+    ]
+    head = (
+        "prompt tokens",
+        "output tokens",
+        "first-token wait, ms",
+        "per output token, ms",
+        "p95 of the worst round, ms",
+        "total, ms",
+        "prefill, tokens/s",
+        "decode, tokens/s",
+        "slowest / fastest round",
+        "rounds",
+    )
+    return Table("Cells", head, rows)
+
+
+SECTION = Section(
+    key="prefill_and_decode",
+    name="Prefill and decode",
+    about=(
+        "Every cell is one prompt length and one output length. Notice along which side the time "
+        "grows."
+    ),
+    inputs=GridInputs,
+    result=PrefillAndDecode,
+    fields=_fields,
+    picture=_picture,
+    notice=_notice,
+    tables=lambda result: (_cells(result),),
+    begin=_begin,
+    start="Measure grid",
+    seconds=_seconds,
+)

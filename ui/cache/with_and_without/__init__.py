@@ -1,0 +1,1 @@
+"""The section of the cache page that decodes a text with and without the cache."""

@@ -1,0 +1,239 @@
+"""The same text decoded with and without the cache: what the second token is spared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from engine.measure.pace import Pace
+from engine.measure.samples import median, p95
+from engine.measure.with_and_without import (
+    MOST_POSITIONS,
+    WithAndWithout,
+    WithAndWithoutMeasurement,
+    estimated_seconds,
+)
+from engine.model import LanguageModel
+from ui.cache.held import Held
+from ui.cache.measured import chart, sheet, steadiness
+from ui.cache.section import Section, Shown, Table
+from ui.cache.with_and_without.charts import latency_figure
+from ui.cache.work import MeasureWork
+from ui.labs import fields
+from ui.labs.inputs import Inputs
+from ui.texts.examples import EXAMPLES
+from ui.texts.texts import check_prompt
+from ui.words.glossary import meaning
+from ui.words.labels import counted, size
+
+RANGES = 12  # most rows of the table by position
+LEAST_RANGE = 8  # steps of a row
+TIMED = (
+    "A time goes from the moment at which the pass has the device to the one at which the logits "
+    "are in memory. Waiting for others and choosing the token are not in it. Without the cache, a "
+    "step reads the whole text again into an empty cache, which is thrown away."
+)
+
+
+@dataclass(frozen=True)
+class TextInputs(Inputs):
+    """What is decoded.
+
+    Attributes, besides the prompt:
+        positions: tokens of the text at the last step.
+        every: without the cache, every so many steps are measured.
+    """
+
+    prompt: str = "Once upon a time, there was a little"
+    positions: int = 96
+    every: int = 1
+
+
+def _prompt_ids(model: LanguageModel, inputs: TextInputs) -> list[int]:
+    check_prompt("prompt", inputs.prompt)
+    return model.vocabulary.encode(inputs.prompt)
+
+
+def _begin(model: LanguageModel, inputs: TextInputs) -> MeasureWork[WithAndWithout]:
+    ids = _prompt_ids(model, inputs)
+    return MeasureWork(WithAndWithoutMeasurement(model, ids, inputs.positions, inputs.every))
+
+
+def _seconds(model: LanguageModel, inputs: TextInputs, pace: Pace) -> float:
+    ids = _prompt_ids(model, inputs)
+    return estimated_seconds(model, len(ids), inputs.positions, inputs.every, pace)
+
+
+def _fields(held: Held) -> None:
+    fields.prompt(held, {one.name: one.prompt for one in EXAMPLES}, help=meaning("prompt"))
+    most = min(held.model.context_length or MOST_POSITIONS, MOST_POSITIONS)
+    with fields.row():
+        fields.whole(
+            held,
+            "positions",
+            "Positions",
+            2,
+            MOST_POSITIONS,
+            help=f"Tokens of the text at its last step; {held.model.name} takes {most:,}.",
+        )
+        fields.whole(
+            held,
+            "every",
+            "Without the cache, every",
+            1,
+            10_000,
+            width=190,
+            help="1 measures every step without the cache, 16 one in sixteen; the total is then an "
+            "estimate.",
+        )
+
+
+# --- results --------------------------------------------------------------------------------------
+
+
+def _picture(result: WithAndWithout, shown: Shown) -> None:
+    if not shown.is_running:
+        chart(
+            "cache_latency",
+            "Latency per step",
+            "A cross marks a step that stands out among its neighbours.",
+            latency_figure(result, shown.dark, shown.other),
+        )
+    sheet(_totals(result))
+    sheet(_by_position(result))
+    steadiness(result.reference_ms, result.changed_blocks, "block")
+    st.caption(TIMED)
+    if max(result.passes) > 1:
+        st.caption(
+            f"One pass over so long a text would make others wait: without the cache, a step took "
+            f"up to {max(result.passes):,} passes."
+        )
+    with st.expander("The text"):
+        st.text(result.text)
+
+
+def _notice(result: WithAndWithout) -> str:
+    # Of the last steps, so that a single slow one says nothing.
+    cached = median(result.cached_ms[-8:])
+    without = median(result.uncached_ms[-8:])
+    times = without / cached
+    first = result.cached_ms[0]
+    what = "a state of constant size" if result.is_state else "the cache"
+    sentences = [
+        f"At {result.positions[-1]:,} positions a step takes {cached:.1f} ms with {what} and "
+        f"{without:.1f} ms without, {times:.1f} times as long.",
+        f"The first token took {first:.1f} ms: it reads the whole prompt.",
+        _same_text(result),
+    ]
+    return " ".join(sentences)
+
+
+def _same_text(result: WithAndWithout) -> str:
+    difference = result.difference
+    if difference is None:
+        checked = "every step" if not result.is_sampled else "every measured step"
+        return f"Both texts are the same: {checked} chose the same token."
+    return (
+        f"The texts first differ at {difference.position:,} tokens: {difference.cached!r} with the "
+        f"cache, {difference.uncached!r} without. Rounding decides there, as the two logits lie "
+        f"{difference.margin:.3g} apart. Both go on with the first."
+    )
+
+
+def _totals(result: WithAndWithout) -> Table:
+    steps = len(result.cached_ms)
+    about = ", estimated" if result.is_sampled else ""
+    rows = [
+        _total(
+            "with the cache",
+            result.cached_ms[1:] or result.cached_ms,
+            (result.cached_seconds, result.cached_tokens),
+            (steps * result.weight_bytes, sum(result.cached_bytes)),
+        ),
+        _total(
+            f"without{about}",
+            result.uncached_ms,
+            (result.uncached_seconds, result.uncached_tokens),
+            (result.uncached_passes * result.weight_bytes, 0),
+        ),
+    ]
+    head = (
+        "decoding",
+        "median, ms",
+        "p95, ms",
+        f"{counted(steps, 'step')}, s",
+        "tokens read",
+        "weights read",
+        "cache read",
+    )
+    return Table("Totals", head, rows)
+
+
+def _total(name: str, ms: Sequence[float], work: tuple[float, int], read: tuple[int, int]) -> tuple:
+    seconds, tokens = work
+    return (name, median(ms), p95(ms), seconds, tokens, *(size(count) for count in read))
+
+
+def _by_position(result: WithAndWithout) -> Table:
+    rows, first = [], result.prompt_tokens
+    count = len(result.cached_ms)
+    width = LEAST_RANGE
+    while count > width * RANGES:  # by doubling, so that rows stay while steps are added
+        width *= 2
+    for start in range(0, count, width):
+        end = min(start + width, count)
+        cached = result.cached_ms[max(1, start) : end] or result.cached_ms[start:end]
+        without = [
+            ms
+            for position, ms in zip(result.positions, result.uncached_ms, strict=True)
+            if start <= position - first < end
+        ]
+        rows.append(
+            (
+                f"{first + start:,} to {first + end - 1:,}",
+                median(cached),
+                p95(cached),
+                median(without) if without else None,
+                p95(without) if without else None,
+                median(without) / median(cached) if without else None,
+            )
+        )
+    head = (
+        "positions",
+        "with, median ms",
+        "with, p95 ms",
+        "without, median ms",
+        "without, p95 ms",
+        "times as long",
+    )
+    return Table("By position", head, rows)
+
+
+def _steps(result: WithAndWithout) -> Table:
+    without = dict(zip(result.positions, result.uncached_ms, strict=True))
+    stands_out = set(result.cached_outliers)
+    rows = [
+        (position, ms, without.get(position), read, place in stands_out)
+        for place, (position, ms, read) in enumerate(
+            zip(result.cached_positions, result.cached_ms, result.cached_bytes, strict=True)
+        )
+    ]
+    head = ("position", "with cache, ms", "without, ms", "cache bytes read", "stands out, with")
+    return Table("Steps", head, rows)
+
+
+SECTION = Section(
+    key="with_and_without",
+    name="With and without",
+    about="The same text, with the cache and without. Notice how each curve grows with the text.",
+    inputs=TextInputs,
+    result=WithAndWithout,
+    fields=_fields,
+    picture=_picture,
+    notice=_notice,
+    tables=lambda result: (_totals(result), _by_position(result), _steps(result)),
+    begin=_begin,
+    seconds=_seconds,
+)
