@@ -82,11 +82,12 @@ LAYERS = [
     ["grammar"],
     ["sampling"],
     ["model"],
+    ["calculator"],
     ["text"],
     ["trace"],
     ["runner"],
     ["decoding"],
-    ["decoder", "study", "measure", "snippets", "calculator"],
+    ["decoder", "study", "measure", "snippets"],
     ["__init__"],
 ]
 

@@ -6,6 +6,7 @@ the tests that compare it with the tensors of real caches. It needs neither PyTo
     formula     CacheFormula: all layers, and what a value is stored in
     kept        Layer, what it keeps (keys, a latent, a state, ...), and for which positions
     storage     Storage: bits of a value, scales included
+    words       a formula spelled out
     layouts     how much memory is set aside: what is read, tensors, whole blocks
 """
 
@@ -26,6 +27,7 @@ from engine.cache_formula.kept import (
 )
 from engine.cache_formula.layouts import IDEAL, TENSORS, Layout, Paged
 from engine.cache_formula.storage import Storage
+from engine.cache_formula.words import in_numbers, in_symbols
 
 __all__ = [
     "ALL",
@@ -44,6 +46,8 @@ __all__ = [
     "RestOf",
     "Span",
     "Storage",
+    "in_numbers",
+    "in_symbols",
     "keys_and_values",
     "numbers",
 ]

@@ -47,8 +47,8 @@ def is_latent(fields: Fields) -> bool:
 
 def latent(fields: Fields, span: Span = ALL) -> tuple[Kept, ...]:
     """The latent and the part of the key that carries the position; no heads."""
-    rank = fields.number("values of the latent", "r", "kv_lora_rank")
-    rotary = fields.number("values of the rotary key", "d_R", "qk_rope_head_dim")
+    rank = fields.number("values", "r", "kv_lora_rank")
+    rotary = fields.number("values", "d_R", "qk_rope_head_dim")
     return Kept("latent", (rank,), span), Kept("rotary key", (rotary,), span)
 
 

@@ -8,7 +8,7 @@ recurrent layers (Mamba and its kin) keep a state of constant size.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -83,19 +83,23 @@ def new_cache(config: PretrainedConfig) -> Cache:
 def tensors(cache: Cache) -> Iterator[torch.Tensor]:
     """Every tensor that holds cached values, whatever the kind of layer."""
     for layer in cache.layers:
-        if type(layer) is GrowingLayer:  # at every step, so without a look at all its attributes
-            if layer.keys is not None:
-                yield layer.keys
-                yield layer.values
-            continue
-        for value in vars(layer).values():
-            if isinstance(value, torch.Tensor):
-                if value.dim() >= 3:
-                    yield value
-            elif isinstance(value, dict):
-                yield from (v for v in value.values() if isinstance(v, torch.Tensor))
-            elif isinstance(value, (list, tuple)):
-                yield from (v for v in value if isinstance(v, torch.Tensor))
+        yield from _tensors_of(layer)
+
+
+def _tensors_of(layer: object) -> Iterator[torch.Tensor]:
+    if type(layer) is GrowingLayer:  # at every step, so without a look at all its attributes
+        if layer.keys is not None:
+            yield layer.keys
+            yield layer.values
+        return
+    for value in vars(layer).values():
+        if isinstance(value, torch.Tensor):
+            if value.dim() >= 3:
+                yield value
+        elif isinstance(value, dict):
+            yield from (v for v in value.values() if isinstance(v, torch.Tensor))
+        elif isinstance(value, (list, tuple)):
+            yield from (v for v in value if isinstance(v, torch.Tensor))
 
 
 def size(cache: Cache | None, *kept: Cache) -> CacheSize:
@@ -107,16 +111,24 @@ def size(cache: Cache | None, *kept: Cache) -> CacheSize:
     """
     if cache is None:
         return CacheSize(0, 0)
+    return _size(tensors(cache), (tensor for other in kept for tensor in tensors(other)))
+
+
+def layer_sizes(cache: Cache) -> list[CacheSize]:
+    """Bytes of each layer of a cache."""
+    return [_size(_tensors_of(layer)) for layer in cache.layers]
+
+
+def _size(read: Iterable[torch.Tensor], kept: Iterable[torch.Tensor] = ()) -> CacheSize:
     logical = 0
     storages = {}
-    for tensor in {id(tensor): tensor for tensor in tensors(cache)}.values():
+    for tensor in {id(tensor): tensor for tensor in read}.values():
         logical += tensor.numel() * tensor.element_size()
         storage = tensor.untyped_storage()
         storages[storage.data_ptr()] = storage.nbytes()
-    for other in kept:
-        for tensor in tensors(other):
-            storage = tensor.untyped_storage()
-            storages[storage.data_ptr()] = storage.nbytes()
+    for tensor in kept:
+        storage = tensor.untyped_storage()
+        storages[storage.data_ptr()] = storage.nbytes()
     return CacheSize(logical, sum(storages.values()))
 
 

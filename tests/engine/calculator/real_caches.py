@@ -17,7 +17,7 @@ from unittest import mock
 import torch
 import transformers
 
-from engine.cache_formula import TENSORS, CacheFormula, Layer, Storage
+from engine.cache_formula import TENSORS, CacheFormula, Storage, in_symbols
 from engine.calculator.layers import layers_of
 from engine.model import cache as caches
 from tests.engine.model import small_configs
@@ -87,23 +87,8 @@ def _measure(model_type: str, dtype: torch.dtype) -> Measured:
             hf(input_ids=torch.randint(0, 60, (ROWS, 1)), use_cache=True, **given)
     stored = Storage(str(dtype), 8 * dtype.itemsize)
     formula = CacheFormula(layers_of(hf.config), stored, stored)
-    each = [_bytes_of(cache, layer) for layer in cache.layers]
+    each = [size.logical for size in caches.layer_sizes(cache)]
     return Measured(formula, tuple(each), caches.size(cache).held)
-
-
-def _bytes_of(cache: transformers.DynamicCache, layer: object) -> int:
-    one = type(cache)()
-    one.layers = [layer]
-    return caches.size(one).logical
-
-
-def shown(layer: Layer) -> str:
-    """What a layer keeps, in symbols."""
-    parts = (
-        f"{kept.name} {' x '.join(factor.symbol for factor in kept.factors)} x {kept.span.symbol}"
-        for kept in layer.kept
-    )
-    return "; ".join(parts) or "nothing"
 
 
 def main() -> None:
@@ -132,7 +117,7 @@ def main() -> None:
     print("| --- | --- | --- | --- | --- | --- |")
     for kind, (model_type, layer, predicted, measured) in kinds.items():
         is_equal = "yes" if predicted == measured else "NO"
-        cells = (kind, model_type, shown(layer), f"{predicted:,}", f"{measured:,}", is_equal)
+        cells = (kind, model_type, in_symbols(layer), f"{predicted:,}", f"{measured:,}", is_equal)
         print("| " + " | ".join(cells) + " |")
     print("\nNot compared:", *others, sep="\n- ")
 
