@@ -87,7 +87,8 @@ LAYERS = [
     ["trace"],
     ["runner"],
     ["decoding"],
-    ["decoder", "study", "measure", "snippets"],
+    ["decoder"],
+    ["study", "measure", "snippets"],
     ["__init__"],
 ]
 

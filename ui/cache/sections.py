@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from ui.cache.bytes import section as bytes_
+from ui.cache.calculator import section as calculator
 from ui.cache.prefill_and_decode import section as prefill_and_decode
 from ui.cache.section import Section
+from ui.cache.window import section as window
 from ui.cache.with_and_without import section as with_and_without
 
 SECTIONS: tuple[Section, ...] = (
     with_and_without.SECTION,
     prefill_and_decode.SECTION,
+    bytes_.SECTION,
+    calculator.SECTION,
+    window.SECTION,
 )
