@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from engine.cache_formula.kept import Kept, Last, Layer, OneIn, Span
 from engine.cache_formula.layouts import TENSORS, Layout
@@ -28,7 +29,7 @@ class CacheFormula:
     storage: Storage
     model: Storage
 
-    @property
+    @cached_property  # asked for at every position of a curve
     def groups(self) -> list[tuple[int, Layer]]:
         """Equal layers together: how many there are, and what one of them keeps."""
         return [(count, layer) for layer, count in Counter(self.layers).items()]

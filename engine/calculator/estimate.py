@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from engine.cache_formula import CacheFormula, Storage
 from engine.calculator.layers import layers_of
 from engine.calculator.sources import Described
-from engine.calculator.storages import CACHE_STORAGES
+from engine.calculator.storages import CACHE_STORAGES, declared_storage
 from engine.calculator.weights import Weights, count_weights
 from engine.model.loaded import context_length_of
 
@@ -23,6 +23,7 @@ class Estimate:
         source: where its fields were read.
         formula: of its cache, in 16 bits a value; see `stored`.
         weights: its parameters.
+        declared: what its configuration says that the weights are stored in.
         context_length: most positions it was made for, None where it sets no limit.
         notices: sentences that a person should see.
     """
@@ -31,6 +32,7 @@ class Estimate:
     source: str
     formula: CacheFormula
     weights: Weights
+    declared: str
     context_length: int | None
     notices: tuple[str, ...] = ()
 
@@ -48,5 +50,6 @@ def estimate(described: Described) -> Estimate:
     formula = CacheFormula(layers_of(described.config), HALF, HALF)
     weights = count_weights(described.name, described.config)
     context = context_length_of(described.config.get_text_config(decoder=True))
+    declared = declared_storage(described.config)
     name, source = described.name, described.source
-    return Estimate(name, source, formula, weights, context, described.notices)
+    return Estimate(name, source, formula, weights, declared, context, described.notices)

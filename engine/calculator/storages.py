@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from transformers import PretrainedConfig
+
 from engine.cache_formula import Storage
 
 _HALF = Storage("16-bit", 16)
@@ -53,10 +55,19 @@ def _quantised(storage: Storage) -> WeightStorage:
 
 _MXFP4 = Storage("MXFP4", 4, 32, 8)
 
+_HALF_WEIGHTS = "bfloat16 or float16"
+AS_DECLARED = "as in config.json"
+_DECLARED = {  # by `quant_method` of a configuration
+    "mxfp4": "experts in MXFP4",
+    "fp8": "fp8",
+    "fbgemm_fp8": "fp8",
+    "awq": "4-bit",
+    "gptq": "4-bit",
+}
 WEIGHT_STORAGES = {
     storage.name: storage
     for storage in (
-        _all(Storage("bfloat16 or float16", 16, about="16 bits a weight")),
+        _all(Storage(_HALF_WEIGHTS, 16, about="16 bits a weight")),
         _all(Storage("float32", 32, about="32 bits a weight")),
         _quantised(Storage("fp8", 8, _BLOCK_128, 32, "a 32-bit scale for 128 x 128 weights")),
         _quantised(Storage("int8", 8, 128, 16, "a 16-bit scale for 128 weights: 8.125 bits")),
@@ -72,3 +83,15 @@ WEIGHT_STORAGES = {
         ),
     )
 }
+
+
+def declared_storage(config: PretrainedConfig) -> str:
+    """What a configuration says that its weights are stored in: a key of `WEIGHT_STORAGES`.
+
+    16 bits where it says nothing, or names a kind that is not known here.
+    """
+    quantised = getattr(config, "quantization_config", None)
+    method = quantised.get("quant_method") if isinstance(quantised, dict) else None
+    dtype = str(getattr(config, "dtype", "")).removeprefix("torch.")
+    usual = "float32" if dtype == "float32" else _HALF_WEIGHTS
+    return _DECLARED.get(str(method), usual)

@@ -24,7 +24,7 @@ from engine.trace.values import Flag, Record, Row, Text, Whole, of
 
 MOST_POSITIONS = 131_072
 MOST_BATCH = 256
-_FIRST = 16  # the shortest length; each further one is twice as long
+_FIRST = 10  # the shortest length; each further one is twice as long, and few fill a block
 
 
 @dataclass(frozen=True)

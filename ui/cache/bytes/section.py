@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
@@ -15,7 +14,6 @@ from engine.measure.cache_bytes import (
     MOST_POSITIONS,
     CacheBytes,
     CacheBytesMeasurement,
-    LayerBytes,
     estimated_seconds,
     formula_of,
 )
@@ -48,7 +46,7 @@ class BytesInputs(PlainInputs):
         block: positions of a block; nothing is counted anew where it changes.
     """
 
-    positions: int = 256
+    positions: int = 250
     batch: int = 1
     block: int = 16
 
@@ -112,57 +110,38 @@ def _picture(result: CacheBytes, shown: Shown) -> None:
 
 
 def _kinds(result: CacheBytes, formula: CacheFormula | None, layout: Paged) -> Table:
-    """Equal layers that follow each other in a row; the last row sums up."""
-    last = result.points[-1]
-    rows, place = [], 0
-    total = 0
-    for (kind, said), group in groupby(result.layers, key=lambda one: (one.kind, one.formula)):
-        some = list(group)
-        paged = None
-        if formula is not None:
-            one = formula.of_layer(formula.layers[place], last.positions, layout)
-            paged = int(one * len(some) * result.batch)
-            total += paged
-        rows.append(
-            (_places(place, len(some)), kind, said, *_bytes(some), _size(paged), _said(some))
-        )
-        place += len(some)
-    paged = total if formula is not None else None
-    rows.append(
-        (
-            "all",
-            counted(place, "layer"),
-            "",
-            *_bytes(result.layers),
-            _size(paged),
-            _said(result.layers),
-        )
-    )
+    """Equal layers in a row; the last row sums up."""
+    positions = result.points[-1].positions
+    alike: dict[tuple[str, str], list[int]] = {}
+    for place, one in enumerate(result.layers):
+        alike.setdefault((one.kind, one.formula), []).append(place)
+    rows = [
+        (len(places), kind, said, *_bytes(result, places, formula, layout))
+        for (kind, said), places in alike.items()
+    ]
+    every = range(len(result.layers))
+    rows.append((len(every), "all", "", *_bytes(result, every, formula, layout)))
     head = ("layers", "kind", "bytes of one layer and text", "formula", "tensors", "held", "paged")
-    return Table(f"At {last.positions:,} positions", (*head, "equal"), rows)
+    return Table(f"Bytes at {positions:,} positions", (*head, "equal"), rows)
 
 
-def _places(start: int, count: int) -> str:
-    return f"{start + 1}" if count == 1 else f"{start + 1} to {start + count}"
-
-
-def _bytes(some: Sequence[LayerBytes]) -> tuple[str, str, str]:
-    computed = sum(one.computed for one in some)
+def _bytes(
+    result: CacheBytes, places: Sequence[int], formula: CacheFormula | None, layout: Paged
+) -> tuple[int | None, int, int, int | None, str]:
+    """Formula, tensors, held, paged, and whether the first two are equal, of some layers."""
+    some = [result.layers[place] for place in places]
+    measured, held = sum(one.measured for one in some), sum(one.held for one in some)
+    if formula is None:
+        return None, measured, held, None, "no formula"
+    layers = [formula.layers[place] for place in places]
+    paged = replace(formula, layers=tuple(layers))
     return (
-        _size(computed if all(one.formula for one in some) else None),
-        _size(sum(one.measured for one in some)),
-        _size(sum(one.held for one in some)),
+        sum(one.computed for one in some),
+        measured,
+        held,
+        paged.bytes_at(result.points[-1].positions, layout, result.batch),
+        "to the byte" if all(one.is_equal for one in some) else "NO",
     )
-
-
-def _size(count: int | None) -> str:
-    return "–" if count is None else size(count)
-
-
-def _said(some: Sequence[LayerBytes]) -> str:
-    if not all(one.formula for one in some):
-        return "no formula"
-    return "to the byte" if all(one.is_equal for one in some) else "NO"
 
 
 def _sources(formula: CacheFormula) -> Table:

@@ -8,7 +8,7 @@ from engine.cache_formula import IDEAL, Layout, Paged, in_numbers, in_symbols, n
 from engine.calculator.cards import Card
 from engine.calculator.estimate import Estimate
 from engine.calculator.fit import Fit
-from engine.calculator.storages import CACHE_STORAGES, WEIGHT_STORAGES
+from engine.calculator.storages import AS_DECLARED, CACHE_STORAGES, WEIGHT_STORAGES
 from engine.trace.values import Real, Record, Row, Text, Whole, of
 
 FARTHEST = 2**20  # of the chart
@@ -47,6 +47,7 @@ class Cost:
         cache: bytes of all texts' caches, in blocks.
         one: bytes of one text's cache, ideal.
         weights: bytes of the weights.
+        weighed: what they are stored in.
         parameters, active: how many weights, and how many of them a token's pass reads.
         context: most positions it was made for; 0 where it sets no limit.
         users: texts of the asked length that fit on the card.
@@ -63,6 +64,7 @@ class Cost:
     cache: int = of(Whole())
     one: int = of(Whole())
     weights: int = of(Whole())
+    weighed: str = of(Text(100))
     parameters: int = of(Whole())
     active: int = of(Whole())
     context: int = of(Whole())
@@ -108,7 +110,7 @@ class Asked:
 
     Attributes:
         positions, batch: tokens of each text, and how many texts.
-        stored, weighed: keys of `CACHE_STORAGES` and `WEIGHT_STORAGES`.
+        stored, weighed: keys of `CACHE_STORAGES` and `WEIGHT_STORAGES`, or `AS_DECLARED`.
         block: positions of a block.
         card: memory and bandwidth.
         reserve: share of the memory that is left free.
@@ -143,7 +145,8 @@ def costs(models: list[Estimate], asked: Asked, problem: str = "") -> Costs:
 
 def _cost(model: Estimate, asked: Asked, layout: Layout) -> Cost:
     formula = model.stored(CACHE_STORAGES[asked.stored])
-    storage = WEIGHT_STORAGES[asked.weighed]
+    weighed = model.declared if asked.weighed == AS_DECLARED else asked.weighed
+    storage = WEIGHT_STORAGES[weighed]
     fit = Fit(formula, model.weights, storage, asked.card, asked.reserve, layout)
     terms = [
         Term(
@@ -164,6 +167,7 @@ def _cost(model: Estimate, asked: Asked, layout: Layout) -> Cost:
         cache=fit.cache_bytes(asked.batch, asked.positions),
         one=formula.bytes_at(asked.positions, IDEAL),
         weights=fit.weight_bytes,
+        weighed=weighed,
         parameters=model.weights.total,
         active=model.weights.active,
         context=model.context_length or 0,

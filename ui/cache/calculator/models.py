@@ -22,20 +22,20 @@ OWN = {  # what else a visitor may add, by what the page calls it
 
 
 def estimates(
-    model: LanguageModel, shapes: list[str], own: str, text: str
+    model: LanguageModel | None, shapes: list[str], own: str, text: str
 ) -> tuple[list[Estimate], str]:
     """What is computed of each, the loaded model first; and why one of them is left out.
 
     Args:
-        model: the loaded model.
+        model: the loaded model, None to leave it out.
         shapes: names of shapes.
         own: a key of `OWN`.
         text: the configuration, folder or hub id.
     """
     found, problems = [], []
     for begin in (
-        lambda: _loaded(model),
-        *(lambda name=name: _named(name) for name in shapes),
+        *([lambda: _loaded(model)] if model is not None else []),
+        *(lambda name=name: of_shape(name) for name in shapes),
         *([lambda: _own(own, text)] if own and text.strip() else []),
     ):
         try:
@@ -52,7 +52,8 @@ def _loaded(model: LanguageModel) -> Estimate:
 
 
 @lru_cache(maxsize=64)
-def _named(name: str) -> Estimate:
+def of_shape(name: str) -> Estimate:
+    """A well-known model, by its name in `shapes`."""
     return estimate(sources.named(name))
 
 

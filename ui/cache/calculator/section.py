@@ -7,22 +7,21 @@ from dataclasses import dataclass
 import streamlit as st
 
 from engine.calculator.cards import Card, cards
-from engine.calculator.estimate import estimate
 from engine.calculator.published import published
 from engine.calculator.shapes import shapes
-from engine.calculator.sources import named
-from engine.calculator.storages import CACHE_STORAGES, WEIGHT_STORAGES
+from engine.calculator.storages import AS_DECLARED, CACHE_STORAGES, WEIGHT_STORAGES
 from engine.model import LanguageModel
 from ui.cache.calculator.charts import growth_figure
 from ui.cache.calculator.costs import Asked, Cost, Costs, costs
-from ui.cache.calculator.models import FOLDER, HUB, OWN, PASTED, estimates
+from ui.cache.calculator.models import FOLDER, HUB, OWN, PASTED, estimates, of_shape
 from ui.cache.held import Held
-from ui.cache.measured import chart, sheet
+from ui.cache.measured import chart, digits, sheet
 from ui.cache.section import Section, Shown, Table
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
 from ui.words.glossary import meaning
 from ui.words.labels import counted, markdown_text, size
+from ui.words.metrics import number
 
 OWN_CARD = "Own numbers"
 MOST_MODELS = 12
@@ -31,8 +30,9 @@ FIRST = ("Llama 3.1 8B", "Qwen3 8B", "Gemma 3 12B", "gpt-oss 120B", "DeepSeek V3
 COMPUTED = (
     "Everything here is computed from configurations; nothing is measured. Caches are counted in "
     "blocks, states once per text. The reserve stands for activations and the program. Tokens/s "
-    "is a bound: bandwidth by the bytes that one pass reads. It assumes that every token chooses "
-    "its experts evenly and by itself."
+    "is a bound: bandwidth by the bytes that one pass reads. It assumes "
+    "that every token chooses its experts evenly and by itself. Active are the weights that the "
+    "pass of one token reads."
 )
 
 
@@ -42,6 +42,7 @@ class CalculatorInputs(PlainInputs):
 
     Attributes:
         shapes: names of shapes, as `ui.labs.fields.several` keeps them.
+        loaded: whether the loaded model is among them.
         own: what else is compared, a key of `OWN`; `own_text` says which.
         positions, batch: tokens of each text, and how many texts.
         stored, weighed: what caches and weights are stored in.
@@ -51,12 +52,13 @@ class CalculatorInputs(PlainInputs):
     """
 
     shapes: str = fields.SEPARATOR.join(FIRST)
+    loaded: bool = False
     own: str = ""
     own_text: str = ""
     positions: int = 8192
     batch: int = 1
     stored: str = "bfloat16 or float16"
-    weighed: str = "bfloat16 or float16"
+    weighed: str = AS_DECLARED
     block: int = 16
     card: str = "NVIDIA H100 SXM"
     gigabytes: int = 80
@@ -70,13 +72,15 @@ def _computed(model: LanguageModel, inputs: CalculatorInputs) -> Costs:
         inputs.positions,
         inputs.batch,
         inputs.stored if inputs.stored in CACHE_STORAGES else CalculatorInputs.stored,
-        inputs.weighed if inputs.weighed in WEIGHT_STORAGES else CalculatorInputs.weighed,
+        inputs.weighed if inputs.weighed in WEIGHT_STORAGES else AS_DECLARED,
         inputs.block,
         card,
         inputs.reserve / 100,
     )
     wanted = fields.names_in(inputs.shapes)[:MOST_MODELS]
-    models, problem = estimates(model, wanted, inputs.own, inputs.own_text)
+    models, problem = estimates(
+        model if inputs.loaded else None, wanted, inputs.own, inputs.own_text
+    )
     return costs(models, asked, problem)
 
 
@@ -88,7 +92,7 @@ def _fields(held: Held) -> None:
         "Models",
         list(shapes()),
         max_selections=MOST_MODELS,
-        help="Each by the fields of its published config.json. The loaded model is always there.",
+        help="Each by the fields of its published config.json.",
     )
     with fields.row():
         fields.whole(
@@ -99,7 +103,11 @@ def _fields(held: Held) -> None:
             held, "stored", "Cache in", list(CACHE_STORAGES), help=_abouts(CACHE_STORAGES)
         )
         fields.choice(
-            held, "weighed", "Weights in", list(WEIGHT_STORAGES), help=_abouts(WEIGHT_STORAGES)
+            held,
+            "weighed",
+            "Weights in",
+            [AS_DECLARED, *WEIGHT_STORAGES],
+            help=_abouts(WEIGHT_STORAGES),
         )
         fields.whole(held, "block", "Block size", 1, 4096, help=meaning("block"), width=120)
     with fields.row():
@@ -123,6 +131,7 @@ def _fields(held: Held) -> None:
             help="Memory left for activations and the program.",
         )
         fields.choice(held, "own", "Compare also", OWN, width=230)
+        fields.switch(held, "loaded", "The loaded model")
         if inputs.own == FOLDER:
             fields.line(held, "own_text", "Folder", placeholder="path/to/folder")
         elif inputs.own == HUB:
@@ -141,8 +150,9 @@ def _abouts(storages: dict) -> str:
 def _picture(result: Costs, shown: Shown) -> None:
     if result.problem:
         st.error(markdown_text(result.problem))
-    for notice in dict.fromkeys(notice for model in result.models for notice in model.notices):
-        st.warning(markdown_text(notice))
+    notices = dict.fromkeys(notice for model in result.models for notice in model.notices)
+    if notices:
+        st.warning(markdown_text(" ".join(notices)))
     st.subheader("How many users fit on one card?", anchor=False)
     figures = f"{result.gigabytes:,.0f} GB and {result.bandwidth:,.0f} GB/s"
     source = f"published figures ({result.card_source})" if result.card_source else "typed in"
@@ -168,17 +178,19 @@ def _on_card(result: Costs) -> Table:
     rows = [
         (
             one.name,
-            f"{one.weights / 1e9:,.1f} GB",
+            _gigabytes(one.weights),
+            one.weighed,
             _left(result, one),
             one.users if _left_bytes(result, one) > 0 else "weights do not fit",
             _longest(one),
-            f"{one.speed:,.0f}",
+            f"{one.speed:,.0f}" if _fits(result, one) else None,
         )
         for one in result.models
     ]
     head = (
         "model",
         "weights",
+        "stored in",
         "left for caches",
         f"users of {result.positions:,} positions",
         f"largest context for {counted(result.batch, 'user')}",
@@ -187,13 +199,21 @@ def _on_card(result: Costs) -> Table:
     return Table("On one card, computed", head, rows)
 
 
+def _fits(result: Costs, one: Cost) -> bool:
+    return one.longest is None or one.longest >= result.positions
+
+
 def _left_bytes(result: Costs, one: Cost) -> float:
     return result.gigabytes * 1e9 * (1 - result.reserve) - one.weights
 
 
 def _left(result: Costs, one: Cost) -> str:
     left = _left_bytes(result, one)
-    return f"{left / 1e9:,.1f} GB" if left > 0 else "none"
+    return _gigabytes(left) if left > 0 else "none"
+
+
+def _gigabytes(count: float) -> str:
+    return f"{number(count / 1e9, digits(count / 1e9))} GB"
 
 
 def _longest(one: Cost) -> str:
@@ -222,8 +242,8 @@ def _sizes(result: Costs) -> Table:
         "per further position",
         f"one text of {result.positions:,}",
         f"{counted(result.batch, 'text')} in blocks of {result.block:,}",
-        "weights, 10⁹",
-        "read per token, 10⁹",
+        "parameters, 10⁹",
+        "active, 10⁹",
         "layers",
     )
     return Table("Sizes, computed", head, rows)
@@ -250,7 +270,7 @@ def _formulas(result: Costs) -> Table:
 def _published() -> Table:
     rows = []
     for figure in published():
-        formula = estimate(named(figure.shape)).formula
+        formula = of_shape(figure.shape).formula
         rows.append(
             (
                 figure.shape,

@@ -1,4 +1,4 @@
-"""Positions kept and seen at a window's edge, and how far back a changed token is felt."""
+"""Positions kept and seen at a window's edge, and how far back a token changes the logits."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def reach_figure(result: WindowEdge, dark: bool = False) -> go.Figure:
         )
     figure.update_layout(
         template=template(dark),
-        height=300,
+        height=340,
         bargap=0.15,
         xaxis={"title": "position of the changed token", "range": [0.5, count + 0.5]},
         yaxis={"title": "largest change of a logit", "rangemode": "tozero"},

@@ -79,8 +79,8 @@ def _picture(result: WindowEdge, shown: Shown) -> None:
             if result.changes:
                 chart(
                     "cache_reach",
-                    "What the last token still feels",
-                    "One token is replaced at a time; bars are changes of the last logits.",
+                    "Which positions change the last logits",
+                    "One token is replaced at a time. Where there is no bar, nothing changes.",
                     reach_figure(result, shown.dark),
                 )
     sheet(_around(result))
@@ -105,16 +105,16 @@ def _around(result: WindowEdge) -> Table:
             step.positions,
             step.kept,
             step.seen,
-            size(step.measured),
-            size(step.computed),
-            size(step.held),
+            step.measured,
+            step.computed,
+            step.held,
             "to the byte" if step.measured == step.computed else "NO",
         )
         for step in result.steps
         if step.positions in wanted
     ]
-    head = ("tokens read", "positions kept", "positions seen", "tensors", "formula", "held")
-    return Table("Around the edge", (*head, "equal"), rows)
+    head = ("tokens read", "positions kept", "positions seen", "tensors, bytes", "formula, bytes")
+    return Table("Around the edge", (*head, "held, bytes", "equal"), rows)
 
 
 def _notice(result: WindowEdge) -> str:
