@@ -15,7 +15,7 @@ from ui.cache.work import SectionWork
 from ui.labs.inputs import PlainInputs
 from ui.words.catalogue import told
 
-SOON_SECONDS = 15.0  # a measurement that takes no longer begins by itself
+SOON_SECONDS = 20.0  # a measurement that takes no longer begins by itself
 
 
 class Held:

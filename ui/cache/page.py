@@ -85,6 +85,8 @@ def _live(state: CacheState) -> None:
         st.error(markdown_text(error))
     work_state(held.work)
     if result is None:
+        if held.began_alone and held.work is None and held.section.begin is not None:
+            st.caption(f"Nothing is measured yet. Press {held.section.start}.")
         return
     notice_line(held.name, held.section.notice(result))
     is_running = held.work is not None and held.work.is_running

@@ -91,7 +91,15 @@ def cost_table(cost: Cost, weight_bytes: int) -> Table:
             cell.total - cell.first,
             f"$ {cost.output_dollars:.3g}",
         ),
-        ("output / input", cost.time_ratio, cost.price_ratio, f"{cell.prompt:,}", None, None, None),
+        (
+            "output / input",
+            cost.time_ratio,
+            cost.price_ratio,
+            f"{cell.prompt:,} x",
+            None,
+            None,
+            None,
+        ),
     ]
     head = (
         "the largest cell",

@@ -111,14 +111,14 @@ def _picture(result: PrefillAndDecode, shown: Shown) -> None:
             chart(
                 "cache_first_token",
                 "First-token wait",
-                "It grows with the prompt. Lines go from the fastest to the slowest round.",
+                "Over all cells with that prompt. Lines go from the fastest to the slowest round.",
                 wait_figure(result, shown.dark, shown.other),
             )
         with right:
             chart(
                 "cache_total_time",
                 "Time of the whole output",
-                "It grows with the output, and hardly with the prompt.",
+                "A line for each prompt length. Lines go from the fastest to the slowest round.",
                 time_figure(result, shown.dark, shown.other),
             )
     steadiness(result.reference_ms, result.changed_cells, "cell")
@@ -142,10 +142,10 @@ def _notice(result: PrefillAndDecode) -> str:
     decode = f"Decode takes {per_output:.1f} ms per token, {cell.decode_per_second:,.0f} tokens/s"
     if ratio < 1:
         return f"{read} {decode}, faster than prefill: the prompt is too short to share a pass."
-    share = cell.later_ms and 1 - cell.first / cell.total
+    share = 1 - cell.first / cell.total
     return (
         f"{read} {decode}: an output token takes {ratio:.1f} times as long as an input token. "
-        f"Decode takes {share:.0%} of the time of {cell.output:,} tokens."
+        f"Decode takes {100 * share:.0f} % of the time of {cell.output:,} tokens."
     )
 
 

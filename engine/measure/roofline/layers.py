@@ -1,0 +1,115 @@
+"""How long the layers of a decode step take, and what they make PyTorch do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import torch
+
+from engine.measure.passes import timed_read
+from engine.measure.reference import synchronize
+from engine.measure.roofline.operations import counted_calls
+from engine.measure.roofline.results import Layers
+from engine.measure.samples import median
+from engine.model import LanguageModel
+from engine.model.kernels import ENGINE_LOCK
+from engine.runner.scheduler import SCHEDULER, Kind
+
+STEPS = 8
+PROMPT = 16
+SMALL_CALLS = 2_000
+
+
+def layers_of(model: LanguageModel) -> list[torch.nn.Module]:
+    """The layers that every token goes through; empty where the model keeps no list of them."""
+    lists = [one for one in model.hf.base_model.children() if isinstance(one, torch.nn.ModuleList)]
+    return list(max(lists, key=len, default=[]))
+
+
+def measured_layers(model: LanguageModel) -> Layers | None:
+    """Times of a step's layers; None without layers. Raises as `timed_read` does."""
+    layers = layers_of(model)
+    if not layers:
+        return None
+    cache = timed_read(model, [0] * PROMPT).cache
+    times, steps = [], []
+    for step in range(STEPS + 1):
+        with SCHEDULER.turn(Kind.BATCH), ENGINE_LOCK, _watched(layers, model.device) as found:
+            ms = model.forward([0], cache, PROMPT + step).ms
+        if step:  # the first one is slower than all others
+            times += found
+            steps.append(ms)
+    with SCHEDULER.turn(Kind.BATCH):
+        calls = counted_calls(partial(model.forward, [0], cache, PROMPT + STEPS + 1))
+    weights = sum(one.numel() * one.element_size() for one in layers[0].parameters())
+    return Layers(len(layers), median(times), median(steps), weights, calls, _small_call_us(model))
+
+
+@contextmanager
+def _watched(layers: list[torch.nn.Module], device: torch.device) -> Iterator[list[float]]:
+    """Milliseconds of every layer, once the passes made within are over."""
+    clock = _Events() if device.type == "cuda" else _Clock()
+    handles = [one.register_forward_pre_hook(clock.begin) for one in layers]
+    handles += [one.register_forward_hook(clock.end) for one in layers]
+    found: list[float] = []
+    try:
+        yield found
+        synchronize(device)
+        found += clock.times()
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+class _Clock:
+    """Layers by the clock of the processor that runs them."""
+
+    def __init__(self) -> None:
+        self._begun = 0.0
+        self._times: list[float] = []
+
+    def begin(self, *_: object) -> None:
+        self._begun = time.perf_counter()
+
+    def end(self, *_: object) -> None:
+        self._times.append((time.perf_counter() - self._begun) * 1e3)
+
+    def times(self) -> list[float]:
+        return self._times
+
+
+class _Events:
+    """Layers by the clock of a GPU: from one event to the next, gaps between kernels included."""
+
+    def __init__(self) -> None:
+        self._events: list[torch.cuda.Event] = []
+
+    def begin(self, *_: object) -> None:
+        self._note()
+
+    def end(self, *_: object) -> None:
+        self._note()
+
+    def _note(self) -> None:
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        self._events.append(event)
+
+    def times(self) -> list[float]:
+        pairs = zip(self._events[::2], self._events[1::2], strict=True)
+        return [begin.elapsed_time(end) for begin, end in pairs]
+
+
+def _small_call_us(model: LanguageModel) -> float:
+    """Time of one call of an operator that has a single number to add, in microseconds."""
+    number = torch.ones(1, device=model.device)
+    with SCHEDULER.turn(Kind.BATCH), ENGINE_LOCK, torch.inference_mode():
+        synchronize(model.device)
+        start = time.perf_counter()
+        for _ in range(SMALL_CALLS):
+            torch.add(number, number)
+        synchronize(model.device)
+        return (time.perf_counter() - start) * 1e6 / SMALL_CALLS

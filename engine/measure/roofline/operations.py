@@ -1,0 +1,64 @@
+"""Operations of a forward pass, counted by PyTorch from the shapes that its operators are given.
+
+What is counted: products of matrices, convolutions and attention, an addition and a multiplication
+each as two operations. Sums, norms, softmax and activations are not; they are few beside these.
+Attention counts all positions that are there, also those that the causal mask leaves out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import FlopCounterMode
+
+from engine.model.kernels import ENGINE_LOCK
+from engine.runner.scheduler import SCHEDULER, Kind
+
+
+def _attention(
+    query: tuple[int, ...],
+    key: tuple[int, ...],
+    value: tuple[int, ...],
+    *_: Any,
+    out_shape: Any = None,
+    **__: Any,
+) -> int:
+    """Operations of attention from the shapes (rows, heads, tokens, size)."""
+    rows, heads, tokens, size = query
+    return 2 * rows * heads * tokens * key[2] * (size + value[3])
+
+
+# PyTorch's own table lacks the operator that a CPU takes.
+_MORE = {torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _attention}
+
+
+def counted_operations(run: Callable[[], object]) -> int:
+    """Operations of the passes that `run` makes; raises what it raises."""
+    counter = FlopCounterMode(display=False, custom_mapping=_MORE)
+    # It looks at all modules of the process while it counts: nobody else may run one meanwhile.
+    with SCHEDULER.turn(Kind.BATCH), ENGINE_LOCK, counter:
+        run()
+    return int(counter.get_total_flops())
+
+
+class _Calls(TorchDispatchMode):
+    """Counts the operators that are called, and calls them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count += 1
+        return func(*args, **(kwargs or {}))
+
+
+def counted_calls(run: Callable[[], object]) -> int:
+    """Calls of PyTorch's operators that `run` makes; raises what it raises."""
+    counter = _Calls()
+    with counter:
+        run()
+    return counter.count

@@ -1,0 +1,209 @@
+"""What a roofline consists of, and the figures that follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from engine.measure.reference import changed
+from engine.measure.samples import median
+from engine.trace.values import OneOf, Real, Record, Row, Text, Whole, of
+
+READ, READ_SMALL, COPY, PRODUCT = "read", "read small", "copy", "product"
+PREFILL, DECODE, BATCH = "prefill", "decode", "batch"
+_TIME, _MOST, _LONGEST = Real(0), 1_000, 80
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """One way to use the machine, at its fastest.
+
+    Attributes:
+        kind: ``read``: memory far above the processor's caches; ``read small``: as much memory as
+            the model's weights, again and again; ``copy``; ``product`` of matrices.
+        way: how, in a few words.
+        dtype: of the values.
+        threads: CPU threads; 0 on a GPU.
+        size: bytes of the memory; rows and columns of the matrices.
+        rates: of every repetition: bytes a second, for products operations a second.
+    """
+
+    kind: str = of(OneOf((READ, READ_SMALL, COPY, PRODUCT)))
+    way: str = of(Text(_LONGEST))
+    dtype: str = of(Text(_LONGEST))
+    threads: int = of(Whole())
+    size: int = of(Whole(1))
+    rates: tuple[float, ...] = of(Row(Real(0), _MOST))
+
+    @property
+    def best(self) -> float:
+        """The fastest repetition: a ceiling is what can be reached."""
+        return max(self.rates)
+
+    @property
+    def spread(self) -> float:
+        """Fastest over slowest repetition."""
+        return max(self.rates) / min(self.rates)
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A kind of forward pass, timed several times.
+
+    Attributes:
+        kind: ``prefill``, ``decode`` or ``batch``.
+        rows: texts that it reads at once.
+        tokens: new tokens of each.
+        positions: tokens of each that were cached before.
+        operations: additions and multiplications of its matrix products and its attention, counted.
+        weight_bytes: bytes of weights that it reads, computed.
+        cache_bytes: bytes of cache that it reads and writes, computed from the cached tensors.
+        ms: time of every repetition.
+    """
+
+    kind: str = of(OneOf((PREFILL, DECODE, BATCH)))
+    rows: int = of(Whole(1))
+    tokens: int = of(Whole(1))
+    positions: int = of(Whole())
+    operations: int = of(Whole())
+    weight_bytes: int = of(Whole())
+    cache_bytes: int = of(Whole())
+    ms: tuple[float, ...] = of(Row(_TIME, _MOST))
+
+    @property
+    def seconds(self) -> float:
+        """Median time."""
+        return median(self.ms) / 1e3
+
+    @property
+    def bytes(self) -> int:
+        """Weights and cache together."""
+        return self.weight_bytes + self.cache_bytes
+
+    @property
+    def intensity(self) -> float:
+        """Arithmetic intensity: operations per byte."""
+        return self.operations / self.bytes
+
+    @property
+    def rate(self) -> float:
+        """Operations a second."""
+        return self.operations / self.seconds
+
+    @property
+    def byte_rate(self) -> float:
+        """Bytes a second."""
+        return self.bytes / self.seconds
+
+    @property
+    def per_second(self) -> float:
+        """Tokens a second, those of all rows."""
+        return self.rows * self.tokens / self.seconds
+
+
+@dataclass(frozen=True)
+class Layers:
+    """What the layers of a decode step take.
+
+    Attributes:
+        count: how many there are.
+        layer_ms: median time of one of them.
+        step_ms: median time of the whole step.
+        weight_bytes: bytes of weights of one of them.
+        calls: calls of PyTorch's operators in a step, all layers and what is around them.
+        call_us: time of one such call that has a single number to add.
+    """
+
+    count: int = of(Whole(1))
+    layer_ms: float = of(_TIME)
+    step_ms: float = of(_TIME)
+    weight_bytes: int = of(Whole())
+    calls: int = of(Whole())
+    call_us: float = of(_TIME)
+
+    @property
+    def around_ms(self) -> float:
+        """Time of a step outside its layers: look-up, output layer, the way of the logits."""
+        return max(0.0, self.step_ms - self.count * self.layer_ms)
+
+    def reading_ms(self, bandwidth: float) -> float:
+        """Time in which a layer's weights can be read, at so many bytes a second."""
+        return self.weight_bytes / bandwidth * 1e3
+
+    def overhead_ms(self, bandwidth: float) -> float:
+        """Time of a layer beyond that."""
+        return max(0.0, self.layer_ms - self.reading_ms(bandwidth))
+
+
+_LAYERS = of(Record(Layers), optional=True)
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """A machine's ceilings, and a model's passes, as far as they are measured.
+
+    Attributes:
+        ceilings: of this machine.
+        passes: of the model.
+        layers: of a decode step; None before, and where the model has no list of layers.
+        reference_ms: the reference product before each part.
+        dtype: of the model.
+        threads: CPU threads of its single steps, 0 on a GPU.
+        prefill_threads: those of its long passes.
+    """
+
+    ceilings: tuple[Ceiling, ...] = of(Row(Record(Ceiling), _MOST))
+    passes: tuple[Pass, ...] = of(Row(Record(Pass), _MOST))
+    layers: Layers | None = _LAYERS
+    reference_ms: tuple[float, ...] = of(Row(_TIME, _MOST))
+    dtype: str = of(Text(_LONGEST))
+    threads: int = of(Whole())
+    prefill_threads: int = of(Whole())
+
+    def of_kind(self, kind: str) -> list[Pass]:
+        """Passes of a kind, in the order of measuring."""
+        return [one for one in self.passes if one.kind == kind]
+
+    @property
+    def bandwidth(self) -> Ceiling | None:
+        """The fastest way to read memory with the threads of single steps; None before it is."""
+        return _best(one for one in self._of(READ) if one.threads == self.threads)
+
+    @property
+    def small_bandwidth(self) -> Ceiling | None:
+        """The fastest way to read as much as the weights again and again."""
+        return _best(self._of(READ_SMALL))
+
+    @property
+    def peak(self) -> Ceiling | None:
+        """The fastest product in the model's dtype."""
+        return _best(one for one in self._of(PRODUCT) if one.dtype == self.dtype)
+
+    @property
+    def ridge(self) -> float | None:
+        """The intensity from which arithmetic is the ceiling; None before both are measured."""
+        if self.peak is None or self.bandwidth is None:
+            return None
+        return self.peak.best / self.bandwidth.best
+
+    def roof(self, intensity: float) -> float | None:
+        """Operations a second that an intensity allows; None before the ceilings are measured."""
+        if self.peak is None or self.bandwidth is None:
+            return None
+        return min(self.peak.best, intensity * self.bandwidth.best)
+
+    def predicted_per_second(self, step: Pass) -> float | None:
+        """The decode law: bandwidth / bytes that a token reads; None before it is measured."""
+        return None if self.bandwidth is None else self.bandwidth.best / step.bytes
+
+    @property
+    def changed_parts(self) -> list[int]:
+        """Parts before which the machine ran at another speed than before most."""
+        return changed(self.reference_ms)
+
+    def _of(self, kind: str) -> Iterable[Ceiling]:
+        return (one for one in self.ceilings if one.kind == kind)
+
+
+def _best(ceilings: Iterable[Ceiling]) -> Ceiling | None:
+    return max(ceilings, key=lambda one: one.best, default=None)

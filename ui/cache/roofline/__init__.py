@@ -1,0 +1,1 @@
+"""The section of the cache page that draws the roofline of this machine."""

@@ -1,0 +1,159 @@
+"""The roofline of this machine, where the model's passes lie under it, and the decode law."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from engine.errors import SettingError
+from engine.measure.pace import Pace
+from engine.measure.roofline.measurement import (
+    MOST_ROWS,
+    Plan,
+    RooflineMeasurement,
+    estimated_seconds,
+)
+from engine.measure.roofline.results import BATCH, DECODE, Roofline
+from engine.model import LanguageModel
+from ui.cache.held import Held
+from ui.cache.measured import chart, sheet, steadiness
+from ui.cache.roofline.charts import roofline_figure
+from ui.cache.roofline.tables import TABLES, bandwidth_text, law_table, layers_table, passes_table
+from ui.cache.section import Section, Shown
+from ui.cache.work import MeasureWork
+from ui.labs import fields
+from ui.labs.inputs import PlainInputs
+from ui.tune.values import parse_values
+from ui.words.glossary import meaning
+from ui.words.labels import markdown_text
+
+COUNTED = (
+    "Operations are counted from the shapes of each matrix product and of attention. Bytes are "
+    "those of the weights, read once a pass, and of the cache, read and written. Activations are "
+    "not in them. Where a model has experts, its weights are the most that a pass may read."
+)
+MEASURED = (
+    "A ceiling is the fastest of seven repetitions: memory far above the processor's caches is "
+    "summed, multiplied by one row, copied; matrices of growing size are multiplied. Passes show "
+    "their median."
+)
+
+
+@dataclass(frozen=True)
+class RooflineInputs(PlainInputs):
+    """What is measured.
+
+    Attributes:
+        batches: how many texts are decoded in one pass, as they were typed.
+    """
+
+    batches: str = "1, 2, 4, 8, 16, 32, 64"
+
+
+def _plan(model: LanguageModel, inputs: RooflineInputs) -> Plan:
+    batches = parse_values("Batches", inputs.batches)
+    for rows in batches:
+        if not isinstance(rows, int):
+            remedy = f"use whole numbers from 1 to {MOST_ROWS}"
+            raise SettingError("Batches", rows, "is no number of texts", remedy)
+    return Plan.usual(model, batches)
+
+
+def _begin(model: LanguageModel, inputs: RooflineInputs) -> MeasureWork[Roofline]:
+    return MeasureWork(RooflineMeasurement(model, _plan(model, inputs)))
+
+
+def _seconds(model: LanguageModel, inputs: RooflineInputs, pace: Pace) -> float:
+    return estimated_seconds(model, _plan(model, inputs), pace)
+
+
+def _fields(held: Held) -> None:
+    with fields.row():
+        fields.line(
+            held,
+            "batches",
+            "Batches",
+            help="How many texts are decoded in one pass, a list. They share one reading of the "
+            "weights.",
+        )
+
+
+def _picture(result: Roofline, shown: Shown) -> None:
+    if result.peak is not None and result.bandwidth is not None and not shown.is_running:
+        chart(
+            "cache_roofline",
+            "Roofline",
+            f"{meaning('roofline')} Both axes go by powers of ten.",
+            roofline_figure(result, shown.dark, shown.other),
+        )
+    if not shown.is_running:
+        st.subheader("Decode law: tokens/s = bandwidth / bytes read per token", anchor=False)
+        st.markdown(markdown_text(_law_words(result)))
+    for table in (law_table, layers_table, passes_table):
+        if table(result).rows:
+            sheet(table(result))
+    with st.expander("Ceilings, and how they are measured", expanded=shown.is_running):
+        sheet(TABLES[0](result))
+        st.caption(MEASURED)
+    if result.passes and not result.of_kind(BATCH) and not shown.is_running:
+        st.caption("This model keeps more than keys and values, so its texts are not batched.")
+    st.caption(COUNTED)
+    steadiness(result.reference_ms, result.changed_parts, "part")
+
+
+def _notice(result: Roofline) -> str:
+    steps = result.of_kind(DECODE)
+    if not steps or result.ridge is None:
+        return "The ceilings of this machine are measured first, then the model's passes."
+    step = steps[0]
+    predicted = result.predicted_per_second(step)
+    ceiling = "memory" if step.intensity < result.ridge else "arithmetic"
+    words = (
+        f"A decode step does {step.intensity:.2f} operations per byte. Memory is the ceiling up "
+        f"to {result.ridge:,.0f}, so {ceiling} is its ceiling. The decode law predicts "
+        f"{predicted:,.0f} tokens/s; {step.per_second:,.0f} are measured, "
+        f"{100 * step.per_second / predicted:.0f} % of it."
+    )
+    batches = result.of_kind(BATCH)
+    if len(batches) > 1:
+        most = batches[-1]
+        words += (
+            f" {most.rows} texts in one pass give {most.per_second / batches[0].per_second:.1f} "
+            f"times the tokens/s of {batches[0].rows}."
+        )
+    return words
+
+
+def _law_words(result: Roofline) -> str:
+    layers, bandwidth = result.layers, result.bandwidth
+    if layers is None or bandwidth is None:
+        return "The time of single layers is not measured: the model keeps no list of them."
+    reading = layers.reading_ms(bandwidth.best)
+    calls_ms = layers.calls * layers.call_us / 1e3
+    return (
+        f"At {bandwidth_text(bandwidth)}, a layer's weights are read in {reading:.3f} ms; a layer "
+        f"takes {layers.layer_ms:.2f} ms. The other {layers.overhead_ms(bandwidth.best):.2f} ms "
+        f"are overhead, in each of {layers.count} layers. Outside of them a step takes "
+        f"{layers.around_ms:.2f} ms. A step calls {layers.calls:,} operators of PyTorch: at "
+        f"{layers.call_us:.1f} µs, what a call takes with one number, {calls_ms:.2f} ms at least."
+    )
+
+
+SECTION = Section(
+    key="roofline",
+    name="Roofline",
+    about=(
+        "What this machine can do at most, and where prefill, decode and batches lie. Notice which "
+        "of the two ceilings each stands under."
+    ),
+    inputs=RooflineInputs,
+    result=Roofline,
+    fields=_fields,
+    picture=_picture,
+    notice=_notice,
+    tables=lambda result: [table(result) for table in TABLES],
+    begin=_begin,
+    start="Measure roofline",
+    seconds=_seconds,
+)

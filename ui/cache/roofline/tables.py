@@ -1,0 +1,148 @@
+"""The roofline as tables: ceilings, passes, the decode law, layers."""
+
+from __future__ import annotations
+
+from engine.measure.roofline.results import DECODE, PRODUCT, Ceiling, Pass, Roofline
+from engine.measure.samples import outliers, p95
+from ui.cache.section import Table
+from ui.words.labels import size
+
+
+def ceilings_table(result: Roofline) -> Table:
+    """How fast memory and arithmetic are here."""
+    rows = [
+        (
+            one.way,
+            one.dtype,
+            one.threads or None,
+            f"{one.size:,} x {one.size:,}" if one.kind == PRODUCT else size(one.size),
+            rate_text(one),
+            one.spread,
+        )
+        for one in result.ceilings
+    ]
+    head = ("way", "dtype", "CPU threads", "size", "fastest", "fastest / slowest")
+    return Table("Ceilings", head, rows)
+
+
+def rate_text(ceiling: Ceiling) -> str:
+    """A ceiling with its unit."""
+    if ceiling.kind == PRODUCT:
+        return f"{ceiling.best / 1e9:,.0f} GFLOP/s"
+    return bandwidth_text(ceiling)
+
+
+def bandwidth_text(ceiling: Ceiling) -> str:
+    """A bandwidth with its unit."""
+    return f"{ceiling.best / 1e9:,.1f} GB/s"
+
+
+def passes_table(result: Roofline) -> Table:
+    """Every pass: what it does, how long it takes, and its share of the roof."""
+    rows = [
+        (
+            pass_name(one),
+            one.operations / 1e6,
+            size(one.bytes),
+            one.intensity,
+            one.seconds * 1e3,
+            p95(one.ms),
+            len(outliers(one.ms)),
+            one.rate / 1e9,
+            one.per_second,
+            _share(result, one),
+        )
+        for one in result.passes
+    ]
+    head = (
+        "pass",
+        "million operations, counted",
+        "bytes, computed",
+        "operations per byte",
+        "median, ms",
+        "p95, ms",
+        "outliers",
+        "GFLOP/s",
+        "tokens/s",
+        "share of the roof",
+    )
+    return Table("Passes", head, rows)
+
+
+def pass_name(one: Pass) -> str:
+    """A pass in words."""
+    if one.kind == DECODE:
+        return f"decode after {one.positions:,} tokens"
+    if one.rows > 1 or one.kind != "prefill":
+        return f"batch of {one.rows:,} after {one.positions:,} tokens"
+    return f"prefill of {one.tokens:,} tokens"
+
+
+def _share(result: Roofline, one: Pass) -> str | None:
+    roof = result.roof(one.intensity)
+    return None if roof is None else _percent(one.rate / roof)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %" if share < 0.1 else f"{100 * share:.0f} %"
+
+
+def law_table(result: Roofline) -> Table:
+    """The decode law beside what is measured."""
+    small = result.small_bandwidth
+    rows = []
+    for one in result.of_kind(DECODE):
+        predicted = result.predicted_per_second(one)
+        if predicted is not None:
+            rows.append(
+                (
+                    f"after {one.positions:,} tokens",
+                    size(one.weight_bytes),
+                    size(one.cache_bytes),
+                    predicted,
+                    small.best / one.bytes if small else None,
+                    one.per_second,
+                    _percent(one.per_second / predicted),
+                )
+            )
+    head = (
+        "a decode step",
+        "weights",
+        "cache",
+        "predicted, tokens/s",
+        "if as little is read again and again",
+        "measured, tokens/s",
+        "measured / predicted",
+    )
+    return Table("Decode law", head, rows)
+
+
+def layers_table(result: Roofline) -> Table:
+    """What the layers of a step take."""
+    layers, bandwidth = result.layers, result.bandwidth
+    rows = []
+    if layers is not None and bandwidth is not None:
+        rows.append(
+            (
+                f"{layers.count:,} layers",
+                layers.layer_ms,
+                layers.reading_ms(bandwidth.best),
+                layers.overhead_ms(bandwidth.best),
+                layers.around_ms,
+                layers.step_ms,
+                layers.calls,
+            )
+        )
+    head = (
+        "a decode step",
+        "one layer, ms",
+        "of it reading weights, computed ms",
+        "overhead per layer, ms",
+        "outside the layers, ms",
+        "whole step, ms",
+        "operator calls",
+    )
+    return Table("Layers", head, rows)
+
+
+TABLES = (ceilings_table, passes_table, law_table, layers_table)
