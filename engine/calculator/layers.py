@@ -15,6 +15,7 @@ from engine.calculator import attention as attentions
 from engine.calculator.fields import Fields
 from engine.calculator.states import state_layer
 from engine.errors import NotAModelError
+from engine.model.loading.files import first_line
 
 # Architectures whose cache holds nothing, or not what decides the next token: the probe of
 # `load_model` refuses them too, as docs/architectures.md says.
@@ -47,17 +48,22 @@ def layers_of(config: PretrainedConfig) -> tuple[Layer, ...]:
             "measured; choose another architecture."
         )
     try:
-        types, _ = get_layer_types_and_kwargs(text)
-        parts = list(text.per_layer_config)
+        return _layers(text)
     except (AttributeError, TypeError, ValueError, LookupError) as error:
         raise NotAModelError(
             f"The layers of a {text.model_type} model cannot be told from its configuration "
-            f"({error}); check config.json."
+            f"({first_line(error)}); check config.json."
         ) from error
+
+
+def _layers(text: PretrainedConfig) -> tuple[Layer, ...]:
+    types, _ = get_layer_types_and_kwargs(text)
     sharing = getattr(text, "kv_sharing_modes", None) or [None] * len(types)
     return tuple(
         SHARED if mode == "reuse" else _layer(kind, Fields(part), place)
-        for place, (kind, part, mode) in enumerate(zip(types, parts, sharing, strict=True))
+        for place, (kind, part, mode) in enumerate(
+            zip(types, text.per_layer_config, sharing, strict=True)
+        )
     )
 
 

@@ -101,6 +101,13 @@ def test_a_number_that_no_model_has_is_named(heads):
         layers_of(config)
 
 
+def test_lists_that_do_not_fit_the_layers_are_refused():
+    config = small_config("glm_moe_dsa")
+    config.indexer_types = ["full"]
+    with pytest.raises(NotAModelError, match="cannot be told from its configuration"):
+        layers_of(config)
+
+
 def test_bytes_per_token_leave_windows_and_states_out():
     formula = CacheFormula(layers_of(small_config("deepseek_v4")), HALF, HALF)
     far = 8 * 10**4  # a multiple of both rates

@@ -56,6 +56,27 @@ def test_a_checkpoint_is_as_large_as_published(name, gibibytes):
     assert round(weights.bytes(WEIGHT_STORAGES["experts in MXFP4"]) / 2**30, 1) == gibibytes
 
 
+def test_tables_norms_and_biases_stay_in_16_bits():
+    weights = count_weights("Llama 3.1 8B", named("Llama 3.1 8B").config)
+    assert weights.tables == 2 * 128_256 * 4_096 == 2 * weights.unread
+    assert weights.vectors == 65 * 4_096
+    quantised = (weights.total - weights.tables - weights.vectors) * (4 + 20 / 128) / 8
+    rest = 2 * (weights.tables + weights.vectors)
+    assert weights.bytes(WEIGHT_STORAGES["4-bit"]) == pytest.approx(quantised + rest, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "stored"),
+    [
+        ("gpt-oss 20B", "experts in MXFP4"),
+        ("DeepSeek V3", "fp8"),
+        ("Llama 3.1 8B", "bfloat16 or float16"),
+    ],
+)
+def test_what_weights_are_stored_in_is_read_from_the_configuration(name, stored):
+    assert estimate(named(name)).declared == stored
+
+
 @pytest.mark.parametrize("figure", published(), ids=lambda figure: f"{figure.shape} {figure.value}")
 def test_published_sizes_are_ours(figure):
     formula = estimate(named(figure.shape)).formula
