@@ -25,13 +25,13 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import torch
 
+from engine.cache_formula import CacheFormula
 from engine.checks import at_least_one
 from engine.decoding import inputs
 from engine.decoding.autoregressive import Autoregressive
 from engine.decoding.shaping import shaped
 from engine.errors import ContextFullError, LogitsError, NoCandidatesError, SettingError
 from engine.model import LanguageModel
-from engine.model import cache as caches
 from engine.model.kernels import ENGINE_LOCK
 from engine.runner.batch_runner import rows_at_once
 from engine.runner.budget import MemoryBudget, budget_of
@@ -182,7 +182,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         self._penalty_alpha = _checked_alpha(penalty_alpha)
 
     @property
-    def cache_formula(self) -> caches.CacheFormula | None:
+    def cache_formula(self) -> CacheFormula | None:
         """The formula for this model's cache; None before the prefill, and for other kinds."""
         return self._runner.formula
 

@@ -18,13 +18,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import torch
 
+from engine.cache_formula import CacheFormula
 from engine.decoding import guidance, inputs
 from engine.decoding.record import RowSource
 from engine.decoding.recorded_text import Mark, RecordedText
 from engine.decoding.shaping import shaped
 from engine.errors import LogitsError, SettingError
 from engine.model import LanguageModel
-from engine.model.cache import CacheFormula
 from engine.sampling import Distribution, Drawn, SamplingSettings
 from engine.sampling.admission import Admission, smallest_change
 from engine.sampling.stages import Context, Stage

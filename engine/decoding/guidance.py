@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from engine.cache_formula import CacheFormula
 from engine.decoding import inputs
 from engine.errors import PromptError, SettingError
 from engine.model import Forward
-from engine.model.cache import CacheFormula, CacheSize
+from engine.model.cache import CacheSize
 from engine.model.kernels import ENGINE_LOCK
 from engine.runner.runner import Reading, Runner
 from engine.trace import Guidance

@@ -8,7 +8,7 @@ recurrent layers (Mamba and its kin) keep a state of constant size.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -24,7 +24,8 @@ from transformers.cache_utils import (
     LinearAttentionLayer,
 )
 
-from engine.model.growing_cache import GrowingLayer, room_for
+from engine.cache_formula import CacheFormula, Last, Layer, Number, Storage, keys_and_values
+from engine.model.growing_cache import GrowingLayer
 
 _SET_ON_FIRST_USE = {"dtype", "device", "indexer_dtype", "indexer_device"}
 
@@ -82,19 +83,23 @@ def new_cache(config: PretrainedConfig) -> Cache:
 def tensors(cache: Cache) -> Iterator[torch.Tensor]:
     """Every tensor that holds cached values, whatever the kind of layer."""
     for layer in cache.layers:
-        if type(layer) is GrowingLayer:  # at every step, so without a look at all its attributes
-            if layer.keys is not None:
-                yield layer.keys
-                yield layer.values
-            continue
-        for value in vars(layer).values():
-            if isinstance(value, torch.Tensor):
-                if value.dim() >= 3:
-                    yield value
-            elif isinstance(value, dict):
-                yield from (v for v in value.values() if isinstance(v, torch.Tensor))
-            elif isinstance(value, (list, tuple)):
-                yield from (v for v in value if isinstance(v, torch.Tensor))
+        yield from _tensors_of(layer)
+
+
+def _tensors_of(layer: object) -> Iterator[torch.Tensor]:
+    if type(layer) is GrowingLayer:  # at every step, so without a look at all its attributes
+        if layer.keys is not None:
+            yield layer.keys
+            yield layer.values
+        return
+    for value in vars(layer).values():
+        if isinstance(value, torch.Tensor):
+            if value.dim() >= 3:
+                yield value
+        elif isinstance(value, dict):
+            yield from (v for v in value.values() if isinstance(v, torch.Tensor))
+        elif isinstance(value, (list, tuple)):
+            yield from (v for v in value if isinstance(v, torch.Tensor))
 
 
 def size(cache: Cache | None, *kept: Cache) -> CacheSize:
@@ -106,16 +111,24 @@ def size(cache: Cache | None, *kept: Cache) -> CacheSize:
     """
     if cache is None:
         return CacheSize(0, 0)
+    return _size(tensors(cache), (tensor for other in kept for tensor in tensors(other)))
+
+
+def layer_sizes(cache: Cache) -> list[CacheSize]:
+    """Bytes of each layer of a cache."""
+    return [_size(_tensors_of(layer)) for layer in cache.layers]
+
+
+def _size(read: Iterable[torch.Tensor], kept: Iterable[torch.Tensor] = ()) -> CacheSize:
     logical = 0
     storages = {}
-    for tensor in tensors(cache):
+    for tensor in {id(tensor): tensor for tensor in read}.values():
         logical += tensor.numel() * tensor.element_size()
         storage = tensor.untyped_storage()
         storages[storage.data_ptr()] = storage.nbytes()
-    for other in kept:
-        for tensor in tensors(other):
-            storage = tensor.untyped_storage()
-            storages[storage.data_ptr()] = storage.nbytes()
+    for tensor in kept:
+        storage = tensor.untyped_storage()
+        storages[storage.data_ptr()] = storage.nbytes()
     return CacheSize(logical, sum(storages.values()))
 
 
@@ -203,58 +216,27 @@ def _fork_layer(layer):
     return twin
 
 
-@dataclass(frozen=True)
-class CacheFormula:
-    """The textbook size of a key/value cache, layer by layer.
-
-    bytes = 2 (key and value) * layers * kv_heads * head_dim * bytes per value * positions, where a
-    sliding-window layer counts at most window - 1 positions, the most that it keeps.
-
-    Attributes:
-        layers: (kv_heads, head_dim, window or None) of each layer.
-        bytes_per_value: 2 for bf16 and fp16, 4 for fp32.
-
-    It is the size of the values. More is held, for further positions: see `bytes_held_at`.
-    """
-
-    layers: tuple[tuple[int, int, int | None], ...]
-    bytes_per_value: int
-
-    def bytes_at(self, positions: int) -> int:
-        """Bytes of the cache at a number of positions, batch 1."""
-        total = 0
-        for kv_heads, head_dim, window in self.layers:
-            kept = positions if window is None else min(positions, window - 1)
-            total += 2 * kv_heads * head_dim * self.bytes_per_value * kept
-        return total
-
-    def bytes_held_at(self, positions: int) -> int:
-        """Bytes of memory that a cache takes at most when it has grown to so many positions."""
-        return self.bytes_at(room_for(positions))
-
-    def __str__(self) -> str:
-        shapes = {(heads, dim) for heads, dim, _ in self.layers}
-        sliding = sum(window is not None for _, _, window in self.layers)
-        note = f", {sliding} of them with a sliding window" if sliding else ""
-        if len(shapes) > 1:
-            return f"2 x {len(self.layers)} layers of different shapes x positions{note}"
-        heads, dim = next(iter(shapes))
-        return (
-            f"2 (K and V) x {len(self.layers)} layers x {heads} KV heads x {dim} per head x "
-            f"{self.bytes_per_value} bytes x positions{note}"
-        )
-
-
 def formula(cache: Cache) -> CacheFormula | None:
     """The formula for a filled cache; None where a layer keeps anything but keys and values."""
-    shapes = []
-    itemsize = 0
+    layers = []
+    itemsize, name = 0, ""
     for layer in cache.layers:
         if type(layer) not in (DynamicLayer, GrowingLayer, DynamicSlidingWindowLayer):
             return None
         keys, values = layer.keys, layer.values
         if keys is None or values is None or keys.shape != values.shape:
             return None
-        shapes.append((keys.shape[1], keys.shape[3], _window(layer)))
-        itemsize = keys.element_size()
-    return CacheFormula(tuple(shapes), itemsize) if shapes else None
+        layers.append(_formula_layer(keys.shape[1], keys.shape[3], _window(layer)))
+        itemsize, name = keys.element_size(), str(keys.dtype).removeprefix("torch.")
+    stored = Storage(name, 8 * itemsize)
+    return CacheFormula(tuple(layers), stored, stored) if layers else None
+
+
+def _formula_layer(kv_heads: int, head_dim: int, window: int | None) -> Layer:
+    read = "shape of the tensors"
+    heads = Number(kv_heads, "KV heads", "h", read)
+    size = Number(head_dim, "per head", "d", read)
+    if window is None:
+        return Layer("full attention", keys_and_values(heads, size, size))
+    last = Last(Number(window, "positions of the window", "W", "sliding_window of the layer"))
+    return Layer("sliding-window attention", keys_and_values(heads, size, size, last))

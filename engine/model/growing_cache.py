@@ -14,6 +14,8 @@ import copy
 import torch
 from transformers.cache_utils import DynamicLayer
 
+from engine.cache_formula import Layout
+
 # Room is made in blocks of so many positions, for an eighth more positions than there are. So at
 # most an eighth and one block stand empty, and a position is copied about eight times in all.
 BLOCK = 64
@@ -23,6 +25,24 @@ _SPARE = 8
 def room_for(positions: int) -> int:
     """For how many positions a layer makes room when it comes to hold so many."""
     return -(-(positions + positions // _SPARE) // BLOCK) * BLOCK
+
+
+class Grown(Layout):
+    """What the caches of this app hold at most: room for further positions.
+
+    Layers with a sliding window have none. Between two steps their tensors are views of what the
+    last step has read: a window's positions, or the whole of a prompt after the prefill.
+    """
+
+    name = "held"
+    rule = "memory that this app holds, with room for further positions"
+
+    def all(self, positions: int) -> int:
+        """With room for more."""
+        return room_for(positions)
+
+
+GROWN = Grown()
 
 
 def _kind(states: torch.Tensor) -> tuple[object, ...]:

@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from engine.model import LanguageModel
-from engine.model.growing_cache import room_for
+from engine.model.growing_cache import GROWN, room_for
 from engine.runner.runner import Runner
 from engine.runner.scheduler import PATIENCE_SECONDS, SCHEDULER
 
@@ -118,7 +118,7 @@ class BatchRunner:
                 positions = min(positions, self.model.context_length)
             formula = runner.formula
             if formula is not None:
-                held += formula.bytes_held_at(positions)
+                held += formula.bytes_at(positions, GROWN)
             else:  # another layout, whose size grows at most with the positions
                 held += math.ceil(runner.size.logical * room_for(positions) / len(ids))
         # Old and new tensors exist side by side while one is made from the other; logits are there

@@ -14,8 +14,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from engine.cache_formula import CacheFormula
 from engine.model import LanguageModel
-from engine.model.cache import CacheFormula, CacheSize
+from engine.model.cache import CacheSize
 from engine.runner.batch_runner import LEAST_AT_ONCE, rows_at_once
 from engine.runner.runner import FEWER_TEXTS, Runner
 

@@ -26,6 +26,7 @@ import numpy as np
 import torch
 from transformers.cache_utils import Cache
 
+from engine.cache_formula import CacheFormula
 from engine.errors import CancelledError, OutOfMemoryError
 from engine.model import Forward, LanguageModel
 from engine.model import cache as caches
@@ -103,7 +104,7 @@ class Runner:
         return len(self._ids)
 
     @property
-    def formula(self) -> caches.CacheFormula | None:
+    def formula(self) -> CacheFormula | None:
         """The formula for the size; None while there is no cache, and for other kinds of state."""
         return None if self.cache is None else caches.formula(self.cache)
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from ui.cache.bytes import section as bytes_
+from ui.cache.calculator import section as calculator
 from ui.cache.prefill_and_decode import section as prefill_and_decode
 from ui.cache.prefix import section as prefix
 from ui.cache.quantised import section as quantised
 from ui.cache.roofline import section as roofline
 from ui.cache.section import Section
 from ui.cache.visitors import section as visitors
+from ui.cache.window import section as window
 from ui.cache.with_and_without import section as with_and_without
 
 SECTIONS: tuple[Section, ...] = (
     with_and_without.SECTION,
     prefill_and_decode.SECTION,
+    bytes_.SECTION,
+    window.SECTION,
     roofline.SECTION,
     quantised.SECTION,
     prefix.SECTION,
+    calculator.SECTION,
     visitors.SECTION,
 )

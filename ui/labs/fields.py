@@ -17,6 +17,8 @@ from ui.texts.limits import checked_whole
 
 LONGEST_LINE = 1_000  # characters of a text on one line
 
+SEPARATOR = " | "  # between the names of one input
+
 
 class Changeable(Protocol):
     """What fields need to know of a page's state, such as a `Lab`.
@@ -153,6 +155,22 @@ def constraint(lab: Changeable, *, is_optional: bool = True) -> ConstraintField:
         return lab.inputs.typed == (language, source)
 
     return ConstraintField(lab.name, lab.inputs.typed, take, is_optional)
+
+
+def several(lab: Changeable, name: str, label: str, options: Sequence[str], **others: Any) -> None:
+    """Some of several names; the input holds them as one text, see `names_in`."""
+    known = [one for one in names_in(getattr(lab.inputs, name)) if one in options]
+    bound_to = bound(
+        f"{lab.name}_{name}",
+        known,
+        lambda chosen: lab.change(**{name: SEPARATOR.join(chosen)}),
+    )
+    st.multiselect(label, list(options), known, **bound_to, **others)
+
+
+def names_in(text: str) -> list[str]:
+    """The names that an input of `several` holds."""
+    return [one for one in text.split(SEPARATOR) if one]
 
 
 def switch(lab: Changeable, name: str, label: str, **options: Any) -> None:

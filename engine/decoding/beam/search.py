@@ -39,6 +39,7 @@ from engine.decoding.beam.settings import BeamSettings
 from engine.decoding.generation import Generation
 from engine.errors import DecodingError, NoCandidatesError, OutOfMemoryError, SettingError
 from engine.model import LanguageModel
+from engine.model.growing_cache import GROWN
 from engine.runner.branches import Branches
 from engine.runner.budget import budget_of
 from engine.runner.scheduler import this_job
@@ -307,7 +308,7 @@ class BeamSearch(Generation[BeamStep]):
         if formula is None:
             return
         # Old and new caches exist side by side while the beams are chosen anew.
-        each = 2 * formula.bytes_held_at(len(self.prompt_ids) + self._most)
+        each = 2 * formula.bytes_at(len(self.prompt_ids) + self._most, GROWN)
         if each * self.settings.width > limit:
             raise OutOfMemoryError(
                 f"width {self.settings.width} with {self._most:,} new tokens needs "

@@ -60,13 +60,9 @@ def check_layers(name: str, declared: object, tensors: int) -> None:
         WeightsError: config.json asks for more layers than there are tensors.
         NotAModelError: it asks for more heads, experts or labels than any model has.
     """
+    check_repeats(name, declared)
     most = min(max(tensors, _FEW_LAYERS), _MOST_LAYERS)
-    for key, value in _numbers(declared):
-        if _REPEATS.search(key) and value > _MOST_REPEATS:
-            raise NotAModelError(
-                f"The config.json of {name} cannot be used: {key} is {value:,}, and at most "
-                f"{_MOST_REPEATS:,} are built; check the file or choose another model."
-            )
+    for key, value in numbers(declared):
         if _LAYERS.search(key) and value > most:
             raise WeightsError(
                 f"The weights of {name} do not fit its configuration: {key} is {value:,}, and the "
@@ -75,13 +71,24 @@ def check_layers(name: str, declared: object, tensors: int) -> None:
             )
 
 
-def _numbers(value: object, key: str = "") -> Iterator[tuple[str, float]]:
+def check_repeats(name: str, declared: object) -> None:
+    """Refuse more heads, experts or labels than any model has; raises `NotAModelError`."""
+    for key, value in numbers(declared):
+        if _REPEATS.search(key) and value > _MOST_REPEATS:
+            raise NotAModelError(
+                f"The config.json of {name} cannot be used: {key} is {value:,}, and at most "
+                f"{_MOST_REPEATS:,} are built; check the file or choose another model."
+            )
+
+
+def numbers(value: object, key: str = "") -> Iterator[tuple[str, float]]:
+    """Every number of a JSON value, with the key that it stands under."""
     if isinstance(value, dict):
         for name, inner in value.items():
-            yield from _numbers(inner, name)
+            yield from numbers(inner, name)
     elif isinstance(value, list):
         for inner in value:
-            yield from _numbers(inner, key)
+            yield from numbers(inner, key)
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
         yield key, value
 

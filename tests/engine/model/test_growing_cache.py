@@ -11,7 +11,7 @@ from transformers.cache_utils import DynamicLayer
 
 from engine.model import LanguageModel, load_model
 from engine.model import cache as caches
-from engine.model.growing_cache import BLOCK, GrowingLayer, room_for
+from engine.model.growing_cache import BLOCK, GROWN, GrowingLayer, room_for
 from engine.runner.runner import Runner
 from tests.engine import tiny_models
 
@@ -180,7 +180,7 @@ def test_sizes_count_the_whole_room_as_held(tokens):
     formula = caches.formula(cache)
     size = caches.size(cache)
     assert size.logical == formula.bytes_at(tokens)
-    assert size.held == formula.bytes_held_at(tokens)
+    assert size.held == formula.bytes_at(tokens, GROWN)
     caches.crop(cache, 1)
     assert caches.size(cache).logical == formula.bytes_at(1)
     assert caches.size(cache).held == size.held

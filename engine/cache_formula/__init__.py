@@ -1,0 +1,53 @@
+"""How many bytes a cache takes: what each layer keeps, and how much memory that is.
+
+One arithmetic for all: the figure under the step page's chart, the calculator of the cache page and
+the tests that compare it with the tensors of real caches. It needs neither PyTorch nor a model.
+
+    formula     CacheFormula: all layers, and what a value is stored in
+    kept        Layer, what it keeps (keys, a latent, a state, ...), and for which positions
+    storage     Storage: bits of a value, scales included
+    words       a formula spelled out
+    layouts     how much memory is set aside: what is read, tensors, whole blocks
+"""
+
+from engine.cache_formula.formula import CacheFormula
+from engine.cache_formula.kept import (
+    ALL,
+    ONCE,
+    Kept,
+    Last,
+    Layer,
+    Number,
+    Once,
+    OneIn,
+    RestOf,
+    Span,
+    keys_and_values,
+    numbers,
+)
+from engine.cache_formula.layouts import IDEAL, TENSORS, Layout, Paged
+from engine.cache_formula.storage import Storage
+from engine.cache_formula.words import in_numbers, in_symbols
+
+__all__ = [
+    "ALL",
+    "IDEAL",
+    "ONCE",
+    "TENSORS",
+    "CacheFormula",
+    "Kept",
+    "Last",
+    "Layer",
+    "Layout",
+    "Number",
+    "Once",
+    "OneIn",
+    "Paged",
+    "RestOf",
+    "Span",
+    "Storage",
+    "in_numbers",
+    "in_symbols",
+    "keys_and_values",
+    "numbers",
+]

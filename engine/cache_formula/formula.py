@@ -1,0 +1,92 @@
+"""Bytes of a cache at a number of positions."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from engine.cache_formula.kept import Kept, Last, Layer, OneIn, Span
+from engine.cache_formula.layouts import TENSORS, Layout
+from engine.cache_formula.storage import Storage
+
+_FIXED = {"float32": Storage("float32", 32), "int64": Storage("int64", 64)}
+
+
+@dataclass(frozen=True)
+class CacheFormula:
+    """Bytes of a cache as a function of its positions.
+
+    Attributes:
+        layers: what each layer keeps, in order.
+        storage: what keys and values are stored in.
+        model: what states are stored in that follow the model's own dtype.
+    """
+
+    layers: tuple[Layer, ...]
+    storage: Storage
+    model: Storage
+
+    @cached_property  # asked for at every position of a curve
+    def groups(self) -> list[tuple[int, Layer]]:
+        """Equal layers together: how many there are, and what one of them keeps."""
+        return [(count, layer) for layer, count in Counter(self.layers).items()]
+
+    def stored_in(self, kept: Kept) -> Storage:
+        """What this is stored in."""
+        if not kept.dtype:
+            return self.storage
+        return self.model if kept.dtype == "model" else _FIXED[kept.dtype]
+
+    def of(self, kept: Kept, positions: int, layout: Layout = TENSORS) -> Fraction:
+        """Bytes of one thing in one layer."""
+        return self.stored_in(kept).bytes(kept.values) * kept.span.count(positions, layout)
+
+    def of_layer(self, layer: Layer, positions: int, layout: Layout = TENSORS) -> Fraction:
+        """Bytes of one layer, batch 1."""
+        return sum((self.of(kept, positions, layout) for kept in layer.kept), Fraction(0))
+
+    def bytes_at(self, positions: int, layout: Layout = TENSORS, batch: int = 1) -> int:
+        """Bytes of the whole cache at a number of positions, in `layout`, for `batch` texts."""
+        one = sum(count * self.of_layer(layer, positions, layout) for count, layer in self.groups)
+        return math.ceil(batch * one)
+
+    @property
+    def bytes_per_token(self) -> int:
+        """By how much each further position makes it grow where every window is full.
+
+        What is kept of several positions together counts in proportion.
+        """
+        total = Fraction(0)
+        for count, layer in self.groups:
+            for kept in layer.kept:
+                each = count * self.stored_in(kept).bytes(kept.values)
+                if type(kept.span) is Span:
+                    total += each
+                elif type(kept.span) is OneIn:
+                    total += each / kept.span.rate.value
+        return round(total)
+
+    def __str__(self) -> str:
+        """The formula in a line, for a cache of keys and values; others are named by kind."""
+        shapes = {_shape(layer) for layer in self.layers}
+        sliding = sum(
+            any(isinstance(kept.span, Last) for kept in layer.kept) for layer in self.layers
+        )
+        note = f", {sliding} of them with a sliding window" if sliding else ""
+        if len(shapes) > 1 or None in shapes:
+            return f"{len(self.layers)} layers of different shapes x positions{note}"
+        heads, dim = next(iter(shapes))
+        return (
+            f"2 (K and V) x {len(self.layers)} layers x {heads} KV heads x {dim} per head x "
+            f"{float(self.storage.bits_per_value / 8):g} bytes x positions{note}"
+        )
+
+
+def _shape(layer: Layer) -> tuple[int, ...] | None:
+    """KV heads and head size of a layer of keys and values of one shape; None for others."""
+    names = [kept.name for kept in layer.kept]
+    factors = {tuple(factor.value for factor in kept.factors) for kept in layer.kept}
+    return factors.pop() if names == ["keys", "values"] and len(factors) == 1 else None

@@ -1,0 +1,161 @@
+"""What one layer of a cache keeps: of what size, and for which positions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.cache_formula.layouts import Layout
+
+
+@dataclass(frozen=True)
+class Number:
+    """A factor of a formula.
+
+    Attributes:
+        value: the number.
+        words: what it counts: ``KV heads``.
+        symbol: its letter in the formula.
+        source: the field of the configuration that it was read from, or how it follows from others.
+    """
+
+    value: int
+    words: str
+    symbol: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Span:
+    """For which positions something is kept: for all of them.
+
+    Attributes:
+        symbol: how often, in a formula.
+    """
+
+    symbol = "n"
+
+    def count(self, positions: int, layout: Layout) -> int:
+        """How often it is kept, or has memory, at so many positions."""
+        return layout.all(positions)
+
+    def numbers(self) -> tuple[Number, ...]:
+        """The numbers of the configuration that decide it."""
+        return ()
+
+
+@dataclass(frozen=True)
+class Last(Span):
+    """For the last positions: a sliding window, or a chunk of local attention."""
+
+    window: Number
+    symbol = "min(n, W)"
+
+    def count(self, positions: int, layout: Layout) -> int:
+        """At most the window."""
+        return layout.last(positions, self.window.value)
+
+    def numbers(self) -> tuple[Number, ...]:
+        """The window."""
+        return (self.window,)
+
+
+@dataclass(frozen=True)
+class OneIn(Span):
+    """Once for so many positions in full, which were compressed into one."""
+
+    rate: Number
+    symbol = "floor(n / r)"
+
+    def count(self, positions: int, layout: Layout) -> int:
+        """How many compressed ones there are."""
+        return layout.all(positions // self.rate.value)
+
+    def numbers(self) -> tuple[Number, ...]:
+        """The rate."""
+        return (self.rate,)
+
+
+@dataclass(frozen=True)
+class RestOf(OneIn):
+    """For the positions that wait to be compressed."""
+
+    symbol = "(n mod r)"
+
+    def count(self, positions: int, layout: Layout) -> int:
+        """What is left over."""
+        return positions % self.rate.value
+
+
+@dataclass(frozen=True)
+class Once(Span):
+    """Once for the whole text: a state of constant size.
+
+    Attributes:
+        least: positions from which on it is there.
+    """
+
+    least: int = 1
+    symbol = "1"
+
+    def count(self, positions: int, layout: Layout) -> int:
+        """One, however long the text."""
+        return int(positions >= self.least)
+
+
+ALL, ONCE = Span(), Once()
+
+
+@dataclass(frozen=True)
+class Kept:
+    """One thing that a layer keeps.
+
+    Attributes:
+        name: keys, values, latent, ...
+        factors: their product is how many values there are of it, for one position or text.
+        span: for which positions.
+        dtype: empty where it is stored as the cache is; ``model`` as the model computes; else the
+            dtype that the architecture always uses.
+    """
+
+    name: str
+    factors: tuple[Number, ...]
+    span: Span = ALL
+    dtype: str = ""
+
+    @property
+    def values(self) -> int:
+        """Values of one position, or of the state."""
+        return math.prod(factor.value for factor in self.factors)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What one layer keeps.
+
+    Attributes:
+        kind: its kind in the field's words: ``full attention``.
+        kept: what it keeps; empty for a layer that reads another's cache, or has none.
+    """
+
+    kind: str
+    kept: tuple[Kept, ...] = ()
+
+
+def keys_and_values(
+    heads: Number, key_size: Number, value_size: Number, span: Span = ALL
+) -> tuple[Kept, Kept]:
+    """What a layer of attention with grouped queries keeps."""
+    return Kept("keys", (heads, key_size), span), Kept("values", (heads, value_size), span)
+
+
+def numbers(layers: Sequence[Layer]) -> list[Number]:
+    """Every number that the formulas of these layers use, once, in order."""
+    used = (
+        number
+        for layer in layers
+        for kept in layer.kept
+        for number in (*kept.factors, *kept.span.numbers())
+    )
+    return list(dict.fromkeys(used))

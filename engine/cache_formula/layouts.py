@@ -1,0 +1,71 @@
+"""How much memory is set aside for what a cache keeps."""
+
+from __future__ import annotations
+
+from engine.checks import at_least_one
+
+
+class Layout:
+    """How much memory is set aside; this one is the least: what the next step reads, no more.
+
+    A sliding window of W positions is the W positions that a token attends to, itself included.
+    """
+
+    name = "ideal"
+    rule = "exactly the positions that attention reads"
+
+    def all(self, positions: int) -> int:
+        """For how many positions there is memory, of a layer that keeps all."""
+        return positions
+
+    def last(self, positions: int, window: int) -> int:
+        """For how many positions there is memory, of a layer that keeps the last ones."""
+        return min(positions, window)
+
+
+class Tensors(Layout):
+    """The values in transformers' tensors between two steps.
+
+    A window holds one position fewer than its size: the next token brings that position.
+    """
+
+    name = "tensors"
+    rule = "the tensors of transformers' DynamicCache between two steps"
+
+    def last(self, positions: int, window: int) -> int:
+        """One less than the window."""
+        return min(positions, window - 1)
+
+
+class Paged(Layout):
+    """Whole blocks of positions, as engines with paged attention set them aside.
+
+    Every layer has blocks of its own. A window seldom begins where a block does, so it has one
+    block more than its positions fill. What is kept once per text is no matter of blocks.
+
+    Kwon et al. 2023, Efficient Memory Management for Large Language Model Serving with
+    PagedAttention, arXiv:2309.06180.
+
+    Args:
+        block: positions of a block.
+    """
+
+    name = "paged"
+    rule = "whole blocks of positions, as an engine with paged attention sets them aside"
+
+    def __init__(self, block: int = 16) -> None:
+        self.block = at_least_one("block size", block)
+
+    def all(self, positions: int) -> int:
+        """Whole blocks."""
+        return self._blocks(positions) * self.block
+
+    def last(self, positions: int, window: int) -> int:
+        """The most blocks that the last positions can lie in."""
+        return min(self._blocks(positions), self._blocks(window - 1) + 1) * self.block
+
+    def _blocks(self, positions: int) -> int:
+        return -(-positions // self.block)
+
+
+IDEAL, TENSORS = Layout(), Tensors()

@@ -1,0 +1,17 @@
+"""What a model needs, computed from its configuration alone; nothing is loaded.
+
+    sources     where a configuration comes from: a name, a folder, the hub's cache, a pasted text
+    shapes      well-known models, as fields of config.json
+    layers      from a configuration to what each layer of its cache keeps
+    attention   ... an attention layer: keys and values, a latent, an indexer's keys
+    states      ... a recurrent layer or a convolution
+    fields      numbers of a configuration, with the field each was read from
+    weights     parameters, counted on a model that is built without data
+    storages    what weights and caches are stored in
+    cards       accelerators with published memory and bandwidth
+    fit         what fits on a card, and how fast it can be at most
+    estimate    all of a model in one step
+    published   sizes that others have published, to compare with
+
+The arithmetic of a cache is `engine.cache_formula`, the same that the step page shows.
+"""

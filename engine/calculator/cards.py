@@ -1,0 +1,34 @@
+"""Accelerators by their published memory and bandwidth; the list is `cards.toml`."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+_FILE = Path(__file__).with_name("cards.toml")
+
+
+@dataclass(frozen=True)
+class Card:
+    """Memory with a bandwidth.
+
+    Attributes:
+        name: for the screen.
+        gigabytes: memory in GB of 1,000,000,000 bytes.
+        bandwidth: of that memory, in GB/s.
+        source: where both are published; empty for a person's own numbers.
+    """
+
+    name: str
+    gigabytes: float
+    bandwidth: float
+    source: str = ""
+
+
+@cache
+def cards() -> dict[str, Card]:
+    """All of them by name, in the order of the file."""
+    made = (Card(**entry) for entry in tomllib.loads(_FILE.read_text("utf-8"))["card"])
+    return {card.name: card for card in made}

@@ -1,0 +1,58 @@
+"""Numbers of a configuration, each with the field that it was read from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.cache_formula import Number
+from engine.checks import is_whole
+from engine.errors import NotAModelError
+
+_MOST = 2**40  # of any one number: beyond, sizes would only be read with the help of powers of ten
+
+
+class Fields:
+    """A configuration, read by name.
+
+    Args:
+        config: a configuration of transformers, or one layer's part of it.
+    """
+
+    def __init__(self, config: Any) -> None:
+        self._config = config
+        self._names = getattr(config, "attribute_map", {})
+
+    def plain(self, name: str) -> Any:
+        """What the configuration has under a name; None where it has nothing."""
+        return getattr(self._config, name, None)
+
+    def has(self, name: str) -> bool:
+        """Whether there is a whole number of this name."""
+        return is_whole(self.plain(name))
+
+    def number(self, words: str, symbol: str, *names: str) -> Number:
+        """The first of these fields that holds a whole number.
+
+        Raises:
+            NotAModelError: none does, or the number is none of a model.
+        """
+        for name in names:
+            value = self.plain(name)
+            if is_whole(value):
+                return Number(self._checked(name, value), words, symbol, self.named(name))
+        raise NotAModelError(
+            f"The configuration names no {words} ({' or '.join(names)}), so the size of its cache "
+            "is not known; add the field."
+        )
+
+    def named(self, name: str) -> str:
+        """What config.json calls a field: some architectures have names of their own."""
+        return self._names.get(name, name)
+
+    def _checked(self, name: str, value: int) -> int:
+        if not 0 < value < _MOST:
+            raise NotAModelError(
+                f"{self.named(name)} of the configuration must be from 1 to {_MOST:,}, got "
+                f"{value:,}; check config.json."
+            )
+        return int(value)

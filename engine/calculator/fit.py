@@ -1,0 +1,114 @@
+"""What fits on a card: weights, the caches of a batch and a reserve against its memory.
+
+Everything here is computed; nothing is measured. A card that holds a model in fact needs room for
+activations and for the program as well, which is what the reserve stands for.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from engine.cache_formula import IDEAL, CacheFormula, Layout
+from engine.calculator.cards import Card
+from engine.calculator.storages import WeightStorage
+from engine.calculator.weights import Weights
+from engine.checks import at_least_one
+from engine.errors import SettingError
+
+FARTHEST = 2**30  # positions beyond which no context is looked for
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A model on a card.
+
+    Args:
+        formula: of its cache.
+        weights: its parameters.
+        storage: what they are stored in.
+        card: memory and bandwidth.
+        reserve: share of the memory that is left for activations and the program, 0 to below 1.
+        layout: how memory for caches is set aside.
+
+    Raises:
+        SettingError: a card without memory or bandwidth, a reserve outside its range.
+    """
+
+    formula: CacheFormula
+    weights: Weights
+    storage: WeightStorage
+    card: Card
+    reserve: float
+    layout: Layout
+
+    def __post_init__(self) -> None:
+        for setting, value in (
+            ("memory of the card", self.card.gigabytes),
+            ("bandwidth of the card", self.card.bandwidth),
+        ):
+            if not 0 < value < math.inf:
+                raise SettingError(setting, value, "must be above 0", "type the maker's figure")
+        if not 0 <= self.reserve < 1:
+            remedy = "use 0.1 to leave a tenth of the memory"
+            raise SettingError("reserve", self.reserve, "must be from 0 to below 1", remedy)
+
+    @property
+    def memory(self) -> int:
+        """Bytes for weights and caches."""
+        return int(self.card.gigabytes * 1e9 * (1 - self.reserve))
+
+    @property
+    def weight_bytes(self) -> int:
+        """Bytes of all weights."""
+        return self.weights.bytes(self.storage)
+
+    @property
+    def cache_memory(self) -> int:
+        """Bytes left for caches; below 0 where the weights alone do not fit."""
+        return self.memory - self.weight_bytes
+
+    def cache_bytes(self, batch: int, positions: int) -> int:
+        """Bytes set aside for the caches of `batch` texts of so many positions each."""
+        batch = at_least_one("batch", batch)
+        return self.formula.bytes_at(at_least_one("context", positions), self.layout, batch)
+
+    def fits(self, batch: int, positions: int) -> bool:
+        """Whether weights and caches have room together."""
+        return self.cache_bytes(batch, positions) <= self.cache_memory
+
+    def largest_batch(self, positions: int) -> int:
+        """How many texts of so many positions have room; 0 where none has."""
+        one = self.cache_bytes(1, positions)
+        return max(0, self.cache_memory // one) if one else 0
+
+    def largest_context(self, batch: int) -> int | None:
+        """Up to how many positions each of `batch` texts has room.
+
+        0 where not even one has; None where the cache does not grow, or not as far as is looked.
+        """
+        if not self.fits(batch, 1):
+            return 0
+        if self.fits(batch, FARTHEST):
+            return None
+        low, high = 1, FARTHEST
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.fits(batch, middle) else (low, middle)
+        return low
+
+    def bytes_read(self, batch: int, positions: int) -> int:
+        """Bytes that a pass for one new token of each text reads: weights once, every cache."""
+        caches = self.formula.bytes_at(positions, IDEAL, at_least_one("batch", batch))
+        return self.weights.bytes_read(self.storage, batch) + caches
+
+    def tokens_per_second(self, batch: int, positions: int) -> float:
+        """The most tokens of all texts together in a second: bandwidth by bytes read.
+
+        Decoding reads every weight and every cached position for each token, and memory gives no
+        more bytes a second than its bandwidth. Arithmetic, and all else that takes time, is left
+        out, so this is a bound and no forecast.
+
+        Pope et al. 2022, Efficiently Scaling Transformer Inference, arXiv:2211.05102.
+        """
+        return batch * self.card.bandwidth * 1e9 / self.bytes_read(batch, positions)

@@ -1,0 +1,123 @@
+"""From a configuration to what its cache keeps, layer by layer.
+
+Which layer is of which kind is asked of transformers, as its caches do. What a layer of a kind
+keeps is read from the fields of the configuration: a head size that is named there counts, and only
+where none is named hidden size by heads.
+"""
+
+from __future__ import annotations
+
+from transformers import PretrainedConfig
+from transformers.cache_utils import get_layer_types_and_kwargs
+
+from engine.cache_formula import ONCE, Kept, Layer, Number
+from engine.calculator import attention as attentions
+from engine.calculator.fields import Fields
+from engine.calculator.states import state_layer
+from engine.errors import NotAModelError
+from engine.model.loading.files import first_line
+
+# Architectures whose cache holds nothing, or not what decides the next token: the probe of
+# `load_model` refuses them too, as docs/architectures.md says.
+NOT_IN_A_CACHE = {
+    *("blt", "cpmant", "minimax", "openai-gpt", "prophetnet", "recurrent_gemma", "reformer"),
+    *("rwkv", "xlm", "xlnet", "xlstm"),
+}
+SHARED = Layer("reads the cache of an earlier layer")
+NONE = Layer("no attention, keeps nothing")
+
+
+def layers_of(config: PretrainedConfig) -> tuple[Layer, ...]:
+    """What every layer keeps, in the order of the cache's layers.
+
+    Args:
+        config: a configuration of transformers; the part that reads and writes text counts.
+
+    Raises:
+        NotAModelError: an encoder-decoder model, one without a cache, or of an unknown kind.
+    """
+    if config.is_encoder_decoder:
+        raise NotAModelError(
+            f"{config.model_type} is an encoder-decoder model, with a second cache for what the "
+            "encoder has read; choose a causal language model."
+        )
+    text = config.get_text_config(decoder=True)
+    if text.model_type in NOT_IN_A_CACHE:
+        raise NotAModelError(
+            f"transformers keeps nothing of a {text.model_type} model in a cache that can be "
+            "measured; choose another architecture."
+        )
+    try:
+        return _layers(text)
+    except (AttributeError, TypeError, ValueError, LookupError) as error:
+        raise NotAModelError(
+            f"The layers of a {text.model_type} model cannot be told from its configuration "
+            f"({first_line(error)}); check config.json."
+        ) from error
+
+
+def _layers(text: PretrainedConfig) -> tuple[Layer, ...]:
+    types, _ = get_layer_types_and_kwargs(text)
+    sharing = getattr(text, "kv_sharing_modes", None) or [None] * len(types)
+    return tuple(
+        SHARED if mode == "reuse" else _layer(kind, Fields(part), place)
+        for place, (kind, part, mode) in enumerate(
+            zip(types, text.per_layer_config, sharing, strict=True)
+        )
+    )
+
+
+def _layer(kind: str, fields: Fields, place: int) -> Layer:
+    window = ("sliding_window", "sliding_window_size")
+    if kind == "full_attention":
+        return attentions.attention(fields, attentions.FULL)
+    if kind == "sliding_attention":
+        span = attentions.window_of(fields, *window)
+        return attentions.attention(fields, attentions.SLIDING, span)
+    if kind == "chunked_attention":
+        span = attentions.window_of(fields, "attention_chunk_size")
+        return attentions.attention(fields, attentions.CHUNKED, span)
+    if kind == "indexed_attention":
+        return attentions.indexed(fields, place)
+    if kind == "minimax_m3_sparse":
+        return attentions.block_sparse(fields)
+    if kind in ("heavily_compressed_attention", "compressed_sparse_attention"):
+        return attentions.compressed(fields, kind)
+    if kind in ("linear_attention", "conv"):
+        return state_layer(fields)
+    if kind == "hybrid":
+        return _both(fields, attentions.attention(fields, attentions.FULL))
+    if kind == "hybrid_sliding":
+        span = attentions.window_of(fields, *window)
+        return _both(fields, attentions.attention(fields, attentions.SLIDING, span))
+    if kind == "dummy":
+        return NONE
+    raise NotAModelError(
+        f"A layer of the kind {kind!r} is not known here, so the size of the cache is not known; "
+        "choose another architecture."
+    )
+
+
+def _both(fields: Fields, plain: Layer) -> Layer:
+    """Attention with a state beside it."""
+    if fields.has("number_of_conv_states"):
+        return Layer(
+            f"{plain.kind} with short convolutions", plain.kept + _convolutions(fields, plain)
+        )
+    state = state_layer(fields)
+    return Layer(f"{plain.kind} with {state.kind}", plain.kept + state.kept)
+
+
+def _convolutions(fields: Fields, plain: Layer) -> tuple[Kept, ...]:
+    """Inkling: a convolution over keys, over values, and over what goes into both halves."""
+    kernel = fields.number("inputs of the convolution", "k", "conv_kernel_size")
+    hidden = fields.number("channels", "c", "hidden_size")
+    channels = [
+        Number(kept.values, "channels", "c", " x ".join(factor.source for factor in kept.factors))
+        for kept in plain.kept
+    ]
+    names = ("keys", "values", "attention", "feed-forward")
+    return tuple(
+        Kept(f"convolution state of {name}", (each, kernel), ONCE, "float32")
+        for name, each in zip(names, (*channels, hidden, hidden), strict=True)
+    )

@@ -1,0 +1,50 @@
+"""Sizes of caches that others have published, beside those computed here; `published.toml`."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from engine.cache_formula import CacheFormula
+
+_FILE = Path(__file__).with_name("published.toml")
+_UNITS = {"kB": 1000, "KiB": 2**10, "GiB": 2**30}
+
+
+@dataclass(frozen=True)
+class Published:
+    """A figure with its source; all are for 16 bits a value and one text.
+
+    Attributes:
+        shape: the model, by its name in `shapes`.
+        positions: length of the text; 0 where the figure is for one further token.
+        value: the figure.
+        decimals: how many digits the source gives after the point.
+        unit: kB (1,000 bytes), KiB or GiB; what the source means, where it says KB or GB.
+        source: who published it.
+    """
+
+    shape: str
+    positions: int
+    value: float
+    decimals: int
+    unit: str
+    source: str
+
+    def ours(self, formula: CacheFormula) -> float:
+        """The same figure computed, in the same unit."""
+        positions = self.positions
+        bytes_ = formula.bytes_at(positions) if positions else formula.bytes_per_token
+        return bytes_ / _UNITS[self.unit]
+
+    def agrees(self, formula: CacheFormula) -> bool:
+        """Whether ours is the published figure to its last digit, however that was rounded."""
+        return abs(self.ours(formula) - self.value) < 10**-self.decimals
+
+
+@cache
+def published() -> tuple[Published, ...]:
+    """All of them, in the order of the file."""
+    return tuple(Published(**entry) for entry in tomllib.loads(_FILE.read_text("utf-8"))["figure"])

@@ -1,0 +1,144 @@
+"""Where a configuration comes from: a name, a folder, the hub's cache, a pasted text.
+
+A configuration from outside is not trusted. It names architectures of transformers only, no code of
+its own is run, and its numbers are bounded before anything is built from them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from huggingface_hub import try_to_load_from_cache
+from huggingface_hub.errors import HFValidationError
+from transformers import PretrainedConfig
+
+from engine.calculator.shapes import shapes
+from engine.errors import ModelNotFoundError, NotAModelError
+from engine.model.loading.configuration import check_repeats, make_config, numbers, read_declared
+from engine.model.loading.files import MAX_JSON_BYTES
+
+_MOST_LAYERS = 256  # the deepest models in use have about half as many
+_MOST = 2**24  # of any other size: above every vocabulary and context in use
+_LAYERS = re.compile(r"(^|_)(n_layer|layers|blocks|stages|depths?)$", re.IGNORECASE)
+_NO_SIZE = re.compile(r"(_id|_ids|_token|theta|_idx|_index|size_in_bytes)$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Described:
+    """A model by its configuration alone.
+
+    Attributes:
+        name: for the screen.
+        source: where its fields were read.
+        config: the configuration that transformers makes of it.
+        notices: sentences that a person should see.
+    """
+
+    name: str
+    source: str
+    config: PretrainedConfig
+    notices: tuple[str, ...] = ()
+
+
+def named(name: str) -> Described:
+    """A well-known model; see `shapes`.
+
+    Raises:
+        ModelNotFoundError: there is none of this name.
+    """
+    shape = shapes().get(name)
+    if shape is None:
+        raise ModelNotFoundError(
+            f"There is no shape named {name!r}; choose one of {', '.join(shapes())}."
+        )
+    return _described(name, shape.source, shape.declared)
+
+
+def in_folder(folder: str | Path) -> Described:
+    """The config.json of a folder.
+
+    Raises:
+        ModelNotFoundError: there is no such folder.
+        NotAModelError: it holds no usable config.json.
+    """
+    path = Path(folder).expanduser()
+    if not str(folder).strip() or not path.is_dir():
+        raise ModelNotFoundError(
+            f"There is no folder {str(folder)!r}; type the path of a folder that holds config.json."
+        )
+    return _described(path.name, "config.json of the folder", read_declared(path))
+
+
+def in_hub_cache(hub_id: str, revision: str | None = None) -> Described:
+    """The config.json of a hub repository that was fetched before; nothing is downloaded.
+
+    Raises:
+        ModelNotFoundError: it is not in the cache.
+    """
+    try:
+        found = try_to_load_from_cache(hub_id, "config.json", revision=revision)
+    except HFValidationError:
+        found = None
+    if not isinstance(found, str):
+        raise ModelNotFoundError(
+            f"The configuration of {hub_id!r} is not in the hub's cache on this computer; open the "
+            "model once, or paste its config.json."
+        )
+    return _described(hub_id, f"config.json of {hub_id}", read_declared(Path(found).parent))
+
+
+def pasted(text: str) -> Described:
+    """A config.json that somebody typed or pasted.
+
+    Raises:
+        NotAModelError: it is no JSON, too large, or describes no model.
+    """
+    with tempfile.TemporaryDirectory() as parent:
+        folder = Path(parent, "the pasted text")
+        folder.mkdir()
+        data = text.encode("utf-8", "replace")
+        if len(data) > MAX_JSON_BYTES["config.json"]:
+            raise NotAModelError(
+                f"The pasted text has {len(data) / 1e6:,.1f} MB, and at most "
+                f"{MAX_JSON_BYTES['config.json'] / 1e6:,.0f} MB are read; paste one config.json."
+            )
+        (folder / "config.json").write_bytes(data)
+        try:
+            declared = read_declared(folder)
+        except NotAModelError as error:
+            raise NotAModelError(
+                f"The pasted text is no valid JSON ({error.__cause__}); paste all of one "
+                "config.json, from its first brace to its last."
+            ) from error
+    return _described("Pasted configuration", "the pasted config.json", declared)
+
+
+def _described(name: str, source: str, declared: object) -> Described:
+    if not isinstance(declared, dict) or not isinstance(declared.get("model_type"), str):
+        raise NotAModelError(
+            f"The configuration of {name} names no model_type, so it is no model's; use the "
+            "config.json of a model in transformers' format."
+        )
+    check_repeats(name, declared)
+    _check_sizes(name, declared)
+    with tempfile.TemporaryDirectory() as parent:
+        folder = Path(parent, name.replace("/", " ")[:100])
+        folder.mkdir()
+        (folder / "config.json").write_text(json.dumps(declared), "utf-8")
+        config, notices = make_config(folder, declared)
+    return Described(name, source, config, tuple(notices))
+
+
+def _check_sizes(name: str, declared: object) -> None:
+    """Refuse what would take minutes or gigabytes to build, even without weights."""
+    for key, value in numbers(declared):
+        most = _MOST_LAYERS if _LAYERS.search(key) else _MOST
+        if value > most and not _NO_SIZE.search(key):
+            raise NotAModelError(
+                f"The configuration of {name} cannot be used: {key} is {value:,.0f}, and at most "
+                f"{most:,} are built; check config.json."
+            )

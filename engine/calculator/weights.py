@@ -1,0 +1,142 @@
+"""How many weights a configuration makes: counted on a model that is built without data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import torch
+from transformers import AutoModelForCausalLM, PretrainedConfig
+
+from engine.calculator.fields import Fields
+from engine.calculator.storages import WeightStorage
+from engine.errors import NotAModelError
+from engine.model.loading.files import first_line
+
+_PARTS = ("matrices", "experts", "expert_vectors", "tables", "vectors")
+_EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
+_CHOSEN = (
+    *("num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_top_k", "moe_k"),
+    *("top_k_experts", "num_selected_experts"),
+)
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The parameters of a model, tied ones once.
+
+    Attributes:
+        matrices: of linear layers, without routed experts.
+        experts: of the matrices of routed experts, all of them.
+        expert_vectors: of their biases.
+        experts_in_all, experts_chosen: experts of a layer, and how many of them a token goes
+            through; both 1 where there are none.
+        tables: of the embedding and of the output layer.
+        unread: of the tables, what a pass reads only some rows of: an embedding of its own.
+        vectors: norms, biases and the like.
+    """
+
+    matrices: int
+    experts: int
+    expert_vectors: int
+    experts_in_all: int
+    experts_chosen: int
+    tables: int
+    unread: int
+    vectors: int
+
+    @property
+    def total(self) -> int:
+        """All parameters."""
+        return self.matrices + self.routed + self.tables + self.vectors
+
+    @property
+    def routed(self) -> int:
+        """Parameters of routed experts."""
+        return self.experts + self.expert_vectors
+
+    @property
+    def active(self) -> int:
+        """Parameters that one token's pass reads."""
+        chosen = self.routed * self.experts_chosen // self.experts_in_all
+        return self.total - self.routed - self.unread + chosen
+
+    def bytes(self, storage: WeightStorage) -> int:
+        """Bytes of all of them."""
+        return math.ceil(
+            storage.matrices.bytes(self.matrices)
+            + self._expert_bytes(storage)
+            + storage.rest.bytes(self.tables + self.vectors)
+        )
+
+    def _expert_bytes(self, storage: WeightStorage) -> Fraction:
+        return storage.experts.bytes(self.experts) + storage.rest.bytes(self.expert_vectors)
+
+    def bytes_read(self, storage: WeightStorage, batch: int = 1) -> int:
+        """Bytes that a pass for one new token of each text of a batch reads.
+
+        Every weight once, however large the batch; of routed experts those that some text goes
+        through. How many that are on average is computed as if every token chose its experts evenly
+        and by itself.
+        """
+        missed = (1 - self.experts_chosen / self.experts_in_all) ** batch
+        return math.ceil(
+            storage.matrices.bytes(self.matrices)
+            + float(self._expert_bytes(storage)) * (1 - missed)
+            + storage.rest.bytes(self.tables - self.unread + self.vectors)
+        )
+
+
+def count_weights(name: str, config: PretrainedConfig) -> Weights:
+    """Count the parameters that transformers gives a configuration; takes next to no memory.
+
+    Args:
+        name: of the model, for a sentence.
+        config: bounded by `sources`.
+
+    Raises:
+        NotAModelError: transformers builds no causal language model from it.
+    """
+    try:
+        with torch.device("meta"):
+            model = AutoModelForCausalLM.from_config(config, trust_remote_code=False)
+        table, output = model.get_input_embeddings().weight, model.get_output_embeddings()
+    except Exception as error:  # an architecture's own way to object to its configuration
+        raise NotAModelError(
+            f"transformers builds no causal language model from the configuration of {name} "
+            f"({first_line(error)}); check config.json."
+        ) from error
+    fields = Fields(config.get_text_config(decoder=True))
+    in_all, chosen = _one(fields, _EXPERTS), _one(fields, _CHOSEN)
+    is_apart = output is not None and output.weight is not table
+    tables = {id(table)} | ({id(output.weight)} if output is not None else set())
+    counts = dict.fromkeys(_PARTS, 0)
+    for kind, size in _kinds(model, tables, in_all if chosen else None):
+        counts[kind] += size
+    has_experts = counts["experts"] > 0
+    return Weights(
+        experts_in_all=in_all if has_experts else 1,
+        experts_chosen=min(chosen, in_all) if has_experts else 1,
+        unread=table.numel() if is_apart else 0,
+        **counts,
+    )
+
+
+def _kinds(
+    model: torch.nn.Module, tables: set[int], experts: int | None
+) -> Iterator[tuple[str, int]]:
+    for name, weight in model.named_parameters():  # tied ones once
+        if id(weight) in tables:
+            yield "tables", weight.numel()
+        elif experts and weight.dim() > 1 and weight.shape[0] == experts and ".experts." in name:
+            yield "experts" if weight.dim() > 2 else "expert_vectors", weight.numel()
+        elif experts and weight.dim() > 2 and weight.shape[0] == experts:
+            yield "experts", weight.numel()
+        else:
+            yield "matrices" if weight.dim() > 1 else "vectors", weight.numel()
+
+
+def _one(fields: Fields, names: tuple[str, ...]) -> int | None:
+    return next((fields.plain(name) for name in names if fields.has(name)), None)

@@ -1,0 +1,216 @@
+"""Bytes of a model's cache: its tensors, counted, beside the formula of its configuration.
+
+Random tokens are read up to several lengths. After each, the last token is read by a step of its
+own, as in decoding, and the tensors of every layer are counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.cache_formula import TENSORS, CacheFormula, Layer, Storage, in_numbers
+from engine.calculator.layers import layers_of
+from engine.checks import at_least_one
+from engine.errors import NotAModelError, SettingError
+from engine.measure.measurement import Measurement
+from engine.measure.pace import Pace
+from engine.measure.passes import timed_read, timed_rows, timed_step
+from engine.model import LanguageModel
+from engine.model import cache as caches
+from engine.runner.budget import budget_of
+from engine.trace.values import Flag, Record, Row, Text, Whole, of
+
+MOST_POSITIONS = 131_072
+MOST_BATCH = 256
+_FIRST = 10  # the shortest length; each further one is twice as long, and few fill a block
+
+
+@dataclass(frozen=True)
+class LayerBytes:
+    """One layer at the last length, for the whole batch.
+
+    Attributes:
+        kind: in the field's words.
+        formula: with the numbers put in, for one text; empty where none is known.
+        computed: bytes by the formula, 0 where none is known.
+        measured: bytes of its tensors.
+        held: bytes of the memory that is held for them.
+    """
+
+    kind: str = of(Text(200))
+    formula: str = of(Text(2000))
+    computed: int = of(Whole())
+    measured: int = of(Whole())
+    held: int = of(Whole())
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether formula and tensors agree to the byte."""
+        return bool(self.formula) and self.computed == self.measured
+
+
+@dataclass(frozen=True)
+class Point:
+    """All layers together after so many positions, for the whole batch."""
+
+    positions: int = of(Whole(1))
+    computed: int = of(Whole())
+    measured: int = of(Whole())
+    held: int = of(Whole())
+
+
+@dataclass(frozen=True)
+class CacheBytes:
+    """The lengths so far.
+
+    Attributes:
+        batch: texts at once.
+        dtype: what keys and values are stored in.
+        points: by length, ascending.
+        layers: at the last of them, in the order of the model.
+        is_known: whether there is a formula for this configuration.
+        problem: why there is none; empty where there is one.
+    """
+
+    batch: int = of(Whole(1))
+    dtype: str = of(Text(40))
+    points: tuple[Point, ...] = of(Row(Record(Point), 64))
+    layers: tuple[LayerBytes, ...] = of(Row(Record(LayerBytes), 10_000))
+    is_known: bool = of(Flag())
+    problem: str = of(Text(1000))
+
+    @property
+    def unequal(self) -> list[int]:
+        """Layers, from 1, whose tensors are not what the formula says."""
+        return [n for n, layer in enumerate(self.layers, start=1) if not layer.is_equal]
+
+
+def formula_of(model: LanguageModel) -> CacheFormula:
+    """The formula of a loaded model's cache, from its configuration alone.
+
+    Raises:
+        NotAModelError: its layers are of a kind that is not known.
+    """
+    name = str(model.dtype).removeprefix("torch.")
+    stored = Storage(name, 8 * model.dtype.itemsize)
+    return CacheFormula(layers_of(model.hf.config), stored, stored)
+
+
+class CacheBytesMeasurement(Measurement[CacheBytes]):
+    """Counts a cache at several lengths.
+
+    Args:
+        model: whose.
+        positions: tokens of the longest text.
+        batch: texts at once.
+
+    Raises:
+        SettingError: more positions than the model takes, a batch that its cache cannot have, or
+            more than there is memory for.
+    """
+
+    noun = "length"
+
+    def __init__(self, model: LanguageModel, positions: int, batch: int) -> None:
+        check(model, positions, batch)
+        self._lengths = lengths(positions)
+        super().__init__(self._lengths)
+        self._model = model
+        self._batch = batch
+        self._points: list[Point] = []
+        self._layers: tuple[LayerBytes, ...] = ()
+        self._problem, self._formula = "", None
+        try:
+            self._formula = formula_of(model)
+        except NotAModelError as error:
+            self._problem = str(error)
+
+    def _measure(self, part: int) -> None:
+        positions, model = self._lengths[part], self._model
+        rng = np.random.Generator(np.random.PCG64(0))
+        ids = rng.integers(0, model.vocab_size, positions).tolist()
+        cache = timed_read(model, ids[:-1]).cache
+        if self._batch > 1:
+            _repeat(model, cache, self._batch)
+            timed_rows(model, [ids[-1]] * self._batch, cache, positions - 1)
+        else:
+            timed_step(model, ids[-1], cache, positions - 1)
+        layers = tuple(self._layer(n, size, positions) for n, size in self._sizes(cache))
+        total = caches.size(cache)
+        computed = sum(layer.computed for layer in layers)
+        point = Point(positions, computed, total.logical, total.held)
+        self._points[part:], self._layers = [point], layers
+
+    def _sizes(self, cache: caches.Cache) -> list[tuple[int, caches.CacheSize]]:
+        return list(enumerate(caches.layer_sizes(cache)))
+
+    def _layer(self, place: int, size: caches.CacheSize, positions: int) -> LayerBytes:
+        formula = self._formula
+        if formula is None:
+            return LayerBytes("of a kind that is not known", "", 0, size.logical, size.held)
+        layer: Layer = formula.layers[place]
+        one = formula.of_layer(layer, positions, TENSORS)
+        said = in_numbers(formula, layer, positions, TENSORS)
+        return LayerBytes(layer.kind, said, int(one * self._batch), size.logical, size.held)
+
+    @property
+    def result(self) -> CacheBytes | None:
+        """The lengths so far."""
+        if not self._points:
+            return None
+        return CacheBytes(
+            batch=self._batch,
+            dtype=str(self._model.dtype).removeprefix("torch."),
+            points=tuple(self._points),
+            layers=self._layers,
+            is_known=self._formula is not None,
+            problem=self._problem,
+        )
+
+
+def lengths(positions: int) -> list[int]:
+    """Lengths at which the cache is counted: doubled each time, and the last."""
+    found = [_FIRST]
+    while found[-1] * 2 < positions:
+        found.append(found[-1] * 2)
+    return sorted({min(length, positions) for length in (*found, positions)})
+
+
+def check(model: LanguageModel, positions: int, batch: int) -> None:
+    """Raise `SettingError` where this model cannot be measured so."""
+    most = min(model.context_length or MOST_POSITIONS, MOST_POSITIONS)
+    remedy = f"use 2 to {most:,}"
+    if not 2 <= at_least_one("Positions", positions) <= most:
+        raise SettingError("Positions", positions, f"must fit {model.name}", remedy)
+    if not at_least_one("Batch", batch) <= MOST_BATCH:
+        raise SettingError("Batch", batch, "is too large", f"use 1 to {MOST_BATCH}")
+    limit = budget_of(model.device).limit
+    try:
+        needed = 3 * formula_of(model).bytes_at(positions, batch=batch)  # old, new and spare
+    except NotAModelError:
+        return
+    if needed > limit:
+        raise SettingError(
+            "Batch",
+            batch,
+            f"needs {needed / 2**30:,.1f} GiB with room to work, and {limit / 2**30:,.1f} GiB are "
+            "there",
+            "use fewer texts or fewer positions",
+        )
+
+
+def _repeat(model: LanguageModel, cache: caches.Cache, batch: int) -> None:
+    if not caches.can_repeat(cache):
+        raise SettingError(
+            "Batch", batch, f"is not for {model.name}: its states cannot be repeated", "use 1"
+        )
+    cache.batch_repeat_interleave(batch)
+
+
+def estimated_seconds(model: LanguageModel, positions: int, batch: int, pace: Pace) -> float:
+    """An estimate of how long the measurement takes; raises as the measurement does."""
+    check(model, positions, batch)
+    read = sum(pace.read_seconds(length) for length in lengths(positions))
+    return read + pace.step_seconds(len(lengths(positions)) * batch)

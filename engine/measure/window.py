@@ -1,0 +1,269 @@
+"""What happens at the edge of a sliding window, and at the end of a model's context.
+
+A loaded model seldom has a window that a short measurement fills. So the edge is measured on a
+model of random weights that is built small here, and named as such: the same code of transformers,
+with a window of a few positions. The end of the context is that of the loaded model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import torch
+from transformers import AutoModelForCausalLM, MistralConfig, PreTrainedModel
+
+from engine.cache_formula import CacheFormula, Last, Storage
+from engine.calculator.layers import layers_of
+from engine.checks import at_least_one
+from engine.decoder import Decoder
+from engine.errors import ContextFullError, NotAModelError, SettingError
+from engine.measure.measurement import Measurement
+from engine.measure.pace import Pace
+from engine.model import LanguageModel
+from engine.model import cache as caches
+from engine.model.kernels import DEFAULT_KERNELS, ENGINE_LOCK
+from engine.runner.scheduler import SCHEDULER, Kind
+from engine.sampling import SamplingSettings
+from engine.trace.values import Real, Record, Row, Text, Whole, of
+
+LEAST_WINDOW, MOST_WINDOW = 4, 64
+LAYERS = 2
+ROUNDS = 4  # so many windows are read, to see that nothing grows any more
+MOST_CONTEXT = 8_192  # of a context whose end is measured: a longer one takes minutes
+LAST = 4  # tokens that are decoded before the end of the context
+TOUCHED = 1e-5  # share of the largest change, above which a position counts as reached
+_VOCAB, _SPREAD, _ROWS = 128, 0.3, 64
+
+
+@dataclass(frozen=True)
+class Step:
+    """One token read by the model with the window.
+
+    Attributes:
+        positions: tokens read so far.
+        kept: positions in the tensors of a layer after the step.
+        seen: positions that the token gave any attention to, itself included.
+        measured: bytes of all tensors.
+        held: bytes of the memory that is held for them.
+        computed: bytes by the formula.
+    """
+
+    positions: int = of(Whole(1))
+    kept: int = of(Whole())
+    seen: int = of(Whole(1))
+    measured: int = of(Whole())
+    held: int = of(Whole())
+    computed: int = of(Whole())
+
+
+@dataclass(frozen=True)
+class End:
+    """The end of the loaded model's context.
+
+    Attributes:
+        context: most positions that the model takes; 0 where it sets no limit.
+        reached: positions in the cache at the last step; 0 where the end was not measured.
+        bytes: of the cache there.
+        said: what one step more is answered with, or why the end was not measured.
+    """
+
+    context: int = of(Whole())
+    reached: int = of(Whole())
+    bytes: int = of(Whole())
+    said: str = of(Text(1000))
+
+
+_END = of(Record(End), optional=True)
+
+
+@dataclass(frozen=True)
+class WindowEdge:
+    """Edge and end, as far as they are measured.
+
+    Attributes:
+        window: positions of the window.
+        layers: layers of the small model; all have the window.
+        steps: one for each token read.
+        changes: by position: by how much a logit of the last token changes at most where the token
+            at that position is another one.
+        own_window: the window of the loaded model; 0 where it has none that is known.
+        model: name of the loaded model.
+        end: of its context; None until it is measured.
+    """
+
+    window: int = of(Whole(LEAST_WINDOW, MOST_WINDOW))
+    layers: int = of(Whole(1))
+    steps: tuple[Step, ...] = of(Row(Record(Step), ROUNDS * MOST_WINDOW))
+    changes: tuple[float, ...] = of(Row(Real(0), ROUNDS * MOST_WINDOW))
+    own_window: int = of(Whole())
+    model: str = of(Text(400))
+    end: End | None = _END
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether formula and tensors agree to the byte at every step."""
+        return all(step.measured == step.computed for step in self.steps)
+
+    @property
+    def reached(self) -> int:
+        """Positions, the last one included, whose token changes the last token's logits."""
+        least = TOUCHED * max(self.changes, default=0.0)
+        return sum(change > least for change in self.changes)
+
+
+def small_model(window: int) -> PreTrainedModel:
+    """A model of random weights with a sliding window in every layer; eager attention."""
+    config = MistralConfig(
+        vocab_size=_VOCAB,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=LAYERS,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=8,
+        max_position_embeddings=ROUNDS * MOST_WINDOW,
+        sliding_window=window,
+        attn_implementation="eager",  # the only kind that says how much attention goes where
+    )
+    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
+    generator = torch.Generator().manual_seed(0)
+    for weight in model.requires_grad_(False).parameters():
+        if weight.dim() > 1:
+            weight.normal_(0.0, _SPREAD, generator=generator)
+    return model
+
+
+_small_model = lru_cache(maxsize=4)(small_model)
+
+
+class WindowMeasurement(Measurement[WindowEdge]):
+    """Reads past a window, changes one token after the other, and goes to the context's end.
+
+    Args:
+        model: whose context's end is measured.
+        window: positions of the small model's window.
+
+    Raises:
+        SettingError: a window that is too small or too large.
+    """
+
+    def __init__(self, model: LanguageModel, window: int) -> None:
+        super().__init__([1.0, 1.0, 1.0])
+        if not LEAST_WINDOW <= at_least_one("Window", window) <= MOST_WINDOW:
+            remedy = f"use {LEAST_WINDOW} to {MOST_WINDOW}"
+            raise SettingError("Window", window, "is not measured", remedy)
+        self._model = model
+        self._small = _small_model(window)
+        self._window = window
+        self._ids = np.random.Generator(np.random.PCG64(0)).integers(0, _VOCAB, ROUNDS * window)
+        self._steps: list[Step] = []
+        self._changes: tuple[float, ...] = ()
+        self._end: End | None = None
+
+    def _measure(self, part: int) -> None:
+        if part == 0:
+            self._steps = list(self._read())
+        elif part == 1:
+            self._changes = tuple(self._changed())
+        else:
+            self._end = context_end(self._model)
+
+    def _read(self) -> Iterator[Step]:
+        stored = Storage("float32", 32)
+        formula = CacheFormula(layers_of(self._small.config), stored, stored)
+        cache = caches.new_cache(self._small.config)
+        for place, token_id in enumerate(self._ids.tolist(), start=1):
+            ids = torch.tensor([[token_id]])
+            with _turn():
+                output = self._small(ids, past_key_values=cache, output_attentions=True)
+            attention = output.attentions[0][0, :, -1]  # (heads, positions)
+            size = caches.size(cache)
+            yield Step(
+                positions=place,
+                kept=cache.layers[0].keys.shape[-2],
+                seen=int((attention > 0).any(0).sum()),
+                measured=size.logical,
+                held=size.held,
+                computed=formula.bytes_at(place),
+            )
+
+    def _changed(self) -> Iterator[float]:
+        ids = torch.from_numpy(self._ids)
+        for start in range(0, len(ids), _ROWS):
+            places = range(start, min(start + _ROWS, len(ids)))
+            rows = ids.repeat(len(places) + 1, 1)
+            for row, place in enumerate(places):
+                rows[row, place] = (ids[place] + 1) % _VOCAB
+            with _turn():
+                logits = self._small(rows, use_cache=False, logits_to_keep=1).logits[:, -1]
+            yield from (logits[:-1] - logits[-1]).abs().amax(-1).tolist()
+
+    @property
+    def result(self) -> WindowEdge | None:
+        """What there is so far."""
+        if not self._steps:
+            return None
+        return WindowEdge(
+            window=self._window,
+            layers=LAYERS,
+            steps=tuple(self._steps),
+            changes=self._changes,
+            own_window=window_of(self._model),
+            model=self._model.name,
+            end=self._end,
+        )
+
+
+@contextmanager
+def _turn() -> Iterator[None]:
+    """One pass of the small model, in its turn and by PyTorch's own kernels."""
+    with (
+        SCHEDULER.turn(Kind.BATCH),
+        ENGINE_LOCK,
+        torch.inference_mode(),
+        DEFAULT_KERNELS.apply(tokens=1),
+    ):
+        yield
+
+
+def window_of(model: LanguageModel) -> int:
+    """The smallest window of a loaded model's layers; 0 where none is known."""
+    try:
+        layers = layers_of(model.hf.config)
+    except NotAModelError:
+        return 0
+    spans = (kept.span for layer in layers for kept in layer.kept)
+    return min((span.window.value for span in spans if isinstance(span, Last)), default=0)
+
+
+def context_end(model: LanguageModel) -> End:
+    """Fill a model's context with random tokens but for a few, decode these, and ask for more."""
+    context = model.context_length
+    if context is None:
+        return End(0, 0, 0, f"{model.name} sets no limit to its positions.")
+    if not LAST < context <= MOST_CONTEXT:
+        said = f"The context of {model.name} is {context:,} positions; ends beyond "
+        return End(context, 0, 0, f"{said}{MOST_CONTEXT:,} are not measured here.")
+    rng = np.random.Generator(np.random.PCG64(0))
+    ids = rng.integers(0, model.vocab_size, context - LAST).tolist()
+    decoder = Decoder(model, ids, SamplingSettings(temperature=0))
+    reached = size = 0
+    try:
+        while True:
+            step = decoder.step()
+            reached, size = step.cache_positions, step.cache_bytes
+    except ContextFullError as error:
+        return End(context, reached, size, str(error))
+    finally:
+        decoder.release_cache()
+
+
+def estimated_seconds(model: LanguageModel, window: int, pace: Pace) -> float:
+    """An estimate of how long the measurement takes."""
+    context = model.context_length
+    end = pace.read_seconds(context) if context and context <= MOST_CONTEXT else 0.0
+    return 1.0 + ROUNDS * window * 0.003 + end

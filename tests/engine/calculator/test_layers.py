@@ -1,0 +1,116 @@
+"""What the formula says of every kind of layer, against caches that transformers builds."""
+
+from fractions import Fraction
+
+import pytest
+import torch
+from transformers import CONFIG_MAPPING, AutoConfig
+
+from engine.cache_formula import IDEAL, CacheFormula, Storage
+from engine.calculator.layers import SHARED, layers_of
+from engine.errors import NotAModelError
+from engine.model.growing_cache import GROWN
+from tests.engine.calculator.real_caches import POSITIONS, PROMPT, ROWS, measure
+from tests.engine.model import small_configs
+from tests.engine.model.small_configs import WINDOW, small_config
+
+HALF = Storage("bfloat16", 16)
+# One architecture at least for every kind of layer, and for every name that a size goes by.
+ARCHITECTURES = (
+    *("llama", "qwen3", "gpt2", "falcon", "gpt_bigcode", "dbrx", "jetmoe", "xglm", "hrm_text"),
+    *("mistral", "gemma3_text", "gpt_oss", "mimo_v2_flash", "llama4_text"),
+    *("deepseek_v3", "deepseek_v32", "qwen4_exp_text", "dots3_note_text"),
+    *("deepseek_v4", "minimax_m3_vl_text", "gemma4_text", "nemotron_h"),
+    *("mamba", "mamba2", "jamba", "bamba", "falcon_h1", "zamba", "zamba2"),
+    *("qwen3_next", "bailing_hybrid", "lfm2_moe", "zaya", "inkling_text"),
+)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_every_kind_is_equal_to_the_byte(architecture):
+    found = measure(architecture)
+    assert found.predicted == found.bytes
+    assert sum(found.bytes) == found.formula.bytes_at(POSITIONS, batch=ROWS)
+
+
+@pytest.mark.parametrize("architecture", ["gemma3n_text", "gemma4_text"])
+def test_layers_that_share_a_cache_keep_nothing(architecture, monkeypatch):
+    changes = {"num_kv_shared_layers": 2, "num_hidden_layers": 4}
+    sizes = {
+        "layer_types": ["sliding_attention", "full_attention"] * 2,
+        "hidden_size_per_layer_input": 8,
+        "vocab_size_per_layer_input": small_configs.VOCAB,
+        "activation_sparsity_pattern": [0.0] * 4,
+        "laurel_rank": 8,
+    }
+    monkeypatch.setitem(small_configs.CHANGES, architecture, sizes | changes)
+    found = measure(architecture, **changes)
+    assert found.formula.layers[2:] == (SHARED, SHARED)
+    assert found.predicted == found.bytes and found.bytes[2:] == (0, 0) and min(found.bytes[:2])
+
+
+def test_float32_doubles_what_follows_the_model_and_nothing_else():
+    for architecture in ("llama", "qwen3_next"):
+        half, single = measure(architecture), measure(architecture, torch.float32)
+        assert single.predicted == single.bytes
+        assert (half.bytes[0] * 2 == single.bytes[0]) == (architecture == "llama")
+
+
+def test_what_is_held_is_what_the_app_holds():
+    for architecture in ("llama", "gemma3_text", "qwen3_next"):
+        found = measure(architecture)
+        assert found.formula.bytes_at(POSITIONS, GROWN, ROWS) == found.held
+
+
+def test_below_its_window_a_layer_keeps_all_and_beyond_it_no_more():
+    (layer,) = {*layers_of(small_config("mistral"))}
+    formula = CacheFormula((layer,), HALF, HALF)
+    one = formula.bytes_at(1)
+    assert formula.bytes_at(WINDOW - 1) == formula.bytes_at(10**6) == one * (WINDOW - 1)
+    assert formula.bytes_at(10**6, IDEAL) == one * WINDOW
+    assert PROMPT > WINDOW, "the caches above are full"
+
+
+def test_every_number_names_its_field():
+    (layer,) = {*layers_of(small_config("gpt2"))}
+    (heads, size), _ = (kept.factors for kept in layer.kept)
+    assert (heads.value, heads.source) == (4, "n_head")
+    assert (size.value, size.source) == (8, "n_embd / n_head")
+
+
+def test_a_head_size_that_is_named_counts():
+    config = AutoConfig.for_model("qwen3", hidden_size=1024, num_attention_heads=16, head_dim=128)
+    size = layers_of(config)[0].kept[0].factors[1]
+    assert (size.value, size.source) == (128, "head_dim")
+
+
+@pytest.mark.parametrize(
+    ("model_type", "said"),
+    [("t5", "encoder-decoder"), ("rwkv", "keeps nothing of a rwkv"), ("xlstm", "keeps nothing")],
+)
+def test_what_has_no_cache_to_compute_is_refused(model_type, said):
+    with pytest.raises(NotAModelError, match=said):
+        layers_of(CONFIG_MAPPING[model_type]())
+
+
+@pytest.mark.parametrize("heads", [0, -2])
+def test_a_number_that_no_model_has_is_named(heads):
+    config = AutoConfig.for_model("llama", num_hidden_layers=2)
+    config.num_key_value_heads = heads
+    with pytest.raises(NotAModelError, match=f"num_key_value_heads .* got {heads}"):
+        layers_of(config)
+
+
+def test_lists_that_do_not_fit_the_layers_are_refused():
+    config = small_config("glm_moe_dsa")
+    config.indexer_types = ["full"]
+    with pytest.raises(NotAModelError, match="cannot be told from its configuration"):
+        layers_of(config)
+
+
+def test_bytes_per_token_leave_windows_and_states_out():
+    formula = CacheFormula(layers_of(small_config("deepseek_v4")), HALF, HALF)
+    far = 8 * 10**4  # a multiple of both rates
+    grown = formula.bytes_at(far + 8) - formula.bytes_at(far)
+    assert Fraction(grown, 8) == pytest.approx(formula.bytes_per_token, abs=1)
+    assert CacheFormula(layers_of(small_config("mamba")), HALF, HALF).bytes_per_token == 0

@@ -1,0 +1,147 @@
+"""Configurations from everywhere, the weights they make, and sizes that others published."""
+
+import json
+import sys
+
+import pytest
+
+from engine.calculator.cards import cards
+from engine.calculator.estimate import estimate
+from engine.calculator.published import published
+from engine.calculator.shapes import shapes
+from engine.calculator.sources import in_folder, in_hub_cache, named, pasted
+from engine.calculator.storages import WEIGHT_STORAGES
+from engine.calculator.weights import count_weights
+from engine.errors import ModelNotFoundError, NotAModelError, RemoteCodeError
+from engine.model import load_model
+from engine.model.loading.checkpoint import BUNDLED_FOLDER
+
+LLAMA = {
+    "model_type": "llama",
+    "vocab_size": 100,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+}
+
+
+@pytest.mark.parametrize("name", shapes())
+def test_every_shape_has_as_many_weights_as_published(name):
+    weights = count_weights(name, named(name).config)
+    assert weights.total == shapes()[name].parameters
+
+
+@pytest.mark.parametrize(
+    ("name", "billions"),
+    [  # as the model cards round them; with the embedding, but for gpt-oss
+        ("Qwen3 235B-A22B", 22),
+        ("Qwen3 30B-A3B", 3.3),
+        ("gpt-oss 20B", 3.6),
+        ("gpt-oss 120B", 5.1),
+        ("Jamba v0.1", 12),
+    ],
+)
+def test_active_weights_are_as_published(name, billions):
+    weights = count_weights(name, named(name).config)
+    active = weights.active + (0 if name.startswith("gpt") else weights.unread)
+    assert round(active / 1e9, 1 if billions % 1 else 0) == pytest.approx(billions, abs=0.11)
+
+
+@pytest.mark.parametrize(("name", "gibibytes"), [("gpt-oss 20B", 12.8), ("gpt-oss 120B", 60.8)])
+def test_a_checkpoint_is_as_large_as_published(name, gibibytes):
+    """gpt-oss model card (2025), table 1."""
+    weights = count_weights(name, named(name).config)
+    assert round(weights.bytes(WEIGHT_STORAGES["experts in MXFP4"]) / 2**30, 1) == gibibytes
+
+
+def test_tables_norms_and_biases_stay_in_16_bits():
+    weights = count_weights("Llama 3.1 8B", named("Llama 3.1 8B").config)
+    assert weights.tables == 2 * 128_256 * 4_096 == 2 * weights.unread
+    assert weights.vectors == 65 * 4_096
+    quantised = (weights.total - weights.tables - weights.vectors) * (4 + 20 / 128) / 8
+    rest = 2 * (weights.tables + weights.vectors)
+    assert weights.bytes(WEIGHT_STORAGES["4-bit"]) == pytest.approx(quantised + rest, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "stored"),
+    [
+        ("gpt-oss 20B", "experts in MXFP4"),
+        ("DeepSeek V3", "fp8"),
+        ("Llama 3.1 8B", "bfloat16 or float16"),
+    ],
+)
+def test_what_weights_are_stored_in_is_read_from_the_configuration(name, stored):
+    assert estimate(named(name)).declared == stored
+
+
+@pytest.mark.parametrize("figure", published(), ids=lambda figure: f"{figure.shape} {figure.value}")
+def test_published_sizes_are_ours(figure):
+    formula = estimate(named(figure.shape)).formula
+    assert figure.agrees(formula), f"{figure.ours(formula)} here"
+
+
+def test_ten_figures_and_every_card_name_their_source():
+    assert len(published()) >= 10 and all(figure.source for figure in published())
+    assert all(card.source and card.gigabytes > 0 < card.bandwidth for card in cards().values())
+
+
+def test_the_bundled_model_is_counted_as_it_loads():
+    loaded = load_model()
+    computed = estimate(in_folder(BUNDLED_FOLDER))
+    assert computed.weights.total == loaded.parameters
+    assert computed.weights.bytes_read(WEIGHT_STORAGES["float32"]) == pytest.approx(
+        4 * loaded.read_bytes / loaded.dtype.itemsize
+    )
+    assert computed.context_length == loaded.context_length
+
+
+def test_a_pasted_text_is_read_like_a_file(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA))
+    one, other = estimate(pasted(json.dumps(LLAMA))), estimate(in_folder(tmp_path))
+    assert one.formula == other.formula and one.weights == other.weights
+    assert one.formula.bytes_per_token == 2 * 2 * 2 * 8 * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is no valid JSON"),
+        ('{"model_type": "llama"', "is no valid JSON"),
+        ("[1, 2]", "names no model_type"),
+        ('{"name": "numpy"}', "names no model_type"),
+        ('{"model_type": "nothing"}', "describes no model that transformers knows"),
+        ('{"model_type": "vit"}', "builds no causal language model"),
+        ('{"model_type": "t5"}', "encoder-decoder"),
+        (json.dumps(LLAMA | {"num_hidden_layers": 10**6}), "num_hidden_layers is 1,000,000"),
+        (json.dumps(LLAMA | {"num_attention_heads": 10**9}), "num_attention_heads is"),
+        (json.dumps(LLAMA | {"vocab_size": 10**15}), "vocab_size is 1,000,000,000,000,000"),
+        (json.dumps(LLAMA | {"hidden_size": "wide"}), "describes no model|builds no"),
+        ("[" * 100_000, "is no valid JSON"),
+        ('{"model_type": "llama", "x": "' + "y" * 4_000_000 + '"}', "at most 4 MB"),
+    ],
+)
+def test_what_is_no_models_configuration_is_refused(text, said):
+    with pytest.raises(NotAModelError, match=said):
+        estimate(pasted(text))
+
+
+def test_code_that_comes_with_a_configuration_is_not_run():
+    auto_map = {"AutoConfig": "stranger.Config", "AutoModelForCausalLM": "stranger.Model"}
+    with pytest.raises(RemoteCodeError, match="is not run"):
+        pasted(json.dumps({"model_type": "stranger", "auto_map": auto_map}))
+    assert "stranger" not in sys.modules
+
+
+@pytest.mark.parametrize("folder", ["", "no/such/folder"])
+def test_a_folder_that_is_not_there(folder):
+    with pytest.raises(ModelNotFoundError, match="no folder"):
+        in_folder(folder)
+
+
+@pytest.mark.parametrize("hub_id", ["owner/never-fetched", "no id at all", ""])
+def test_nothing_is_fetched(hub_id):
+    with pytest.raises(ModelNotFoundError, match="not in the hub's cache"):
+        in_hub_cache(hub_id)

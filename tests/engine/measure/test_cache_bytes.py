@@ -1,0 +1,63 @@
+"""Bytes counted of a loaded model's cache, and what is said where they cannot be."""
+
+import pytest
+
+from engine.cache_formula import CacheFormula
+from engine.errors import SettingError
+from engine.measure.cache_bytes import CacheBytesMeasurement, formula_of, lengths
+from tests.engine import tiny_models
+
+POSITIONS = 37  # beyond the windows
+
+
+def measured(architecture: str, batch: int = 1):
+    model = tiny_models.shared(architecture)
+    measurement = CacheBytesMeasurement(model, POSITIONS, batch)
+    assert list(measurement.run()) and measurement.is_done
+    return measurement.result
+
+
+@pytest.mark.parametrize("architecture", ["llama", "gemma3", "qwen3_next", "mamba"])
+def test_formula_and_tensors_are_equal(architecture):
+    result = measured(architecture)
+    assert not result.unequal and result.is_known
+    assert [point.positions for point in result.points] == lengths(POSITIONS) == [10, 20, 37]
+    assert all(point.computed == point.measured <= point.held for point in result.points)
+    assert len({point.measured for point in result.points}) == (1 if architecture == "mamba" else 3)
+
+
+def test_a_batch_has_as_many_caches():
+    one, three = measured("gemma3"), measured("gemma3", batch=3)
+    assert not three.unequal
+    assert three.points[-1].measured == 3 * one.points[-1].measured
+
+
+def test_a_formula_that_is_wrong_is_found_out(monkeypatch):
+    right = formula_of(tiny_models.shared("llama"))
+    (layer, *_) = right.layers
+    wrong = CacheFormula((layer.__class__(layer.kind, layer.kept[:1]),) * 3, *_storages(right))
+    monkeypatch.setattr("engine.measure.cache_bytes.formula_of", lambda model: wrong)
+    assert measured("llama").unequal == [1, 2, 3]
+
+
+def _storages(formula):
+    return formula.storage, formula.model
+
+
+@pytest.mark.parametrize(
+    ("architecture", "positions", "batch", "said"),
+    [
+        ("llama", 1, 1, "Positions must fit"),
+        ("llama", 10**5, 1, "Positions must fit"),
+        ("llama", 20, 0, "Batch must be at least 1"),
+        ("llama", 20, 10**4, "Batch is too large"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(architecture, positions, batch, said):
+    with pytest.raises(SettingError, match=said):
+        CacheBytesMeasurement(tiny_models.shared(architecture), positions, batch)
+
+
+def test_states_have_no_batch():
+    with pytest.raises(SettingError, match="cannot be repeated"):
+        list(CacheBytesMeasurement(tiny_models.shared("mamba"), 20, 2).run())

@@ -1,0 +1,156 @@
+"""The sections of the cache page that count and compute bytes."""
+
+import json
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.calculator.published import published
+from engine.measure.machine import Setting
+from engine.measure.report import Report
+from tests.pages.tab import field, in_tab
+from ui.cache.bytes.section import SECTION as BYTES
+from ui.cache.calculator.charts import growth_figure
+from ui.cache.calculator.costs import POINTS
+from ui.cache.calculator.section import SECTION as CALCULATOR
+from ui.cache.calculator.section import CalculatorInputs
+from ui.cache.window.section import SECTION as WINDOW
+from ui.labs.fields import SEPARATOR
+
+CONFIG = {
+    "model_type": "llama",
+    "vocab_size": 100,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+}
+
+
+def page(key: str) -> None:
+    import streamlit as st
+
+    from engine.model import load_model
+    from ui.cache.page import draw
+    from ui.cache.sections import SECTIONS
+    from ui.cache.state import CacheState
+
+    if "state" not in st.session_state:
+        wanted = [section for section in SECTIONS if section.key == key]
+        st.session_state["state"] = CacheState(load_model(), wanted)
+    draw(st.session_state["state"])
+
+
+def opened(key: str) -> AppTest:
+    """The page with one section, once it is drawn; a measurement has ended."""
+    app = in_tab(AppTest.from_function(page, default_timeout=60, args=(key,))).run()
+    state = app.session_state["state"]
+    if state.held.section.begin is not None:
+        state.held.begin(lambda: True)
+        state.held.work.wait(60)
+        app.run()
+    assert not app.exception and not app.error
+    return app
+
+
+def html(app: AppTest) -> str:
+    return " ".join(one.value for one in app.get("html"))
+
+
+def test_bytes_are_equal_and_a_block_counts_nothing_anew():
+    app = opened("bytes")
+    held = app.session_state["state"].held
+    assert any("agree to the byte: 768,000 bytes" in one.value for one in app.markdown)
+    assert "to the byte" in html(app) and "768,000" in html(app)
+    work = held.work
+    assert f"{768_000 // 250 * 256:,}" in html(app), "sixteen blocks of 16 positions"
+    field(app, "number_input", "cache_bytes_block").set_value(100)
+    app.run()
+    assert f"{768_000 // 250 * 300:,}" in html(app) and held.work is work
+    for typed in (0, 2.5):
+        field(app, "number_input", "cache_bytes_block").set_value(typed)
+        app.run()
+        assert any("Block size" in one.value for one in app.error)
+        assert held.inputs.block == 100
+    field(app, "number_input", "cache_bytes_batch").set_value(0)
+    app.run()
+    assert any("Batch" in one.value for one in app.error) and held.inputs.batch == 1
+
+
+def test_the_window_is_of_a_model_that_is_named_as_random():
+    app = opened("window")
+    assert any("random weights" in one.value for one in app.info)
+    assert any("The last token attends to 16, yet 31 change" in one.value for one in app.markdown)
+    assert any("is full" in one.value for one in app.text)
+
+
+def test_the_calculator_answers_how_many_users_fit():
+    app = opened("calculator")
+    assert "DeepSeek V3" in html(app) and "weights do not fit" in html(app)
+    assert html(app).count("<td>yes</td>") == len(published()) and "<td>NO</td>" not in html(app)
+    held = app.session_state["state"].held
+    field(app, "number_input", "cache_calculator_batch").set_value(0)
+    app.run()
+    assert any("Batch" in one.value for one in app.error) and held.inputs.batch == 1
+    held.change(card="Own numbers")
+    app.run()
+    for name, typed in (("gigabytes", 0), ("bandwidth", -1)):
+        field(app, "number_input", f"cache_calculator_{name}").set_value(typed)
+        app.run()
+        assert app.error and getattr(held.inputs, name) == getattr(CalculatorInputs, name)
+    assert any("typed in" in one.value for one in app.caption)
+
+
+def test_a_configuration_of_ones_own_stands_beside_the_others_or_says_why_not():
+    app = opened("calculator")
+    held = app.session_state["state"].held
+    held.change(own="pasted", own_text=json.dumps(CONFIG))
+    app.run()
+    assert not app.error and "Pasted configuration" in html(app)
+    held.change(own_text='{"model_type": "vit"}')
+    app.run()
+    assert any("no causal language model" in one.value for one in app.error)
+    assert "DeepSeek V3" in html(app)
+
+
+def computed(bundled, **changes):
+    return CALCULATOR.computed(bundled, CalculatorInputs(**changes))
+
+
+def test_a_context_beyond_the_models_is_computed_and_said(bundled):
+    near = computed(bundled, shapes="Qwen3 8B", positions=40_960)
+    far = computed(bundled, shapes="Qwen3 8B", positions=40_961)
+    assert not near.models[0].notices
+    assert "computed beyond what the model was made for" in far.models[0].notices[0]
+
+
+def test_a_record_with_names_of_another_version_is_taken(bundled):
+    found = computed(bundled, stored="gone", weighed="gone", card="gone", shapes="gone")
+    assert found.card == "Own numbers" and "no shape named 'gone'" in found.problem
+
+
+def test_curves_go_to_a_million_and_are_dotted_beyond_the_context(bundled):
+    names = ("Llama 3.1 8B", "Gemma 3 12B", "Mamba 2.8B")
+    result = computed(bundled, shapes=SEPARATOR.join(names), loaded=True)
+    assert [one.name for one in result.models] == [bundled.name, *names]
+    figure = growth_figure(result)
+    curves = {(one.name, one.line.dash): one for one in figure.data}
+    inside, beyond = (curves["Llama 3.1 8B", dash] for dash in ("solid", "dot"))
+    assert inside.x[-1] <= 131_072 == beyond.x[0] and beyond.x[-1] == POINTS[-1] == 2**20
+    assert len(set(curves["Mamba 2.8B", "solid"].y)) == 1
+    assert len({one.line.color for one in figure.data}) == 4
+
+
+@pytest.mark.parametrize("section", [BYTES, WINDOW, CALCULATOR], ids=lambda one: one.key)
+def test_results_come_back_from_a_file_and_make_tables(bundled, section):
+    if section.computed is not None:
+        result = section.computed(bundled, section.inputs())
+    else:
+        measurement = section.begin(bundled, section.inputs()).measurement
+        list(measurement.run())
+        result = measurement.result
+    text = Report(Setting.here(bundled), {section.key: result}).to_json()
+    assert Report.from_json(text, {section.key: section.result}).parts[section.key] == result
+    for table in section.tables(result):
+        assert table.rows and all(len(row) == len(table.head) for row in table.rows)
+    assert section.notice(result)

@@ -1,0 +1,1 @@
+"""The section of the cache page that counts the bytes of the loaded model's cache."""

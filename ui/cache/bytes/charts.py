@@ -1,0 +1,64 @@
+"""Bytes of a cache over positions: the formula, the tensors, what is held, what a block costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from engine.measure.cache_bytes import CacheBytes
+from ui.cache.section import Laid
+from ui.charts.template import DASHES, SYMBOLS, literal, palette, template
+
+
+def bytes_figure(
+    result: CacheBytes,
+    paged: Sequence[int],
+    dark: bool = False,
+    other: Laid[CacheBytes] | None = None,
+) -> go.Figure:
+    """MiB over positions.
+
+    Args:
+        result: what was counted.
+        paged: bytes that an engine with paged attention sets aside, by point; empty where the
+            formula is not known.
+        other: another machine's tensors, drawn beside.
+    """
+    colours = palette(dark)
+    figure = go.Figure()
+    positions = [point.positions for point in result.points]
+    curves = [
+        ("held here, with room", [point.held for point in result.points], "lines+markers"),
+        ("paged", list(paged), "lines+markers"),
+        ("formula", [point.computed for point in result.points] * result.is_known, "lines"),
+        ("tensors, counted", [point.measured for point in result.points], "markers"),
+    ]
+    for place, (name, values, mode) in enumerate(curves):
+        if not values:
+            continue
+        figure.add_scatter(
+            x=positions,
+            y=[value / 2**20 for value in values],
+            name=name,
+            mode=mode,
+            line={"color": colours.series[place], "dash": DASHES[place], "width": 1.8},
+            marker={"color": colours.series[place], "symbol": SYMBOLS[place], "size": 7},
+            hovertemplate=f"{name}: %{{x:,}} positions, %{{y:.3f}} MiB<extra></extra>",
+        )
+    if other is not None:
+        points = other.result.points
+        figure.add_scatter(
+            x=[point.positions for point in points],
+            y=[point.measured / 2**20 for point in points],
+            name=f"tensors, {literal(other.name, 40)}",
+            mode="lines",
+            line={"color": colours.muted, "dash": "dash"},
+        )
+    figure.update_layout(
+        template=template(dark),
+        height=360,
+        xaxis={"title": "positions", "rangemode": "tozero"},
+        yaxis={"title": "MiB", "rangemode": "tozero"},
+    )
+    return figure

@@ -1,0 +1,214 @@
+"""Bytes of the loaded model's cache: counted, by formula, and as a paged engine sets them aside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from engine.cache_formula import CacheFormula, Paged, in_symbols, numbers
+from engine.calculator.storages import CACHE_STORAGES
+from engine.measure.cache_bytes import (
+    MOST_BATCH,
+    MOST_POSITIONS,
+    CacheBytes,
+    CacheBytesMeasurement,
+    estimated_seconds,
+    formula_of,
+)
+from engine.measure.pace import Pace
+from engine.model import LanguageModel
+from ui.cache.bytes.charts import bytes_figure
+from ui.cache.held import Held
+from ui.cache.measured import chart, sheet
+from ui.cache.section import Section, Shown, Table
+from ui.cache.work import MeasureWork
+from ui.labs import fields
+from ui.labs.inputs import PlainInputs
+from ui.words.glossary import meaning
+from ui.words.labels import counted, size
+
+MOST_BLOCK = 4096
+COUNTED = (
+    "Tensors are counted after a step, value by value. Held is the memory behind them: this app "
+    "keeps room for further positions. Paged is computed: whole blocks, a window one block more."
+)
+
+
+@dataclass(frozen=True)
+class BytesInputs(PlainInputs):
+    """How far the cache is filled, and the block of a paged engine.
+
+    Attributes:
+        positions: tokens of the longest text.
+        batch: texts at once.
+        block: positions of a block; nothing is counted anew where it changes.
+    """
+
+    positions: int = 250
+    batch: int = 1
+    block: int = 16
+
+
+def _begin(model: LanguageModel, inputs: BytesInputs) -> MeasureWork[CacheBytes]:
+    return MeasureWork(CacheBytesMeasurement(model, inputs.positions, inputs.batch))
+
+
+def _seconds(model: LanguageModel, inputs: BytesInputs, pace: Pace) -> float:
+    return estimated_seconds(model, inputs.positions, inputs.batch, pace)
+
+
+def _fields(held: Held) -> None:
+    most = min(held.model.context_length or MOST_POSITIONS, MOST_POSITIONS)
+    with fields.row():
+        fields.whole(
+            held,
+            "positions",
+            "Positions",
+            2,
+            MOST_POSITIONS,
+            help=f"Tokens of the longest text; {held.model.name} takes {most:,}.",
+        )
+        fields.whole(
+            held, "batch", "Batch", 1, MOST_BATCH, help="Texts at once, each with its own cache."
+        )
+        fields.whole(
+            held,
+            "block",
+            "Block size",
+            1,
+            MOST_BLOCK,
+            help=f"{meaning('block')} Nothing is counted anew.",
+        )
+
+
+# --- results --------------------------------------------------------------------------------------
+
+
+def _picture(result: CacheBytes, shown: Shown) -> None:
+    formula = formula_of(shown.held.model) if result.is_known else None
+    layout = Paged(shown.held.inputs.block)
+    if formula is None:
+        st.warning(f"{result.problem} What is counted below has no formula beside it.")
+    sheet(_kinds(result, formula, layout))
+    if not shown.is_running:
+        paged = [
+            formula.bytes_at(point.positions, layout, result.batch) if formula else 0
+            for point in result.points
+        ]
+        chart(
+            "cache_bytes",
+            "Bytes over positions",
+            f"{counted(result.batch, 'text')} in {result.dtype}, blocks of {layout.block:,}.",
+            bytes_figure(result, paged if formula else (), shown.dark, shown.other),
+        )
+    st.caption(COUNTED)
+    if formula is not None:
+        sheet(_sources(formula))
+        sheet(_stored_otherwise(formula, result))
+
+
+def _kinds(result: CacheBytes, formula: CacheFormula | None, layout: Paged) -> Table:
+    """Equal layers in a row; the last row sums up."""
+    positions = result.points[-1].positions
+    alike: dict[tuple[str, str], list[int]] = {}
+    for place, one in enumerate(result.layers):
+        alike.setdefault((one.kind, one.formula), []).append(place)
+    rows = [
+        (len(places), kind, said, *_bytes(result, places, formula, layout))
+        for (kind, said), places in alike.items()
+    ]
+    every = range(len(result.layers))
+    rows.append((len(every), "all", "", *_bytes(result, every, formula, layout)))
+    head = ("layers", "kind", "bytes of one layer and text", "formula", "tensors", "held", "paged")
+    return Table(f"Bytes at {positions:,} positions", (*head, "equal"), rows)
+
+
+def _bytes(
+    result: CacheBytes, places: Sequence[int], formula: CacheFormula | None, layout: Paged
+) -> tuple[int | None, int, int, int | None, str]:
+    """Formula, tensors, held, paged, and whether the first two are equal, of some layers."""
+    some = [result.layers[place] for place in places]
+    measured, held = sum(one.measured for one in some), sum(one.held for one in some)
+    if formula is None:
+        return None, measured, held, None, "no formula"
+    layers = [formula.layers[place] for place in places]
+    paged = replace(formula, layers=tuple(layers))
+    return (
+        sum(one.computed for one in some),
+        measured,
+        held,
+        paged.bytes_at(result.points[-1].positions, layout, result.batch),
+        "to the byte" if all(one.is_equal for one in some) else "NO",
+    )
+
+
+def _sources(formula: CacheFormula) -> Table:
+    rows = [
+        (layer.kind, in_symbols(layer), number.symbol, number.value, number.words, number.source)
+        for _, layer in formula.groups
+        for number in numbers([layer])
+    ]
+    head = ("kind of layer", "values", "symbol", "number", "counts", "from config.json")
+    return Table("Where each number comes from", head, rows)
+
+
+def _stored_otherwise(formula: CacheFormula, result: CacheBytes) -> Table:
+    positions = result.points[-1].positions
+    rows = []
+    for storage in CACHE_STORAGES.values():
+        other = CacheFormula(formula.layers, storage, formula.model)
+        whole = other.bytes_at(positions, batch=result.batch)
+        per_token = other.bytes_per_token * result.batch
+        rows.append((storage.name, float(storage.bits_per_value), size(whole), size(per_token)))
+    head = ("stored in", "bits per value", "bytes", "bytes per further position")
+    return Table("Stored otherwise, computed", head, rows)
+
+
+def _notice(result: CacheBytes) -> str:
+    last = result.points[-1]
+    if not result.is_known:
+        return f"The tensors hold {size(last.measured)} at {last.positions:,} positions."
+    unequal = result.unequal
+    if unequal:
+        return (
+            f"Layers {', '.join(map(str, unequal[:8]))} hold other bytes than the formula says: "
+            f"{size(last.measured)} counted, {size(last.computed)} computed."
+        )
+    more = last.held / last.measured - 1
+    return (
+        f"At {last.positions:,} positions formula and tensors agree to the byte: "
+        f"{last.measured:,} bytes. This app holds {more:.0%} more, as room for what comes next."
+    )
+
+
+def _points(result: CacheBytes) -> Table:
+    rows = [(one.positions, one.computed, one.measured, one.held) for one in result.points]
+    head = ("positions", "formula, bytes", "tensors, bytes", "held, bytes")
+    return Table("Lengths", head, rows)
+
+
+def _layers(result: CacheBytes) -> Table:
+    rows = [
+        (place, one.kind, one.formula, one.computed, one.measured, one.held, one.is_equal)
+        for place, one in enumerate(result.layers, start=1)
+    ]
+    head = ("layer", "kind", "formula of one text", "formula, bytes", "tensors, bytes")
+    return Table("Layers", (*head, "held, bytes", "equal"), rows)
+
+
+SECTION = Section(
+    key="bytes",
+    name="Bytes",
+    about="What each layer keeps: counted, by formula, and in blocks. Notice whether they agree.",
+    inputs=BytesInputs,
+    result=CacheBytes,
+    fields=_fields,
+    picture=_picture,
+    notice=_notice,
+    tables=lambda result: (_points(result), _layers(result)),
+    begin=_begin,
+    start="Count",
+    seconds=_seconds,
+)

@@ -1,0 +1,1 @@
+"""The section of the cache page that computes what any model needs."""

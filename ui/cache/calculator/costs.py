@@ -1,0 +1,188 @@
+"""What is computed of every model under a visitor's numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.cache_formula import IDEAL, Layout, Paged, in_numbers, in_symbols, numbers
+from engine.calculator.cards import Card
+from engine.calculator.estimate import Estimate
+from engine.calculator.fit import Fit
+from engine.calculator.storages import AS_DECLARED, CACHE_STORAGES, WEIGHT_STORAGES
+from engine.trace.values import Real, Record, Row, Text, Whole, of
+
+FARTHEST = 2**20  # of the chart
+POINTS = tuple(sorted({1, *(round(2 ** (n / 2)) for n in range(8, 41))}))
+
+
+@dataclass(frozen=True)
+class Term:
+    """Equal layers of a model: the formula of one of them.
+
+    Attributes:
+        layers: how many there are.
+        kind: in the field's words.
+        symbols: values of one layer.
+        spelled: bytes of one layer and text, with the numbers put in.
+        fields: where each number was read.
+        bytes: of all these layers, for one text.
+    """
+
+    layers: int = of(Whole(1))
+    kind: str = of(Text(200))
+    symbols: str = of(Text(2000))
+    spelled: str = of(Text(2000))
+    fields: str = of(Text(2000))
+    bytes: int = of(Whole())
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One model.
+
+    Attributes:
+        name, source: what it is, and where its fields were read.
+        terms: the formula of its cache.
+        per_token: bytes of one further position.
+        cache: bytes of all texts' caches, in blocks.
+        one: bytes of one text's cache, ideal.
+        weights: bytes of the weights.
+        weighed: what they are stored in.
+        parameters, active: how many weights, and how many of them a token's pass reads.
+        context: most positions it was made for; 0 where it sets no limit.
+        users: texts of the asked length that fit on the card.
+        longest: positions that fit for the asked batch; None where the cache sets no limit.
+        speed: tokens/s of all texts together, at most.
+        curve: bytes of one text's cache, ideal, at `POINTS`.
+        notices: sentences about this model.
+    """
+
+    name: str = of(Text(400))
+    source: str = of(Text(400))
+    terms: tuple[Term, ...] = of(Row(Record(Term), 10_000))
+    per_token: int = of(Whole())
+    cache: int = of(Whole())
+    one: int = of(Whole())
+    weights: int = of(Whole())
+    weighed: str = of(Text(100))
+    parameters: int = of(Whole())
+    active: int = of(Whole())
+    context: int = of(Whole())
+    users: int = of(Whole())
+    longest: int | None = of(Whole(), optional=True)
+    speed: float = of(Real(0))
+    curve: tuple[int, ...] = of(Row(Whole(), 1000))
+    notices: tuple[str, ...] = of(Row(Text(1000), 100))
+
+
+@dataclass(frozen=True)
+class Costs:
+    """All models under the same numbers.
+
+    Attributes:
+        positions, batch: what was asked.
+        stored, weighed: what caches and weights are stored in.
+        block: positions of a block.
+        card, card_source: its name, and where its figures are published.
+        gigabytes, bandwidth: of the card.
+        reserve: share of its memory that is left free.
+        models: in the order of the page.
+        problem: why a configuration is left out; empty where none is.
+    """
+
+    positions: int = of(Whole(1))
+    batch: int = of(Whole(1))
+    stored: str = of(Text(100))
+    weighed: str = of(Text(100))
+    block: int = of(Whole(1))
+    card: str = of(Text(100))
+    card_source: str = of(Text(200))
+    gigabytes: float = of(Real(0))
+    bandwidth: float = of(Real(0))
+    reserve: float = of(Real(0, 1))
+    models: tuple[Cost, ...] = of(Row(Record(Cost), 100))
+    problem: str = of(Text(4000))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A visitor's numbers.
+
+    Attributes:
+        positions, batch: tokens of each text, and how many texts.
+        stored, weighed: keys of `CACHE_STORAGES` and `WEIGHT_STORAGES`, or `AS_DECLARED`.
+        block: positions of a block.
+        card: memory and bandwidth.
+        reserve: share of the memory that is left free.
+    """
+
+    positions: int
+    batch: int
+    stored: str
+    weighed: str
+    block: int
+    card: Card
+    reserve: float
+
+
+def costs(models: list[Estimate], asked: Asked, problem: str = "") -> Costs:
+    """Compute all of it; raises `SettingError` for numbers that are none."""
+    return Costs(
+        asked.positions,
+        asked.batch,
+        asked.stored,
+        asked.weighed,
+        asked.block,
+        asked.card.name,
+        asked.card.source,
+        float(asked.card.gigabytes),
+        float(asked.card.bandwidth),
+        asked.reserve,
+        tuple(_cost(model, asked, Paged(asked.block)) for model in models),
+        problem,
+    )
+
+
+def _cost(model: Estimate, asked: Asked, layout: Layout) -> Cost:
+    formula = model.stored(CACHE_STORAGES[asked.stored])
+    weighed = model.declared if asked.weighed == AS_DECLARED else asked.weighed
+    storage = WEIGHT_STORAGES[weighed]
+    fit = Fit(formula, model.weights, storage, asked.card, asked.reserve, layout)
+    terms = [
+        Term(
+            count,
+            layer.kind,
+            in_symbols(layer),
+            in_numbers(formula, layer, asked.positions, IDEAL),
+            "; ".join(f"{one.symbol} = {one.value:,} ({one.source})" for one in numbers([layer])),
+            int(count * formula.of_layer(layer, asked.positions, IDEAL)),
+        )
+        for count, layer in formula.groups
+    ]
+    return Cost(
+        name=model.name,
+        source=model.source,
+        terms=tuple(terms),
+        per_token=formula.bytes_per_token,
+        cache=fit.cache_bytes(asked.batch, asked.positions),
+        one=formula.bytes_at(asked.positions, IDEAL),
+        weights=fit.weight_bytes,
+        weighed=weighed,
+        parameters=model.weights.total,
+        active=model.weights.active,
+        context=model.context_length or 0,
+        users=fit.largest_batch(asked.positions),
+        longest=fit.largest_context(asked.batch),
+        speed=fit.tokens_per_second(asked.batch, asked.positions),
+        curve=tuple(formula.bytes_at(n, IDEAL) for n in POINTS),
+        notices=(*model.notices, *_beyond(model, asked.positions)),
+    )
+
+
+def _beyond(model: Estimate, positions: int) -> list[str]:
+    if model.context_length is None or positions <= model.context_length:
+        return []
+    return [
+        f"{positions:,} positions are beyond the context of {model.name}, "
+        f"{model.context_length:,}: computed beyond what the model was made for."
+    ]

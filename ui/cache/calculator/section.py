@@ -1,0 +1,323 @@
+"""The calculator: cache and weights of any model, and what fits on a card."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from engine.calculator.cards import Card, cards
+from engine.calculator.published import published
+from engine.calculator.shapes import shapes
+from engine.calculator.storages import AS_DECLARED, CACHE_STORAGES, WEIGHT_STORAGES
+from engine.model import LanguageModel
+from ui.cache.calculator.charts import growth_figure
+from ui.cache.calculator.costs import Asked, Cost, Costs, costs
+from ui.cache.calculator.models import FOLDER, HUB, OWN, PASTED, estimates, of_shape
+from ui.cache.held import Held
+from ui.cache.measured import chart, digits, sheet
+from ui.cache.section import Section, Shown, Table
+from ui.labs import fields
+from ui.labs.inputs import PlainInputs
+from ui.words.glossary import meaning
+from ui.words.labels import counted, markdown_text, size
+from ui.words.metrics import number
+
+OWN_CARD = "Own numbers"
+MOST_MODELS = 12
+MOST_POSITIONS = 2**24
+FIRST = ("Llama 3.1 8B", "Qwen3 8B", "Gemma 3 12B", "gpt-oss 120B", "DeepSeek V3")
+COMPUTED = (
+    "Everything here is computed from configurations; nothing is measured. Caches are counted in "
+    "blocks, states once per text. The reserve stands for activations and the program. Tokens/s "
+    "is a bound: bandwidth by the bytes that one pass reads. It assumes "
+    "that every token chooses its experts evenly and by itself. Active are the weights that the "
+    "pass of one token reads."
+)
+
+
+@dataclass(frozen=True)
+class CalculatorInputs(PlainInputs):
+    """What is compared, and under which numbers.
+
+    Attributes:
+        shapes: names of shapes, as `ui.labs.fields.several` keeps them.
+        loaded: whether the loaded model is among them.
+        own: what else is compared, a key of `OWN`; `own_text` says which.
+        positions, batch: tokens of each text, and how many texts.
+        stored, weighed: what caches and weights are stored in.
+        block: positions of a block.
+        card: its name; for own numbers `gigabytes` and `bandwidth` count.
+        reserve: percent of its memory that is left free.
+    """
+
+    shapes: str = fields.SEPARATOR.join(FIRST)
+    loaded: bool = False
+    own: str = ""
+    own_text: str = ""
+    positions: int = 8192
+    batch: int = 1
+    stored: str = "bfloat16 or float16"
+    weighed: str = AS_DECLARED
+    block: int = 16
+    card: str = "NVIDIA H100 SXM"
+    gigabytes: int = 80
+    bandwidth: int = 2000
+    reserve: int = 10
+
+
+def _computed(model: LanguageModel, inputs: CalculatorInputs) -> Costs:
+    card = cards().get(inputs.card) or Card(OWN_CARD, inputs.gigabytes, inputs.bandwidth)
+    asked = Asked(
+        inputs.positions,
+        inputs.batch,
+        inputs.stored if inputs.stored in CACHE_STORAGES else CalculatorInputs.stored,
+        inputs.weighed if inputs.weighed in WEIGHT_STORAGES else AS_DECLARED,
+        inputs.block,
+        card,
+        inputs.reserve / 100,
+    )
+    wanted = fields.names_in(inputs.shapes)[:MOST_MODELS]
+    models, problem = estimates(
+        model if inputs.loaded else None, wanted, inputs.own, inputs.own_text
+    )
+    return costs(models, asked, problem)
+
+
+def _fields(held: Held) -> None:
+    inputs = held.inputs
+    fields.several(
+        held,
+        "shapes",
+        "Models",
+        list(shapes()),
+        max_selections=MOST_MODELS,
+        help="Each by the fields of its published config.json.",
+    )
+    with fields.row():
+        fields.whole(
+            held, "positions", "Context", 1, MOST_POSITIONS, help=meaning("context"), width=140
+        )
+        fields.whole(held, "batch", "Batch", 1, 65_536, help="Texts at once.", width=110)
+        fields.choice(
+            held, "stored", "Cache in", list(CACHE_STORAGES), help=_abouts(CACHE_STORAGES)
+        )
+        fields.choice(
+            held,
+            "weighed",
+            "Weights in",
+            [AS_DECLARED, *WEIGHT_STORAGES],
+            help=_abouts(WEIGHT_STORAGES),
+        )
+        fields.whole(held, "block", "Block size", 1, 4096, help=meaning("block"), width=120)
+    with fields.row():
+        fields.choice(
+            held,
+            "card",
+            "Card",
+            [*cards(), OWN_CARD],
+            width=250,
+            help="Published figures; the table below names their source.",
+        )
+        if inputs.card == OWN_CARD:
+            fields.whole(held, "gigabytes", "Memory, GB", 1, 1_000_000, help="GB of 10⁹ bytes.")
+            fields.whole(held, "bandwidth", "Bandwidth, GB/s", 1, 10_000_000, width=150)
+        fields.whole(
+            held,
+            "reserve",
+            "Reserve, %",
+            0,
+            90,
+            help="Memory left for activations and the program.",
+        )
+        fields.choice(held, "own", "Compare also", OWN, width=230)
+        fields.switch(held, "loaded", "The loaded model")
+        if inputs.own == FOLDER:
+            fields.line(held, "own_text", "Folder", placeholder="path/to/folder")
+        elif inputs.own == HUB:
+            fields.line(held, "own_text", "Hub id", placeholder="owner/name")
+    if inputs.own == PASTED:
+        fields.text(held, "own_text", "config.json", height=160, placeholder='{"model_type": …}')
+
+
+def _abouts(storages: dict) -> str:
+    return "\n".join(f"- {name}: {storage.about}." for name, storage in storages.items())
+
+
+# --- results --------------------------------------------------------------------------------------
+
+
+def _picture(result: Costs, shown: Shown) -> None:
+    if result.problem:
+        st.error(markdown_text(result.problem))
+    notices = dict.fromkeys(notice for model in result.models for notice in model.notices)
+    if notices:
+        st.warning(markdown_text(" ".join(notices)))
+    st.subheader("How many users fit on one card?", anchor=False)
+    figures = f"{result.gigabytes:,.0f} GB and {result.bandwidth:,.0f} GB/s"
+    source = f"published figures ({result.card_source})" if result.card_source else "typed in"
+    st.caption(
+        f"{result.card}: {figures}, {source}. Left free: {result.reserve:.0%} of the memory."
+    )
+    sheet(_on_card(result))
+    chart(
+        "cache_growth",
+        "One text's cache, to a million positions",
+        "A flat stretch is a full window or a state. Dotted: beyond the model's context.",
+        growth_figure(result, shown.dark),
+    )
+    sheet(_sizes(result))
+    st.caption(COMPUTED)
+    with st.expander("Formulas, with the fields that each number comes from"):
+        sheet(_formulas(result))
+    with st.expander("Published figures, and ours"):
+        sheet(_published())
+
+
+def _on_card(result: Costs) -> Table:
+    rows = [
+        (
+            one.name,
+            _gigabytes(one.weights),
+            one.weighed,
+            _left(result, one),
+            one.users if _left_bytes(result, one) > 0 else "weights do not fit",
+            _longest(one),
+            f"{one.speed:,.0f}" if _fits(result, one) else None,
+        )
+        for one in result.models
+    ]
+    head = (
+        "model",
+        "weights",
+        "stored in",
+        "left for caches",
+        f"users of {result.positions:,} positions",
+        f"largest context for {counted(result.batch, 'user')}",
+        f"tokens/s at most, batch {result.batch:,}",
+    )
+    return Table("On one card, computed", head, rows)
+
+
+def _fits(result: Costs, one: Cost) -> bool:
+    return one.longest is None or one.longest >= result.positions
+
+
+def _left_bytes(result: Costs, one: Cost) -> float:
+    return result.gigabytes * 1e9 * (1 - result.reserve) - one.weights
+
+
+def _left(result: Costs, one: Cost) -> str:
+    left = _left_bytes(result, one)
+    return _gigabytes(left) if left > 0 else "none"
+
+
+def _gigabytes(count: float) -> str:
+    return f"{number(count / 1e9, digits(count / 1e9))} GB"
+
+
+def _longest(one: Cost) -> str:
+    if one.longest is None:
+        return "no limit by memory"
+    if one.context and one.longest > one.context:
+        return f"{one.longest:,} (made for {one.context:,})"
+    return f"{one.longest:,}"
+
+
+def _sizes(result: Costs) -> Table:
+    rows = [
+        (
+            one.name,
+            size(one.per_token),
+            size(one.one),
+            size(one.cache),
+            f"{one.parameters / 1e9:,.3f}",
+            f"{one.active / 1e9:,.3f}",
+            " + ".join(f"{term.layers} {term.kind}" for term in one.terms),
+        )
+        for one in result.models
+    ]
+    head = (
+        "model",
+        "per further position",
+        f"one text of {result.positions:,}",
+        f"{counted(result.batch, 'text')} in blocks of {result.block:,}",
+        "parameters, 10⁹",
+        "active, 10⁹",
+        "layers",
+    )
+    return Table("Sizes, computed", head, rows)
+
+
+def _formulas(result: Costs) -> Table:
+    rows = [
+        (
+            one.name if place == 0 else "",
+            f"{term.layers} x {term.kind}",
+            term.symbols,
+            term.spelled,
+            size(term.bytes),
+            term.fields,
+            one.source if place == 0 else "",
+        )
+        for one in result.models
+        for place, term in enumerate(one.terms)
+    ]
+    head = ("model", "layers", "values of a layer", "bytes of a layer", "all of them")
+    return Table("Formulas", (*head, "numbers", "source"), rows)
+
+
+def _published() -> Table:
+    rows = []
+    for figure in published():
+        formula = of_shape(figure.shape).formula
+        rows.append(
+            (
+                figure.shape,
+                f"{figure.positions:,} positions" if figure.positions else "a further position",
+                f"{figure.value:,.{figure.decimals}f} {figure.unit}",
+                f"{figure.ours(formula):,.{figure.decimals or 1}f} {figure.unit}",
+                "yes" if figure.agrees(formula) else "NO",
+                figure.source,
+            )
+        )
+    head = ("model, 16 bits", "of", "published", "ours", "agree", "source")
+    return Table("Published figures", head, rows)
+
+
+def _notice(result: Costs) -> str:
+    grown = [one for one in result.models if one.per_token]
+    if not result.models:
+        return "Choose a model to compare."
+    fits = max(result.models, key=lambda one: one.users)
+    most = f"{fits.name} has room for {fits.users:,}" if fits.users else "none of them fits"
+    sentence = (
+        f"With {result.positions:,} positions each, {most} on one card of "
+        f"{result.gigabytes:,.0f} GB."
+    )
+    if len(grown) < 2:
+        return sentence
+    least, largest = min(grown, key=_per_token), max(grown, key=_per_token)
+    times = largest.per_token / least.per_token
+    return (
+        f"{sentence} A further position takes {size(largest.per_token)} in {largest.name} and "
+        f"{size(least.per_token)} in {least.name}: {times:,.0f} times less."
+    )
+
+
+def _per_token(one: Cost) -> int:
+    return one.per_token
+
+
+SECTION = Section(
+    key="calculator",
+    name="Calculator",
+    about="Any model by its config.json, to a million positions. Notice whose line bends, and why.",
+    inputs=CalculatorInputs,
+    result=Costs,
+    fields=_fields,
+    picture=_picture,
+    notice=_notice,
+    tables=lambda result: (_sizes(result), _on_card(result), _formulas(result)),
+    computed=_computed,
+)

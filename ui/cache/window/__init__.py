@@ -1,0 +1,1 @@
+"""The section of the cache page at the edge of a sliding window and the end of a context."""
