@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # --- There and back ------------------------------------------------------------------------------
 
 VOCAB = EXAMPLE.model["vocab_size"]
+KNOWN_FACTS = {"input_size", "parameters", "name", "source", "device", "dtype", "torch"}
 counts = st.integers(0, 2**40)
 finite = st.floats(allow_nan=False, allow_infinity=False)
 # JSON and Parquet are UTF-8: text from a decoder holds no lone surrogates.
@@ -74,9 +75,11 @@ def of_kind(kind: values.Kind) -> st.SearchStrategy:
 
 steps = st.builds(Step, **{item.name: of_kind(item.metadata["kind"]) for item in fields(Step)})
 plain_values = st.dictionaries(text, st.none() | st.booleans() | counts | finite | text, max_size=3)
+# Facts that the format knows have a kind of their own; any others are kept as they are.
+other_facts = plain_values.filter(lambda facts: facts.keys().isdisjoint(KNOWN_FACTS))
 traces = st.builds(
     Trace,
-    model=plain_values.map(lambda facts: facts | {"vocab_size": VOCAB}),
+    model=other_facts.map(lambda facts: facts | {"vocab_size": VOCAB}),
     prompt_ids=st.lists(st.integers(0, VOCAB - 1), min_size=1, max_size=5).map(tuple),
     prompt=text,
     settings=st.just(EXAMPLE.settings),
