@@ -11,6 +11,7 @@ BENCHMARKS = {  # name: module with a `main(arguments)`
     "cache": "benchmarks.cache",
     "constrained": "benchmarks.constrained",
     "engine": "benchmarks.engine",
+    "measuring": "benchmarks.measuring",
     "memory": "benchmarks.memory",
     "page": "benchmarks.page.measure",
     "search_error": "benchmarks.search_error",

@@ -13,6 +13,7 @@ SMALLEST = {
     "cache": [],
     "constrained": [],
     "engine": ["--sizes", "bundled", "--steps", "2", "--threads", "1"],
+    "measuring": [],
     "memory": [],
     "search_error": [],
     "sweep": ["--dtypes", "auto"],
@@ -24,6 +25,7 @@ A_GOAL_OF = {
     "cache": "DynamicCache / ours, cache alone, 2,048 positions",
     "constrained": "valid objects",
     "engine": "recorded / bare, top-p 0.9",
+    "measuring": "the neighbour meanwhile: p95",
     "memory": "left behind by all",
     "search_error": "exact search, all prompts",
     "speculative": "chains and bookkeeping / passes of the models",
@@ -58,6 +60,6 @@ def test_a_name_that_is_unknown_is_answered_with_those_there_are(monkeypatch, ca
     monkeypatch.setattr(sys, "argv", ["benchmarks", "pages"])
     assert command.main() == 2
     assert capsys.readouterr().err == (
-        "There is no benchmark 'pages'; known are cache, constrained, engine, memory, page, "
-        "search_error, speculative, sweep, visitors.\n"
+        "There is no benchmark 'pages'; known are cache, constrained, engine, measuring, memory, "
+        "page, search_error, speculative, sweep, visitors.\n"
     )

@@ -12,7 +12,7 @@ from ui.cache.section import Table
 from ui.cache.state import CacheState
 from ui.skeleton.csv_file import NOTE, spreadsheet_csv
 from ui.skeleton.file_field import file_field
-from ui.words.labels import markdown_text
+from ui.words.labels import counted, markdown_text
 
 
 def export(state: CacheState) -> None:
@@ -46,7 +46,7 @@ def export(state: CacheState) -> None:
                 st.caption(
                     markdown_text(
                         f"Beside ours: {setting.name}, {setting.model} in {setting.dtype}, "
-                        f"{setting.threads} threads, {setting.date}."
+                        f"{counted(setting.threads, 'thread')}, {setting.date}."
                     ),
                     width="content",
                 )

@@ -18,7 +18,7 @@ from ui.skeleton.problems import guarded
 from ui.skeleton.visit_page import VisitPage
 from ui.skeleton.work import LOOK_SECONDS, look_every, work_buttons, work_state
 from ui.visits.tab import somebody_there
-from ui.words.labels import about, markdown_text
+from ui.words.labels import about, counted, markdown_text
 
 PAGE = VisitPage(
     CacheState.name,
@@ -88,9 +88,22 @@ def _live(state: CacheState) -> None:
         if held.began_alone and held.work is None and held.section.begin is not None:
             st.caption(f"Nothing is measured yet. Press {held.section.start}.")
         return
+    _busy(held)
     notice_line(held.name, held.section.notice(result))
     is_running = held.work is not None and held.work.is_running
     held.section.picture(result, Shown(held, is_dark(), is_running, state.laid(held.section.key)))
+
+
+def _busy(held: Held) -> None:
+    """Whether other programs had the cores when the measurement began."""
+    if held.setting is None:
+        return
+    load, cores = held.setting.machine.load[0], held.setting.machine.cores
+    if load >= cores:
+        st.warning(
+            f"Other programs kept the processor busy when this began: {load:.1f} ran on average, "
+            f"on {counted(cores, 'core')}. On an idle machine times are shorter."
+        )
 
 
 def _duration(state: CacheState, held: Held) -> str:

@@ -7,7 +7,7 @@ with other visitors. A GPU is waited for before and after each repetition.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -62,10 +62,9 @@ class Way:
         return replace(self.ceiling, rates=tuple(rates))
 
 
-def bandwidths(model: LanguageModel) -> Iterator[Way]:
-    """Ways to read and to copy memory; with all threads too, where steps take fewer."""
+def bandwidths(model: LanguageModel, large: int) -> Iterator[Way]:
+    """Ways to read and to copy so much memory; with all threads too, where steps take fewer."""
     is_cpu = model.device.type == "cpu"
-    large = MEMORY if is_cpu else GPU_MEMORY
     small = max(2**20, min(large, model.read_bytes))
     every = torch.get_num_threads()
     usual = (model.kernels.threads or every) if is_cpu else 0
@@ -104,12 +103,12 @@ def _copy(model: LanguageModel, size: int, threads: int) -> Way:
     return Way(ceiling, size, Kernels(threads=threads, prefill_threads=threads), copied)
 
 
-def products(model: LanguageModel) -> Iterator[Way]:
+def products(model: LanguageModel, sizes: Sequence[int]) -> Iterator[Way]:
     """Products of growing matrices in the model's dtype, and in float32."""
     is_cpu = model.device.type == "cpu"
     threads = (model.kernels.prefill_threads or torch.get_num_threads()) if is_cpu else 0
     for dtype in dict.fromkeys((model.dtype, torch.float32)):
-        for size in PRODUCTS if is_cpu else GPU_PRODUCTS:
+        for size in sizes:
             yield _product(model, dtype, size, threads)
 
 

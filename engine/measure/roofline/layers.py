@@ -18,42 +18,63 @@ from engine.model import LanguageModel
 from engine.model.kernels import ENGINE_LOCK
 from engine.runner.scheduler import SCHEDULER, Kind
 
-STEPS = 8
+STEPS = 16
 PROMPT = 16
 SMALL_CALLS = 2_000
 
 
 def layers_of(model: LanguageModel) -> list[torch.nn.Module]:
     """The layers that every token goes through; empty where the model keeps no list of them."""
-    lists = [one for one in model.hf.base_model.children() if isinstance(one, torch.nn.ModuleList)]
-    return list(max(lists, key=len, default=[]))
+    count = getattr(model.config, "num_hidden_layers", None)
+    lists = (one for one in model.hf.base_model.modules() if isinstance(one, torch.nn.ModuleList))
+    return list(next((one for one in lists if len(one) == count), []))
 
 
 def measured_layers(model: LanguageModel) -> Layers | None:
     """Times of a step's layers; None without layers. Raises as `timed_read` does."""
-    layers = layers_of(model)
+    layers, head = layers_of(model), model.hf.get_output_embeddings()
     if not layers:
         return None
     cache = timed_read(model, [0] * PROMPT).cache
-    times, steps = [], []
+    times, heads, around, steps = [], [], [], []
     for step in range(STEPS + 1):
-        with SCHEDULER.turn(Kind.BATCH), ENGINE_LOCK, _watched(layers, model.device) as found:
+        with (
+            SCHEDULER.turn(Kind.BATCH),
+            ENGINE_LOCK,
+            _watched(layers, model.device) as of_layers,
+            _watched([head] if head is not None else [], model.device) as of_head,
+        ):
             ms = model.forward([0], cache, PROMPT + step).ms
         if step:  # the first one is slower than all others
-            times += found
+            times += of_layers
+            heads += of_head
+            around.append(max(0.0, ms - sum(of_layers) - sum(of_head)))
             steps.append(ms)
     with SCHEDULER.turn(Kind.BATCH):
         calls = counted_calls(partial(model.forward, [0], cache, PROMPT + STEPS + 1))
-    weights = sum(one.numel() * one.element_size() for one in layers[0].parameters())
-    return Layers(len(layers), median(times), median(steps), weights, calls, _small_call_us(model))
+    return Layers(
+        count=len(layers),
+        layer_ms=median(times),
+        layer_bytes=_bytes(layers[0]),
+        head_ms=median(heads) if heads else 0.0,
+        head_bytes=_bytes(head) if head is not None else 0,
+        around_ms=median(around),
+        step_ms=median(steps),
+        calls=calls,
+        call_us=_small_call_us(model),
+    )
+
+
+def _bytes(module: torch.nn.Module) -> int:
+    return sum(one.numel() * one.element_size() for one in module.parameters())
 
 
 @contextmanager
-def _watched(layers: list[torch.nn.Module], device: torch.device) -> Iterator[list[float]]:
-    """Milliseconds of every layer, once the passes made within are over."""
+def _watched(modules: list[torch.nn.Module], device: torch.device) -> Iterator[list[float]]:
+    """Milliseconds of every module, once the passes made within are over."""
     clock = _Events() if device.type == "cuda" else _Clock()
-    handles = [one.register_forward_pre_hook(clock.begin) for one in layers]
-    handles += [one.register_forward_hook(clock.end) for one in layers]
+    handles = [one.register_forward_pre_hook(clock.begin) for one in modules]
+    handles += [one.register_forward_hook(clock.end) for one in modules]
     found: list[float] = []
     try:
         yield found
@@ -65,7 +86,7 @@ def _watched(layers: list[torch.nn.Module], device: torch.device) -> Iterator[li
 
 
 class _Clock:
-    """Layers by the clock of the processor that runs them."""
+    """Modules by the clock of the processor that runs them."""
 
     def __init__(self) -> None:
         self._begun = 0.0
@@ -82,7 +103,7 @@ class _Clock:
 
 
 class _Events:
-    """Layers by the clock of a GPU: from one event to the next, gaps between kernels included."""
+    """Modules by the clock of a GPU: from one event to the next, gaps between kernels included."""
 
     def __init__(self) -> None:
         self._events: list[torch.cuda.Event] = []

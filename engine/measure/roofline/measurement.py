@@ -13,7 +13,16 @@ from engine.measure.measurement import Measurement
 from engine.measure.pace import Pace
 from engine.measure.passes import at_once, timed_read, timed_rows, timed_step
 from engine.measure.reference import Reference
-from engine.measure.roofline.ceilings import Way, bandwidths, products, takes_long
+from engine.measure.roofline.ceilings import (
+    GPU_MEMORY,
+    GPU_PRODUCTS,
+    MEMORY,
+    PRODUCTS,
+    Way,
+    bandwidths,
+    products,
+    takes_long,
+)
 from engine.measure.roofline.layers import layers_of, measured_layers
 from engine.measure.roofline.operations import counted_operations
 from engine.measure.roofline.results import (
@@ -44,11 +53,15 @@ class Plan:
         prefills: tokens of each prefill.
         decodes: positions cached before each decode step.
         batches: rows of each batch.
+        memory: bytes that are read and copied for the ceilings.
+        products: rows and columns of the matrices that are multiplied, ascending.
     """
 
     prefills: tuple[int, ...]
     decodes: tuple[int, ...]
     batches: tuple[int, ...]
+    memory: int
+    products: tuple[int, ...]
 
     @classmethod
     def usual(cls, model: LanguageModel, batches: Sequence[int]) -> Plan:
@@ -65,7 +78,14 @@ class Plan:
         whole = min(at_once(model), 1024, longest)
         prefills = sorted({n for n in (16, 64, 256, 1024) if n < whole} | {max(1, whole)})
         decodes = sorted({max(1, min(n, longest)) for n in (16, 256, 960)})
-        return cls(tuple(prefills), tuple(decodes), tuple(sorted(set(batches))))
+        is_cpu = model.device.type == "cpu"
+        return cls(
+            tuple(prefills),
+            tuple(decodes),
+            tuple(sorted(set(batches))),
+            MEMORY if is_cpu else GPU_MEMORY,
+            PRODUCTS if is_cpu else GPU_PRODUCTS,
+        )
 
 
 class RooflineMeasurement(Measurement[Roofline]):
@@ -85,7 +105,7 @@ class RooflineMeasurement(Measurement[Roofline]):
         self._layers: Layers | None = None
         self._references: list[float] = []
         self._reference = Reference(model)
-        ways = [*bandwidths(model), *products(model)]
+        ways = ways_of(model, plan)
         steps: list[Callable[[], None]] = [lambda way=way: self._ceiling(way) for way in ways]
         steps += [lambda n=n: self._prefill(n) for n in plan.prefills]
         steps += [lambda n=n: self._decode(n) for n in plan.decodes]
@@ -180,11 +200,15 @@ class RooflineMeasurement(Measurement[Roofline]):
         )
 
 
+def ways_of(model: LanguageModel, plan: Plan) -> list[Way]:
+    """Everything that is timed for a ceiling."""
+    return [*bandwidths(model, plan.memory), *products(model, plan.products)]
+
+
 def estimated_seconds(model: LanguageModel, plan: Plan, pace: Pace) -> float:
     """An estimate of how long the roofline takes."""
     prefills = sum((READS + 2) * pace.read_seconds(n) for n in plan.prefills)
     decodes = sum(pace.read_seconds(n) + pace.step_seconds(STEPS + 2) for n in plan.decodes)
     batches = sum((BATCH_STEPS + 2) * pace.read_seconds(max(4, n)) for n in plan.batches)
-    layers = pace.step_seconds(STEPS + 10)
-    ceilings = len(list(bandwidths(model))) + len(list(products(model)))
-    return prefills + decodes + batches + layers + CEILING_SECONDS * ceilings
+    layers = pace.step_seconds(20)
+    return prefills + decodes + batches + layers + CEILING_SECONDS * len(ways_of(model, plan))

@@ -108,27 +108,28 @@ class Layers:
     Attributes:
         count: how many there are.
         layer_ms: median time of one of them.
+        layer_bytes: bytes of its weights.
+        head_ms: median time of the output layer; 0 where the model has none of its own.
+        head_bytes: bytes of its weights.
+        around_ms: median time of a step outside these: look-up, masks, the way of the logits.
         step_ms: median time of the whole step.
-        weight_bytes: bytes of weights of one of them.
         calls: calls of PyTorch's operators in a step, all layers and what is around them.
         call_us: time of one such call that has a single number to add.
     """
 
     count: int = of(Whole(1))
     layer_ms: float = of(_TIME)
+    layer_bytes: int = of(Whole())
+    head_ms: float = of(_TIME)
+    head_bytes: int = of(Whole())
+    around_ms: float = of(_TIME)
     step_ms: float = of(_TIME)
-    weight_bytes: int = of(Whole())
     calls: int = of(Whole())
     call_us: float = of(_TIME)
 
-    @property
-    def around_ms(self) -> float:
-        """Time of a step outside its layers: look-up, output layer, the way of the logits."""
-        return max(0.0, self.step_ms - self.count * self.layer_ms)
-
     def reading_ms(self, bandwidth: float) -> float:
         """Time in which a layer's weights can be read, at so many bytes a second."""
-        return self.weight_bytes / bandwidth * 1e3
+        return self.layer_bytes / bandwidth * 1e3
 
     def overhead_ms(self, bandwidth: float) -> float:
         """Time of a layer beyond that."""

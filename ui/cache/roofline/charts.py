@@ -78,7 +78,7 @@ def _roof(
     )
     if machine:
         return
-    at = math.sqrt(low * places[1])
+    at = low * 1.2
     memory = f"memory {bandwidth_text(result.bandwidth)}"
     _label(figure, (at, result.roof(at)), memory, colours, xanchor="left", yanchor="top")
     products = f"{result.peak.dtype} products {rate_text(result.peak)}"

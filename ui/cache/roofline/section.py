@@ -134,9 +134,10 @@ def _law_words(result: Roofline) -> str:
     return (
         f"At {bandwidth_text(bandwidth)}, a layer's weights are read in {reading:.3f} ms; a layer "
         f"takes {layers.layer_ms:.2f} ms. The other {layers.overhead_ms(bandwidth.best):.2f} ms "
-        f"are overhead, in each of {layers.count} layers. Outside of them a step takes "
-        f"{layers.around_ms:.2f} ms. A step calls {layers.calls:,} operators of PyTorch: at "
-        f"{layers.call_us:.1f} µs, what a call takes with one number, {calls_ms:.2f} ms at least."
+        f"are overhead, in each of {layers.count} layers. The output layer takes "
+        f"{layers.head_ms:.2f} ms, and all else {layers.around_ms:.2f} ms. A step calls "
+        f"{layers.calls:,} operators of PyTorch: at {layers.call_us:.1f} µs, what a call takes "
+        f"with one number, {calls_ms:.2f} ms at least."
     )
 
 

@@ -128,6 +128,8 @@ def layers_table(result: Roofline) -> Table:
                 layers.layer_ms,
                 layers.reading_ms(bandwidth.best),
                 layers.overhead_ms(bandwidth.best),
+                layers.head_ms,
+                layers.head_bytes / bandwidth.best * 1e3,
                 layers.around_ms,
                 layers.step_ms,
                 layers.calls,
@@ -136,9 +138,11 @@ def layers_table(result: Roofline) -> Table:
     head = (
         "a decode step",
         "one layer, ms",
-        "of it reading weights, computed ms",
+        "of it reading weights, computed",
         "overhead per layer, ms",
-        "outside the layers, ms",
+        "output layer, ms",
+        "of that reading weights, computed",
+        "all else, ms",
         "whole step, ms",
         "operator calls",
     )
