@@ -215,6 +215,7 @@ SECTION = Section(
     tables=lambda result: (_points(result), _layers(result)),
     begin=_begin,
     first=_first,
+    is_timed=False,
     start="Count",
     seconds=_seconds,
 )
