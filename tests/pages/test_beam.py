@@ -51,7 +51,7 @@ def test_it_opens_with_a_tree_what_follows_and_texts(app):
     lab = lab_of(app)
     assert len(lab.text.steps) == BeamLab.first_steps and lab.texts.is_done
     noticed = [one.value for one in app.markdown if "What to notice" in one.value]
-    assert "Greedy decoding went for" in noticed[0] and "nats" in noticed[1]
+    assert "reedy decoding" in noticed[0] and "nats" in noticed[1]
     assert len(app.get("plotly_chart")) == 2
     page = html(app)
     for caption in ("What may follow", "Ranking of this search", "Texts, likeliest first"):

@@ -11,7 +11,8 @@ from ui.cache.state import CacheState
 from ui.models.models import SharedModels
 
 PAGE = "pages/cache.py"
-KEYS = ("with_and_without", "prefill_and_decode", "roofline")
+MEASURED = ("with_and_without", "prefill_and_decode", "roofline", "bytes", "window")
+KEYS = (*MEASURED, "calculator")
 
 
 @pytest.fixture

@@ -149,7 +149,7 @@ def test_passages_are_written_and_stay_on_another_page(app):
     assert {"bits_per_byte", "repeated_2", "ms"} <= set(charts(app))
     sheet = next(one.body for one in app.get("html") if "Quality and time by" in one.body)
     assert all(name in sheet for name in ("1 step", "2 steps", "3 steps", "autoregressive"))
-    assert "8.62 M parameters" in words(app)
+    assert "Diffusion: 18.9 M parameters" in words(app)
     app.switch_page(shell.HOME).run()
     app.switch_page(PAGE).run()
     settled(app)

@@ -96,7 +96,7 @@ def _live(state: CacheState) -> None:
 
 def _busy(held: Held) -> None:
     """Whether other programs had the cores when the measurement began."""
-    if held.setting is None:
+    if held.setting is None or not held.section.is_timed:
         return
     load, cores = held.setting.machine.load[0], held.setting.machine.cores
     if load >= cores:

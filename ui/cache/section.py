@@ -87,6 +87,7 @@ class Section(Generic[AnyInputs, AnyResult]):
             every drawing.
         computed: the result of inputs that need no measuring; raises `DecodingError` to refuse.
         first: the inputs that a new visitor sees with a model; None for the defaults.
+        is_timed: whether times are measured, which a busy machine lengthens.
     """
 
     key: str
@@ -103,6 +104,7 @@ class Section(Generic[AnyInputs, AnyResult]):
     seconds: Callable[[LanguageModel, AnyInputs, Pace], float | None] = lambda *_: None
     computed: Callable[[LanguageModel, AnyInputs], AnyResult] | None = None
     first: Callable[[LanguageModel], AnyInputs] | None = None
+    is_timed: bool = True
 
     def first_inputs(self, model: LanguageModel) -> AnyInputs:
         """What a new visitor sees with a model."""

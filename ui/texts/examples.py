@@ -68,20 +68,20 @@ EXAMPLES = (
     ),
     Example(
         "Many likely tokens",
-        "The cat sat on the",
-        "No token reaches a quarter, so the uncertainty is high. Compare how many tokens top-k, "
+        "The boy ran to the",
+        "No token reaches a tenth, so the uncertainty is high. Compare how many tokens top-k, "
         "top-p and min-p keep here.",
     ),
     Example(
         "Certain, then uncertain",
-        "Once upon a time",
+        "The United States of",
         "Top-p 0.9 keeps one or two tokens where the model is certain, and dozens where it is not. "
         "Top-k would keep the same number everywhere.",
         {"top_p": 0.9},
     ),
     Example(
         "Greedy loop",
-        "He said that",
+        "I like to eat",
         "Temperature 0 takes the likeliest token every time and soon repeats itself. Raise the "
         "repetition penalty to 1.3 and run it again.",
         {"repetition_penalty": 1.0, "temperature": 0.0},
@@ -89,21 +89,21 @@ EXAMPLES = (
     Example(
         "High T with min-p",
         "Once upon a time, there was a",
-        "At temperature 1.8 thousands of tokens become likely, but min-p keeps only those near the "
+        "At temperature 2.5 thousands of tokens become likely, but min-p keeps only those near the "
         "likeliest. Set min-p to 0 and watch the text fall apart.",
-        {"temperature": 1.8, "min_p": 0.1},
+        {"temperature": 2.5, "min_p": 0.1},
     ),
     Example(
         "Guidance",
-        "In the sea lived a little",
+        "At the bottom of the sea lived a little",
         "Guidance leads away from what any story has here, so fish overtakes boy and girl. Drag "
         "the guidance scale to 1 and they come back.",
         negative_prompt="There was a little",
-        guidance_scale=1.5,
+        guidance_scale=2.0,
     ),
     Example(
         "Contrastive search",
-        "The king had",
+        "I think that",
         "Greedy decoding repeats the same words here. Of the five likeliest tokens, this search "
         "takes one that is unlike the text so far.",
         strategy=Contrastive(top_k=5, penalty_alpha=0.4),

@@ -120,8 +120,13 @@ def computed(bundled, **changes):
 def test_a_context_beyond_the_models_is_computed_and_said(bundled):
     near = computed(bundled, shapes="Qwen3 8B", positions=40_960)
     far = computed(bundled, shapes="Qwen3 8B", positions=40_961)
-    assert not near.models[0].notices
-    assert "computed beyond what the model was made for" in far.models[0].notices[0]
+    assert not near.beyond and [one.name for one in far.beyond] == ["Qwen3 8B"]
+    app = opened("calculator")
+    assert not app.warning
+    app.session_state["state"].held.change(positions=10**6)
+    app.run()
+    (warning,) = app.warning
+    assert "DeepSeek V3 (163,840): computed beyond what a model was trained for" in warning.value
 
 
 def test_a_record_with_names_of_another_version_is_taken(bundled):

@@ -118,7 +118,7 @@ def test_the_fact_is_confident():
 def test_the_fork_is_wide():
     fork = run("Many likely tokens", 1)
     assert entropy(fork) > 6
-    assert max(probabilities(fork).values()) < 0.25
+    assert max(probabilities(fork).values()) < 0.1
 
 
 def test_the_nucleus_is_narrow_and_wide():
@@ -149,7 +149,7 @@ def test_heat_flattens_and_min_p_holds():
     cold = run("High T with min-p", 20, min_p=0)
     assert max(step.rank for step in hot.steps) < 100
     assert np.median([step.rank for step in cold.steps]) > 100
-    assert hot.steps[0].survivors < 20 < 4000 < cold.steps[0].survivors
+    assert hot.steps[0].survivors < 40 < 4000 < cold.steps[0].survivors
 
 
 def test_guidance_lifts_the_fish_over_boy_and_girl():
@@ -210,7 +210,7 @@ def test_the_rare_word_is_in_pieces_and_goes_on_wrongly():
     ids = model().vocabulary.encode(" rhinoceros")
     assert len(ids) >= 3
     likely = probabilities(run("Rare word", 1))
-    assert next(iter(likely)) != " animal" and likely.get(" animal", 0) < 0.1
+    assert next(iter(likely)) != " animal" and likely.get(" animal", 0) < 0.2
 
 
 def test_digits_are_tokens_and_the_sum_is_not_known():

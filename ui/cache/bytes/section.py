@@ -51,6 +51,11 @@ class BytesInputs(PlainInputs):
     block: int = 16
 
 
+def _first(model: LanguageModel) -> BytesInputs:
+    usual = BytesInputs.positions
+    return BytesInputs(positions=min(usual, model.context_length or usual))
+
+
 def _begin(model: LanguageModel, inputs: BytesInputs) -> MeasureWork[CacheBytes]:
     return MeasureWork(CacheBytesMeasurement(model, inputs.positions, inputs.batch))
 
@@ -209,6 +214,8 @@ SECTION = Section(
     notice=_notice,
     tables=lambda result: (_points(result), _layers(result)),
     begin=_begin,
+    first=_first,
+    is_timed=False,
     start="Count",
     seconds=_seconds,
 )

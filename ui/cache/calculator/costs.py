@@ -103,6 +103,11 @@ class Costs:
     models: tuple[Cost, ...] = of(Row(Record(Cost), 100))
     problem: str = of(Text(4000))
 
+    @property
+    def beyond(self) -> list[Cost]:
+        """Models whose context is shorter than what was asked."""
+        return [one for one in self.models if 0 < one.context < self.positions]
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -175,14 +180,5 @@ def _cost(model: Estimate, asked: Asked, layout: Layout) -> Cost:
         longest=fit.largest_context(asked.batch),
         speed=fit.tokens_per_second(asked.batch, asked.positions),
         curve=tuple(formula.bytes_at(n, IDEAL) for n in POINTS),
-        notices=(*model.notices, *_beyond(model, asked.positions)),
+        notices=model.notices,
     )
-
-
-def _beyond(model: Estimate, positions: int) -> list[str]:
-    if model.context_length is None or positions <= model.context_length:
-        return []
-    return [
-        f"{positions:,} positions are beyond the context of {model.name}, "
-        f"{model.context_length:,}: computed beyond what the model was made for."
-    ]

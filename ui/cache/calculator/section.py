@@ -7,21 +7,25 @@ from dataclasses import dataclass
 import streamlit as st
 
 from engine.calculator.cards import Card, cards
-from engine.calculator.published import published
 from engine.calculator.shapes import shapes
 from engine.calculator.storages import AS_DECLARED, CACHE_STORAGES, WEIGHT_STORAGES
 from engine.model import LanguageModel
 from ui.cache.calculator.charts import growth_figure
 from ui.cache.calculator.costs import Asked, Cost, Costs, costs
-from ui.cache.calculator.models import FOLDER, HUB, OWN, PASTED, estimates, of_shape
+from ui.cache.calculator.models import FOLDER, HUB, OWN, PASTED, estimates
+from ui.cache.calculator.tables import (
+    formulas_table,
+    on_card_table,
+    published_table,
+    sizes_table,
+)
 from ui.cache.held import Held
-from ui.cache.measured import chart, digits, sheet
-from ui.cache.section import Section, Shown, Table
+from ui.cache.measured import chart, sheet
+from ui.cache.section import Section, Shown
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
 from ui.words.glossary import meaning
-from ui.words.labels import counted, markdown_text, size
-from ui.words.metrics import number
+from ui.words.labels import markdown_text, size
 
 OWN_CARD = "Own numbers"
 MOST_MODELS = 12
@@ -151,138 +155,37 @@ def _picture(result: Costs, shown: Shown) -> None:
     if result.problem:
         st.error(markdown_text(result.problem))
     notices = dict.fromkeys(notice for model in result.models for notice in model.notices)
-    if notices:
-        st.warning(markdown_text(" ".join(notices)))
+    for notice in (*notices, *_beyond(result)):
+        st.warning(markdown_text(notice))
     st.subheader("How many users fit on one card?", anchor=False)
     figures = f"{result.gigabytes:,.0f} GB and {result.bandwidth:,.0f} GB/s"
     source = f"published figures ({result.card_source})" if result.card_source else "typed in"
     st.caption(
         f"{result.card}: {figures}, {source}. Left free: {result.reserve:.0%} of the memory."
     )
-    sheet(_on_card(result))
+    sheet(on_card_table(result))
     chart(
         "cache_growth",
         "One text's cache, to a million positions",
         "A flat stretch is a full window or a state. Dotted: beyond the model's context.",
         growth_figure(result, shown.dark),
     )
-    sheet(_sizes(result))
+    sheet(sizes_table(result))
     st.caption(COMPUTED)
     with st.expander("Formulas, with the fields that each number comes from"):
-        sheet(_formulas(result))
+        sheet(formulas_table(result))
     with st.expander("Published figures, and ours"):
-        sheet(_published())
+        sheet(published_table())
 
 
-def _on_card(result: Costs) -> Table:
-    rows = [
-        (
-            one.name,
-            _gigabytes(one.weights),
-            one.weighed,
-            _left(result, one),
-            one.users if _left_bytes(result, one) > 0 else "weights do not fit",
-            _longest(one),
-            f"{one.speed:,.0f}" if _fits(result, one) else None,
-        )
-        for one in result.models
+def _beyond(result: Costs) -> list[str]:
+    if not result.beyond:
+        return []
+    named = ", ".join(f"{one.name} ({one.context:,})" for one in result.beyond)
+    return [
+        f"{result.positions:,} positions are beyond the context of {named}: computed beyond what a "
+        "model was trained for."
     ]
-    head = (
-        "model",
-        "weights",
-        "stored in",
-        "left for caches",
-        f"users of {result.positions:,} positions",
-        f"largest context for {counted(result.batch, 'user')}",
-        f"tokens/s at most, batch {result.batch:,}",
-    )
-    return Table("On one card, computed", head, rows)
-
-
-def _fits(result: Costs, one: Cost) -> bool:
-    return one.longest is None or one.longest >= result.positions
-
-
-def _left_bytes(result: Costs, one: Cost) -> float:
-    return result.gigabytes * 1e9 * (1 - result.reserve) - one.weights
-
-
-def _left(result: Costs, one: Cost) -> str:
-    left = _left_bytes(result, one)
-    return _gigabytes(left) if left > 0 else "none"
-
-
-def _gigabytes(count: float) -> str:
-    return f"{number(count / 1e9, digits(count / 1e9))} GB"
-
-
-def _longest(one: Cost) -> str:
-    if one.longest is None:
-        return "no limit by memory"
-    if one.context and one.longest > one.context:
-        return f"{one.longest:,} (made for {one.context:,})"
-    return f"{one.longest:,}"
-
-
-def _sizes(result: Costs) -> Table:
-    rows = [
-        (
-            one.name,
-            size(one.per_token),
-            size(one.one),
-            size(one.cache),
-            f"{one.parameters / 1e9:,.3f}",
-            f"{one.active / 1e9:,.3f}",
-            " + ".join(f"{term.layers} {term.kind}" for term in one.terms),
-        )
-        for one in result.models
-    ]
-    head = (
-        "model",
-        "per further position",
-        f"one text of {result.positions:,}",
-        f"{counted(result.batch, 'text')} in blocks of {result.block:,}",
-        "parameters, 10⁹",
-        "active, 10⁹",
-        "layers",
-    )
-    return Table("Sizes, computed", head, rows)
-
-
-def _formulas(result: Costs) -> Table:
-    rows = [
-        (
-            one.name if place == 0 else "",
-            f"{term.layers} x {term.kind}",
-            term.symbols,
-            term.spelled,
-            size(term.bytes),
-            term.fields,
-            one.source if place == 0 else "",
-        )
-        for one in result.models
-        for place, term in enumerate(one.terms)
-    ]
-    head = ("model", "layers", "values of a layer", "bytes of a layer", "all of them")
-    return Table("Formulas", (*head, "numbers", "source"), rows)
-
-
-def _published() -> Table:
-    rows = []
-    for figure in published():
-        formula = of_shape(figure.shape).formula
-        rows.append(
-            (
-                figure.shape,
-                f"{figure.positions:,} positions" if figure.positions else "a further position",
-                f"{figure.value:,.{figure.decimals}f} {figure.unit}",
-                f"{figure.ours(formula):,.{figure.decimals or 1}f} {figure.unit}",
-                "yes" if figure.agrees(formula) else "NO",
-                figure.source,
-            )
-        )
-    head = ("model, 16 bits", "of", "published", "ours", "agree", "source")
-    return Table("Published figures", head, rows)
 
 
 def _notice(result: Costs) -> str:
@@ -318,6 +221,6 @@ SECTION = Section(
     fields=_fields,
     picture=_picture,
     notice=_notice,
-    tables=lambda result: (_sizes(result), _on_card(result), _formulas(result)),
+    tables=lambda result: (sizes_table(result), on_card_table(result), formulas_table(result)),
     computed=_computed,
 )

@@ -158,4 +158,5 @@ SECTION = Section(
     tables=lambda result: (_steps(result), _reach(result)),
     begin=_begin,
     seconds=_seconds,
+    is_timed=False,
 )

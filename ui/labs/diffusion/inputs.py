@@ -35,10 +35,10 @@ class DiffusionInputs(Inputs):
     masks: int = 24
     steps: int = 14
     remasking: str = "low_confidence"
-    temperature: float = 0.7
+    temperature: float = 1.0
     eta: float = 1.0
     block_length: int = 0
-    seed: int = 3
+    seed: int = 19
     folder: str = ""
 
     def canvas(self, model: DiffusionModel) -> tuple[int, ...]:
