@@ -37,7 +37,7 @@ class Difference:
 
     Attributes:
         position: tokens before it.
-        cached, uncached: the token that each chose, as text.
+        cached, uncached: label of the token that each chose.
         margin: logit of the cached one's token over the other's, with the cache.
     """
 
@@ -166,7 +166,7 @@ class WithAndWithoutMeasurement(Measurement[WithAndWithout]):
         self._uncached: list[tuple[int, float, int]] = []
         self._references: list[float] = []
         self._difference: Difference | None = None
-        self._state_bytes: list[int] = []
+        self._keeps_no_keys = not caches.is_attention(model.new_cache())
 
     def _cost(self, start: int) -> float:
         return sum(n + 200 for n in self._measured(start)) + BLOCK * 100
@@ -225,7 +225,7 @@ class WithAndWithoutMeasurement(Measurement[WithAndWithout]):
         ours, other = int(cached.argmax()), int(uncached.argmax())
         if ours == other or self._difference is not None:
             return
-        texts = [self._text([token_id])[:200] for token_id in (ours, other)]
+        texts = [self._model.vocabulary.label(token_id)[:200] for token_id in (ours, other)]
         self._difference = Difference(position, *texts, float(cached[ours] - cached[other]))
 
     def _text(self, token_ids: Sequence[int]) -> str:
@@ -250,7 +250,7 @@ class WithAndWithoutMeasurement(Measurement[WithAndWithout]):
             passes=tuple(passes for _, _, passes in uncached),
             weight_bytes=self._model.read_bytes,
             difference=self._difference,
-            is_state=len(sizes) > 1 and sizes[0] == sizes[-1] > 0,
+            is_state=self._keeps_no_keys and len(sizes) > 1 and sizes[0] == sizes[-1],
             reference_ms=tuple(self._references),
             block=BLOCK,
         )

@@ -36,7 +36,7 @@ class Held:
     ) -> None:
         self.section = section
         self.model = model
-        self.inputs: Any = inputs or section.inputs()
+        self.inputs: Any = inputs or section.first_inputs(model)
         self.work: SectionWork | None = None
         self.setting: Setting | None = None
         self.error = ""

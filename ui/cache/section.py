@@ -74,7 +74,7 @@ class Section(Generic[AnyInputs, AnyResult]):
         key: its name in keys, records and files.
         name: its name on the page.
         about: one line: what it shows, and what to notice.
-        inputs: the class of its inputs; the defaults are what a new visitor sees.
+        inputs: the class of its inputs.
         result: the dataclass of its result; its fields say what their values must be
             (`engine.trace.values`), so that a file can keep it.
         fields: draws the fields of its inputs (see `ui.labs.fields`).
@@ -86,6 +86,7 @@ class Section(Generic[AnyInputs, AnyResult]):
         seconds: an estimate of how long that takes, None where nobody knows. It is asked for at
             every drawing.
         computed: the result of inputs that need no measuring; raises `DecodingError` to refuse.
+        first: the inputs that a new visitor sees with a model; None for the defaults.
     """
 
     key: str
@@ -101,3 +102,8 @@ class Section(Generic[AnyInputs, AnyResult]):
     start: str = "Measure"
     seconds: Callable[[LanguageModel, AnyInputs, Pace], float | None] = lambda *_: None
     computed: Callable[[LanguageModel, AnyInputs], AnyResult] | None = None
+    first: Callable[[LanguageModel], AnyInputs] | None = None
+
+    def first_inputs(self, model: LanguageModel) -> AnyInputs:
+        """What a new visitor sees with a model."""
+        return self.inputs() if self.first is None else self.first(model)

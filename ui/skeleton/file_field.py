@@ -56,15 +56,23 @@ def file_field(
     """
 
     def on_file() -> None:
-        said = st.session_state.get(name)
-        said = said.get("file") if said is not None else None
-        size, text = (said.get("size"), said.get("text")) if hasattr(said, "get") else (None, None)
-        if isinstance(size, int) and size > MOST_BYTES:
-            refuse(
-                f"The file has {size:,} bytes, more than the {MOST_BYTES:,} that this field takes; "
-                "choose another file."
-            )
-        elif isinstance(text, str):
-            take(text)
+        state = st.session_state.get(name)
+        chosen(state.get("file") if state is not None else None, take, refuse)
 
     _component(label, endings)(key=name, data={"most": MOST_BYTES}, on_file_change=on_file)
+
+
+def chosen(said: object, take: Callable[[str], None], refuse: Callable[[str], None]) -> None:
+    """Hand on what the tab says of a chosen file; what no file field says is passed over."""
+    if not hasattr(said, "get"):
+        return
+    size, text = said.get("size"), said.get("text")
+    if not isinstance(size, int) or not isinstance(text, str):
+        return
+    if size > MOST_BYTES:
+        refuse(
+            f"The file has {size:,} bytes, more than the {MOST_BYTES:,} that this field takes; "
+            "choose another file."
+        )
+    else:
+        take(text)

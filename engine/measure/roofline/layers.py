@@ -25,8 +25,9 @@ SMALL_CALLS = 2_000
 
 def layers_of(model: LanguageModel) -> list[torch.nn.Module]:
     """The layers that every token goes through; empty where the model keeps no list of them."""
-    lists = [one for one in model.hf.base_model.children() if isinstance(one, torch.nn.ModuleList)]
-    return list(max(lists, key=len, default=[]))
+    count = getattr(model.config, "num_hidden_layers", None)
+    lists = (one for one in model.hf.base_model.modules() if isinstance(one, torch.nn.ModuleList))
+    return list(next((one for one in lists if len(one) == count), []))
 
 
 def measured_layers(model: LanguageModel) -> Layers | None:

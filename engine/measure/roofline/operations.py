@@ -31,8 +31,22 @@ def _attention(
     return 2 * rows * heads * tokens * key[2] * (size + value[3])
 
 
-# PyTorch's own table lacks the operator that a CPU takes.
-_MORE = {torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _attention}
+def _grouped(
+    tokens: tuple[int, ...], experts: tuple[int, ...], *_: Any, out_shape: Any = None, **__: Any
+) -> int:
+    """Operations where every token, of (tokens, in), meets one of (experts, in, out)."""
+    return 2 * tokens[0] * tokens[1] * experts[2]
+
+
+# PyTorch's own table lacks what a CPU takes and what experts take, and refuses grouped queries.
+_ATEN = torch.ops.aten
+_MORE = {
+    _ATEN._scaled_dot_product_flash_attention_for_cpu: _attention,
+    _ATEN._scaled_dot_product_flash_attention: _attention,
+    _ATEN._scaled_dot_product_efficient_attention: _attention,
+    _ATEN._scaled_dot_product_cudnn_attention: _attention,
+    _ATEN._grouped_mm: _grouped,
+}
 
 
 def counted_operations(run: Callable[[], object]) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
@@ -53,6 +53,19 @@ class GridInputs(PlainInputs):
     metric: str = "total"
     input_price: float = 2.0
     output_price: float = 10.0
+
+
+def _first(model: LanguageModel) -> GridInputs:
+    """Lengths that fit the model's context, where that is short."""
+    usual = GridInputs()
+    room = model.context_length
+    if room is None or room >= 256 + 64:
+        return usual
+    prompts = [n for n in (4, 16, 64) if n <= room // 2] or [1]
+    outputs = [n for n in (4, 16) if n <= room // 4] or [1]
+    return replace(
+        usual, prompts=", ".join(map(str, prompts)), outputs=", ".join(map(str, outputs))
+    )
 
 
 def _lengths(field: str, typed: str) -> list[int]:
@@ -145,7 +158,7 @@ def _notice(result: PrefillAndDecode) -> str:
     share = 1 - cell.first / cell.total
     return (
         f"{read} {decode}: an output token takes {ratio:.1f} times as long as an input token. "
-        f"Decode takes {100 * share:.0f} % of the time of {cell.output:,} tokens."
+        f"With {cell.output:,} output tokens, decode is {100 * share:.0f} % of the time."
     )
 
 
@@ -196,4 +209,5 @@ SECTION = Section(
     begin=_begin,
     start="Measure grid",
     seconds=_seconds,
+    first=_first,
 )

@@ -26,7 +26,7 @@ from ui.labs.inputs import Inputs
 from ui.texts.examples import EXAMPLES
 from ui.texts.texts import check_prompt
 from ui.words.glossary import meaning
-from ui.words.labels import counted, size
+from ui.words.labels import counted, size, token_label
 
 RANGES = 12  # most rows of the table by position
 LEAST_RANGE = 8  # steps of a row
@@ -49,6 +49,11 @@ class TextInputs(Inputs):
     prompt: str = "Once upon a time, there was a little"
     positions: int = 96
     every: int = 1
+
+
+def _first(model: LanguageModel) -> TextInputs:
+    """As many positions as the model takes, where these are few."""
+    return TextInputs(positions=min(TextInputs.positions, model.context_length or MOST_POSITIONS))
 
 
 def _prompt_ids(model: LanguageModel, inputs: TextInputs) -> list[int]:
@@ -101,6 +106,11 @@ def _picture(result: WithAndWithout, shown: Shown) -> None:
             "A cross marks a step that stands out among its neighbours.",
             latency_figure(result, shown.dark, shown.other),
         )
+    if result.is_state:
+        st.info(
+            f"This model has no KV cache. It keeps a state of {size(result.cached_bytes[-1])}, "
+            "however long the text is, and goes on from that."
+        )
     sheet(_totals(result))
     sheet(_by_position(result))
     steadiness(result.reference_ms, result.changed_blocks, "block")
@@ -136,9 +146,10 @@ def _same_text(result: WithAndWithout) -> str:
         checked = "every step" if not result.is_sampled else "every measured step"
         return f"Both texts are the same: {checked} chose the same token."
     return (
-        f"The texts first differ at {difference.position:,} tokens: {difference.cached!r} with the "
-        f"cache, {difference.uncached!r} without. Rounding decides there, as the two logits lie "
-        f"{difference.margin:.3g} apart. Both go on with the first."
+        f"The texts first differ at {difference.position:,} tokens: "
+        f"“{token_label(difference.cached)}” with the cache, “{token_label(difference.uncached)}” "
+        f"without. Rounding decides there, as the two logits lie {difference.margin:.3g} apart. "
+        "Both go on with the first."
     )
 
 
@@ -147,7 +158,7 @@ def _totals(result: WithAndWithout) -> Table:
     about = ", estimated" if result.is_sampled else ""
     rows = [
         _total(
-            "with the cache",
+            "with the state" if result.is_state else "with the cache",
             result.cached_ms[1:] or result.cached_ms,
             (result.cached_seconds, result.cached_tokens),
             (steps * result.weight_bytes, sum(result.cached_bytes)),
@@ -236,4 +247,5 @@ SECTION = Section(
     tables=lambda result: (_totals(result), _by_position(result), _steps(result)),
     begin=_begin,
     seconds=_seconds,
+    first=_first,
 )

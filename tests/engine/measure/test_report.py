@@ -1,0 +1,82 @@
+"""A measurement as a file: written, read back, and refused with a sentence."""
+
+import json
+
+import pytest
+
+from engine.errors import MeasurementError
+from engine.measure.machine import Setting
+from engine.measure.prefill_and_decode import PrefillAndDecode, PrefillAndDecodeMeasurement
+from engine.measure.report import MOST_BYTES, Report
+from engine.measure.roofline.measurement import Plan, RooflineMeasurement
+from engine.measure.roofline.results import Roofline
+from engine.measure.with_and_without import WithAndWithout, WithAndWithoutMeasurement
+from tests.engine.tiny_models import shared
+
+KINDS = {"text": WithAndWithout, "grid": PrefillAndDecode, "roof": Roofline}
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    model = shared("llama")
+    parts = {
+        "text": WithAndWithoutMeasurement(model, [1, 2], 6),
+        "grid": PrefillAndDecodeMeasurement(model, [3], [2], 1),
+        "roof": RooflineMeasurement(model, Plan((4,), (4,), (1,), 2**16, (16,))),
+    }
+    for part in parts.values():
+        list(part.run())
+    return Report(Setting.here(model), {name: part.result for name, part in parts.items()})
+
+
+def test_what_is_written_comes_back(report):
+    again = Report.from_json(report.to_json(), KINDS)
+    assert again.setting == report.setting and again.parts == report.parts
+
+
+def test_a_part_that_this_version_does_not_know_is_passed_over(report):
+    again = Report.from_json(report.to_json(), {"grid": PrefillAndDecode, "other": Roofline})
+    assert list(again.parts) == ["grid"]
+
+
+def test_the_setting_says_what_measured(report):
+    setting = report.setting
+    assert setting.model == "llama" and setting.dtype == "float32" and setting.device == "cpu"
+    assert setting.machine.cores >= 1 and setting.threads >= 1 and setting.date.endswith("UTC")
+    assert setting.name.endswith("cores")
+
+
+def changed(report: Report, change) -> str:
+    data = json.loads(report.to_json())
+    change(data)
+    return json.dumps(data)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda data: data.update(format="trace"), "is no measurement"),
+        (lambda data: data.pop("version"), "names no version"),
+        (lambda data: data.update(version=99), "newer than this app reads"),
+        (lambda data: data.update(parts=[]), "has no parts"),
+        (lambda data: data.pop("setting"), "damaged at setting"),
+        (lambda data: data["setting"]["machine"].update(cores=0), "setting.machine.cores"),
+        (lambda data: data["parts"]["text"].pop("text"), "text.text: is missing"),
+        (lambda data: data["parts"]["text"]["cached_ms"].append(-1), r"text.cached_ms\[5\]"),
+        (lambda data: data["parts"]["grid"]["cells"][0].update(prompt="a"), r"cells\[0\].prompt"),
+        (lambda data: data["parts"]["roof"]["passes"][0].update(kind="x"), "one of prefill"),
+        (lambda data: data["parts"]["roof"].update(more=1), "not known"),
+    ],
+)
+def test_a_damaged_file_is_refused_with_the_place(report, change, problem):
+    with pytest.raises(MeasurementError, match=problem):
+        Report.from_json(changed(report, change), KINDS)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [("", "no JSON"), ("[1]", "no measurement"), (" " * (MOST_BYTES + 1), "more than")],
+)
+def test_what_is_no_measurement_is_refused(text, problem):
+    with pytest.raises(MeasurementError, match=problem):
+        Report.from_json(text, KINDS)

@@ -1,0 +1,71 @@
+"""The section of the roofline: its sentences, tables and chart."""
+
+import pytest
+
+from engine.errors import SettingError
+from tests.ui.cache.made_up import roofline
+from tests.ui.hostile import HOSTILE
+from ui.cache.roofline.charts import roofline_figure
+from ui.cache.roofline.section import SECTION, RooflineInputs, _law_words
+from ui.cache.section import Laid
+
+MARKUP = next(text for text in HOSTILE if "<" in text)
+
+
+def rows(result, name: str) -> list[tuple]:
+    (found,) = [one for one in SECTION.tables(result) if one.name == name]
+    assert all(len(row) == len(found.head) for row in found.rows)
+    return list(found.rows)
+
+
+def test_the_notice_names_the_ceiling_and_the_law():
+    assert SECTION.notice(roofline()) == (
+        "A decode step does 1.00 operations per byte. Memory is the ceiling up to 10, so memory is "
+        "its ceiling. The decode law predicts 1,000 tokens/s; 500 are measured, 50 % of it. 8 "
+        "texts in one pass give 4.0 times the tokens/s of 1."
+    )
+    assert "first" in SECTION.notice(roofline(passes=()))
+
+
+def test_the_law_stands_beside_what_is_measured():
+    ((name, weights, cache, predicted, again, measured, share),) = rows(roofline(), "Decode law")
+    assert (name, predicted, again, measured, share) == ("after 16 tokens", 1000, 4000, 500, "50 %")
+    assert (weights, cache) == ("8.6 MiB", "976.6 KiB")
+    words = _law_words(roofline())
+    assert "read in 1.000 ms; a layer takes 0.50 ms" in words and "500 operators" in words
+    assert "0.50 ms at least" in words
+    assert "no list of them" in _law_words(roofline(layers=None))
+    assert rows(roofline(layers=None), "Layers") == []
+
+
+def test_passes_have_a_share_of_their_roof():
+    passes = {row[0]: row for row in rows(roofline(), "Passes")}
+    assert passes["decode after 16 tokens"][-1] == "50 %"
+    assert passes["prefill of 64 tokens"][-1] == "58 %"
+    assert passes["batch of 8 after 64 tokens"][8] == 2000
+    assert len(rows(roofline(), "Ceilings")) == 4
+    assert rows(roofline(), "Ceilings")[3][3:5] == ("64 x 64", "100 GFLOP/s")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_chart_has_ceilings_points_and_the_other_machine(dark):
+    figure = roofline_figure(roofline(), dark)
+    by_name = {one.name: one for one in figure.data}
+    roof = by_name["roof"]
+    assert roof.y[-1] == 100 and roof.x[1] == 10 and roof.y[1] == 100
+    assert list(by_name["decode"].x) == [1.0] and list(by_name["decode"].y) == [5.0]
+    assert list(by_name["batch"].text) == ["1", "8"]
+    assert [one.text for one in figure.layout.annotations] == [
+        "memory 10.0 GB/s",
+        "float32 products 100 GFLOP/s",
+    ]
+    assert figure.layout.xaxis.type == figure.layout.yaxis.type == "log"
+    other = roofline_figure(roofline(), dark, Laid(MARKUP, roofline(layers=None)))
+    assert len(other.data) == len(figure.data) + 4
+    assert not any(MARKUP in one.name for one in other.data)
+
+
+@pytest.mark.parametrize(("typed", "problem"), [("1.5", "no number of texts"), ("0", "out of")])
+def test_batches_that_are_none_are_refused(typed, problem, bundled):
+    with pytest.raises(SettingError, match=problem):
+        SECTION.begin(bundled, RooflineInputs(batches=typed))
