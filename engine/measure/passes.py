@@ -44,8 +44,12 @@ def at_once(model: LanguageModel) -> int:
     """Tokens of a text that are read in one pass; longer ones take several."""
     if not model.can_chunk:
         return model.context_length or 2**31
-    is_large = model.device.type == "cpu" and model.parameters >= LARGE_PARAMETERS
-    return chunk_of(model) if is_large else AT_ONCE
+    return AT_ONCE if is_small(model) else chunk_of(model)
+
+
+def is_small(model: LanguageModel) -> bool:
+    """Whether passes of the model are short: those of a large one are on a GPU alone."""
+    return model.device.type != "cpu" or model.parameters < LARGE_PARAMETERS
 
 
 def timed_read(model: LanguageModel, token_ids: Sequence[int]) -> TimedRead:

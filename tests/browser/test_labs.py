@@ -1,4 +1,4 @@
-"""The decoder pages and the cache page in Chromium: keys, looks, axe's rules, nothing wider than the window."""
+"""The decoder pages and the cache page in Chromium: keys, looks, axe's rules, what is too wide."""
 
 import re
 

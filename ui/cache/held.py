@@ -9,13 +9,14 @@ from typing import Any
 from engine.errors import DecodingError
 from engine.measure.machine import Setting
 from engine.measure.pace import Pace
+from engine.measure.passes import is_small
 from engine.model import LanguageModel
 from ui.cache.section import Section
 from ui.cache.work import SectionWork
 from ui.labs.inputs import PlainInputs
 from ui.words.catalogue import told
 
-SOON_SECONDS = 45.0  # a measurement that takes no longer begins by itself
+SOON_SECONDS = 45.0  # a measurement of a large model that takes no longer begins by itself
 
 
 class Held:
@@ -71,12 +72,17 @@ class Held:
         work.start(is_there)
 
     def begin_alone(self, pace: Pace, is_there: Callable[[], bool]) -> None:
-        """Measure without a press, once, where it does not take long."""
+        """Measure without a press, once, where it does not take long.
+
+        With a small model the inputs that one sees first take seconds, however the estimate comes
+        out on a busy machine.
+        """
         if self.began_alone or self.section.begin is None:
             return
         self.began_alone = True
+        is_first = self.inputs == self.section.first_inputs(self.model)
         seconds = self.seconds(pace)
-        if seconds is None or seconds <= SOON_SECONDS:
+        if (is_first and is_small(self.model)) or seconds is None or seconds <= SOON_SECONDS:
             self.begin(is_there)
 
     def seconds(self, pace: Pace) -> float | None:
