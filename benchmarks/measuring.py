@@ -19,15 +19,21 @@ import numpy as np
 import torch
 
 from benchmarks.measures.company import Pace, Seen, Work, steps, together
-from benchmarks.measures.models import SIZES, chosen_dtype, describe, dtype_name, load, prompt_ids
+from benchmarks.measures.models import SIZES, chosen_dtype, describe, dtype_name, load
 from benchmarks.report import Report, at_most
+from engine.measure.company import prompt_ids
 from engine.measure.measurement import Measurement
 from engine.measure.prefill_and_decode import PrefillAndDecode, PrefillAndDecodeMeasurement
+from engine.measure.prefix_reuse import PrefixMeasurement, PrefixResult
+from engine.measure.quantised.measurement import QuantisedMeasurement
+from engine.measure.quantised.reading import ReadText
+from engine.measure.quantised.result import QuantisedResult
 from engine.measure.roofline.measurement import Plan, RooflineMeasurement
 from engine.measure.roofline.results import BATCH, DECODE, PREFILL, Roofline
 from engine.measure.samples import median, p95
 from engine.measure.with_and_without import WithAndWithout, WithAndWithoutMeasurement
 from engine.model import LanguageModel
+from engine.model.quantised import Quantisation
 
 CALM = 1.0  # seconds between two steps of the neighbour
 GOAL_MS = 250.0  # as beside 20 visitors
@@ -42,10 +48,17 @@ def measurements(model: LanguageModel, options: argparse.Namespace) -> Mapping[s
     plan = replace(Plan.usual(model, options.batches), **options.smaller)
     text = partial(WithAndWithoutMeasurement, model, ids, options.positions, options.every)
     grid = partial(PrefillAndDecodeMeasurement, model, *options.grid)
+    read = ReadText(tuple(ids), options.read)
+    how = Quantisation(residual=options.residual)
+    prompt = prompt_ids(model, options.shared)
     return {
         "with and without": text,
         "prefill and decode": grid,
         "roofline": partial(RooflineMeasurement, model, plan),
+        "quantised": partial(QuantisedMeasurement, model, read, how, options.compares),
+        "prefix reuse": partial(
+            PrefixMeasurement, model, prompt, ids, ids[1:], [options.shared // 4, options.shared]
+        ),
     }
 
 
@@ -160,12 +173,50 @@ def _roof(report: Report, result: Roofline) -> None:
     _speed(report, result.reference_ms)
 
 
+def _quantised(report: Report, result: QuantisedResult) -> None:
+    first = result.along[0].how.exact_positions
+    for point, along in zip(result.points, result.along, strict=False):
+        parts = along.parted_after
+        report.add(
+            f"{along.bits} bits: mean KL",
+            1e3 * point.mean_kl_bits,
+            "millibits",
+            detail=f"largest {1e3 * point.largest_kl_bits:.2g}; likeliest token changed at "
+            f"{point.changed} of {point.positions}; "
+            f"{point.bytes / result.exact_bytes:.3f} of {result.exact_bytes:,} bytes; "
+            + ("texts do not part" if parts is None else f"texts part after {parts} tokens"),
+            largest=1e3 * point.largest_kl_bits,
+            changed=point.changed,
+            bytes=point.bytes,
+            parted_after=parts,
+        )
+    rounding = 1e3 * float(np.mean(result.rounding_kl_bits[first:]))
+    report.add("rounding alone: mean KL", rounding, "millibits")
+
+
+def _prefix(report: Report, result: PrefixResult) -> None:
+    for one in result.lengths:
+        report.add(
+            f"{one.shared:,} of {one.tokens:,} tokens shared: full / reused",
+            one.full / one.reused,
+            "x",
+            detail=f"{one.full:.1f} / {one.reused:.1f} ms; "
+            f"logits differ by {one.largest_difference:.2g}",
+        )
+
+
 def _speed(report: Report, reference_ms: Sequence[float]) -> None:
     low, high = np.percentile(reference_ms, (5, 95))
     report.add("reference product, 95th / 5th percentile", float(high / low), "x")
 
 
-SAID = {WithAndWithout: _text, PrefillAndDecode: _grid, Roofline: _roof}
+SAID = {
+    WithAndWithout: _text,
+    PrefillAndDecode: _grid,
+    Roofline: _roof,
+    QuantisedResult: _quantised,
+    PrefixResult: _prefix,
+}
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -180,11 +231,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="short: to see that it runs")
     options = parser.parse_args(arguments)
     options.grid, options.batches = ((16, 64, 256), (4, 16, 64), 3), (1, 2, 4, 8, 16, 32, 64)
-    options.smaller = {}
+    options.smaller, options.compares = {}, True
+    options.read, options.residual, options.shared = 200, 32, 768
     if options.quick:
         options.smaller = {"prefills": (8,), "decodes": (8,), "memory": 2**20, "products": (64,)}
         options.seconds, options.positions, options.every = 0.2, 24, 8
         options.grid, options.batches = ((8,), (2,), 1), (1, 2)
+        options.read, options.residual, options.shared, options.compares = 10, 2, 16, False
     return options
 
 

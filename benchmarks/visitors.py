@@ -39,7 +39,8 @@ from engine.runner.runner import CHUNK
 
 PERSON = 0.1  # seconds between two steps of somebody who steps as fast as a person can
 CALM = 1.0  # of somebody who looks at each
-FEW, CROWDS = 20, (35, 60, 100)
+BESIDE, CROWDS = (1, 8, 20, 30), (35, 60, 100)
+BOUND = 20  # visitors beside whom a step has a goal
 EVICTED = (300, 900)
 
 
@@ -59,9 +60,11 @@ def measure(report: Report, model: LanguageModel, options: argparse.Namespace) -
     _waits(report, f"beside prompts of {options.prompt:,} tokens", beside[0], at_most(100))
     _kept(report, "prompts beside the visitor: tokens/s", beside[1], prefill_alone)
     calm = Pace(CALM, seconds)
-    others = (once(calm, seed) for seed in range(1, options.few + 1))
-    beside = together(seconds, once(person), *others)
-    _waits(report, f"beside {options.few} visitors, a step a second", beside[0], at_most(250))
+    for count in options.beside:
+        others = (once(calm, seed) for seed in range(1, count + 1))
+        seen = together(seconds, once(person), *others)[0]
+        goal = at_most(250) if count <= BOUND else None
+        _waits(report, f"beside {_counted(count)}, a step a second", seen, goal)
     sweep = sweeps(model)
     search = contrastive(model, options.candidates)
     beside = together(seconds, once(person), sweep, search)
@@ -71,6 +74,11 @@ def measure(report: Report, model: LanguageModel, options: argparse.Namespace) -
     _crowds(report, model, options)
     for length in options.evicted:
         _eviction(report, model, length, seconds / 2)
+
+
+def _counted(count: int) -> str:
+    """So many visitors in words."""
+    return f"{count} visitor{'' if count == 1 else 's'}"
 
 
 def _crowds(report: Report, model: LanguageModel, options: argparse.Namespace) -> None:
@@ -149,12 +157,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="short: to see that it runs")
     options = parser.parse_args(arguments)
     options.rows, options.prompt, options.candidates = MOST_ROWS, LENGTH, MOST_CANDIDATES
-    options.few, options.crowds, options.evicted = FEW, CROWDS, EVICTED
+    options.beside, options.crowds, options.evicted = BESIDE, CROWDS, EVICTED
     options.crowd_seconds = options.seconds * 2 / 3
     if options.quick:
         options.seconds = options.crowd_seconds = min(1.0, options.seconds)
         options.rows, options.prompt, options.candidates = 16, CHUNK + 8, 8
-        options.few, options.crowds, options.evicted = 2, (3,), (20,)
+        options.beside, options.crowds, options.evicted = (2,), (3,), (20,)
     return options
 
 
