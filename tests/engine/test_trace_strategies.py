@@ -267,7 +267,7 @@ def test_a_canvas_from_before_tokens_could_be_masked_again_opens(ending):
     model = load_diffusion_model()
     again = DiffusionDecoder.of_trace(trace, model)
     assert again.settings.eta == 0.0
-    # Today's weights may fill in other tokens; how many a step keeps, and where u was drawn, stands.
+    # Today's weights may fill in other tokens; how many a step keeps, and its u, stand.
     steps = list(again.run())
     assert [len(step.unmasked) for step in steps] == [len(step.unmasked) for step in trace.steps]
     assert steps[0].u == trace.steps[0].u and not any(step.remasked for step in steps)

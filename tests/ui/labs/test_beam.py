@@ -118,7 +118,8 @@ def test_tokens_that_are_markup_stay_text(search):
 
 
 def test_the_notice_follows_greedy_decoding(model, search):
-    assert "Greedy decoding went for “the clockmaker thought he had”; in step 7 no beam goes on" in view.notice(search)
+    said = "Greedy decoding went for “the clockmaker thought he had”; in step 7 no beam goes on"
+    assert said in view.notice(search)
     greedy = BeamSearch(model, PROMPT, BeamSettings(width=1, max_new_tokens=5))
     list(greedy.run())
     assert view.notice(greedy).startswith("So far the best hypothesis is the text of greedy")
