@@ -72,7 +72,8 @@ class CacheState:
         """All that is measured or computed so far; None where there is nothing yet."""
         results = {key: held.result() for key, held in self.sections.items()}
         parts = {key: result for key, result in results.items() if result is not None}
-        return Report(Setting.here(self.model), parts) if parts else None
+        begun = (held.setting for held in self.sections.values() if held.setting is not None)
+        return Report(next(begun, None) or Setting.here(self.model), parts) if parts else None
 
     def lay_over(self, text: str) -> None:
         """Draw the measurement in a file beside ours; a bad one leaves what was there."""
