@@ -69,6 +69,8 @@ def test_figures_of_passes():
 def test_without_a_pass_there_is_no_figure():
     found = looked([])
     assert found.kinds == () == found.shown and found.busy == found.longest_line == 0
+    at_once = looked([Pass(Kind.STEP, 101.0, 101.0, 102.0, 1)])
+    assert at_once.longest_line == 0, "who has the turn at once does not wait"
 
 
 def test_more_passes_than_are_remembered_shorten_the_span(monkeypatch):

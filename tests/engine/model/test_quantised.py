@@ -140,6 +140,10 @@ def test_every_row_is_read_as_its_cache_holds_it(name):
             assert np.abs(row - alone).max() < 1e-5
         apart = max(apart, float(np.abs(rows[2] - rows[0]).max()))
     assert apart > 0.05, "2 bits are not exact"
+    for layer in cache.layers:
+        if layer.is_sliding:
+            held = [states.positions for row in layer.rows for states in row]
+            assert max(held[:4]) < tiny_models.WINDOW - 1 + 8, "what left the window is forgotten"
 
 
 def test_bytes_are_those_of_the_codes():
