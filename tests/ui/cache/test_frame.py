@@ -48,6 +48,9 @@ def test_what_takes_long_waits_for_a_press(state):
     state.pacing.wait(60)
     state.look(lambda: True)
     assert state.held.work is None and state.held.seconds(state.pacing.result) > 60
+    state.held.change(times=1)
+    state.look(lambda: True)
+    assert state.held.work is None, "a change of the fields alone begins nothing"
 
 
 def test_a_refusal_leaves_the_last_results(state):
