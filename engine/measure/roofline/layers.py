@@ -31,10 +31,15 @@ def layers_of(model: LanguageModel) -> list[torch.nn.Module]:
 
 
 def measured_layers(model: LanguageModel) -> Layers | None:
-    """Times of a step's layers; None without layers. Raises as `timed_read` does."""
+    """Times of a step's layers; None without layers. Raises as `timed_read` does.
+
+    On a GPU the step is launched kernel by kernel, and takes longer than a captured one.
+    """
     layers, head = layers_of(model), model.hf.get_output_embeddings()
     if not layers:
         return None
+    # A captured graph runs no module; on a GPU, layers are launched one by one as in parity mode.
+    step_of = partial(model.forward, [0], parity=model.device.type == "cuda")
     cache = timed_read(model, [0] * PROMPT).cache
     times, heads, around, steps = [], [], [], []
     for step in range(STEPS + 1):
@@ -44,14 +49,14 @@ def measured_layers(model: LanguageModel) -> Layers | None:
             _watched(layers, model.device) as of_layers,
             _watched([head] if head is not None else [], model.device) as of_head,
         ):
-            ms = model.forward([0], cache, PROMPT + step).ms
+            ms = step_of(cache, PROMPT + step).ms
         if step:  # the first one is slower than all others
             times += of_layers
             heads += of_head
             around.append(max(0.0, ms - sum(of_layers) - sum(of_head)))
             steps.append(ms)
     with SCHEDULER.turn(Kind.BATCH):
-        calls = counted_calls(partial(model.forward, [0], cache, PROMPT + STEPS + 1))
+        calls = counted_calls(partial(step_of, cache, PROMPT + STEPS + 1))
     return Layers(
         count=len(layers),
         layer_ms=median(times),

@@ -9,6 +9,7 @@ from transformers import DynamicCache
 
 from engine.decoder import Decoder
 from engine.errors import OutOfMemoryError
+from engine.measure.roofline.layers import measured_layers
 from engine.model import LanguageModel, to_host
 from engine.model.to_host import ToHost
 from engine.sampling import SamplingSettings
@@ -98,6 +99,12 @@ def test_the_growing_cache_gives_the_bits_of_transformers_cache(model):
             passes.append(model.forward([ids[position]], cache, position, parity=True).logits)
         found.append(np.stack(passes))
     assert np.array_equal(*found)
+
+
+def test_layers_are_timed_though_a_graph_runs_none_of_them(model):
+    found = measured_layers(model)
+    assert found.count == 2 and found.calls > 20
+    assert 0 < found.layer_ms < found.step_ms and 0 < found.head_ms < found.step_ms
 
 
 @pytest.fixture
