@@ -74,14 +74,14 @@ EXAMPLES = (
     ),
     Example(
         "Certain, then uncertain",
-        "The United States of",
+        "Once upon a",
         "Top-p 0.9 keeps one or two tokens where the model is certain, and dozens where it is not. "
         "Top-k would keep the same number everywhere.",
         {"top_p": 0.9},
     ),
     Example(
         "Greedy loop",
-        "I like to eat",
+        "They think that",
         "Temperature 0 takes the likeliest token every time and soon repeats itself. Raise the "
         "repetition penalty to 1.3 and run it again.",
         {"repetition_penalty": 1.0, "temperature": 0.0},
@@ -95,15 +95,15 @@ EXAMPLES = (
     ),
     Example(
         "Guidance",
-        "At the bottom of the sea lived a little",
-        "Guidance leads away from what any story has here, so fish overtakes boy and girl. Drag "
+        "In the forest lived a little",
+        "Guidance leads away from what any story has here, so rabbit overtakes boy and girl. Drag "
         "the guidance scale to 1 and they come back.",
         negative_prompt="There was a little",
-        guidance_scale=2.0,
+        guidance_scale=3.0,
     ),
     Example(
         "Contrastive search",
-        "I think that",
+        "They think that they are dreaming, but",
         "Greedy decoding repeats the same words here. Of the five likeliest tokens, this search "
         "takes one that is unlike the text so far.",
         strategy=Contrastive(top_k=5, penalty_alpha=0.4),

@@ -152,16 +152,16 @@ def test_heat_flattens_and_min_p_holds():
     assert hot.steps[0].survivors < 40 < 4000 < cold.steps[0].survivors
 
 
-def test_guidance_lifts_the_fish_over_boy_and_girl():
+def test_guidance_lifts_the_rabbit_over_boy_and_girl():
     example = BY_NAME["Guidance"]
     alone = SamplingSettings(**NEUTRAL)
     plain = Decoder(model(), example.prompt, alone)
     plain.step()
     assert list(probabilities(plain))[:2] == [" boy", " girl"]
     guided = run("Guidance", 1).distribution(0)
-    ids = {word: model().vocabulary.encode(f" {word}")[0] for word in ("fish", "boy", "girl")}
+    ids = {word: model().vocabulary.encode(f" {word}")[0] for word in ("rabbit", "boy", "girl")}
     shares = {word: float(guided.probs[token_id]) for word, token_id in ids.items()}
-    assert shares["fish"] > 0.4 and max(shares["boy"], shares["girl"]) < 0.1
+    assert shares["rabbit"] > 0.4 and max(shares["boy"], shares["girl"]) < 0.1
 
 
 def test_contrastive_search_does_not_loop_where_greedy_decoding_does():

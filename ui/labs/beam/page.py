@@ -27,9 +27,9 @@ MOST_TOKENS = 128
 MOST_SHOWN = 24
 EXAMPLES = {
     "Width matters": "At the end of the day,",
-    "The best text is short": "The cat sat on the",
-    "Greedy decoding loops": "The king had",
-    "Beams agree": "Once upon a time there was a little",
+    "The best text is short": "The sun rises in the",
+    "Greedy decoding loops": "They think that",
+    "Beams agree": "The days of the week are Monday,",
     "Fact": "Water freezes at",
 }
 STOPS = {
