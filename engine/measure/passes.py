@@ -18,8 +18,7 @@ from engine.model import LanguageModel
 from engine.runner.runner import LARGE_PARAMETERS, chunk_of
 from engine.runner.scheduler import SCHEDULER, Kind
 
-# Tokens of one pass over a whole text: the bundled model takes 0.1 s for so many. A large model on
-# a CPU takes as long for one of its usual chunks.
+# Tokens of one pass over a whole text: the bundled model takes 0.1 s for so many.
 AT_ONCE = 1024
 
 
@@ -41,10 +40,16 @@ class TimedRead:
 
 
 def at_once(model: LanguageModel) -> int:
-    """Tokens of a text that are read in one pass; longer ones take several."""
+    """Tokens of a text that are read in one pass; longer ones take several.
+
+    A large model on a CPU takes its usual chunks, so that others wait no longer than for any
+    prompt. In half precision chunks gain nothing: a pass repacks all weights first (see
+    `engine.model.kernels`), which takes far longer than the tokens themselves.
+    """
     if not model.can_chunk:
         return model.context_length or 2**31
-    return AT_ONCE if is_small(model) else chunk_of(model)
+    repacks = model.device.type == "cpu" and not model.kernels.onednn
+    return AT_ONCE if is_small(model) or repacks else chunk_of(model)
 
 
 def is_small(model: LanguageModel) -> bool:

@@ -11,7 +11,7 @@ import torch
 from engine.errors import SettingError
 from engine.measure.measurement import Measurement
 from engine.measure.pace import Pace
-from engine.measure.passes import at_once, timed_read, timed_rows, timed_step
+from engine.measure.passes import at_once, is_small, timed_read, timed_rows, timed_step
 from engine.measure.reference import Reference
 from engine.measure.roofline.ceilings import (
     GPU_MEMORY,
@@ -75,7 +75,7 @@ class Plan:
                 remedy = f"use 1 to {MOST_ROWS}"
                 raise SettingError("Rows of a batch", rows, "is out of range", remedy)
         longest = (model.context_length or 2**31) - STEPS - 2
-        whole = min(at_once(model), 1024, longest)
+        whole = min(at_once(model), 1024 if is_small(model) else 256, longest)
         prefills = sorted({n for n in (16, 64, 256, 1024) if n < whole} | {max(1, whole)})
         decodes = sorted({max(1, min(n, longest)) for n in (16, 256, 960)})
         is_cpu = model.device.type == "cpu"
