@@ -59,7 +59,7 @@ BROAD_MIX = {
     "countries": 0.02,
     "shakespeare": 0.01,
 }
-# With 30 % of the tales here, readers could follow 5 of 10 stories; with 47 % in `LEAN_DECAY_MIX`, 8.
+# Half tales: with 30 % of them here, two readers could follow only 5 stories of 10 to the end.
 BROAD_DECAY_MIX = {
     "stories_tales": 0.47,
     "stories_classic": 0.10,
