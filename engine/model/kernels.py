@@ -64,6 +64,7 @@ class Kernels:
         wanted = self.threads if tokens < _MANY_TOKENS else self.prefill_threads
         others = 0 < wanted != threads
         without_onednn = tokens == 1 and not self.onednn
+        _Rows.spared = not self.onednn and not without_onednn
         if others:
             torch.set_num_threads(wanted)
         if without_onednn:
@@ -71,10 +72,39 @@ class Kernels:
         try:
             yield
         finally:
+            _Rows.spared = False
             if others:
                 torch.set_num_threads(threads)
             if without_onednn:
                 _switch_onednn(True)
+
+
+class _Rows:
+    """Whether single rows do without oneDNN in the pass that runs just now (see `ENGINE_LOCK`)."""
+
+    spared = False
+
+
+def spare_single_rows(layer: torch.nn.Module) -> None:
+    """Let a layer do without oneDNN where it is given one row amid a pass over many tokens.
+
+    Only the last position goes through the output layer, and to repack its weights for one row took
+    five times as long as all else of a short prompt.
+    """
+    is_off = False
+
+    def before(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
+        nonlocal is_off
+        is_off = _Rows.spared and inputs[0].numel() == inputs[0].shape[-1]
+        if is_off:
+            _switch_onednn(False)
+
+    def after(*_: object) -> None:
+        if is_off:
+            _switch_onednn(True)
+
+    layer.register_forward_pre_hook(before)
+    layer.register_forward_hook(after, always_call=True)
 
 
 def _switch_onednn(on: bool) -> None:

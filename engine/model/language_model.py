@@ -25,7 +25,7 @@ from engine.grammar import Places
 from engine.model import cache as caches
 from engine.model import probe
 from engine.model.decode_graph import DecodeGraphs
-from engine.model.kernels import DEFAULT_KERNELS, ENGINE_LOCK, Kernels
+from engine.model.kernels import DEFAULT_KERNELS, ENGINE_LOCK, Kernels, spare_single_rows
 from engine.model.loaded import About, LoadedModel
 from engine.model.loading import BUNDLED, BUNDLED_DRAFT, load_as
 from engine.model.passes import note_pass
@@ -88,6 +88,7 @@ class LanguageModel(LoadedModel):
         self._head_input = _HeadInput()
         if self._head is not None:
             self._head.register_forward_pre_hook(self._head_input.keep)
+            spare_single_rows(self._head)
         self._graphs = self._decode_graphs()
         probe.refuse_unless_as_generate(self)
         self.vocab_size = self._try_out()

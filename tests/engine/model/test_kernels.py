@@ -222,3 +222,19 @@ def test_threads_sleep_while_they_wait(texts_of_a_seed):
 def test_threads_wait_as_a_person_chose():
     ran = run("import engine, torch; torch.ones(9).sum()", OMP_WAIT_POLICY="ACTIVE")
     assert how_threads_wait(ran) == "ACTIVE"
+
+
+@pytest.mark.parametrize(("onednn", "expected"), [(False, [True, False]), (True, [True, True])])
+def test_the_output_layer_reads_its_one_row_of_a_prompt_without_onednn(onednn, expected):
+    hf, seen = tiny_models.build("llama"), []
+    model = LanguageModel(hf, kernels=Kernels(onednn=onednn))
+    layers = [hf.model.layers[-1], hf.get_output_embeddings()]
+    for layer in layers:
+        layer.register_forward_pre_hook(lambda *_: seen.append(torch._C._get_mkldnn_enabled()))
+    found = model.forward([1, 2, 3], model.new_cache(), 0)
+    assert seen == expected and torch._C._get_mkldnn_enabled()
+    model.forward([1, 2, 3], model.new_cache(), 0, all_positions=True)
+    assert seen[2:] == [True, True], "many rows go through oneDNN"
+    model.forward([1, 2, 3], model.new_cache(), 0, parity=True)
+    assert seen[4:] == [True, True], "generate knows nothing of it"
+    assert np.array_equal(model.replay(found.hidden, tokens=3, parity=False), found.logits)
