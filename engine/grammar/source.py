@@ -32,10 +32,10 @@ MOST_BYTES = 65_536
 # llguidance follows rules and references on the stack of its thread. Some 3,500 nested parts use up
 # the usual 8 MiB, which ends the process; no more than these are handed to it.
 MOST_PARTS = 1000
-# Blanks and line breaks between two parts of a JSON text: enough to indent it, yet without a cap a
-# model may write them for ever.
+# Between two parts of a JSON text: nothing, a blank, or a line break and so many blanks at most.
+# Without a cap a model may write them for ever; a dozen line breaks fill a page.
 MOST_BLANKS = 12
-WHITE_SPACE = rf"[\x20\x0A]{{1,{MOST_BLANKS}}}"
+WHITE_SPACE = rf"(\x20|\x0A\x20{{0,{MOST_BLANKS}}})"
 
 # Without it a mask leaves only the usual tokens of bytes that must come anyway. With it a mask is
 # what the language says, and the model chooses among all tokens that spell those bytes.

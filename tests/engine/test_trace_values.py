@@ -190,7 +190,7 @@ def search() -> dict:
         (("settings", 1, 1, "top_k"), 5, "step 1: comes with another top_k, which cannot change"),
         (("settings", 0, 1, "penalty_alpha"), 2, "settings[0].penalty_alpha must be a number from"),
         (("settings", 0, 1, "penalty_alpha"), 0.5, "step 0: penalty_alpha must be 0.5, as in the"),
-        (("settings", 0, 1, "chain"), [], "settings[0].chain is not known to this version"),
+        (("settings", 0, 1, "samplers"), [], "settings[0].samplers is not known to this version"),
         (("steps", 1, "chosen"), 9, "step 1: chosen must be the place of the token, got 9"),
         (("steps", 1, "chosen"), -1, "step 1: chosen must be a whole number from 0, got -1"),
         (("steps", 1, "candidates"), [], "step 1: candidates must hold 1 to 4, as top_k says, got"),

@@ -13,8 +13,9 @@ from ui.cache.state import CacheState
 from ui.labs import fields
 from ui.labs.page import STYLE as LABS_STYLE
 from ui.labs.page import notice_line
-from ui.skeleton.fields import bound, is_dark
+from ui.skeleton.fields import bound
 from ui.skeleton.problems import guarded
+from ui.skeleton.theme import is_dark
 from ui.skeleton.visit_page import VisitPage
 from ui.skeleton.work import LOOK_SECONDS, look_every, work_buttons, work_state
 from ui.visits.tab import somebody_there

@@ -13,7 +13,8 @@ from ui.compare.comparison import Comparison
 from ui.compare.sampling_run import SAMPLES, SamplingRun
 from ui.compare.view import SHOWN, sample_texts, summary_table
 from ui.skeleton.csv_file import NOTE
-from ui.skeleton.fields import is_dark, whole_number
+from ui.skeleton.fields import whole_number
+from ui.skeleton.theme import is_dark
 from ui.skeleton.work import work_buttons, work_state
 from ui.texts.limits import MOST_SAMPLES, checked_whole
 from ui.words.labels import markdown_text

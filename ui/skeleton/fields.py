@@ -27,11 +27,6 @@ class _Field:
     replaced: int = 0
 
 
-def is_dark() -> bool:
-    """Whether this visitor sees the dark theme, for charts."""
-    return st.context.theme.type == "dark"
-
-
 def bound(name: str, held: object, take: Callable[[Any], None]) -> dict[str, Any]:
     """Key and callback of a field that always shows what the page holds.
 

@@ -15,8 +15,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from ui.skeleton import theme
-from ui.skeleton.fields import is_dark
 from ui.skeleton.problems import show_pending
+from ui.skeleton.theme import is_dark
 from ui.visits.tab import visit_or_reason, visit_tab
 from ui.visits.visits import VISITS, Visit
 from ui.words.labels import markdown_text

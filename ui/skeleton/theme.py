@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from functools import cache
 
+import streamlit as st
+
 # Name: light, dark. In CSS they are custom properties: `--dv-kept`.
 COLOURS = {
     "ground": ("#ffffff", "#0f141a"),
@@ -71,3 +73,8 @@ def css() -> str:
     pairs = COLOURS.items()
     rules = "".join(f"--dv-{name}: light-dark({one}, {other});" for name, (one, other) in pairs)
     return f":root {{ {rules} }}"
+
+
+def is_dark() -> bool:
+    """Whether this visitor sees the dark theme."""
+    return st.context.theme.type == "dark"

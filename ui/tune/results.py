@@ -19,7 +19,8 @@ from ui.charts.tune import (
     heatmap_figure,
 )
 from ui.skeleton.csv_file import NOTE, spreadsheet_csv
-from ui.skeleton.fields import bound, is_dark
+from ui.skeleton.fields import bound
+from ui.skeleton.theme import is_dark
 from ui.texts.answers import settings_as_code
 from ui.texts.texts import Beginning
 from ui.tune.metrics import TRADE_OFFS, cell_label, extremes, value_text

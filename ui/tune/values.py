@@ -37,11 +37,12 @@ LARGEST = 1e15  # up to here steps of a range come out exactly
 
 _REMEDY = "write numbers such as 0.5, 0.7, 1 or a range such as 0.2 to 1.4 step 0.3"
 # Possessive (`++`, `*+`, `?+`): what has been read is never tried again in other pieces, so that no
-# text takes longer than its length. A dot before another dot belongs to the range `1..5`.
-_NUMBER = r"[-+]?+(?:\d++(?:\.(?!\.)\d*+)?+|\.\d++)(?:[eE][-+]?+\d{1,3}+)?+"
+# text takes longer than its length. A dot before another dot belongs to the range `1..5`. Optional
+# groups are not possessive: Python before 3.11.5 takes them half read (CPython issue 106052).
+_NUMBER = r"[-+]?+(?:\d++(?:\.(?!\.)\d*+)?|\.\d++)(?:[eE][-+]?+\d{1,3}+)?"
 _ONE = re.compile(_NUMBER)
 _RANGE = re.compile(
-    rf"({_NUMBER})\s*+(?:to|\.\.|:)\s*+({_NUMBER})(?:\s*+(?:step|by|:)\s*+({_NUMBER}))?+",
+    rf"({_NUMBER})\s*+(?:to|\.\.|:)\s*+({_NUMBER})(?:\s*+(?:step|by|:)\s*+({_NUMBER}))?",
     re.IGNORECASE,
 )
 

@@ -96,7 +96,9 @@ def row_bytes(cache: Cache) -> list[int]:
 def head_dims(model: LanguageModel) -> set[int]:
     """Channels of the heads, as the model's cache has them; none where `why_not` says why."""
     formula = model.cache_formula
-    return set() if formula is None else {dim for _, dim, _ in formula.layers}
+    if formula is None:
+        return set()
+    return {kept.factors[-1].value for layer in formula.layers for kept in layer.kept}
 
 
 def why_not(model: LanguageModel) -> str:

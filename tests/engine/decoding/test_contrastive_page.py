@@ -104,7 +104,7 @@ def test_everything_so_far_is_plain_values():
     search = search_of("llama", 3)
     data = json.loads(search.trace().to_json())
     assert (data["strategy"], data["prompt_ids"]) == ("contrastive", PROMPT)
-    assert data["settings"] == [[0, {"top_k": 5, "penalty_alpha": 0.6}]]
+    assert data["settings"] == [[0, {"top_k": 5, "penalty_alpha": 0.6, "chain": []}]]
     assert [step["token_id"] for step in data["steps"]] == search.token_ids
     first = data["steps"][0]
     assert first["candidates"][first["chosen"]]["token_id"] == first["token_id"]

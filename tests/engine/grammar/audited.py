@@ -16,9 +16,9 @@ from tests.engine.grammar.language import (
 
 LOWER, UPPER, DIGIT = chars("abcdefghijklmnopqrstuvwxyz"), chars((0x41, 0x5A)), chars("0123456789")
 
-# --- JSON, with at most twelve blanks or line breaks between two parts ----------------------------
+# --- JSON: between two parts nothing, a blank, or a line break and at most twelve blanks ---------
 
-BLANK = times(chars(" \n"), 0, 12)
+BLANK = maybe(alt(text(" "), seq(text("\n"), times(text(" "), 0, 12))))
 _HEX = chars("0123456789abcdefABCDEF")
 # Of escapes, those that are needed: control characters by number, and the ones with a letter.
 _ESCAPED = alt(

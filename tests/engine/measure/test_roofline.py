@@ -118,16 +118,21 @@ def test_all_of_it_is_measured(architecture):
     assert result.roof(decode.intensity) > 0
 
 
+def hooks_of(model):
+    return [(dict(one._forward_hooks), dict(one._forward_pre_hooks)) for one in layers_of(model)]
+
+
 def test_layers_are_found_in_every_architecture_and_left_as_they_were():
     for architecture in ARCHITECTURES:
         model = shared(architecture)
         layers = layers_of(model)
         assert len(layers) == model.config.num_hidden_layers, architecture
     model = shared("llama")
+    before = hooks_of(model)
     found = measured_layers(model)
     assert found.layer_bytes == 4 * (2 * HIDDEN**2 + 2 * HIDDEN * KV + 3 * HIDDEN * INNER + 64)
     assert found.head_bytes == 4 * HIDDEN * VOCAB and 0 < found.layer_ms < found.step_ms
-    assert not any(one._forward_hooks or one._forward_pre_hooks for one in layers_of(model))
+    assert hooks_of(model) == before
     assert found.reading_ms(1e6) == pytest.approx(found.layer_bytes / 1e3)
     assert found.overhead_ms(1e-3) == 0
 

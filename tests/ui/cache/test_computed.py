@@ -60,13 +60,13 @@ def html(app: AppTest) -> str:
 def test_bytes_are_equal_and_a_block_counts_nothing_anew():
     app = opened("bytes")
     held = app.session_state["state"].held
-    assert any("agree to the byte: 768,000 bytes" in one.value for one in app.markdown)
-    assert "to the byte" in html(app) and "768,000" in html(app)
+    assert any("agree to the byte: 1,024,000 bytes" in one.value for one in app.markdown)
+    assert "to the byte" in html(app) and "1,024,000" in html(app)
     work = held.work
-    assert f"{768_000 // 250 * 256:,}" in html(app), "sixteen blocks of 16 positions"
+    assert f"{1_024_000 // 250 * 256:,}" in html(app), "sixteen blocks of 16 positions"
     field(app, "number_input", "cache_bytes_block").set_value(100)
     app.run()
-    assert f"{768_000 // 250 * 300:,}" in html(app) and held.work is work
+    assert f"{1_024_000 // 250 * 300:,}" in html(app) and held.work is work
     for typed in (0, 2.5):
         field(app, "number_input", "cache_bytes_block").set_value(typed)
         app.run()

@@ -168,7 +168,7 @@ def test_the_trace_and_the_code_keep_it(visitor, session):
     steps(visitor, 2)
     trace = json.loads(visitor.ask("trace", strategy=SEARCH)["trace"])
     assert trace["strategy"] == "contrastive"
-    assert trace["settings"] == [[0, {"top_k": 5, "penalty_alpha": 0.6}]]
+    assert trace["settings"] == [[0, {"top_k": 5, "penalty_alpha": 0.6, "chain": []}]]
     assert [step["token_id"] for step in trace["steps"]] == session.decoder.token_ids
     code = {snippet["target"]: snippet for snippet in visitor.ask("snippets")["snippets"]}
     assert "penalty_alpha=0.6" in code["transformers"]["code"]

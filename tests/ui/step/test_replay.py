@@ -192,7 +192,7 @@ def test_the_last_texts_are_kept_and_no_more(visitor):
 
 
 def test_what_nobody_has_touched_is_not_kept(visitor):
-    visitor.do("start", prompt="Once upon a time")
+    visitor.do("start", prompt="Once upon a")  # of an example
     assert list(visitor.session.earlier) == []
     visitor.do("start", prompt="A prompt of one's own")
     visitor.do("start", prompt="The end")

@@ -16,7 +16,8 @@ from ui.labs.beam.charts import likely_figure, tree_figure
 from ui.labs.beam.lab import BeamLab
 from ui.labs.beam.tree import Place, tree_of
 from ui.labs.page import Experiment, LabPage, notice_line
-from ui.skeleton.fields import bound, is_dark
+from ui.skeleton.fields import bound
+from ui.skeleton.theme import is_dark
 from ui.skeleton.work import look_every, work_buttons, work_state
 from ui.visits.tab import somebody_there, this_visit
 from ui.words.glossary import meaning

@@ -13,7 +13,8 @@ from ui.labs.constrained.charts import price_figure, whole_texts_figure
 from ui.labs.constrained.lab import ConstrainedLab
 from ui.labs.page import Experiment, LabPage
 from ui.skeleton.constraint_field import ConstraintField
-from ui.skeleton.fields import bound, is_dark, whole_number
+from ui.skeleton.fields import bound, whole_number
+from ui.skeleton.theme import is_dark
 from ui.skeleton.work import look_every, work_buttons, work_state
 from ui.texts.constraints import EXAMPLES
 from ui.texts.limits import LARGEST_SEED

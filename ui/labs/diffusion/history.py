@@ -33,7 +33,8 @@ from ui.labs.diffusion.charts import (
 )
 from ui.labs.diffusion.lab import DiffusionLab
 from ui.labs.diffusion.notice import percent, token
-from ui.skeleton.fields import bound, is_dark
+from ui.skeleton.fields import bound
+from ui.skeleton.theme import is_dark
 from ui.words.labels import with_minus
 
 NAMED = 10  # tokens of a distribution with a bar of their own

@@ -9,8 +9,9 @@ from ui.charts.template import CONFIG
 from ui.labs.diffusion.charts import joint_figure
 from ui.labs.diffusion.lab import DiffusionLab
 from ui.labs.diffusion.notice import percent, token
-from ui.skeleton.fields import bound, is_dark
+from ui.skeleton.fields import bound
 from ui.skeleton.tables import table
+from ui.skeleton.theme import is_dark
 from ui.skeleton.work import LOOK_SECONDS
 from ui.words.labels import markdown_text
 

@@ -12,8 +12,9 @@ from ui.charts.template import CONFIG
 from ui.labs.diffusion.charts import QUALITIES, quality_figure
 from ui.labs.diffusion.lab import DiffusionLab
 from ui.labs.diffusion.passages import PassagesWork
-from ui.skeleton.fields import bound, is_dark, whole_number
+from ui.skeleton.fields import bound, whole_number
 from ui.skeleton.tables import table, text_list
+from ui.skeleton.theme import is_dark
 from ui.skeleton.work import look_every as work_look_every
 from ui.skeleton.work import work_buttons, work_state
 from ui.words.labels import counted, markdown_text, parameters_text

@@ -10,8 +10,8 @@ from ui.labs.one_clock.charts import balance_figure, time_figure
 from ui.labs.one_clock.clock import MOST_TOKENS, Clock
 from ui.labs.one_clock.view import cards, figures, notice
 from ui.labs.page import STYLE, notice_line
-from ui.skeleton.fields import is_dark
 from ui.skeleton.problems import guarded
+from ui.skeleton.theme import is_dark
 from ui.skeleton.visit_page import VisitPage
 from ui.skeleton.work import look_every, work_buttons, work_state
 from ui.texts.examples import EXAMPLES

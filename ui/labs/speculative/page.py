@@ -20,7 +20,8 @@ from ui.labs.speculative.charts import (
 )
 from ui.labs.speculative.lab import LOOKUP, PROPOSERS, SpeculativeLab
 from ui.models.chooser import allowed
-from ui.skeleton.fields import bound, is_dark
+from ui.skeleton.fields import bound
+from ui.skeleton.theme import is_dark
 from ui.skeleton.work import look_every, work_buttons, work_state
 from ui.texts.examples import EXAMPLES
 from ui.texts.limits import LARGEST_SEED, MOST_TOKENS
