@@ -20,9 +20,9 @@ def rows(result, name: str) -> list[tuple]:
 
 def test_the_notice_names_the_ceiling_and_the_law():
     assert SECTION.notice(roofline()) == (
-        "A decode step does 1.00 operations per byte. Memory is the ceiling up to 10, so memory is "
-        "its ceiling. The decode law predicts 1,000 tokens/s; 500 are measured, 50 % of it. 8 "
-        "texts in one pass give 4.0 times the tokens/s of 1."
+        "A decode step does 1.00 operations per byte. Below 10 a pass waits for memory, above for "
+        "arithmetic: decode waits for memory. The law predicts 1,000 tokens/s; 500 are measured, "
+        "50 % of it. 8 texts in one pass give 4.0 times the tokens/s of 1."
     )
     assert "first" in SECTION.notice(roofline(passes=()))
 

@@ -110,8 +110,8 @@ def _notice(result: Roofline) -> str:
     predicted = result.predicted_per_second(step)
     ceiling = "memory" if step.intensity < result.ridge else "arithmetic"
     words = (
-        f"A decode step does {step.intensity:.2f} operations per byte. Memory is the ceiling up "
-        f"to {result.ridge:,.0f}, so {ceiling} is its ceiling. The decode law predicts "
+        f"A decode step does {step.intensity:.2f} operations per byte. Below {result.ridge:,.0f} a "
+        f"pass waits for memory, above for arithmetic: decode waits for {ceiling}. The law predicts "
         f"{predicted:,.0f} tokens/s; {step.per_second:,.0f} are measured, "
         f"{100 * step.per_second / predicted:.0f} % of it."
     )
