@@ -111,8 +111,8 @@ def _notice(result: Roofline) -> str:
     ceiling = "memory" if step.intensity < result.ridge else "arithmetic"
     words = (
         f"A decode step does {step.intensity:.2f} operations per byte. Below {result.ridge:,.0f} a "
-        f"pass waits for memory, above for arithmetic: decode waits for {ceiling}. The law predicts "
-        f"{predicted:,.0f} tokens/s; {step.per_second:,.0f} are measured, "
+        f"pass waits for memory, above for arithmetic: decode waits for {ceiling}. The law "
+        f"predicts {predicted:,.0f} tokens/s; {step.per_second:,.0f} are measured, "
         f"{100 * step.per_second / predicted:.0f} % of it."
     )
     batches = result.of_kind(BATCH)
