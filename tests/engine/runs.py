@@ -94,3 +94,18 @@ def live_tensors(decoder: Decoder) -> Iterator[torch.Tensor]:
             waiting.extend(value.values())
         elif isinstance(value, (list, tuple)):
             waiting.extend(value)
+
+
+def assert_the_same_after_going_back(model: LanguageModel, prompt: Sequence[int], tokens: int):
+    """Rewinds, forks that go on, and a cache that is made again give the same bits."""
+    decoder = finished(Decoder(model, prompt, sampling(3)), tokens)
+    ids, logits = decoder.token_ids, rows(decoder)
+    for keep in (tokens - 1, tokens // 3, 0):
+        twin = decoder.fork()
+        twin.rewind(keep)
+        twin.step(1)
+        decoder.rewind(keep)
+        assert_same_run(finished(decoder, tokens), ids, logits, f"After rewind({keep})")
+    decoder.release_cache()
+    decoder.rewind(5)
+    assert_same_run(finished(decoder, tokens), ids, logits, "With its cache rebuilt")

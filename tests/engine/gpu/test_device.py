@@ -15,7 +15,13 @@ from engine.model.to_host import ToHost
 from engine.sampling import SamplingSettings
 from tests.engine import tiny_models
 from tests.engine.gpu.devices import GPU, WHERE_THERE_IS_ONE, no_waiting
-from tests.engine.runs import assert_same_run, finished, rows, sampling
+from tests.engine.runs import (
+    assert_same_run,
+    assert_the_same_after_going_back,
+    finished,
+    rows,
+    sampling,
+)
 
 TOKENS = 40
 PROMPT = tiny_models.prompt(4)
@@ -77,17 +83,7 @@ def test_hidden_states_replay_bit_for_bit(model, monkeypatch):
 
 
 def test_rewinds_forks_and_lost_caches_repeat_the_same_bits(model):
-    decoder = finished(Decoder(model, PROMPT, sampling(3)), TOKENS)
-    ids, logits = decoder.token_ids, rows(decoder)
-    for keep in (TOKENS - 1, 17, 0):
-        twin = decoder.fork()
-        twin.rewind(keep)
-        twin.step(1)
-        decoder.rewind(keep)
-        assert_same_run(finished(decoder, TOKENS), ids, logits, f"After rewind({keep})")
-    decoder.release_cache()
-    decoder.rewind(5)
-    assert_same_run(finished(decoder, TOKENS), ids, logits, "With its cache rebuilt")
+    assert_the_same_after_going_back(model, PROMPT, TOKENS)
 
 
 def test_the_growing_cache_gives_the_bits_of_transformers_cache(model):

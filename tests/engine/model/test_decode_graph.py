@@ -8,7 +8,13 @@ from engine.decoder import Decoder
 from engine.model import LanguageModel, decode_graph
 from engine.model.decode_graph import DecodeGraphs
 from tests.engine import tiny_models
-from tests.engine.runs import assert_same_run, finished, rows, sampling
+from tests.engine.runs import (
+    assert_same_run,
+    assert_the_same_after_going_back,
+    finished,
+    rows,
+    sampling,
+)
 
 PROMPT = tiny_models.prompt(4)
 TOKENS = 20
@@ -68,17 +74,7 @@ def test_texts_in_turn_have_the_bits_that_each_has_alone(model):
 
 
 def test_rewinds_forks_and_lost_caches_repeat_the_same_bits(model):
-    decoder = finished(Decoder(model, PROMPT, sampling(3)), TOKENS)
-    ids, logits = decoder.token_ids, rows(decoder)
-    for keep in (TOKENS - 1, 7, 0):
-        twin = decoder.fork()
-        twin.rewind(keep)
-        twin.step(1)
-        decoder.rewind(keep)
-        assert_same_run(finished(decoder, TOKENS), ids, logits, f"After rewind({keep})")
-    decoder.release_cache()
-    decoder.rewind(5)
-    assert_same_run(finished(decoder, TOKENS), ids, logits, "With its cache rebuilt")
+    assert_the_same_after_going_back(model, PROMPT, TOKENS)
 
 
 def test_recorded_states_replay_bit_for_bit(model, monkeypatch):

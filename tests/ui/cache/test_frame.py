@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from engine.measure.machine import Setting
 from engine.measure.report import Report
-from tests.pages.tab import field, in_tab
+from tests.pages.tab import field
+from tests.ui.cache.drawn import drawn
 from tests.ui.cache.example import SECTION, Readings
 from ui.cache.state import CacheState
 
@@ -123,13 +123,7 @@ def example_page() -> None:
 
 
 def test_the_page_draws_a_section():
-    app = in_tab(AppTest.from_function(example_page, default_timeout=60)).run()
-    state = app.session_state["state"]
-    state.pacing.wait(60)
-    app.run()
-    state.held.work.wait(60)
-    app.run()
-    assert not app.exception and not app.error
+    app = drawn(example_page)
     assert any("The slowest of 3 readings" in one.value for one in app.markdown)
     assert any("an estimate" in one.value for one in app.caption)
     field(app, "number_input", "cache_reading_times").set_value(2.5)

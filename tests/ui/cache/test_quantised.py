@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
-from tests.pages.tab import field, in_tab
+from tests.pages.tab import field
+from tests.ui.cache.drawn import drawn
 from ui.cache.held import Held
 from ui.cache.quantised.charts import divergence_figure, saving_figure
 from ui.cache.quantised.section import GIVEN_TEXT, SAMPLED_TEXT, SECTION, QuantisedInputs
@@ -127,13 +127,7 @@ def example_page() -> None:
 
 
 def test_the_page_measures_and_says_what_is_out_of_range():
-    app = in_tab(AppTest.from_function(example_page, default_timeout=60)).run()
-    state = app.session_state["state"]
-    state.pacing.wait(60)
-    app.run()
-    state.held.work.wait(60)
-    app.run()
-    assert not app.exception and not app.error
+    app = drawn(example_page)
     assert any("4 bits take" in one.value for one in app.markdown)
     assert len(app.get("plotly_chart")) == 2
     field(app, "number_input", "cache_quantised_positions").set_value(0)

@@ -4,10 +4,10 @@ import re
 from dataclasses import replace
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from engine.measure.visitors import KindWaits, ShownPass, VisitorsResult
-from tests.pages.tab import field, in_tab
+from tests.pages.tab import field
+from tests.ui.cache.drawn import drawn
 from ui.cache.held import Held
 from ui.cache.visitors.lanes import lanes, queue
 from ui.cache.visitors.section import SECTION, VisitorsInputs
@@ -126,13 +126,7 @@ def example_page() -> None:
 
 
 def test_the_page_shows_them_and_refuses_ten_thousand():
-    app = in_tab(AppTest.from_function(example_page, default_timeout=60)).run()
-    state = app.session_state["state"]
-    state.pacing.wait(60)
-    app.run()
-    state.held.work.wait(60)
-    app.run()
-    assert not app.exception and not app.error
+    app = drawn(example_page)
     assert any("1 simulated visitor:" in one.value for one in app.markdown)
     field(app, "number_input", "cache_visitors_stepping").set_value(10_000)
     app.run()
