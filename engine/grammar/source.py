@@ -123,7 +123,7 @@ def grammar(language: str, source: str) -> str:
     for each in (made, LLMatcher.grammar_from_lark(freely)):  # the first for the place of an error
         is_error, messages = LLMatcher.validate_grammar_with_warnings(each, limits=limits())
         if is_error:
-            raise _refusal(source, _problem(language, messages[0]), "mend it there")
+            raise _refusal(source, _problem(language, source, messages[0]), "mend it there")
     return each
 
 
@@ -171,7 +171,7 @@ def _refuse_depth(source: str, parts: int) -> None:
         raise _refusal(source, problem, "shorten it")
 
 
-def _problem(language: str, message: str) -> str:
+def _problem(language: str, source: str, message: str) -> str:
     """What llguidance says, as one sentence's end with the place."""
     found = _POSITION.match(message)
     lines = message.strip().splitlines()
@@ -185,7 +185,22 @@ def _problem(language: str, message: str) -> str:
     if found:
         line, column, said = found.groups()
         return f"is refused at line {line}, column {column}: {_plain(said.splitlines()[0])}"
-    return f"is refused: {_plain(lines[0])}"
+    said = " ".join([lines[0], *(line[7:] for line in lines if line.startswith("error: "))])
+    place = _place_of_word(source, lines) if language == "json_schema" else ""
+    return f"is refused: {_plain(said)}{place}"
+
+
+def _place_of_word(source: str, lines: list[str]) -> str:
+    """Where a schema first has a text that the message names, as llguidance gives no place."""
+    quoted = re.findall(r"""["']([^"']+)["']""", lines[0])
+    words = re.findall(r"[\w$]+", lines[0])
+    for word in (*quoted, *(line.strip() for line in lines[1:]), *words[-1:], *words):
+        start = source.find(json.dumps(word))
+        if start >= 0:
+            line = source.count("\n", 0, start) + 1
+            column = start - source.rfind("\n", 0, start)
+            return f' ("{word}" is first at line {line}, column {column})'
+    return ""
 
 
 def _plain(message: str) -> str:
