@@ -4,6 +4,7 @@ import gc
 import json
 import random
 import secrets
+import time
 import weakref
 
 import pytest
@@ -430,8 +431,12 @@ def test_sixty_visits_opened_and_closed_give_their_memory_back(visits, monkeypat
                 texts.add(session.decoder)
             del session
     assert sessions
-    visits.look()
-    gc.collect()
+    for _ in range(100):  # on a busy machine the last threads take their time to end
+        visits.look()
+        gc.collect()
+        if not texts:
+            break
+        time.sleep(0.05)
     assert (len(visits), len(sessions), len(texts)) == (0, 0, 0)
     with opened(page.visit) as again:
         assert again.ids == page.ids and "generated again" in again.last["said"]
