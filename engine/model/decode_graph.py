@@ -120,7 +120,8 @@ class DecodeGraphs:
             if is_out_of_memory(error):
                 raise
             self._head_input()
-            self.problem = f"it cannot be captured ({str(error).splitlines()[0][:120]})"
+            said = (str(error).strip() or type(error).__name__).splitlines()[0]
+            self.problem = f"it cannot be captured ({said[:120]})"
             return None
         device = found.device
         expected = self._hf(

@@ -32,6 +32,10 @@ from engine.model.passes import note_pass
 from engine.model.to_host import ToHost
 from engine.model.vocabulary import Vocabulary
 
+_WITHOUT_GRAPHS = (
+    "Each token is launched kernel by kernel, which a GPU waits for: a pass of this model is not "
+    "run as one CUDA graph, since {}."
+)
 __all__ = ["BUNDLED", "BUNDLED_DRAFT", "Forward", "LanguageModel", "load_model"]
 
 
@@ -179,6 +183,8 @@ class LanguageModel(LoadedModel):
             found = None
             if len(token_ids) == 1 and position and not parity and self._uses_graphs(cache):
                 found = self._graphs.step(token_ids[0], cache, position)
+                if found is None:  # said once, as they serve nothing from now on
+                    self.notices += (_WITHOUT_GRAPHS.format(self._graphs.problem),)
             if found is None:
                 with kernels.apply(len(token_ids)):
                     logits = self.hf(**inputs).logits  # (1, 1 or tokens, V)
@@ -347,11 +353,6 @@ class LanguageModel(LoadedModel):
             notices.append(
                 "This model names no end-of-text token, so only max tokens, a stop string or the "
                 "end of the context ends a run."
-            )
-        if self._graphs is not None and self._graphs.problem:
-            notices.append(
-                "Each token is launched kernel by kernel, which a GPU waits for: a pass of this "
-                f"model is not run as one CUDA graph, since {self._graphs.problem}."
             )
         return notices
 
