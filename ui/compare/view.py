@@ -60,7 +60,7 @@ def _card(comparison: Comparison, column: Column, place: int, parts: Divergence 
         )
     notes = "".join(f'<p class="cmp-parts">{escaped(note)}</p>' for note in _notes(column))
     return (
-        f'<section class="cmp-card" aria-label="Text of column {place}"><h3>{title}</h3>'
+        f'<section class="dv-card cmp-card" aria-label="Text of column {place}"><h3>{title}</h3>'
         f'<p class="dv-facts">{about}</p><p class="dv-written cmp-text" tabindex="0">'
         f"<span>{escaped(comparison.prompt)}</span>{shown}</p>"
         f'<p class="cmp-parts">{_parting(column, place, parts, labels)}</p>{notes}</section>'

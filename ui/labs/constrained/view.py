@@ -201,7 +201,7 @@ def broken_html(prompt: str, broken: Broken, text: Decoder, verdict: Verdict) ->
 def _card(name: str, body: str, words: Sequence[str]) -> str:
     told = " · ".join(html.escape(word) for word in words if word)
     return (
-        f'<section class="lab-card con-card" aria-label="{html.escape(name)}">'
+        f'<section class="dv-card lab-card con-card" aria-label="{html.escape(name)}">'
         f"<h3>{html.escape(name)}</h3>"
         f'<p class="dv-written" tabindex="0">{body}</p><p class="dv-facts">{told}</p></section>'
     )

@@ -28,7 +28,7 @@ def cards(prompt: str, timed: Mapping[str, Timed], failed: Mapping[str, str]) ->
         else:
             body, facts = "", "not run yet"
         parts.append(
-            f'<section class="lab-card" aria-label="Text of {html.escape(name)}">'
+            f'<section class="dv-card lab-card" aria-label="Text of {html.escape(name)}">'
             f"<h3>{html.escape(name)}</h3>"
             f'<p class="dv-facts">{html.escape(ABOUT[name])} · {html.escape(facts)}</p>'
             f'<p class="dv-written" tabindex="0">{body}</p></section>'
