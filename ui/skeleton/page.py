@@ -31,14 +31,16 @@ MAIN = {  # file: name in the navigation
     "pages/tune.py": "Tune",
     "pages/cache.py": "Cache",
 }
-DECODERS = {  # the same of the decoder pages, which have a menu of their own
+DECODERS = {  # the same of the decoder pages
     "pages/beam.py": "Beam search",
     "pages/speculative.py": "Speculative",
     "pages/constrained.py": "Constrained",
     "pages/diffusion.py": "Diffusion",
     "pages/one_clock.py": "One clock",
 }
-PAGES = MAIN | DECODERS
+LEARN: dict[str, str] = {}  # the same of lessons, claims, tokens and explanations
+MENUS = {"Decoders": DECODERS, "Learn": LEARN}  # which the band shows as menus
+PAGES = MAIN | DECODERS | LEARN
 STYLES = [Path(__file__).with_name(name) for name in ("page.css", "tables.css")]
 
 
@@ -102,9 +104,11 @@ def header(*styles: Path) -> DeltaGenerator:
     with band.container(key="pages", horizontal=True, vertical_alignment="center", gap=None):
         for file, title in MAIN.items():
             st.page_link(file, label=title, width="content")
-        with st.popover("Decoders", key="decoders", type="tertiary"):
-            for file, title in DECODERS.items():
-                st.page_link(file, label=title)
+        for menu, files in MENUS.items():
+            if files:
+                with st.popover(menu, key=menu.lower(), type="tertiary"):
+                    for file, title in files.items():
+                        st.page_link(file, label=title)
     show_pending()
     visit_tab()
     return band

@@ -206,7 +206,7 @@ def page() -> None:
 def drawn(monkeypatch) -> AppTest:
     monkeypatch.delenv("DECODING_MODEL", raising=False)
     monkeypatch.setattr("ui.skeleton.page.MAIN", {})
-    monkeypatch.setattr("ui.skeleton.page.DECODERS", {})
+    monkeypatch.setattr("ui.skeleton.page.MENUS", {})
     app = in_tab(AppTest.from_function(page, default_timeout=120)).run()
     assert not app.exception
     return app
