@@ -14,7 +14,7 @@ AnyResult = TypeVar("AnyResult")
 
 
 class SectionWork(BackgroundWork, Generic[AnyResult]):
-    """Work of a section of the cache page: background work that has results so far."""
+    """Work of a section: background work that has results so far."""
 
     doing = "the measurement"
     noun = "part"
