@@ -90,11 +90,13 @@ class MeasurementPage:
 
     def _section(self, state: MeasurementState) -> None:
         held = state.held
+        if held.section.heading:
+            st.subheader(held.section.heading, anchor=False)
         st.caption(held.section.about)
-        if self.has_second:
-            guarded(second_model, "the choice of a second model")(state)
         with st.container(key=f"{held.name}_fields"):
             guarded(held.section.fields, "the fields")(held)
+        if self.has_second:
+            guarded(second_model, "the choice of a second model")(state)
         state.look(somebody_there())
         st.fragment(guarded(_live, "the results"), run_every=_look_every(state))(state)
         if self.overview is not None:

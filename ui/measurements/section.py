@@ -77,6 +77,7 @@ class Section(Generic[AnyInputs, AnyResult]):
         key: its name in keys, records and files.
         name: its name on the page.
         about: one line: what it shows, and what to notice.
+        heading: stands above that, where the name alone says too little.
         inputs: the class of its inputs.
         result: the dataclass of its result; its fields say what their values must be
             (`engine.trace.values`), so that a file can keep it.
@@ -117,6 +118,7 @@ class Section(Generic[AnyInputs, AnyResult]):
     begins_alone: bool = True
     overlays: bool = True
     topic: str = ""
+    heading: str = ""
     mark: Callable[[Held], str] = lambda held: ""
 
     def first_inputs(self, model: LanguageModel) -> AnyInputs:

@@ -24,6 +24,11 @@ class SectionWork(BackgroundWork, Generic[AnyResult]):
         """What there is so far, None before there is anything."""
         raise NotImplementedError
 
+    @property
+    def took(self) -> float | None:
+        """Seconds that it has taken so far, None where nobody counts them."""
+        return None
+
 
 class MeasureWork(SectionWork[AnyResult]):
     """A measurement of the engine.
@@ -61,3 +66,8 @@ class MeasureWork(SectionWork[AnyResult]):
     def result(self) -> AnyResult | None:
         """What there is so far."""
         return self.measurement.result
+
+    @property
+    def took(self) -> float:
+        """Seconds that its parts have taken so far."""
+        return self.measurement.took
