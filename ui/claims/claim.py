@@ -85,7 +85,7 @@ def mark(held: Held) -> str:
         return "under way"
     found = held.result()
     if found is None:
-        return "not run yet"
+        return ""
     outcome = verdict(found.checks).outcome
     return f"{SYMBOLS[outcome]} {NAMES[outcome].lower()}"
 

@@ -53,8 +53,11 @@ def draw_verdict(words: ClaimWords, verdict: Verdict, predicted: str, took: floa
 
 def figures_table(words: ClaimWords, verdict: Verdict) -> Table:
     """What the verdict stands on."""
-    rows = [_row(words, check) for check in verdict.checks]
-    return Table("What the verdict stands on", HEAD, rows)
+    rows = [HEAD, *(_row(words, check) for check in verdict.checks)]
+    if not any(check.cell for check in verdict.checks):
+        rows = [(first, *others) for first, _, *others in rows]
+    head, *figures = rows
+    return Table("What the verdict stands on", head, figures)
 
 
 def _row(words: ClaimWords, check: Check) -> tuple[str | int, ...]:
