@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from engine.claims.experiment import checked_range
 from engine.claims.texts import MOST_TOKENS, TextsExperiment, Way, Written
@@ -39,7 +40,7 @@ class GreedyLoops:
                 gaps.append(greedy.repeated - sum(known) / len(known))
         return gaps
 
-    @property
+    @cached_property
     def checks(self) -> tuple[Check, ...]:
         looped = share([text.looped for text in self.by(GREEDY)])
         return (

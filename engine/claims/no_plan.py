@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from engine.claims.experiment import Experiment, checked_prompts, checked_range
 from engine.claims.uncertainty import Figure, counted, mean
@@ -74,7 +75,7 @@ class NoPlan:
             groups.setdefault(fork.prompt, []).append(fork.changed_share)
         return [sum(group) / len(group) for group in groups.values()]
 
-    @property
+    @cached_property
     def checks(self) -> tuple[Check, ...]:
         return (
             Check("changed", mean(self.by_prompt), ABOVE, HALF),

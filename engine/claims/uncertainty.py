@@ -1,6 +1,6 @@
 """Figures with their uncertainty: 95 % intervals, exact or by the bootstrap.
 
-A share of some trials has the interval of Clopper and Pearson (1934), which is exact for any
+A share of independent trials has the interval of Clopper and Pearson (1934), which is exact for any
 number of trials. Everything else has a percentile bootstrap (Efron 1979): the groups that were
 measured, such as prompts, are drawn again with replacement. What is counted or computed over all
 there is, not over a sample, has no uncertainty.
@@ -65,7 +65,22 @@ def share(flags: Sequence[bool]) -> Figure:
 
 def mean(values: Sequence[float]) -> Figure:
     """The mean of one value for each group, such as a prompt."""
-    return bootstrap(list(values), lambda drawn: float(np.mean(drawn)))
+    known = np.asarray(values, np.float64)
+    value = float(known.mean()) if known.size else math.nan
+    return _interval(value, known.size, lambda places: known[places].mean(axis=1))
+
+
+def ratio(groups: Sequence[tuple[float, float]]) -> Figure:
+    """A sum over another, of groups that each add to both, such as hits and trials of a text."""
+    parts = np.asarray(groups, np.float64).reshape(-1, 2)
+    over = parts[:, 1].sum()
+    value = float(parts[:, 0].sum() / over) if over else math.nan
+
+    def drawn(places: np.ndarray) -> np.ndarray:
+        above, below = parts[places].sum(axis=1).T
+        return np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0)
+
+    return _interval(value, len(parts), drawn)
 
 
 def bootstrap(groups: Sequence[Group], statistic: Callable[[list[Group]], float]) -> Figure:
@@ -75,15 +90,24 @@ def bootstrap(groups: Sequence[Group], statistic: Callable[[list[Group]], float]
         groups: what is drawn again, each as a whole.
         statistic: of a list of groups, in which some may come several times.
     """
-    count = len(groups)
-    value = statistic(list(groups)) if count else math.nan
+    value = statistic(list(groups)) if groups else math.nan
+
+    def drawn(places: np.ndarray) -> np.ndarray:
+        return np.array([statistic([groups[one] for one in row]) for row in places.tolist()])
+
+    return _interval(value, len(groups), drawn)
+
+
+def _interval(value: float, count: int, drawn: Callable[[np.ndarray], np.ndarray]) -> Figure:
+    """The percentile interval of what `drawn` makes of (resamples, count) places of groups."""
     if count < LEAST:
         return Figure(value, -math.inf, math.inf, count, BOOTSTRAP)
-    rng = np.random.default_rng(SEED)
-    drawn = rng.integers(0, count, (RESAMPLES, count))
-    values = [statistic([groups[place] for place in places]) for places in drawn.tolist()]
-    edges = 100 * (1 - LEVEL) / 2, 100 * (1 + LEVEL) / 2
-    low, high = np.percentile(values, edges)
+    places = np.random.default_rng(SEED).integers(0, count, (RESAMPLES, count))
+    values = drawn(places)
+    known = values[~np.isnan(values)]
+    if not known.size:
+        return Figure(value, -math.inf, math.inf, count, BOOTSTRAP)
+    low, high = np.percentile(known, (100 * (1 - LEVEL) / 2, 100 * (1 + LEVEL) / 2))
     return Figure(value, float(low), float(high), count, BOOTSTRAP)
 
 

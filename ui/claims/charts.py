@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import plotly.graph_objects as go
 
-from ui.charts.template import SYMBOLS, literal, palette, template
+from engine.claims.uncertainty import Figure
+from ui.charts.template import PATTERNS, SYMBOLS, literal, palette, template
 
 ROW = 30  # pixels of a row
 
@@ -46,3 +49,56 @@ def dots_figure(
         yaxis={"autorange": "reversed", "type": "category"},
     )
     return figure
+
+
+def intervals_figure(
+    series: Mapping[str, Sequence[tuple[str, Figure]]],
+    title: str,
+    dark: bool = False,
+    *,
+    bound: float | None = None,
+) -> go.Figure:
+    """Shares with their intervals as bars side by side.
+
+    Args:
+        series: by name, its bars: the label of the place, and the share.
+        title: of the axis.
+        dark: the theme.
+        bound: where a line is drawn, None for no line.
+    """
+    colours = palette(dark)
+    figure = go.Figure()
+    for place, (name, bars) in enumerate(series.items()):
+        figures = [one for _, one in bars]
+        figure.add_bar(
+            x=[literal(label, 30) for label, _ in bars],
+            y=[one.value for one in figures],
+            error_y=whiskers(figures),
+            name=name,
+            marker={"color": colours.series[place], "pattern": {"shape": PATTERNS[place]}},
+            hovertemplate="%{x}: %{y:.0%}<extra>%{fullData.name}</extra>",
+        )
+    if bound is not None:
+        figure.add_hline(bound, line={"color": colours.text, "dash": "dot", "width": 2})
+    figure.update_layout(
+        template=template(dark),
+        barmode="group",
+        height=300,
+        xaxis={"type": "category"},
+        yaxis={"title": title, "range": [0, 1.05], "tickformat": ".0%"},
+    )
+    return figure
+
+
+def whiskers(figures: Sequence[Figure]) -> dict[str, Any]:
+    """The intervals of some figures, for `error_y`; none where there is too little for one."""
+    pairs = [
+        (one.high - one.value, one.value - one.low) if math.isfinite(one.high - one.low) else (0, 0)
+        for one in figures
+    ]
+    return {
+        "symmetric": False,
+        "array": [above for above, _ in pairs],
+        "arrayminus": [below for _, below in pairs],
+        "thickness": 1.5,
+    }

@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
-from ui.claims import greedy_loops, no_plan
+from ui.claims import (
+    greedy_loops,
+    no_plan,
+    penalties,
+    same_seed,
+    survivors,
+    tail,
+    temperature,
+    truth,
+)
 from ui.measurements.section import Section
 
 CLAIMS: tuple[Section, ...] = (
+    # One step after the other
     no_plan.SECTION,
+    same_seed.SECTION,
+    # What is drawn from
+    survivors.NUCLEUS,
+    survivors.FIXED_K,
+    tail.SECTION,
+    # What the model knows
+    truth.SECTION,
+    temperature.SECTION,
+    # Loops
     greedy_loops.SECTION,
+    penalties.SECTION,
 )

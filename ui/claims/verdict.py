@@ -54,7 +54,7 @@ def draw_verdict(words: ClaimWords, verdict: Verdict, predicted: str, took: floa
 def figures_table(words: ClaimWords, verdict: Verdict) -> Table:
     """What the verdict stands on."""
     rows = [HEAD, *(_row(words, check) for check in verdict.checks)]
-    if not any(check.cell for check in verdict.checks):
+    if not any(check.part for check in verdict.checks):
         rows = [(first, *others) for first, _, *others in rows]
     head, *figures = rows
     return Table("What the verdict stands on", head, figures)
@@ -64,11 +64,11 @@ def _row(words: ClaimWords, check: Check) -> tuple[str | int, ...]:
     name = words.figures[check.name]
     return (
         name.name,
-        check.cell,
+        check.part,
         name.said(check.figure.value),
         interval(check.figure, name),
         check.figure.count,
-        f"{check.side} {name.said(check.bound)}",
+        f"{check.side} {name.said(check.bound)}" if check.side else "",
         ANSWERS[check.answer],
         METHODS[check.figure.method],
     )

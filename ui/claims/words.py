@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,7 +23,7 @@ NAMES = {  # of the outcomes
 }
 SYMBOLS = {"holds": "✓", "fails": "✗", "depends": "◐", "open": "?"}
 PREDICTIONS = {"holds": "It holds", "fails": "It does not hold", "depends": "It depends"}
-ANSWERS = {YES: "as claimed", NO: "not as claimed", OPEN: "not decided"}
+ANSWERS = {YES: "as claimed", NO: "not as claimed", OPEN: "not decided", "": "noted"}
 METHODS = {
     CLOPPER_PEARSON: "exact (Clopper and Pearson)",
     BOOTSTRAP: "bootstrap, 2,000 resamples",
@@ -93,7 +93,7 @@ class ClaimWords:
         """The words of a verdict, with its figures."""
         if verdict.outcome == OPEN:
             return UNDECIDED
-        marks = {answer: _cells(verdict.named(answer)) for answer in (YES, NO, OPEN)}
+        marks = {answer: ", ".join(verdict.parts(answer)) or "none" for answer in ANSWERS}
         for check in verdict.checks:
             marks |= self._marks(check)
         return getattr(self, verdict.outcome).format_map(marks)
@@ -107,11 +107,6 @@ class ClaimWords:
             f"{name}_high": said(figure.high),
             f"{name}_n": f"{figure.count:,}",
         }
-
-
-def _cells(checks: Sequence[Check]) -> str:
-    """The parts of an experiment, in words."""
-    return ", ".join(dict.fromkeys(check.cell for check in checks if check.cell)) or "none"
 
 
 def interval(figure: Figure, name: FigureName) -> str:

@@ -41,6 +41,7 @@ class MeasureWork(SectionWork[AnyResult]):
         super().__init__(measurement.parts)
         self.measurement = measurement
         self.noun = measurement.noun
+        self._result: AnyResult | None = None  # of all parts: what it computes is kept with it
 
     def _passes(self) -> Iterator[float | None]:
         try:
@@ -65,7 +66,9 @@ class MeasureWork(SectionWork[AnyResult]):
     @property
     def result(self) -> AnyResult | None:
         """What there is so far."""
-        return self.measurement.result
+        if self._result is None and self.is_done:
+            self._result = self.measurement.result
+        return self._result or self.measurement.result
 
     @property
     def took(self) -> float:
