@@ -1,0 +1,123 @@
+"""Checks: what a lesson asks of the state of a panel, and what it measured there.
+
+    { check = "generated", at_least = 3 }
+    { check = "probability", token = " London", more_than = 0.5 }
+    { check = "prompt", is_not = "The capital of France is" }
+
+`check` names a measure of the panel. Its arguments and one comparison or more stand beside it. What
+was measured may stand in the words of the task under the name of the measure, or under `as`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from ui.learn.functions import Call, Functions, result_type
+from ui.learn.source import Table
+from ui.words.labels import markdown_text, token_label, with_minus
+
+Live = TypeVar("Live")
+
+# name: the comparison, by what it compares
+_ANY: dict[str, Callable[[Any, Any], bool]] = {
+    "is": lambda measured, wanted: measured == wanted,
+    "is_not": lambda measured, wanted: measured != wanted,
+}
+_NUMBERS: dict[str, Callable[[Any, Any], bool]] = _ANY | {
+    "at_least": lambda measured, wanted: measured >= wanted,
+    "at_most": lambda measured, wanted: measured <= wanted,
+    "more_than": lambda measured, wanted: measured > wanted,
+    "less_than": lambda measured, wanted: measured < wanted,
+}
+_TEXTS: dict[str, Callable[[Any, Any], bool]] = _ANY | {
+    "contains": lambda measured, wanted: wanted in measured,
+    "lacks": lambda measured, wanted: wanted not in measured,
+    "begins_with": lambda measured, wanted: measured.startswith(wanted),
+}
+COMPARISONS = {"int": _NUMBERS, "float": _NUMBERS, "str": _TEXTS, "bool": _ANY}
+PERCENT, BITS = "percent", "bits"  # units of measures, see `unit`
+
+
+def unit(name: str) -> Callable[[Callable], Callable]:
+    """Say in which unit a measure is shown to people: `PERCENT` of 1, or `BITS`."""
+
+    def marked(function: Callable) -> Callable:
+        function.unit = name
+        return function
+
+    return marked
+
+
+@dataclass(frozen=True)
+class Check(Generic[Live]):
+    """One condition.
+
+    Attributes:
+        measure: what is measured; None from it where there is nothing to measure yet.
+        comparisons: by name, what it is compared with; all must hold.
+        name: under which words may show what was measured.
+    """
+
+    measure: Call[Live, Any]
+    comparisons: Mapping[str, Any]
+    name: str
+
+    def holds(self, live: Live) -> bool:
+        """Whether it does just now; False where there is nothing to measure."""
+        measured = self.measure(live)
+        known = COMPARISONS[result_type(self.measure.function)]
+        return measured is not None and all(
+            known[name](measured, wanted) for name, wanted in self.comparisons.items()
+        )
+
+    def shown(self, live: Live) -> str:
+        """What is measured just now, for a sentence."""
+        return shown(self.measure(live), getattr(self.measure.function, "unit", ""))
+
+
+def read_check(table: Table, measures: Functions) -> Check:
+    """The check in a table.
+
+    Raises:
+        LessonError: the panel has no such measure, or the comparison does not fit it.
+    """
+    measure = measures.read(table, "check")
+    known = COMPARISONS[result_type(measure.function)]
+    name = table.text("as", measure.name)
+    comparisons = {each: table.value(each) for each in table.names() if each in known}
+    table.end()
+    if not comparisons:
+        table.wrong("", "compares with nothing", f"add one of {', '.join(known)}")
+    kinds = (bool,) if known is _ANY else (str,) if known is _TEXTS else (int, float)
+    for each, wanted in comparisons.items():
+        if not isinstance(wanted, kinds) or (isinstance(wanted, bool) and bool not in kinds):
+            what = {bool: "true or false", str: "a text"}.get(kinds[0], "a number")
+            table.wrong(each, f"is {wanted!r}", f"{measure.name} is compared with {what}")
+    return Check(measure, comparisons, name)
+
+
+def all_hold(checks: Iterable[Check], live: object) -> bool:
+    """Whether every check holds."""
+    return all(check.holds(live) for check in checks)
+
+
+def figures(checks: Iterable[Check], live: object) -> dict[str, str]:
+    """What checks measure just now, by the names that words use; safe for Markdown."""
+    return {check.name: markdown_text(check.shown(live)) for check in checks}
+
+
+def shown(measured: Any, unit_name: str = "") -> str:
+    """A measured value for reading: ``12.3 %``, ``4.14 bits``, ``␣Paris``."""
+    if measured is None:
+        return "none"
+    if isinstance(measured, bool):
+        return "yes" if measured else "no"
+    if isinstance(measured, str):
+        return token_label(measured) if len(measured) < 40 else f"{token_label(measured[:39])}…"
+    if unit_name == PERCENT:
+        return f"{with_minus(f'{100 * measured:.3g}')} %"
+    if unit_name == BITS:
+        return f"{measured:.2f} bits"
+    return with_minus(f"{measured:,}" if isinstance(measured, int) else f"{measured:.4g}")
