@@ -37,17 +37,40 @@ _TEXTS: dict[str, Callable[[Any, Any], bool]] = _ANY | {
     "begins_with": lambda measured, wanted: measured.startswith(wanted),
 }
 COMPARISONS = {"int": _NUMBERS, "float": _NUMBERS, "str": _TEXTS, "bool": _ANY}
-PERCENT, BITS = "percent", "bits"  # units of measures, see `unit`
 
 
-def unit(name: str) -> Callable[[Callable], Callable]:
-    """Say in which unit a measure is shown to people: `PERCENT` of 1, or `BITS`."""
+def shown_as(reading: Callable[[Any], str]) -> Callable[[Callable], Callable]:
+    """Say how a measured value is written for people, such as `percent`."""
 
     def marked(function: Callable) -> Callable:
-        function.unit = name
+        function.reading = reading
         return function
 
     return marked
+
+
+def percent(share: float) -> str:
+    """A share of 1: ``12.3 %``."""
+    return f"{100 * share:.3g} %"
+
+
+def bits(entropy: float) -> str:
+    """An entropy: ``4.14 bits``."""
+    return f"{entropy:.2f} bits"
+
+
+def figure(number: float) -> str:
+    """A number without a unit: ``1,024``, ``−0.56``."""
+    return with_minus(f"{number:,}" if isinstance(number, int) else f"{number:.4g}")
+
+
+def label(text: str) -> str:
+    """A text with its spaces visible: ``␣Paris``; of a long one the beginning."""
+    return token_label(text) if len(text) <= LONGEST else f"{token_label(text[: LONGEST - 1])}…"
+
+
+LONGEST = 40  # characters of a text in a sentence
+_READINGS = {"int": figure, "float": figure, "str": label, "bool": {True: "yes", False: "no"}.get}
 
 
 @dataclass(frozen=True)
@@ -74,7 +97,10 @@ class Check(Generic[Live]):
 
     def shown(self, live: Live) -> str:
         """What is measured just now, for a sentence."""
-        return shown(self.measure(live), getattr(self.measure.function, "unit", ""))
+        measured, function = self.measure(live), self.measure.function
+        if measured is None:
+            return "none"
+        return getattr(function, "reading", _READINGS[result_type(function)])(measured)
 
 
 def read_check(table: Table, measures: Functions) -> Check:
@@ -106,18 +132,3 @@ def all_hold(checks: Iterable[Check], live: object) -> bool:
 def figures(checks: Iterable[Check], live: object) -> dict[str, str]:
     """What checks measure just now, by the names that words use; safe for Markdown."""
     return {check.name: markdown_text(check.shown(live)) for check in checks}
-
-
-def shown(measured: Any, unit_name: str = "") -> str:
-    """A measured value for reading: ``12.3 %``, ``4.14 bits``, ``␣Paris``."""
-    if measured is None:
-        return "none"
-    if isinstance(measured, bool):
-        return "yes" if measured else "no"
-    if isinstance(measured, str):
-        return token_label(measured) if len(measured) < 40 else f"{token_label(measured[:39])}…"
-    if unit_name == PERCENT:
-        return f"{with_minus(f'{100 * measured:.3g}')} %"
-    if unit_name == BITS:
-        return f"{measured:.2f} bits"
-    return with_minus(f"{measured:,}" if isinstance(measured, int) else f"{measured:.4g}")

@@ -13,7 +13,7 @@ from typing import Any
 
 from engine.errors import DecodingError
 from engine.model import LanguageModel
-from ui.learn.checks import Check, all_hold, shown
+from ui.learn.checks import Check, all_hold
 from ui.learn.functions import Call
 from ui.learn.learning import mistake_made
 from ui.learn.lesson import Lesson, Mistake, Step, Task
@@ -99,7 +99,7 @@ def measured(checks: tuple[Check, ...], live: Any) -> str:
             [
                 check.measure.name,
                 *(f"{name} {wanted!r}" for name, wanted in check.comparisons.items()),
-                f"({shown(check.measure(live))})",
+                f"({check.shown(live)})",
             ]
         )
         for check in checks

@@ -11,11 +11,12 @@ from engine.errors import SettingError
 from engine.sampling import STAGES, Distribution
 from engine.sampling.ranking import RankedRow
 from engine.study.metrics import find_loop
-from ui.learn.checks import BITS, PERCENT, unit
+from ui.learn.checks import bits, percent, shown_as
 from ui.learn.functions import Functions
 from ui.learn.panels.step.hands import token_id
 from ui.learn.panels.step.session import LessonSession
 from ui.texts.settings import is_one_number
+from ui.words.labels import stop_name
 
 MEASURES = Functions()
 
@@ -65,12 +66,19 @@ def forced(session: LessonSession) -> int:
 
 
 @MEASURES.add
+def not_likeliest(session: LessonSession) -> int:
+    """How many tokens of the text had not the highest logit of their step."""
+    return 0 if session.search else sum(step.rank > 1 for step in session.decoder.steps)
+
+
+@MEASURES.add
 def branches(session: LessonSession) -> int:
     """How many branches the text has; 1 before the first departs."""
     return len(session.branches)
 
 
 @MEASURES.add
+@shown_as(stop_name)
 def stopped_by(session: LessonSession) -> str:
     """What ended the text: max_tokens, eos, stop_string, context; empty while it goes on."""
     return (session.decoder.stop_reason or "max_tokens") if session.has_reached_limit else ""
@@ -152,7 +160,7 @@ def top_token(session: LessonSession) -> str | None:
 
 
 @MEASURES.add
-@unit(PERCENT)
+@shown_as(percent)
 def top_probability(session: LessonSession) -> float | None:
     """The probability of the likeliest token after all settings, 0 to 1."""
     with _shown(session) as found:
@@ -160,7 +168,7 @@ def top_probability(session: LessonSession) -> float | None:
 
 
 @MEASURES.add
-@unit(PERCENT)
+@shown_as(percent)
 def probability(session: LessonSession, token: str) -> float | None:
     """The probability of a token after all settings, 0 to 1; 0 where it was removed."""
     with _shown(session) as found:
@@ -168,7 +176,7 @@ def probability(session: LessonSession, token: str) -> float | None:
 
 
 @MEASURES.add
-@unit(PERCENT)
+@shown_as(percent)
 def model_probability(session: LessonSession, token: str) -> float | None:
     """The model's own probability of a token, 0 to 1."""
     raw = _raw(session)
@@ -219,7 +227,7 @@ def removed_by(session: LessonSession, token: str) -> str | None:
 
 
 @MEASURES.add
-@unit(BITS)
+@shown_as(bits)
 def uncertainty(session: LessonSession) -> float | None:
     """The entropy after all settings, in bits."""
     with _shown(session) as found:
@@ -227,7 +235,7 @@ def uncertainty(session: LessonSession) -> float | None:
 
 
 @MEASURES.add
-@unit(BITS)
+@shown_as(bits)
 def model_uncertainty(session: LessonSession) -> float | None:
     """The entropy of the model's own distribution, in bits."""
     raw = _raw(session)
@@ -244,7 +252,7 @@ def drawn_rank(session: LessonSession) -> int | None:
 
 
 @MEASURES.add
-@unit(PERCENT)
+@shown_as(percent)
 def drawn_probability(session: LessonSession) -> float | None:
     """The probability that the token drawn in the step on screen had after all settings."""
     return None if session.search or session.is_pending else _step(session).probability
