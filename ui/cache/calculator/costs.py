@@ -96,7 +96,7 @@ class Costs:
     weighed: str = of(Text(100))
     block: int = of(Whole(1))
     card: str = of(Text(100))
-    card_source: str = of(Text(200))
+    card_source: str = of(Text(400))
     gigabytes: float = of(Real(0))
     bandwidth: float = of(Real(0))
     reserve: float = of(Real(0, 1))
@@ -139,7 +139,7 @@ def costs(models: list[Estimate], asked: Asked, problem: str = "") -> Costs:
         asked.weighed,
         asked.block,
         asked.card.name,
-        asked.card.source,
+        asked.card.cited,
         float(asked.card.gigabytes),
         float(asked.card.bandwidth),
         asked.reserve,

@@ -119,7 +119,7 @@ def published_table() -> Table:
                 f"{figure.value:,.{figure.decimals}f} {figure.unit}",
                 f"{figure.ours(formula):,.{figure.decimals or 1}f} {figure.unit}",
                 "yes" if figure.agrees(formula) else "NO",
-                figure.source,
+                figure.cited,
             )
         )
     head = ("model, 16 bits", "of", "published", "ours", "agree", "source")
