@@ -70,7 +70,8 @@ def test_the_cost_lens_sets_price_beside_time():
 def test_published_prices_have_a_source_and_a_date():
     assert len(published()) >= 3
     for name, price in published().items():
-        assert price["source"] and price["address"] and price["checked"] and price["output"] > price["input"] > 0
+        assert price["source"] and price["address"] and price["checked"]
+        assert price["output"] > price["input"] > 0
         assert source_of(price["input"], price["output"]) == name
     assert source_of(1.23, 4.56) == OWN
     inputs = GridInputs()
