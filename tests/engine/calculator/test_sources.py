@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from engine.calculator.cards import cards
-from engine.calculator.estimate import estimate
+from engine.calculator.estimate import estimate, formula_of
 from engine.calculator.published import published
 from engine.calculator.shapes import shapes
 from engine.calculator.sources import in_folder, in_hub_cache, named, pasted
@@ -79,7 +79,7 @@ def test_what_weights_are_stored_in_is_read_from_the_configuration(name, stored)
 
 @pytest.mark.parametrize("figure", published(), ids=lambda figure: f"{figure.shape} {figure.value}")
 def test_published_sizes_are_ours(figure):
-    formula = estimate(named(figure.shape)).formula
+    formula = formula_of(named(figure.shape))
     assert figure.agrees(formula), f"{figure.ours(formula)} here"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.cache_formula import IDEAL, Layout, Paged, in_numbers, in_symbols, numbers
@@ -130,7 +131,7 @@ class Asked:
     reserve: float
 
 
-def costs(models: list[Estimate], asked: Asked, problem: str = "") -> Costs:
+def costs(models: Sequence[Estimate], asked: Asked, problem: str = "") -> Costs:
     """Compute all of it; raises `SettingError` for numbers that are none."""
     return Costs(
         asked.positions,
