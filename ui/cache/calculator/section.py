@@ -167,7 +167,8 @@ def _picture(result: Costs, shown: Shown) -> None:
     figures = f"{result.gigabytes:,.0f} GB and {result.bandwidth:,.0f} GB/s"
     source = f"published figures ({result.card_source})" if result.card_source else "typed in"
     st.caption(
-        f"{result.card}: {figures}, {source}. Left free: {result.reserve:.0%} of the memory."
+        f"{result.card}: {figures}, {source}. Left free: {100 * result.reserve:.0f} % of "
+        "the memory."
     )
     sheet(on_card_table(result))
     chart(
