@@ -10,9 +10,11 @@ staged      a tokenizer whose stages can be run one by one
 bpe         every merge of byte pair encoding
 wordpiece   the longest matches of WordPiece
 unigram     the best cuts of a Unigram model
+sources     tokenizers of folders and hub ids, without weights
 """
 
 from engine.tokenizing.bpe import Merge, MergeHistory
+from engine.tokenizing.sources import cached_tokenizers, load_tokenizer
 from engine.tokenizing.staged import StagedTokenizer, text_tokenizer
 from engine.tokenizing.tokenizer import (
     Making,
@@ -40,6 +42,8 @@ __all__ = [
     "Token",
     "TokenizedText",
     "byte_tokenizer",
+    "cached_tokenizers",
     "code_point_tokenizer",
+    "load_tokenizer",
     "text_tokenizer",
 ]
