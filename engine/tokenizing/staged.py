@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any
 
-from tokenizers import Encoding, PreTokenizedString
+from tokenizers import PreTokenizedString
 
 from engine.errors import TokenizerError
 from engine.model.vocabulary import Vocabulary
@@ -59,21 +59,24 @@ class StagedTokenizer(TextTokenizer):
         """A text as tokens; raises `PromptError` for an empty or far too large one."""
         text = checked_text(text)
         encoding = self._vocabulary.tokenizer(text, verbose=False).encodings[0]
-        groups = _groups(encoding)
-        controls = [group for group in groups if encoding.ids[group[0]] in self._added]
-        cut = [group for group in groups if group not in controls]
-        taken = [encoding.offsets[group[0]] for group in controls]
+        ids, words, offsets = encoding.ids, encoding.word_ids, encoding.offsets  # copied each time
+        cut, taken = [], []
+        for group in _groups(words):
+            if ids[group[0]] in self._added:
+                taken.append(offsets[group[0]])
+            else:
+                cut.append(group)
         steps, pre_tokens = self._run(text, between(len(text), taken))
         is_same = [one.ids for one in pre_tokens] == [
-            tuple(encoding.ids[place] for place in group) for group in cut
+            tuple(ids[place] for place in group) for group in cut
         ]
         owners = {place: number for number, group in enumerate(cut) for place in group}
         tokens = [
             replace(
-                self._token(one, encoding.word_ids[place] is not None, encoding.offsets[place]),
+                self._token(one, words[place] is not None, offsets[place]),
                 pre_token=owners.get(place) if is_same else None,
             )
-            for place, one in enumerate(encoding.ids)
+            for place, one in enumerate(ids)
         ]
         return TokenizedText(
             text,
@@ -82,7 +85,7 @@ class StagedTokenizer(TextTokenizer):
             (
                 Stage("text", (), (text,)),
                 *(steps if is_same else ()),
-                Stage("ids", (self.kind,), tuple(encoding.ids)),
+                Stage("ids", (self.kind,), tuple(ids)),
             ),
             "" if is_same else _OTHER_TOKENS,
         )
@@ -121,10 +124,10 @@ class StagedTokenizer(TextTokenizer):
         return steps, tuple(one for one in pre_tokens if one.ids)
 
 
-def _groups(encoding: Encoding) -> list[list[int]]:
+def _groups(words: Sequence[int | None]) -> list[list[int]]:
     """Places of the tokens of the text, by what they were cut from together."""
-    places = (place for place, word in enumerate(encoding.word_ids) if word is not None)
-    return [list(group) for _, group in groupby(places, encoding.word_ids.__getitem__)]
+    places = (place for place, word in enumerate(words) if word is not None)
+    return [list(group) for _, group in groupby(places, words.__getitem__)]
 
 
 def _texts(worked: PreTokenizedString) -> tuple[str, ...]:

@@ -35,6 +35,11 @@ def sample_figure(
             hovertemplate="%{x}: %{y:.4~g} " + literal(name) + "<extra></extra>",
         )
     figure.update_layout(
-        template=template(dark), height=380, barmode="group", yaxis={"title": name}, showlegend=True
+        template=template(dark),
+        height=380,
+        barmode="group",
+        xaxis={"dtick": 1},  # every name, also on a phone
+        yaxis={"title": name},
+        showlegend=True,
     )
     return figure

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from itertools import islice
 from typing import Any
 
 from engine.tokenizing import (
     BestCuts,
-    Making,
     MatchHistory,
     MergeHistory,
+    PreToken,
     StagedTokenizer,
     TextTokenizer,
     Token,
@@ -22,12 +21,13 @@ from ui.words.labels import counted, token_label, visible
 
 MOST_DRAWN = 1_500  # tokens of a text that the browser draws
 MOST_SYMBOLS = 150  # of a pre-token whose merges are shown
+LONGEST_LABEL = 60  # characters of a pre-token's label
 _NO_STEPS = {
-    "Bytes": "Every byte is a token: nothing is merged.",
-    "Code points": "Every code point is a token: nothing is merged.",
-    "WordLevel": "The vocabulary holds whole pre-tokens: nothing is merged.",
+    "Bytes": "Every byte is a token. Nothing is merged.",
+    "Code points": "Every code point is a token. Nothing is merged.",
+    "WordLevel": "The vocabulary holds whole pre-tokens. Nothing is merged.",
 }
-_OTHER_KIND = "This kind of tokenizer has no steps that the page could show."
+_OTHER_KIND = "This kind of tokenizer has no steps that the page can show."
 
 
 def packed(shown: Iterable[Shown]) -> str:
@@ -39,12 +39,19 @@ def _side(shown: Shown) -> dict[str, Any]:
     cut, tokenizer = shown.cut, shown.tokenizer
     drawn = cut.tokens[:MOST_DRAWN]
     last = max((one.pre_token for one in drawn if one.pre_token is not None), default=-1)
+    problem = _NO_STEPS.get(tokenizer.kind, cut.problem)
+    pre_tokens = cut.pre_tokens[: last + 1]
+    different = {one.text: one for one in pre_tokens}  # a word that comes again is made as before
+    numbers = {text: number for number, text in enumerate(different)}
     return {
         "name": shown.name,
         "facts": facts(tokenizer, cut),
-        "note": " ".join(filter(None, (_left_out(cut), cut.problem))),
+        "note": " ".join(filter(None, (_left_out(cut), problem))),
         "tokens": [_token(tokenizer, one) for one in drawn],
-        "pre_tokens": _pre_tokens(tokenizer, cut, last + 1),
+        "pre_tokens": [
+            (shortened(cut.text[one.start : one.end]), numbers[one.text]) for one in pre_tokens
+        ],
+        "makings": [_making(tokenizer, one) for one in different.values()],
         "first": _first(cut, len(drawn)),
     }
 
@@ -100,20 +107,19 @@ def _first(cut: TokenizedText, drawn: int) -> int:
     return next(found, 0)
 
 
-def _pre_tokens(tokenizer: TextTokenizer, cut: TokenizedText, count: int) -> list[dict[str, Any]]:
-    found = []
-    for one in islice(cut.pre_tokens, count):
-        label = visible(cut.text[one.start : one.end])
-        if len(one.text) > MOST_SYMBOLS:
-            length = f"It has {len(one.text):,} symbols, and steps are shown for {MOST_SYMBOLS:,}."
-            making = {"kind": "none", "reason": length}
-        else:
-            making = _making(tokenizer, tokenizer.making(one))
-        found.append({"label": label, "making": making})
-    return found
+def shortened(text: str) -> str:
+    """A stretch of a text, visible, and not longer than a line."""
+    shown = visible(text)
+    return shown if len(shown) <= LONGEST_LABEL else shown[: LONGEST_LABEL - 1] + "…"
 
 
-def _making(tokenizer: TextTokenizer, making: Making | None) -> dict[str, Any]:
+def _making(tokenizer: TextTokenizer, pre_token: PreToken) -> dict[str, Any]:
+    if len(pre_token.text) > MOST_SYMBOLS:
+        length = f"{len(pre_token.text):,} symbols"
+        reason = f"This pre-token has {length}; steps are shown for at most {MOST_SYMBOLS:,}."
+        return {"kind": "none", "reason": reason}
+    making = tokenizer.making(pre_token)
+
     def labels(ids: Sequence[int]) -> list[str]:
         return [token_label(tokenizer.label(one)) for one in ids]
 

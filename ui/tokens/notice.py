@@ -4,43 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ui.tokens.message import shortened
 from ui.tokens.state import Shown
-from ui.words.labels import counted, visible
-
-_LONGEST = 40  # characters of a pre-token in a sentence
+from ui.words.labels import counted
 
 
 def notice(shown: Sequence[Shown]) -> str:
     """How many tokens there are, what is cut most, and what the second tokenizer makes of it."""
     first, *others = shown
-    words = len(first.cut.text.split())
-    found = [
-        f"{first.name} makes {counted(len(first.cut.tokens), 'token')} of "
-        f"{counted(words, 'word')}.",
-        _most_cut(first),
-    ]
-    for other in others:
-        found.append(_against(first, other))
-    return " ".join(filter(None, found))
+    text = first.cut.text
+    tokens, words = counted(len(first.cut.tokens), "token"), counted(len(text.split()), "word")
+    characters = counted(len(text), "character")
+    count = f"The tokenizer {first.name} makes {tokens} of {words} with {characters}."
+    against = (_against(first, other) for other in others)
+    return " ".join(filter(None, (count, _most_cut(first), *against)))
 
 
 def _most_cut(shown: Shown) -> str:
     most = max(shown.cut.pre_tokens, key=lambda one: len(one.ids), default=None)
     if most is None:
         return ""
-    word = visible(shown.cut.text[most.start : most.end])
-    if len(word) > _LONGEST:
-        word = word[: _LONGEST - 1] + "…"
+    word = shortened(shown.cut.text[most.start : most.end])
     word = f"\u2068{word}\u2069"  # set apart, whichever way its letters run
     if len(most.ids) == 1:
-        return f"No pre-token is cut, so {word} is a single id to the model."
+        return "No word is cut: the model gets a single id for each."
     return f"“{word}” is cut most, into {counted(len(most.ids), 'token')}."
 
 
 def _against(first: Shown, other: Shown) -> str:
-    one, two = len(first.cut.tokens), len(other.cut.tokens)
-    if one == two:
-        return f"{other.name} makes as many."
-    if two > one:
-        return f"{other.name} makes {two / one:.1f} times as many."
-    return f"{other.name} makes {one / two:.1f} times fewer."
+    times = len(other.cut.tokens) / len(first.cut.tokens)
+    return f"{other.name} makes {times:.2g} times as many."

@@ -10,8 +10,9 @@ from pathlib import Path
 import streamlit as st
 
 from engine.errors import DecodingError
-from ui.cache.measured import chart, sheet
-from ui.cache.prefill_and_decode.cost import cost_fields, cost_lens
+from ui.cache.measured import SAVED, sheet
+from ui.cache.prefill_and_decode.cost import cost_fields, cost_words
+from ui.cache.prefill_and_decode.prices import Cost
 from ui.components.apps import mount_app
 from ui.labs import fields
 from ui.labs.page import STYLE as LABS_STYLE
@@ -20,7 +21,7 @@ from ui.models.chooser import allowed
 from ui.skeleton.csv_file import NOTE, spreadsheet_csv
 from ui.skeleton.fields import bound
 from ui.skeleton.problems import guarded
-from ui.skeleton.tables import table
+from ui.skeleton.tables import table, text_list
 from ui.skeleton.theme import is_dark
 from ui.skeleton.visit_page import VisitPage
 from ui.skeleton.work import look_every, work_buttons, work_state
@@ -28,10 +29,18 @@ from ui.tokens.charts import sample_figure
 from ui.tokens.measures import MEASURES
 from ui.tokens.message import packed
 from ui.tokens.notice import notice
-from ui.tokens.samples import experiments
+from ui.tokens.samples import experiments, samples
 from ui.tokens.sources import NOTHING, names
 from ui.tokens.state import LONGEST, OUTPUT, Shown, TokensState
-from ui.tokens.tables import figures, price_table, sample_table, stage_rows, token_frame
+from ui.tokens.tables import (
+    figures,
+    price_table,
+    sample_table,
+    stage_rows,
+    time_table,
+    token_frame,
+    word_rows,
+)
 from ui.visits.tab import somebody_there
 from ui.words.labels import counted, markdown_text
 
@@ -67,13 +76,20 @@ def tokens_page() -> None:
     notice_line(state.name, notice(shown))
     mount_app("tokens", "Text as tokens", {"sides": packed(shown)})
     guarded(_stages, "the stages")(shown)
+    guarded(_words, "the words")(shown)
     guarded(_samples, "the samples")(state, shown)
     guarded(_cost, "the cost")(state, shown)
 
 
 def _fields(state: TokensState) -> None:
     texts = {one.name: one.text for one in experiments()}
-    fields.prompt(state, texts, label="Text", help=f"At most {LONGEST:,} characters.")
+    fields.prompt(
+        state,
+        texts,
+        label="Text",
+        placeholder="Choose a text",
+        help=f"At most {LONGEST:,} characters.",
+    )
     look = {one.text: one.look for one in experiments()}.get(state.inputs.prompt)
     if look:
         st.caption(f"**Look at this:** {markdown_text(look)}")
@@ -125,6 +141,13 @@ def _stages(shown: Sequence[Shown]) -> None:
                 )
 
 
+def _words(shown: Sequence[Shown]) -> None:
+    with st.expander("Words of the text, and how many tokens each takes"):
+        head = ("word", *(f"tokens, {one.name}" for one in shown))
+        st.html(table("Words", head, word_rows(shown), "figures"))
+        st.caption("Those cut most stand first. A token with a leading space counts to its word.")
+
+
 def _csv(shown: Shown) -> bytes:
     return spreadsheet_csv(token_frame(shown))
 
@@ -134,6 +157,8 @@ def _file_name(shown: Shown) -> str:
 
 
 def _samples(state: TokensState, shown: Sequence[Shown]) -> None:
+    st.subheader("Languages, numbers, code, emoji", anchor=False)
+    st.caption("All languages say the same two sentences. A word is what stands between spaces.")
     fields.choice(
         state,
         "measure",
@@ -143,14 +168,11 @@ def _samples(state: TokensState, shown: Sequence[Shown]) -> None:
     )
     measure, text = MEASURES[state.inputs.measure], shown[0].cut.text
     rows = figures(shown, state.cut, state.inputs.measure, text)
-    chart(
-        "tokens_samples",
-        "Languages, numbers, code, emoji",
-        "All languages say the same two sentences. A word is what stands between spaces.",
-        sample_figure(measure.name, [one.name for one in shown], rows, is_dark()),
-    )
+    figure = sample_figure(measure.name, [one.name for one in shown], rows, is_dark())
+    st.plotly_chart(figure, theme=None, key="tokens_samples", config=SAVED)
     with st.expander("All figures, and the samples themselves"):
         sheet(sample_table(shown, state.cut, text))
+        st.html(text_list("Samples", "", (((one.name,), one.text) for one in samples())))
 
 
 def _cost(state: TokensState, shown: Sequence[Shown]) -> None:
@@ -178,4 +200,6 @@ def _times(state: TokensState) -> None:
         f"Measured on this model: {prompt} read, and {OUTPUT} decoded behind them, three times. "
         "Figures are medians."
     )
-    cost_lens(result, state.inputs)
+    cost = Cost(result.largest, state.inputs.input_price, state.inputs.output_price)
+    sheet(time_table(cost))
+    st.markdown(markdown_text(cost_words(cost, result.weight_bytes)))

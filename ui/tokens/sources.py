@@ -17,8 +17,8 @@ from ui.models.chooser import Choice, allowed, check_allowed
 
 MODEL, BYTES, CODE_POINTS, NOTHING = "model", "bytes", "code points", ""
 _OWN = {  # those that need no files
-    BYTES: ("Bytes, as in ByT5", byte_tokenizer),
-    CODE_POINTS: ("Code points, as in CANINE", code_point_tokenizer),
+    BYTES: ("ByT5 (bytes)", byte_tokenizer),
+    CODE_POINTS: ("CANINE (code points)", code_point_tokenizer),
 }
 
 
@@ -29,7 +29,7 @@ def names(model: LanguageModel, chosen: str) -> dict[str, str]:
         model: the page's model.
         chosen: what is chosen now; it stays in the list.
     """
-    found = {MODEL: name_of(MODEL, model)}
+    found = {MODEL: f"{name_of(MODEL, model)} (this model's)"}
     if model.source != BUNDLED:
         found[BUNDLED] = name_of(BUNDLED, model)
     found |= {key: name for key, (name, _) in _OWN.items()}
@@ -42,7 +42,7 @@ def names(model: LanguageModel, chosen: str) -> dict[str, str]:
 def name_of(key: str, model: LanguageModel) -> str:
     """What the page calls a tokenizer."""
     if key == MODEL:
-        return f"Model's own: {model.name}"
+        return model.name
     return _OWN[key][0] if key in _OWN else str(Choice.parse(key))
 
 

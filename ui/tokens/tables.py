@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 
 import pandas as pd
 
 from engine.tokenizing import Stage, Token, TokenizedText
+from ui.cache.prefill_and_decode.prices import Cost
 from ui.cache.section import Table
 from ui.tokens.measures import MEASURES
+from ui.tokens.message import shortened
 from ui.tokens.samples import Sample, samples
 from ui.tokens.state import Shown
 from ui.words.labels import token_label, visible
 
 MOST_PARTS = 40  # of a stage that are shown
+MOST_WORDS = 100  # of a text that are shown
 YOURS = "Your text"
 _NAMES = {
     "text": "text",
@@ -113,9 +118,39 @@ def price_table(shown: Sequence[Shown], input_price: float, output_price: float)
         (
             one.name,
             len(one.cut.tokens),
-            f"$ {len(one.cut.tokens) * input_price / 1e6:.3g}",
-            f"$ {len(one.cut.tokens) * output_price / 1e6:.3g}",
+            f"$ {len(one.cut.tokens) * input_price:,.2f}",
+            f"$ {len(one.cut.tokens) * output_price:,.2f}",
         )
         for one in shown
     ]
-    return Table("Price of the text", ("by the count of", "tokens", "as input", "as output"), rows)
+    head = ("by the count of", "tokens", "a million texts as input", "a million texts as output")
+    return Table("Price of such texts", head, rows)
+
+
+def time_table(cost: Cost) -> Table:
+    """What a token takes on the page's model, beside its price."""
+    rows = [
+        ("an input token", cost.input_ms, cost.input_price),
+        ("an output token", cost.output_ms, cost.output_price),
+        ("output / input", cost.time_ratio, cost.price_ratio),
+    ]
+    return Table("Time and price of a token", ("", "measured, ms", "$ per million"), rows)
+
+
+def word_rows(shown: Sequence[Shown]) -> list[tuple[str, ...]]:
+    """Words of the text, those of the most tokens first, and how many tokens each takes."""
+    words = list(re.finditer(r"\S+", shown[0].cut.text))
+    counts = [_tokens_of(one.cut, [word.span() for word in words]) for one in shown]
+    order = sorted(range(len(words)), key=lambda place: -counts[0][place])
+    rows = (
+        (shortened(words[place].group()), *(f"{column[place]:,}" for column in counts))
+        for place in order
+    )
+    return list(dict.fromkeys(rows))[:MOST_WORDS]
+
+
+def _tokens_of(cut: TokenizedText, spans: Sequence[tuple[int, int]]) -> list[int]:
+    """How many tokens have a part in each stretch of a text."""
+    starts = sorted(token.start for token in cut.typed)
+    ends = sorted(token.end for token in cut.typed)
+    return [bisect_left(starts, end) - bisect_right(ends, start) for start, end in spans]

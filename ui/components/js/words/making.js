@@ -79,7 +79,7 @@ export function token_facts(side, place) {
     ['character of the text', is_inserted || end === start ? 'none' : characters],
     ['byte of the text', first_byte === null ? 'not told' : places],
     ['kind', kind_of(is_special, is_inserted)],
-    ['pre-token', pre_token === null ? 'none' : (side.pre_tokens[pre_token]?.label ?? 'not drawn')],
+    ['pre-token', pre_token === null ? 'none' : side.pre_tokens[pre_token][0]],
   ];
 }
 

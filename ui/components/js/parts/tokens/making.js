@@ -6,7 +6,7 @@ import { frame, nats, pair, step_count } from '../../words/making.js';
 
 /** @import { Cuts, Making, Matches, Merges, TokensState } from './types.js' */
 
-const NONE = 'This token is cut from no pre-token that is shown.';
+const CONTROL = 'A control token is one token, whatever stands in its name.';
 
 /** @param {string[]} head @param {string} name @param {(string | Node)[][]} rows */
 function table(name, head, rows) {
@@ -97,11 +97,10 @@ export function create(root) {
   return {
     /** @param {TokensState} state */
     update({ side, chosen }) {
-      const place = side.tokens[chosen]?.pre_token ?? null;
-      const found = place === null ? undefined : side.pre_tokens[place];
-      title.classList.toggle('dv-hidden', !found);
-      set_text(name, found?.label ?? '');
-      const now = found?.making ?? { kind: 'none', reason: NONE };
+      const [label, number] = side.pre_tokens[side.tokens[chosen]?.pre_token ?? -1] ?? ['', -1];
+      title.classList.toggle('dv-hidden', !label);
+      set_text(name, label);
+      const now = side.makings[number] ?? { kind: 'none', reason: side.tokens[chosen]?.is_special ? CONTROL : '' };
       if (now !== making && !(making?.kind === 'none' && now.kind === 'none' && making.reason === now.reason))
         show(now);
     },

@@ -26,7 +26,8 @@
  * @property {string} facts one line
  * @property {string} note what is not shown, empty where all is
  * @property {ShownToken[]} tokens
- * @property {{label: string, making: Making}[]} pre_tokens
+ * @property {[label: string, making: number][]} pre_tokens
+ * @property {Making[]} makings of all that differ
  * @property {number} first the token that is chosen at first
  */
 /** @typedef {{side: Side, chosen: number, pointed: number | null}} TokensState `pointed`: the token under the pointer */
