@@ -33,4 +33,6 @@ def _most_cut(shown: Shown) -> str:
 
 def _against(first: Shown, other: Shown) -> str:
     times = len(other.cut.tokens) / len(first.cut.tokens)
+    if times == 1:
+        return f"{other.name} makes as many."
     return f"{other.name} makes {times:.2g} times as many."

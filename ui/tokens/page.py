@@ -123,6 +123,7 @@ def _another(state: TokensState) -> None:
 
 def _stages(shown: Sequence[Shown]) -> None:
     with st.expander("Stages, from text to ids"):
+        st.caption("A pre-token is cut by itself: no token crosses its ends.")
         for one in shown:
             head = ("stage", "done by", "what there is then")
             st.html(table(one.name, head, stage_rows(one.cut)))

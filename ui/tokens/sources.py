@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from pathlib import Path
 
 from engine.model import BUNDLED, LanguageModel
 from engine.tokenizing import (
@@ -35,7 +36,8 @@ def names(model: LanguageModel, chosen: str) -> dict[str, str]:
     found |= {key: name for key, (name, _) in _OWN.items()}
     permitted = allowed()
     others = cached_tokenizers() if permitted is None else map(_typed, permitted)
-    keys = [key for key in [*others, chosen] if key not in (NOTHING, *found)]
+    there = (NOTHING, model.source, *found)
+    keys = [key for key in [*others, chosen] if key not in there or key == chosen != NOTHING]
     return found | {key: name_of(key, model) for key in keys}
 
 
@@ -43,7 +45,17 @@ def name_of(key: str, model: LanguageModel) -> str:
     """What the page calls a tokenizer."""
     if key == MODEL:
         return model.name
-    return _OWN[key][0] if key in _OWN else str(Choice.parse(key))
+    if key in _OWN:
+        return _OWN[key][0]
+    folder = Path(key).expanduser()
+    return folder.resolve().name if _is_folder(folder) else str(Choice.parse(key))
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # longer than any file name
+        return False
 
 
 def tokenizer_of(key: str, model: LanguageModel) -> TextTokenizer:

@@ -141,16 +141,22 @@ def word_rows(shown: Sequence[Shown]) -> list[tuple[str, ...]]:
     """Words of the text, those of the most tokens first, and how many tokens each takes."""
     words = list(re.finditer(r"\S+", shown[0].cut.text))
     counts = [_tokens_of(one.cut, [word.span() for word in words]) for one in shown]
-    order = sorted(range(len(words)), key=lambda place: -counts[0][place])
+    order = sorted(range(len(words)), key=lambda place: -(counts[0][place] or 0))
     rows = (
-        (shortened(words[place].group()), *(f"{column[place]:,}" for column in counts))
+        (shortened(words[place].group()), *(_whole(column[place]) for column in counts))
         for place in order
     )
     return list(dict.fromkeys(rows))[:MOST_WORDS]
 
 
-def _tokens_of(cut: TokenizedText, spans: Sequence[tuple[int, int]]) -> list[int]:
-    """How many tokens have a part in each stretch of a text."""
+def _tokens_of(cut: TokenizedText, spans: Sequence[tuple[int, int]]) -> list[int | None]:
+    """How many tokens have a part in each stretch of a text; None where nobody knows."""
     starts = sorted(token.start for token in cut.typed)
     ends = sorted(token.end for token in cut.typed)
+    if not any(ends):
+        return [None] * len(spans)
     return [bisect_left(starts, end) - bisect_right(ends, start) for start, end in spans]
+
+
+def _whole(count: int | None) -> str:
+    return "–" if count is None else f"{count:,}"
