@@ -20,10 +20,12 @@ def load_tokenizer(source: str, revision: str | None = None) -> TextTokenizer:
     Raises:
         ModelError: a subclass that says why it cannot be had.
     """
-    folder = locate(source, revision, with_weights=False).folder
-    check_folder(folder)
-    tokenizer = read_tokenizer(folder)
-    return text_tokenizer(Vocabulary(tokenizer, len(tokenizer)))
+    located = locate(source, revision, with_weights=False)
+    check_folder(located.folder)
+    read = read_tokenizer(located.folder)
+    tokenizer = text_tokenizer(Vocabulary(read, len(read)))
+    tokenizer.notices = located.notices
+    return tokenizer
 
 
 def cached_tokenizers(cache: str | Path = constants.HF_HUB_CACHE) -> list[str]:

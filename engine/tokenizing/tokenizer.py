@@ -28,11 +28,13 @@ class TextTokenizer:
 
     Attributes, besides `kind`:
         size: how many tokens it has.
+        notices: sentences that a person should see, such as where it comes from.
     """
 
     def __init__(self, vocabulary: Vocabulary, kind: str = "Program") -> None:
         self.kind = kind
         self.size = vocabulary.known
+        self.notices: tuple[str, ...] = ()
         self._vocabulary = vocabulary
 
     def label(self, token_id: int) -> str:

@@ -46,7 +46,7 @@ def _side(shown: Shown) -> dict[str, Any]:
     return {
         "name": shown.name,
         "facts": facts(tokenizer, cut),
-        "note": " ".join(filter(None, (_left_out(cut), problem))),
+        "note": " ".join(filter(None, (*tokenizer.notices, _left_out(cut), problem))),
         "tokens": [_token(tokenizer, one) for one in drawn],
         "pre_tokens": [
             (shortened(cut.text[one.start : one.end]), numbers[one.text]) for one in pre_tokens

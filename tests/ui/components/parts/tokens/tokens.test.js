@@ -71,7 +71,10 @@ test('merges go from symbols to the token and back', () => {
   slider.value = '3';
   slider.dispatchEvent(new Event('input'));
   assert.deepEqual(symbols(page), ['abab']);
-  assert.match(page.text().replaceAll(/[\u2068\u2069]/g, ''), /Merge 3 of 3: “ab” and “ab” become .*merge 10 of 12 in the file/);
+  assert.match(
+    page.text().replaceAll(/[\u2068\u2069]/g, ''),
+    /Merge 3 of 3: “ab” and “ab” become .*merge 10 of 12 in the file/,
+  );
   assert.equal(page.root.querySelectorAll('tr[aria-current]').length, 1);
   assert.ok(page.one('button', 'Step').disabled);
   page.one('button', 'Back').click();
