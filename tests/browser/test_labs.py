@@ -1,4 +1,4 @@
-"""The decoder pages and the cache page in Chromium: keys, looks, axe's rules, what is too wide."""
+"""The decoder pages, cache and tokens in Chromium: keys, looks, axe's rules, what is too wide."""
 
 import re
 from pathlib import Path
@@ -11,8 +11,12 @@ from tests.browser.step_page import wait_until
 from ui.cache.sections import SECTIONS
 from ui.skeleton.page import DECODERS
 
-PATHS = [*(file.removeprefix("pages").removesuffix(".py") for file in DECODERS), "/cache"]
-WITHOUT_STEPS = ("/one_clock", "/cache")
+PATHS = [
+    *(file.removeprefix("pages").removesuffix(".py") for file in DECODERS),
+    "/cache",
+    "/tokens",
+]
+WITHOUT_STEPS = ("/one_clock", "/cache", "/tokens")
 RUNS_MS = 240_000  # on a machine that does other things as well
 FITS = "() => (e => e.scrollWidth - e.clientWidth)(document.querySelector('.stMain')) <= 0"
 CANCEL = (
@@ -41,6 +45,24 @@ def test_keys_and_looks(page: Page, path, tmp_path):
         a_saved_trace_opens(page, tmp_path)
     if path == "/cache":
         every_other_section_is_drawn(page)
+    if path == "/tokens":
+        merges_end_in_the_tokens(page)
+
+
+def merges_end_in_the_tokens(page: Page) -> None:
+    """Of the word that is cut most, which is chosen at first; keys move along the text."""
+    side = page.get_by_role("region", name="Text by bundled")
+    chosen = side.get_by_role("option", selected=True)
+    expect(chosen).to_have_text("␣S")
+    step = side.get_by_role("button", name="Step", exact=True)
+    while step.is_enabled():
+        step.click()
+    symbols = side.locator(".dv-symbols > *").all_inner_texts()
+    options = side.get_by_role("option").all_inner_texts()
+    assert symbols == options[-1 - len(symbols) : -1], "but for the question mark behind them"
+    chosen.press("ArrowRight")
+    expect(chosen).to_have_text(symbols[1])
+    expect(chosen).to_be_focused()
 
 
 def keys_step_play_and_rewind(page: Page) -> None:

@@ -41,6 +41,7 @@ DECODERS = {  # the same of the decoder pages
 LEARN = {  # the same of lessons, claims, tokens and explanations
     "pages/learn.py": "Lessons",
     "pages/claims.py": "Claims",
+    "pages/tokens.py": "Tokens",
 }
 MENUS = {"Decoders": DECODERS, "Learn": LEARN}  # which the band shows as menus
 PAGES = MAIN | DECODERS | LEARN
