@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from engine.decoder import Decoder
+from engine.decoding.contrastive import checked_alpha
 from engine.errors import CancelledError, DecodingError, PromptError, SettingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
@@ -212,7 +213,7 @@ class Session(ShownText):
             twin._begin(
                 branches,
                 self.beginning,
-                self._unused_settings,
+                self._page_settings,
                 current=self.current,
                 run=self.run,
             )
@@ -238,16 +239,18 @@ class Session(ShownText):
             self._take_strategy(event)
         else:
             scale = checked_scale(event.guidance_scale) if self.is_guided else 1.0
-            self.decoder.settings = event.settings  # the last that may be refused
+            self._set_samplers(event.settings)  # the last that may be refused
             self.decoder.guidance_scale = scale
         self.decoder.stop_strings = stop_strings
         self.order = event.order
         self.max_tokens = max_tokens
 
     def _take_strategy(self, event: Event) -> None:
-        if event.strategy is not None:  # else what the page has chosen waits for Start
-            self.search.penalty_alpha = event.strategy.penalty_alpha
-        self._unused_settings = event.settings
+        # Without a strategy the page has chosen sampling, which waits for Start.
+        chosen = event.strategy or self.strategy
+        alpha = checked_alpha(chosen.penalty_alpha)
+        self._set_samplers(event.settings)  # the last that may be refused
+        self.search.penalty_alpha = alpha
 
     def _is_here(self, at: Place) -> bool:
         """Whether a person saw the text as it is: else the event came too late for it."""
@@ -568,8 +571,8 @@ class Session(ShownText):
             return
         length = self.length
         try:
-            if settings is not None and not self.search:
-                self.decoder.settings = settings
+            if settings is not None:
+                self._set_samplers(settings)
             for index in range(length, len(have.ids)):
                 forced = have.ids[index] if index in have.forced else None
                 step = self.decoder.step(*(() if self.search else (forced,)))

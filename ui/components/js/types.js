@@ -287,6 +287,7 @@
  * @property {Step[]} steps of the current branch
  * @property {Branch[]} branches empty while there is one only
  * @property {number} index the inspected step; steps.length: the next one
+ * @property {Map<number, string>} labels of the vocabulary, those that have come
  * @property {string} row_key which row it is; sent back, so that none comes twice
  * @property {View | null} view what is on screen, made of the row; null without one
  * @property {Limits} limits
