@@ -86,11 +86,8 @@ def _check_same(trace: Trace, own: Trace) -> None:
     if trace.prompt_ids != own.prompt_ids:
         problem = "The prompt of the trace has other tokens than its text has here"
         raise TraceError(f"{problem}; {REMEDY}.")
-    if trace.stop_strings != own.stop_strings:
-        raise TraceError(
-            f"The trace has stop strings, and this page has no field for them; {REMEDY}."
-        )
-    recorded, now = trace.settings[-1][1], own.settings[0][1]
+    recorded = trace.settings[-1][1] | {"stop_strings": trace.stop_strings}
+    now = own.settings[0][1] | {"stop_strings": own.stop_strings}
     for name in sorted(recorded.keys() | now.keys()):
         before, here = _plain(recorded.get(name)), _plain(now.get(name))
         if before != here and (name in recorded or here not in ("[]", "null")):

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 
 from engine.decoding.guidance import OFF
 from engine.sampling import STAGES, SamplingSettings
-from ui.texts.limits import LONGEST_PROMPT
+from ui.texts.limits import LONGEST_PROMPT, checked_stops
 from ui.texts.settings import FIRST, MOST, EventError, parse_settings
 from ui.texts.texts import Contrastive
 
@@ -55,8 +55,6 @@ LONGEST_REPORT = 4000  # characters of what a page says of its own failure
 MOST_IDS = 1000
 MOST_PRESSES = 64
 MOST_TOKENS_SENT = 100_000
-MOST_STOP_STRINGS = 32  # every step looks for each, in the thread that all visitors' steps share
-LONGEST_STOP_STRING = 200  # characters
 
 
 @dataclass(frozen=True)
@@ -173,8 +171,8 @@ def parse(data: Any) -> Event:
     """The event in what the browser sent.
 
     Raises:
-        EventError: another shape than expected, or stop strings that are too many or too long.
-        SettingError: a setting outside its range.
+        EventError: another shape than expected.
+        DecodingError: a setting outside its range, or stop strings that are too many or too long.
     """
     fields = _Fields(data)
     kind = fields.text("kind")
@@ -305,14 +303,7 @@ def _ids(data: Any, most: int) -> tuple[int, ...]:
 def _stop_strings(data: Any) -> tuple[str, ...]:
     if not isinstance(data, list) or not all(isinstance(string, str) for string in data):
         raise EventError("The page sent stop strings that are no texts; reload the page.")
-    if len(data) > MOST_STOP_STRINGS:
-        remedy = f"use at most {MOST_STOP_STRINGS}, one per line"
-        raise EventError(f"There are {len(data):,} stop strings; {remedy}.")
-    longest = max(map(len, data), default=0)
-    if longest > LONGEST_STOP_STRING:
-        remedy = f"use at most {LONGEST_STOP_STRING}"
-        raise EventError(f"A stop string has {longest:,} characters; {remedy}.")
-    return tuple(map(_encodable, data))
+    return tuple(map(_encodable, checked_stops(data)))
 
 
 def _encodable(text: str) -> str:

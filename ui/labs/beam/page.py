@@ -51,6 +51,7 @@ def _fields(lab: BeamLab) -> None:
         fields.whole(lab, "groups", "Groups", 1, MOST_BEAMS, help=meaning("diverse groups"))
         fields.real(lab, "diversity_penalty", "Diversity penalty")
         fields.whole(lab, "max_new_tokens", "Max tokens", 1, MOST_TOKENS)
+        fields.text(lab, "stop_strings", "Stop strings", placeholder="one in each line", width=170)
         constraint.language(width=170)
     constraint.source()
     lab.begin_alone(somebody_there())
@@ -152,7 +153,7 @@ def _texts(lab: BeamLab) -> None:
     st.subheader("Likelier, blander?", anchor=False)
     st.caption(
         "The whole beam search beside greedy decoding and six samples with top-p 0.9, all from "
-        "this prompt and under its constraint, if any. Likelihoods are the model’s own."
+        "this prompt, with the same stop strings and constraint. Likelihoods are the model’s own."
     )
     with fields.row():
         work_buttons(
@@ -186,7 +187,9 @@ def _exact(lab: BeamLab) -> None:
         f"branch and bound; it reads at most {MOST_NODES:,} beginnings."
     )
     if lab.inputs.language:
-        st.caption("The constraint has no part in it: the best text and the beams are without it.")
+        st.caption("Both keep to the constraint: the best text is that of all it allows.")
+    if lab.inputs.stops:
+        st.caption("Stop strings have no part in it: the best text and the beams go on past them.")
     with fields.row():
         fields.whole(lab, "exact_tokens", "Tokens at most", 1, MOST_EXACT)
         fields.choice(lab, "exact_by_sum", "Score", SCORES, width=230)
