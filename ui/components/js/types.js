@@ -638,6 +638,7 @@
  * @property {(setting: string, field: string, value: number) => Promise<Checked>} check a typed value, as the engine takes it
  * @property {() => Promise<Snippet[]>} snippets
  * @property {() => Promise<void>} save_trace
+ * @property {(file: File) => Promise<unknown>} open_trace make the text of a trace again, and go on with it
  * @property {() => void} focus_search
  * @property {() => boolean} is_busy
  * @property {() => boolean} cancel end what takes long; false where nothing does
