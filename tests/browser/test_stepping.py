@@ -81,7 +81,9 @@ def test_a_typed_prompt_and_step_begin_it_and_all_figures_are_the_engine_s(page:
     assert json.loads((tmp_path / "run.json").read_text())["prompt"] == CAPITAL
 
     # Through the guard and back: packed in the browser, made again by the model.
-    page.get_by_label("Open a trace").set_input_files(tmp_path / "run.json")
+    with page.expect_file_chooser() as chooser:
+        button(page, "Open a trace (JSON)").click()
+    chooser.value.set_files(tmp_path / "run.json")
     expect(page.get_by_text("identical in all 8 steps.").first).to_be_visible()
     assert ids(page) == decoder.token_ids
 

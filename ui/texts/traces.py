@@ -63,4 +63,4 @@ def made_again(trace: Trace, text: Generation) -> str:
         this_job().check()
 
     found = replay(trace, text.model, text=text, progress=tell)
-    return f"Opened the trace. {found.sentence}"
+    return f"Opened the trace. {found.told(1)}"  # pages count steps from 1

@@ -83,7 +83,7 @@ def test_a_changed_file_says_where_it_first_differs(kind, model):
         place = next(at for at, one in enumerate(step["confidence"]) if one is not None)
         step["confidence"][place], what = 0.125, f"confidence[{place}]"
     lab = opened(settled(kind(model)), json.dumps(data))
-    assert f"Step 0 differs first: {what} was" in lab.said, (lab.said, lab.error)
+    assert f"Step 1 differs first: {what} was" in lab.said, (lab.said, lab.error)
 
 
 def refusals(model: LanguageModel) -> list[tuple[type[Lab], str, str]]:

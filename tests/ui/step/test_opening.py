@@ -85,7 +85,7 @@ def test_a_changed_file_says_where_it_first_differs(visitor, bundled):
     data = json.loads(sampled(bundled).trace().to_json())
     data["steps"][2]["survivors"] -= 1
     visitor.do("open", trace=json.dumps(data))
-    assert "Step 2 differs first: survivors was" in visitor.session.said
+    assert "Step 3 differs first: survivors was" in visitor.session.said
     assert "tokens are the same to the end" in visitor.session.said
 
 

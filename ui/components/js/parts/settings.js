@@ -97,7 +97,7 @@ export function create(root, actions) {
     ...check(`Column: ${text}`, on => actions.toggle_column(name, on)),
   }));
 
-  const trace_file = element('input', { type: 'file', accept: '.json,application/json' });
+  const trace_file = element('input', { type: 'file', accept: '.json,application/json', hidden: true });
   trace_file.addEventListener('change', () => {
     const [file] = trace_file.files ?? [];
     if (!file) return;
@@ -135,12 +135,12 @@ export function create(root, actions) {
     section(
       'Trace: every step with all its figures',
       button('Save trace (JSON)', () => actions.save_trace(), 'Download this text, to look at or to make again'),
-      element(
-        'label',
-        { class: 'dv-whole', title: 'Its text is made again here, and every figure is compared with the file' },
-        'Open a trace',
-        trace_file,
+      button(
+        'Open a trace (JSON)',
+        () => trace_file.click(),
+        'Its text is made again here, and every figure is compared with the file',
       ),
+      trace_file,
     ),
     section('Keys', keys.node, help),
   );
