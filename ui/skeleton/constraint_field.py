@@ -19,6 +19,8 @@ from ui.words.labels import markdown_text
 
 _NAMES = {name: text[0].upper() + text[1:] for name, text in LANGUAGES.items()}
 _NONE = "None: any text"
+_STILL_HOLDS = "The constraint before it still holds."
+_STILL_NONE = "The text is still without a constraint."
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,8 @@ class ConstraintField:
         draft = self._draft
         if draft is not None:
             st.error(markdown_text(draft.refusal))
-            st.caption("The constraint before it still holds.")
+            has_one = self.held != NOTHING
+            st.caption(_STILL_HOLDS if has_one else _STILL_NONE)
 
     @property
     def _shown(self) -> tuple[str, str]:
