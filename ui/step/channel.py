@@ -42,7 +42,7 @@ from ui.visits.records import BrokenRecord, Fields
 from ui.visits.visits import VISITS, Abandoned, TooManyVisits, Visit, is_secret
 from ui.words.catalogue import table
 
-INTERRUPTING = ("start", "reopen", "stop")  # actions that what takes long makes way for
+INTERRUPTING = ("start", "reopen", "open", "stop")  # actions that what takes long makes way for
 MOST_REPORTS = 20  # of failures, from one page
 _log = logging.getLogger(__name__)
 
