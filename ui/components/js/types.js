@@ -45,7 +45,7 @@
  * @property {string[]} order the default order
  * @property {string[]} first the samplers that a new page shows
  * @property {{name: string, settings: Settings}[]} presets
- * @property {Record<string, {name: string, text: string}>} [glossary] the field's terms
+ * @property {Record<string, string>} [points] what the points of the loop are that are no samplers
  */
 
 // --- settings -----------------------------------------------------------------------------------

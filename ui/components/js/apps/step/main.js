@@ -3,7 +3,6 @@
 import { RULES } from '../../kernel/shape.js';
 import { listen } from '../../lib/keys.js';
 import { forget, recall, remember } from '../../lib/storage.js';
-import { explain_terms } from '../../lib/term.js';
 import * as costs from '../../parts/costs.js';
 import * as line from '../../parts/line.js';
 import * as loop from '../../parts/loop.js';
@@ -119,7 +118,6 @@ export function mount(root, { live, hello: own = { page: 'step' }, parts: shown 
 
   const stops = [
     listen(root, actions, () => state.keys),
-    explain_terms(root, () => state.table.glossary),
     watch_for_leaving(root, { released: settled.tell_soon, leaving: settled.leave }),
   ];
   const resize = new ResizeObserver(() => screen.redraw('resize'));
