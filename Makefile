@@ -33,7 +33,7 @@ ifneq ($(shell test -x $(PYTHON) && echo yes),yes)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-py test-js vectors lint format models corpus benchmark clean
+.PHONY: help run test test-py test-js vectors lint format words models corpus benchmark clean
 
 help: ## list the targets
 	@echo "Decoding Visualiser"
@@ -73,6 +73,9 @@ format: $(DEV_STAMP) $(NODE_STAMP) ## ruff, biome: apply format and safe fixes
 	$(PYTHON) -m ruff check --fix .
 	$(PYTHON) -m ruff format .
 	@$(NODE) biome check --write
+
+words: $(RUN_STAMP) ## bring the files of translations up to date with what pages say
+	@$(PYTHON) -m ui.words.translations
 
 models: corpus $(DEV_STAMP) ## retrain the bundled models (CORPUS=folder, SIZE=full)
 	$(PYTHON) -m models.training --size "$(SIZE)" --corpus "$(CORPUS)" $(ARGS)

@@ -15,39 +15,42 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from ui.skeleton import theme
+from ui.skeleton.language import language_menu, take_language
 from ui.skeleton.problems import show_pending
 from ui.skeleton.theme import is_dark
 from ui.visits.tab import visit_or_reason, visit_tab
 from ui.visits.visits import VISITS, Visit
 from ui.words.labels import markdown_text
+from ui.words.language import marked, say
 
 NAME = "Decoding Visualiser"
 NOTICES = "notices"
 NOTICE_SECONDS = 30.0
 HOME = "pages/step.py"
 MAIN = {  # file: name in the navigation
-    HOME: "Step",
-    "pages/compare.py": "Compare",
-    "pages/tune.py": "Tune",
-    "pages/cache.py": "Cache",
+    HOME: marked("Step"),
+    "pages/compare.py": marked("Compare"),
+    "pages/tune.py": marked("Tune"),
+    "pages/cache.py": marked("Cache"),
 }
 DECODERS = {  # the same of the decoder pages
-    "pages/beam.py": "Beam search",
-    "pages/speculative.py": "Speculative",
-    "pages/constrained.py": "Constrained",
-    "pages/diffusion.py": "Diffusion",
-    "pages/one_clock.py": "One clock",
+    "pages/beam.py": marked("Beam search"),
+    "pages/speculative.py": marked("Speculative"),
+    "pages/constrained.py": marked("Constrained"),
+    "pages/diffusion.py": marked("Diffusion"),
+    "pages/one_clock.py": marked("One clock"),
 }
 LEARN: dict[str, str] = {}  # the same of lessons, claims, tokens and explanations
-MENUS = {"Decoders": DECODERS, "Learn": LEARN}  # which the band shows as menus
+MENUS = {marked("Decoders"): DECODERS, marked("Learn"): LEARN}  # which the band shows as menus
 PAGES = MAIN | DECODERS | LEARN
 STYLES = [Path(__file__).with_name(name) for name in ("page.css", "tables.css")]
 
 
 def chosen_page() -> st.Page:
     """The page that the visitor is on, to be run; navigation and the browser's title are set."""
+    take_language()
     pages = [
-        st.Page(file, title=title, default=file == HOME, url_path=Path(file).stem)
+        st.Page(file, title=say(title), default=file == HOME, url_path=Path(file).stem)
         for file, title in PAGES.items()
     ]
     page = st.navigation(pages, position="hidden")
@@ -65,7 +68,7 @@ def opened_visit() -> Visit | None:
     if problem:
         st.error(markdown_text(problem))
     elif visit is None:
-        st.caption("Opening the page")
+        st.caption(say("Opening the page"))
     return visit
 
 
@@ -103,12 +106,13 @@ def header(*styles: Path) -> DeltaGenerator:
     band.title(NAME, anchor=False, width="content")
     with band.container(key="pages", horizontal=True, vertical_alignment="center", gap=None):
         for file, title in MAIN.items():
-            st.page_link(file, label=title, width="content")
+            st.page_link(file, label=say(title), width="content")
         for menu, files in MENUS.items():
             if files:
-                with st.popover(menu, key=menu.lower(), type="tertiary"):
+                with st.popover(say(menu), key=menu.lower(), type="tertiary"):
                     for file, title in files.items():
-                        st.page_link(file, label=title)
+                        st.page_link(file, label=say(title))
+        language_menu()
     show_pending()
     visit_tab()
     return band

@@ -49,10 +49,11 @@ const MOST_LABELS = 256; // asked for at once
  * @param {HTMLElement & {decoding?: object}} root the element with class `dv`
  * @param {object} page
  * @param {string} page.live address of the live channel
+ * @param {string} [page.language] what the page is read in
  * @param {(name: string, value: unknown) => void} tell hands something to Streamlit: 'model', the name of another one
  * @returns {{restyle(): void, destroy(): void}}
  */
-export function mount(root, { live }, tell) {
+export function mount(root, { live, language }, tell) {
   const state = new_state();
   const client = secret();
   const places = lay_out(root);
@@ -160,6 +161,7 @@ export function mount(root, { live }, tell) {
       tab,
       page: 'step',
       client,
+      language,
       rules: RULES, // the table of samplers may not have come yet
       have: { run: state.run, branch: state.branch, ids: state.steps.map(step => step.id), forced },
       settings: state.run ? state.settings : null,
