@@ -1,4 +1,4 @@
-"""The choice of a language, at the end of the list of pages.
+"""The choice of a language, in the band at the top.
 
 A browser keeps the choice in a cookie, so that the first drawing of a page has it; nothing else is
 in there. A link with ``?lang=de`` chooses too, for whoever opens it.
@@ -32,16 +32,20 @@ def take_language() -> None:
     st.session_state[KEY] = asked if asked in LANGUAGES else ENGLISH
 
 
-def language_menu() -> None:
-    """The language spoken here, and the others."""
-    with st.popover(LANGUAGES[language()], key="language", type="tertiary"):
-        st.radio(
-            say("Language"),
-            list(LANGUAGES),
-            format_func=LANGUAGES.get,
-            index=list(LANGUAGES).index(language()),
-            **bound("language_choice", language(), _choose),
-        )
+def language_field(name: str) -> None:
+    """The language spoken here, and the others; `name` names the field within the session."""
+    st.radio(
+        say("Language"),
+        list(LANGUAGES),
+        format_func=LANGUAGES.get,
+        index=list(LANGUAGES).index(language()),
+        horizontal=True,
+        **bound(name, language(), _choose),
+    )
+
+
+def keep_language() -> None:
+    """Let the browser keep the choice."""
     with st.container(key="keep_language"):
         _keeper()(key="language_kept", data={"language": language()})
 

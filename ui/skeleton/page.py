@@ -15,13 +15,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from ui.skeleton import theme
-from ui.skeleton.language import language_menu, take_language
+from ui.skeleton.language import keep_language, language_field, take_language
 from ui.skeleton.problems import show_pending
 from ui.skeleton.theme import is_dark
 from ui.visits.tab import visit_or_reason, visit_tab
 from ui.visits.visits import VISITS, Visit
 from ui.words.labels import markdown_text
-from ui.words.language import marked, say
+from ui.words.language import LANGUAGES, language, marked, say
 
 NAME = "Decoding Visualiser"
 NOTICES = "notices"
@@ -104,6 +104,16 @@ def header(*styles: Path) -> DeltaGenerator:
         vertical_alignment="center",
     )
     band.title(NAME, anchor=False, width="content")
+    _links(band)
+    _menu(band)
+    keep_language()
+    show_pending()
+    visit_tab()
+    return band
+
+
+def _links(band: DeltaGenerator) -> None:
+    """All pages and the language, side by side; where the window has room for it."""
     with band.container(key="pages", horizontal=True, vertical_alignment="center", gap=None):
         for file, title in MAIN.items():
             st.page_link(file, label=say(title), width="content")
@@ -112,10 +122,21 @@ def header(*styles: Path) -> DeltaGenerator:
                 with st.popover(say(menu), key=menu.lower(), type="tertiary"):
                     for file, title in files.items():
                         st.page_link(file, label=say(title))
-        language_menu()
-    show_pending()
-    visit_tab()
-    return band
+        with st.popover(LANGUAGES[language()], key="language", type="tertiary"):
+            language_field("language_choice")
+
+
+def _menu(band: DeltaGenerator) -> None:
+    """The same in one menu, for a narrow window."""
+    with band.popover(say("Menu"), key="menu", type="tertiary"):
+        for file, title in MAIN.items():
+            st.page_link(file, label=say(title))
+        for menu, files in MENUS.items():
+            if files:
+                st.caption(say(menu))
+                for file, title in files.items():
+                    st.page_link(file, label=say(title))
+        language_field("language_choice_in_menu")
 
 
 @cache
