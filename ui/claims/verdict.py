@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 
 import streamlit as st
 
@@ -58,6 +59,29 @@ def figures_table(words: ClaimWords, verdict: Verdict) -> Table:
         rows = [(first, *others) for first, _, *others in rows]
     head, *figures = rows
     return Table("What the verdict stands on", head, figures)
+
+
+def plain_table(words: ClaimWords, verdict: Verdict) -> Table:
+    """The same as plain numbers, for a file; what is unknown or unbounded is empty."""
+    rows = [
+        (
+            words.figures[check.name].name,
+            check.part,
+            *map(_known, (check.figure.value, check.figure.low, check.figure.high)),
+            check.figure.count,
+            check.figure.method,
+            check.side,
+            check.bound if check.side else None,
+            ANSWERS[check.answer],
+        )
+        for check in verdict.checks
+    ]
+    head = ("figure", "part", "measured", "low", "high", "n", "method", "side", "bound", "so it is")
+    return Table("Figures", head, rows)
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _row(words: ClaimWords, check: Check) -> tuple[str | int, ...]:
