@@ -25,7 +25,7 @@ PREDICTED = {
     "depends": "You predicted that it depends.",
 }
 MET, MISSED = "The verdict is the one that you predicted.", "The verdict is another one."
-HEAD = ("figure", "part", "measured", "95 % interval", "n", "the claim says", "so it is", "method")
+HEAD = ("figure", "part", "measured", "95 % interval", "n", "the claim says", "so it is")
 
 
 def draw_verdict(words: ClaimWords, verdict: Verdict, predicted: str, took: float | None) -> None:
@@ -49,7 +49,9 @@ def draw_verdict(words: ClaimWords, verdict: Verdict, predicted: str, took: floa
         f'<div class="claim-verdict claim-{verdict.outcome}" role="status">'
         f"<strong>{html.escape(name)}</strong><p>{sentences}</p></div>"
     )
-    sheet(figures_table(words, verdict))
+    sheet(figures_table(words, verdict), "figures claim-figures")
+    methods = dict.fromkeys(check.figure.method for check in verdict.checks)
+    st.caption(" ".join(METHODS[method] for method in methods))
 
 
 def figures_table(words: ClaimWords, verdict: Verdict) -> Table:
@@ -94,5 +96,4 @@ def _row(words: ClaimWords, check: Check) -> tuple[str | int, ...]:
         check.figure.count,
         f"{check.side} {name.said(check.bound)}" if check.side else "",
         ANSWERS[check.answer],
-        METHODS[check.figure.method],
     )
