@@ -31,18 +31,26 @@ export default function () {
 """
 
 
-def mount_app(name: str, label: str, data: Mapping[str, Any], **told: Callable[[], None]) -> None:
+def mount_app(
+    name: str,
+    label: str,
+    data: Mapping[str, Any],
+    *,
+    key: str = "",
+    **told: Callable[[], None],
+) -> None:
     """Mount an app, or hand other data to the one that is there.
 
     Args:
-        name: its folder, and its key in the session's state.
+        name: its folder.
         label: its accessible name.
         data: what it gets; as JSON.
+        key: in the session's state, where that is not the name; another key is another mount.
         told: called when it tells something, by name.
     """
     component = _component(name, label, address(MODULES), address(STYLES), address(PLOTLY))
     changes = {f"on_{event}_change": call for event, call in told.items()}
-    component(key=name, data=dict(data), **changes)
+    component(key=key or name, data=dict(data), **changes)
 
 
 def fetch_charts() -> None:

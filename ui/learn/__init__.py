@@ -1,0 +1,1 @@
+"""Lessons: predictions, quizzes and what a person has done."""
