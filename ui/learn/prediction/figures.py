@@ -36,7 +36,7 @@ FIGURES: dict[str, Figure] = {
         "Uncertainty (entropy)", Unit("bits", 1), None, lambda step, row: row.final_entropy_bits
     ),
     "tokens_kept": Figure(
-        "Tokens kept", Unit("tokens"), None, lambda step, row: float(row.survivors)
+        "Tokens kept", Unit("tokens", one="token"), None, lambda step, row: float(row.survivors)
     ),
     "top_probability": Figure(
         "Probability of the top token",

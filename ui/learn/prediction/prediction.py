@@ -24,16 +24,19 @@ class Unit:
     Attributes:
         name: behind a number: ``bits``; ``%`` for probabilities, which are 0 to 1 all the same.
         digits: behind the decimal point.
+        one: the name behind 1, where that differs: ``token``.
     """
 
     name: str
     digits: int = 0
+    one: str = ""
 
     def text(self, value: float) -> str:
         """A value for reading: ``3.1 bits``, ``40 %``."""
         if self.name == "%":
             return "below 1 %" if 0 < value < 0.005 else f"{100 * value:.0f} %"
-        return f"{value:,.{self.digits}f} {self.name}"
+        figure = f"{value:,.{self.digits}f}"
+        return f"{figure} {self.one if figure == '1' and self.one else self.name}"
 
 
 @dataclass(frozen=True)
@@ -134,7 +137,7 @@ def read_beginning(table: Table) -> dict[str, Any]:
     try:
         checked = SamplingSettings(**{"seed": 0, **settings})
     except SettingError as error:
-        table.wrong("settings", f"is refused: {error}", "mend that value")
+        table.wrong("settings", f"is refused: {str(error).rstrip('.')}", "mend that value")
     prompts = (table.text("prompt"), *table.texts("more_prompts", ()))
     for prompt in prompts:
         if not prompt:

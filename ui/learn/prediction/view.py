@@ -153,6 +153,7 @@ def _mount(key: str, attempt: Attempt) -> None:
         "axis": bars.axis,
         "figure": bars.figure,
         "unit": bars.unit.name,
+        "one": bars.unit.one,
         "digits": bars.unit.digits,
         "low": bars.low,
         "high": bars.high,
@@ -165,7 +166,7 @@ def _mount(key: str, attempt: Attempt) -> None:
     }
     mount_app(
         APP,
-        bars.figure,
+        "Prediction",
         data,
         key=app,
         reveal=lambda: attempt.reveal(st.session_state[app].reveal),

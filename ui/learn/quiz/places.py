@@ -180,6 +180,6 @@ def read_place(table: Table) -> Place:
     except LessonError:
         raise
     except DecodingError as error:
-        table.wrong("", f"is refused by that page: {error}", "mend that value")
+        table.wrong("", f"is refused: {str(error).rstrip('.')}", "mend that value")
     table.end()
     return Place(page, state)

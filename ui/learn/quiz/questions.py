@@ -106,10 +106,10 @@ def read_quiz(folder: Path, language: str = ENGLISH) -> Quiz:
     words = languages.get(language, languages[ENGLISH])
     questions: list[Question] = []
     for each in table.tables("questions"):
-        question = _question(each, words)
-        if any(other.key == question.key for other in questions):
-            table.wrong("questions", f'has the key "{question.key}" twice', "rename one of them")
-        questions.append(question)
+        key = each.text("key")
+        if any(other.key == key for other in questions):
+            table.wrong("questions", f'has the key "{key}" twice', "rename one of them")
+        questions.append(_question(each, key, words))
     table.end()
     if not questions:
         table.wrong("questions", "is empty", "add [[questions]] with a key")
@@ -117,8 +117,7 @@ def read_quiz(folder: Path, language: str = ENGLISH) -> Quiz:
     return Quiz(folder.parent.name, words.entry("").title, tuple(questions))
 
 
-def _question(table: Table, words: Words) -> Question:
-    key = table.text("key")
+def _question(table: Table, key: str, words: Words) -> Question:
     keys = table.texts("answers")
     if not FEWEST <= len(set(keys)) == len(keys) <= MOST:
         remedy = f"list {FEWEST} to {MOST} different keys"

@@ -124,18 +124,24 @@ def _question(quiz: Quiz, round_: Round, take: Callable[[Given], None], visit: V
         _ask(quiz, question, round_, take)
     else:
         _feedback(question, given)
-    _try_out(quiz, question, visit)
-    if given is not None:
-        is_last = round_.place + 1 == len(quiz.questions)
-        label = "See the summary" if is_last else "Next question"
-        st.button(label, type="primary", on_click=round_.go_on)
+    st.markdown(f"**Try it:** {question.trying}")
+    with st.container(horizontal=True):
+        _try_out(quiz, question, visit)
+        if given is not None:
+            is_last = round_.place + 1 == len(quiz.questions)
+            label = "See the summary" if is_last else "Next question"
+            st.button(label, type="primary", on_click=round_.go_on)
 
 
 def _ask(quiz: Quiz, question: Question, round_: Round, take: Callable[[Given], None]) -> None:
     name = f"quiz_{quiz.topic}_{round_.number}_{question.key}"
     answers = {answer.key: answer.text for answer in question.answers}
     chosen = st.radio(
-        question.text, list(answers), index=None, format_func=answers.get, key=f"{name}_answer"
+        f"**{question.text}**",
+        list(answers),
+        index=None,
+        format_func=answers.get,
+        key=f"{name}_answer",
     )
     guess = 1.0 / len(answers)
     confidence = st.select_slider(
@@ -165,7 +171,7 @@ def _ask(quiz: Quiz, question: Question, round_: Round, take: Callable[[Given], 
 
 
 def _feedback(question: Question, given: Given) -> None:
-    st.markdown(question.text)
+    st.markdown(f"**{question.text}**")
     chosen, right = question.answer(given.answer), question.right_answer
     if given.right:
         st.success(f"**{right.text}**\n\n{right.reason}", icon=":material/check:")
@@ -186,7 +192,6 @@ def _worth(given: Given) -> str:
 
 
 def _try_out(quiz: Quiz, question: Question, visit: Visit) -> None:
-    st.markdown(f"**Try it:** {question.trying}")
     label = f"Open the page {question.place.title}"
     if st.button(label, key=f"quiz_{quiz.topic}_{question.key}_try", icon=":material/open_in_new:"):
         try:

@@ -67,7 +67,9 @@ class AgainstSetting(Prediction):
             for value in values:
                 beginning["settings"].replace(**{setting: value})
         except SettingError as error:
-            table.wrong("values", f"has one that is refused: {error}", "mend that value")
+            table.wrong(
+                "values", f"has one that is refused: {str(error).rstrip('.')}", "mend that value"
+            )
         low, high = read_scale(table, 0.0, FIGURES[figure].high)
         return cls(**beginning, figure=figure, setting=setting, values=values, low=low, high=high)
 

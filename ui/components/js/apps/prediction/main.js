@@ -2,10 +2,10 @@
 //
 // The server computes those only then, so nothing in the browser can tell them before.
 
-import { with_share } from '../../kernel/shares.js';
 import { element, set_text } from '../../lib/dom.js';
 import { forget, recall_json, remember } from '../../lib/storage.js';
 import { create } from '../../parts/prediction/bars.js';
+import { with_share } from '../../parts/prediction/shares.js';
 
 /**
  * @import { Bars, Revealed } from '../../parts/prediction/bars.js'

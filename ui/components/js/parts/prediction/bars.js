@@ -18,16 +18,16 @@ const MOST_VALUES = 8; // bars of a curve that have room for their values
 
 /** @param {HTMLElement} root @param {Actions} actions */
 export function create(root, actions) {
-  const list = element('div', { class: 'dv-bars', role: 'group' });
-  const scale = element('div', { class: 'dv-bars-scale', 'aria-hidden': 'true' });
-  const line = svg('svg', { class: 'dv-bars-line', viewBox: '0 0 100 100', preserveAspectRatio: 'none' });
-  const told = element('p', { class: 'dv-bars-told dv-muted', 'aria-hidden': 'true' });
-  const axis = element('p', { class: 'dv-bars-axis dv-muted', 'aria-hidden': 'true' });
-  const plot = element('div', { class: 'dv-bars-plot' }, scale, list);
+  const list = element('div', { class: 'dv-guesses', role: 'group' });
+  const scale = element('div', { class: 'dv-guesses-scale', 'aria-hidden': 'true' });
+  const line = svg('svg', { class: 'dv-guesses-line', viewBox: '0 0 100 100', preserveAspectRatio: 'none' });
+  const told = element('p', { class: 'dv-guesses-told dv-muted', 'aria-hidden': 'true' });
+  const axis = element('p', { class: 'dv-guesses-axis dv-muted', 'aria-hidden': 'true' });
+  const plot = element('div', { class: 'dv-guesses-plot' }, scale, list);
   root.append(plot, axis, told);
   line.setAttribute('aria-hidden', 'true');
-  const own_line = svg('polyline', { class: 'dv-bars-own-line' });
-  const model_line = svg('polyline', { class: 'dv-bars-model-line' });
+  const own_line = svg('polyline', { class: 'dv-guesses-own-line' });
+  const model_line = svg('polyline', { class: 'dv-guesses-model-line' });
   line.append(own_line, model_line);
 
   /** @type {ReturnType<typeof create_bar>[]} */
@@ -153,7 +153,7 @@ export function create(root, actions) {
         ),
       );
     }
-    set_class(root, `dv-prediction ${bars.is_curve ? 'dv-bars-standing' : 'dv-bars-lying'}`);
+    set_class(root, `dv-prediction ${bars.is_curve ? 'dv-guesses-standing' : 'dv-guesses-lying'}`);
     set_attribute(list, 'aria-label', bars.figure);
     list.style.setProperty('--bars', String(values.length));
     values.forEach((value, place) => {
@@ -162,9 +162,9 @@ export function create(root, actions) {
       set_text(bar.label, bars.labels[place]);
       set_text(bar.said, value_text(value, bars));
       set_text(bar.real, truth === undefined ? '' : value_text(truth, bars));
-      bar.node.classList.toggle('dv-bars-worst', revealed?.worst === place);
-      bar.node.classList.toggle('dv-bars-revealed', revealed !== null);
-      bar.node.classList.toggle('dv-bars-many', values.length > MOST_VALUES);
+      bar.node.classList.toggle('dv-guesses-worst', revealed?.worst === place);
+      bar.node.classList.toggle('dv-guesses-revealed', revealed !== null);
+      bar.node.classList.toggle('dv-guesses-many', values.length > MOST_VALUES);
       bar.track.style.setProperty('--own', String(share_of(value, shown)));
       bar.track.style.setProperty('--model', String(truth === undefined ? 0 : share_of(truth, shown)));
       set_attribute(bar.track, 'aria-label', bars.axis ? `${bars.axis} ${bars.labels[place]}` : bars.labels[place]);
@@ -207,21 +207,21 @@ function words_of(bars, values, revealed, place) {
 
 /** @param {HTMLElement} list @param {(event: KeyboardEvent) => void} on_key @param {() => void} on_look */
 function create_bar(list, on_key, on_look) {
-  const label = element('span', { class: 'dv-bar-label dv-token', 'aria-hidden': 'true' });
+  const label = element('span', { class: 'dv-guess-label dv-token', 'aria-hidden': 'true' });
   const track = element(
     'div',
-    { class: 'dv-bar-track', role: 'slider', tabindex: '0' },
-    element('i', { class: 'dv-bar-own' }),
-    element('i', { class: 'dv-bar-model' }),
+    { class: 'dv-guess-track', role: 'slider', tabindex: '0' },
+    element('i', { class: 'dv-guess-own' }),
+    element('i', { class: 'dv-guess-model' }),
   );
-  const said = element('span', { class: 'dv-bar-said' });
-  const real = element('span', { class: 'dv-bar-real' });
+  const said = element('span', { class: 'dv-guess-said' });
+  const real = element('span', { class: 'dv-guess-real' });
   const node = element(
     'div',
-    { class: 'dv-bar' },
+    { class: 'dv-guess' },
     label,
     track,
-    element('span', { class: 'dv-bar-values', 'aria-hidden': 'true' }, said, real),
+    element('span', { class: 'dv-guess-values', 'aria-hidden': 'true' }, said, real),
   );
   track.addEventListener('keydown', on_key);
   track.addEventListener('focus', on_look);

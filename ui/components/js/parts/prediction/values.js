@@ -3,16 +3,18 @@
 /**
  * @typedef {object} Scale what the values of a prediction are
  * @property {string} unit behind a number; `%` for probabilities, which are 0 to 1 all the same
+ * @property {string} [one] the unit behind 1, where that differs
  * @property {number} digits behind the decimal point
  * @property {number} low
  * @property {number} high
  */
 
 /** "40 %", "3.1 bits". @param {number} value @param {Scale} scale */
-export function value_text(value, { unit, digits }) {
+export function value_text(value, { unit, one, digits }) {
   if (unit !== '%') {
     const options = { minimumFractionDigits: digits, maximumFractionDigits: digits };
-    return `${value.toLocaleString('en-US', options)} ${unit}`;
+    const figure = value.toLocaleString('en-US', options);
+    return `${figure} ${(figure === '1' && one) || unit}`;
   }
   return value > 0 && value < 0.005 ? '< 1 %' : `${(value * 100).toFixed(0)} %`;
 }
