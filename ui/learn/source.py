@@ -27,14 +27,14 @@ def wrong(file: Path, key: str, problem: str, remedy: str) -> NoReturn:
         remedy: what to do about it.
     """
     place = _named(file)
-    raise LessonError(
-        f"{place}: {key} {problem}; {remedy}." if key else f"{place} {problem}; {remedy}."
-    )
+    if key:
+        place = f"{place}: {key}"
+    raise LessonError(f"{place} {problem}; {remedy}.")
 
 
 def _named(file: Path) -> str:
     """A file as its author looks for it: from the folder of lessons, where it lies in there."""
-    folders = [*file.parts[:-1]]
+    folders = file.parts[:-1]
     start = folders.index("lessons") + 1 if "lessons" in folders else len(folders) - 1
     return "/".join(file.parts[start:])
 

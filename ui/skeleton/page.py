@@ -38,7 +38,9 @@ DECODERS = {  # the same of the decoder pages
     "pages/diffusion.py": "Diffusion",
     "pages/one_clock.py": "One clock",
 }
-LEARN: dict[str, str] = {}  # the same of lessons, claims, tokens and explanations
+LEARN: dict[str, str] = {  # the same of lessons, claims, tokens and explanations
+    "pages/learn.py": "Lessons",
+}
 MENUS = {"Decoders": DECODERS, "Learn": LEARN}  # which the band shows as menus
 PAGES = MAIN | DECODERS | LEARN
 STYLES = [Path(__file__).with_name(name) for name in ("page.css", "tables.css")]

@@ -305,6 +305,7 @@
  * @property {boolean} projector larger type and fewer digits
  * @property {Digits} digits
  * @property {'first' | 'stepped' | 'done'} lesson how far a newcomer is
+ * @property {boolean} guided whether the page around this says what to do, and hears of what was done
  * @property {PictureName} picture
  * @property {boolean} enlarged the picture takes the table's place
  * @property {{reason: string, sentence: string, is_over: boolean, at_limit: boolean} | null} stop

@@ -77,6 +77,7 @@ export function new_state() {
     keys: true,
     projector: false,
     lesson: 'first',
+    guided: false,
     picture: 'distribution',
     enlarged: false,
     digits: 'full',
