@@ -22,18 +22,27 @@ APP = "prediction"
 
 
 @dataclass(frozen=True)
-class Revealed:
-    """What a person has drawn, and what the model gives.
+class Earlier:
+    """A prediction that was revealed earlier, as it is kept.
 
     Attributes:
         prompt: what it is about.
         drawn, truth: values, one a bar.
-        gap: how far apart they are.
     """
 
     prompt: str
     drawn: tuple[float, ...]
     truth: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Revealed(Earlier):
+    """What a person has drawn, and what the model gives.
+
+    Attributes, besides those of `Earlier`:
+        gap: how far apart they are.
+    """
+
     gap: Gap
 
 
@@ -89,9 +98,10 @@ def draw_prediction(
     name: str,
     prediction: Prediction,
     asks: str,
+    seen: str,
     model: LanguageModel,
     take: Callable[[Revealed], None],
-    before: Revealed | None = None,
+    before: Earlier | None = None,
 ) -> None:
     """Draw it, for a fragment.
 
@@ -99,6 +109,7 @@ def draw_prediction(
         name: names it within the session.
         prediction: what is predicted.
         asks: what the person is asked, in Markdown.
+        seen: what there is to learn from it, shown once it is revealed.
         model: computes the truth.
         take: gets each prediction that is revealed.
         before: what the person has revealed earlier, as before a reload.
@@ -122,11 +133,12 @@ def draw_prediction(
             _mount(key, attempt)
         if attempt.revealed is not None:
             st.markdown(markdown_text(gap_sentence(attempt.bars, attempt.revealed)))
+            st.markdown(seen)
         if attempt.revealed is not None or attempt.bars is None:
             _again(key, prediction, attempt)
 
 
-def _resumed(prediction: Prediction, model: LanguageModel, before: Revealed | None) -> Attempt:
+def _resumed(prediction: Prediction, model: LanguageModel, before: Earlier | None) -> Attempt:
     """An attempt as it was left; a new one where its bars are others by now."""
     fresh = Attempt(prediction.prompts[0])
     if before is None:
@@ -138,7 +150,9 @@ def _resumed(prediction: Prediction, model: LanguageModel, before: Revealed | No
         return fresh  # drawing it says why
     if len(attempt.bars.labels) != len(before.drawn):
         return fresh
-    attempt.drawn, attempt.revealed = before.drawn, before
+    drawn, truth = before.drawn, before.truth
+    attempt.drawn = drawn
+    attempt.revealed = Revealed(before.prompt, drawn, truth, attempt.bars.gap(drawn, truth))
     return attempt
 
 

@@ -24,17 +24,22 @@ def my_progress() -> Progress:
         return NOTHING
 
 
-def note(*entries: Entry) -> None:
-    """Take down what this person did; where that is refused, `my_problem` says why."""
+def note(*entries: Entry) -> bool:
+    """Take down what this person did; where that is refused, `my_problem` says why.
+
+    Returns:
+        Whether it is taken down.
+    """
     person = this_person()
     if person is None:
-        return
+        return False
     try:
         STORE.add(person.token, *entries)
     except ProgressError as error:
         st.session_state[_PROBLEM] = str(error)
-    else:
-        st.session_state.pop(_PROBLEM, None)
+        return False
+    st.session_state.pop(_PROBLEM, None)
+    return True
 
 
 def take_in(text: str) -> None:

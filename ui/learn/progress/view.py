@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from datetime import UTC, datetime
+from pathlib import Path
 
 import streamlit as st
 
@@ -17,6 +18,7 @@ from ui.skeleton.file_field import file_field
 from ui.visits.tab import this_person
 from ui.words.labels import counted, markdown_text, with_minus
 
+STYLE = Path(__file__).with_name("progress.css")
 _SAID = "progress_said"  # in the session's state: what came of the last file or deletion
 _REFUSED = "progress_refused"
 

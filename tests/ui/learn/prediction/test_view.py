@@ -1,13 +1,11 @@
 """A prediction on a page: the truth is computed once it is asked for, and then stands."""
 
-from types import SimpleNamespace
-
 import pytest
 
 from engine.errors import ModelError
 from engine.sampling import SamplingSettings
 from ui.learn.prediction.prediction import Bars, Prediction, Unit
-from ui.learn.prediction.view import Attempt, _resumed
+from ui.learn.prediction.view import Attempt, Earlier, _resumed
 
 
 class Scripted(Prediction):
@@ -75,9 +73,9 @@ def test_a_model_that_fails_leaves_what_was_drawn_to_be_revealed_again(predictio
 
 
 def test_what_was_revealed_before_a_reload_is_shown_and_not_computed_again(prediction):
-    gap = SimpleNamespace(worst=0)
-    before = SimpleNamespace(prompt="Twice", drawn=(0.5, 0.5), truth=(0.9, 0.1), gap=gap)
-    attempt = _resumed(prediction, None, before)
-    assert (attempt.prompt, attempt.revealed, prediction.asked) == ("Twice", before, 0)
-    older = SimpleNamespace(prompt="Once", drawn=(1.0,), truth=(1.0,), gap=gap)
+    attempt = _resumed(prediction, None, Earlier("Twice", (0.5, 0.5), (0.9, 0.1)))
+    shown = attempt.revealed
+    assert (attempt.prompt, shown.drawn, prediction.asked) == ("Twice", (0.5, 0.5), 0)
+    assert shown.gap.value == pytest.approx(0.4)
+    older = Earlier("Once", (1.0,), (1.0,))
     assert _resumed(prediction, None, older).revealed is None, "its bars are others by now"
