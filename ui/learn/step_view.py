@@ -125,7 +125,7 @@ def _help_buttons(lesson: Lesson, step: Step, task: Task, live: Any, learning: L
             "Hint", key=f"learn_hint_{step.key}_{task.key}"
         ):
             learning.give_hint(lesson, task, "hint")
-            st.rerun(scope="fragment")
+            st.rerun()
         plain = learning.offers_solution(lesson, task)
         if st.button(
             "Show me",

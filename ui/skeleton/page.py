@@ -38,8 +38,9 @@ DECODERS = {  # the same of the decoder pages
     "pages/diffusion.py": "Diffusion",
     "pages/one_clock.py": "One clock",
 }
-LEARN: dict[str, str] = {  # the same of lessons, claims, tokens and explanations
+LEARN = {  # the same of lessons, claims, tokens and explanations
     "pages/learn.py": "Lessons",
+    "pages/claims.py": "Claims",
 }
 MENUS = {"Decoders": DECODERS, "Learn": LEARN}  # which the band shows as menus
 PAGES = MAIN | DECODERS | LEARN

@@ -31,14 +31,13 @@ def page(key: str) -> None:
     import streamlit as st
 
     from engine.model import load_model
-    from ui.cache.page import draw
     from ui.cache.sections import SECTIONS
-    from ui.cache.state import CacheState
+    from ui.measurements.page import MeasurementPage
 
+    page = MeasurementPage("cache", "", [one for one in SECTIONS if one.key == key])
     if "state" not in st.session_state:
-        wanted = [section for section in SECTIONS if section.key == key]
-        st.session_state["state"] = CacheState(load_model(), wanted)
-    draw(st.session_state["state"])
+        st.session_state["state"] = page.begun(load_model())
+    page.draw_state(st.session_state["state"])
 
 
 def opened(key: str) -> AppTest:

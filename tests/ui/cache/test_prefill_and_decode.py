@@ -12,7 +12,7 @@ from ui.cache.prefill_and_decode.cost import cost_table, cost_words
 from ui.cache.prefill_and_decode.grid import METRICS, grid_table
 from ui.cache.prefill_and_decode.prices import OWN, Cost, checked_price, published, source_of
 from ui.cache.prefill_and_decode.section import SECTION, GridInputs
-from ui.cache.section import Laid
+from ui.measurements.section import Laid
 
 MARKUP = next(text for text in HOSTILE if "<" in text)
 

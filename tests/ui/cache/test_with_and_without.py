@@ -3,9 +3,9 @@
 import pytest
 
 from tests.ui.cache.made_up import DIFFERENCE, text
-from ui.cache.section import Laid
 from ui.cache.with_and_without.charts import latency_figure
 from ui.cache.with_and_without.section import SECTION
+from ui.measurements.section import Laid
 
 
 def table(result, name: str) -> list[tuple]:

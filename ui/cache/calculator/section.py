@@ -19,11 +19,11 @@ from ui.cache.calculator.tables import (
     published_table,
     sizes_table,
 )
-from ui.cache.held import Held
-from ui.cache.measured import chart, sheet
-from ui.cache.section import Section, Shown
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
+from ui.measurements.held import Held
+from ui.measurements.measured import chart, sheet
+from ui.measurements.section import Section, Shown
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text, size
 

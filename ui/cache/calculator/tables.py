@@ -5,8 +5,8 @@ from __future__ import annotations
 from engine.calculator.published import published
 from ui.cache.calculator.costs import Cost, Costs
 from ui.cache.calculator.models import of_shape
-from ui.cache.measured import digits
-from ui.cache.section import Table
+from ui.measurements.measured import digits
+from ui.measurements.section import Table
 from ui.words.labels import counted, size
 from ui.words.metrics import number
 

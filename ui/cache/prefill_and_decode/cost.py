@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from engine.measure.prefill_and_decode import PrefillAndDecode
-from ui.cache.held import Held
-from ui.cache.measured import sheet
 from ui.cache.prefill_and_decode.prices import (
     OWN,
     Cost,
@@ -17,8 +15,10 @@ from ui.cache.prefill_and_decode.prices import (
     published,
     source_of,
 )
-from ui.cache.section import Table
 from ui.labs import fields
+from ui.measurements.held import Held
+from ui.measurements.measured import sheet
+from ui.measurements.section import Table
 from ui.skeleton.fields import bound
 from ui.words.labels import markdown_text, size
 

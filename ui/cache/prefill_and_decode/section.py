@@ -16,15 +16,15 @@ from engine.measure.prefill_and_decode import (
     estimated_seconds,
 )
 from engine.model import LanguageModel
-from ui.cache.held import Held
-from ui.cache.measured import chart, steadiness
 from ui.cache.prefill_and_decode.charts import time_figure, wait_figure
 from ui.cache.prefill_and_decode.cost import cost_fields, cost_lens
 from ui.cache.prefill_and_decode.grid import METRICS, grid_table
-from ui.cache.section import Section, Shown, Table
-from ui.cache.work import MeasureWork
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
+from ui.measurements.held import Held
+from ui.measurements.measured import chart, steadiness
+from ui.measurements.section import Section, Shown, Table
+from ui.measurements.work import MeasureWork
 from ui.tune.values import parse_values
 from ui.words.glossary import meaning
 

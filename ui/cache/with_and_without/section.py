@@ -16,13 +16,13 @@ from engine.measure.with_and_without import (
     estimated_seconds,
 )
 from engine.model import LanguageModel
-from ui.cache.held import Held
-from ui.cache.measured import chart, sheet, steadiness
-from ui.cache.section import Section, Shown, Table
 from ui.cache.with_and_without.charts import latency_figure
-from ui.cache.work import MeasureWork
 from ui.labs import fields
 from ui.labs.inputs import Inputs
+from ui.measurements.held import Held
+from ui.measurements.measured import chart, sheet, steadiness
+from ui.measurements.section import Section, Shown, Table
+from ui.measurements.work import MeasureWork
 from ui.texts.examples import EXAMPLES
 from ui.texts.texts import check_prompt
 from ui.words.glossary import meaning

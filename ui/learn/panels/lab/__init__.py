@@ -3,5 +3,5 @@
     panel.py      what they have in common: inputs, transport, picture, actions
     measures.py   what checks may ask of any of them
 
-To add one: a file with its measures and a `LabPanel`, and one line in `PANELS` of `ui.learn.panels`.
+To add one: a file with its measures and a `LabPanel`, and one line in `PANELS` beside.
 """

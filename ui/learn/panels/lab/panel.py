@@ -1,4 +1,4 @@
-"""A decoder page as a panel of a lesson: its fields, its transport, its picture, its experiments."""
+"""A decoder page as a panel of a lesson: fields, transport, picture, experiments."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ from statistics import median
 import plotly.graph_objects as go
 import streamlit as st
 
-from ui.cache.section import Table
 from ui.charts.template import CONFIG
+from ui.measurements.section import Table
 from ui.skeleton.tables import table
 from ui.words.labels import counted
 from ui.words.metrics import number

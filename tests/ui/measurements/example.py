@@ -11,11 +11,11 @@ from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.runner.runner import Runner
 from engine.trace.values import Real, Row, of
-from ui.cache.held import Held
-from ui.cache.section import Section, Shown, Table
-from ui.cache.work import MeasureWork
 from ui.labs import fields
 from ui.labs.inputs import Inputs
+from ui.measurements.held import Held
+from ui.measurements.section import Section, Shown, Table
+from ui.measurements.work import MeasureWork
 from ui.texts.texts import check_prompt
 
 

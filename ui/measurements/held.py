@@ -11,9 +11,9 @@ from engine.measure.machine import Setting
 from engine.measure.pace import Pace
 from engine.measure.passes import is_small
 from engine.model import LanguageModel
-from ui.cache.section import Section
-from ui.cache.work import SectionWork
 from ui.labs.inputs import PlainInputs
+from ui.measurements.section import Section
+from ui.measurements.work import SectionWork
 from ui.words.catalogue import told
 
 SOON_SECONDS = 45.0  # a measurement of a large model that takes no longer begins by itself
@@ -25,28 +25,32 @@ class Held:
     Attributes:
         section: which it is.
         model: what is measured.
+        name: of its fields, within the session.
         inputs: what the next measurement begins with.
         work: the last work; None before the first, and where nothing is measured.
+        measured: the inputs that it was begun with, None before the first.
         setting: machine and model of that work, None before the first.
         error: what went wrong last, empty if nothing did.
         began_alone: whether the first measurement was begun, or left to a press.
     """
 
     def __init__(
-        self, section: Section, model: LanguageModel, inputs: PlainInputs | None = None
+        self, name: str, section: Section, model: LanguageModel, inputs: PlainInputs | None = None
     ) -> None:
+        self.name = name
         self.section = section
         self.model = model
         self.inputs: Any = inputs or section.first_inputs(model)
         self.work: SectionWork | None = None
+        self.measured: Any | None = None
         self.setting: Setting | None = None
         self.error = ""
         self.began_alone = False
 
     @property
-    def name(self) -> str:
-        """Of its fields, within the session."""
-        return f"cache_{self.section.key}"
+    def is_running(self) -> bool:
+        """Whether it is being measured, or waits for its turn."""
+        return self.work is not None and self.work.is_running
 
     def change(self, **changes: Any) -> None:
         """Other inputs, by name; what was measured stays until the next measurement begins."""
@@ -68,7 +72,7 @@ class Held:
             return
         if self.work is not None:
             self.work.cancel()
-        self.work, self.setting = work, setting
+        self.work, self.setting, self.measured = work, setting, self.inputs
         work.start(is_there)
 
     def begin_alone(self, pace: Pace, is_there: Callable[[], bool]) -> None:
@@ -77,7 +81,7 @@ class Held:
         With a small model the inputs that one sees first take seconds, however the estimate comes
         out on a busy machine.
         """
-        if self.began_alone or self.section.begin is None:
+        if self.began_alone or self.section.begin is None or not self.section.begins_alone:
             return
         self.began_alone = True
         is_first = self.inputs == self.section.first_inputs(self.model)
@@ -85,10 +89,10 @@ class Held:
         if (is_first and is_small(self.model)) or seconds is None or seconds <= SOON_SECONDS:
             self.begin(is_there)
 
-    def seconds(self, pace: Pace) -> float | None:
-        """How long measuring with the inputs would take; None where they allow none."""
+    def seconds(self, pace: Pace, inputs: PlainInputs | None = None) -> float | None:
+        """How long measuring with its inputs, or others, would take; None where they allow none."""
         try:
-            return self.section.seconds(self.model, self.inputs, pace)
+            return self.section.seconds(self.model, inputs or self.inputs, pace)
         except DecodingError:
             return None  # the press says why
 

@@ -1,4 +1,4 @@
-"""What all sections of the cache page have in common, on the smallest section."""
+"""What all sections of measuring pages have in common, on the smallest section."""
 
 import json
 
@@ -7,22 +7,24 @@ import pytest
 from engine.measure.machine import Setting
 from engine.measure.report import Report
 from tests.pages.tab import field
-from tests.ui.cache.drawn import drawn
-from tests.ui.cache.example import SECTION, Readings
-from ui.cache.state import CacheState
+from tests.ui.measurements.drawn import drawn
+from tests.ui.measurements.example import SECTION, Readings
+from ui.measurements.page import MeasurementPage
+from ui.measurements.state import MeasurementState
 
 OTHER = SECTION.__class__(**{**vars(SECTION), "key": "again", "name": "Again"})
+PAGE = MeasurementPage("cache", "", [SECTION, OTHER])
 
 
 @pytest.fixture
-def state(bundled) -> CacheState:
-    return CacheState(bundled, [SECTION, OTHER])
+def state(bundled) -> MeasurementState:
+    return PAGE.begun(bundled)
 
 
-def measured(state: CacheState) -> CacheState:
+def measured(state: MeasurementState) -> MeasurementState:
     """The page once it has timed a few passes, and measured what takes no longer."""
     state.look(lambda: True)
-    state.pacing.wait(60)
+    state.bench.pacing.wait(60)
     state.look(lambda: True)
     state.held.work.wait(60)
     assert state.held.work.is_done
@@ -45,9 +47,9 @@ def test_a_section_measures_alone_and_keeps_its_results(state):
 def test_what_takes_long_waits_for_a_press(state):
     state.held.change(times=10**6)
     state.look(lambda: True)
-    state.pacing.wait(60)
+    state.bench.pacing.wait(60)
     state.look(lambda: True)
-    assert state.held.work is None and state.held.seconds(state.pacing.result) > 60
+    assert state.held.work is None and state.held.seconds(state.bench.pacing.result) > 60
     state.held.change(times=1)
     state.look(lambda: True)
     assert state.held.work is None, "a change of the fields alone begins nothing"
@@ -79,11 +81,11 @@ def test_a_record_keeps_section_and_inputs(state, bundled):
     state.choose("again")
     state.held.change(times=7)
     record = json.loads(json.dumps(state.record()))
-    again = CacheState.restored(record, lambda source, revision: bundled, [SECTION, OTHER])
+    again = PAGE.visit_page.restore(record, lambda source, revision: bundled)
     assert again.chosen == "again" and again.held.inputs.times == 7
     assert again.sections["reading"].inputs.times == 3
     del record["inputs"]["again"]  # a section that is new in this version
-    again = CacheState.restored(record, lambda source, revision: bundled, [SECTION, OTHER])
+    again = PAGE.visit_page.restore(record, lambda source, revision: bundled)
     assert again.held.inputs.times == 3
 
 
@@ -113,13 +115,13 @@ def example_page() -> None:
     import streamlit as st
 
     from engine.model import load_model
-    from tests.ui.cache.example import SECTION
-    from ui.cache.page import draw
-    from ui.cache.state import CacheState
+    from tests.ui.measurements.example import SECTION
+    from ui.measurements.page import MeasurementPage
 
+    page = MeasurementPage("cache", "", [SECTION])
     if "state" not in st.session_state:
-        st.session_state["state"] = CacheState(load_model(), [SECTION])
-    draw(st.session_state["state"])
+        st.session_state["state"] = page.begun(load_model())
+    page.draw_state(st.session_state["state"])
 
 
 def test_the_page_draws_a_section():

@@ -13,7 +13,7 @@ def drawn(page: Callable[[], None]) -> AppTest:
     """The page of a function that puts its state under "state"."""
     app = in_tab(AppTest.from_function(page, default_timeout=60)).run()
     state = app.session_state["state"]
-    state.pacing.wait(60)
+    state.bench.pacing.wait(60)
     app.run()
     state.held.work.wait(60)
     app.run()

@@ -14,7 +14,7 @@ AnyResult = TypeVar("AnyResult")
 
 
 class SectionWork(BackgroundWork, Generic[AnyResult]):
-    """Work of a section of the cache page: background work that has results so far."""
+    """Work of a section: background work that has results so far."""
 
     doing = "the measurement"
     noun = "part"
@@ -23,6 +23,11 @@ class SectionWork(BackgroundWork, Generic[AnyResult]):
     def result(self) -> AnyResult | None:
         """What there is so far, None before there is anything."""
         raise NotImplementedError
+
+    @property
+    def took(self) -> float | None:
+        """Seconds that it has taken so far, None where nobody counts them."""
+        return None
 
 
 class MeasureWork(SectionWork[AnyResult]):
@@ -36,6 +41,7 @@ class MeasureWork(SectionWork[AnyResult]):
         super().__init__(measurement.parts)
         self.measurement = measurement
         self.noun = measurement.noun
+        self._result: AnyResult | None = None  # of all parts: what it computes is kept with it
 
     def _passes(self) -> Iterator[float | None]:
         try:
@@ -60,4 +66,11 @@ class MeasureWork(SectionWork[AnyResult]):
     @property
     def result(self) -> AnyResult | None:
         """What there is so far."""
-        return self.measurement.result
+        if self._result is None and self.is_done:
+            self._result = self.measurement.result
+        return self._result or self.measurement.result
+
+    @property
+    def took(self) -> float:
+        """Seconds that its parts have taken so far."""
+        return self.measurement.took
