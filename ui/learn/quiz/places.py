@@ -89,9 +89,9 @@ class _Compare(_Visited):
         self.page.of(visit).set_prompt(state["prompt"])
 
 
-class _Cache(_Visited):
+class _Measuring(_Visited):
     def read(self, table: Table) -> dict[str, Any]:
-        sections = import_module("ui.cache.sections").SECTIONS
+        sections = import_module(self.module).PAGE.sections
         return {"section": table.chosen("section", [section.key for section in sections])}
 
     def set(self, visit: Visit, state: Mapping[str, Any]) -> None:
@@ -125,7 +125,8 @@ _PAGES: dict[str, _Page] = {
     "step": _Step(),
     "compare": _Compare("ui.compare.page"),
     "tune": _Visited("ui.tune.tuning"),
-    "cache": _Cache("ui.cache.page"),
+    "cache": _Measuring("ui.cache.page"),
+    "claims": _Measuring("ui.claims.page"),
     "beam": _Decoder(f"{_LABS}.beam.page", (f"{_LABS}.beam.inputs", "BeamInputs")),
     "speculative": _Decoder(
         f"{_LABS}.speculative.page", (f"{_LABS}.speculative.lab", "SpeculativeInputs")
