@@ -75,6 +75,8 @@ def kind(token: Token) -> str:
     """Where a token comes from."""
     if token.is_inserted:
         return "put there by the tokenizer"
+    if token.is_unknown:
+        return "unknown to the tokenizer"
     return "control token" if token.is_special else "text"
 
 
