@@ -89,6 +89,7 @@ LAYERS = [
     ["decoding"],
     ["decoder"],
     ["study", "measure", "snippets"],
+    ["claims"],
     ["__init__"],
 ]
 

@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.rules import LOOKS, broken_rules, look_at, wait_for_look
 from tests.browser.step_page import wait_until
+from ui.cache.sections import SECTIONS
 from ui.skeleton.page import DECODERS
 
 PATHS = [
@@ -17,6 +18,10 @@ PATHS = [
 ]
 WITHOUT_STEPS = ("/one_clock", "/cache", "/tokens")
 RUNS_MS = 240_000  # on a machine that does other things as well
+FITS = "() => (e => e.scrollWidth - e.clientWidth)(document.querySelector('.stMain')) <= 0"
+CANCEL = (
+    "() => [...document.querySelectorAll('button')].find(b => b.innerText === 'Cancel')?.click()"
+)
 SAID = "[class*=_transport] [data-testid=stCaptionContainer]"
 
 
@@ -32,13 +37,14 @@ def test_keys_and_looks(page: Page, path, tmp_path):
             expect(page.locator(".js-plotly-plot").first).to_be_visible(timeout=RUNS_MS)
             expect(page.get_by_role("button", name="Cancel")).to_have_count(0, timeout=RUNS_MS)
         wait_for_look(page, size, scheme)
-        wide = "e => e.scrollWidth - e.clientWidth"
-        wait_until(page, f"() => ({wide})(document.querySelector('.stMain')) <= 0")
+        wait_until(page, FITS)
         assert broken_rules(page) == [], (size, scheme)
     if path not in WITHOUT_STEPS:
         keys_step_play_and_rewind(page)
     if path == "/beam":
         a_saved_trace_opens(page, tmp_path)
+    if path == "/cache":
+        every_other_section_is_drawn(page)
     if path == "/tokens":
         merges_end_in_the_tokens(page)
 
@@ -72,6 +78,21 @@ def keys_step_play_and_rewind(page: Page) -> None:
     expect(page.get_by_role("button", name="Play")).to_be_visible()
     page.keyboard.press("0")
     wait_for_steps(page, 0)
+
+
+def every_other_section_is_drawn(page: Page) -> None:
+    """Each begins by itself and is cancelled once it has results; in one look each."""
+    for place, section in enumerate(SECTIONS[1:]):
+        size, scheme = LOOKS[place % len(LOOKS)]
+        look_at(page, size, scheme)
+        page.get_by_role("radio", name=section.name, exact=True).click()
+        expect(page.get_by_text(section.about)).to_be_visible()
+        expect(page.locator(f".st-key-cache_{section.key}_notice")).to_be_visible(timeout=RUNS_MS)
+        page.evaluate(CANCEL)
+        expect(page.get_by_role("button", name="Cancel")).to_have_count(0, timeout=RUNS_MS)
+        wait_for_look(page, size, scheme)
+        wait_until(page, FITS)
+        assert broken_rules(page) == [], (section.name, size, scheme)
 
 
 def wait_for_steps(page: Page, count: int) -> None:

@@ -50,7 +50,7 @@ function theme_of(root) {
 
 /** @param {{data: object, parentElement: HTMLElement, setTriggerValue: Held['tell']}} given by Streamlit */
 export default function ({ data, parentElement, setTriggerValue }) {
-  const root = /** @type {HTMLElement} */ (parentElement.querySelector('.dv'));
+  const root = /** @type {HTMLElement} */ (parentElement.querySelector('section'));
   let held = mounted.get(root);
   if (!held) {
     held = { data, tell: setTriggerValue };

@@ -26,10 +26,12 @@ class Changeable(Protocol):
     Attributes:
         name: of the page.
         inputs: what the fields show.
+        error: what went wrong last, empty if nothing did.
     """
 
     name: str
     inputs: PlainInputs
+    error: str
 
     def change(self, **changes: Any) -> None:
         """Take other inputs, by name."""
@@ -159,7 +161,7 @@ def constraint(lab: Changeable, *, is_optional: bool = True) -> ConstraintField:
         lab.change(language=language, source=source)
         return lab.inputs.typed == (language, source)
 
-    return ConstraintField(lab.name, lab.inputs.typed, take, is_optional)
+    return ConstraintField(lab, lab.name, lab.inputs.typed, take, is_optional)
 
 
 def several(lab: Changeable, name: str, label: str, options: Sequence[str], **others: Any) -> None:

@@ -10,15 +10,19 @@ from __future__ import annotations
 import time
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from ui.components.apps import mount_app
+from ui.server.served_files import base_path
 from ui.skeleton import theme
 from ui.skeleton.problems import show_pending
 from ui.skeleton.theme import is_dark
 from ui.visits.tab import visit_or_reason, visit_tab
 from ui.visits.visits import VISITS, Visit
+from ui.words.glossary import glossary
 from ui.words.labels import markdown_text
 
 NAME = "Decoding Visualiser"
@@ -38,8 +42,12 @@ DECODERS = {  # the same of the decoder pages
     "pages/diffusion.py": "Diffusion",
     "pages/one_clock.py": "One clock",
 }
+HOW = "pages/how.py"
 LEARN = {  # the same of lessons, claims, tokens and explanations
+    "pages/learn.py": "Lessons",
+    "pages/claims.py": "Claims",
     "pages/tokens.py": "Tokens",
+    HOW: "How this works",
 }
 MENUS = {"Decoders": DECODERS, "Learn": LEARN}  # which the band shows as menus
 PAGES = MAIN | DECODERS | LEARN
@@ -95,7 +103,7 @@ def header(*styles: Path) -> DeltaGenerator:
     sheets = "".join(map(_sheet, [*STYLES, *styles]))
     # Popovers stand outside the element on which Streamlit writes the scheme.
     scheme = "dark" if is_dark() else "light"
-    popovers = f'[data-testid="stPopoverBody"] {{ color-scheme: {scheme}; }}'
+    popovers = f':is([data-testid="stPopoverBody"], .dv-tip) {{ color-scheme: {scheme}; }}'
     st.html(f"<style>{theme.css()}{popovers}{sheets}</style>")
     band = st.container(
         key="header",
@@ -111,9 +119,21 @@ def header(*styles: Path) -> DeltaGenerator:
                 with st.popover(menu, key=menu.lower(), type="tertiary"):
                     for file, title in files.items():
                         st.page_link(file, label=title)
+    with band.container(key="band_terms", width="content"):
+        mount_app("terms", "Terms", {"glossary": glossary(), "site": site()}, kind="dv-terms")
     show_pending()
     visit_tab()
     return band
+
+
+def site() -> dict[str, Any]:
+    """The pages of the app, for links between them (`Site` in `parts/glossary/place.js`)."""
+    return {
+        "base": base_path(),
+        "home": Path(HOME).stem,
+        "titles": {Path(file).stem: title for file, title in PAGES.items()},
+        "glossary": Path(HOW).stem,
+    }
 
 
 @cache

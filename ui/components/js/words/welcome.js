@@ -6,11 +6,11 @@ import { tokens } from './format.js';
 
 /**
  * The next thing to say to a newcomer; null for everybody else.
- * @param {Pick<State, 'lesson' | 'view' | 'steps' | 'mode' | 'strategy' | 'model'>} state `lesson`: how far they are
+ * @param {Pick<State, 'lesson' | 'guided' | 'view' | 'steps' | 'mode' | 'strategy' | 'model'>} state `lesson`: how far they are
  * @returns {{title: string, text: string}|null}
  */
-export function welcome({ lesson, view, steps, mode, strategy, model }) {
-  if (lesson === 'done' || !view || !model || mode !== 'paused' || strategy) return null;
+export function welcome({ lesson, guided, view, steps, mode, strategy, model }) {
+  if (lesson === 'done' || guided || !view || !model || mode !== 'paused' || strategy) return null;
   if (lesson === 'first' && steps.length === 0) {
     return {
       title: 'Welcome.',
