@@ -14,6 +14,7 @@ import plotly
 import streamlit as st
 
 from ui.server.served_files import address
+from ui.words.language import language, sentences
 
 HERE = Path(__file__).parent
 MODULES = HERE / "js"
@@ -52,7 +53,13 @@ def mount_app(
     """
     component = _component(name, label, kind, address(MODULES), address(STYLES), address(PLOTLY))
     changes = {f"on_{event}_change": call for event, call in told.items()}
-    component(key=key or name, data=dict(data), **changes)
+    component(key=key or name, data=dict(data) | _spoken(), **changes)
+
+
+def _spoken() -> dict[str, Any]:
+    """The language of the page, and what its sentences are in that."""
+    code = language()
+    return {"language": code, "sentences": sentences(code)}
 
 
 def fetch_charts() -> None:
@@ -69,6 +76,7 @@ def _component(name: str, label: str, kind: str, modules: str, styles: str, plot
     bootstrap = (HERE / "bootstrap.js").read_text("utf-8")
     places = {
         "app": f"{modules}/apps/{name}/main.js",
+        "words": f"{modules}/words/say.js",
         "styles": " ".join(f"{styles}/{file.name}" for file in _style_files()),
         "plotly": f"{plotly_js}/{PLOTLY.name}",
     }
