@@ -1,4 +1,4 @@
-"""The claims page in Chromium: a claim is run, in two looks, with axe's rules and nothing too wide."""
+"""The claims page in Chromium: a claim is run and judged, axe's rules, what is too wide."""
 
 from playwright.sync_api import Page, expect
 
