@@ -103,8 +103,8 @@ class SameSeedExperiment(Experiment[SameSeed]):
         model: LanguageModel,
         prompts: Sequence[str],
         temperatures: Sequence[float] = (0.0, 0.8),
-        runs: int = 5,
-        tokens: int = 24,
+        runs: int = 4,
+        tokens: int = 20,
         seed: int = 1,
     ) -> None:
         checked_range("Texts of each kind", runs, 2, MOST_RUNS)
