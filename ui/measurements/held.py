@@ -48,6 +48,11 @@ class Held:
         self.began_alone = False
 
     @property
+    def mark(self) -> str:
+        """What a list says of the section; empty for nothing."""
+        return self.section.mark(self)
+
+    @property
     def is_running(self) -> bool:
         """Whether it is being measured, or waits for its turn."""
         return self.work is not None and self.work.is_running

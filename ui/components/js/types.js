@@ -45,7 +45,7 @@
  * @property {string[]} order the default order
  * @property {string[]} first the samplers that a new page shows
  * @property {{name: string, settings: Settings}[]} presets
- * @property {Record<string, {name: string, text: string}>} [glossary] the field's terms
+ * @property {Record<string, string>} [points] what the points of the loop are that are no samplers
  */
 
 // --- settings -----------------------------------------------------------------------------------
@@ -287,6 +287,7 @@
  * @property {Step[]} steps of the current branch
  * @property {Branch[]} branches empty while there is one only
  * @property {number} index the inspected step; steps.length: the next one
+ * @property {Map<number, string>} labels of the vocabulary, those that have come
  * @property {string} row_key which row it is; sent back, so that none comes twice
  * @property {View | null} view what is on screen, made of the row; null without one
  * @property {Limits} limits
@@ -638,6 +639,7 @@
  * @property {(setting: string, field: string, value: number) => Promise<Checked>} check a typed value, as the engine takes it
  * @property {() => Promise<Snippet[]>} snippets
  * @property {() => Promise<void>} save_trace
+ * @property {(file: File) => Promise<unknown>} open_trace make the text of a trace again, and go on with it
  * @property {() => void} focus_search
  * @property {() => boolean} is_busy
  * @property {() => boolean} cancel end what takes long; false where nothing does

@@ -58,6 +58,7 @@ export function new_state() {
     index: 0,
     row: null,
     row_key: '',
+    labels: new Map(),
     view: null,
     settings: { order: [], seed: 0 },
     limits: { max_tokens: 64, stop_strings: [] },
