@@ -38,11 +38,11 @@ def test_a_prediction_and_an_answer_outlive_the_tab(context: BrowserContext, wat
     assert broken_rules(page) == []
 
     # A question, answered wrong.
-    page.goto("/learn?lesson=temperature&step=zero")
-    page.get_by_text("It halves all probabilities.").click()
+    button(page, "Next").click()
+    page.get_by_text("The probability of a token, as the model computes it.").click()
     button(page, "Answer").click()
-    expect(page.get_by_text("Probabilities must add up to 1.")).to_be_visible()
-    expect(page.get_by_text("It divides the logits by 0.5.")).to_be_visible()
+    expect(page.get_by_text("A probability is at least 0 and at most 1.")).to_be_visible()
+    expect(page.get_by_text("A token's raw score.")).to_be_visible()
     page.close()
 
     # Another tab knows of both.
