@@ -83,7 +83,7 @@ LAYERS = [
     ["sampling"],
     ["model"],
     ["calculator"],
-    ["text"],
+    ["text", "tokenizing"],
     ["trace"],
     ["runner"],
     ["decoding"],

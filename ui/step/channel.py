@@ -41,8 +41,9 @@ from ui.visits.handover import STEP, HandedOver
 from ui.visits.records import BrokenRecord, Fields
 from ui.visits.visits import VISITS, Abandoned, TooManyVisits, Visit, is_secret
 from ui.words.catalogue import table
+from ui.words.language import speaking
 
-INTERRUPTING = ("start", "reopen", "stop")  # actions that what takes long makes way for
+INTERRUPTING = ("start", "reopen", "open", "stop")  # actions that what takes long makes way for
 MOST_REPORTS = 20  # of failures, from one page
 _log = logging.getLogger(__name__)
 
@@ -146,7 +147,8 @@ class StepChannel:
     @contextlib.contextmanager
     def _at_work(self, session: Session, kind: str) -> Iterator[None]:
         """What is done within tells how far it is, and ends where the person cancels it."""
-        with session.lock, job(self._is_interrupted, self._told, self._waits):
+        spoken = speaking(self._hello.language)
+        with session.lock, spoken, job(self._is_interrupted, self._told, self._waits):
             self._told(busy.doing(kind, is_empty=not session.decoder.steps), 0, None)
             yield
 

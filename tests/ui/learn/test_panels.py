@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 
 from engine.errors import DecodingError
+from ui.claims.claims import CLAIMS
+from ui.labs.lab import Lab
 from ui.learn.learning import lesson_model
 from ui.learn.panels import PANELS, read_panel
+from ui.learn.panels.lab.panel import settle
 from ui.learn.panels.panel import Panel
 from ui.learn.source import Table
 
@@ -40,25 +43,32 @@ def measured(panel: Panel, live: Any, measure: str, /, **arguments: Any) -> Any:
 
 
 def test_there_is_a_small_one_of_every_kind():
-    assert list(SMALL) == list(PANELS)
+    assert [*SMALL, "cache", "claim"] == list(PANELS)
 
 
 @pytest.mark.parametrize("kind", SMALL)
 def test_it_steps_begins_anew_and_comes_back_from_its_record(kind: str):
     panel, model = panel_of(SMALL[kind]), lesson_model()
-    live = panel.begun(model)
+    live = settled(panel.begun(model))
     grows = "generated" if kind == "step" else "steps"
     assert measured(panel, live, grows) == 1
     do(panel, live, {"do": "step"})
     assert measured(panel, live, grows) == 2
     before = plain(panel, live)
-    again = panel.restored(live.record(), lambda source, revision: model)
+    again = settled(panel.restored(live.record(), lambda source, revision: model))
     assert plain(panel, again) == before
     do(panel, live)
     assert measured(panel, live, grows) == 1
     do(panel, live, {"do": "step"})
     assert plain(panel, live) == before
     live.release()
+
+
+def settled(live: Any) -> Any:
+    """A live state once its text has the steps that it begins with."""
+    if isinstance(live, Lab):
+        settle(live)
+    return live
 
 
 def plain(panel: Panel, live: Any) -> dict[str, Any]:
@@ -157,7 +167,7 @@ def test_inputs_of_a_decoder_page_change_and_are_measured():
     assert measured(panel, live, "number", name="width") == 2
     with pytest.raises(DecodingError, match="must be"):
         do(panel, live, {"do": "inputs", "width": 0})
-    with pytest.raises(DecodingError, match='no input "widths"'):
+    with pytest.raises(DecodingError, match='"widths" is no input of that kind'):
         measured(panel, live, "number", name="widths")
 
 
@@ -167,3 +177,44 @@ def test_a_wrong_token_in_the_experiment_of_the_constrained_page():
     assert not measured(panel, live, "broken")
     do(panel, live, {"do": "force_wrong", "step": 1})
     assert measured(panel, live, "broken") and measured(panel, live, "price") > 0
+
+
+def test_the_exact_search_of_beam_search_is_begun_and_waited_for():
+    small = {"width": 2, "exact_tokens": 2, "max_new_tokens": 2}
+    panel = panel_of({"kind": "beam", "steps": 1, "inputs": small})
+    live = panel.begun(lesson_model())
+    assert not measured(panel, live, "exact_search_done")
+    do(panel, live, {"do": "search_exactly"})
+    assert measured(panel, live, "exact_search_done")
+    live.release()
+
+
+# --- sections of measuring pages ------------------------------------------------------------------
+
+
+def test_a_section_is_measured_and_its_tables_are_asked():
+    panel = panel_of({"kind": "cache", "section": "bytes", "inputs": {"positions": 12}})
+    live = panel.begun(lesson_model())
+    assert not measured(panel, live, "measured") and cell(panel, live) is None
+    do(panel, live, {"do": "inputs", "batch": 2}, {"do": "measure"})
+    assert measured(panel, live, "measured")
+    assert measured(panel, live, "number", name="positions") == 12
+    assert cell(panel, live) > 0 and cell(panel, live, row="13") is None
+    with pytest.raises(DecodingError, match='no table "Length of"'):
+        cell(panel, live, table="Length of")
+    again = panel.restored(live.record(), lambda source, revision: live.model)
+    assert again.held.inputs == live.held.inputs
+    do(panel, live)
+    assert not measured(panel, live, "measured")
+    assert measured(panel, live, "number", name="batch") == 1
+
+
+def cell(panel: Panel, live: Any, table: str = "Lengths", row: str = "12") -> float | None:
+    return measured(panel, live, "cell", table=table, row=row, column="tensors, bytes")
+
+
+def test_every_claim_can_be_a_panel():
+    for section in CLAIMS:
+        panel = panel_of({"kind": "claim", "section": section.key})
+        live = panel.begun(lesson_model())
+        assert measured(panel, live, "outcome") == "" and panel.page == "Claims"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from engine.calculator.cited import cited
 from engine.measure.prefill_and_decode import PrefillAndDecode
 from ui.cache.prefill_and_decode.prices import (
     OWN,
@@ -59,7 +60,8 @@ def cost_fields(held: Held) -> None:
             )
     if whose != OWN:
         price = published()[whose]
-        st.caption(markdown_text(f"Typed in, not measured: {price['source']}, {price['date']}."))
+        where = cited(price["source"], price["address"], price["checked"])
+        st.caption(markdown_text(f"Typed in, not measured: {where}."))
 
 
 def cost_lens(result: PrefillAndDecode, inputs: GridInputs) -> None:

@@ -44,7 +44,7 @@ SCORES = {True: "plain sum", False: "with length penalty"}
 
 def _fields(lab: BeamLab) -> None:
     fields.prompt(lab, EXAMPLES)
-    constraint = fields.constraint(lab)
+    inputs, constraint = lab.inputs, fields.constraint(lab)
     with fields.row():
         fields.whole(lab, "width", "Width", 1, MOST_BEAMS, help=meaning("beam"))
         fields.real(lab, "length_penalty", "Length penalty", help=meaning("length penalty"))
@@ -52,8 +52,13 @@ def _fields(lab: BeamLab) -> None:
         fields.whole(lab, "groups", "Groups", 1, MOST_BEAMS, help=meaning("diverse groups"))
         fields.real(lab, "diversity_penalty", "Diversity penalty")
         fields.whole(lab, "max_new_tokens", "Max tokens", 1, MOST_TOKENS)
-        constraint.language(width=170)
-    constraint.source()
+    is_open = bool(inputs.language or inputs.stop_strings)
+    with st.expander("Constraint, stop strings", expanded=is_open):
+        with fields.row():
+            constraint.language(width=230)
+            hint = "one in each line"
+            fields.text(lab, "stop_strings", "Stop strings", placeholder=hint, width=230)
+        constraint.source()
     lab.begin_alone(somebody_there())
 
 
@@ -152,7 +157,7 @@ def _texts(lab: BeamLab) -> None:
     st.subheader("Likelier, blander?", anchor=False)
     st.caption(
         "The whole beam search beside greedy decoding and six samples with top-p 0.9, all from "
-        "this prompt and under its constraint, if any. Likelihoods are the model’s own."
+        "this prompt, with the same stop strings and constraint. Likelihoods are the model’s own."
     )
     with fields.row():
         work_buttons(
@@ -186,7 +191,9 @@ def _exact(lab: BeamLab) -> None:
         f"branch and bound; it reads at most {MOST_NODES:,} beginnings."
     )
     if lab.inputs.language:
-        st.caption("The constraint has no part in it: the best text and the beams are without it.")
+        st.caption("Both keep to the constraint: the best text is that of all it allows.")
+    if lab.inputs.stop_strings:
+        st.caption("Stop strings have no part in it: the best text and the beams go on past them.")
     with fields.row():
         fields.whole(lab, "exact_tokens", "Tokens at most", 1, MOST_EXACT)
         fields.choice(lab, "exact_by_sum", "Score", SCORES, width=230)

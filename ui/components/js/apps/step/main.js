@@ -3,7 +3,6 @@
 import { RULES } from '../../kernel/shape.js';
 import { listen } from '../../lib/keys.js';
 import { forget, recall, remember } from '../../lib/storage.js';
-import { explain_terms } from '../../lib/term.js';
 import * as costs from '../../parts/costs.js';
 import * as line from '../../parts/line.js';
 import * as loop from '../../parts/loop.js';
@@ -23,11 +22,13 @@ import { read_message, take_in, take_row } from '../../wire/message.js';
 import { create_settled } from '../../wire/settled.js';
 import { create_socket } from '../../wire/socket.js';
 import { here, keep, secret } from '../../wire/visit.js';
+import { tour_stop } from '../../words/tour.js';
 import { create_actions } from './actions.js';
 import { create_busy } from './busy.js';
 import { lay_out, PLACES } from './layout.js';
 import { Player } from './play.js';
 import { Screen } from './screen.js';
+import { create_spotlight } from './spotlight.js';
 import { new_state } from './state.js';
 import { create_walk } from './walk.js';
 
@@ -56,14 +57,20 @@ const TOLD_MS = 250; // between two words to Streamlit that something was done: 
  * @param {object} [page.hello] what the first frame says besides: the page, and what the server needs to find its session
  * @param {readonly Place[]} [page.parts] those that are shown
  * @param {boolean} [page.guided] whether the page around says what to do, and is told 'changed' once something was done
+ * @param {string} [page.language] what the page is read in
  * @param {(name: string, value: unknown) => void} tell hands something to Streamlit: 'model', the name of another one
  * @returns {{restyle(): void, destroy(): void}}
  */
-export function mount(root, { live, hello: own = { page: 'step' }, parts: shown = PLACES, guided = false }, tell) {
+export function mount(
+  root,
+  { live, hello: own = { page: 'step' }, parts: shown = PLACES, guided = false, language },
+  tell,
+) {
   const state = new_state();
   state.guided = guided;
   const client = secret();
   const places = lay_out(root, shown);
+  const point_at = create_spotlight(root);
   let is_asking = false;
   let wants_whole = false;
   let model_name = '';
@@ -119,7 +126,6 @@ export function mount(root, { live, hello: own = { page: 'step' }, parts: shown 
 
   const stops = [
     listen(root, actions, () => state.keys),
-    explain_terms(root, () => state.table.glossary),
     watch_for_leaving(root, { released: settled.tell_soon, leaving: settled.leave }),
   ];
   const resize = new ResizeObserver(() => screen.redraw('resize'));
@@ -172,6 +178,7 @@ export function mount(root, { live, hello: own = { page: 'step' }, parts: shown 
       tab,
       ...own,
       client,
+      language,
       rules: RULES, // the table of samplers may not have come yet
       have: { run: state.run, branch: state.branch, ids: state.steps.map(step => step.id), forced },
       settings: state.run ? state.settings : null,
@@ -208,6 +215,7 @@ export function mount(root, { live, hello: own = { page: 'step' }, parts: shown 
   // --- what is asked for besides ------------------------------------------------------------------
 
   function after_drawing() {
+    point_at(tour_stop(state)?.target ?? '');
     if (!state.view || player.is_playing) return;
     ask_for_labels();
     ask_for_whole_row();
