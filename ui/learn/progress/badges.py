@@ -195,10 +195,7 @@ def badges(folder: Path = FOLDER, language: str = ENGLISH) -> tuple[Badge, ...]:
     return tuple(found)
 
 
-def standings(progress: Progress, all_badges: tuple[Badge, ...] | None = None) -> list[Standing]:
+def standings(progress: Progress, all_badges: tuple[Badge, ...]) -> list[Standing]:
     """Every badge with how far a person is; those that are earned first."""
-    found = [
-        Standing(badge, *badge.rule.standing(progress))
-        for badge in (badges() if all_badges is None else all_badges)
-    ]
+    found = [Standing(badge, *badge.rule.standing(progress)) for badge in all_badges]
     return sorted(found, key=lambda standing: not standing.is_earned)
