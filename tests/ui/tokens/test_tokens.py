@@ -100,7 +100,7 @@ def test_a_tokenizer_that_cannot_be_had_leaves_the_one_before(state, tmp_path, m
     state.change(second=str(tmp_path / "nowhere"))
     assert "no folder" in state.error and state.inputs.second == BYTES
     state.change(second="bundled-draft")
-    assert state.error == "" and state.shown()[1].name == "bundled-draft"
+    assert state.error == "" and state.shown()[1].name == "Bundled draft"
     assert state.shown()[0].cut.tokens == state.shown()[1].cut.tokens
     state.change(second=NOTHING)
     assert [one.key for one in state.shown()] == ["model"]
