@@ -102,6 +102,9 @@ def test_a_tokenizer_that_cannot_be_had_leaves_the_one_before(state, tmp_path, m
     state.change(second="bundled-draft")
     assert state.error == "" and state.shown()[1].name == "Bundled draft"
     assert state.shown()[0].cut.tokens == state.shown()[1].cut.tokens
+    named = sources.names(state.model, "bundled-draft")
+    assert named["model"] == "bundled (this model's)" and named["bundled-draft"] == "Bundled draft"
+    assert BYTES in named and NOTHING not in named
     state.change(second=NOTHING)
     assert [one.key for one in state.shown()] == ["model"]
 
