@@ -23,6 +23,7 @@ COVERED = """
   return covered;
 }
 """
+PAINTED = "() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))"
 TERM_AT = """
 word => {
   const range = [...CSS.highlights.get('dv-terms')].find(range => `${range}` === word);
@@ -98,6 +99,7 @@ def test_terms_open_by_pointer_and_by_keys_and_lead_to_where_they_can_be_tried(p
 
     wait_until(page, f"() => ({TERM_AT})('tokenizer')[0] > 0")
     page.get_by_text("The tokenizer splits").scroll_into_view_if_needed()
+    page.evaluate(PAINTED)  # the page has been told that it was scrolled, which hides what is said
     page.mouse.move(*page.evaluate(TERM_AT, "tokenizer"))
     tip = page.get_by_role("tooltip")
     expect(tip).to_contain_text("The rule that splits a text into tokens")
