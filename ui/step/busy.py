@@ -17,6 +17,7 @@ _DOING = {
     "force": "Appending the token",
     "branch": "Showing the other branch",
     "reopen": "Generating your text again",
+    "open": "Opening the trace",
     "admit": "Looking for the smallest change",
     "find": "Searching the vocabulary",
     "tokenize": "Splitting the text into tokens",
@@ -35,6 +36,7 @@ _CANCELLED = {
     "propose": "Cancelled: the next token has no scores yet; the text on screen stays.",
     "reroll": "Cancelled: no token was drawn again; the text on screen stays.",
     "force": "Cancelled: the token was not appended; the text on screen stays.",
+    "open": "Cancelled: the trace was not opened; the text on screen stays.",
     "reopen": ("Cancelled: your earlier text is still in the list, and the text on screen stays."),
 }
 

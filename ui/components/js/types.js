@@ -287,6 +287,7 @@
  * @property {Step[]} steps of the current branch
  * @property {Branch[]} branches empty while there is one only
  * @property {number} index the inspected step; steps.length: the next one
+ * @property {Map<number, string>} labels of the vocabulary, those that have come
  * @property {string} row_key which row it is; sent back, so that none comes twice
  * @property {View | null} view what is on screen, made of the row; null without one
  * @property {Limits} limits
@@ -305,6 +306,7 @@
  * @property {boolean} projector larger type and fewer digits
  * @property {Digits} digits
  * @property {Tour} tour how far a newcomer is
+ * @property {boolean} guided whether the page around this says what to do, and hears of what was done
  * @property {PictureName} picture
  * @property {boolean} enlarged the picture takes the table's place
  * @property {{reason: string, sentence: string, is_over: boolean, at_limit: boolean} | null} stop
@@ -641,6 +643,7 @@
  * @property {(setting: string, field: string, value: number) => Promise<Checked>} check a typed value, as the engine takes it
  * @property {() => Promise<Snippet[]>} snippets
  * @property {() => Promise<void>} save_trace
+ * @property {(file: File) => Promise<unknown>} open_trace make the text of a trace again, and go on with it
  * @property {() => void} focus_search
  * @property {() => boolean} is_busy
  * @property {() => boolean} cancel end what takes long; false where nothing does

@@ -97,6 +97,15 @@ export function create(root, actions) {
     ...check(`Column: ${text}`, on => actions.toggle_column(name, on)),
   }));
 
+  const trace_file = element('input', { type: 'file', accept: '.json,application/json', hidden: true });
+  trace_file.addEventListener('change', () => {
+    const [file] = trace_file.files ?? [];
+    if (!file) return;
+    menu.close(); // how far it is stands on the page
+    actions.open_trace(file);
+    trace_file.value = ''; // so that the same file may be chosen again
+  });
+
   /**
    * @param {string} text
    * @param {() => void} run
@@ -129,8 +138,14 @@ export function create(root, actions) {
     ),
     section('View', projector.node, rows.node, colouring.node, ...columns.map(({ node }) => node)),
     section(
-      'Download',
-      button('Trace (JSON)', () => actions.save_trace(), 'Every step with all its figures'),
+      'Trace: every step with all its figures',
+      button('Save trace (JSON)', () => actions.save_trace(), 'Download this text, to look at or to make again'),
+      button(
+        'Open a trace (JSON)',
+        () => trace_file.click(),
+        'Its text is made again here, and every figure is compared with the file',
+      ),
+      trace_file,
     ),
     section('Help', tour),
     section('Keys', keys.node, help),

@@ -5,7 +5,7 @@ import { formats, isolated, tokens, u_text } from './format.js';
 /**
  * @import { State, Tour, TourEvent, View } from '../types.js'
  *
- * @typedef {Pick<State, 'tour' | 'view' | 'steps' | 'mode' | 'strategy' | 'manual' | 'slow' | 'model' | 'digits'>} TourState
+ * @typedef {Pick<State, 'tour' | 'guided' | 'view' | 'steps' | 'mode' | 'strategy' | 'manual' | 'slow' | 'model' | 'digits'>} TourState
  * @typedef {{title: string, text: string, target: string, next: string}} Stop what is said at a stop; `target`: what
  *   it points at, as a selector; `next`: the button that leads on, empty where the person does it on the page
  */
@@ -28,8 +28,9 @@ export function tour_after(state, event) {
 }
 
 /** A newcomer finds it with the first text; whoever comes to a text that goes on already asks for it. @param {TourState} state */
-const is_shown = ({ tour, view, steps, mode, strategy, manual, slow, model }) =>
+const is_shown = ({ tour, guided, view, steps, mode, strategy, manual, slow, model }) =>
   tour !== 'done' &&
+  !guided &&
   !(tour === 'new' && steps.length > 0) &&
   Boolean(view && model) &&
   mode === 'paused' &&

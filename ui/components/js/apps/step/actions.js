@@ -3,6 +3,7 @@
 import { chain_of } from '../../kernel/chain.js';
 import { placed } from '../../kernel/guided.js';
 import { element } from '../../lib/dom.js';
+import { read_packed_trace } from '../../lib/trace_file.js';
 import { can_reroll } from '../../parts/transport.js';
 import { count, isolated } from '../../words/format.js';
 import { tour_after, tour_stop } from '../../words/tour.js';
@@ -13,6 +14,7 @@ import { is_drafted, remember_preferences } from './state.js';
 /** @import { Screen } from './screen.js' */
 
 const LARGEST_SEED = Number.MAX_SAFE_INTEGER; // beyond it whole numbers are no longer exact in a browser
+const LONGEST_TRACE = 100_000; // characters, packed: with the longest settings it fits into one message
 const URL_MS = 60_000; // that a download may take to begin
 
 /**
@@ -252,6 +254,14 @@ export function create_actions({ root, state, link, screen, player, walk, settle
       const address = URL.createObjectURL(new Blob([message.trace], { type: 'application/json' }));
       element('a', { href: address, download: 'run.json' }).click();
       setTimeout(() => URL.revokeObjectURL(address), URL_MS);
+    },
+    async open_trace(file) {
+      const read = await read_packed_trace(file, LONGEST_TRACE);
+      if ('text' in read) return move('open', { trace: read.text });
+      player.stop();
+      state.error = read.sentence;
+      state.cancelled = false;
+      screen.redraw('step');
     },
     is_busy: () => link.is_busy,
     cancel() {

@@ -1,8 +1,7 @@
 // A field that reads a trace in the browser and hands its text over: the server takes no uploaded files.
 
 import { element, set_text } from '../../lib/dom.js';
-
-const MOST_BYTES = 2.5 * 2 ** 20; // with its quotation marks escaped it still fits into one message
+import { read_trace } from '../../lib/trace_file.js';
 
 /**
  * @param {HTMLElement} root
@@ -15,18 +14,9 @@ export function mount(root, _data, tell) {
   field.addEventListener('change', async () => {
     const file = field.files?.[0];
     if (!file) return;
-    if (file.size > MOST_BYTES) {
-      const size = (file.size / 2 ** 20).toFixed(1);
-      set_text(said, `${file.name} has ${size} MiB, and a page takes 2.5; open it in Python with replay.`);
-      return;
-    }
-    try {
-      const text = await file.text();
-      set_text(said, `${file.name} was handed over.`);
-      tell('text', text);
-    } catch (error) {
-      set_text(said, `${file.name} could not be read (${/** @type {Error} */ (error).message}); choose it again.`);
-    }
+    const read = await read_trace(file);
+    set_text(said, 'text' in read ? `${file.name} was handed over.` : read.sentence);
+    if ('text' in read) tell('text', read.text);
     field.value = ''; // so that the same file may be chosen again
   });
   root.append(field, said);

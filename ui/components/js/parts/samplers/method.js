@@ -78,7 +78,8 @@ export function create_method(actions) {
       set_text(away, negative_tokens ? `away from ${quoted(negative_prompt)}` : 'begins with Start');
       for (const each of [alpha.slider, alpha.exact]) each.update(draft.penalty_alpha);
       for (const each of [candidates.slider, candidates.exact]) each.update(draft.top_k);
-      const score = 'Score: (1 − alpha) × probability − alpha × penalty. Nothing is random, and no sampler acts.';
+      const score =
+        'Score: (1 − alpha) × probability − alpha × penalty. Nothing is random. Only samplers that edit single tokens act.';
       set_text(how, strategy ? score : `${score} It begins with Start.`);
     },
   };

@@ -10,7 +10,7 @@ import { source_editor } from './source.js';
 import { token_editor } from './tokens.js';
 
 /** @import { Actions, Fields, NumberField, Sampler, State, Table, Value, View } from '../../types.js' */
-/** @typedef {Pick<State, 'table' | 'settings' | 'stage_defaults' | 'model' | 'view' | 'point' | 'row' | 'digits'>} Properties */
+/** @typedef {Pick<State, 'table' | 'settings' | 'stage_defaults' | 'model' | 'view' | 'point' | 'row' | 'labels' | 'strategy' | 'digits'>} Properties */
 /** @typedef {ReturnType<typeof create_sampler>} SamplerPart */
 
 /** A value in words, for the title of the switch. @param {Sampler} sampler @param {Value} value */
@@ -23,6 +23,12 @@ function in_words({ numbers, value: shape }, value) {
 /** Why a sampler that is on did nothing to what is on screen. @param {View|null} view @param {string} name */
 const when_it_holds = (view, name) =>
   !view ? 'no scores yet' : view.missing === name ? 'the server is computing it' : 'holds from the next token on';
+
+/** What a sampler that is on does in contrastive search, which has no row to show it on. @param {Sampler} sampler @returns {[string, string]} */
+const in_search = ({ kind }) =>
+  kind === 'edit'
+    ? ['acts on the scores that candidates come from', '']
+    : ['No effect here', 'contrastive search draws nothing'];
 
 /** What it is: in a sentence, as a formula, where it comes from, and its rule as a picture. @param {Sampler} sampler @param {HTMLElement|SVGElement} picture */
 function details_of({ name, about, formula, paper }, picture) {
@@ -208,7 +214,7 @@ export function create_sampler(sampler, actions, { grip, remove }) {
   }
 
   /** @param {string} one @param {string} two @param {string} [three] */
-  function say(one, two, three = '') {
+  function tell(one, two, three = '') {
     set_text(remark, three);
     remark.classList.toggle('dv-hidden', !three);
     set_text(first, one);
@@ -245,12 +251,14 @@ export function create_sampler(sampler, actions, { grip, remove }) {
       const place = view ? view.points.findIndex(point => point.name === name) : -1;
       const is_later = view !== null && place > view.point;
       const is_applied = Boolean(shown?.on) && !is_later;
-      node.classList.toggle('dv-faded', !is_on() || Boolean(shown?.no_effect));
+      const is_idle = state.strategy !== null && sampler.kind !== 'edit';
+      node.classList.toggle('dv-faded', !is_on() || is_idle || Boolean(shown?.no_effect));
       node.classList.toggle('dv-lit', state.point !== null && place >= 0 && place === view?.point);
-      if (!is_on()) say(sampler.idle, '');
-      else if (!shown?.on) say(when_it_holds(view, name), '');
-      else if (is_later) say('not applied yet', '');
-      else say(...effect(sampler, shown, state.table, state.digits), shown.remark ?? '');
+      if (!is_on()) tell(sampler.idle, '');
+      else if (state.strategy) tell(...in_search(sampler));
+      else if (!shown?.on) tell(when_it_holds(view, name), '');
+      else if (is_later) tell('not applied yet', '');
+      else tell(...effect(sampler, shown, state.table, state.digits), shown.remark ?? '');
       if (!details.hidden) picture.update(view, is_applied ? (shown ?? null) : null);
     },
   };
