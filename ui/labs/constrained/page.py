@@ -86,7 +86,7 @@ def _notice(lab: ConstrainedLab) -> str:
 def _one_bad_token(lab: ConstrainedLab) -> None:
     st.subheader("One bad token", anchor=False)
     if lab.text is None or lab.shown is None:
-        st.caption("This needs a token; they come with Step, or while the text is being written.")
+        st.caption("There is no step yet; take one, or wait while the text is being written.")
         return
     vocabulary, index = lab.model.vocabulary, lab.shown
     wanted = lab.figures[index].wanted
