@@ -1,7 +1,8 @@
 // Streamlit sends this text with every message, so it only fetches what the app serves and hands over.
 
 /** @typedef {{update?: (data: object) => void, restyle: () => void, destroy: () => void}} App */
-/** @typedef {{data: object, tell: (name: string, value: unknown) => void, app?: App, is_gone?: boolean}} Held */
+/** @typedef {{language?: string, sentences?: Record<string, string>}} Spoken what the page speaks */
+/** @typedef {{data: Spoken, tell: (name: string, value: unknown) => void, app?: App, is_gone?: boolean}} Held */
 
 /** @type {WeakMap<HTMLElement, Held>} */
 const mounted = new WeakMap();
@@ -23,9 +24,11 @@ function begin(root, held) {
   root.dataset.plotly = '{{plotly}}';
   root.style.visibility = 'hidden';
   const program = new URL('{{app}}', location.origin).href;
-  Promise.all([import(program), ...'{{styles}}'.split(' ').map(stylesheet)]).then(
-    ([{ mount }]) => {
+  const words = new URL('{{words}}', location.origin).href;
+  Promise.all([import(program), import(words), ...'{{styles}}'.split(' ').map(stylesheet)]).then(
+    ([{ mount }, { speak }]) => {
       if (held.is_gone) return;
+      speak(held.data.sentences ?? {});
       root.style.visibility = '';
       held.app = mount(root, held.data, (/** @type {string} */ name, /** @type {unknown} */ value) =>
         held.tell(name, value),
@@ -38,6 +41,13 @@ function begin(root, held) {
   );
 }
 
+/** @param {HTMLElement} root @param {Held} held */
+function end(root, held) {
+  held.is_gone = true;
+  held.app?.destroy();
+  if (mounted.get(root) === held) mounted.delete(root);
+}
+
 /** Light or dark, by the ground that the page stands on, in whatever notation the theme names it. @param {HTMLElement} root */
 function theme_of(root) {
   const probe = document.createElement('i');
@@ -48,10 +58,14 @@ function theme_of(root) {
   return red + green + blue < 384 ? 'dark' : 'light';
 }
 
-/** @param {{data: object, parentElement: HTMLElement, setTriggerValue: Held['tell']}} given by Streamlit */
+/** @param {{data: Spoken, parentElement: HTMLElement, setTriggerValue: Held['tell']}} given by Streamlit */
 export default function ({ data, parentElement, setTriggerValue }) {
-  const root = /** @type {HTMLElement} */ (parentElement.querySelector('.dv'));
+  const root = /** @type {HTMLElement} */ (parentElement.querySelector('section'));
   let held = mounted.get(root);
+  if (held && held.data.language !== data.language) {
+    end(root, held); // labels are written once
+    held = undefined;
+  }
   if (!held) {
     held = { data, tell: setTriggerValue };
     mounted.set(root, held);
@@ -66,9 +80,5 @@ export default function ({ data, parentElement, setTriggerValue }) {
     held.app?.restyle();
   }
   const here = held;
-  return () => {
-    here.is_gone = true;
-    here.app?.destroy();
-    mounted.delete(root);
-  };
+  return () => end(root, here);
 }

@@ -64,9 +64,14 @@ def row() -> DeltaGenerator:
 
 
 def prompt(
-    lab: Changeable, examples: Mapping[str, str], *, label: str = "Prompt", **options: Any
+    lab: Changeable,
+    examples: Mapping[str, str],
+    *,
+    label: str = "Prompt",
+    placeholder: str = "Choose a prompt",
+    **options: Any,
 ) -> None:
-    """The prompt, and examples of it beside it."""
+    """The prompt, and examples of it beside it; until one is chosen, `placeholder` stands there."""
     left, right = st.columns([3, 1])
     with left:
         text(lab, "prompt", label, height=68, **options)
@@ -75,7 +80,7 @@ def prompt(
             "Example",
             list(examples),
             index=None,
-            placeholder="Choose a prompt",
+            placeholder=placeholder,
             **bound(
                 f"{lab.name}_example", None, lambda name: name and lab.change(prompt=examples[name])
             ),

@@ -134,6 +134,13 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
         if not self._begin(steps):
             self.inputs = before
 
+    def begin_anew(self, inputs: AnyInputs, steps: int) -> None:
+        """Begin with these inputs and so many steps, whatever was there before."""
+        self.stop()
+        before, self.inputs = self.inputs, inputs
+        if not self._begin(steps):
+            self.inputs = before
+
     def load(self, model: LanguageModel) -> None:
         """Go on with another model from the same inputs; raises what refuses them."""
         text = self._new_text(model)

@@ -10,44 +10,57 @@ from __future__ import annotations
 import time
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from ui.components.apps import mount_app
+from ui.server.served_files import base_path
 from ui.skeleton import theme
+from ui.skeleton.language import keep_language, language_field, take_language
 from ui.skeleton.problems import show_pending
 from ui.skeleton.theme import is_dark
 from ui.visits.tab import visit_or_reason, visit_tab
 from ui.visits.visits import VISITS, Visit
+from ui.words.glossary import glossary
 from ui.words.labels import markdown_text
+from ui.words.language import LANGUAGES, language, marked, say
 
 NAME = "Decoding Visualiser"
 NOTICES = "notices"
 NOTICE_SECONDS = 30.0
 HOME = "pages/step.py"
 MAIN = {  # file: name in the navigation
-    HOME: "Step",
-    "pages/compare.py": "Compare",
-    "pages/tune.py": "Tune",
-    "pages/cache.py": "Cache",
+    HOME: marked("Step"),
+    "pages/compare.py": marked("Compare"),
+    "pages/tune.py": marked("Tune"),
+    "pages/cache.py": marked("Cache"),
 }
 DECODERS = {  # the same of the decoder pages
-    "pages/beam.py": "Beam search",
-    "pages/speculative.py": "Speculative",
-    "pages/constrained.py": "Constrained",
-    "pages/diffusion.py": "Diffusion",
-    "pages/one_clock.py": "One clock",
+    "pages/beam.py": marked("Beam search"),
+    "pages/speculative.py": marked("Speculative"),
+    "pages/constrained.py": marked("Constrained"),
+    "pages/diffusion.py": marked("Diffusion"),
+    "pages/one_clock.py": marked("One clock"),
 }
-LEARN: dict[str, str] = {}  # the same of lessons, claims, tokens and explanations
-MENUS = {"Decoders": DECODERS, "Learn": LEARN}  # which the band shows as menus
+HOW = "pages/how.py"
+LEARN = {  # the same of lessons, claims, tokens and explanations
+    "pages/learn.py": marked("Lessons"),
+    "pages/claims.py": marked("Claims"),
+    "pages/tokens.py": marked("Tokens"),
+    HOW: marked("How this works"),
+}
+MENUS = {marked("Decoders"): DECODERS, marked("Learn"): LEARN}  # which the band shows as menus
 PAGES = MAIN | DECODERS | LEARN
 STYLES = [Path(__file__).with_name(name) for name in ("page.css", "tables.css")]
 
 
 def chosen_page() -> st.Page:
     """The page that the visitor is on, to be run; navigation and the browser's title are set."""
+    take_language()
     pages = [
-        st.Page(file, title=title, default=file == HOME, url_path=Path(file).stem)
+        st.Page(file, title=say(title), default=file == HOME, url_path=Path(file).stem)
         for file, title in PAGES.items()
     ]
     page = st.navigation(pages, position="hidden")
@@ -65,7 +78,7 @@ def opened_visit() -> Visit | None:
     if problem:
         st.error(markdown_text(problem))
     elif visit is None:
-        st.caption("Opening the page")
+        st.caption(say("Opening the page"))
     return visit
 
 
@@ -93,7 +106,7 @@ def header(*styles: Path) -> DeltaGenerator:
     sheets = "".join(map(_sheet, [*STYLES, *styles]))
     # Popovers stand outside the element on which Streamlit writes the scheme.
     scheme = "dark" if is_dark() else "light"
-    popovers = f'[data-testid="stPopoverBody"] {{ color-scheme: {scheme}; }}'
+    popovers = f':is([data-testid="stPopoverBody"], .dv-tip) {{ color-scheme: {scheme}; }}'
     st.html(f"<style>{theme.css()}{popovers}{sheets}</style>")
     band = st.container(
         key="header",
@@ -101,17 +114,51 @@ def header(*styles: Path) -> DeltaGenerator:
         vertical_alignment="center",
     )
     band.title(NAME, anchor=False, width="content")
-    with band.container(key="pages", horizontal=True, vertical_alignment="center", gap=None):
-        for file, title in MAIN.items():
-            st.page_link(file, label=title, width="content")
-        for menu, files in MENUS.items():
-            if files:
-                with st.popover(menu, key=menu.lower(), type="tertiary"):
-                    for file, title in files.items():
-                        st.page_link(file, label=title)
+    _links(band)
+    _menu(band)
+    with band.container(key="band_terms", width="content"):
+        mount_app("terms", "Terms", {"glossary": glossary(), "site": site()}, kind="dv-terms")
+    keep_language()
     show_pending()
     visit_tab()
     return band
+
+
+def site() -> dict[str, Any]:
+    """The pages of the app, for links between them (`Site` in `parts/glossary/place.js`)."""
+    return {
+        "base": base_path(),
+        "home": Path(HOME).stem,
+        "titles": {Path(file).stem: say(title) for file, title in PAGES.items()},
+        "glossary": Path(HOW).stem,
+    }
+
+
+def _links(band: DeltaGenerator) -> None:
+    """All pages and the language, side by side; where the window has room for it."""
+    with band.container(key="pages", horizontal=True, vertical_alignment="center", gap=None):
+        for file, title in MAIN.items():
+            st.page_link(file, label=say(title), width="content")
+        for menu, files in MENUS.items():
+            if files:
+                with st.popover(say(menu), key=menu.lower(), type="tertiary"):
+                    for file, title in files.items():
+                        st.page_link(file, label=say(title))
+        with st.popover(LANGUAGES[language()], key="language", type="tertiary"):
+            language_field("language_choice")
+
+
+def _menu(band: DeltaGenerator) -> None:
+    """The same in one menu, for a narrow window."""
+    with band.popover(say("Menu"), key="menu", type="tertiary"):
+        for file, title in MAIN.items():
+            st.page_link(file, label=say(title))
+        for menu, files in MENUS.items():
+            if files:
+                st.caption(say(menu))
+                for file, title in files.items():
+                    st.page_link(file, label=say(title))
+        language_field("language_choice_in_menu")
 
 
 @cache

@@ -19,6 +19,7 @@ from engine.sampling import STAGES, SamplingSettings
 from ui.texts.limits import LONGEST_PROMPT, checked_stops
 from ui.texts.settings import FIRST, MOST, EventError, parse_settings
 from ui.texts.texts import Contrastive
+from ui.words.language import ENGLISH, LANGUAGES
 
 Action = Literal[
     "sync",  # the browser lacks something: send everything
@@ -95,12 +96,14 @@ class Hello:
         have: what it holds.
         settings: what it shows, for tokens of `have` that the server lacks; None without any.
         unknown: samplers that it cannot compute.
+        language: what it is read in.
     """
 
     client: str
     have: Have = field(default_factory=Have)
     settings: SamplingSettings | None = None
     unknown: frozenset[str] = frozenset()
+    language: str = ENGLISH
 
 
 @dataclass(frozen=True)
@@ -243,6 +246,7 @@ def parse_hello(data: Any) -> Hello:
         ),
         settings=settings,
         unknown=frozenset(STAGES) - _names(data["rules"]) if "rules" in data else frozenset(),
+        language=spoken if (spoken := data.get("language")) in LANGUAGES else ENGLISH,
     )
 
 

@@ -199,10 +199,22 @@ class Session(ShownText):
                 self.max_tokens = max_tokens
             self.changed()
 
+    def take_over(self, other: Session) -> None:
+        """Go on with the text of another session, which nobody uses any more."""
+        with self.lock:
+            self._keep_for_later()
+            settings = other._unused_settings
+            self._begin(other.branches, other.beginning, settings, current=other.current)
+            self.inspected, self.proposing = other.inspected, other.proposing
+            self.order, self.max_tokens = other.order, other.max_tokens
+            self.error = self.said = ""
+            self.cancelled = False
+            self.changed()
+
     def copy(self) -> Session:
         """An independent session with the same texts, for a second tab."""
         with self.lock:
-            twin = Session.__new__(Session)
+            twin = type(self).__new__(type(self))
             twin.__dict__.update(self.__dict__)
             twin._prepare()
             twin.acknowledged = Acknowledged()

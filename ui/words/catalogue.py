@@ -6,7 +6,7 @@ new sampler is in the table, and thereby on every page, as soon as it is in `DEF
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -15,8 +15,10 @@ from engine.sampling import DEFAULT_ORDER, STAGES, SamplingSettings
 from engine.sampling.presets import PRESETS
 from engine.sampling.stages import GROUPS, BanStage, Number, Stage
 from ui.texts.settings import FIRST, is_one_number, plain_settings, shown_samplers, value_shape
-from ui.words.glossary import glossary
+from ui.words.glossary import meaning
+from ui.words.language import language, say, speaking
 
+_POINTS = {"raw": "logit", "renormalised": "softmax", "drawn": "draw"}  # their entries
 _SHORT = {"temperature": "T", "top_p": "p", "top_k": "k"}
 
 
@@ -37,16 +39,58 @@ def told(error: Exception) -> str:
     return str(error)
 
 
-@cache
+# What is read on a page of what a sampler, a group or a preset is.
+_WORDED = frozenset(
+    {"label", "in_text", "about", "idle", "says", "note", "words"},
+)
+
+
 def table() -> dict[str, Any]:
-    """The table, as JSON has it; nobody may change it.
+    """The table in the language spoken here, as JSON has it; nobody may change it."""
+    return _table(language())
+
+
+def sentences_of_table() -> Iterator[str]:
+    """All that is read of the table, in English, for the files of translations."""
+
+    def read(value: Any, worded: bool) -> Iterator[str]:
+        if isinstance(value, str) and worded and value:
+            yield value
+        elif isinstance(value, list | tuple):
+            for one in value:
+                yield from read(one, worded)
+        elif isinstance(value, dict):
+            for key, one in value.items():
+                yield from read(one, worded or key in _WORDED)
+
+    yield from read(english_table(), worded=False)
+
+
+@cache
+def _table(code: str) -> dict[str, Any]:
+    def said(value: Any, worded: bool) -> Any:
+        if isinstance(value, str):
+            return say(value) if worded and value else value
+        if isinstance(value, list | tuple):
+            return [said(one, worded) for one in value]
+        if isinstance(value, dict):
+            return {key: said(one, worded or key in _WORDED) for key, one in value.items()}
+        return value
+
+    with speaking(code):
+        return said(english_table(), worded=False)
+
+
+@cache
+def english_table() -> dict[str, Any]:
+    """The table in English.
 
     Keys:
         samplers: one entry each, in the default order; see `sampler`.
         groups: name and label of each group of samplers, in the order in which they are offered.
         order: names of the samplers in the order in which they apply by default.
         first: names of those that a new page shows.
-        glossary: the field's terms, by their keys in lessons/glossary.toml.
+        points: what the points of the loop are that are no samplers, by name.
         presets: name and settings of each, without a seed.
     """
     return {
@@ -54,7 +98,7 @@ def table() -> dict[str, Any]:
         "groups": [{"name": name, "label": label} for name, label in GROUPS.items()],
         "order": [kind.setting for kind in DEFAULT_ORDER],
         "first": list(FIRST),
-        "glossary": glossary(),
+        "points": {name: meaning(key) for name, key in _POINTS.items()},
         "presets": [_preset(name, settings) for name, settings in PRESETS.items()],
     }
 

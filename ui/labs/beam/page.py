@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
@@ -19,7 +20,7 @@ from ui.labs.page import Experiment, LabPage, notice_line
 from ui.skeleton.fields import bound
 from ui.skeleton.theme import is_dark
 from ui.skeleton.work import look_every, work_buttons, work_state
-from ui.visits.tab import somebody_there, this_visit
+from ui.visits.tab import somebody_there
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text
 from ui.words.token_labels import TokenLabels, labels_of
@@ -83,7 +84,7 @@ def _tree(lab: BeamLab, labels: TokenLabels) -> None:
         tree_figure(tree, labels.__getitem__, lab.chosen, is_dark()),
         theme=None,
         key="beam_tree",
-        on_select=_on_node,
+        on_select=partial(_on_node, lab),
         selection_mode="points",
         config=CONFIG,
         alt=f"Tree of hypotheses, steps {first + 1} to {last + 1}",
@@ -113,11 +114,10 @@ def _tree(lab: BeamLab, labels: TokenLabels) -> None:
             )
 
 
-def _on_node() -> None:
+def _on_node(lab: BeamLab) -> None:
     """A press on a node; one beside all nodes changes nothing."""
-    lab = this_visit().present(BeamLab.name)
     for point in st.session_state["beam_tree"].selection.points:
-        if lab is not None and point.get("customdata"):
+        if point.get("customdata"):
             step, at = point["customdata"]
             lab.choose((int(step), int(at)))
 

@@ -214,7 +214,7 @@ export function create_sampler(sampler, actions, { grip, remove }) {
   }
 
   /** @param {string} one @param {string} two @param {string} [three] */
-  function say(one, two, three = '') {
+  function tell(one, two, three = '') {
     set_text(remark, three);
     remark.classList.toggle('dv-hidden', !three);
     set_text(first, one);
@@ -254,11 +254,11 @@ export function create_sampler(sampler, actions, { grip, remove }) {
       const is_idle = state.strategy !== null && sampler.kind !== 'edit';
       node.classList.toggle('dv-faded', !is_on() || is_idle || Boolean(shown?.no_effect));
       node.classList.toggle('dv-lit', state.point !== null && place >= 0 && place === view?.point);
-      if (!is_on()) say(sampler.idle, '');
-      else if (state.strategy) say(...in_search(sampler));
-      else if (!shown?.on) say(when_it_holds(view, name), '');
-      else if (is_later) say('not applied yet', '');
-      else say(...effect(sampler, shown, state.table, state.digits), shown.remark ?? '');
+      if (!is_on()) tell(sampler.idle, '');
+      else if (state.strategy) tell(...in_search(sampler));
+      else if (!shown?.on) tell(when_it_holds(view, name), '');
+      else if (is_later) tell('not applied yet', '');
+      else tell(...effect(sampler, shown, state.table, state.digits), shown.remark ?? '');
       if (!details.hidden) picture.update(view, is_applied ? (shown ?? null) : null);
     },
   };

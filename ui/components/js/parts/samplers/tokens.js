@@ -96,18 +96,18 @@ function add_box(sampler, button_text, actions, take) {
   const choices = element('div', { class: 'dv-choices' });
   let asked = 0;
   /** @param {string} text */
-  function say(text) {
+  function tell(text) {
     set_text(said, text);
     choices.replaceChildren();
   }
   async function submit() {
     const text = input.value;
-    if (!text) return say('Type a word first.');
+    if (!text) return tell('Type a word first.');
     const turn = ++asked;
-    say('');
+    tell('');
     const ways = await ways_to_split(actions, text);
     if (turn !== asked) return;
-    if (!ways.length) return say('No token came back for this text.');
+    if (!ways.length) return tell('No token came back for this text.');
     if (take(ways, text)) input.value = '';
   }
   const form = element(
@@ -125,7 +125,7 @@ function add_box(sampler, button_text, actions, take) {
   /** @param {Node[]} content @param {() => void} choose */
   const chip = (content, choose) => {
     const onclick = () => {
-      say('');
+      tell('');
       input.value = '';
       input.focus();
       choose();
@@ -135,7 +135,7 @@ function add_box(sampler, button_text, actions, take) {
   return {
     node: element('div', { class: 'dv-adder' }, form, hint, said, choices),
     input,
-    say,
+    tell,
     /**
      * Let a person choose one of several, each a token or a few in a row, or both of two.
      * @param {string} sentence
@@ -144,7 +144,7 @@ function add_box(sampler, button_text, actions, take) {
      * @param {boolean} with_both
      */
     offer(sentence, options, choose, with_both) {
-      say(sentence);
+      tell(sentence);
       const chips = options.map(({ found, prob }) => {
         const label = found.map(token => token.label).join('');
         const figures = [found.length > 1 ? tokens(found.length) : '', prob === null ? '' : percent(prob)].filter(
@@ -282,12 +282,12 @@ function word_editor(sampler, actions, set) {
     write([...sequences, ...words.map(ids_of)]);
     const long = words.find(word => word.length > 1);
     const name = long?.map(token => token.label).join('') ?? '';
-    box.say(long ? `“${isolated(name)}” is ${tokens(long.length)}: the last is banned after the others.` : '');
+    box.tell(long ? `“${isolated(name)}” is ${tokens(long.length)}: the last is banned after the others.` : '');
   }
   const box = add_box(sampler, 'Add word', actions, (ways, text) => {
     labels.remember(ways.flat());
     const left = ways.filter(way => !sequences.some(each => is_same(each, ids_of(way))));
-    if (!left.length) box.say(`“${isolated(text)}” is banned already.`);
+    if (!left.length) box.tell(`“${isolated(text)}” is banned already.`);
     else if (ways.length === 1) add(left);
     else {
       const sentence =

@@ -1,0 +1,76 @@
+"""What pages say in other languages: what English falls back to, and files that fit the code."""
+
+import re
+
+import pytest
+
+from ui.words.catalogue import english_table, table
+from ui.words.language import (
+    ENGLISH,
+    LANGUAGES,
+    language,
+    marked,
+    say,
+    say_counted,
+    sentences,
+    speaking,
+)
+from ui.words.translations import said_in_code, translated, untranslated
+
+OTHERS = [code for code in LANGUAGES if code != ENGLISH]
+
+
+def places(text: str) -> set[str]:
+    """The named places of a sentence, and what form the table of samplers gives their figures."""
+    return set(re.findall(r"\{\w+(?::\w+)?\}", text))
+
+
+@pytest.mark.parametrize("code", OTHERS)
+def test_a_language_has_what_the_code_says_and_nothing_else(code):
+    said = {message.id for message in said_in_code() if message.id}
+    catalog = translated(code)
+    assert {message.id for message in catalog if message.id} == said, "run `make words`"
+    assert [message.id for message in untranslated(catalog)] == []
+
+
+@pytest.mark.parametrize("code", OTHERS)
+def test_a_translation_has_the_places_of_its_sentence(code):
+    for message in translated(code):
+        if not message.id:
+            continue
+        forms = message.string if isinstance(message.string, tuple) else (message.string,)
+        english = message.id if isinstance(message.id, tuple) else (message.id,)
+        for form in forms:
+            assert places(form) == places(english[-1]), form
+
+
+def test_english_is_what_the_code_says():
+    assert language() == ENGLISH and say("Opening the page") == "Opening the page"
+    assert say("{one} of {two}", one=1, two="2") == "1 of 2"
+    assert marked("Step") == "Step" and sentences(ENGLISH) == {}
+    assert [say_counted(n, "{count} step", "{count} steps") for n in (0, 1, 2_000)] == [
+        "0 steps",
+        "1 step",
+        "2,000 steps",
+    ]
+
+
+def test_what_a_language_lacks_is_said_in_english():
+    with speaking("de"):
+        assert language() == "de"
+        assert say("Compare") == "Vergleichen"
+        assert say("Nobody has translated {this}.", this="it") == "Nobody has translated it."
+        assert say_counted(2, "{count} odd thing", "{count} odd things") == "2 odd things"
+    assert language() == ENGLISH
+
+
+def test_the_table_of_samplers_changes_in_words_alone():
+    with speaking("de"):
+        other = table()
+    assert table() == english_table()
+    assert other["order"] == english_table()["order"]
+    by_name = {one["name"]: one for one in other["samplers"]}
+    assert by_name["temperature"]["label"] == "Temperatur"
+    for one in english_table()["samplers"]:
+        assert by_name[one["name"]]["formula"] == one["formula"]
+    assert [one["name"] for one in other["samplers"]] == english_table()["order"]

@@ -1,0 +1,22 @@
+// What the parts say, in the language of the page: English stands in the code, `bootstrap.js` brings the other one.
+
+/** @type {Record<string, string>} */
+let translations = {};
+
+/**
+ * Speak a language from now on; what is on screen already stays as it is.
+ * @param {Record<string, string>} sentences translations by their English sentence; none for English
+ */
+export function speak(sentences) {
+  translations = sentences;
+}
+
+/**
+ * A sentence in the language of the page, with values in its places: `say('{count} tokens', {count: 3})`.
+ * @param {string} sentence
+ * @param {Record<string, string | number>} [values]
+ */
+export function say(sentence, values) {
+  const said = translations[sentence] ?? sentence;
+  return values ? said.replace(/\{(\w+)\}/g, (place, name) => String(values[name] ?? place)) : said;
+}

@@ -1,0 +1,60 @@
+"""The choice of a language, in the band at the top.
+
+A browser keeps the choice in a cookie, so that the first drawing of a page has it; nothing else is
+in there. A link with ``?lang=de`` chooses too, for whoever opens it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import streamlit as st
+
+from ui.skeleton.fields import bound
+from ui.words.language import ENGLISH, KEY, LANGUAGES, language, say
+
+COOKIE = "decoding-visualiser-language"
+QUERY = "lang"
+KEEP = """
+export default function ({ data }) {
+  document.documentElement.lang = data.language;
+  document.cookie = `{{cookie}}=${data.language}; path=/; max-age=31536000; samesite=lax`;
+}
+"""
+
+
+def take_language() -> None:
+    """What every page does first: speak as was chosen, here or by this browser before."""
+    if KEY in st.session_state:
+        return
+    asked = st.query_params.get(QUERY) or st.context.cookies.get(COOKIE)
+    st.session_state[KEY] = asked if asked in LANGUAGES else ENGLISH
+
+
+def language_field(name: str) -> None:
+    """The language spoken here, and the others; `name` names the field within the session."""
+    st.radio(
+        say("Language"),
+        list(LANGUAGES),
+        format_func=LANGUAGES.get,
+        index=list(LANGUAGES).index(language()),
+        horizontal=True,
+        **bound(name, language(), _choose),
+    )
+
+
+def keep_language() -> None:
+    """Let the browser keep the choice."""
+    with st.container(key="keep_language"):
+        _keeper()(key="language_kept", data={"language": language()})
+
+
+def _choose(code: str) -> None:
+    st.session_state[KEY] = code
+
+
+@cache
+def _keeper() -> Any:
+    program = KEEP.replace("{{cookie}}", COOKIE)
+    return st.components.v2.component("decoding.language", js=program, isolate_styles=False)

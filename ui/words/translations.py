@@ -1,0 +1,82 @@
+"""`make words`: the files of translations, brought up to date with what the code says.
+
+    python -m ui.words.translations
+
+New sentences come in without a translation, and those that the code no longer says go. What is
+still to be translated is listed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from babel.messages.catalog import Catalog, Message
+from babel.messages.extract import extract_from_dir
+from babel.messages.pofile import read_po, write_po
+
+from ui.words.catalogue import sentences_of_table
+from ui.words.language import ENGLISH, FOLDER, LANGUAGES
+
+ROOT = Path(__file__).resolve().parents[2]
+# Where sentences stand, and what reads them there.
+SOURCES = (("ui", "**.py", "python"), ("ui/components/js", "**.js", "javascript"))
+KEYWORDS = {"say": None, "marked": None, "say_counted": (2, 3)}
+
+
+def said_in_code() -> Catalog:
+    """Every sentence that the code marks or the table of samplers has, without translations."""
+    found = Catalog()
+    for folder, files, method in SOURCES:
+        place = ROOT / folder
+        for _, _, sentence, _, _ in extract_from_dir(
+            place, [(files, method)], keywords=KEYWORDS, comment_tags=()
+        ):
+            found.add(sentence)
+    for sentence in sentences_of_table():
+        found.add(sentence)
+    return found
+
+
+def translated(code: str) -> Catalog:
+    """A language as its file has it; without a file, an empty one."""
+    file = FOLDER / f"{code}.po"
+    if not file.exists():
+        return Catalog(locale=code)
+    with file.open("rb") as opened:
+        return read_po(opened, locale=code)
+
+
+def untranslated(catalog: Catalog) -> Iterator[Message]:
+    """The sentences that a language lacks."""
+    for message in catalog:
+        forms = message.string if isinstance(message.string, tuple) else (message.string,)
+        if message.id and not all(forms):
+            yield message
+
+
+def update(code: str) -> Catalog:
+    """Bring the file of a language up to date; what is in it now."""
+    catalog, template = translated(code), said_in_code()
+    template.creation_date = catalog.creation_date  # a date alone is no change
+    catalog.update(template, no_fuzzy_matching=True)
+    with (FOLDER / f"{code}.po").open("wb") as file:
+        write_po(file, catalog, width=None, sort_output=True, ignore_obsolete=True)
+    return catalog
+
+
+def main() -> int:
+    """Update all languages, and list what is to be translated."""
+    left = 0
+    for code in LANGUAGES:
+        if code != ENGLISH:
+            for message in untranslated(update(code)):
+                left += 1
+                print(f"{code}: {message.id}")
+    print(f"{left} sentences are to be translated in {FOLDER.relative_to(ROOT)}.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
