@@ -12,7 +12,7 @@ from engine.model import LanguageModel
 from engine.trace.values import Record, Row, Text, of
 
 MOST_FACTS = 400
-ANSWER_TOKENS = 6  # that a word may have
+ANSWER_TOKENS = 5  # that a word may have
 _WORD = re.compile(r"\s*([\w'’-]+)")
 
 

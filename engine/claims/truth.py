@@ -111,7 +111,7 @@ class TruthExperiment(Experiment[Truth]):
         self,
         model: LanguageModel,
         facts: Sequence[Fact],
-        samples: int = 15,
+        samples: int = 9,
         bound: float = 0.8,
     ) -> None:
         checked_range("Samples", samples, 1, MOST_SAMPLES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
@@ -53,6 +53,7 @@ class StagedTokenizer(TextTokenizer):
         on_bytes = model == "BPE" and "ByteLevel" in _names(self._parts["decoder"])
         super().__init__(vocabulary, "Byte-level BPE" if on_bytes else model)
         self.merges = len(self._parts["model"]["merges"]) if model == "BPE" else None
+        self._unknown = _unknown_id(self._parts["model"])
         self._added = frozenset(vocabulary.tokenizer.added_tokens_decoder)
 
     def tokenize(self, text: str) -> TokenizedText:
@@ -62,8 +63,10 @@ class StagedTokenizer(TextTokenizer):
         ids, words, offsets = encoding.ids, encoding.word_ids, encoding.offsets  # copied each time
         cut, taken = [], []
         for group in _groups(words):
-            if ids[group[0]] in self._added:
-                taken.append(offsets[group[0]])
+            first = group[0]
+            is_added = ids[first] in self._added and len(group) == 1
+            if is_added and not self._is_unknown(ids[first], text, offsets[first]):
+                taken.append(offsets[first])
             else:
                 cut.append(group)
         steps, pre_tokens = self._run(text, between(len(text), taken))
@@ -73,10 +76,13 @@ class StagedTokenizer(TextTokenizer):
         owners = {place: number for number, group in enumerate(cut) for place in group}
         tokens = [
             replace(
-                self._token(one, words[place] is not None, offsets[place]),
+                self._token(one, words[place] is not None),
+                is_unknown=self._is_unknown(one, text, span),
+                start=span[0],
+                end=span[1],
                 pre_token=owners.get(place) if is_same else None,
             )
-            for place, one in enumerate(ids)
+            for place, (one, span) in enumerate(zip(ids, offsets, strict=True))
         ]
         return TokenizedText(
             text,
@@ -89,6 +95,13 @@ class StagedTokenizer(TextTokenizer):
             ),
             "" if is_same else _OTHER_TOKENS,
         )
+
+    def _is_unknown(self, token_id: int, text: str, span: Span) -> bool:
+        """Whether a token stands for text that is not its name."""
+        if token_id != self._unknown or span[0] == span[1]:
+            return False
+        name = self._vocabulary.token_bytes(token_id).decode()
+        return text[span[0] : span[1]].strip() != name
 
     def making(self, pre_token: PreToken) -> Making | None:
         """How a pre-token became its tokens; None where this kind of tokenizer has no such steps.
@@ -122,6 +135,12 @@ class StagedTokenizer(TextTokenizer):
             for piece, span, _ in worked.get_splits("original", "char")
         )
         return steps, tuple(one for one in pre_tokens if one.ids)
+
+
+def _unknown_id(model: Mapping[str, Any]) -> int | None:
+    if model["type"] == "Unigram":
+        return model.get("unk_id")
+    return model["vocab"].get(model.get("unk_token") or "")
 
 
 def _groups(words: Sequence[int | None]) -> list[list[int]]:

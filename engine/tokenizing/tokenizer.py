@@ -10,7 +10,7 @@ from transformers.models.canine.tokenization_canine import SPECIAL_CODEPOINTS
 
 from engine.model.vocabulary import Vocabulary, readable
 from engine.tokenizing.bpe import MergeHistory
-from engine.tokenizing.spans import Span, placed
+from engine.tokenizing.spans import placed
 from engine.tokenizing.tokens import PreToken, Stage, Token, TokenizedText, checked_text
 from engine.tokenizing.unigram import BestCuts
 from engine.tokenizing.wordpiece import MatchHistory
@@ -61,12 +61,9 @@ class TextTokenizer:
         """
         return None
 
-    def _token(self, token_id: int, is_typed: bool, span: Span = (0, 0)) -> Token:
-        data, special = (
-            self._vocabulary.token_bytes(token_id),
-            self._vocabulary.is_special(token_id),
-        )
-        return Token(token_id, data, special, not is_typed, *span)
+    def _token(self, token_id: int, is_typed: bool) -> Token:
+        data = self._vocabulary.token_bytes(token_id)
+        return Token(token_id, data, self._vocabulary.is_special(token_id), not is_typed)
 
     def _placed(self, text: str, tokens: Sequence[Token]) -> tuple[Token, ...]:
         """The tokens with the places of their bytes, where these spell the text."""

@@ -19,6 +19,8 @@ class Token:
         data: the bytes it stands for; a control token's are those of its name.
         is_special: whether it is a control token.
         is_inserted: whether the tokenizer put it around the text, so that nobody typed it.
+        is_unknown: whether it stands for text that no token of the vocabulary spells; its bytes are
+            then those of its own name.
         start, end: characters of the text that its bytes belong to. Tokens that share a character
             have it in common; of one that stands for none both are equal.
         first_byte: place of its first byte in the text as UTF-8; None where the tokenizer changes
@@ -30,6 +32,7 @@ class Token:
     data: bytes
     is_special: bool
     is_inserted: bool
+    is_unknown: bool = False
     start: int = 0
     end: int = 0
     first_byte: int | None = None

@@ -11,7 +11,7 @@ from engine.claims.verdict import verdict
 from engine.model import LanguageModel
 from ui.claims.inputs import ClaimInputs
 from ui.claims.verdict import draw_verdict, figures_table
-from ui.claims.words import NAMES, PREDICTIONS, SYMBOLS, all_words
+from ui.claims.words import PREDICTIONS, SYMBOLS, all_words
 from ui.measurements.held import Held
 from ui.measurements.section import AnyInputs, Section, Shown, Table
 from ui.measurements.work import MeasureWork
@@ -75,19 +75,14 @@ def claim(
         begins_alone=False,
         overlays=False,
         topic=words.topic,
-        mark=mark,
+        mark=lambda held: SYMBOLS.get(outcome_of(held), ""),
     )
 
 
-def mark(held: Held) -> str:
-    """What the list says of a claim: its verdict, once it has been run."""
-    if held.is_running:
-        return "under way"
-    found = held.result()
-    if found is None:
-        return ""
-    outcome = verdict(found.checks).outcome
-    return f"{SYMBOLS[outcome]} {NAMES[outcome].lower()}"
+def outcome_of(held: Held) -> str:
+    """The verdict of a claim as a visitor has it; empty where it is not run yet, or under way."""
+    found = None if held.is_running else held.result()
+    return "" if found is None else verdict(found.checks).outcome
 
 
 def _prediction(held: Held) -> None:

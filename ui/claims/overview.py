@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.claims.verdict import verdict
-from ui.claims.claim import mark
-from ui.claims.words import PREDICTIONS, all_words
+from ui.claims.claim import outcome_of
+from ui.claims.words import NAMES, PREDICTIONS, SYMBOLS, all_words
 from ui.measurements.held import Held
 from ui.measurements.measured import sheet
 from ui.measurements.section import Table
@@ -46,8 +46,9 @@ def overview_table(state: MeasurementState) -> Table:
 
 
 def _cells(held: Held) -> tuple[str, str, str, float | None]:
-    found, work = held.result(), held.work
-    if found is None or work is None:
-        return "", mark(held), "", None
-    said = all_words()[held.section.key].sentence(verdict(found.checks))
-    return PREDICTIONS.get(held.measured.predicted, ""), mark(held), said, work.took
+    outcome = outcome_of(held)
+    if not outcome:
+        return "", "under way" if held.is_running else "", "", None
+    said = all_words()[held.section.key].sentence(verdict(held.result().checks))
+    predicted = PREDICTIONS.get(held.measured.predicted, "")
+    return predicted, f"{SYMBOLS[outcome]} {NAMES[outcome]}", said, held.work.took

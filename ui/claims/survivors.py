@@ -87,7 +87,7 @@ def steps_figure(result: Survivors, dark: bool = False) -> go.Figure:
         template=template(dark),
         height=340,
         xaxis={"title": "entropy of the model, bits", "rangemode": "tozero"},
-        yaxis={"title": "tokens kept", "type": "log"},
+        yaxis={"title": "tokens kept", "type": "log", "dtick": 1},
     )
     return figure
 
@@ -108,7 +108,7 @@ def size_figure(result: Survivors, dark: bool = False) -> go.Figure:
         template=template(dark),
         height=320,
         xaxis={"type": "category", "tickangle": -60},
-        yaxis={"title": "tokens in the nucleus", "type": "log"},
+        yaxis={"title": "tokens in the nucleus", "type": "log", "dtick": 1},
     )
     return figure
 

@@ -76,7 +76,7 @@ def tail_figure(result: Tails, dark: bool = False) -> go.Figure:
     figure.update_layout(
         template=template(dark),
         height=340,
-        xaxis={"title": "rank", "type": "log"},
+        xaxis={"title": "rank", "type": "log", "dtick": 1},
         yaxis={"title": "probability, power of ten"},
     )
     return figure

@@ -27,7 +27,7 @@ class TruthInputs(FactsInputs):
         bound: share of right answers from which greedy decoding counts as the truth.
     """
 
-    samples: int = 15
+    samples: int = 9
     bound: float = 0.8
 
 

@@ -11,6 +11,7 @@ import inspect
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ui.learn.checks import COMPARISONS
@@ -80,39 +81,46 @@ def served(folder: Path, port: str) -> int:
 def listed() -> str:
     """The measures and the actions of every panel, as Markdown tables."""
     lines = []
-    for name, panel in PANELS.items():
-        lines += [f"### Checks of the panel `{name}`", "", "| check | gives | |", "|---|---|---|"]
-        lines += [
-            f"| {_signature(panel.measures, each)} | {_gives(panel.measures[each])} "
-            f"| {_about(panel.measures[each])} |"
-            for each in panel.measures
-        ]
-        lines += ["", f"### Actions of the panel `{name}`", "", "| do | |", "|---|---|"]
-        lines += [
-            f"| {_signature(panel.actions, each)} | {_about(panel.actions[each])} |"
-            for each in panel.actions
-        ]
+    for kinds, functions in _shared({name: panel.measures for name, panel in PANELS.items()}):
+        lines += [f"### Checks of {kinds}", "", "| check | gives | |", "|---|---|---|"]
+        lines += [f"| {_signature(each)} | {_gives(each)} | {_about(each)} |" for each in functions]
+        lines.append("")
+    for kinds, functions in _shared({name: panel.actions for name, panel in PANELS.items()}):
+        lines += [f"### Actions of {kinds}", "", "| do | |", "|---|---|"]
+        lines += [f"| {_signature(each)} | {_about(each)} |" for each in functions]
         lines.append("")
     lines += ["### Comparisons", ""]
-    kinds = {"a number": "float", "a text": "str", "yes or no": "bool"}
+    kinds_of = {"a number": "float", "a text": "str", "yes or no": "bool"}
     lines += [
         f"- {kind}: {', '.join(f'`{name}`' for name in COMPARISONS[type_name])}"
-        for kind, type_name in kinds.items()
+        for kind, type_name in kinds_of.items()
     ]
     return "\n".join(lines)
 
 
-def _signature(functions: Functions, name: str) -> str:
-    parameters = list(inspect.signature(functions[name]).parameters.values())[1:]
-    return f"`{' '.join([name, *(f'{each.name}=' for each in parameters)])}`"
+def _shared(of_panels: dict[str, Functions]) -> Iterator[tuple[str, list[Callable]]]:
+    """Functions by the panels that have them, each function once."""
+    kinds: dict[Callable, list[str]] = {}
+    for name, functions in of_panels.items():
+        for function in functions.values():
+            kinds.setdefault(function, []).append(name)
+    for group in dict.fromkeys(map(tuple, kinds.values())):
+        named = ", ".join(f"`{name}`" for name in group)
+        yield named, [function for function, names in kinds.items() if tuple(names) == group]
 
 
-def _gives(function: object) -> str:
+def _signature(function: Callable) -> str:
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    named = [f"{each.name}=" for each in parameters if each.kind is not each.VAR_KEYWORD]
+    return f"`{' '.join([function.__name__, *named])}`"
+
+
+def _gives(function: Callable) -> str:
     kinds = {"int": "a number", "float": "a number", "str": "a text", "bool": "yes or no"}
     return kinds[result_type(function)]
 
 
-def _about(function: object) -> str:
+def _about(function: Callable) -> str:
     return " ".join((inspect.getdoc(function) or "").split())
 
 

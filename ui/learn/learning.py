@@ -1,4 +1,7 @@
-"""What a visitor has on the page of lessons: tasks that are done, hints, and the live panels."""
+"""What a visitor has on the page of lessons: hints, the place in each lesson, and the live panels.
+
+What was done, such as a task that is solved, is progress of the person, and outlives the tab.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,9 @@ from engine.errors import DecodingError
 from engine.model import BUNDLED, LanguageModel
 from ui.learn.checks import all_hold
 from ui.learn.lesson import Lesson, Mistake, Step, Task
+from ui.learn.progress.done import Done, MyDone
+from ui.learn.progress.entries import StepRead, TaskSolved
+from ui.learn.progress.store import now
 from ui.models.opening import load_quietly
 from ui.visits.records import BrokenRecord, Fields
 from ui.visits.visits import PageState, Visit
@@ -20,38 +26,44 @@ HINTS_BEFORE_SHOWING = 2  # after which "Show me" is offered plainly
 
 @dataclass
 class Learning:
-    """What one visitor has done in lessons.
+    """What one visitor has in lessons.
 
     Attributes:
-        solved: tasks that are solved, by lesson, step and task joined by ``/``; whether the
-            solution was shown.
-        hints: the hints that were given for a task, by the same places.
+        hints: the hints that were given for a task, by lesson, step and task joined by ``/``.
         reached: by lesson, the key of the last step that was opened.
+        done: what the person has done, in this tab or another.
     """
 
     name: ClassVar[str] = "learn"
 
-    solved: dict[str, bool] = field(default_factory=dict)
     hints: dict[str, list[str]] = field(default_factory=dict)
     reached: dict[str, str] = field(default_factory=dict)
     version: int = 0
+    done: Done = field(default_factory=Done)
+
+    @property
+    def model(self) -> LanguageModel:
+        """The model of all lessons; raises `DecodingError`."""
+        return lesson_model()
 
     # --- tasks ------------------------------------------------------------------------------------
 
     def is_solved(self, lesson: Lesson, task: Task) -> bool:
         """Whether a task is solved, by whomever."""
-        return _place(lesson, task) in self.solved
+        return self._solved(lesson, task) is not None
 
     def was_shown(self, lesson: Lesson, task: Task) -> bool:
         """Whether a solved task's solution was shown."""
-        return self.solved.get(_place(lesson, task), False)
+        solved = self._solved(lesson, task)
+        return solved is not None and solved.helped
 
     def solve(self, lesson: Lesson, task: Task, *, shown: bool = False) -> None:
         """Note that a task is solved; the first time counts."""
-        place = _place(lesson, task)
-        if place not in self.solved:
-            self.solved[place] = shown
-            self.version += 1
+        if not self.is_solved(lesson, task):
+            self.done.note(TaskSolved(lesson.key, task.place, now(), shown))
+
+    def _solved(self, lesson: Lesson, task: Task) -> TaskSolved | None:
+        return self.done.progress.find(TaskSolved, lesson.key, task.place)
 
     def hints_of(self, lesson: Lesson, task: Task) -> list[str]:
         """The keys of the hints that were given, ``hint`` for that which was asked for."""
@@ -91,6 +103,17 @@ class Learning:
         if self.reached.get(lesson.key) != step.key:
             self.reached[lesson.key] = step.key
             self.version += 1
+        if self.done.progress.find(StepRead, lesson.key, step.key) is None:
+            self.done.note(StepRead(lesson.key, step.key, now()))
+
+    def place_in(self, lesson: Lesson) -> str:
+        """The key of the step to go on with; empty where the lesson was never opened.
+
+        A new tab knows only what the person has read.
+        """
+        read = self.done.progress.all(StepRead, lesson.key)
+        last = max(read, key=lambda entry: entry.when).key if read else ""
+        return self.reached.get(lesson.key, last)
 
     def solved_in(self, lesson: Lesson) -> int:
         """How many tasks of a lesson are solved."""
@@ -101,7 +124,6 @@ class Learning:
     def record(self) -> dict[str, Any]:
         """Plain values."""
         return {
-            "solved": list(map(list, self.solved.items())),
             "hints": [[place, list(keys)] for place, keys in self.hints.items()],
             "reached": list(map(list, self.reached.items())),
         }
@@ -113,10 +135,9 @@ class Learning:
     def restored(cls, data: Any) -> Learning:
         """The inverse of `record`; raises `BrokenRecord`."""
         data = Fields(data)
-        solved = {place: bool(shown) for place, shown in _pairs(data, "solved")}
         hints = {place: [str(key) for key in keys] for place, keys in _pairs(data, "hints", list)}
         reached = {lesson: str(step) for lesson, step in _pairs(data, "reached")}
-        return cls(solved, hints, reached)
+        return cls(hints, reached)
 
 
 def mistake_made(task: Task, live: object) -> Mistake | None:
@@ -179,7 +200,11 @@ def learning_of(visit: Visit) -> Learning:
         try:
             return Learning.restored(record)
         except BrokenRecord as error:
-            visit.notices.append(f"Your progress could not be read, so it begins anew. {error}")
+            visit.notices.append(f"Your hints could not be read, so they begin anew. {error}")
             return Learning()
 
-    return visit.page(Learning.name, Learning, restore)
+    learning = visit.page(Learning.name, Learning, restore)
+    if not isinstance(learning.done, MyDone):
+        learning.done = MyDone()
+    learning.done.look()
+    return learning

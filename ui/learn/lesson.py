@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ui.learn.checks import Check, read_check
-from ui.learn.extras import Extra, read_extras
+from ui.learn.extra import Extra
+from ui.learn.extras import last_extras, read_extras
 from ui.learn.functions import Call
 from ui.learn.panels import SAME, read_panel
 from ui.learn.panels.panel import Panel
@@ -138,6 +139,7 @@ def read_lesson(folder: Path) -> Lesson:
     if not steps:
         table.wrong("steps", "is empty", "add [[steps]] with a key")
     _check_keys(table, "steps", [step.key for step in steps])
+    steps[-1] = replace(steps[-1], extras=(*steps[-1].extras, *last_extras(folder)))
     lesson = Lesson(folder.name, folder, minutes, tuple(steps), read_words(folder))
     _check_words(lesson)
     return lesson

@@ -16,6 +16,8 @@ from ui.labs.page import STYLE as LABS_STYLE
 from ui.learn.course import Course, course
 from ui.learn.learning import Learning, learning_of, live_of
 from ui.learn.lesson import Lesson, Step
+from ui.learn.progress.view import STYLE as PROGRESS_STYLE
+from ui.learn.progress.view import draw_progress
 from ui.learn.step_view import step_view
 from ui.skeleton.page import header, opened_visit, show_notices
 from ui.skeleton.problems import guarded
@@ -30,7 +32,7 @@ ABOUT = (
 
 def learn_page() -> None:
     """Draw the whole page."""
-    header(LABS_STYLE, STYLE)
+    header(LABS_STYLE, STYLE, PROGRESS_STYLE)
     visit = opened_visit()
     if visit is None:
         return
@@ -58,13 +60,15 @@ def _list(lessons: Course, learning: Learning) -> None:
     with st.container(key="learn_list"):
         for number, lesson in enumerate(lessons.lessons, start=1):
             _entry(number, lesson, learning)
+    st.subheader("Your progress", anchor=False)
+    st.fragment(guarded(draw_progress, "your progress"))()
 
 
 def _entry(number: int, lesson: Lesson, learning: Learning) -> None:
     title = lesson.words().entry("")
     tasks = sum(1 for _ in lesson.tasks())
     solved = learning.solved_in(lesson)
-    begun = lesson.key in learning.reached
+    begun = learning.place_in(lesson) != ""
     with st.container(key=f"learn_entry_{lesson.key}"):
         name, about, button = st.columns([5, 2, 1], vertical_alignment="center")
         name.markdown(f"**{number}. {title.title}**  \n{title.text}")
@@ -93,7 +97,7 @@ def go_to(lesson: Lesson | None, step: str = "") -> None:
 
 
 def _lesson(lessons: Course, lesson: Lesson, learning: Learning, visit: Visit) -> None:
-    wanted = st.query_params.get("step") or learning.reached.get(lesson.key, "")
+    wanted = st.query_params.get("step") or learning.place_in(lesson)
     step = lesson.step(wanted) or lesson.steps[0]
     learning.reach(lesson, step)
     live = None

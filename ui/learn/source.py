@@ -26,10 +26,17 @@ def wrong(file: Path, key: str, problem: str, remedy: str) -> NoReturn:
         problem: a verb phrase: ``has no minutes``.
         remedy: what to do about it.
     """
-    place = f"{file.parent.name}/{file.name}"
+    place = _named(file)
     if key:
         place = f"{place}: {key}"
     raise LessonError(f"{place} {problem}; {remedy}.")
+
+
+def _named(file: Path) -> str:
+    """A file as its author looks for it: from the folder of lessons, where it lies in there."""
+    folders = file.parts[:-1]
+    start = folders.index("lessons") + 1 if "lessons" in folders else len(folders) - 1
+    return "/".join(file.parts[start:])
 
 
 class Table:
@@ -82,6 +89,13 @@ class Table:
         if not all(isinstance(item, str) for item in found):
             self.wrong(name, "is no list of texts", 'write ["one", "two"]')
         return tuple(found)
+
+    def numbers(self, name: str, default: Any = REQUIRED) -> tuple[float, ...]:
+        """A list of numbers."""
+        found = self._value(name, list, "a list of numbers", default)
+        if not all(isinstance(item, (int, float)) and not isinstance(item, bool) for item in found):
+            self.wrong(name, "is no list of numbers", "write [0.5, 1.0]")
+        return tuple(map(float, found))
 
     def table(self, name: str, default: Any = REQUIRED) -> Table:
         """A table within this one."""

@@ -31,6 +31,7 @@ def step_view(lesson: Lesson, step: Step, live: Any, learning: Learning, visit: 
         visit: the visitor's.
     """
     words = lesson.words()
+    learning.done.look()
     if live is None:
         _text(lesson, step, live, learning, words)
         return

@@ -52,7 +52,7 @@ def _topic(state: MeasurementState, topic: str, group: list[Held]) -> None:
         list(names),
         index=None if chosen is None else list(names).index(chosen),
         format_func=names.get,
-        captions=[one.section.mark(one) for one in group],
+        captions=[one.mark for one in group],  # a name that changes would lose the choice
         **bound(
             f"{state.name}_topic_{group[0].section.key}",
             chosen,

@@ -48,6 +48,11 @@ class Held:
         self.began_alone = False
 
     @property
+    def mark(self) -> str:
+        """What a list says of the section; empty for nothing."""
+        return self.section.mark(self)
+
+    @property
     def is_running(self) -> bool:
         """Whether it is being measured, or waits for its turn."""
         return self.work is not None and self.work.is_running
@@ -74,6 +79,15 @@ class Held:
             self.work.cancel()
         self.work, self.setting, self.measured = work, setting, self.inputs
         work.start(is_there)
+
+    def take_over(self, other: Held) -> None:
+        """The inputs of the same section elsewhere, and what was measured of the same model."""
+        self.inputs = other.inputs
+        if other.model is self.model and other.work is not None:
+            if self.work is not None:
+                self.work.cancel()
+            self.work, self.setting, self.measured = other.work, other.setting, other.measured
+            self.began_alone = True
 
     def begin_alone(self, pace: Pace, is_there: Callable[[], bool]) -> None:
         """Measure without a press, once, where it does not take long.

@@ -89,6 +89,13 @@ class MeasurementPage:
             self._section(state)
 
     def _section(self, state: MeasurementState) -> None:
+        self.draw_section(state)
+        if self.overview is not None:
+            guarded(self.overview, "the overview")(state)
+        guarded(export, "the export")(state)
+
+    def draw_section(self, state: MeasurementState) -> None:
+        """Draw the section in sight: its fields and its results."""
         held = state.held
         if held.section.heading:
             st.subheader(held.section.heading, anchor=False)
@@ -99,9 +106,6 @@ class MeasurementPage:
             guarded(second_model, "the choice of a second model")(state)
         state.look(somebody_there())
         st.fragment(guarded(_live, "the results"), run_every=_look_every(state))(state)
-        if self.overview is not None:
-            guarded(self.overview, "the overview")(state)
-        guarded(export, "the export")(state)
 
 
 def _look_every(state: MeasurementState) -> float | None:

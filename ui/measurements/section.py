@@ -97,7 +97,7 @@ class Section(Generic[AnyInputs, AnyResult]):
         overlays: whether the picture draws another machine's result over ours; else it is drawn
             once for each.
         topic: heading that a list of sections has it under; empty on a page without such a list.
-        mark: what that list says of the section as a visitor has it.
+        mark: a sign behind its name in that list, for what has come of it.
     """
 
     key: str

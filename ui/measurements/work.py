@@ -68,7 +68,7 @@ class MeasureWork(SectionWork[AnyResult]):
         """What there is so far."""
         if self._result is None and self.is_done:
             self._result = self.measurement.result
-        return self._result or self.measurement.result
+        return self.measurement.result if self._result is None else self._result
 
     @property
     def took(self) -> float:

@@ -94,6 +94,7 @@ def _token(tokenizer: TextTokenizer, token: Token) -> dict[str, Any]:
         "first_byte": token.first_byte,
         "is_special": token.is_special,
         "is_inserted": token.is_inserted,
+        "is_unknown": token.is_unknown,
         "is_partial": is_partial(token),
         "pre_token": token.pre_token,
     }

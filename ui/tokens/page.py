@@ -10,13 +10,13 @@ from pathlib import Path
 import streamlit as st
 
 from engine.errors import DecodingError
-from ui.cache.measured import SAVED, sheet
 from ui.cache.prefill_and_decode.cost import cost_fields, cost_words
 from ui.cache.prefill_and_decode.prices import Cost
 from ui.components.apps import mount_app
 from ui.labs import fields
 from ui.labs.page import STYLE as LABS_STYLE
 from ui.labs.page import notice_line
+from ui.measurements.measured import SAVED, sheet
 from ui.models.chooser import allowed
 from ui.skeleton.csv_file import NOTE, spreadsheet_csv
 from ui.skeleton.fields import bound

@@ -10,8 +10,8 @@ from engine.errors import DecodingError, PromptError
 from engine.measure.prefill_and_decode import PrefillAndDecode, PrefillAndDecodeMeasurement
 from engine.model import LanguageModel
 from engine.tokenizing import TextTokenizer, TokenizedText
-from ui.cache.work import MeasureWork
 from ui.labs.inputs import Inputs
+from ui.measurements.work import MeasureWork
 from ui.tokens.measures import MEASURES
 from ui.tokens.samples import experiments, samples
 from ui.tokens.sources import BYTES, MODEL, NOTHING, name_of, tokenizer_of

@@ -10,7 +10,7 @@ import pandas as pd
 
 from engine.tokenizing import Stage, Token, TokenizedText
 from ui.cache.prefill_and_decode.prices import Cost
-from ui.cache.section import Table
+from ui.measurements.section import Table
 from ui.tokens.measures import MEASURES
 from ui.tokens.message import shortened
 from ui.tokens.samples import Sample, samples
@@ -75,6 +75,8 @@ def kind(token: Token) -> str:
     """Where a token comes from."""
     if token.is_inserted:
         return "put there by the tokenizer"
+    if token.is_unknown:
+        return "unknown to the tokenizer"
     return "control token" if token.is_special else "text"
 
 

@@ -131,6 +131,16 @@ def test_stages_show_what_each_does():
     assert [cut.text[one.start : one.end] for one in cut.pre_tokens] == ["Größer", "Dog"]
 
 
+def test_an_unknown_word_is_no_control_token():
+    cut = STAGED["WordPiece"].tokenize("the ☃ [UNK] cat")
+    known = {cut.text[one.start : one.end]: one for one in cut.typed}
+    assert known["☃"].is_unknown and known["☃"].pre_token is not None
+    assert not known["[UNK]"].is_unknown and known["[UNK]"].pre_token is None
+    assert known["☃"].id == known["[UNK]"].id
+    texts = [cut.text[one.start : one.end] for one in cut.pre_tokens]
+    assert texts == ["the", "☃", "cat"]
+
+
 def test_bytes_of_one_character_share_it():
     cut = WITHOUT_FILES["bytes"].tokenize("é🙂")
     assert [token.data for token in cut.typed] == [bytes([one]) for one in "é🙂".encode()]

@@ -41,13 +41,27 @@ def test_it_comes_back_from_its_record(lesson):
     learning, (_, step) = Learning(), lesson.steps
     (task,) = step.tasks
     version = learning.version
-    learning.solve(lesson, task, shown=True)
     learning.give_hint(lesson, task, "hint")
     learning.reach(lesson, step)
-    assert learning.version == version + 3
+    assert learning.version == version + 2
     again = Learning.restored(json.loads(json.dumps(learning.record())))
     assert again.record() == learning.record()
-    assert again.was_shown(lesson, task) and again.reached == {"two": "press"}
+    assert again.reached == {"two": "press"} and again.hints_of(lesson, task) == ["hint"]
+
+
+def test_what_was_done_is_of_the_person_and_so_in_every_tab(lesson):
+    learning, (first, step) = Learning(), lesson.steps
+    (task,) = step.tasks
+    assert learning.place_in(lesson) == ""
+    learning.reach(lesson, first)
+    learning.solve(lesson, task, shown=True)
+    other = Learning(done=learning.done)
+    assert other.was_shown(lesson, task) and other.place_in(lesson) == first.key
+    progress = learning.done.progress
+    assert [one.key for one in progress.steps] == [first.key]
+    assert [(one.topic, one.key, one.helped) for one in progress.tasks] == [
+        (lesson.key, task.place, True)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -55,9 +69,9 @@ def test_it_comes_back_from_its_record(lesson):
     [
         None,
         {},
-        {"solved": [["a"]], "hints": [], "reached": []},
-        {"solved": [], "hints": [["a/b/c", "hint"]], "reached": []},
-        {"solved": [["x" * 201, True]], "hints": [], "reached": []},
+        {"hints": [], "reached": [["a"]]},
+        {"hints": [["a/b/c", "hint"]], "reached": []},
+        {"hints": [], "reached": [["x" * 201, "a"]]},
     ],
 )
 def test_a_broken_record_is_refused(data):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from engine.errors import DecodingError
+from ui.claims.claims import CLAIMS
 from ui.learn.learning import lesson_model
 from ui.learn.panels import PANELS, read_panel
 from ui.learn.panels.panel import Panel
@@ -40,7 +41,7 @@ def measured(panel: Panel, live: Any, measure: str, /, **arguments: Any) -> Any:
 
 
 def test_there_is_a_small_one_of_every_kind():
-    assert list(SMALL) == list(PANELS)
+    assert [*SMALL, "cache", "claim"] == list(PANELS)
 
 
 @pytest.mark.parametrize("kind", SMALL)
@@ -157,7 +158,7 @@ def test_inputs_of_a_decoder_page_change_and_are_measured():
     assert measured(panel, live, "number", name="width") == 2
     with pytest.raises(DecodingError, match="must be"):
         do(panel, live, {"do": "inputs", "width": 0})
-    with pytest.raises(DecodingError, match='no input "widths"'):
+    with pytest.raises(DecodingError, match='"widths" is no input of that kind'):
         measured(panel, live, "number", name="widths")
 
 
@@ -167,3 +168,44 @@ def test_a_wrong_token_in_the_experiment_of_the_constrained_page():
     assert not measured(panel, live, "broken")
     do(panel, live, {"do": "force_wrong", "step": 1})
     assert measured(panel, live, "broken") and measured(panel, live, "price") > 0
+
+
+def test_the_exact_search_of_beam_search_is_begun_and_waited_for():
+    small = {"width": 2, "exact_tokens": 2, "max_new_tokens": 2}
+    panel = panel_of({"kind": "beam", "steps": 1, "inputs": small})
+    live = panel.begun(lesson_model())
+    assert not measured(panel, live, "exact_search_done")
+    do(panel, live, {"do": "search_exactly"})
+    assert measured(panel, live, "exact_search_done")
+    live.release()
+
+
+# --- sections of measuring pages ------------------------------------------------------------------
+
+
+def test_a_section_is_measured_and_its_tables_are_asked():
+    panel = panel_of({"kind": "cache", "section": "bytes", "inputs": {"positions": 12}})
+    live = panel.begun(lesson_model())
+    assert not measured(panel, live, "measured") and cell(panel, live) is None
+    do(panel, live, {"do": "inputs", "batch": 2}, {"do": "measure"})
+    assert measured(panel, live, "measured")
+    assert measured(panel, live, "number", name="positions") == 12
+    assert cell(panel, live) > 0 and cell(panel, live, row="13") is None
+    with pytest.raises(DecodingError, match='no table "Length of"'):
+        cell(panel, live, table="Length of")
+    again = panel.restored(live.record(), lambda source, revision: live.model)
+    assert again.held.inputs == live.held.inputs
+    do(panel, live)
+    assert not measured(panel, live, "measured")
+    assert measured(panel, live, "number", name="batch") == 1
+
+
+def cell(panel: Panel, live: Any, table: str = "Lengths", row: str = "12") -> float | None:
+    return measured(panel, live, "cell", table=table, row=row, column="tensors, bytes")
+
+
+def test_every_claim_can_be_a_panel():
+    for section in CLAIMS:
+        panel = panel_of({"kind": "claim", "section": section.key})
+        live = panel.begun(lesson_model())
+        assert measured(panel, live, "outcome") == "" and panel.page == "Claims"

@@ -94,7 +94,7 @@ def said_on_pages() -> dict[str, set[str]]:
         **{file: strings_of_python for file in UI.rglob("*.py") if file.parts[-2] not in NO_PAGE},
         **dict.fromkeys((ROOT / "engine/sampling/stages").glob("*.py"), strings_of_python),
         **dict.fromkeys((UI / "components/js").rglob("*.js"), strings_of_javascript),
-        **{file: lambda text: {text} for file in (ROOT / "lessons").rglob("*.md")},
+        **{file: lambda text: {text} for file in (ROOT / "lessons").rglob("en.md")},
     }
     return {
         str(file.relative_to(ROOT)): {

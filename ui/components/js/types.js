@@ -305,7 +305,7 @@
  * @property {boolean} keys whether single keys are shortcuts
  * @property {boolean} projector larger type and fewer digits
  * @property {Digits} digits
- * @property {'first' | 'stepped' | 'done'} lesson how far a newcomer is
+ * @property {Tour} tour how far a newcomer is
  * @property {boolean} guided whether the page around this says what to do, and hears of what was done
  * @property {PictureName} picture
  * @property {boolean} enlarged the picture takes the table's place
@@ -601,6 +601,9 @@
 
 /** @typedef {{value: number} | {sentence: string}} Checked what a typed value becomes, or why it cannot be taken */
 
+/** @typedef {'new' | 'asked' | 'step' | 'draw' | 'slide' | 'moved' | 'done'} Tour a stop of the tour; new: nobody has seen it */
+/** @typedef {'next' | 'step' | 'set' | 'skip' | 'begin'} TourEvent what a person does on it */
+
 /**
  * @typedef {object} Actions what a person can do; a part calls them and changes nothing itself
  * @property {(changes: Partial<Draft>) => void} draft what the next text begins from
@@ -632,6 +635,7 @@
  * @property {(name: string, on: boolean) => void} toggle_column
  * @property {(rows: number) => void} fit_rows so many rows of the table fit
  * @property {() => void} forget put away what the line says
+ * @property {(event: TourEvent) => void} tour go on with it, leave it, begin it
  * @property {(name: 'manual' | 'slow', on?: boolean) => void} toggle
  * @property {(query: string) => Promise<FoundToken[] | null>} find at most 13, of which the last says that there are more
  * @property {(text: string) => Promise<FoundToken[]>} tokenize the tokens that a text is split into

@@ -112,6 +112,10 @@ export function create(root, actions) {
    * @param {string} title
    */
   const button = (text, run, title) => element('button', { type: 'button', text, title, onclick: run });
+  const begin_tour = () => {
+    menu.close();
+    actions.tour('begin');
+  };
   const help = element('dl', { class: 'dv-keys' });
   for (const [key, what] of KEYS) {
     help.append(element('dt', {}, element('kbd', { text: key.replace('Arrow', '') })), element('dd', { text: what }));
@@ -121,6 +125,7 @@ export function create(root, actions) {
    * @param {...Node} contents
    */
   const section = (title, ...contents) => element('section', {}, element('h3', { text: title }), ...contents);
+  const tour = button('Tour', begin_tour, 'Four stops from the prompt to a first drawn token');
   const menu = create_menu(
     'Settings',
     section('How the next token is found', strategy.node, chat.node, guided.node, negative, method_note),
@@ -142,6 +147,7 @@ export function create(root, actions) {
       ),
       trace_file,
     ),
+    section('Help', tour),
     section('Keys', keys.node, help),
   );
   menu.node.classList.add('dv-settings');
@@ -165,7 +171,7 @@ export function create(root, actions) {
       if (document.activeElement !== stops) stops.value = state.limits.stop_strings.join('\n');
       projector.input.checked = state.projector;
       manual.input.checked = state.manual;
-      manual.input.disabled = state.strategy !== null;
+      manual.input.disabled = tour.disabled = state.strategy !== null;
       keys.input.checked = state.keys;
       rows.set(String(state.row_count));
       colouring.set(state.colouring);

@@ -62,13 +62,14 @@ function match_frame({ text, matches }, step) {
   const last = done.at(-1);
   if (!last) return { chips, sentence: `Before the first match nothing of ${quoted(rest)} is cut.` };
   const place = `Match ${count(step)} of ${count(matches.length)}`;
-  const tried = `${count(last[3])} longer beginnings are not in the vocabulary`;
-  return { chips, sentence: `${place}: ${quoted(last[1])}, id ${count(last[2])}, is the longest token; ${tried}.` };
+  const name = `${quoted(last[1])}, id ${count(last[2])}`;
+  if (last[3] === 0) return { chips, sentence: `${place}: ${name}, is all that was left.` };
+  return { chips, sentence: `${place}: ${name}, is the longest token after ${count(last[3])} that do not exist.` };
 }
 
 /** What is known of a token: names and values. @param {Side} side @param {number} place @returns {[string, string][]} */
 export function token_facts(side, place) {
-  const { id, bytes, start, end, first_byte, is_special, is_inserted, pre_token } = side.tokens[place];
+  const { id, bytes, start, end, first_byte, pre_token, ...token } = side.tokens[place];
   const size = bytes ? bytes.split(' ').length : 0;
   const characters = end > start + 1 ? `${count(start + 1)} to ${count(end)}` : count(start + 1);
   const first = first_byte === null ? 0 : first_byte + 1;
@@ -76,15 +77,16 @@ export function token_facts(side, place) {
   return [
     ['id', count(id)],
     ['bytes', bytes || 'none'],
-    ['character of the text', is_inserted || end === start ? 'none' : characters],
-    ['byte of the text', first_byte === null ? 'not told' : places],
-    ['kind', kind_of(is_special, is_inserted)],
+    ['character of the text', token.is_inserted || end === start ? 'none' : characters],
+    ['byte of the text', first_byte === null ? 'not known' : places],
+    ['kind', kind_of(token)],
     ['pre-token', pre_token === null ? 'none' : side.pre_tokens[pre_token][0]],
   ];
 }
 
-/** @param {boolean} is_special @param {boolean} is_inserted */
-function kind_of(is_special, is_inserted) {
+/** @param {Pick<ShownToken, 'is_special' | 'is_inserted' | 'is_unknown'>} token */
+function kind_of({ is_special, is_inserted, is_unknown }) {
+  if (is_unknown) return 'unknown to the tokenizer';
   if (is_inserted) return 'put there by the tokenizer';
   return is_special ? 'control token' : 'text';
 }

@@ -9,9 +9,10 @@ from ui.labs.beam.page import PAGE
 from ui.labs.page import LabPage
 from ui.learn.functions import Functions
 from ui.learn.panels.lab.measures import OF_TOKENS
+from ui.learn.panels.lab.panel import ACTIONS as ANY_ACTIONS
 from ui.learn.panels.lab.panel import LabPanel
 
-MEASURES = Functions(OF_TOKENS)
+MEASURES, ACTIONS = Functions(OF_TOKENS), Functions(ANY_ACTIONS)
 
 
 @MEASURES.add
@@ -33,8 +34,17 @@ def exact_search_done(lab: BeamLab) -> bool:
     return lab.exact is not None and lab.exact.is_done
 
 
+@ACTIONS.add
+def search_exactly(lab: BeamLab) -> None:
+    """Begin the exact search, and wait until it has ended."""
+    lab.begin_exact(lambda: True)
+    if lab.exact is not None:
+        lab.exact.wait()
+
+
 class BeamPanel(LabPanel):
     """A beam search."""
 
     measures: ClassVar[Functions] = MEASURES
+    actions: ClassVar[Functions] = ACTIONS
     lab_page: ClassVar[LabPage] = PAGE

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from engine.errors import DecodingError
 from engine.study.metrics import find_loop
 from ui.labs.lab import Lab
 from ui.learn.checks import shown_as
 from ui.learn.functions import Functions
+from ui.learn.panels.inputs import input_measures
 from ui.words.labels import stop_name
 
-MEASURES = Functions()
+MEASURES = Functions(input_measures(lambda lab: lab.inputs))
 
 
 @MEASURES.add
@@ -39,24 +39,6 @@ def stopped_by(lab: Lab) -> str:
     return lab.text.stop_reason or "max_tokens"
 
 
-@MEASURES.add
-def number(lab: Lab, name: str) -> float:
-    """An input of the page that is a number, by its name in `inputs`."""
-    return _input(lab, name, (int, float))
-
-
-@MEASURES.add
-def chosen(lab: Lab, name: str) -> str:
-    """An input of the page that is a text or a choice, by its name in `inputs`."""
-    return _input(lab, name, str)
-
-
-@MEASURES.add
-def switched_on(lab: Lab, name: str) -> bool:
-    """An input of the page that is on or off, by its name in `inputs`."""
-    return _input(lab, name, bool)
-
-
 # --- of those that append tokens ------------------------------------------------------------------
 
 OF_TOKENS = Functions(MEASURES)
@@ -72,10 +54,3 @@ def generated(lab: Lab) -> int:
 def loop(lab: Lab) -> bool:
     """Whether the text ends in a loop: the same stretch three times, 12 tokens at least."""
     return lab.text is not None and find_loop(list(lab.text.token_ids)) is not None
-
-
-def _input(lab: Lab, name: str, kind: type | tuple[type, ...]):
-    value = getattr(lab.inputs, name, None)
-    if not isinstance(value, kind):
-        raise DecodingError(f'The page has no input "{name}" of that kind; see the fields of it.')
-    return value

@@ -14,11 +14,12 @@ from ui.labs.inputs import Inputs
 from ui.labs.lab import Lab
 from ui.labs.page import LabPage
 from ui.learn.functions import Call, Functions
+from ui.learn.panels.inputs import read_inputs
 from ui.learn.panels.panel import LoadModel, Panel
 from ui.learn.source import Table
 from ui.skeleton.page import DECODERS
 from ui.skeleton.problems import guarded
-from ui.visits.records import BrokenRecord, Fields, choice_record
+from ui.visits.records import choice_record
 from ui.visits.visits import Visit
 
 FIELDS = "fields"  # among the parts: the inputs of the page
@@ -58,7 +59,7 @@ class LabPanel(Panel[Lab]):
     def read(cls, table: Table) -> Self:
         lab = cls.lab_page.lab
         steps = table.whole("steps", lab.first_steps)
-        return cls(_inputs(table, lab.inputs_class()), steps, cls._parts(table, ()))
+        return cls(read_inputs(table, lab.inputs_class()), steps, cls._parts(table, ()))
 
     def continued(self, table: Table) -> Self:
         return replace(self, parts=self._parts(table, self.parts))
@@ -124,19 +125,6 @@ def settle(lab: Lab) -> None:
     lab.look()
     if lab.error:
         raise DecodingError(lab.error)
-
-
-def _inputs(table: Table, usual: Inputs) -> Inputs:
-    """The page's own inputs, with those that a lesson gives in their place."""
-    known = usual.record()
-    given = table.plain("inputs", {})
-    for name in given:
-        if name not in known:
-            table.wrong(f"inputs.{name}", "is no input of this page", f"use {', '.join(known)}")
-    try:
-        return type(usual).restored(Fields(known | given))
-    except BrokenRecord as error:
-        table.wrong("inputs", f"are refused ({error})", "give that one a value of its own type")
 
 
 # --- actions --------------------------------------------------------------------------------------

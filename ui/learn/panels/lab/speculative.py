@@ -10,9 +10,10 @@ from ui.labs.speculative.page import PAGE
 from ui.learn.checks import percent, shown_as
 from ui.learn.functions import Functions
 from ui.learn.panels.lab.measures import OF_TOKENS
+from ui.learn.panels.lab.panel import ACTIONS as ANY_ACTIONS
 from ui.learn.panels.lab.panel import LabPanel
 
-MEASURES = Functions(OF_TOKENS)
+MEASURES, ACTIONS = Functions(OF_TOKENS), Functions(ANY_ACTIONS)
 
 
 def _counts(lab: SpeculativeLab) -> tuple[int, int, int]:
@@ -45,8 +46,17 @@ def trial_done(lab: SpeculativeLab) -> bool:
     return lab.work is not None and lab.work.is_done
 
 
+@ACTIONS.add
+def try_speed(lab: SpeculativeLab) -> None:
+    """Begin the speed trial, and wait until it has ended."""
+    lab.measure(lambda: True)
+    if lab.work is not None:
+        lab.work.wait()
+
+
 class SpeculativePanel(LabPanel):
     """Rounds of a draft and a target."""
 
     measures: ClassVar[Functions] = MEASURES
+    actions: ClassVar[Functions] = ACTIONS
     lab_page: ClassVar[LabPage] = PAGE

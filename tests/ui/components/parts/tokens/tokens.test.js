@@ -19,6 +19,7 @@ const token = (label, changes = {}) => ({
   first_byte: 0,
   is_special: false,
   is_inserted: false,
+  is_unknown: false,
   is_partial: false,
   pre_token: 0,
   ...changes,
@@ -109,7 +110,7 @@ test('pointer and keys choose a token, and texts stay texts', () => {
   assert.equal(second.getAttribute('aria-selected'), 'true');
   page.one('button', 'Step').click();
   assert.deepEqual(symbols(page), ['x', 'yz']);
-  assert.match(page.text(), /is the longest token; 2 longer beginnings are not in the vocabulary/);
+  assert.match(page.text(), /is the longest token after 2 that do not exist/);
   third.click();
   assert.match(page.text(), /id1,234bytes3C 69character of the text4 to 5byte of the text5 to 6/);
   assert.match(page.text(), /−2\.50 nats/);

@@ -6,9 +6,10 @@ import { element } from '../../lib/dom.js';
 import { read_packed_trace } from '../../lib/trace_file.js';
 import { can_reroll } from '../../parts/transport.js';
 import { count, isolated } from '../../words/format.js';
+import { tour_after, tour_stop } from '../../words/tour.js';
 import { is_drafted, remember_preferences } from './state.js';
 
-/** @import { Actions, FoundToken, State } from '../../types.js' */
+/** @import { Actions, FoundToken, State, TourEvent } from '../../types.js' */
 /** @import { Player } from './play.js' */
 /** @import { Screen } from './screen.js' */
 
@@ -57,12 +58,12 @@ export function create_actions({ root, state, link, screen, player, walk, settle
     return Boolean(message) && !state.error;
   }
 
-  /** How far a newcomer is: each thing that was done is not said again. @param {State['lesson']} lesson */
-  function learned(lesson) {
-    const places = ['first', 'stepped', 'done'];
-    if (places.indexOf(lesson) <= places.indexOf(state.lesson)) return;
-    state.lesson = lesson;
-    remember_preferences(state, { lesson });
+  /** The tour goes on with what a person does. @param {TourEvent} event */
+  function toured(event) {
+    const tour = tour_after(state, event);
+    if (tour === state.tour) return;
+    state.tour = tour;
+    remember_preferences(state, { tour });
   }
 
   /** @param {Partial<State>} changes */
@@ -116,7 +117,7 @@ export function create_actions({ root, state, link, screen, player, walk, settle
     async step() {
       if (player.is_playing) actions.pause();
       if (!(await has_begun())) return;
-      learned('stepped');
+      toured('step');
       return walk.step();
     },
     back: () => state.steps.length && move('back'),
@@ -137,7 +138,7 @@ export function create_actions({ root, state, link, screen, player, walk, settle
     },
     async play() {
       if (!(await has_begun())) return;
-      learned('stepped');
+      toured('step');
       player.play('playing');
       screen.redraw('step');
     },
@@ -151,6 +152,7 @@ export function create_actions({ root, state, link, screen, player, walk, settle
     },
     async run_to_end() {
       if (!(await has_begun())) return;
+      toured('step');
       player.play('running');
       screen.redraw('step');
     },
@@ -170,7 +172,6 @@ export function create_actions({ root, state, link, screen, player, walk, settle
       const index = state.index;
       player.stop();
       state.point = null;
-      learned('done');
       return link.post('force', { token_id, index });
     },
     switch_branch: number => move('branch', { branch: number }),
@@ -178,7 +179,7 @@ export function create_actions({ root, state, link, screen, player, walk, settle
       state.settings = { ...state.settings, ...changes };
       if (!player.is_playing) state.is_what_if = true;
       want_whole_row();
-      learned('done');
+      toured('set');
       screen.redraw('slide');
     },
     guide(scale) {
@@ -210,8 +211,15 @@ export function create_actions({ root, state, link, screen, player, walk, settle
     },
     forget() {
       if (state.error) state.error = '';
-      else if (state.visit_notice) state.visit_notice = '';
-      else learned('done');
+      else state.visit_notice = '';
+      screen.redraw('step');
+    },
+    tour(event) {
+      if (event === 'begin') {
+        player.stop();
+        Object.assign(state, { is_what_if: false, point: null, slow: false, manual: false });
+      }
+      toured(event);
       screen.redraw('step');
     },
     toggle(name, on = !state[name]) {
@@ -233,6 +241,7 @@ export function create_actions({ root, state, link, screen, player, walk, settle
       if (state.enlarged) change({ enlarged: false });
       else if (state.slow && state.point !== null && walk.is_at_end()) actions.skip_stages();
       else if (state.point !== null) change({ point: null });
+      else if (tour_stop(state)) actions.tour('skip');
       else if (state.view?.what_if) actions.show_recorded();
     },
     focus_search() {

@@ -22,11 +22,13 @@ import { read_message, take_in, take_row } from '../../wire/message.js';
 import { create_settled } from '../../wire/settled.js';
 import { create_socket } from '../../wire/socket.js';
 import { here, keep, secret } from '../../wire/visit.js';
+import { tour_stop } from '../../words/tour.js';
 import { create_actions } from './actions.js';
 import { create_busy } from './busy.js';
 import { lay_out, PLACES } from './layout.js';
 import { Player } from './play.js';
 import { Screen } from './screen.js';
+import { create_spotlight } from './spotlight.js';
 import { new_state } from './state.js';
 import { create_walk } from './walk.js';
 
@@ -68,6 +70,7 @@ export function mount(
   state.guided = guided;
   const client = secret();
   const places = lay_out(root, shown);
+  const point_at = create_spotlight(root);
   let is_asking = false;
   let wants_whole = false;
   let model_name = '';
@@ -212,6 +215,7 @@ export function mount(
   // --- what is asked for besides ------------------------------------------------------------------
 
   function after_drawing() {
+    point_at(tour_stop(state)?.target ?? '');
     if (!state.view || player.is_playing) return;
     ask_for_labels();
     ask_for_whole_row();

@@ -10,6 +10,7 @@
  * @property {number | null} first_byte place of its first byte in the text; null where the tokenizer changes the text
  * @property {boolean} is_special whether it is a control token
  * @property {boolean} is_inserted whether the tokenizer put it around the text
+ * @property {boolean} is_unknown whether it stands for text that no token spells
  * @property {boolean} is_partial whether its bytes are no whole characters
  * @property {number | null} pre_token
  */
