@@ -7,12 +7,13 @@ import { search_sentence } from '../words/contrastive.js';
 import { count } from '../words/format.js';
 import { hint, point_sentence } from '../words/loop.js';
 import { notice } from '../words/notice.js';
+import { say } from '../words/say.js';
 import { welcome } from '../words/welcome.js';
 import { create_busy } from './busy.js';
 
 /** @import { Actions, Reason, State } from '../types.js' */
 /** @typedef {State} Properties */
-/** @typedef {{kind: 'busy' | 'error' | 'warning' | 'what-if' | 'plain', title: string, text: string}} Said */
+/** @typedef {{kind: 'busy' | 'error' | 'warning' | 'what-if' | 'plain', title: string, text: string, is_welcome?: boolean}} Said */
 
 /**
  * @param {HTMLElement} root
@@ -26,14 +27,14 @@ export function create(root, actions) {
   const recorded = element('button', {
     type: 'button',
     class: 'dv-hidden',
-    text: 'Show as recorded',
+    text: say('Show as recorded'),
     onclick: () => actions.show_recorded(),
   });
   const close = element('button', {
     type: 'button',
     class: 'dv-quiet dv-hidden',
     text: '×',
-    'aria-label': 'Dismiss',
+    'aria-label': say('Dismiss'),
     onclick: () => actions.forget(),
   });
   const busy = create_busy(() => actions.cancel());
@@ -51,8 +52,8 @@ export function create(root, actions) {
       const { view, steps, index } = state;
       const place =
         index >= steps.length
-          ? `Next: step ${count(steps.length + 1)}`
-          : `Step ${count(index + 1)} of ${count(steps.length)}`;
+          ? say('Next: step {step}', { step: count(steps.length + 1) })
+          : say('Step {step} of {all}', { step: count(index + 1), all: count(steps.length) });
       set_text(chip, place);
       const said = what_to_say(state);
       const is_busy = said.kind === 'busy';
@@ -66,7 +67,7 @@ export function create(root, actions) {
       set_text(text, said.text);
       set_attribute(sentence, 'title', said.text);
       recorded.classList.toggle('dv-hidden', !view?.what_if || is_busy);
-      const can_close = state.error || state.visit_notice || said.title === 'Welcome.';
+      const can_close = state.error || state.visit_notice || said.is_welcome;
       close.classList.toggle('dv-hidden', !can_close || is_busy);
     },
   };
@@ -75,25 +76,25 @@ export function create(root, actions) {
 /** @param {Properties} state @returns {Said} */
 export function what_to_say(state) {
   const { view, error, busy, cancelled, offline, visit_notice, said, stop, mode, point } = state;
-  if (busy) return { kind: 'busy', title: '', text: busy.is_cancelling ? 'Cancelling' : busy.what };
+  if (busy) return { kind: 'busy', title: '', text: busy.is_cancelling ? say('Cancelling') : busy.what };
   if (error) return { kind: cancelled ? 'warning' : 'error', title: '', text: error };
   if (offline)
     return {
       kind: 'warning',
-      title: 'No connection.',
-      text: 'Nothing is lost: the page goes on when the server answers again.',
+      title: say('No connection.'),
+      text: say('Nothing is lost: the page goes on when the server answers again.'),
     };
   if (visit_notice) return { kind: 'warning', title: '', text: visit_notice };
-  if (view?.what_if) return { kind: 'what-if', title: 'What if:', text: what_if_text(view.what_if, state.table) };
+  if (view?.what_if) return { kind: 'what-if', title: say('What if:'), text: what_if_text(view.what_if, state.table) };
   if (view && point !== null) return { kind: 'plain', title: '', text: point_sentence(state, view) };
   if (mode === 'paused' && said) return { kind: 'plain', title: '', text: said };
   if (state.strategy) return { kind: 'plain', title: '', text: search_sentence(state) };
   const first = welcome(state);
-  if (first) return { kind: 'plain', ...first };
+  if (first) return { kind: 'plain', ...first, is_welcome: state.lesson === 'first' && !state.steps.length };
   if (mode === 'paused' && stop?.sentence) return { kind: 'plain', title: '', text: stop.sentence };
   const waiting = view && (state.manual || state.slow) ? hint(state, view) : '';
   if (waiting) return { kind: 'plain', title: '', text: waiting };
-  if (state.example && state.steps.length === 0) return { kind: 'plain', title: 'Look at:', text: state.example };
+  if (state.example && state.steps.length === 0) return { kind: 'plain', title: say('Look at:'), text: state.example };
   const found = view ? notice(state, view) : '';
-  return { kind: 'plain', title: found ? 'Notice:' : '', text: found };
+  return { kind: 'plain', title: found ? say('Notice:') : '', text: found };
 }

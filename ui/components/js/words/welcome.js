@@ -1,6 +1,7 @@
 // What a person reads who has never been here: what this is, what to press first, what to try next. Gone once done.
 
 import { tokens } from './format.js';
+import { say } from './say.js';
 
 /** @import { State } from '../types.js' */
 
@@ -13,15 +14,18 @@ export function welcome({ lesson, view, steps, mode, strategy, model }) {
   if (lesson === 'done' || !view || !model || mode !== 'paused' || strategy) return null;
   if (lesson === 'first' && steps.length === 0) {
     return {
-      title: 'Welcome.',
-      text: `A language model read the prompt and scored all ${tokens(view.vocab)} that it knows as the next one. Press Step to draw one of them.`,
+      title: say('Welcome.'),
+      text: say(
+        'A language model read the prompt and scored all {tokens} that it knows as the next one. Press Step to draw one of them.',
+        { tokens: tokens(view.vocab) },
+      ),
     };
   }
   if (steps.length === 0) return null;
   if (lesson === 'first' || lesson === 'stepped') {
     return {
-      title: 'Try this:',
-      text: 'drag Temperature and watch the bars. Then press Step again, or click another token to force it.',
+      title: say('Try this:'),
+      text: say('drag Temperature and watch the bars. Then press Step again, or click another token to force it.'),
     };
   }
   return null;
