@@ -8,6 +8,7 @@ PORT        ?= 8501
 SIZE        ?= full
 CORPUS      ?=
 ARGS        ?=
+FILE        ?=
 CHAINS      ?= 1600
 BASE_PYTHON ?=
 
@@ -33,7 +34,7 @@ ifneq ($(shell test -x $(PYTHON) && echo yes),yes)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-py test-js vectors lint format words models corpus benchmark clean
+.PHONY: help run test test-py test-js vectors lint format lesson words models corpus benchmark clean
 
 help: ## list the targets
 	@echo "Decoding Visualiser"
@@ -73,6 +74,9 @@ format: $(DEV_STAMP) $(NODE_STAMP) ## ruff, biome: apply format and safe fixes
 	$(PYTHON) -m ruff check --fix .
 	$(PYTHON) -m ruff format .
 	@$(NODE) biome check --write
+
+lesson: $(RUN_STAMP) ## check a lesson and try its tasks (FILE=lessons/the_loop, ARGS=--serve shows it)
+	@$(PYTHON) -m ui.learn.command $(FILE) $(ARGS)
 
 words: $(RUN_STAMP) ## bring the files of translations up to date with what pages say
 	@$(PYTHON) -m ui.words.translations

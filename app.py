@@ -12,6 +12,7 @@ if __name__ != "__main__":
     from streamlit.runtime.pages_manager import PagesManager
 
     from ui.components import apps
+    from ui.learn.live import open_lesson
     from ui.models.starting import START
     from ui.server.addresses import allow_own_address
     from ui.server.guard import Guard
@@ -34,7 +35,7 @@ if __name__ != "__main__":
     allow_own_address()
     app = st.App(
         __file__,
-        routes=[*routes(apps.SERVED), live_route({"step": open_step})],
+        routes=[*routes(apps.SERVED), live_route({"step": open_step, "lesson": open_lesson})],
         middleware=[Middleware(Guard)],
         lifespan=lifespan,
         on_script_error=on_script_error,

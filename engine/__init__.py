@@ -18,6 +18,7 @@ order; nothing in here imports Streamlit, Plotly or the user interface.
     decoding/        ways to choose tokens, one file each
     study/           many texts: metrics, sweeps
     measure/         what a model costs on this machine: time, memory, ceilings
+    claims/          what people say of models, each as an experiment with a verdict
     snippets/        settings as code for other programs
 """
 

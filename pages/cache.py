@@ -1,5 +1,5 @@
 """The page that measures what a KV cache saves and costs."""
 
-from ui.cache.page import cache_page
+from ui.cache.page import PAGE
 
-cache_page()
+PAGE.draw()

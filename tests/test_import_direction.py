@@ -83,12 +83,13 @@ LAYERS = [
     ["sampling"],
     ["model"],
     ["calculator"],
-    ["text"],
+    ["text", "tokenizing"],
     ["trace"],
     ["runner"],
     ["decoding"],
     ["decoder"],
     ["study", "measure", "snippets"],
+    ["claims"],
     ["__init__"],
 ]
 

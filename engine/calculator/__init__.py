@@ -12,6 +12,7 @@
     fit         what fits on a card, and how fast it can be at most
     estimate    all of a model in one step
     published   sizes that others have published, to compare with
+    cited       where a figure of somebody else stands, in words
 
 The arithmetic of a cache is `engine.cache_formula`, the same that the step page shows.
 """

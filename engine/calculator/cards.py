@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
+from datetime import date
 from functools import cache
 from pathlib import Path
+
+from engine.calculator.cited import cited
 
 _FILE = Path(__file__).with_name("cards.toml")
 
@@ -19,12 +22,21 @@ class Card:
         gigabytes: memory in GB of 1,000,000,000 bytes.
         bandwidth: of that memory, in GB/s.
         source: where both are published; empty for a person's own numbers.
+        address: of that publication.
+        checked: the day on which both stood there.
     """
 
     name: str
     gigabytes: float
     bandwidth: float
     source: str = ""
+    address: str = ""
+    checked: date | None = None
+
+    @property
+    def cited(self) -> str:
+        """Where its figures stand; empty for a person's own numbers."""
+        return cited(self.source, self.address, self.checked) if self.checked else ""
 
 
 @cache

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
+from datetime import date
 from functools import cache
 from pathlib import Path
 
 from engine.cache_formula import CacheFormula
+from engine.calculator.cited import cited
 
 _FILE = Path(__file__).with_name("published.toml")
 _UNITS = {"kB": 1000, "KiB": 2**10, "GiB": 2**30}
@@ -24,6 +26,8 @@ class Published:
         decimals: how many digits the source gives after the point.
         unit: kB (1,000 bytes), KiB or GiB; what the source means, where it says KB or GB.
         source: who published it.
+        address: where.
+        checked: the day on which the figure stood there.
     """
 
     shape: str
@@ -32,6 +36,13 @@ class Published:
     decimals: int
     unit: str
     source: str
+    address: str
+    checked: date
+
+    @property
+    def cited(self) -> str:
+        """Where the figure stands."""
+        return cited(self.source, self.address, self.checked)
 
     def ours(self, formula: CacheFormula) -> float:
         """The same figure computed, in the same unit."""

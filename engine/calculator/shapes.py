@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
+from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from engine.calculator.cited import cited
 
 _FILE = Path(__file__).with_name("shapes.toml")
 
@@ -18,14 +21,23 @@ class Shape:
     Attributes:
         name: for the screen.
         source: where its fields are published.
-        parameters: the published count of its weights.
+        address: where those that its cache depends on were compared.
+        checked: the day of that.
+        parameters: the published count of its weights, None where none was found.
         declared: the fields, as config.json has them.
     """
 
     name: str
     source: str
-    parameters: int
+    address: str
+    checked: date
+    parameters: int | None
     declared: dict[str, Any]
+
+    @property
+    def cited(self) -> str:
+        """Where its fields are published, and where they were compared."""
+        return f"{self.source}; compared with {cited('another source', self.address, self.checked)}"
 
 
 @cache
@@ -36,7 +48,9 @@ def shapes() -> dict[str, Shape]:
         Shape(
             entry["name"],
             entry["source"],
-            entry["parameters"],
+            entry["address"],
+            entry["checked"],
+            entry.get("parameters"),
             entry["config"] | dict.fromkeys(entry.get("null", ())),
         )
         for entry in entries

@@ -55,7 +55,7 @@ def named(name: str) -> Described:
         raise ModelNotFoundError(
             f"There is no shape named {name!r}; choose one of {', '.join(shapes())}."
         )
-    return _described(name, shape.source, shape.declared)
+    return _described(name, shape.cited, shape.declared)
 
 
 def in_folder(folder: str | Path) -> Described:

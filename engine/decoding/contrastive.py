@@ -11,7 +11,8 @@ state (last layer) to those of the text before it, prompt included, and the cand
     score = (1 - penalty_alpha) * probability - penalty_alpha * penalty
 
 is appended (Su et al. 2022, "A Contrastive Framework for Neural Text Generation",
-arXiv:2202.06417). Samplers such as a constraint shape the distribution that candidates come from.
+arXiv:2202.06417). Samplers such as a constraint shape the distribution that candidates come from;
+they may change from step to step.
 Nothing is random. The pass that scores the candidates has read the winner already, so a step costs
 one pass over `top_k` tokens, after the prefill.
 """
@@ -29,6 +30,7 @@ from engine.cache_formula import CacheFormula
 from engine.checks import at_least_one
 from engine.decoding import inputs
 from engine.decoding.autoregressive import Autoregressive
+from engine.decoding.row_file import RowFile, StoredRow
 from engine.decoding.shaping import shaped
 from engine.errors import ContextFullError, LogitsError, NoCandidatesError, SettingError
 from engine.model import LanguageModel
@@ -52,12 +54,18 @@ class _Proposal(NamedTuple):
     """The most likely tokens after a text, before their hidden states are known.
 
     Attributes:
+        row: the logits, from which other samplers propose other tokens.
+        samplers: those that proposed these.
+        before: what samplers with a memory remembered.
         tokens: (id, probability after the samplers) of each.
         entropy_bits: of the model's whole distribution.
         states: by token, what samplers with a memory remember after it.
         refusal: why the samplers leave no token; empty where they leave some.
     """
 
+    row: StoredRow
+    samplers: SamplingSettings
+    before: Mapping[str, object]
     tokens: list[tuple[int, float]]
     entropy_bits: float
     states: Mapping[int, Mapping[str, object]]
@@ -127,13 +135,12 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         penalty_alpha: weight of the penalty against the probability, 0 to 1; the paper uses 0.6.
             0 is greedy decoding.
         stop_strings: texts that end generation; one may begin and end inside tokens.
-        chain: samplers, such as a `Constraint`, in the order in which they apply; for the whole
-            text. None may leave anything to chance.
+        chain: samplers, such as a `Constraint`, in the order in which they apply. None may leave
+            anything to chance.
 
     Attributes:
         prompt_ids: token ids of the prompt.
         top_k: as given.
-        chain: as given.
         steps: the steps so far; read-only.
 
     Raises:
@@ -158,19 +165,39 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         chain: Sequence[Stage] = (),
     ) -> None:
         self.top_k = _checked_top_k(top_k, model.vocab_size)
-        self._penalty_alpha = _checked_alpha(penalty_alpha)
+        self._penalty_alpha = checked_alpha(penalty_alpha)
         stop_strings = stopping.checked_stop_strings(stop_strings)
-        self._samplers = without_draw(chain, "contrastive search")
-        inputs.checked_settings(self._samplers, model)
+        self._samplers = _checked_samplers(chain, model)
         super().__init__(model, inputs.prompt_ids(model, prompt), stop_strings)
+        self._samplers_of: list[SamplingSettings] = []  # by step
+        self._rows: RowFile | None = None
         self._proposals: list[_Proposal] = []  # by step, and the next; empty before the prefill
         self._directions = _Directions(budget_of(model.device))
         self._runner = Runner(model, _REMEDY)
 
     @property
     def chain(self) -> tuple[Stage, ...]:
-        """The samplers of the whole text."""
+        """The samplers; a change holds for tokens to come."""
         return self._samplers.chain
+
+    @chain.setter
+    def chain(self, chain: Sequence[Stage]) -> None:
+        samplers = _checked_samplers(chain, self.model)
+        with self._lock:
+            self._samplers = samplers
+
+    @property
+    def settings_by_step(self) -> list[tuple[int, SamplingSettings]]:
+        """(first step, settings with its samplers), in order: each holds until the next.
+
+        The last are those in force.
+        """
+        of_steps = [*self._samplers_of, self._samplers]
+        return [
+            (index, samplers)
+            for index, samplers in enumerate(of_steps)
+            if index == 0 or samplers != of_steps[index - 1]
+        ]
 
     @property
     def penalty_alpha(self) -> float:
@@ -179,7 +206,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
 
     @penalty_alpha.setter
     def penalty_alpha(self, penalty_alpha: float) -> None:
-        self._penalty_alpha = _checked_alpha(penalty_alpha)
+        self._penalty_alpha = checked_alpha(penalty_alpha)
 
     @property
     def cache_formula(self) -> CacheFormula | None:
@@ -189,33 +216,39 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
     def step(self) -> ContrastiveStep:
         """Generate one token: run all candidates, score, choose, append.
 
-            The first call reads the prompt too. Only the end of the context is final.
+        The first call reads the prompt too. Only the end of the context is final.
 
-            Raises:
-                ContextFullError: the context has no position left.
-        XXModelError: the model does not give its hidden states.
-                OutOfMemoryError: the device is out of memory; the text so far stays.
+        Raises:
+            ContextFullError: the context has no position left.
+            NoCandidatesError: the samplers leave no token, as a ban can; the text so far stays.
+            ModelError: the model does not give its hidden states.
+            OutOfMemoryError: the device is out of memory; the text so far stays.
+            RecordError: the logits cannot be written to a temporary file.
         """
         return super().step()
 
     def trace(self) -> Trace:
         """Everything so far as plain values, to be saved or shown."""
         with self._lock:
-            chain = self._samplers.to_dict()["chain"]
-            alphas = [step.penalty_alpha for step in self.steps] + [self._penalty_alpha]
+            alphas = [*(step.penalty_alpha for step in self.steps), self._penalty_alpha]
+            used = list(zip(alphas, [*self._samplers_of, self._samplers], strict=True))
             return Trace(
                 model=self.model.facts,
                 prompt_ids=tuple(self.prompt_ids),
                 prompt=self._prompt_text(),
                 settings=tuple(
-                    (index, {"top_k": self.top_k, "penalty_alpha": alpha, "chain": chain})
-                    for index, alpha in enumerate(alphas)
-                    if index == 0 or alpha != alphas[index - 1]
+                    (index, self._plain_settings(alpha, samplers))
+                    for index, (alpha, samplers) in enumerate(used)
+                    if index == 0 or used[index] != used[index - 1]
                 ),
                 stop_strings=self.stop_strings,
                 steps=tuple(self.steps),
                 strategy="contrastive",
             )
+
+    def _plain_settings(self, alpha: float, samplers: SamplingSettings) -> dict[str, Any]:
+        chain = samplers.to_dict()["chain"]
+        return {"top_k": self.top_k, "penalty_alpha": alpha, "chain": chain}
 
     def release_cache(self) -> bool:
         """Give the cache's memory back, to be rebuilt when needed; False if in use just now."""
@@ -236,6 +269,8 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         start = time.perf_counter()
         before = self._runner.restore() if self._proposals else self._read_prompt()
         proposal = self._proposals[len(self.steps)]
+        if proposal.samplers != self._samplers:
+            proposal = self._proposed_anew(proposal)
         if proposal.refusal:
             raise NoCandidatesError(proposal.refusal)
         running = time.perf_counter()
@@ -243,7 +278,8 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         scoring = time.perf_counter()
         token_id = proposal.tokens[best.place][0]
         ids = np.append(self._sequence.ids, token_id)
-        following = self._propose(best.logits, ids, proposal.states[token_id])
+        row = StoredRow(self._own_file(), best.logits)
+        following = self._propose(row, best.logits, ids, proposal.states[token_id])
         runner = best.runner
         runner.select([best.row])
         self._directions.keep(best.direction[None], total)
@@ -274,6 +310,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         # The step exists: what remembers it changes together.
         self._runner = runner
         self._proposals.append(following)
+        self._samplers_of.append(proposal.samplers)
         self._sequence.append(token_id, piece)
         self.steps.append(step)
         return step
@@ -288,7 +325,8 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
             self._directions.keep(directions[0], start)
             if len(chunks) > 1:
                 this_job().told("Reading the prompt", runner.positions, len(self.prompt_ids))
-        self._proposals.append(self._propose(logits[0], self._sequence.ids, {}))
+        row = StoredRow(self._own_file(), logits[0])
+        self._proposals.append(self._propose(row, logits[0], self._sequence.ids, {}))
         self._runner = runner
         return chunks
 
@@ -299,16 +337,30 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         with ENGINE_LOCK, torch.inference_mode():
             return logits, torch.nn.functional.normalize(states.to(torch.float32), dim=-1)
 
+    def _own_file(self) -> RowFile:
+        if self._rows is None:
+            self._rows = RowFile()
+        return self._rows
+
+    def _proposed_anew(self, proposal: _Proposal) -> _Proposal:
+        """What the samplers in force propose after the text, in place of others' proposal."""
+        logits = proposal.row.row(self.model)
+        anew = self._propose(proposal.row, logits, self._sequence.ids, proposal.before)
+        self._proposals[len(self.steps)] = anew
+        return anew
+
     def _propose(
-        self, logits: np.ndarray, ids: np.ndarray, states: Mapping[str, object]
+        self, row: StoredRow, logits: np.ndarray, ids: np.ndarray, states: Mapping[str, object]
     ) -> _Proposal:
         """The `top_k` most likely tokens; `LogitsError` where there is no distribution.
 
         Args:
+            row: where the logits are kept.
             logits: (vocab,) after the text.
             ids: (positions,) the text.
             states: what samplers with a memory remember of it.
         """
+        samplers = self._samplers
         context = Context(
             ids,
             len(self.prompt_ids),
@@ -318,15 +370,15 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
             places=self.model.places,
         )
         try:
-            made = shaped(logits, self._samplers, context)
+            made = shaped(logits, samplers, context)
         except NoCandidatesError as error:  # of the next step: the one before is complete
-            return _Proposal([], 0.0, {}, str(error))
+            return _Proposal(row, samplers, states, [], 0.0, {}, str(error))
         left = RankedRow(made.final_scores) if made.stages else made.raw
         left.sort_to_depth(self.top_k)
         ids, probs = left.ids.tolist(), (left.weights / left.total).tolist()
         tokens = list(zip(ids, probs, strict=True))[: self.top_k]
         after = {token_id: made.states_after(token_id) for token_id, _ in tokens}
-        return _Proposal(tokens, made.raw.entropy_bits, after)
+        return _Proposal(row, samplers, states, tokens, made.raw.entropy_bits, after)
 
     def _run_candidates(
         self, proposal: _Proposal
@@ -380,7 +432,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
     def _rewind(self, length: int) -> None:
         self._runner.crop(len(self.prompt_ids) + length)
         self._sequence.rewind(length)
-        del self.steps[length:], self._proposals[length + 1 :]
+        del self.steps[length:], self._samplers_of[length:], self._proposals[length + 1 :]
 
     def _begun_anew(self) -> ContrastiveSearch:
         return ContrastiveSearch(
@@ -395,6 +447,8 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
     def _take_past(self, other: Any) -> None:
         super()._take_past(other)
         self._proposals = list(other._proposals)
+        self._samplers_of = list(other._samplers_of)
+        self._rows = other._rows
         self._directions = other._directions.fork()
         self._runner = other._runner.fork()
 
@@ -403,13 +457,23 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         """The text of a trace before its first step; see `Generation`."""
         # A file of the first version without a step does not tell alpha.
         given = {name: value for name, value in trace.settings_at(0).items() if value is not None}
-        given["chain"] = SamplingSettings.from_dict({"chain": given.get("chain", [])}).chain
+        given["chain"] = _chain_of(given)
         return cls(model, trace.prompt_ids, **given, stop_strings=trace.stop_strings)
 
     def repeat(self, trace: Trace) -> ContrastiveStep:
         """Take the next step as a trace took it; see `Generation`."""
         self.penalty_alpha = trace.steps[len(self.steps)].penalty_alpha
+        self.chain = _chain_of(trace.settings_at(len(self.steps)))
         return self.step()
+
+
+def _chain_of(settings: Mapping[str, Any]) -> tuple[Stage, ...]:
+    """The samplers in a trace's settings; earlier versions had none."""
+    return SamplingSettings.from_dict({"chain": settings.get("chain", [])}).chain
+
+
+def _checked_samplers(chain: Sequence[Stage], model: LanguageModel) -> SamplingSettings:
+    return inputs.checked_settings(without_draw(chain, "contrastive search"), model)
 
 
 def _checked_top_k(top_k: object, vocab_size: int) -> int:
@@ -421,7 +485,8 @@ def _checked_top_k(top_k: object, vocab_size: int) -> int:
     return top_k
 
 
-def _checked_alpha(alpha: object) -> float:
+def checked_alpha(alpha: object) -> float:
+    """The weight of the penalty as a plain number; raises `SettingError` outside 0 to 1."""
     remedy = "use 0 to 1; 0 is greedy decoding, 0.6 is usual"
     if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.number)):
         raise SettingError("penalty_alpha", alpha, "must be a number", remedy)

@@ -99,7 +99,14 @@ class Replay:
 
     @property
     def sentence(self) -> str:
-        """The outcome in words: identical, or where it first differs, by how much and why."""
+        """The outcome in words: identical, or where it first differs, by how much and why.
+
+        Steps count from 0, as in the trace.
+        """
+        return self.told(0)
+
+    def told(self, first: int) -> str:
+        """The same sentence, where the first step has the number `first`."""
         if self.first is None:
             if not self.stopped:
                 return f"The text is identical in all {_counted(self.steps)}."
@@ -107,14 +114,14 @@ class Replay:
         found = self.differences[0]
         apart = "" if found.by is None else f" ({found.by:.3g} apart)"
         said = (
-            f"Step {self.first:,} differs first: {found.what} was {_shown(found.recorded)} and "
-            f"is now {_shown(found.repeated)}{apart}. "
+            f"Step {self.first + first:,} differs first: {found.what} was "
+            f"{_shown(found.recorded)} and is now {_shown(found.repeated)}{apart}. "
         )
         if self.token_at is None:
             until = "as far as it was made again" if self.stopped else "to the end"
             said += f"The tokens are the same {until}. "
         elif self.token_at > self.first:
-            said += f"The tokens differ from step {self.token_at:,} on. "
+            said += f"The tokens differ from step {self.token_at + first:,} on. "
         return said + self._reason
 
     @property

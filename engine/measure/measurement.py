@@ -25,6 +25,7 @@ class Measurement(ABC, Generic[AnyResult]):
 
     Attributes:
         done: parts that are measured. Running again goes on from here.
+        took: how long that has taken, in seconds.
     """
 
     noun: ClassVar[str] = "part"
@@ -32,7 +33,7 @@ class Measurement(ABC, Generic[AnyResult]):
     def __init__(self, costs: Sequence[float]) -> None:
         self.done = 0
         self._costs = tuple(costs)
-        self._seconds = 0.0
+        self.took = 0.0
 
     @abstractmethod
     def _measure(self, part: int) -> None:
@@ -66,7 +67,7 @@ class Measurement(ABC, Generic[AnyResult]):
         while not self.is_done:
             start = time.perf_counter()
             self._measure(self.done)
-            self._seconds += time.perf_counter() - start
+            self.took += time.perf_counter() - start
             self.done += 1
             before, after = sum(self._costs[: self.done]), sum(self._costs[self.done :])
-            yield self._seconds * after / max(before, 1e-9)
+            yield self.took * after / max(before, 1e-9)

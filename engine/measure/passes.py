@@ -1,8 +1,9 @@
-"""Forward passes that are timed: each in its turn, so that a visitor's step waits for one at most.
+"""Forward passes that are timed: each in its turn, so that a visitor's step waits for a layer.
 
 A time goes from the moment at which the pass has the device to the one at which its logits are in
 this process' memory. On a GPU it therefore holds all that the pass does there. Waiting for one's
-turn, sampling and the record of a decoder are not in it.
+turn, standing still between two layers while a visitor's step goes first, sampling and the record
+of a decoder are not in it.
 """
 
 from __future__ import annotations
@@ -92,9 +93,9 @@ def timed_rows(
 ) -> float:
     """Read one more token in each row of a batch: milliseconds; raises as `timed_step`."""
     with (
-        SCHEDULER.turn(Kind.BATCH),
+        SCHEDULER.turn(Kind.BATCH) as turn,
         model.naming_memory(f"with {len(token_ids):,} texts at once", "measure fewer texts"),
     ):
         start = time.perf_counter()
         model.forward_rows([[token_id] for token_id in token_ids], cache, position)
-        return (time.perf_counter() - start) * 1e3
+        return (time.perf_counter() - start - turn.seconds) * 1e3

@@ -21,12 +21,42 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 
+
+class EngineLock:
+    """A lock that its owner may take again, and that knows how often it has.
+
+    Attributes:
+        depth: how often its owner has it now; to be read by the owner alone.
+    """
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self._lock = threading.RLock()
+
+    def acquire(self) -> None:
+        """Wait for it, and have it once more."""
+        self._lock.acquire()
+        self.depth += 1
+
+    def release(self) -> None:
+        """Have it once less."""
+        self.depth -= 1
+        self._lock.release()
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
 # The oneDNN switch and the number of threads belong to the whole process, so one lock guards every
 # forward pass, whichever model it runs.
-ENGINE_LOCK = threading.RLock()
+ENGINE_LOCK = EngineLock()
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # names of mallopt(3)
 # Weights that a single thread reads about as fast as it can wake others.
@@ -60,29 +90,76 @@ class Kernels:
 
         The process' own setting is put back, so that nothing else notices.
         """
-        threads = torch.get_num_threads()
+        usual = _Settings(torch.get_num_threads(), onednn=True, spares_rows=False)
         wanted = self.threads if tokens < _MANY_TOKENS else self.prefill_threads
-        others = 0 < wanted != threads
         without_onednn = tokens == 1 and not self.onednn
-        _Rows.spared = not self.onednn and not without_onednn
-        if others:
-            torch.set_num_threads(wanted)
-        if without_onednn:
-            _switch_onednn(False)
+        own = _Settings(
+            wanted or usual.threads,
+            onednn=not without_onednn,
+            spares_rows=not self.onednn and not without_onednn,
+        )
+        before = _Now.usual, _Now.own
+        _Now.usual, _Now.own = usual, own
+        own.replace(usual)
         try:
             yield
         finally:
-            _Rows.spared = False
-            if others:
-                torch.set_num_threads(threads)
-            if without_onednn:
-                _switch_onednn(True)
+            usual.replace(own)
+            _Now.usual, _Now.own = before
 
 
-class _Rows:
-    """Whether single rows do without oneDNN in the pass that runs just now (see `ENGINE_LOCK`)."""
+class _Settings(NamedTuple):
+    """What passes change for the whole process.
 
-    spared = False
+    Attributes:
+        threads: of PyTorch.
+        onednn: whether it is used.
+        spares_rows: whether single rows amid a pass over many tokens do without it.
+    """
+
+    threads: int
+    onednn: bool
+    spares_rows: bool
+
+    def replace(self, before: _Settings) -> None:
+        """Set them where those before were others."""
+        if self.threads != before.threads:
+            torch.set_num_threads(self.threads)
+        if self.onednn != before.onednn:
+            _switch_onednn(self.onednn)
+
+
+class _Now:
+    """Of the pass that runs just now: the process' own settings, and its own (`ENGINE_LOCK`)."""
+
+    usual: _Settings | None = None
+    own: _Settings | None = None
+
+
+def can_set_aside() -> bool:
+    """Whether the pass that this thread runs may be set aside.
+
+    Who has the lock around several passes wants nobody else's between them.
+    """
+    return ENGINE_LOCK.depth == 1 and _Now.own is not None
+
+
+@contextmanager
+def set_aside() -> Iterator[None]:
+    """Leave process and lock to the passes of others, in the midst of a pass of this thread.
+
+    To be entered where `can_set_aside`.
+    """
+    usual, own = _Now.usual, _Now.own
+    usual.replace(own)
+    _Now.usual = _Now.own = None
+    ENGINE_LOCK.release()
+    try:
+        yield
+    finally:
+        ENGINE_LOCK.acquire()
+        _Now.usual, _Now.own = usual, own
+        own.replace(usual)
 
 
 def spare_single_rows(layer: torch.nn.Module) -> None:
@@ -95,7 +172,8 @@ def spare_single_rows(layer: torch.nn.Module) -> None:
 
     def before(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
         nonlocal is_off
-        is_off = _Rows.spared and inputs[0].numel() == inputs[0].shape[-1]
+        spares = _Now.own is not None and _Now.own.spares_rows
+        is_off = spares and inputs[0].numel() == inputs[0].shape[-1]
         if is_off:
             _switch_onednn(False)
 

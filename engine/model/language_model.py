@@ -29,6 +29,7 @@ from engine.model.kernels import DEFAULT_KERNELS, ENGINE_LOCK, Kernels, spare_si
 from engine.model.loaded import About, LoadedModel
 from engine.model.loading import BUNDLED, BUNDLED_DRAFT, load_as
 from engine.model.passes import note_pass
+from engine.model.pauses import pause_between_layers, seconds_paused
 from engine.model.to_host import ToHost
 from engine.model.vocabulary import Vocabulary
 
@@ -49,7 +50,8 @@ class Forward:
         hidden: (1, 1, d_model) input of the output layer at that position, or (1, tokens, d_model)
             at all of them, in the model's dtype and on its device; None where the model has no
             separate output layer.
-        ms: wall time in milliseconds, until the logits are in this process' memory.
+        ms: wall time in milliseconds, until the logits are in this process' memory; without the
+            time in which the pass stood still for others.
     """
 
     logits: np.ndarray
@@ -94,6 +96,7 @@ class LanguageModel(LoadedModel):
             self._head.register_forward_pre_hook(self._head_input.keep)
             spare_single_rows(self._head)
         self._graphs = self._decode_graphs()
+        pause_between_layers(hf)
         probe.refuse_unless_as_generate(self)
         self.vocab_size = self._try_out()
         self.vocabulary = Vocabulary(tokenizer, self.vocab_size)
@@ -170,7 +173,7 @@ class LanguageModel(LoadedModel):
                 must be thrown away.
             ContextFullError: the cache does not hold beyond here (see `reads_again_after`).
         """
-        start = time.perf_counter()
+        start = time.perf_counter() - seconds_paused()
         at = f"at {len(token_ids):,} new positions"
         remedy = "use a shorter prompt, a smaller model or a smaller dtype"
         with ENGINE_LOCK, torch.inference_mode(), self.naming_memory(at, remedy):
@@ -193,10 +196,10 @@ class LanguageModel(LoadedModel):
             note_pass(self, len(token_ids))
             row = self._to_host(logits[0] if all_positions else logits[0, -1])
         if all_positions:
-            return Forward(row, hidden, (time.perf_counter() - start) * 1e3)
+            return Forward(row, hidden, (time.perf_counter() - seconds_paused() - start) * 1e3)
         if hidden is not None and hidden.untyped_storage().nbytes() > hidden[:, -1:].nbytes:
             hidden = hidden[:, -1:].clone()
-        return Forward(row, hidden, (time.perf_counter() - start) * 1e3)
+        return Forward(row, hidden, (time.perf_counter() - seconds_paused() - start) * 1e3)
 
     def forward_rows(
         self,

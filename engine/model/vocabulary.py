@@ -13,6 +13,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+import transformers
+
 from engine.errors import PromptError, TokenizerError
 from engine.grammar import TokenTable
 from engine.model import chat_template
@@ -205,6 +207,8 @@ def _literal_bytes(piece: str) -> bytes:
 def _piece_decoder(tokenizer: PreTrainedTokenizerBase):
     """How this tokenizer's pieces map to bytes: a function from piece to bytes."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
+    if isinstance(tokenizer, transformers.ByT5Tokenizer):  # a byte has the character of that number
+        return lambda piece: bytes([ord(piece)])
     if backend is None:
         return lambda piece: _literal_bytes(tokenizer.convert_tokens_to_string([piece]))
     decoder = json.loads(backend.to_str()).get("decoder") or {}

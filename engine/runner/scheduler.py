@@ -1,9 +1,11 @@
 """Whose forward pass is next, where many visitors share one model.
 
-A pass is short, or is cut into chunks that are, so nobody is interrupted: whoever is next gets the
-device for one pass. Single steps go before the passes of a batch, and these before the chunks of a
-prompt; within each kind, who came first goes first. What has waited for long goes before all else,
-so that a busy class cannot keep a prompt from being read.
+Whoever is next gets the device for one pass. Single steps go before the passes of a batch, these
+before the chunks of a prompt; within each kind, who came first goes first. What has waited for long
+goes before all else, so that a busy class cannot keep a prompt from being read.
+
+A pass is short, or is cut into chunks that are. A large model's on a CPU are not: between two
+of its layers a pass that is no single step lets go first whoever goes before it by the same rule.
 
     with job(should_stop, told):          # what a visitor waits for, in this thread
         decoder.step()                    # takes its turn, tells its place, may be cancelled
@@ -22,6 +24,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from engine.errors import CancelledError
+from engine.model import pauses
 from engine.runner.snapshot import Kind, Pass, Snapshot
 
 __all__ = ["SCHEDULER", "Job", "Kind", "Scheduler", "job", "this_job"]
@@ -84,11 +87,13 @@ def this_job() -> Job:
 class _Ticket:
     kind: Kind
     number: int
-    since: float
+    since: float  # what its place in line goes by
     work: Job
+    came: float = 0.0  # when it was asked for, or stood still
     go: threading.Lock = field(default_factory=threading.Lock)  # held until the turn comes
 
     def __post_init__(self) -> None:
+        self.came = self.since
         self.go.acquire()
 
     def rank(self, now: float) -> tuple[int, int]:
@@ -98,7 +103,29 @@ class _Ticket:
 
     def as_pass(self, began: float | None = None) -> Pass:
         """What a look shows of it."""
-        return Pass(self.kind, self.since, began, None, self.work.visitor)
+        return Pass(self.kind, self.came, began, None, self.work.visitor)
+
+
+class Turn:
+    """One's turn at the device, which others may interrupt between two layers of a pass.
+
+    Attributes:
+        seconds: that others took meanwhile.
+    """
+
+    def __init__(self, scheduler: Scheduler, ticket: _Ticket) -> None:
+        self._scheduler = scheduler
+        self._ticket = ticket
+        self.seconds = 0.0
+
+    @property
+    def is_wished(self) -> bool:
+        """Whether a more urgent pass may wait."""
+        return self._ticket.kind is not Kind.STEP and self._scheduler.has_line
+
+    def take(self) -> None:
+        """Let those go first who go before this pass."""
+        self.seconds += self._scheduler.stand_still(self._ticket)
 
 
 class Scheduler:
@@ -115,48 +142,51 @@ class Scheduler:
         self._running: Pass | None = None
         self._recent: deque[Pass] = deque(maxlen=REMEMBERED)
         self._owner: int | None = None  # thread that has its turn
+        self._turn: Turn | None = None  # the owner's
         self._depth = 0
         self._steps = 0  # single steps that wait or run
         self._calm = threading.Condition(self._lock)  # told when there are none any more
 
     @contextmanager
-    def turn(self, kind: Kind) -> Iterator[None]:
-        """Wait for the device and have it for one pass.
+    def turn(self, kind: Kind) -> Iterator[Turn]:
+        """Wait for the device and have it for one pass; what it gives says who interrupted it.
 
-        A thread that has its turn may ask for another one within it.
+        A thread that has its turn may ask for another one within it, and is then not interrupted.
 
         Raises:
             CancelledError: this thread's job was cancelled before its turn came.
         """
-        me, told = threading.get_ident(), False
+        me = threading.get_ident()
         if self._owner == me:
             self._depth += 1
-        else:
-            told = self._enter(kind)
-            self._owner, self._depth = me, 1
+            try:
+                yield self._turn
+            finally:
+                self._depth -= 1
+            return
+        ticket, told = self._enter(kind)
+        self._owner, self._depth, self._turn = me, 1, Turn(self, ticket)
         try:
             if told and this_job().waits is not None:
                 this_job().waits(0)
-            yield
+            with pauses.allowed(self._turn):
+                yield self._turn
         finally:
-            self._depth -= 1
-            if not self._depth:
-                self._owner = None
-                with self._lock:
-                    self._leave()
+            self._owner = self._turn = None
+            with self._lock:
+                self._leave()
 
-    def _enter(self, kind: Kind) -> bool:
-        """Wait for the turn; says whether the job was told of its place."""
+    def _enter(self, kind: Kind) -> tuple[_Ticket, bool]:
+        """Wait for the turn; its ticket, and whether the job was told of its place."""
         work, told = this_job(), False
         work.check()
-        came = time.monotonic()
         with self._lock:
             self._steps += kind is Kind.STEP
-            if self._running is None:  # then nobody waits
-                self._running = Pass(kind, came, came, None, work.visitor)
-                return False
             self._numbers += 1
-            ticket = _Ticket(kind, self._numbers, came, work)
+            ticket = _Ticket(kind, self._numbers, time.monotonic(), work)
+            if self._running is None:  # then nobody waits
+                self._running = ticket.as_pass(began=ticket.came)
+                return ticket, False
             self._waiting.append(ticket)
         try:
             while not ticket.go.acquire(timeout=LOOK_SECONDS):
@@ -170,7 +200,34 @@ class Scheduler:
                 else:  # its turn came meanwhile
                     self._leave()
             raise
-        return told
+        return ticket, told
+
+    @property
+    def has_line(self) -> bool:
+        """Whether anybody waits just now."""
+        return bool(self._waiting)
+
+    def stand_still(self, ticket: _Ticket) -> float:
+        """Let those go first who go before the running pass; returns the seconds that it took.
+
+        A pass keeps its place in line: who has waited for long, or came later, does not come in
+        between twice. Nobody is cancelled here, as the pass is half done.
+
+        Args:
+            ticket: of the running pass, which this thread runs.
+        """
+        with self._lock:
+            now, turn = time.monotonic(), self._turn
+            mine = ticket.rank(now)
+            if self._depth > 1 or all(one.rank(now) > mine for one in self._waiting):
+                return 0.0
+            ticket.came = now
+            self._waiting.append(ticket)
+            self._owner = self._turn = None
+            self._leave()
+        ticket.go.acquire()
+        self._owner, self._depth, self._turn = threading.get_ident(), 1, turn
+        return time.monotonic() - now
 
     def _leave(self) -> None:
         """End the running turn and begin the next one; with the lock."""

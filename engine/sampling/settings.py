@@ -92,6 +92,14 @@ class SamplingSettings:
         """Whether the chain holds temperature 0, so that no draw takes place."""
         return any(isinstance(stage, Temperature) and stage.is_greedy for stage in self.chain)
 
+    @property
+    def edits(self) -> tuple[Stage, ...]:
+        """The stages that edit single tokens, such as penalties, bans and a constraint, in order.
+
+        What they do has a meaning also where nothing is drawn.
+        """
+        return tuple(stage for stage in self.chain if stage.kind == "edit")
+
     def replace(self, **changes: object) -> SamplingSettings:
         """A copy with some settings changed; stages keep their place in the chain.
 

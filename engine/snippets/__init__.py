@@ -68,8 +68,8 @@ def snippets(
             checkpoint. For the app's own tokens in parity mode it must be what the app uses.
         negative_prompt: what classifier-free guidance leads away from; None for no guidance.
         guidance_scale: its strength; 1 switches it off.
-        contrastive: top_k and penalty_alpha, to search instead of sampling; `settings` then have
-            no effect and are not written.
+        contrastive: top_k and penalty_alpha, to search instead of sampling; of `settings` then
+            only the edits of single tokens have an effect and are written.
 
     Raises:
         SettingError: a prompt that is no text, a model without a name or with invisible characters
@@ -85,7 +85,7 @@ def snippets(
         raise SettingError("max_tokens", max_tokens, "must be at least 1", "use for example 64")
     is_guided = negative_prompt is not None and checked_scale(guidance_scale) != OFF
     request = Request(
-        settings=settings if contrastive is None else SamplingSettings(),
+        settings=settings if contrastive is None else SamplingSettings(chain=settings.edits),
         prompt=prompt,
         model=model,
         max_tokens=max_tokens,

@@ -57,7 +57,7 @@ class Request:
         dtype: what the weights are stored in; ``auto`` leaves it to the checkpoint.
         negative_prompt: what classifier-free guidance leads away from; None without guidance.
         guidance_scale: its strength.
-        contrastive: top_k and penalty_alpha of contrastive search, which no setting acts on; None
+        contrastive: top_k and penalty_alpha of contrastive search, which edits alone act on; None
             for sampling.
     """
 

@@ -135,8 +135,9 @@ def snippet(request: Request) -> Snippet:
         k, alpha = request.contrastive
         stops = {name: v for name, v in keywords.items() if name == "stop_strings"}
         keywords = {"max_new_tokens": request.max_tokens, "do_sample": False, **_SEARCH, **stops}
-        keywords |= {"top_k": k, "penalty_alpha": alpha}
-        differs = [("contrastive search", "comes from the hub there, as code that is run here")]
+        keywords |= parameters | {"top_k": k, "penalty_alpha": alpha}
+        remark = "comes from the hub there, as code that is run here"
+        differs = [("contrastive search", remark), *differs]
     lines = [
         "import torch",
         "from transformers import AutoModelForCausalLM, AutoTokenizer",

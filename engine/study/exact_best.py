@@ -12,6 +12,9 @@ whose bound is no better than the best complete text need not be read (Stahlberg
 left to read, the best text is proven. Where the search ends before, it has proven an interval: from
 the best text found to the largest bound of what is left.
 
+A constraint takes tokens away and leaves the log-probabilities of the others as they are, so the
+bound holds under it too. Other samplers change what texts are ranked by, and have no part in it.
+
 Log-probabilities are the model's in passes over many rows. In bfloat16 these differ by hundredths
 of a nat from those of a lone text; so does the proof.
 """
@@ -33,6 +36,7 @@ from engine.model import LanguageModel
 from engine.model.vocabulary import TextStream
 from engine.runner.branches import Branches
 from engine.sampling.ranking import RankedRow
+from engine.sampling.stages import Constraint
 
 MOST_TOKENS = 32  # of a text: beyond, hardly any proof ends in time
 MOST_NODES = 100_000  # beginnings that a search reads: a minute or two of the bundled model
@@ -138,13 +142,16 @@ class ExactSearch:
             the more is pruned. Without any, greedy decoding gives one.
         most_nodes: beginnings to read at most.
         most_open: beginnings to keep waiting at most.
+        constraint: what all texts keep to; None for none. As in beam search, a text that its last
+            token cuts off need not be complete.
 
     Attributes:
         model, prompt_ids, max_new_tokens, length_penalty: as given.
 
     Raises:
         PromptError, TokenizerError: as `BeamSearch`.
-        SettingError: a number out of range, or more tokens than the context has room for.
+        SettingError: a number out of range, more tokens than the context has room for, or a
+            constraint that does not fit the model.
     """
 
     def __init__(
@@ -157,6 +164,7 @@ class ExactSearch:
         start: Sequence[Hypothesis] = (),
         most_nodes: int = MOST_NODES,
         most_open: int = MOST_OPEN,
+        constraint: Constraint | None = None,
     ) -> None:
         self.model = model
         self.prompt_ids = inputs.prompt_ids(model, prompt)
@@ -170,9 +178,14 @@ class ExactSearch:
             raise SettingError("max_new_tokens", max_new_tokens, problem, remedy)
         self._most_nodes = at_least_one("most_nodes", most_nodes)
         self._most_open = at_least_one("most_open", most_open)
+        self._constraint = constraint
         self._settings = BeamSettings(
-            width=1, length_penalty=length_penalty, max_new_tokens=self.max_new_tokens
+            width=1,
+            length_penalty=length_penalty,
+            max_new_tokens=self.max_new_tokens,
+            chain=() if constraint is None else (constraint,),
         )
+        inputs.checked_settings(self._settings.samplers, model)
         self.length_penalty = self._settings.length_penalty
         self._start = tuple(start)
         self._best: tuple[float, float, tuple[int, ...]] | None = None  # score, total, token ids
@@ -219,6 +232,8 @@ class ExactSearch:
 
         Raises:
             LogitsError: the model returned NaN.
+            NoCandidatesError: the constraint leaves greedy decoding no text to begin with.
+            SettingError: the constraint costs more than is allowed.
             OutOfMemoryError: the device is out of memory for a pass.
             CancelledError: the job of this thread was cancelled.
         """
@@ -302,8 +317,9 @@ class ExactSearch:
         weights = np.exp(logits - highest[:, None]).sum(axis=1, dtype=np.float64)
         # What a logit needs to be a log-probability, and with it the sum of a text.
         offsets = totals - highest - np.log(weights)  # (rows,)
+        logits = self._allowed(before, logits)
         if length == self.max_new_tokens:
-            row = int(np.argmax(offsets + highest))
+            row = int(np.argmax(offsets + logits.max(axis=1)))
             self._complete_with(before, offsets, logits, row, int(np.argmax(logits[row])))
             return
         ends = list(self.model.eos_ids)
@@ -319,7 +335,7 @@ class ExactSearch:
         is_open = going_on > needed
         rows, token_ids = np.nonzero(is_open)
         rest = (going_on.max(axis=1, initial=-np.inf, where=~is_open) + offsets).max()
-        self._count_pruned(going_on.size - len(ends) * len(before) - rows.size, rest, length)
+        self._count_pruned(np.count_nonzero(going_on > -np.inf) - rows.size, rest, length)
         if not rows.size:
             return
         sums = offsets[rows] + logits[rows, token_ids]
@@ -335,6 +351,15 @@ class ExactSearch:
             )
         )
 
+    def _allowed(self, before: list[tuple[int, ...]], logits: np.ndarray) -> np.ndarray:
+        """(rows, vocab) logits, those at -inf that the constraint rules out after its row."""
+        if self._constraint is None:
+            return logits
+        language, source = self._constraint.language, self._constraint.source
+        places = self.model.places
+        allowed = np.stack([places.at(language, source, ids).allowed for ids in before])
+        return np.where(allowed, logits, np.float32(-np.inf))
+
     def _complete_with(
         self,
         before: list[tuple[int, ...]],
@@ -344,7 +369,8 @@ class ExactSearch:
         token_id: int,
     ) -> None:
         total = min(0.0, float(offsets[row] + logits[row, token_id]))
-        self._complete(total, (*before[row], token_id))
+        if total > -np.inf:  # else the constraint leaves none of these
+            self._complete(total, (*before[row], token_id))
 
     def _complete(self, total: float, token_ids: tuple[int, ...]) -> None:
         """Note a complete text; it counts if it is better than the best so far."""

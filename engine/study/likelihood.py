@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -34,6 +34,25 @@ def token_logprobs(
         LogitsError: the model returned NaN.
         OutOfMemoryError: the device is out of memory.
     """
+    rows = next_rows(model, prompt, token_ids)
+    chosen = zip(rows, token_ids, strict=True)
+    return np.array([RankedRow(row).logprob(own) for row, own in chosen], np.float64)
+
+
+def next_rows(
+    model: LanguageModel, prompt: str | Sequence[int], token_ids: Sequence[int]
+) -> Iterator[np.ndarray]:
+    """The row of logits before each token of a text: what the model thought that would follow.
+
+    Args:
+        model, prompt, token_ids: as in `token_logprobs`.
+
+    Yields:
+        (vocab,) float32 logits, one row for each token.
+
+    Raises:
+        PromptError, ContextFullError, OutOfMemoryError: as in `token_logprobs`.
+    """
     prompt_ids = inputs.prompt_ids(model, prompt)
     wanted = [inputs.checked_token(token_id, model) for token_id in token_ids]
     total = len(prompt_ids) + len(wanted)
@@ -43,18 +62,14 @@ def token_logprobs(
             f"{model.context_length:,}; score a shorter text."
         )
     if not wanted:
-        return np.empty(0)
+        return
     runner = Runner(model, "score a shorter text")
     try:
         if len(prompt_ids) > 1:
             runner.read(prompt_ids[:-1])
         read = [prompt_ids[-1], *wanted[:-1]]
-        found: list[float] = []
         for start in range(0, len(read), _ROWS):
             part = read[start : start + _ROWS]
-            rows = runner.read(part, all_positions=True).forward.logits
-            chosen = wanted[start : start + _ROWS]
-            found += [RankedRow(row).logprob(own) for row, own in zip(rows, chosen, strict=True)]
-        return np.array(found)
+            yield from runner.read(part, all_positions=True).forward.logits
     finally:
         runner.release()

@@ -19,6 +19,7 @@ from engine.decoding import inputs
 from engine.decoding.beam import BeamSearch, BeamSettings, Hypothesis
 from engine.errors import SettingError
 from engine.model import LanguageModel
+from engine.sampling.stages import Constraint
 from engine.study.exact_best import MOST_NODES, ExactBest, ExactProgress, ExactSearch
 from engine.study.likelihood import token_logprobs
 from engine.study.metrics import sequence_logprob
@@ -90,6 +91,7 @@ class SearchErrorStudy:
         widths: of the beam searches.
         length_penalty, early_stopping: as of `BeamSettings`, for all of them.
         most_nodes: beginnings that the exact search reads at most.
+        constraint: what all texts keep to; None for none.
 
     Raises:
         PromptError, TokenizerError, SettingError: as `BeamSearch` and `ExactSearch`.
@@ -105,19 +107,16 @@ class SearchErrorStudy:
         length_penalty: float = 0.0,
         early_stopping: bool | str = "never",
         most_nodes: int = MOST_NODES,
+        constraint: Constraint | None = None,
     ) -> None:
         if not widths:
             raise SettingError("widths", widths, "names no width", "use for example (1, 4)")
         self._model = model
         self._prompt_ids = inputs.prompt_ids(model, prompt)
-        self._most_nodes = most_nodes
+        self._bounds = {"most_nodes": most_nodes, "constraint": constraint}
         # Refuses what it cannot search, before anything runs.
         exact = ExactSearch(
-            model,
-            self._prompt_ids,
-            max_new_tokens,
-            length_penalty=length_penalty,
-            most_nodes=most_nodes,
+            model, self._prompt_ids, max_new_tokens, length_penalty=length_penalty, **self._bounds
         )
         self._exact = exact
         self._searches = [
@@ -129,6 +128,7 @@ class SearchErrorStudy:
                     length_penalty=length_penalty,
                     early_stopping=early_stopping,
                     max_new_tokens=exact.max_new_tokens,
+                    chain=() if constraint is None else (constraint,),
                 ),
             )
             for width in sorted(set(widths))
@@ -182,7 +182,7 @@ class SearchErrorStudy:
                 self._exact.max_new_tokens,
                 length_penalty=self._exact.length_penalty,
                 start=self._texts,
-                most_nodes=self._most_nodes,
+                **self._bounds,
             )
         for progress in self._exact.run(cancel):
             yield StudyProgress(None, progress)

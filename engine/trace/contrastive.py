@@ -149,10 +149,8 @@ class Contrastive(Strategy):
         settings: list[_SearchSettings],
     ) -> None:
         for step, used in zip(steps, settings, strict=True):
-            for name in ("top_k", "chain"):
-                if getattr(used, name) != getattr(settings[0], name):
-                    problem = f"comes with another {name}, which cannot change"
-                    raise Wrong(problem).within(step.index)
+            if used.top_k != settings[0].top_k:
+                raise Wrong("comes with another top_k, which cannot change").within(step.index)
             count = len(step.candidates)
             if not 1 <= count <= used.top_k:
                 problem = f"must hold 1 to {used.top_k:,}, as top_k says, got {count:,}"

@@ -1,4 +1,4 @@
-"""The decoder pages and the cache page in Chromium: keys, looks, axe's rules, what is too wide."""
+"""The decoder pages, cache and tokens in Chromium: keys, looks, axe's rules, what is too wide."""
 
 import re
 from pathlib import Path
@@ -8,11 +8,20 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.rules import LOOKS, broken_rules, look_at, wait_for_look
 from tests.browser.step_page import wait_until
+from ui.cache.sections import SECTIONS
 from ui.skeleton.page import DECODERS
 
-PATHS = [*(file.removeprefix("pages").removesuffix(".py") for file in DECODERS), "/cache"]
-WITHOUT_STEPS = ("/one_clock", "/cache")
+PATHS = [
+    *(file.removeprefix("pages").removesuffix(".py") for file in DECODERS),
+    "/cache",
+    "/tokens",
+]
+WITHOUT_STEPS = ("/one_clock", "/cache", "/tokens")
 RUNS_MS = 240_000  # on a machine that does other things as well
+FITS = "() => (e => e.scrollWidth - e.clientWidth)(document.querySelector('.stMain')) <= 0"
+CANCEL = (
+    "() => [...document.querySelectorAll('button')].find(b => b.innerText === 'Cancel')?.click()"
+)
 SAID = "[class*=_transport] [data-testid=stCaptionContainer]"
 
 
@@ -28,13 +37,32 @@ def test_keys_and_looks(page: Page, path, tmp_path):
             expect(page.locator(".js-plotly-plot").first).to_be_visible(timeout=RUNS_MS)
             expect(page.get_by_role("button", name="Cancel")).to_have_count(0, timeout=RUNS_MS)
         wait_for_look(page, size, scheme)
-        wide = "e => e.scrollWidth - e.clientWidth"
-        wait_until(page, f"() => ({wide})(document.querySelector('.stMain')) <= 0")
+        wait_until(page, FITS)
         assert broken_rules(page) == [], (size, scheme)
     if path not in WITHOUT_STEPS:
         keys_step_play_and_rewind(page)
     if path == "/beam":
         a_saved_trace_opens(page, tmp_path)
+    if path == "/cache":
+        every_other_section_is_drawn(page)
+    if path == "/tokens":
+        merges_end_in_the_tokens(page)
+
+
+def merges_end_in_the_tokens(page: Page) -> None:
+    """Of the word that is cut most, which is chosen at first; keys move along the text."""
+    side = page.get_by_role("region", name="Text by bundled")
+    chosen = side.get_by_role("option", selected=True)
+    expect(chosen).to_have_text("␣S")
+    step = side.get_by_role("button", name="Step", exact=True)
+    while step.is_enabled():
+        step.click()
+    symbols = side.locator(".dv-symbols > *").all_inner_texts()
+    options = side.get_by_role("option").all_inner_texts()
+    assert symbols == options[-1 - len(symbols) : -1], "but for the question mark behind them"
+    chosen.press("ArrowRight")
+    expect(chosen).to_have_text(symbols[1])
+    expect(chosen).to_be_focused()
 
 
 def keys_step_play_and_rewind(page: Page) -> None:
@@ -50,6 +78,21 @@ def keys_step_play_and_rewind(page: Page) -> None:
     expect(page.get_by_role("button", name="Play")).to_be_visible()
     page.keyboard.press("0")
     wait_for_steps(page, 0)
+
+
+def every_other_section_is_drawn(page: Page) -> None:
+    """Each begins by itself and is cancelled once it has results; in one look each."""
+    for place, section in enumerate(SECTIONS[1:]):
+        size, scheme = LOOKS[place % len(LOOKS)]
+        look_at(page, size, scheme)
+        page.get_by_role("radio", name=section.name, exact=True).click()
+        expect(page.get_by_text(section.about)).to_be_visible()
+        expect(page.locator(f".st-key-cache_{section.key}_notice")).to_be_visible(timeout=RUNS_MS)
+        page.evaluate(CANCEL)
+        expect(page.get_by_role("button", name="Cancel")).to_have_count(0, timeout=RUNS_MS)
+        wait_for_look(page, size, scheme)
+        wait_until(page, FITS)
+        assert broken_rules(page) == [], (section.name, size, scheme)
 
 
 def wait_for_steps(page: Page, count: int) -> None:

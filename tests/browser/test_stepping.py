@@ -74,11 +74,18 @@ def test_a_typed_prompt_and_step_begin_it_and_all_figures_are_the_engine_s(page:
 
     page.locator(".dv-settings summary").click()
     with page.expect_download() as waiting:
-        button(page, "Trace (JSON)").click()
+        button(page, "Save trace (JSON)").click()
     waiting.value.save_as(tmp_path / "run.json")
     trace = Trace.load(tmp_path / "run.json")
     assert [step.token_id for step in trace.steps] == decoder.token_ids
     assert json.loads((tmp_path / "run.json").read_text())["prompt"] == CAPITAL
+
+    # Through the guard and back: packed in the browser, made again by the model.
+    with page.expect_file_chooser() as chooser:
+        button(page, "Open a trace (JSON)").click()
+    chooser.value.set_files(tmp_path / "run.json")
+    expect(page.get_by_text("identical in all 8 steps.").first).to_be_visible()
+    assert ids(page) == decoder.token_ids
 
 
 def test_run_to_end_rewind_and_play_repeat_the_same_text(page: Page):

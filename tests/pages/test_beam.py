@@ -127,7 +127,7 @@ def test_every_beam_keeps_to_a_constraint(app):
     while lab.can_go_on:
         press(app, "Step")
     assert {one.text for one in lab.text.hypotheses} == {" we went home", " it was late"}
-    assert "The constraint has no part in it" in " ".join(one.value for one in app.caption)
+    assert "Both keep to the constraint" in " ".join(one.value for one in app.caption)
     field(app, "text_area", "beam_source").set_value("[]").run()
     assert "must be a list of texts" in app.error[0].value
     assert field(app, "text_area", "beam_source").value == "[]"

@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.measure.roofline import measurement as roofline
 from tests.pages.tab import field, in_tab, new_app, restarted, visit_of
-from ui.cache.state import CacheState
+from ui.measurements.state import MeasurementState
 from ui.models.models import SharedModels
 
 PAGE = "pages/cache.py"
@@ -27,14 +27,14 @@ def app(monkeypatch, folder) -> AppTest:
     return app
 
 
-def state_of(app: AppTest) -> CacheState:
+def state_of(app: AppTest) -> MeasurementState:
     return visit_of(app).present("cache")
 
 
-def measured(app: AppTest) -> CacheState:
+def measured(app: AppTest) -> MeasurementState:
     """Draw until the section in sight is measured."""
     state = state_of(app)
-    state.pacing.wait(60)
+    state.bench.pacing.wait(60)
     app.run()
     if state.held.work is not None:
         state.held.work.wait(60)

@@ -1,14 +1,7 @@
-"""The cache page: what a KV cache saves and costs, section by section.
+"""The cache page: what a KV cache saves and costs, section by section (see `ui.measurements`).
 
-    section.py      what a section is
+    page.py         the page by what is its own
     sections.py     the sections, in the order of the page
-    held.py         what a visitor has of a section: inputs, work, what went wrong
-    state.py        what a visitor has of the page: model, chosen section, a measurement laid over
-    work.py         a measurement in the background
-    page.py         the page: choice of the section, its fields, its results
-    export.py       tables as CSV, everything as JSON, a measurement of another machine laid over
-
-One section is drawn at a time; work of the others goes on, and their results stay.
 
 To add a section:
 
@@ -16,6 +9,4 @@ To add a section:
     ui/cache/<name>/section.py   `SECTION`, a `Section`: fields, picture, notice, tables
     ui/cache/<name>/charts.py    pure functions from plain results to Plotly figures
     ui/cache/sections.py         one more line
-
-The smallest section stands in `tests/ui/cache/example.py`.
 """

@@ -8,10 +8,10 @@ from ui.cache.prefill_and_decode import section as prefill_and_decode
 from ui.cache.prefix import section as prefix
 from ui.cache.quantised import section as quantised
 from ui.cache.roofline import section as roofline
-from ui.cache.section import Section
 from ui.cache.visitors import section as visitors
 from ui.cache.window import section as window
 from ui.cache.with_and_without import section as with_and_without
+from ui.measurements.section import Section
 
 SECTIONS: tuple[Section, ...] = (
     with_and_without.SECTION,

@@ -211,7 +211,7 @@ def _sampler_fields(comparison: Comparison, column: Column, key: str) -> None:
     if another is not None:
         sampler_number(another, column.settings, take, key=key)
     constraint = ConstraintField(
-        key, typed_of(column.settings), partial(comparison.constrain, column.number)
+        comparison, key, typed_of(column.settings), partial(comparison.constrain, column.number)
     )
     constraint.language()
     constraint.source()

@@ -32,18 +32,28 @@ export default function () {
 """
 
 
-def mount_app(name: str, label: str, data: Mapping[str, Any], **told: Callable[[], None]) -> None:
+def mount_app(
+    name: str,
+    label: str,
+    data: Mapping[str, Any],
+    *,
+    kind: str = "dv",
+    key: str = "",
+    **told: Callable[[], None],
+) -> None:
     """Mount an app, or hand other data to the one that is there.
 
     Args:
-        name: its folder, and its key in the session's state.
+        name: its folder.
         label: its accessible name.
         data: what it gets; as JSON.
+        kind: the class of its element; that of the parts in `css` is ``dv``.
+        key: in the session's state, where that is not the name; another key is another mount.
         told: called when it tells something, by name.
     """
-    component = _component(name, label, address(MODULES), address(STYLES), address(PLOTLY))
+    component = _component(name, label, kind, address(MODULES), address(STYLES), address(PLOTLY))
     changes = {f"on_{event}_change": call for event, call in told.items()}
-    component(key=name, data=dict(data) | _spoken(), **changes)
+    component(key=key or name, data=dict(data) | _spoken(), **changes)
 
 
 def _spoken() -> dict[str, Any]:
@@ -62,7 +72,7 @@ def fetch_charts() -> None:
 
 
 @cache
-def _component(name: str, label: str, modules: str, styles: str, plotly_js: str) -> Any:
+def _component(name: str, label: str, kind: str, modules: str, styles: str, plotly_js: str) -> Any:
     bootstrap = (HERE / "bootstrap.js").read_text("utf-8")
     places = {
         "app": f"{modules}/apps/{name}/main.js",
@@ -74,7 +84,7 @@ def _component(name: str, label: str, modules: str, styles: str, plotly_js: str)
         bootstrap = bootstrap.replace(f"{{{{{place}}}}}", found)
     return st.components.v2.component(
         f"decoding.{name}",
-        html=f'<section class="dv" aria-label="{label}"></section>',
+        html=f'<section class="{kind}" aria-label="{label}"></section>',
         js=bootstrap,
         isolate_styles=False,  # Plotly's measurements go wrong in a shadow root
     )

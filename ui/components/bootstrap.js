@@ -60,7 +60,7 @@ function theme_of(root) {
 
 /** @param {{data: Spoken, parentElement: HTMLElement, setTriggerValue: Held['tell']}} given by Streamlit */
 export default function ({ data, parentElement, setTriggerValue }) {
-  const root = /** @type {HTMLElement} */ (parentElement.querySelector('.dv'));
+  const root = /** @type {HTMLElement} */ (parentElement.querySelector('section'));
   let held = mounted.get(root);
   if (held && held.data.language !== data.language) {
     end(root, held); // labels are written once

@@ -26,10 +26,12 @@ class Changeable(Protocol):
     Attributes:
         name: of the page.
         inputs: what the fields show.
+        error: what went wrong last, empty if nothing did.
     """
 
     name: str
     inputs: PlainInputs
+    error: str
 
     def change(self, **changes: Any) -> None:
         """Take other inputs, by name."""
@@ -62,9 +64,14 @@ def row() -> DeltaGenerator:
 
 
 def prompt(
-    lab: Changeable, examples: Mapping[str, str], *, label: str = "Prompt", **options: Any
+    lab: Changeable,
+    examples: Mapping[str, str],
+    *,
+    label: str = "Prompt",
+    placeholder: str = "Choose a prompt",
+    **options: Any,
 ) -> None:
-    """The prompt, and examples of it beside it."""
+    """The prompt, and examples of it beside it; until one is chosen, `placeholder` stands there."""
     left, right = st.columns([3, 1])
     with left:
         text(lab, "prompt", label, height=68, **options)
@@ -73,7 +80,7 @@ def prompt(
             "Example",
             list(examples),
             index=None,
-            placeholder="Choose a prompt",
+            placeholder=placeholder,
             **bound(
                 f"{lab.name}_example", None, lambda name: name and lab.change(prompt=examples[name])
             ),
@@ -154,7 +161,7 @@ def constraint(lab: Changeable, *, is_optional: bool = True) -> ConstraintField:
         lab.change(language=language, source=source)
         return lab.inputs.typed == (language, source)
 
-    return ConstraintField(lab.name, lab.inputs.typed, take, is_optional)
+    return ConstraintField(lab, lab.name, lab.inputs.typed, take, is_optional)
 
 
 def several(lab: Changeable, name: str, label: str, options: Sequence[str], **others: Any) -> None:

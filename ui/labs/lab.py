@@ -14,10 +14,11 @@ from engine.errors import DecodingError
 from engine.model import LanguageModel
 from engine.trace import Trace
 from ui.labs.inputs import Inputs
-from ui.labs.opening import Opened, made_again, trace_of
+from ui.labs.opening import Opened, check_one_setting, opened
 from ui.labs.task import Task
 from ui.texts.limits import MOST_TOKENS
 from ui.texts.texts import check_prompt
+from ui.texts.traces import trace_of
 from ui.visits.records import BrokenRecord, Fields, choice_of, choice_record
 from ui.words.catalogue import told
 
@@ -133,6 +134,13 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
         if not self._begin(steps):
             self.inputs = before
 
+    def begin_anew(self, inputs: AnyInputs, steps: int) -> None:
+        """Begin with these inputs and so many steps, whatever was there before."""
+        self.stop()
+        before, self.inputs = self.inputs, inputs
+        if not self._begin(steps):
+            self.inputs = before
+
     def load(self, model: LanguageModel) -> None:
         """Go on with another model from the same inputs; raises what refuses them."""
         text = self._new_text(model)
@@ -150,13 +158,14 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
             return
         try:
             trace = trace_of(data, self.opens)
+            check_one_setting(trace)
             inputs = self.inputs_of(trace)  # not in the worker, which does not know the visitor
         except DecodingError as error:
             self.refuse(error)
             return
 
         def work() -> None:
-            self._opened = made_again(trace, inputs, partial(self._begun, self.model))
+            self._opened = opened(trace, inputs, partial(self._begun, self.model))
 
         self.stop()
         self.do("Opening the trace", work)
@@ -299,10 +308,10 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
             self.error, self.task.problem = self.task.problem, ""
             self.stop()
         if self._opened is not None and not self.is_busy:
-            opened, self._opened = self._opened, None
-            self.inputs = opened.inputs
-            self._take(opened.text, len(opened.text.steps))
-            self.said = opened.said
+            found, self._opened = self._opened, None
+            self.inputs = found.inputs
+            self._take(found.text, len(found.text.steps))
+            self.said = found.said
 
     def look(self) -> None:
         """What every drawing does first."""

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import streamlit as st
 
 from engine.decoding.generation import Generation
-from engine.decoding.replay import check_model, replay
+from engine.decoding.replay import check_model
 from engine.errors import TraceError
-from engine.runner.scheduler import this_job
 from engine.trace import Trace
 from ui.components.apps import mount_app
 from ui.labs.inputs import Inputs
+from ui.texts.traces import REMEDY, check_prompt_ids, made_again
 
 _APP = "trace_file"
 _MAY_CHANGE = "max_new_tokens"  # on the way: it says where a text ends, not what is in it
-REMEDY = "make it again with `replay` in Python"
 
 
 class Opened(NamedTuple):
@@ -35,33 +34,11 @@ class Opened(NamedTuple):
     said: str
 
 
-def trace_of(data: str, opens: Sequence[str]) -> Trace:
-    """The trace in the text of a file.
-
-    Args:
-        data: the text.
-        opens: strategies that the page shows.
-
-    Raises:
-        TraceError: no trace, one of another strategy, or one that no page can show.
-    """
-    trace = Trace.from_json(data)
-    if trace.strategy not in opens:
-        shown = " and ".join(opens)
-        raise TraceError(
-            f"This is a trace of the strategy {trace.strategy}; this page opens {shown}."
-        )
-    values = [dict(each) | {_MAY_CHANGE: None} for _, each in trace.settings]
-    if any(each != values[0] for each in values):
-        raise TraceError(f"The settings of the trace change on its way; {REMEDY}.")
-    return trace
-
-
-def made_again(trace: Trace, inputs: Inputs, begun: Callable[[Inputs], Generation]) -> Opened:
+def opened(trace: Trace, inputs: Inputs, begun: Callable[[Inputs], Generation]) -> Opened:
     """The text of a trace made again, with progress told to the job of this thread.
 
     Args:
-        trace: from `trace_of`.
+        trace: from `ui.texts.traces.trace_of`.
         inputs: the page's, which should make it.
         begun: the text of inputs before its first step.
 
@@ -72,25 +49,21 @@ def made_again(trace: Trace, inputs: Inputs, begun: Callable[[Inputs], Generatio
     text = begun(inputs)
     check_model(trace, text.model)
     _check_same(trace, text.trace())
+    return Opened(inputs, text, made_again(trace, text))
 
-    def tell(done: int, total: int) -> None:
-        this_job().told("Making the text again", done, total)
-        this_job().check()
 
-    found = replay(trace, text.model, text=text, progress=tell)
-    return Opened(inputs, text, f"Opened the trace. {found.sentence}")
+def check_one_setting(trace: Trace) -> None:
+    """Raise `TraceError` where settings change on the way, which no decoder page can show."""
+    values = [dict(each) | {_MAY_CHANGE: None} for _, each in trace.settings]
+    if any(each != values[0] for each in values):
+        raise TraceError(f"The settings of the trace change on its way; {REMEDY}.")
 
 
 def _check_same(trace: Trace, own: Trace) -> None:
     """Raise `TraceError` where the page would make another text than that of the trace."""
-    if trace.prompt_ids != own.prompt_ids:
-        problem = "The prompt of the trace has other tokens than its text has here"
-        raise TraceError(f"{problem}; {REMEDY}.")
-    if trace.stop_strings != own.stop_strings:
-        raise TraceError(
-            f"The trace has stop strings, and this page has no field for them; {REMEDY}."
-        )
-    recorded, now = trace.settings[-1][1], own.settings[0][1]
+    check_prompt_ids(trace.prompt_ids, own.prompt_ids)
+    recorded = trace.settings[-1][1] | {"stop_strings": trace.stop_strings}
+    now = own.settings[0][1] | {"stop_strings": own.stop_strings}
     for name in sorted(recorded.keys() | now.keys()):
         before, here = _plain(recorded.get(name)), _plain(now.get(name))
         if before != here and (name in recorded or here not in ("[]", "null")):

@@ -79,14 +79,14 @@ class LabPage(Generic[AnyLab]):
         st.caption(f"**{self.title}.** {self.about}")
         with st.container(key=f"{lab.name}_fields"):
             guarded(self.fields, "the fields")(lab)
-        live = guarded(self._live, "the text")
+        live = guarded(self.live, "the text")
         st.fragment(live, run_every=lab.look_every)(lab)
         for experiment in self.experiments:
             drawn = guarded(experiment.draw, experiment.name)
             st.fragment(drawn, run_every=experiment.every(lab))(lab)
 
-    def _live(self, lab: AnyLab) -> None:
-        """Transport and picture; only this part runs again while it plays."""
+    def live(self, lab: AnyLab) -> None:
+        """Transport and picture, within a fragment that runs again while it plays."""
         before = lab.look_every
         lab.look()
         if before is not None and lab.look_every is None:

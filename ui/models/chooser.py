@@ -23,7 +23,7 @@ import streamlit as st
 import torch
 
 from engine.errors import DecodingError, ModelError, NotAModelError
-from engine.model import BUNDLED, LanguageModel, load_model
+from engine.model import BUNDLED, BUNDLED_DRAFT, LanguageModel, load_model
 from engine.model.loading.memory import on_shortage
 from ui.models.models import SharedModels
 from ui.skeleton.problems import guarded, report
@@ -33,13 +33,18 @@ from ui.words.labels import markdown_text, parameters_text, size
 LOADS_AT_ONCE = 2  # a long download leaves room for one other
 LOOK_SECONDS = 0.5  # between two looks at a load
 WIDTH = 320
-KINDS = {BUNDLED: "Bundled", "folder": "Folder on this computer", "hub": "Hugging Face hub id"}
+KINDS = {
+    BUNDLED: "Bundled",
+    BUNDLED_DRAFT: "Bundled draft",
+    "folder": "Folder on this computer",
+    "hub": "Hugging Face hub id",
+}
 LOADABLE = "a causal language model with config.json, a tokenizer and *.safetensors weights"
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A model to load: ``bundled``, a folder or a hub id, and which revision of the latter."""
+    """A model to load: one that comes with the app, a folder, or a hub id and its revision."""
 
     source: str
     revision: str | None = None
@@ -51,8 +56,8 @@ class Choice:
         return cls(*found.groups()) if found and not Path(text).is_dir() else cls(text)
 
     def __str__(self) -> str:
-        if self.source == BUNDLED:
-            return KINDS[BUNDLED]
+        if self.source in (BUNDLED, BUNDLED_DRAFT):
+            return KINDS[self.source]
         return f"{self.source}@{self.revision}" if self.revision else self.source
 
 
@@ -118,7 +123,8 @@ def allowed(*, on_page: bool = True) -> list[Choice] | None:
     named = [Choice.parse(entry.strip()) for entry in listed if entry.strip()]
     if not named and not served_to_others(on_page=on_page):
         return None
-    return list(dict.fromkeys([Choice(BUNDLED), first_choice(), *named]))
+    ours = [Choice(BUNDLED), Choice(BUNDLED_DRAFT)]
+    return list(dict.fromkeys([*ours, first_choice(), *named]))
 
 
 def served_to_others(*, on_page: bool = True) -> bool:
@@ -317,40 +323,47 @@ class _Visit:
 
 
 def model_chooser(
-    current: LanguageModel | None, on_load: Callable[[LanguageModel], None], kept: str
+    current: LanguageModel | None,
+    on_load: Callable[[LanguageModel], None],
+    kept: str,
+    *,
+    name: str = "model",
+    label: str = "Model",
 ) -> None:
     """Draw the popover; `on_load` gets a model that was asked for here, then the page is redrawn.
 
     Args:
-        current: the model in use, None where not even the first could be loaded.
+        current: the model in use, None where there is none.
         on_load: takes the model over; where it raises a `DecodingError`, that is shown here.
         kept: what becomes of the page's texts and settings, in a sentence.
+        name: names the popover within the session.
+        label: what the model is to the page, before its name.
     """
-    visit = st.session_state.setdefault("model_chooser", _Visit())
+    visit = st.session_state.setdefault(f"{name}_chooser", _Visit())
     said, visit.said = visit.said, ""
     if said:
         st.toast(markdown_text(said), duration="long")
     # Under another key it is another popover, and so closed.
-    popover = st.popover(_chip(current), key=f"model_chooser_{visit.loads}")
+    popover = st.popover(_chip(current, label), key=f"{name}_chooser_{visit.loads}")
     with popover, st.container(width=WIDTH):  # a long message must not widen it
         # A fragment: typing here redraws nothing else, and nor does the progress of a load.
         panel = st.fragment(
             guarded(_panel, "the choice of a model"),
             run_every=LOOK_SECONDS if visit.load else None,
         )
-        panel(visit, current, on_load, kept)
+        panel(visit, current, on_load, kept, name)
 
 
-def _chip(model: LanguageModel | None) -> str:
+def _chip(model: LanguageModel | None, label: str) -> str:
     """What the closed popover says: "Model: bundled · cpu bfloat16 · 8.6 M parameters"."""
     if model is None:
-        return "Model: none"
+        return f"{label}: none"
     parts = (
         markdown_text(model.name),
         f"{model.device} {str(model.dtype).removeprefix('torch.')}",
         parameters_text(model.parameters),
     )
-    return "Model: " + " · ".join(parts)
+    return f"{label}: " + " · ".join(parts)
 
 
 def _panel(
@@ -358,18 +371,19 @@ def _panel(
     current: LanguageModel | None,
     on_load: Callable[[LanguageModel], None],
     kept: str,
+    name: str,
 ) -> None:
     if visit.finish(on_load, kept):
         st.rerun()
-    name = "none" if current is None else f"**{markdown_text(current.name)}**"
-    st.markdown(f"In use: {name}")
+    in_use = "none" if current is None else f"**{markdown_text(current.name)}**"
+    st.markdown(f"In use: {in_use}")
     permitted = allowed()
-    choice = _typed_choice() if permitted is None else _listed_choice(permitted)
+    choice = _typed_choice(name) if permitted is None else _listed_choice(permitted, name)
     st.caption(markdown_text(f"Loads {LOADABLE}. {kept}"))
     loading = visit.load is not None
     with st.container(horizontal=True):
-        pressed = st.button("Load", disabled=loading, key="model_button", type="primary")
-        cancelled = loading and st.button("Cancel", key="model_cancel")
+        pressed = st.button("Load", disabled=loading, key=f"{name}_button", type="primary")
+        cancelled = loading and st.button("Cancel", key=f"{name}_cancel")
     if cancelled:
         visit.cancel()
         st.rerun()
@@ -384,30 +398,30 @@ def _panel(
         st.error(markdown_text(visit.problem))
 
 
-def _typed_choice() -> Choice | None:
+def _typed_choice(name: str) -> Choice | None:
     """What the fields name; None while they are empty."""
     kind = st.radio(
         "Where from",
         list(KINDS),
         format_func=KINDS.get,
-        key="model_kind",
+        key=f"{name}_kind",
         label_visibility="collapsed",
     )
-    if kind == BUNDLED:
-        return Choice(BUNDLED)
+    if kind in (BUNDLED, BUNDLED_DRAFT):
+        return Choice(kind)
     if kind == "folder":
-        folder = st.text_input("Folder", key="model_folder", placeholder="path/to/folder").strip()
+        folder = st.text_input("Folder", key=f"{name}_folder", placeholder="path/to/folder").strip()
         # Absolute, so that a folder that is not there is not looked for on the hub.
         return Choice(os.path.abspath(os.path.expanduser(folder))) if folder else None
-    hub_id = st.text_input("Hub id", key="model_hub_id", placeholder="owner/name").strip()
+    hub_id = st.text_input("Hub id", key=f"{name}_hub_id", placeholder="owner/name").strip()
     revision = st.text_input(
-        "Revision", key="model_revision", placeholder="main", help="A branch, tag or commit."
+        "Revision", key=f"{name}_revision", placeholder="main", help="A branch, tag or commit."
     )
     return Choice(hub_id, revision.strip() or None) if hub_id else None
 
 
-def _listed_choice(permitted: list[Choice]) -> Choice | None:
-    choice = st.selectbox("Load one of these", permitted, format_func=str, key="model_listed")
+def _listed_choice(permitted: list[Choice], name: str) -> Choice | None:
+    choice = st.selectbox("Load one of these", permitted, format_func=str, key=f"{name}_listed")
     if os.environ.get("DECODING_MODELS", "").strip():
         st.caption("DECODING_MODELS names the models that may be loaded here.")
     else:

@@ -54,8 +54,13 @@ def _route(place: Path) -> str:
 
 def address(place: Path) -> str:
     """Where a browser finds the files of a folder that is served, or the folder of such a file."""
+    return f"{base_path()}{_route(place)}"
+
+
+def base_path() -> str:
+    """What all addresses of the app begin with: ``/app``, or nothing."""
     base = (st.get_option("server.baseUrlPath") or "").strip("/")
-    return f"/{base}{_route(place)}" if base else _route(place)
+    return f"/{base}" if base else ""
 
 
 def routes(places: Iterable[Path]) -> list[Mount]:

@@ -1,21 +1,26 @@
 """The field of a constraint: its language and its source, on every page that has one.
 
-What was typed and refused stays in the field, as a draft, while the constraint before it holds.
+What was typed and refused stays in the field, as a draft, while the constraint before it holds. Why
+it was refused is said below the field, where it can be mended.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import streamlit as st
 
 from engine.grammar import LANGUAGES
 from ui.skeleton.fields import bound
 from ui.texts.constraints import FIRST, NOTHING
+from ui.words.labels import markdown_text
 
 _NAMES = {name: text[0].upper() + text[1:] for name, text in LANGUAGES.items()}
 _NONE = "None: any text"
+_STILL_HOLDS = "The constraint before it still holds."
+_STILL_NONE = "The text is still without a constraint."
 
 
 @dataclass(frozen=True)
@@ -25,10 +30,18 @@ class _Draft:
     Attributes:
         typed: its language and source.
         beside: those that held then.
+        refusal: why it was refused, in a sentence.
     """
 
     typed: tuple[str, str]
     beside: tuple[str, str]
+    refusal: str
+
+
+class HasError(Protocol):
+    """The state of a page, as far as it says what went wrong last."""
+
+    error: str
 
 
 @dataclass(frozen=True)
@@ -36,6 +49,7 @@ class ConstraintField:
     """Language and source of one constraint.
 
     Attributes:
+        page: the state of the page; its `error` goes to the field where that was the cause.
         key: names the field within the session.
         held: language and source of the constraint in force; `NOTHING` for none.
         take: gets a language and a source, those of `NOTHING` for none; whether they are taken. A
@@ -43,6 +57,7 @@ class ConstraintField:
         is_optional: whether there may be none.
     """
 
+    page: HasError
     key: str
     held: tuple[str, str]
     take: Callable[[str, str], bool]
@@ -73,13 +88,20 @@ class ConstraintField:
             height=height,
             **bound(f"{self.key}_source", source, lambda typed: self._take(language, typed)),
         )
-        if self._shown != self.held:
-            st.caption("Not taken: the constraint before it still holds.")
+        draft = self._draft
+        if draft is not None:
+            st.error(markdown_text(draft.refusal))
+            has_one = self.held != NOTHING
+            st.caption(_STILL_HOLDS if has_one else _STILL_NONE)
 
     @property
     def _shown(self) -> tuple[str, str]:
+        return self.held if self._draft is None else self._draft.typed
+
+    @property
+    def _draft(self) -> _Draft | None:
         draft = st.session_state.get(self._draft_key)
-        return draft.typed if draft is not None and draft.beside == self.held else self.held
+        return draft if draft is not None and draft.beside == self.held else None
 
     @property
     def _draft_key(self) -> str:
@@ -89,6 +111,8 @@ class ConstraintField:
         self._take(language, FIRST[language].source if language in FIRST else "")
 
     def _take(self, language: str, source: str) -> None:
-        taken = self.take(language, source)
-        draft = None if taken else _Draft((language, source), self.held)
+        draft = None
+        if not self.take(language, source):
+            draft = _Draft((language, source), self.held, self.page.error)
+            self.page.error = ""
         st.session_state[self._draft_key] = draft

@@ -10,16 +10,20 @@ from __future__ import annotations
 import time
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from ui.components.apps import mount_app
+from ui.server.served_files import base_path
 from ui.skeleton import theme
 from ui.skeleton.language import keep_language, language_field, take_language
 from ui.skeleton.problems import show_pending
 from ui.skeleton.theme import is_dark
 from ui.visits.tab import visit_or_reason, visit_tab
 from ui.visits.visits import VISITS, Visit
+from ui.words.glossary import glossary
 from ui.words.labels import markdown_text
 from ui.words.language import LANGUAGES, language, marked, say
 
@@ -40,7 +44,13 @@ DECODERS = {  # the same of the decoder pages
     "pages/diffusion.py": marked("Diffusion"),
     "pages/one_clock.py": marked("One clock"),
 }
-LEARN: dict[str, str] = {}  # the same of lessons, claims, tokens and explanations
+HOW = "pages/how.py"
+LEARN = {  # the same of lessons, claims, tokens and explanations
+    "pages/learn.py": marked("Lessons"),
+    "pages/claims.py": marked("Claims"),
+    "pages/tokens.py": marked("Tokens"),
+    HOW: marked("How this works"),
+}
 MENUS = {marked("Decoders"): DECODERS, marked("Learn"): LEARN}  # which the band shows as menus
 PAGES = MAIN | DECODERS | LEARN
 STYLES = [Path(__file__).with_name(name) for name in ("page.css", "tables.css")]
@@ -96,7 +106,7 @@ def header(*styles: Path) -> DeltaGenerator:
     sheets = "".join(map(_sheet, [*STYLES, *styles]))
     # Popovers stand outside the element on which Streamlit writes the scheme.
     scheme = "dark" if is_dark() else "light"
-    popovers = f'[data-testid="stPopoverBody"] {{ color-scheme: {scheme}; }}'
+    popovers = f':is([data-testid="stPopoverBody"], .dv-tip) {{ color-scheme: {scheme}; }}'
     st.html(f"<style>{theme.css()}{popovers}{sheets}</style>")
     band = st.container(
         key="header",
@@ -106,10 +116,22 @@ def header(*styles: Path) -> DeltaGenerator:
     band.title(NAME, anchor=False, width="content")
     _links(band)
     _menu(band)
+    with band.container(key="band_terms", width="content"):
+        mount_app("terms", "Terms", {"glossary": glossary(), "site": site()}, kind="dv-terms")
     keep_language()
     show_pending()
     visit_tab()
     return band
+
+
+def site() -> dict[str, Any]:
+    """The pages of the app, for links between them (`Site` in `parts/glossary/place.js`)."""
+    return {
+        "base": base_path(),
+        "home": Path(HOME).stem,
+        "titles": {Path(file).stem: say(title) for file, title in PAGES.items()},
+        "glossary": Path(HOW).stem,
+    }
 
 
 def _links(band: DeltaGenerator) -> None:

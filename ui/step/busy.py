@@ -17,6 +17,7 @@ _DOING = {
     "force": marked("Appending the token"),
     "branch": marked("Showing the other branch"),
     "reopen": marked("Generating your text again"),
+    "open": marked("Opening the trace"),
     "admit": marked("Looking for the smallest change"),
     "find": marked("Searching the vocabulary"),
     "tokenize": marked("Splitting the text into tokens"),
@@ -35,6 +36,7 @@ _CANCELLED = {
     "propose": marked("Cancelled: the next token has no scores yet; the text on screen stays."),
     "reroll": marked("Cancelled: no token was drawn again; the text on screen stays."),
     "force": marked("Cancelled: the token was not appended; the text on screen stays."),
+    "open": marked("Cancelled: the trace was not opened; the text on screen stays."),
     "reopen": marked(
         "Cancelled: your earlier text is still in the list, and the text on screen stays."
     ),

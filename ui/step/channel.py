@@ -21,7 +21,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 from engine.errors import CancelledError, DecodingError
 from engine.model import LanguageModel
@@ -43,7 +43,7 @@ from ui.visits.visits import VISITS, Abandoned, TooManyVisits, Visit, is_secret
 from ui.words.catalogue import table
 from ui.words.language import say, speaking
 
-INTERRUPTING = ("start", "reopen", "stop")  # actions that what takes long makes way for
+INTERRUPTING = ("start", "reopen", "open", "stop")  # actions that what takes long makes way for
 MOST_REPORTS = 20  # of failures, from one page
 _log = logging.getLogger(__name__)
 
@@ -52,20 +52,43 @@ class PageFailure(Exception):
     """Something on a page broke, as the browser reports it."""
 
 
+class SessionSource(Protocol):
+    """Gives the session of a visit; see `step_session`."""
+
+    def __call__(
+        self,
+        visit: Visit,
+        told: Callable[[str, int, int | None], None],
+        is_gone: Callable[[], bool],
+        is_cancelled: Callable[[], bool],
+        waits: Callable[[int], None] | None,
+    ) -> Session:
+        """Raises `Abandoned` where nobody waits, `DecodingError` where there can be none."""
+
+
 class StepChannel:
     """One connected step page.
 
     Args:
         connection: what it is connected by.
         first: its first frame.
+        name: under which the visit has the session.
+        source: gives that session.
 
     Raises:
         Refused: the frame makes no sense, or there is no room for another visit.
         Gone: the page left before its text was there.
     """
 
-    def __init__(self, connection: Connection, first: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        first: dict[str, Any],
+        name: str = STEP,
+        source: SessionSource | None = None,
+    ) -> None:
         self._connection = connection
+        self._name, self._source = name, source or step_session
         token, tab = first.get("visit"), first.get("tab")
         if not (is_secret(token) and is_secret(tab)):
             raise Refused("This page does not say who it is; reload it.")
@@ -96,9 +119,9 @@ class StepChannel:
         """The session, which may have left memory meanwhile."""
         try:
             # Without a session yet, a page that cancelled would have nothing to go on with.
-            self._connection.can_cancel = self._visit.has(STEP)
+            self._connection.can_cancel = self._visit.has(self._name)
             with speaking(self._hello.language):
-                session = step_session(
+                session = self._source(
                     self._visit,
                     self._told,
                     lambda: not self._connection.is_open,
@@ -277,8 +300,10 @@ def step_session(
             return _restored(visit, record, work, is_gone)
 
     session = visit.page(STEP, make, restore)
-    handed: HandedOver | None = visit.handed.pop(STEP, None)
-    if handed is not None:
+    handed: HandedOver | Session | None = visit.handed.pop(STEP, None)
+    if isinstance(handed, Session):
+        session.take_over(handed)
+    elif handed is not None:
         session.hand_over(
             handed.model,
             handed.beginning,

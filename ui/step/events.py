@@ -7,14 +7,16 @@ expected is refused with a sentence.
 
 from __future__ import annotations
 
+import base64
 import math
 import reprlib
+import zlib
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from engine.decoding.guidance import OFF
 from engine.sampling import STAGES, SamplingSettings
-from ui.texts.limits import LONGEST_PROMPT
+from ui.texts.limits import LONGEST_PROMPT, checked_stops
 from ui.texts.settings import FIRST, MOST, EventError, parse_settings
 from ui.texts.texts import Contrastive
 from ui.words.language import ENGLISH, LANGUAGES
@@ -33,6 +35,7 @@ Action = Literal[
     "force",
     "branch",
     "reopen",  # go on with an earlier text
+    "open",  # make the text of a trace again, and go on with it
 ]
 Question = Literal[
     "row",  # the whole row on screen
@@ -48,7 +51,7 @@ Question = Literal[
 ]
 ACTIONS: tuple[str, ...] = get_args(Action)
 QUESTIONS: tuple[str, ...] = get_args(Question)
-NOT_TOLD = ("sync", "reopen")  # actions that take no settings over
+NOT_TOLD = ("sync", "reopen", "open")  # actions that take no settings over
 
 LONGEST_QUERY = 1000
 LONGEST_NAME = 64  # characters of a client, of a sampler's name
@@ -56,8 +59,7 @@ LONGEST_REPORT = 4000  # characters of what a page says of its own failure
 MOST_IDS = 1000
 MOST_PRESSES = 64
 MOST_TOKENS_SENT = 100_000
-MOST_STOP_STRINGS = 32  # every step looks for each, in the thread that all visitors' steps share
-LONGEST_STOP_STRING = 200  # characters
+LONGEST_TRACE = 8 * 2**20  # bytes of a file, unpacked
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,7 @@ class Event:
         token_id: the token to force, or to admit.
         branch: the branch to show.
         text_number: the earlier text to reopen.
+        trace: the text of a trace's file.
         prompt, chat: for a new run.
         negative_prompt: what its guidance leads away from; None for a run without guidance.
         guidance_scale: of the steps to come, in a run with guidance.
@@ -153,6 +156,7 @@ class Event:
     token_id: int | None = None
     branch: int | None = None
     text_number: int | None = None
+    trace: str = ""
     prompt: str = ""
     chat: bool = False
     negative_prompt: str | None = None
@@ -176,8 +180,8 @@ def parse(data: Any) -> Event:
     """The event in what the browser sent.
 
     Raises:
-        EventError: another shape than expected, or stop strings that are too many or too long.
-        SettingError: a setting outside its range.
+        EventError: another shape than expected.
+        DecodingError: a setting outside its range, or stop strings that are too many or too long.
     """
     fields = _Fields(data)
     kind = fields.text("kind")
@@ -206,6 +210,7 @@ def parse(data: Any) -> Event:
         token_id=fields.whole("token_id", None),
         branch=fields.whole("branch", None),
         text_number=fields.whole("text_number", None),
+        trace=_unpacked(data["trace"]) if "trace" in data else "",
         prompt=fields.text("prompt"),
         chat=bool(data.get("chat")),
         negative_prompt=fields.text("negative_prompt") if data.get("guided") else None,
@@ -299,6 +304,23 @@ def _strategy(data: Any) -> Contrastive | None:
     )
 
 
+def _unpacked(data: Any) -> str:
+    """The text of a trace's file, which comes as gzip in base64."""
+    try:
+        unpacking = zlib.decompressobj(wbits=31)
+        found = unpacking.decompress(base64.b64decode(data, validate=True), LONGEST_TRACE)
+    except (TypeError, ValueError, zlib.error) as error:
+        raise EventError("The page sent a trace that is none; reload the page.") from error
+    if not unpacking.eof and not unpacking.unconsumed_tail:
+        raise EventError("The page sent half a trace; reload the page.")
+    if not unpacking.eof:
+        raise EventError(
+            f"The trace has more than {LONGEST_TRACE:,} bytes; make it again with `replay` in "
+            "Python."
+        )
+    return found.decode("utf-8", "replace")
+
+
 def _ids(data: Any, most: int) -> tuple[int, ...]:
     is_list = isinstance(data, list) and len(data) <= most
     if not is_list or not all(type(token_id) is int for token_id in data):
@@ -309,14 +331,7 @@ def _ids(data: Any, most: int) -> tuple[int, ...]:
 def _stop_strings(data: Any) -> tuple[str, ...]:
     if not isinstance(data, list) or not all(isinstance(string, str) for string in data):
         raise EventError("The page sent stop strings that are no texts; reload the page.")
-    if len(data) > MOST_STOP_STRINGS:
-        remedy = f"use at most {MOST_STOP_STRINGS}, one per line"
-        raise EventError(f"There are {len(data):,} stop strings; {remedy}.")
-    longest = max(map(len, data), default=0)
-    if longest > LONGEST_STOP_STRING:
-        remedy = f"use at most {LONGEST_STOP_STRING}"
-        raise EventError(f"A stop string has {longest:,} characters; {remedy}.")
-    return tuple(map(_encodable, data))
+    return tuple(map(_encodable, checked_stops(data)))
 
 
 def _encodable(text: str) -> str:

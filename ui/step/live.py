@@ -15,12 +15,17 @@ def open_step(connection: Connection, first: dict[str, Any]) -> Channel:
         Refused: what the page sent makes no sense, or there is no room.
         Gone: the page has left meanwhile.
     """
+    wait_for_start(connection)
+    from ui.step.channel import StepChannel
+
+    return StepChannel(connection, first)
+
+
+def wait_for_start(connection: Connection) -> None:
+    """Wait until the server has started, and tell the page so; raises `Gone` where it leaves."""
 
     def told(activity: Activity | None) -> None:
         connection.activity = activity
 
     if not START.wait(told, lambda: connection.is_open):
         raise Gone
-    from ui.step.channel import StepChannel
-
-    return StepChannel(connection, first)

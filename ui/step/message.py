@@ -151,6 +151,8 @@ def state_message(
         "search": _searched(session, labels),
         "left": session.left,
     }
+    if session.search:  # no row brings them
+        header["labels"] = sent.new_labels(edited_ids(session.settings)[:LABELLED], labels)
     seldom = {
         "branches": _branches(session),
         "earlier": [_earlier(text) for text in session.earlier],

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.decoding.contrastive import checked_alpha
 from engine.errors import CancelledError, DecodingError, SettingError
 from engine.runner.scheduler import this_job
 from engine.sampling import STAGES, SamplingSettings
@@ -152,20 +153,13 @@ def _number(setting: str, typed: Any) -> Any:
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 
-def _alpha(session: Session, value: Any) -> float:
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= 1:
-        remedy = "use 0 to 1; 0 is greedy decoding, 0.6 is usual"
-        raise SettingError("penalty_alpha", value, "must be from 0 to 1", remedy)
-    return value
-
-
 _PLAIN_CHECKS: dict[str, Callable[[Session, Any], Any]] = {
     "seed": lambda session, value: checked_whole("Seed", value, 0, LARGEST_SEED),
     "max_tokens": lambda session, value: checked_whole(
         "Max tokens", value, 1, stopping.LONGEST_RUN
     ),
     "guidance_scale": lambda session, value: checked_scale(value),
-    "penalty_alpha": _alpha,
+    "penalty_alpha": lambda session, value: checked_alpha(value),
     "candidates": lambda session, value: checked_whole(
         "Candidates", value, 1, session.model.vocab_size
     ),

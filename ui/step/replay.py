@@ -13,8 +13,9 @@ engine, step by step. On the same machine, with the same versions, it comes out 
      "branches": [{"number": 1, "parent": null, "departs_at": 0, "tokens": [...], "forced": [3],
                    "settings": [[0, {...}]], "strengths": [[0, 1.5]]}]}
 
-`settings` and `strengths` (the scale of guidance, or alpha of a search) are run lengths: from which
-step on which one held. `strength` is that of the step to come.
+`settings` (in a search only the samplers that it takes) and `strengths` (the scale of guidance, or
+alpha of a search) are run lengths: from which step on which one held. `strength` is that of the
+step to come.
 """
 
 from __future__ import annotations
@@ -87,11 +88,10 @@ def text_record(text: ShownText, order: tuple[str, ...]) -> dict[str, Any]:
 def _branch_record(branch: Branch) -> dict[str, Any]:
     text = branch.decoder
     if isinstance(text, ContrastiveSearch):
-        forced, settings = [], []
+        forced = []
         strengths = [step.penalty_alpha for step in text.steps]
     else:
         forced = [step.index for step in text.steps if step.forced]
-        settings = [[first, chosen.to_dict()] for first, chosen in text.settings_by_step]
         guided = text.guidance is not None
         strengths = [step.guidance_scale for step in text.steps] if guided else []
     return {
@@ -100,7 +100,7 @@ def _branch_record(branch: Branch) -> dict[str, Any]:
         "departs_at": branch.departs_at,
         "tokens": text.token_ids,
         "forced": forced,
-        "settings": settings,
+        "settings": [[first, chosen.to_dict()] for first, chosen in text.settings_by_step],
         "strengths": _run_lengths(strengths),
     }
 
@@ -369,26 +369,34 @@ def _begun(
         text = twin[1].fork()
         text.rewind(min(length, len(text.steps)))
         return text
-    settings = _held(branch.settings, 0) or record.settings
+    settings = _settings_at(record, branch, 0)
     return new_text(model, record.beginning, settings, record.stop_strings)
+
+
+def _settings_at(record: TextRecord, branch: BranchRecord, index: int) -> SamplingSettings:
+    """What held at a step; a search of an earlier version took no samplers and recorded none."""
+    before = SamplingSettings() if record.beginning.strategy else record.settings
+    return _held(branch.settings, index) or before
 
 
 def _make_ready(text: Text, record: TextRecord, branch: BranchRecord) -> None:
     """What the next step will be taken with."""
+    settings = _settings_at(record, branch, len(branch.tokens))
     if isinstance(text, ContrastiveSearch):
+        text.chain = settings.edits
         text.penalty_alpha = record.strength
         return
-    text.settings = _held(branch.settings, len(branch.tokens)) or record.settings
+    text.settings = settings
     if text.guidance is not None:
         text.guidance_scale = record.strength
 
 
 def _step(text: Text, branch: BranchRecord, index: int) -> int:
-    strength = _held(branch.strengths, index)
+    strength, settings = _held(branch.strengths, index), _held(branch.settings, index)
     if isinstance(text, ContrastiveSearch):
         text.penalty_alpha = strength
+        text.chain = settings.edits if settings else ()
         return text.step().token_id
-    settings = _held(branch.settings, index)
     if settings is not None:
         text.settings = settings
     if strength is not None and text.guidance is not None:

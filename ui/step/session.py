@@ -10,9 +10,11 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from engine.decoder import Decoder
+from engine.decoding.contrastive import checked_alpha
 from engine.errors import CancelledError, DecodingError, PromptError, SettingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
@@ -21,6 +23,7 @@ from ui.step import busy
 from ui.step.acknowledged import Acknowledged
 from ui.step.earlier import EarlierTexts
 from ui.step.events import NOT_TOLD, Event, Have, Place
+from ui.step.opening import opened
 from ui.step.replay import (
     MOST_BRANCHES,
     MOST_TOKENS,
@@ -134,6 +137,8 @@ class Session(ShownText):
                 self.refused = False
             if event.kind == "reopen":
                 self._reopen(event, told, should_stop, load)
+            elif event.kind == "open":
+                self._open(event, load)
             else:
                 _HANDLERS[event.kind](self, event)
             self._make_row()
@@ -195,10 +200,22 @@ class Session(ShownText):
                 self.max_tokens = max_tokens
             self.changed()
 
+    def take_over(self, other: Session) -> None:
+        """Go on with the text of another session, which nobody uses any more."""
+        with self.lock:
+            self._keep_for_later()
+            settings = other._unused_settings
+            self._begin(other.branches, other.beginning, settings, current=other.current)
+            self.inspected, self.proposing = other.inspected, other.proposing
+            self.order, self.max_tokens = other.order, other.max_tokens
+            self.error = self.said = ""
+            self.cancelled = False
+            self.changed()
+
     def copy(self) -> Session:
         """An independent session with the same texts, for a second tab."""
         with self.lock:
-            twin = Session.__new__(Session)
+            twin = type(self).__new__(type(self))
             twin.__dict__.update(self.__dict__)
             twin._prepare()
             twin.acknowledged = Acknowledged()
@@ -213,7 +230,7 @@ class Session(ShownText):
             twin._begin(
                 branches,
                 self.beginning,
-                self._unused_settings,
+                self._page_settings,
                 current=self.current,
                 run=self.run,
             )
@@ -239,16 +256,18 @@ class Session(ShownText):
             self._take_strategy(event)
         else:
             scale = checked_scale(event.guidance_scale) if self.is_guided else 1.0
-            self.decoder.settings = event.settings  # the last that may be refused
+            self._set_samplers(event.settings)  # the last that may be refused
             self.decoder.guidance_scale = scale
         self.decoder.stop_strings = stop_strings
         self.order = event.order
         self.max_tokens = max_tokens
 
     def _take_strategy(self, event: Event) -> None:
-        if event.strategy is not None:  # else what the page has chosen waits for Start
-            self.search.penalty_alpha = event.strategy.penalty_alpha
-        self._unused_settings = event.settings
+        # Without a strategy the page has chosen sampling, which waits for Start.
+        chosen = event.strategy or self.strategy
+        alpha = checked_alpha(chosen.penalty_alpha)
+        self._set_samplers(event.settings)  # the last that may be refused
+        self.search.penalty_alpha = alpha
 
     def _is_here(self, at: Place) -> bool:
         """Whether a person saw the text as it is: else the event came too late for it."""
@@ -463,17 +482,31 @@ class Session(ShownText):
     ) -> None:
         found = self.earlier.find(event.text_number)
         record = TextRecord.parse(found.record)
-        model = self.model
-        if (record.source, record.revision) != (model.source, model.revision):
-            if load is None:
-                raise PromptError(f"{record.model_name} wrote this text, and is not loaded here.")
-            model = load(record.source, record.revision)
+        model = self._model_of(record.source, record.revision, load)
         replayed = replay(record, model, told, should_stop)
         if not replayed.is_whole:
             raise CancelledError("The text was not generated again.")  # `apply` says what holds
         self._keep_for_later()
         self.earlier.remove(found)
         self._show_again(record, replayed)
+
+    def _open(self, event: Event, load: LoadModel | None) -> None:
+        """Go on with the text of a trace; it is made again before anything changes."""
+        found = opened(event.trace, partial(self._model_of, load=load))
+        self._keep_for_later()
+        self._begin({1: Branch(1, found.text)}, found.beginning, found.settings)
+        self.order = shown_samplers(found.settings)
+        self.said = found.said
+
+    def _model_of(
+        self, source: str | None, revision: str | None, load: LoadModel | None
+    ) -> LanguageModel:
+        """The model of a text that is made again: the one in use, or one to be loaded."""
+        if source is None or (source, revision) == (self.model.source, self.model.revision):
+            return self.model
+        if load is None:
+            raise PromptError(f"{source} wrote this text, and is not loaded here.")
+        return load(source, revision)
 
     def _show_again(self, record: TextRecord, replayed: Any) -> None:
         run = record.run if replayed.is_whole and replayed.is_same else ""
@@ -571,8 +604,8 @@ class Session(ShownText):
             return
         length = self.length
         try:
-            if settings is not None and not self.search:
-                self.decoder.settings = settings
+            if settings is not None:
+                self._set_samplers(settings)
             for index in range(length, len(have.ids)):
                 forced = have.ids[index] if index in have.forced else None
                 step = self.decoder.step(*(() if self.search else (forced,)))

@@ -95,7 +95,7 @@ class ShownText:
         self.run = run or secrets.token_hex(8)
         self.model = branches[current].decoder.model
         self.beginning = beginning
-        self._unused_settings = settings  # of a search, for the next sampled text
+        self._page_settings = settings  # in a search, which takes only some of the samplers
         self.branches = branches
         self.current = current
         for branch in branches.values():
@@ -172,8 +172,19 @@ class ShownText:
 
     @property
     def settings(self) -> SamplingSettings:
-        """How the next token is sampled; in a search, how it would be."""
-        return self._unused_settings if self.search else self.decoder.settings
+        """How the next token is sampled; in a search, how it would be.
+
+        A search takes the samplers that edit single tokens, and leaves the others to sampled texts.
+        """
+        return self._page_settings if self.search else self.decoder.settings
+
+    def _set_samplers(self, settings: SamplingSettings) -> None:
+        """Let settings hold from the next token on; raises what refuses them."""
+        if self.search:
+            self.search.chain = settings.edits
+            self._page_settings = settings
+        else:
+            self.decoder.settings = settings
 
     @property
     def shown_settings(self) -> SamplingSettings:

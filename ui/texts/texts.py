@@ -111,7 +111,9 @@ def new_text(
     if strategy is not None:
         ids = read(beginning.prompt)
         k, alpha = strategy.top_k, strategy.penalty_alpha
-        return ContrastiveSearch(model, ids, k, alpha, stop_strings=stop_strings)
+        return ContrastiveSearch(
+            model, ids, k, alpha, stop_strings=stop_strings, chain=settings.edits
+        )
     return Decoder(model, read(beginning.prompt), settings, stop_strings=stop_strings, **guidance)
 
 

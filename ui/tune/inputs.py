@@ -46,7 +46,7 @@ def inputs(tuning: Tuning) -> None:
             help=meaning("max tokens"),
             **_field("max_tokens", tuning.max_tokens, tuning.set_max_tokens),
         )
-    constraint = ConstraintField("tune", typed_of(tuning.base), tuning.constrain)
+    constraint = ConstraintField(tuning, "tune", typed_of(tuning.base), tuning.constrain)
     constraint.language("Constraint of every cell")
     constraint.source()
     _base(tuning)

@@ -13,6 +13,7 @@ from ui.visits.visits import Visit
 if TYPE_CHECKING:
     from engine.model import LanguageModel
     from engine.sampling import SamplingSettings
+    from ui.step.session import Session
     from ui.texts.texts import Beginning
 
 STEP = "step"
@@ -36,7 +37,13 @@ class HandedOver:
     stop_strings: tuple[str, ...] = ()
 
 
-def open_in_step_page(visit: Visit, handed: HandedOver) -> NoReturn:
-    """Go to the step page, which begins a new text with this; that before is kept there."""
+def open_in_step_page(visit: Visit, handed: HandedOver | Session) -> NoReturn:
+    """Go to the step page; the text before is kept there.
+
+    Args:
+        visit: whose page it is.
+        handed: what a new text begins with, or a session whose text goes on there; that must be a
+            copy, which nobody else uses.
+    """
     visit.handed[STEP] = handed
     st.switch_page(HOME)

@@ -1,10 +1,10 @@
-"""Records on disk: one small database in a folder of the person who runs the app.
+"""Records on disk: small databases in a folder of the person who runs the app.
 
     DECODING_VISITS=path/to/folder   another folder
     DECODING_VISITS=off              nothing on disk: records end with the app
 
 A record is JSON, packed; a visit's token is not in the file, only its digest. What is oldest goes
-first where there is too much, and after two weeks everything. A file that cannot be written or
+first where there is too much, and after some time everything. A file that cannot be written or
 read is said once, in the log and on the pages, and stops nobody: see `Keeper.problem`.
 """
 
@@ -29,29 +29,39 @@ MOST_BYTES = 64 * 2**20  # of all records
 MOST_RECORD = 2 * 2**20  # of one, packed
 MOST_WAITING = 32 * 2**20  # of all that wait in memory, as while the disk is full
 MOST_UNPACKED = 64 * 2**20
-MOST_SECONDS = 14 * 86_400.0
+MOST_SECONDS = 14 * 86_400.0  # that a record stays which nobody changes, unless a keeper says so
 BUSY_SECONDS = 0.5  # that a locked file is waited for, in the thread that writes
 RETRY_SECONDS = 30.0  # after it could not be written
 _log = logging.getLogger(__name__)
 
 
 class Keeper:
-    """The records of all visits in one file.
+    """The records of all visits, or of all persons, in one file.
 
     Args:
         folder: where the file lies, or is made; None keeps records in memory alone.
+        name: of the file.
+        most_seconds: that a record stays which nobody changes.
 
     Attributes:
         problem: why nothing can be kept just now, for a person to read; empty if it can.
     """
 
-    def __init__(self, folder: Path | None) -> None:
-        self._file = None if folder is None else folder / NAME
+    def __init__(
+        self, folder: Path | None, name: str = NAME, most_seconds: float = MOST_SECONDS
+    ) -> None:
+        self._file = None if folder is None else folder / name
+        self._most_seconds = most_seconds
         self._lock = threading.RLock()
         self._waiting: dict[tuple[str, str], bytes] = {}  # packed, by digest and page
         self._connection: sqlite3.Connection | None = None
         self._not_before = 0.0
         self.problem = ""
+
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether records are to outlive the app."""
+        return self._file is not None
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -71,6 +81,11 @@ class Keeper:
             else:
                 found[page] = record
         return found, problems
+
+    def reaches_file(self) -> bool:
+        """Whether the file can be read just now; else `problem` says why not."""
+        with self._lock:
+            return self._run("SELECT 1") is not None
 
     # --- writing ----------------------------------------------------------------------------------
 
@@ -112,6 +127,21 @@ class Keeper:
                     key: data for key, data in self._waiting.items() if waiting.get(key) is not data
                 }
 
+    def forget(self, token: str) -> bool:
+        """Delete all records of a visit; False, and `problem`, where the file cannot be written."""
+        digest = _digest(token)
+        with self._lock:
+            for key in [key for key in self._waiting if key[0] == digest]:
+                del self._waiting[key]
+            try:
+                connection = self._connected()
+                with connection:
+                    connection.execute("DELETE FROM records WHERE visit = ?", (digest,))
+            except (sqlite3.Error, OSError) as error:
+                self._give_up(error)
+                return False
+        return True
+
     def _write(self, rows: list[tuple]) -> bool:
         try:
             connection = self._connected()
@@ -119,7 +149,7 @@ class Keeper:
                 connection.executemany(
                     "INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?)", rows
                 )
-                _forget_old(connection)
+                self._forget_old(connection)
         except (sqlite3.Error, OSError) as error:
             self._give_up(error)
             return False
@@ -166,7 +196,7 @@ class Keeper:
     def _connected(self) -> sqlite3.Connection:
         if self._connection is None and self._file is None:
             self._connection = sqlite3.connect(":memory:", check_same_thread=False)
-            _prepare(self._connection)
+            self._prepare(self._connection)
         if self._connection is None:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             # Made by hand, since SQLite would make it readable by everybody.
@@ -176,12 +206,25 @@ class Keeper:
             try:
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = NORMAL")
-                _prepare(connection)
+                self._prepare(connection)
             except BaseException:
                 connection.close()
                 raise
             self._connection = connection
         return self._connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        with connection:
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS records (visit TEXT, page TEXT, changed REAL, "
+                "bytes INTEGER, data BLOB, PRIMARY KEY (visit, page))"
+            )
+            self._forget_old(connection)
+
+    def _forget_old(self, connection: sqlite3.Connection) -> None:
+        before = time.time() - self._most_seconds
+        connection.execute("DELETE FROM records WHERE changed < ?", (before,))
+        _forget_most(connection)
 
     def close(self) -> None:
         """Write what waits, and let the file go."""
@@ -193,17 +236,8 @@ class Keeper:
                 self._connection = None
 
 
-def _prepare(connection: sqlite3.Connection) -> None:
-    with connection:
-        connection.execute(
-            "CREATE TABLE IF NOT EXISTS records (visit TEXT, page TEXT, changed REAL, "
-            "bytes INTEGER, data BLOB, PRIMARY KEY (visit, page))"
-        )
-        _forget_old(connection)
-
-
-def _forget_old(connection: sqlite3.Connection) -> None:
-    connection.execute("DELETE FROM records WHERE changed < ?", (time.time() - MOST_SECONDS,))
+def _forget_most(connection: sqlite3.Connection) -> None:
+    """Let the oldest go where there is too much."""
     (total,) = connection.execute("SELECT coalesce(sum(bytes), 0) FROM records").fetchone()
     if total <= MOST_BYTES:
         return
@@ -233,12 +267,13 @@ def _unpacked(data: object) -> dict[str, Any] | None:
     return record if isinstance(record, dict) else None
 
 
-def keeper_here() -> Keeper:
-    """The keeper that this process is to use, by DECODING_VISITS."""
+def keeper_here(name: str = NAME, most_seconds: float = MOST_SECONDS) -> Keeper:
+    """The keeper of a file that this process is to use, by DECODING_VISITS."""
     named = os.environ.get(VARIABLE, "").strip()
     if named.lower() == OFF:
         return Keeper(None)
-    return Keeper(Path(named).expanduser() if named else _usual_folder())
+    folder = Path(named).expanduser() if named else _usual_folder()
+    return Keeper(folder, name, most_seconds)
 
 
 def _usual_folder() -> Path:

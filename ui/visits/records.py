@@ -87,6 +87,10 @@ class Fields:
             raise BrokenRecord(f"Its {name} is no number.")
         return value
 
+    def numbers(self, name: str, most: int) -> list[float]:
+        """A list of finite numbers."""
+        return [Fields({name: item}).number(name) for item in self.items(name, most)]
+
     def truth(self, name: str) -> bool:
         """True or false."""
         value = self._data.get(name)

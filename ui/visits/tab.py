@@ -4,11 +4,15 @@ The tab makes its token itself and keeps it (`ui/components/js/wire/visit.js`). 
 component in the header of every page hands it to Streamlit: one more run of the script on the first
 page of a tab, after which the session's state has it. Where the tab is a copy of another one, the
 component keeps the token of the copy.
+
+With it comes the secret that all tabs of this browser share (`ui/components/js/wire/person.js`), by
+which a person is known for longer than a tab lives: see `this_person`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -21,13 +25,14 @@ from ui.server.served_files import address
 from ui.visits.visits import VISITS, TooManyVisits, Visit, is_secret
 
 KEY = "visit_tab"
-TAB = "visit"  # in the session's state: token and document
+TAB = "visit"  # in the session's state: token, document and person
 PROGRAM = """
 export default function ({ data, setStateValue }) {
-  import(new URL('{{modules}}/wire/visit.js', location.origin)).then(visit => {
+  const wire = name => import(new URL(`{{modules}}/wire/${name}.js`, location.origin));
+  Promise.all([wire('visit'), wire('person')]).then(([visit, { person }]) => {
     if (data?.keep) visit.keep(data.keep, data.instead_of);
     const { token, tab } = visit.here();
-    if (data?.keep !== token) setStateValue('tab', { token, tab });
+    if (data?.keep !== token) setStateValue('tab', { token, tab, person: person() });
   });
 }
 """
@@ -61,11 +66,12 @@ def _take(said: object) -> None:
     """Token and document as the tab says them; anything else is passed over."""
     if not hasattr(said, "get"):
         return
-    token, tab = said.get("token"), said.get("tab")
+    token, tab, person = said.get("token"), said.get("tab"), said.get("person")
     if is_secret(token) and is_secret(tab):
         known = st.session_state.get(TAB)
         if known is None or (known["tab"], known["token"]) != (tab, token):
-            st.session_state[TAB] = {"token": token, "tab": tab, "asked": token}
+            person = person if is_secret(person) else ""
+            st.session_state[TAB] = {"token": token, "tab": tab, "asked": token, "person": person}
 
 
 def this_visit() -> Visit | None:
@@ -87,6 +93,28 @@ def this_visit() -> Visit | None:
     if visit.token != known["token"]:
         st.session_state[TAB] = {**known, "token": visit.token}
     return visit
+
+
+@dataclass(frozen=True)
+class Person:
+    """Whoever uses this browser.
+
+    Attributes:
+        token: a secret that all tabs of the browser share.
+        outlives_tab: whether the browser keeps it; else it is the tab's own, and ends with that.
+    """
+
+    token: str
+    outlives_tab: bool
+
+
+def this_person() -> Person | None:
+    """Who uses this tab; None until the tab has said who it is."""
+    known = st.session_state.get(TAB)
+    if known is None:
+        return None
+    person = known.get("person", "")
+    return Person(person or known["token"], bool(person))
 
 
 def somebody_there() -> Callable[[], bool]:

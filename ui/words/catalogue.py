@@ -15,9 +15,10 @@ from engine.sampling import DEFAULT_ORDER, STAGES, SamplingSettings
 from engine.sampling.presets import PRESETS
 from engine.sampling.stages import GROUPS, BanStage, Number, Stage
 from ui.texts.settings import FIRST, is_one_number, plain_settings, shown_samplers, value_shape
-from ui.words.glossary import glossary
+from ui.words.glossary import meaning
 from ui.words.language import language, say, speaking
 
+_POINTS = {"raw": "logit", "renormalised": "softmax", "drawn": "draw"}  # their entries
 _SHORT = {"temperature": "T", "top_p": "p", "top_k": "k"}
 
 
@@ -90,7 +91,7 @@ def english_table() -> dict[str, Any]:
         groups: name and label of each group of samplers, in the order in which they are offered.
         order: names of the samplers in the order in which they apply by default.
         first: names of those that a new page shows.
-        glossary: the field's terms, by their keys in lessons/glossary.toml.
+        points: what the points of the loop are that are no samplers, by name.
         presets: name and settings of each, without a seed.
     """
     return {
@@ -98,7 +99,7 @@ def english_table() -> dict[str, Any]:
         "groups": [{"name": name, "label": label} for name, label in GROUPS.items()],
         "order": [kind.setting for kind in DEFAULT_ORDER],
         "first": list(FIRST),
-        "glossary": glossary(),
+        "points": {name: meaning(key) for name, key in _POINTS.items()},
         "presets": [_preset(name, settings) for name, settings in PRESETS.items()],
     }
 

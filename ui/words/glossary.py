@@ -1,28 +1,75 @@
-"""The field's terms with two sentences each, from `lessons/glossary.toml`."""
+"""The field's terms: what each means, how it is written, and where it can be operated.
+
+The words lie in `lessons/glossary`, a file for each language; `where.toml` is the same for all.
+What a language lacks is said in English. A sampler without an entry has the sentence of its class.
+"""
 
 from __future__ import annotations
 
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
-FILE = Path(__file__).resolve().parents[2] / "lessons" / "glossary.toml"
+from engine.sampling import STAGES
+
+FOLDER = Path(__file__).resolve().parents[2] / "lessons" / "glossary"
+ENGLISH = "en"
 
 
 class Term(TypedDict):
-    """A term as it stands in a heading, and what it means."""
+    """A term for reading.
+
+    Keys:
+        name: as a heading.
+        text: what it means, in two sentences.
+        written: how it stands in a text; empty where it is too common a word to be marked.
+        page: the address of the page on which it can be operated: ``cache``.
+        at: what to use there: ``Roofline``.
+    """
 
     name: str
     text: str
+    written: list[str]
+    page: str
+    at: str
 
 
 @cache
-def glossary() -> dict[str, Term]:
+def glossary(language: str = ENGLISH) -> dict[str, Term]:
     """All terms by the key that pages write."""
-    return tomllib.loads(FILE.read_text("utf-8"))
+    words = _read(ENGLISH) | _read(language)
+    pages = _read("where")
+    terms = {
+        key: Term(
+            name=said["name"],
+            text=said["text"],
+            written=said.get("written", [key]),
+            page=pages.get(key, ""),
+            at=said["at"],
+        )
+        for key, said in words.items()
+    }
+    taken = {form.lower() for term in terms.values() for form in term["written"]}
+    return {key: term for key, term in _samplers().items() if key.lower() not in taken} | terms
 
 
 def meaning(key: str) -> str:
     """What a term means, for the `help` of a field; raises `KeyError` for an unknown one."""
     return glossary()[key]["text"]
+
+
+def _read(name: str) -> dict[str, Any]:
+    file = FOLDER / f"{name}.toml"
+    return tomllib.loads(file.read_text("utf-8")) if file.exists() else {}
+
+
+def _samplers() -> dict[str, Term]:
+    """Those of the engine, which say themselves what they do."""
+    infos = [kind.info for kind in STAGES.values()]
+    return {
+        info.in_text: Term(
+            name=info.label, text=info.about, written=[info.in_text], page="step", at=info.label
+        )
+        for info in infos
+    }

@@ -16,6 +16,7 @@ from engine.measure.roofline.results import Layers
 from engine.measure.samples import median
 from engine.model import LanguageModel
 from engine.model.kernels import ENGINE_LOCK
+from engine.model.pauses import layers_of
 from engine.runner.scheduler import SCHEDULER, Kind
 
 STEPS = 16
@@ -23,19 +24,12 @@ PROMPT = 16
 SMALL_CALLS = 2_000
 
 
-def layers_of(model: LanguageModel) -> list[torch.nn.Module]:
-    """The layers that every token goes through; empty where the model keeps no list of them."""
-    count = getattr(model.config, "num_hidden_layers", None)
-    lists = (one for one in model.hf.base_model.modules() if isinstance(one, torch.nn.ModuleList))
-    return list(next((one for one in lists if len(one) == count), []))
-
-
 def measured_layers(model: LanguageModel) -> Layers | None:
     """Times of a step's layers; None without layers. Raises as `timed_read` does.
 
     On a GPU the step is launched kernel by kernel, and takes longer than a captured one.
     """
-    layers, head = layers_of(model), model.hf.get_output_embeddings()
+    layers, head = layers_of(model.hf), model.hf.get_output_embeddings()
     if not layers:
         return None
     # A captured graph runs no module; on a GPU, layers are launched one by one as in parity mode.

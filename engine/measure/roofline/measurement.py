@@ -23,7 +23,7 @@ from engine.measure.roofline.ceilings import (
     products,
     takes_long,
 )
-from engine.measure.roofline.layers import layers_of, measured_layers
+from engine.measure.roofline.layers import measured_layers
 from engine.measure.roofline.operations import counted_operations
 from engine.measure.roofline.results import (
     BATCH,
@@ -36,6 +36,7 @@ from engine.measure.roofline.results import (
 )
 from engine.model import LanguageModel
 from engine.model import cache as caches
+from engine.model.pauses import layers_of
 
 READS = 3
 STEPS = 8
@@ -111,7 +112,7 @@ class RooflineMeasurement(Measurement[Roofline]):
         steps += [lambda n=n: self._decode(n) for n in plan.decodes]
         if self.can_batch:
             steps += [lambda n=n: self._batch(n) for n in plan.batches]
-        if layers_of(model):
+        if layers_of(model.hf):
             steps.append(self._measure_layers)
         self._steps = steps
         passes = len(steps) - len(ways)

@@ -96,11 +96,13 @@ def locate(
     progress: Progress = untold,
     *,
     is_causal: bool = True,
+    with_weights: bool = True,
 ) -> Located:
     """The folder that holds a model, fetched first if it is a hub id.
 
     `is_causal` says which of the bundled models ``bundled`` is: the language model, or the masked
-    diffusion model. ``bundled-draft`` is the language model's draft.
+    diffusion model. ``bundled-draft`` is the language model's draft. Without weights, only the
+    files of configuration and tokenizer are fetched.
 
     Raises:
         ModelNotFoundError: neither a folder nor a repository within reach.
@@ -126,7 +128,7 @@ def locate(
             f"There is no folder {text!r}, and it is no hub id; give an existing folder, or an id "
             "such as owner/name."
         )
-    return _fetch(text, revision, progress)
+    return _fetch(text, revision, progress, with_weights)
 
 
 def _is_folder(text: str) -> bool:
@@ -136,7 +138,7 @@ def _is_folder(text: str) -> bool:
         return False
 
 
-def _fetch(hub_id: str, revision: str | None, progress: Progress) -> Located:
+def _fetch(hub_id: str, revision: str | None, progress: Progress, with_weights: bool) -> Located:
     """Fetch what loading needs; without a connection, use what an earlier visit left behind."""
     at = f" at revision {revision}" if revision else ""
     notices: tuple[str, ...] = ()
@@ -146,7 +148,7 @@ def _fetch(hub_id: str, revision: str | None, progress: Progress) -> Located:
             progress(f"Asking the hub for {hub_id}", 0, None)
             info = HfApi().model_info(hub_id, revision=revision, timeout=10, files_metadata=True)
             sizes = {file.rfilename: getattr(file, "size", None) for file in info.siblings or ()}
-            wanted = _wanted_files(hub_id, list(sizes))
+            wanted = _wanted_files(hub_id, list(sizes), with_weights)
             bars = _bars(hub_id, info.sha, {name: sizes[name] for name in wanted}, progress)
             folder = Path(
                 snapshot_download(hub_id, revision=info.sha, allow_patterns=wanted, **bars)
@@ -225,9 +227,10 @@ def _refuse_local_failure(error: BaseException) -> None:
         ) from error
 
 
-def _wanted_files(hub_id: str, files: list[str]) -> list[str]:
+def _wanted_files(hub_id: str, files: list[str], with_weights: bool) -> list[str]:
     top = [name for name in files if "/" not in name]
-    return wanted_weights(hub_id, top) + [name for name in top if name.endswith(TEXT_FILES)]
+    weights = wanted_weights(hub_id, top) if with_weights else []
+    return weights + [name for name in top if name.endswith(TEXT_FILES)]
 
 
 def load(

@@ -16,12 +16,12 @@ _IDS_PER_ROW = 4
 _FEW_IDS = 1_000_000
 
 
-def read_tokenizer(folder: Path, most_ids: int) -> PreTrainedTokenizerBase:
+def read_tokenizer(folder: Path, most_ids: int = _FEW_IDS) -> PreTrainedTokenizerBase:
     """The tokenizer that lies in a folder.
 
     Args:
         folder: the folder of the model.
-        most_ids: how many ids the model takes in.
+        most_ids: how many ids the model takes in, where it is known.
 
     Raises:
         TokenizerError: there is none, it cannot be read, or its ids are far above the model's.

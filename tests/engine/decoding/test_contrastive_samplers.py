@@ -13,6 +13,7 @@ from engine.decoding.replay import replay
 from engine.errors import NoCandidatesError, SettingError
 from engine.model import LanguageModel
 from engine.sampling.stages import (
+    Banned,
     Constraint,
     Context,
     NoRepeatNGram,
@@ -147,6 +148,38 @@ def test_a_trace_keeps_the_chain_and_a_replay_is_identical(model, ending, tmp_pa
     assert trace == search.trace()
     again = replay(trace, model)
     assert again.identical, again.differences
+
+
+def test_samplers_may_change_on_the_way_and_a_replay_follows(model):
+    search = searched(model, "a", 3)
+    search.chain = [RepetitionPenalty(1.8)]
+    list(search.run(6))
+    search.rewind(5)
+    banned = search.steps[4].token_id
+    search.rewind(4)  # where the next candidates were proposed under the penalty
+    search.chain = [RepetitionPenalty(1.8), Banned([[banned]])]
+    list(search.run(8))
+
+    assert [(first, used.chain) for first, used in search.settings_by_step] == [
+        (0, ()),
+        (3, (RepetitionPenalty(1.8),)),
+        (4, search.chain),
+    ]
+    assert banned not in [one.token_id for one in search.steps[4].candidates]
+    again = replay(Trace.from_json(search.trace().to_json()), model)
+    assert again.identical, again.sentence
+    twin = search.fork()
+    twin.chain = ()
+    assert twin.step().candidates != search.step().candidates
+    search.rewind(4)
+    assert [first for first, _ in search.settings_by_step] == [0, 3, 4]
+
+
+def test_a_refused_sampler_leaves_those_in_force(model):
+    search = searched(model, "a", 2, chain=[WORD])
+    with pytest.raises(SettingError, match="to chance"):
+        search.chain = [Xtc()]
+    assert search.chain == (WORD,)
 
 
 def test_what_draws_or_does_not_fit_is_refused(model):

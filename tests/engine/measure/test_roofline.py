@@ -7,7 +7,7 @@ import torch
 
 from engine.errors import SettingError
 from engine.measure.roofline.ceilings import takes_long
-from engine.measure.roofline.layers import layers_of, measured_layers
+from engine.measure.roofline.layers import measured_layers
 from engine.measure.roofline.measurement import Plan, RooflineMeasurement, ways_of
 from engine.measure.roofline.operations import counted_operations
 from engine.measure.roofline.results import (
@@ -21,6 +21,7 @@ from engine.measure.roofline.results import (
     Pass,
     Roofline,
 )
+from engine.model.pauses import layers_of
 from tests.engine.tiny_models import ARCHITECTURES, CONTEXT, HIDDEN, VOCAB, shared
 
 SMALL = Plan((8,), (8,), (1, 2), 2**18, (32, 64))
@@ -119,13 +120,13 @@ def test_all_of_it_is_measured(architecture):
 
 
 def hooks_of(model):
-    return [(dict(one._forward_hooks), dict(one._forward_pre_hooks)) for one in layers_of(model)]
+    return [(dict(one._forward_hooks), dict(one._forward_pre_hooks)) for one in layers_of(model.hf)]
 
 
 def test_layers_are_found_in_every_architecture_and_left_as_they_were():
     for architecture in ARCHITECTURES:
         model = shared(architecture)
-        layers = layers_of(model)
+        layers = layers_of(model.hf)
         assert len(layers) == model.config.num_hidden_layers, architecture
     model = shared("llama")
     before = hooks_of(model)

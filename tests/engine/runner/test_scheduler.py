@@ -252,6 +252,47 @@ def test_giving_way_ends_after_its_time_and_with_its_job():
     assert len(took) == 2 and took[0] >= 0.06
 
 
+def test_a_long_pass_stands_still_for_who_goes_before_it_and_for_nobody_else():
+    scheduler = Scheduler()
+    with scheduler.turn(Kind.BATCH) as turn:
+        turn.take()
+        assert turn.seconds == 0 and not turn.is_wished, "nobody waits"
+        ran, threads = queued(scheduler, [Kind.PREFILL, Kind.STEP, Kind.BATCH, Kind.STEP])
+        assert turn.is_wished
+        with scheduler.turn(Kind.BATCH) as within:
+            within.take()
+        assert not ran, "who asked for a turn within a turn wants nobody between"
+        with job(lambda: True):
+            turn.take()
+        assert ran == [1, 3] and turn.seconds > 0, "the pass is half done and cannot be cancelled"
+        turn.take()
+        assert ran == [1, 3], "who came later with the same kind waits for its end"
+        assert scheduler.line()["running"] == 1
+    for thread in threads:
+        thread.join()
+    assert ran == [1, 3, 2, 0]
+    kinds = [one.kind for one in scheduler.look().recent]
+    assert kinds == [Kind.BATCH, Kind.STEP, Kind.STEP, Kind.BATCH, Kind.BATCH, Kind.PREFILL]
+    first, step, _, rest, *_ = scheduler.look().recent
+    assert first.ended == step.began and first.began < rest.came <= rest.began < rest.ended
+
+
+def test_a_single_step_stands_still_for_nobody_nor_does_who_has_waited_for_long(monkeypatch):
+    scheduler = Scheduler()
+    with scheduler.turn(Kind.STEP) as turn:
+        ran, threads = queued(scheduler, [Kind.STEP])
+        assert not turn.is_wished
+    for thread in threads:
+        thread.join()
+    with scheduler.turn(Kind.PREFILL) as turn:
+        ran, threads = queued(scheduler, [Kind.STEP])
+        monkeypatch.setattr("engine.runner.scheduler.PATIENCE_SECONDS", 1e-6)
+        turn.take()
+        assert not ran and turn.seconds == 0, "its time in line counts"
+    for thread in threads:
+        thread.join()
+
+
 def test_a_look_shows_what_runs_who_waits_and_what_ran():
     scheduler = Scheduler()
     assert scheduler.look()[1:] == (None, (), ())

@@ -1,6 +1,8 @@
 """Exact search against all texts there are, on a vocabulary small enough to try them all."""
 
+import re
 import threading
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import product
 
@@ -9,9 +11,11 @@ import pytest
 import torch
 
 from engine.decoding.beam import BeamSearch, BeamSettings
-from engine.errors import CancelledError, LogitsError, SettingError
+from engine.errors import CancelledError, LogitsError, NoCandidatesError, SettingError
+from engine.grammar.places import Places, TokenTable
 from engine.model import LanguageModel
 from engine.runner.scheduler import job
+from engine.sampling.stages import Constraint
 from engine.study import exact_best
 from engine.study.exact_best import ExactBest, ExactSearch
 from engine.study.search_error import SearchErrorStudy
@@ -184,6 +188,69 @@ def test_logits_that_are_no_numbers_are_a_sentence(llama):
         llama.hf.get_output_embeddings().weight[5] = float("nan")
     with pytest.raises(LogitsError, match="returned 1 NaN"):
         run(ExactSearch(llama, tiny_models.prompt(0), 3))
+
+
+# --- Under a constraint ---------------------------------------------------------------------------
+
+SPELT = ["a", "b", "c", "ab", "ca", "d", ""]  # what the seven tokens spell; the last one is the end
+SOURCE = "a(ab?c|bc*a)*d?"
+
+
+@cache
+def may_begin(text: str) -> bool:
+    """Whether any text of the source begins so: at most three letters complete a beginning."""
+    ends = ("".join(letters) for n in range(4) for letters in product("abcd", repeat=n))
+    return any(re.fullmatch(SOURCE, text + end) for end in ends)
+
+
+def keeps_to_it(ids: tuple[int, ...]) -> bool:
+    text = "".join(SPELT[i] for i in ids)
+    return bool(re.fullmatch(SOURCE, text)) if ids[-1] == VOCAB - 1 else may_begin(text)
+
+
+@pytest.fixture
+def spelling(monkeypatch) -> Callable[[int], LanguageModel]:
+    def made(seed: int) -> LanguageModel:
+        model, end = small("llama", seed), VOCAB - 1
+        tokens = [text.encode() for text in SPELT]
+        table = TokenTable(tokens, frozenset({end}), (end,), lambda text: [])
+        monkeypatch.setattr(model, "places", Places(lambda: table, VOCAB))
+        return model
+
+    return made
+
+
+@pytest.mark.parametrize(("seed", "penalty"), [(0, 0.0), (1, 0.0), (1, 1.0), (2, 2.0), (3, -1.0)])
+def test_under_a_constraint_it_is_the_best_of_all_that_keep_to_it(spelling, seed, penalty):
+    texts = {ids: t for ids, t in every_text("llama", seed).items() if keeps_to_it(ids)}
+    assert 20 < len(texts) < len(every_text("llama", seed)) / 10
+    best = max(texts, key=lambda ids: texts[ids] / len(ids) ** penalty)
+    constraint = Constraint("regex", SOURCE)
+    model = spelling(seed)
+    how = {"length_penalty": penalty, "constraint": constraint}
+    found = run(ExactSearch(model, PROMPT, TOKENS, **how))
+    assert found.is_proven and found.token_ids == best
+    assert found.logprob == pytest.approx(texts[best], abs=CLOSE)
+    assert found.visited < sum(may_begin("".join(SPELT[i] for i in ids)) for ids in beginnings())
+    study = SearchErrorStudy(model, PROMPT, TOKENS, widths=(1, 3), **how)
+    list(study.run())
+    assert study.result.best.token_ids == best
+    for miss in study.result.misses:
+        assert keeps_to_it(miss.token_ids)
+        assert miss.logprob == pytest.approx(texts[miss.token_ids], abs=CLOSE)
+
+
+def beginnings() -> Iterator[tuple[int, ...]]:
+    """All that could be read: up to four tokens, none of them the end."""
+    return (ids for length in range(TOKENS) for ids in product(range(VOCAB - 1), repeat=length))
+
+
+def test_a_constraint_without_a_way_on_is_a_sentence(spelling):
+    model = spelling(0)
+    with pytest.raises(SettingError, match="allows none of this model's tokens"):
+        ExactSearch(model, PROMPT, TOKENS, constraint=Constraint("choices", ["x"]))
+    with pytest.raises(NoCandidatesError, match="constraint took the last of them"):
+        run(ExactSearch(model, PROMPT, TOKENS, constraint=Constraint("choices", ["ax"])))
 
 
 # --- Search error ---------------------------------------------------------------------------------

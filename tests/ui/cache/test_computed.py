@@ -1,6 +1,7 @@
 """The sections of the cache page that count and compute bytes."""
 
 import json
+import threading
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -10,6 +11,7 @@ from engine.measure.machine import Setting
 from engine.measure.report import Report
 from tests.pages.tab import field, in_tab
 from ui.cache.bytes.section import SECTION as BYTES
+from ui.cache.calculator import counting
 from ui.cache.calculator.charts import growth_figure
 from ui.cache.calculator.costs import POINTS
 from ui.cache.calculator.section import SECTION as CALCULATOR
@@ -27,18 +29,22 @@ CONFIG = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _counts_are_waited_for(monkeypatch):
+    monkeypatch.setattr(counting, "GRACE_SECONDS", 60.0)
+
+
 def page(key: str) -> None:
     import streamlit as st
 
     from engine.model import load_model
-    from ui.cache.page import draw
     from ui.cache.sections import SECTIONS
-    from ui.cache.state import CacheState
+    from ui.measurements.page import MeasurementPage
 
+    page = MeasurementPage("cache", "", [one for one in SECTIONS if one.key == key])
     if "state" not in st.session_state:
-        wanted = [section for section in SECTIONS if section.key == key]
-        st.session_state["state"] = CacheState(load_model(), wanted)
-    draw(st.session_state["state"])
+        st.session_state["state"] = page.begun(load_model())
+    page.draw_state(st.session_state["state"])
 
 
 def opened(key: str) -> AppTest:
@@ -60,13 +66,14 @@ def html(app: AppTest) -> str:
 def test_bytes_are_equal_and_a_block_counts_nothing_anew():
     app = opened("bytes")
     held = app.session_state["state"].held
-    assert any("agree to the byte: 1,024,000 bytes" in one.value for one in app.markdown)
-    assert "to the byte" in html(app) and "1,024,000" in html(app)
+    whole = 250 * 2_048 * held.model.dtype.itemsize
+    assert any(f"agree to the byte: {whole:,} bytes" in one.value for one in app.markdown)
+    assert "to the byte" in html(app) and f"{whole:,}" in html(app)
     work = held.work
-    assert f"{1_024_000 // 250 * 256:,}" in html(app), "sixteen blocks of 16 positions"
+    assert f"{whole // 250 * 256:,}" in html(app), "sixteen blocks of 16 positions"
     field(app, "number_input", "cache_bytes_block").set_value(100)
     app.run()
-    assert f"{1_024_000 // 250 * 300:,}" in html(app) and held.work is work
+    assert f"{whole // 250 * 300:,}" in html(app) and held.work is work
     for typed in (0, 2.5):
         field(app, "number_input", "cache_bytes_block").set_value(typed)
         app.run()
@@ -99,6 +106,25 @@ def test_the_calculator_answers_how_many_users_fit():
         app.run()
         assert app.error and getattr(held.inputs, name) == getattr(CalculatorInputs, name)
     assert any("typed in" in one.value for one in app.caption)
+
+
+def test_what_takes_long_is_counted_beside_the_drawing_and_drawn_once_it_is_there(monkeypatch):
+    slow, counts = threading.Event(), counting.estimate
+    monkeypatch.setattr(counting, "GRACE_SECONDS", 0.05)
+    monkeypatch.setattr(counting, "estimate", lambda one: slow.wait(60) and counts(one))
+    app = in_tab(AppTest.from_function(page, default_timeout=60, args=("calculator",))).run()
+    held = app.session_state["state"].held
+    held.change(shapes="Qwen3 0.6B", own="pasted", own_text=json.dumps(CONFIG | {"vocab_size": 77}))
+    app.run()
+    assert any(
+        "Counting the weights of" in one.value and "Pasted configuration" in one.value
+        for one in app.caption
+    )
+    slow.set()
+    monkeypatch.setattr(counting, "GRACE_SECONDS", 60.0)
+    app.run()
+    assert not app.exception and "Pasted configuration" in html(app)
+    assert not any("Counting" in one.value for one in app.caption)
 
 
 def test_a_configuration_of_ones_own_stands_beside_the_others_or_says_why_not():

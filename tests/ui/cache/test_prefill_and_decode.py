@@ -12,21 +12,22 @@ from ui.cache.prefill_and_decode.cost import cost_table, cost_words
 from ui.cache.prefill_and_decode.grid import METRICS, grid_table
 from ui.cache.prefill_and_decode.prices import OWN, Cost, checked_price, published, source_of
 from ui.cache.prefill_and_decode.section import SECTION, GridInputs
-from ui.cache.section import Laid
+from ui.measurements.section import Laid
 
 MARKUP = next(text for text in HOSTILE if "<" in text)
 
 
 def test_the_notice_compares_an_output_token_with_an_input_token():
     assert SECTION.notice(grid()) == (
-        "Prefill reads 100 tokens in 50 ms, 2,000 tokens/s. Decode takes 10.0 ms per token, 100 "
-        "tokens/s: an output token takes 20.0 times as long as an input token. With 11 output "
+        "The first token waits for prefill, which reads all 100 prompt tokens: 50 ms, 2,000 "
+        "tokens/s. Decode takes 10.0 ms for each later token, 100 tokens/s: a pass reads one "
+        "token. An output token takes 20.0 times as long as an input token. With 11 output "
         "tokens, decode is 67 % of the time."
     )
     lone = grid(Cell(10, 1, (20.0,), (0.0,), (0.0,)))
-    assert SECTION.notice(lone) == "Prefill reads 10 tokens in 20 ms, 500 tokens/s."
+    assert SECTION.notice(lone).endswith("all 10 prompt tokens: 20 ms, 500 tokens/s.")
     short = grid(Cell(1, 3, (20.0,), (10.0,), (5.0,)))
-    assert "too short to share a pass" in SECTION.notice(short)
+    assert "prefill is slower per token" in SECTION.notice(short)
 
 
 def test_cells_fill_as_they_are_measured():
@@ -70,7 +71,8 @@ def test_the_cost_lens_sets_price_beside_time():
 def test_published_prices_have_a_source_and_a_date():
     assert len(published()) >= 3
     for name, price in published().items():
-        assert price["source"] and price["date"] and price["output"] > price["input"] > 0
+        assert price["source"] and price["address"] and price["checked"]
+        assert price["output"] > price["input"] > 0
         assert source_of(price["input"], price["output"]) == name
     assert source_of(1.23, 4.56) == OWN
     inputs = GridInputs()

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from engine.measure.prefix_reuse import PrefixResult, Reuse
-from ui.cache.held import Held
 from ui.cache.prefix.charts import reuse_figure
 from ui.cache.prefix.section import SECTION, PrefixInputs
-from ui.cache.section import Laid
+from ui.measurements.held import Held
+from ui.measurements.section import Laid
 
 RESULT = PrefixResult(
     can_crop=True,
@@ -44,7 +44,7 @@ def test_table_and_chart():
 
 def test_prompts_are_measured_and_a_prefix_too_long_is_refused(model):
     inputs = PrefixInputs("w1|w2|" * 4, "w1", "w2", longest=6, repeats=1)
-    held = Held(SECTION, model, inputs)
+    held = Held("section", SECTION, model, inputs)
     held.begin(lambda: True)
     held.work.wait(60)
     result = held.result()

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from tests.pages.tab import field
-from tests.ui.cache.drawn import drawn
-from ui.cache.held import Held
+from tests.ui.measurements.drawn import drawn
 from ui.cache.quantised.charts import divergence_figure, saving_figure
 from ui.cache.quantised.section import GIVEN_TEXT, SAMPLED_TEXT, SECTION, QuantisedInputs
 from ui.cache.quantised.strip import shade_of, strip
-from ui.cache.section import Laid
+from ui.measurements.held import Held
+from ui.measurements.section import Laid
 
 INPUTS = QuantisedInputs(
     prompt="w1|w2|<b>bold</b>", positions=24, group=4, residual=2, compares=False
@@ -19,7 +19,7 @@ INPUTS = QuantisedInputs(
 
 @pytest.fixture(scope="module")
 def held(model) -> Held:
-    held = Held(SECTION, model, INPUTS)
+    held = Held("section", SECTION, model, INPUTS)
     held.begin(lambda: True)
     held.work.wait(60)
     assert held.work.is_done, held.work.problem or held.error
@@ -102,7 +102,7 @@ def test_what_is_refused_leaves_the_last_result(held, changes, words):
 
 
 def test_a_given_text_is_read_as_far_as_it_goes(model):
-    held = Held(SECTION, model, replace(INPUTS, text=GIVEN_TEXT, prompt="w1|w2|" * 3))
+    held = Held("section", SECTION, model, replace(INPUTS, text=GIVEN_TEXT, prompt="w1|w2|" * 3))
     held.begin(lambda: True)
     held.work.wait(60)
     result = held.result()
@@ -115,15 +115,15 @@ def example_page() -> None:
 
     from engine.model import LanguageModel
     from tests.ui import hostile
-    from ui.cache.page import draw
     from ui.cache.quantised.section import SECTION
-    from ui.cache.state import CacheState
+    from ui.measurements.page import MeasurementPage
 
+    page = MeasurementPage("cache", "", [SECTION])
     if "state" not in st.session_state:
         model = LanguageModel(hostile.language_model(), hostile.tokenizer(), name="hostile")
-        state = st.session_state["state"] = CacheState(model, [SECTION])
+        state = st.session_state["state"] = page.begun(model)
         state.held.change(prompt="w1|w2", positions=20, group=4, residual=2, compares=False)
-    draw(st.session_state["state"])
+    page.draw_state(st.session_state["state"])
 
 
 def test_the_page_measures_and_says_what_is_out_of_range():

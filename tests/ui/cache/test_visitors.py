@@ -7,10 +7,10 @@ import pytest
 
 from engine.measure.visitors import KindWaits, ShownPass, VisitorsResult
 from tests.pages.tab import field
-from tests.ui.cache.drawn import drawn
-from ui.cache.held import Held
+from tests.ui.measurements.drawn import drawn
 from ui.cache.visitors.lanes import lanes, queue
 from ui.cache.visitors.section import SECTION, VisitorsInputs
+from ui.measurements.held import Held
 
 RESULT = VisitorsResult(
     stepping=2,
@@ -81,7 +81,7 @@ def test_the_notice_is_computed():
 
 
 def test_they_come_leave_at_a_cancel_and_stay_for_the_rest_of_their_time(model):
-    held = Held(SECTION, model, VisitorsInputs(2, 0, 0, seconds=1))
+    held = Held("section", SECTION, model, VisitorsInputs(2, 0, 0, seconds=1))
     held.begin(lambda: True)
     work = held.work
     for _ in range(600):
@@ -103,7 +103,7 @@ def test_they_come_leave_at_a_cancel_and_stay_for_the_rest_of_their_time(model):
     [({"stepping": 60}, "visitors are too many, got 62"), ({"seconds": 500}, "seconds")],
 )
 def test_more_than_is_allowed_is_refused(model, changes, words):
-    held = Held(SECTION, model, VisitorsInputs())
+    held = Held("section", SECTION, model, VisitorsInputs())
     held.change(**changes)
     held.begin(lambda: True)
     assert words in held.error and held.work is None
@@ -114,15 +114,15 @@ def example_page() -> None:
 
     from engine.model import LanguageModel
     from tests.ui import hostile
-    from ui.cache.page import draw
-    from ui.cache.state import CacheState
     from ui.cache.visitors.section import SECTION
+    from ui.measurements.page import MeasurementPage
 
+    page = MeasurementPage("cache", "", [SECTION])
     if "state" not in st.session_state:
         model = LanguageModel(hostile.language_model(), hostile.tokenizer(), name="hostile")
-        state = st.session_state["state"] = CacheState(model, [SECTION])
+        state = st.session_state["state"] = page.begun(model)
         state.held.change(stepping=1, batching=0, prompting=0, seconds=1)
-    draw(st.session_state["state"])
+    page.draw_state(st.session_state["state"])
 
 
 def test_the_page_shows_them_and_refuses_ten_thousand():

@@ -3,9 +3,9 @@
 import pytest
 
 from tests.ui.cache.made_up import DIFFERENCE, text
-from ui.cache.section import Laid
 from ui.cache.with_and_without.charts import latency_figure
 from ui.cache.with_and_without.section import SECTION
+from ui.measurements.section import Laid
 
 
 def table(result, name: str) -> list[tuple]:
@@ -17,8 +17,9 @@ def table(result, name: str) -> list[tuple]:
 def test_the_notice_compares_the_last_steps_and_the_texts():
     assert SECTION.notice(text()) == (
         "At 15 positions a step takes 2.0 ms with the cache and 10.0 ms without, 5.0 times as "
-        "long. The first token took 8.0 ms: it reads the whole prompt. Both texts are the same: "
-        "every step chose the same token."
+        "long. The first token took 8.0 ms: its pass reads all 4 tokens of the prompt. The wait "
+        "grows with the prompt, see Prefill and decode. Both texts are the same: every step chose "
+        "the same token."
     )
     different = SECTION.notice(text(difference=DIFFERENCE))
     assert "first differ at 9 tokens: “␣a” with the cache, “⟨U+202E⟩<b>” without" in different

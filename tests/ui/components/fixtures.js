@@ -82,6 +82,7 @@ export const make_step = (id, more = {}) => ({
  */
 export const make_state = (changes = {}) => ({
   ...new_state(),
+  labels: changes.row?.labels ?? new Map(),
   table,
   settings: {
     order: table.first,

@@ -50,6 +50,9 @@ const CLASSES = [
   'Event',
   'CustomEvent',
   'KeyboardEvent',
+  'PopStateEvent',
+  'MutationObserver',
+  'NodeFilter',
 ];
 const FUNCTIONS = [
   'getComputedStyle',
@@ -57,6 +60,7 @@ const FUNCTIONS = [
   'localStorage',
   'sessionStorage',
   'document',
+  'history',
   'location',
   'navigator',
 ];

@@ -24,7 +24,8 @@ from ui.models.chooser import Choice
 CHOICES = {"language": "choices", "source": '[" we went home", " it was late"]'}
 SAVED = {  # by lab, the inputs of the text that is saved, unlike those that a page opens with
     BeamLab: {"width": 6, "groups": 2, "diversity_penalty": 0.5, "early_stopping": "never"}
-    | CHOICES,
+    | CHOICES
+    | {"stop_strings": "home\nlate"},
     ConstrainedLab: {"prompt": "Once", "temperature": 1.2, "seed": 7} | CHOICES,
     SpeculativeLab: {"draft_length": 2, "adaptive": True, "top_p": 0.8, "seed": 5} | CHOICES,
     DiffusionLab: {"prompt": "A cat \\[1] sat [4] on[3] a mat.", "steps": 7, "seed": 2, "eta": 0.0},
@@ -82,7 +83,7 @@ def test_a_changed_file_says_where_it_first_differs(kind, model):
         place = next(at for at, one in enumerate(step["confidence"]) if one is not None)
         step["confidence"][place], what = 0.125, f"confidence[{place}]"
     lab = opened(settled(kind(model)), json.dumps(data))
-    assert f"Step 0 differs first: {what} was" in lab.said, (lab.said, lab.error)
+    assert f"Step 1 differs first: {what} was" in lab.said, (lab.said, lab.error)
 
 
 def refusals(model: LanguageModel) -> list[tuple[type[Lab], str, str]]:
@@ -109,7 +110,7 @@ def refusals(model: LanguageModel) -> list[tuple[type[Lab], str, str]]:
     return [
         (BeamLab, "{", "no valid JSON"),
         (BeamLab, contrastive.trace().to_json(), "strategy contrastive; this page opens beam"),
-        (BeamLab, replace(beam_trace, stop_strings=("x",)).to_json(), "has stop strings"),
+        (BeamLab, replace(beam_trace, stop_strings=("x\ny",)).to_json(), "has stop_strings"),
         (BeamLab, replace(beam_trace, settings=((0, edited),)).to_json(), "The trace has chain"),
         (BeamLab, json.dumps(tokens), "made with a vocabulary of"),
         (BeamLab, replace(beam_trace, prompt="b").to_json(), "has other tokens than its text"),

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from engine.errors import ModelNotFoundError, PromptError
-from engine.model import BUNDLED, load_model
+from engine.model import BUNDLED, BUNDLED_DRAFT, load_model
 from engine.model.loading import checkpoint
 from tests.ui import hostile
 from ui.models import chooser as model_chooser
@@ -18,6 +18,7 @@ from ui.models.chooser import KINDS, Choice, Load, allowed, shared_model
 from ui.models.opening import first_model
 
 ROOT = Path(__file__).resolve().parents[3]
+OURS = [Choice(BUNDLED), Choice(BUNDLED_DRAFT)]
 UNSEEN = (lambda *_: None, lambda: False)  # nobody is told, and nobody gives up
 
 
@@ -395,9 +396,9 @@ def test_the_app_as_it_is_configured_is_for_one_person(monkeypatch):
 
 def test_an_app_for_others_loads_the_bundled_and_the_first_model_only(monkeypatch, tiny):
     monkeypatch.setattr(model_chooser, "served_to_others", lambda **_: True)
-    assert allowed() == [Choice(BUNDLED)]
+    assert allowed() == OURS
     monkeypatch.setenv("DECODING_MODEL", tiny)
-    assert allowed() == [Choice(BUNDLED), Choice(tiny)]
+    assert allowed() == [*OURS, Choice(tiny)]
     app = drawn(AppTest.from_function(page, default_timeout=60))
     assert source(app) == tiny
     assert not app.radio and not app.text_input, "nothing can be typed"
@@ -412,15 +413,15 @@ def test_the_list_holds_for_everybody(monkeypatch, tiny, others, separator):
     monkeypatch.setattr(model_chooser, "served_to_others", lambda **_: others)
     monkeypatch.setattr(model_chooser.os, "pathsep", ":")
     monkeypatch.setenv("DECODING_MODELS", separator.join(["owner/name@v1", tiny, "gpt2"]))
-    listed = [Choice(BUNDLED), Choice("owner/name", "v1"), Choice(tiny), Choice("gpt2")]
+    listed = [*OURS, Choice("owner/name", "v1"), Choice(tiny), Choice("gpt2")]
     assert allowed() == listed
 
 
 def test_a_listed_model_is_chosen_by_name(monkeypatch, tiny):
     monkeypatch.setenv("DECODING_MODELS", tiny)
     app = drawn(AppTest.from_function(page, default_timeout=60))
-    assert app.selectbox(key="model_listed").options == ["Bundled", tiny]
-    app.selectbox(key="model_listed").select_index(1)
+    assert app.selectbox(key="model_listed").options == ["Bundled", "Bundled draft", tiny]
+    app.selectbox(key="model_listed").select_index(2)
     pressed(app)
     assert source(app) == tiny
 

@@ -6,8 +6,10 @@ import pytest
 
 from engine.decoding.contrastive import ContrastiveSearch
 from engine.sampling import SamplingSettings
+from engine.sampling.stages import Banned
 from tests.ui.step.visitor import PROMPT, Visitor
 from ui.step.events import EventError, parse
+from ui.step.replay import TextRecord
 from ui.step.session import Session
 from ui.texts.texts import Contrastive
 
@@ -84,6 +86,32 @@ def test_manual_mode_has_nothing_to_wait_for(visitor, session):
     visitor.do("step", manual=True, strategy=SEARCH)
     assert len(session.decoder.steps) == 1
     assert not session.is_pending
+
+
+def test_samplers_that_edit_tokens_act_at_once_and_come_back_after_a_restart(visitor, session):
+    first = list(steps(visitor, 2))
+    banned = list(steps(visitor, 1))[2:]
+    visitor.do("back", strategy=SEARCH)
+    settings = SamplingSettings(banned=Banned([banned]), temperature=0.3)
+    for _ in range(3):
+        visitor.do("step", settings=settings, strategy=SEARCH)
+    assert session.error == "" and session.settings == settings
+    assert session.search.chain == settings.edits
+    assert session.decoder.token_ids[:2] == first and banned[0] not in session.decoder.token_ids
+    header = visitor.read_all()[0]
+    assert banned[0] in [token_id for token_id, _ in header["labels"]]
+    record = TextRecord.parse(json.loads(json.dumps(session.record()["text"])))
+    again = Session.restored(record, session.record(), session.model)
+    assert again.decoder.token_ids == session.decoder.token_ids and again.settings == settings
+    assert again.search.settings_by_step == session.search.settings_by_step
+    assert visitor.ask("snippets", settings=settings)["snippets"][0]["code"].count("bad_words") == 1
+
+
+def test_a_refused_sampler_changes_neither_samplers_nor_alpha(visitor, session):
+    outside = SamplingSettings(banned=Banned([[10**6]]))
+    visitor.do("settings", settings=outside, strategy=Contrastive(5, 0.1))
+    assert "banned" in session.error and session.refused
+    assert session.search.chain == () and session.search.penalty_alpha == 0.6
 
 
 def test_the_cards_wait_for_the_next_sampled_text(visitor, session):

@@ -11,8 +11,6 @@ from engine.sampling import STAGES
 from ui.step.events import (
     ACTIONS,
     LONGEST_QUERY,
-    LONGEST_STOP_STRING,
-    MOST_STOP_STRINGS,
     QUESTIONS,
     Event,
     EventError,
@@ -22,6 +20,7 @@ from ui.step.events import (
     parse_hello,
     sender,
 )
+from ui.texts.limits import LONGEST_STOP_STRING, MOST_STOP_STRINGS
 from ui.texts.settings import FIRST
 
 SENT = {
@@ -141,7 +140,7 @@ def test_stop_strings_are_bounded_in_number_and_length():
 )
 def test_stop_strings_beyond_the_bounds_are_refused_and_the_sender_is_known(stop_strings, sentence):
     data = {**SENT, "limits": {"stop_strings": stop_strings}}
-    with pytest.raises(EventError) as error:
+    with pytest.raises(DecodingError) as error:
         parse(data)
     assert str(error.value).startswith(sentence)
     assert sender(data) == ("c1", 7)

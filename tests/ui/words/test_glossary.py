@@ -1,30 +1,137 @@
-"""The glossary: short, whole, and with every term that a page explains."""
+"""The glossary: short, whole, and with every field term that a page writes."""
 
+import ast
 import re
+import shutil
+import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from ui.words.glossary import glossary, meaning
+from ui.skeleton.page import PAGES
+from ui.words.glossary import FOLDER, glossary, meaning
 
-UI = Path(__file__).resolve().parents[3] / "ui"
+ROOT = Path(__file__).resolve().parents[3]
+UI = ROOT / "ui"
+NO_PAGE = ("server", "visits")  # folders of `ui` of which nothing stands on a page
+KNOWN = tomllib.loads((Path(__file__).parent / "field_words.toml").read_text("utf-8"))
+# A run of letters in capitals, as field words often are; ours within code have an underscore.
+ACRONYM = re.compile(r"(?<![\w-])(?:[A-Z]{2,}|top-\w+|\w-grams?|(?:min|max|typical)-\w+)(?![\w-])")
 
 
 @pytest.mark.parametrize("key", glossary())
-def test_a_term_has_a_name_and_one_or_two_sentences(key):
+def test_an_entry_has_a_name_two_sentences_and_a_page(key):
     term = glossary()[key]
-    assert term.keys() == {"name", "text"} and term["name"]
+    assert term["name"] and term["at"]
+    assert f"pages/{term['page']}.py" in PAGES, "where.toml names where it can be operated"
     sentences = re.split(r"(?<=[.])\s+", term["text"])
     assert 1 <= len(sentences) <= 2 and term["text"].endswith(".")
-    assert max(len(sentence.split()) for sentence in sentences) <= 26
+    assert max(len(sentence.split()) for sentence in sentences) <= 22
+
+
+def test_no_two_entries_are_written_alike():
+    written = [form.lower() for term in glossary().values() for form in term["written"]]
+    assert len(written) == len(set(written))
+
+
+def test_places_have_words():
+    places = tomllib.loads((FOLDER / "where.toml").read_text("utf-8"))
+    assert places.keys() <= glossary().keys()
+
+
+def test_what_a_language_lacks_is_said_in_english(tmp_path, monkeypatch):
+    for file in FOLDER.glob("*.toml"):
+        shutil.copy(file, tmp_path)
+    entry = '[token]\nname = "Zeichen"\ntext = "Ein Stück."\nat = "Text"\nwritten = ["Zeichen"]\n'
+    (tmp_path / "xx.toml").write_text(entry, "utf-8")
+    monkeypatch.setattr("ui.words.glossary.FOLDER", tmp_path)
+    words = glossary.__wrapped__("xx")
+    assert words["token"]["name"] == "Zeichen" and words["token"]["page"] == "step"
+    assert words["logit"] == glossary()["logit"]
+    assert glossary.__wrapped__("none") == glossary()
 
 
 def test_every_term_that_a_page_explains_is_there():
     used = {
         key
-        for file in UI.rglob("*.py")
-        for key in re.findall(r'meaning\("([^"]+)"\)', file.read_text("utf-8"))
+        for files, pattern in (("*.py", r'meaning\("([^"]+)"\)'), ("*.js", r"\bterm\('([^']+)'"))
+        for file in UI.rglob(files)
+        for key in re.findall(pattern, file.read_text("utf-8"))
     }
-    assert used and used <= glossary().keys()
+    assert len(used) > 20 and used <= glossary().keys()
     with pytest.raises(KeyError):
         meaning("no such term")
+
+
+# --- every field term on a page has an entry ------------------------------------------------------
+
+
+def strings_of_python(source: str) -> set[str]:
+    """What a module may put on a page: its strings, but for docstrings."""
+    tree = ast.parse(source)
+    said = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            said.add(node.value)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            said.discard(ast.get_docstring(node, clean=False))
+    return said
+
+
+def strings_of_javascript(source: str) -> set[str]:
+    """The same of one in JavaScript, what stands in its templates included."""
+    code = re.sub(r"/\*.*?\*/|^\s*//.*?$|\s// .*?$", "", source, flags=re.DOTALL | re.MULTILINE)
+    quoted = re.findall(r"'((?:[^'\\\n]|\\.)*)'|`((?:[^`\\]|\\.)*)`", code)
+    return {re.sub(r"\$\{[^}]*\}", " ", one or other) for one, other in quoted}
+
+
+@cache
+def said_on_pages() -> dict[str, set[str]]:
+    """All sentences and labels of the app, by file; a single name of code is neither."""
+    files = {
+        **{file: strings_of_python for file in UI.rglob("*.py") if file.parts[-2] not in NO_PAGE},
+        **dict.fromkeys((ROOT / "engine/sampling/stages").glob("*.py"), strings_of_python),
+        **dict.fromkeys((UI / "components/js").rglob("*.js"), strings_of_javascript),
+        **{file: lambda text: {text} for file in (ROOT / "lessons").rglob("en.md")},
+    }
+    return {
+        str(file.relative_to(ROOT)): {
+            text
+            for text in read(file.read_text("utf-8"))
+            if " " in text or (text[:1].isupper() and not text.isupper())
+        }
+        for file, read in files.items()
+    }
+
+
+def unexplained(text: str) -> set[str]:
+    """Field words of a text that the glossary does not have."""
+    written = {form.lower() for term in glossary().values() for form in term["written"]}
+    longest = "|".join(sorted(map(re.escape, written), key=len, reverse=True))
+    rest = re.sub(rf"(?<![\w-])(?:{longest})(?![\w-])", " ", text, flags=re.IGNORECASE)
+    known = "|".join(map(re.escape, KNOWN["field"]))
+    words = re.findall(rf"(?<![\w-])(?:{known})(?:s|es)?(?![\w-])", rest, flags=re.IGNORECASE)
+    return {*words, *ACRONYM.findall(rest)} - set(KNOWN["plain"])
+
+
+def test_every_field_term_on_a_page_has_an_entry():
+    found = {
+        (file, word)
+        for file, texts in said_on_pages().items()
+        for text in texts
+        for word in unexplained(text)
+    }
+    assert not found, "write an entry in lessons/glossary, or name it `plain` in field_words.toml"
+
+
+def test_the_search_for_terms_finds_what_has_no_entry():
+    python = 'LABEL = f"The perplexity and the FOO of {2} heads"\ndef f():\n    """A BAR."""\n'
+    (text,) = (one for one in strings_of_python(python) if "FOO" in one)
+    assert unexplained(text) == {"FOO"}
+    assert strings_of_python(python).isdisjoint({"A BAR."})
+    (text,) = strings_of_javascript("const a = `a dropout of ${n + 1} x`; // 'a comment'\n")
+    assert unexplained(text) == {"dropout"}
+    assert unexplained("The logits, the KV cache and top-p.") == set()
+    assert unexplained("a top-z sampler and CSV") == {"top-z"}

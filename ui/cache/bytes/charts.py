@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from engine.measure.cache_bytes import CacheBytes
-from ui.cache.section import Laid
 from ui.charts.template import DASHES, SYMBOLS, literal, palette, template
+from ui.measurements.section import Laid
 
 
 def bytes_figure(

@@ -20,12 +20,12 @@ from engine.measure.cache_bytes import (
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from ui.cache.bytes.charts import bytes_figure
-from ui.cache.held import Held
-from ui.cache.measured import chart, sheet
-from ui.cache.section import Section, Shown, Table
-from ui.cache.work import MeasureWork
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
+from ui.measurements.held import Held
+from ui.measurements.measured import chart, sheet
+from ui.measurements.section import Section, Shown, Table
+from ui.measurements.work import MeasureWork
 from ui.words.glossary import meaning
 from ui.words.labels import counted, size
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.cache_formula import IDEAL, Layout, Paged, in_numbers, in_symbols, numbers
@@ -96,7 +97,7 @@ class Costs:
     weighed: str = of(Text(100))
     block: int = of(Whole(1))
     card: str = of(Text(100))
-    card_source: str = of(Text(200))
+    card_source: str = of(Text(400))
     gigabytes: float = of(Real(0))
     bandwidth: float = of(Real(0))
     reserve: float = of(Real(0, 1))
@@ -130,7 +131,7 @@ class Asked:
     reserve: float
 
 
-def costs(models: list[Estimate], asked: Asked, problem: str = "") -> Costs:
+def costs(models: Sequence[Estimate], asked: Asked, problem: str = "") -> Costs:
     """Compute all of it; raises `SettingError` for numbers that are none."""
     return Costs(
         asked.positions,
@@ -139,7 +140,7 @@ def costs(models: list[Estimate], asked: Asked, problem: str = "") -> Costs:
         asked.weighed,
         asked.block,
         asked.card.name,
-        asked.card.source,
+        asked.card.cited,
         float(asked.card.gigabytes),
         float(asked.card.bandwidth),
         asked.reserve,

@@ -3,28 +3,45 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from functools import lru_cache
 
+from engine.cache_formula import CacheFormula
 from engine.calculator import sources
-from engine.calculator.estimate import Estimate, estimate
+from engine.calculator.estimate import Estimate, formula_of
+from engine.calculator.sources import Described
 from engine.errors import DecodingError
 from engine.model import LanguageModel
+from ui.cache.calculator.counting import counted
 from ui.models.chooser import Choice, check_allowed
 from ui.words.catalogue import told
 
 FOLDER, HUB, PASTED = "folder", "hub", "pasted"
 OWN = {  # what else a visitor may add, by what the page calls it
-    "": "Nothing else",
-    PASTED: "A pasted config.json",
+    "": "None",
+    PASTED: "Paste its config.json",
     FOLDER: "A folder on this computer",
     HUB: "A hub id in the cache",
 }
 
 
-def estimates(
-    model: LanguageModel | None, shapes: list[str], own: str, text: str
-) -> tuple[list[Estimate], str]:
-    """What is computed of each, the loaded model first; and why one of them is left out.
+@dataclass(frozen=True)
+class Compared:
+    """What is known of the models so far.
+
+    Attributes:
+        models: that are computed, in the order of the page.
+        to_come: names of those whose weights are still counted.
+        problem: why some are left out; empty where none is.
+    """
+
+    models: tuple[Estimate, ...]
+    to_come: tuple[str, ...]
+    problem: str
+
+
+def compared(model: LanguageModel | None, shapes: list[str], own: str, text: str) -> Compared:
+    """What is computed of each, the loaded model first.
 
     Args:
         model: the loaded model, None to leave it out.
@@ -32,43 +49,53 @@ def estimates(
         own: a key of `OWN`.
         text: the configuration, folder or hub id.
     """
-    found, problems = [], []
+    described, models, to_come, problems = [], [], [], []
     for begin in (
         *([lambda: _loaded(model)] if model is not None else []),
-        *(lambda name=name: of_shape(name) for name in shapes),
+        *(lambda name=name: _named(name) for name in shapes),
         *([lambda: _own(own, text)] if own and text.strip() else []),
     ):
         try:
-            found.append(begin())
+            described.append(begin())
         except DecodingError as error:
             problems.append(told(error))
-    return found, " ".join(problems)
+    for one, count in zip(described, counted(described), strict=True):
+        if not count.done():
+            to_come.append(one.name)
+        elif isinstance(error := count.exception(), DecodingError):
+            problems.append(told(error))
+        else:
+            models.append(count.result())
+    return Compared(tuple(models), tuple(to_come), " ".join(problems))
+
+
+def formula_of_shape(name: str) -> CacheFormula:
+    """The formula of a well-known model's cache, in 16 bits a value; no weights are counted."""
+    return formula_of(_named(name))
 
 
 @lru_cache(maxsize=8)
-def _loaded(model: LanguageModel) -> Estimate:
-    source = "configuration of the loaded model"
-    return estimate(sources.Described(model.name, source, model.hf.config))
+def _loaded(model: LanguageModel) -> Described:
+    return Described(model.name, "configuration of the loaded model", model.hf.config)
 
 
 @lru_cache(maxsize=64)
-def of_shape(name: str) -> Estimate:
-    """A well-known model, by its name in `shapes`."""
-    return estimate(sources.named(name))
+def _named(name: str) -> Described:
+    return sources.named(name)
 
 
-def _own(kind: str, text: str) -> Estimate:
+def _own(kind: str, text: str) -> Described:
     if kind == PASTED:
         return _pasted(text)
     text = text.strip()
     if kind == FOLDER:
         folder = os.path.abspath(os.path.expanduser(text))
         check_allowed(Choice(folder))
-        return estimate(sources.in_folder(folder))
+        return sources.in_folder(folder)
     check_allowed(Choice(text))
-    return estimate(sources.in_hub_cache(text))
+    return sources.in_hub_cache(text)
 
 
 @lru_cache(maxsize=16)
-def _pasted(text: str) -> Estimate:
-    return estimate(sources.pasted(text))
+def _pasted(text: str) -> Described:
+    return sources.pasted(text)

@@ -12,18 +12,19 @@ from engine.calculator.storages import AS_DECLARED, CACHE_STORAGES, WEIGHT_STORA
 from engine.model import LanguageModel
 from ui.cache.calculator.charts import growth_figure
 from ui.cache.calculator.costs import Asked, Cost, Costs, costs
-from ui.cache.calculator.models import FOLDER, HUB, OWN, PASTED, estimates
+from ui.cache.calculator.models import FOLDER, HUB, OWN, PASTED, Compared, compared
 from ui.cache.calculator.tables import (
     formulas_table,
     on_card_table,
     published_table,
     sizes_table,
 )
-from ui.cache.held import Held
-from ui.cache.measured import chart, sheet
-from ui.cache.section import Section, Shown
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
+from ui.measurements.held import Held
+from ui.measurements.measured import chart, sheet
+from ui.measurements.section import Section, Shown
+from ui.skeleton.work import LOOK_SECONDS
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text, size
 
@@ -81,11 +82,13 @@ def _computed(model: LanguageModel, inputs: CalculatorInputs) -> Costs:
         card,
         inputs.reserve / 100,
     )
+    found = _compared(model, inputs)
+    return costs(found.models, asked, found.problem)
+
+
+def _compared(model: LanguageModel, inputs: CalculatorInputs) -> Compared:
     wanted = fields.names_in(inputs.shapes)[:MOST_MODELS]
-    models, problem = estimates(
-        model if inputs.loaded else None, wanted, inputs.own, inputs.own_text
-    )
-    return costs(models, asked, problem)
+    return compared(model if inputs.loaded else None, wanted, inputs.own, inputs.own_text)
 
 
 def _fields(held: Held) -> None:
@@ -134,7 +137,7 @@ def _fields(held: Held) -> None:
             90,
             help="Memory left for activations and the program.",
         )
-        fields.choice(held, "own", "Compare also", OWN, width=230)
+        fields.choice(held, "own", "Your own model", OWN, width=230)
         fields.switch(held, "loaded", "The loaded model")
         if inputs.own == FOLDER:
             fields.line(held, "own_text", "Folder", placeholder="path/to/folder")
@@ -154,6 +157,9 @@ def _abouts(storages: dict) -> str:
 def _picture(result: Costs, shown: Shown) -> None:
     if result.problem:
         st.error(markdown_text(result.problem))
+    _to_come(shown.held)
+    if not result.models:
+        return
     notices = dict.fromkeys(notice for model in result.models for notice in model.notices)
     for notice in (*notices, *_beyond(result)):
         st.warning(markdown_text(notice))
@@ -161,7 +167,8 @@ def _picture(result: Costs, shown: Shown) -> None:
     figures = f"{result.gigabytes:,.0f} GB and {result.bandwidth:,.0f} GB/s"
     source = f"published figures ({result.card_source})" if result.card_source else "typed in"
     st.caption(
-        f"{result.card}: {figures}, {source}. Left free: {result.reserve:.0%} of the memory."
+        f"{result.card}: {figures}, {source}. Left free: {100 * result.reserve:.0f} % of "
+        "the memory."
     )
     sheet(on_card_table(result))
     chart(
@@ -178,6 +185,20 @@ def _picture(result: Costs, shown: Shown) -> None:
         sheet(published_table())
 
 
+def _to_come(held: Held) -> None:
+    """Models whose weights are still counted; once there is another one, all is drawn again."""
+    names = _compared(held.model, held.inputs).to_come
+
+    def look() -> None:
+        left = _compared(held.model, held.inputs).to_come
+        if left != names:
+            st.rerun()
+        st.caption(markdown_text(f"Counting the weights of {', '.join(left)}."))
+
+    if names:
+        st.fragment(look, run_every=LOOK_SECONDS)()
+
+
 def _beyond(result: Costs) -> list[str]:
     if not result.beyond:
         return []
@@ -191,7 +212,7 @@ def _beyond(result: Costs) -> list[str]:
 def _notice(result: Costs) -> str:
     grown = [one for one in result.models if one.per_token]
     if not result.models:
-        return "Choose a model to compare."
+        return "Choose a model to compare, or wait until the first one is counted."
     fits = max(result.models, key=lambda one: one.users)
     most = f"{fits.name} has room for {fits.users:,}" if fits.users else "none of them fits"
     sentence = (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from engine.calculator.published import published
 from ui.cache.calculator.costs import Cost, Costs
-from ui.cache.calculator.models import of_shape
-from ui.cache.measured import digits
-from ui.cache.section import Table
+from ui.cache.calculator.models import formula_of_shape
+from ui.measurements.measured import digits
+from ui.measurements.section import Table
 from ui.words.labels import counted, size
 from ui.words.metrics import number
 
@@ -19,6 +19,7 @@ def on_card_table(result: Costs) -> Table:
             _gigabytes(one.weights),
             one.weighed,
             _left(result, one),
+            _gigabytes(one.cache / result.batch),
             one.users if _left_bytes(result, one) > 0 else "weights do not fit",
             _longest(one),
             f"{one.speed:,.0f}" if _fits(result, one) else None,
@@ -30,6 +31,7 @@ def on_card_table(result: Costs) -> Table:
         "weights",
         "stored in",
         "left for caches",
+        "cache of one user",
         f"users of {result.positions:,} positions",
         f"largest context for {counted(result.batch, 'user')}",
         f"tokens/s at most, batch {result.batch:,}",
@@ -111,7 +113,7 @@ def published_table() -> Table:
     """Figures that others have published, beside ours."""
     rows = []
     for figure in published():
-        formula = of_shape(figure.shape).formula
+        formula = formula_of_shape(figure.shape)
         rows.append(
             (
                 figure.shape,
@@ -119,7 +121,7 @@ def published_table() -> Table:
                 f"{figure.value:,.{figure.decimals}f} {figure.unit}",
                 f"{figure.ours(formula):,.{figure.decimals or 1}f} {figure.unit}",
                 "yes" if figure.agrees(formula) else "NO",
-                figure.source,
+                figure.cited,
             )
         )
     head = ("model, 16 bits", "of", "published", "ours", "agree", "source")

@@ -8,8 +8,8 @@ import plotly.graph_objects as go
 
 from engine.measure.prefill_and_decode import Cell, PrefillAndDecode
 from engine.measure.samples import median
-from ui.cache.section import Laid
 from ui.charts.template import SYMBOLS, Palette, literal, palette, template
+from ui.measurements.section import Laid
 
 
 def wait_figure(

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from engine.calculator.cited import cited
 from engine.measure.prefill_and_decode import PrefillAndDecode
-from ui.cache.held import Held
-from ui.cache.measured import sheet
 from ui.cache.prefill_and_decode.prices import (
     OWN,
     Cost,
@@ -17,8 +16,10 @@ from ui.cache.prefill_and_decode.prices import (
     published,
     source_of,
 )
-from ui.cache.section import Table
 from ui.labs import fields
+from ui.measurements.held import Held
+from ui.measurements.measured import sheet
+from ui.measurements.section import Table
 from ui.skeleton.fields import bound
 from ui.words.labels import markdown_text, size
 
@@ -59,7 +60,8 @@ def cost_fields(held: Held) -> None:
             )
     if whose != OWN:
         price = published()[whose]
-        st.caption(markdown_text(f"Typed in, not measured: {price['source']}, {price['date']}."))
+        where = cited(price["source"], price["address"], price["checked"])
+        st.caption(markdown_text(f"Typed in, not measured: {where}."))
 
 
 def cost_lens(result: PrefillAndDecode, inputs: GridInputs) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.measure.prefill_and_decode import Cell, PrefillAndDecode
-from ui.cache.measured import cell as written
-from ui.cache.section import Laid
+from ui.measurements.measured import cell as written
+from ui.measurements.section import Laid
 
 SHADES = 5  # of the cells, from the least to the most (see `ui/skeleton/theme.py`)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
+from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import TypedDict
@@ -16,12 +17,13 @@ OWN = "Own prices"
 
 
 class Price(TypedDict):
-    """A published price: dollars per million tokens, where and when it was published."""
+    """A published price: dollars per million tokens, and where both stood on which day."""
 
     input: float
     output: float
     source: str
-    date: str
+    address: str
+    checked: date
 
 
 @cache

@@ -16,15 +16,15 @@ from engine.measure.prefill_and_decode import (
     estimated_seconds,
 )
 from engine.model import LanguageModel
-from ui.cache.held import Held
-from ui.cache.measured import chart, steadiness
 from ui.cache.prefill_and_decode.charts import time_figure, wait_figure
 from ui.cache.prefill_and_decode.cost import cost_fields, cost_lens
 from ui.cache.prefill_and_decode.grid import METRICS, grid_table
-from ui.cache.section import Section, Shown, Table
-from ui.cache.work import MeasureWork
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
+from ui.measurements.held import Held
+from ui.measurements.measured import chart, steadiness
+from ui.measurements.section import Section, Shown, Table
+from ui.measurements.work import MeasureWork
 from ui.tune.values import parse_values
 from ui.words.glossary import meaning
 
@@ -146,18 +146,21 @@ def _notice(result: PrefillAndDecode) -> str:
     cell = result.largest
     per_output = cell.per_output
     read = (
-        f"Prefill reads {cell.prompt:,} tokens in {cell.first:,.0f} ms, "
-        f"{cell.prefill_per_second:,.0f} tokens/s."
+        f"The first token waits for prefill, which reads all {cell.prompt:,} prompt tokens: "
+        f"{cell.first:,.0f} ms, {cell.prefill_per_second:,.0f} tokens/s."
     )
     if per_output is None:
         return read
     ratio = per_output / (cell.first / cell.prompt)
-    decode = f"Decode takes {per_output:.1f} ms per token, {cell.decode_per_second:,.0f} tokens/s"
+    decode = (
+        f"Decode takes {per_output:.1f} ms for each later token, "
+        f"{cell.decode_per_second:,.0f} tokens/s: a pass reads one token."
+    )
     if ratio < 1:
-        return f"{read} {decode}, faster than prefill: the prompt is too short to share a pass."
+        return f"{read} {decode} The prompt is so short that prefill is slower per token."
     share = 1 - cell.first / cell.total
     return (
-        f"{read} {decode}: an output token takes {ratio:.1f} times as long as an input token. "
+        f"{read} {decode} An output token takes {ratio:.1f} times as long as an input token. "
         f"With {cell.output:,} output tokens, decode is {100 * share:.0f} % of the time."
     )
 

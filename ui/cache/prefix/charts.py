@@ -8,8 +8,8 @@ import plotly.graph_objects as go
 
 from engine.measure.prefix_reuse import PrefixResult, Reuse
 from engine.measure.samples import outliers
-from ui.cache.section import Laid
 from ui.charts.template import SYMBOLS, Palette, literal, palette, template
+from ui.measurements.section import Laid
 
 SERIES: Sequence[tuple[str, Callable[[Reuse], Sequence[float]], Callable[[Reuse], float]]] = (
     ("full prefill", lambda one: one.full_ms, lambda one: one.full),

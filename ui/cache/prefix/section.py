@@ -11,14 +11,14 @@ from engine.measure.pace import Pace
 from engine.measure.prefix_reuse import PrefixMeasurement, PrefixResult
 from engine.measure.samples import p95
 from engine.model import LanguageModel
-from ui.cache.held import Held
-from ui.cache.measured import chart, sheet
 from ui.cache.prefix.charts import reuse_figure
 from ui.cache.prefix.texts import BEGINNING, FIRST, SECOND
-from ui.cache.section import Section, Shown, Table
-from ui.cache.work import MeasureWork
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
+from ui.measurements.held import Held
+from ui.measurements.measured import chart, sheet
+from ui.measurements.section import Section, Shown, Table
+from ui.measurements.work import MeasureWork
 from ui.texts.texts import check_prompt
 from ui.words.glossary import meaning
 

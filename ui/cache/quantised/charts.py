@@ -9,8 +9,8 @@ import plotly.graph_objects as go
 from engine.measure.quantised.result import Along, Point, QuantisedResult
 from engine.model.quantised import BITS
 from ui.cache.quantised.words import bits_text, rounding
-from ui.cache.section import Laid
 from ui.charts.template import DASHES, SYMBOLS, Palette, literal, palette, template
+from ui.measurements.section import Laid
 from ui.words.labels import token_label
 
 LEAST = 1e-9  # bits, from which a logarithmic axis begins at most

@@ -13,15 +13,15 @@ from engine.measure.quantised.result import MOST_POSITIONS, QuantisedResult
 from engine.model import LanguageModel
 from engine.model.quantised import AXES, PER_CHANNEL, PER_TOKEN, Quantisation
 from engine.sampling import SamplingSettings
-from ui.cache.held import Held
-from ui.cache.measured import chart, sheet
 from ui.cache.quantised.charts import divergence_figure, saving_figure
 from ui.cache.quantised.strip import strip
 from ui.cache.quantised.words import changes, notice, per_token, settings_table, summary
-from ui.cache.section import Section, Shown
-from ui.cache.work import MeasureWork
 from ui.labs import fields
 from ui.labs.inputs import Inputs
+from ui.measurements.held import Held
+from ui.measurements.measured import chart, sheet
+from ui.measurements.section import Section, Shown
+from ui.measurements.work import MeasureWork
 from ui.texts.examples import EXAMPLES
 from ui.texts.limits import LARGEST_SEED
 from ui.texts.texts import check_prompt

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.measure.quantised.result import Along, Point, QuantisedResult
-from ui.cache.section import Table
+from ui.measurements.section import Table
 from ui.words.labels import counted, size, token_label
 from ui.words.metrics import percent
 

@@ -8,8 +8,8 @@ import plotly.graph_objects as go
 
 from engine.measure.roofline.results import BATCH, DECODE, PREFILL, Pass, Roofline
 from ui.cache.roofline.tables import bandwidth_text, pass_name, rate_text
-from ui.cache.section import Laid
 from ui.charts.template import SYMBOLS, Palette, literal, palette, template
+from ui.measurements.section import Laid
 
 GIGA = 1e9
 KINDS = {PREFILL: "prefill", DECODE: "decode", BATCH: "batch"}

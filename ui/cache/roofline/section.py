@@ -16,14 +16,14 @@ from engine.measure.roofline.measurement import (
 )
 from engine.measure.roofline.results import BATCH, DECODE, Roofline
 from engine.model import LanguageModel
-from ui.cache.held import Held
-from ui.cache.measured import chart, sheet, steadiness
 from ui.cache.roofline.charts import roofline_figure
 from ui.cache.roofline.tables import TABLES, bandwidth_text, law_table, layers_table, passes_table
-from ui.cache.section import Section, Shown
-from ui.cache.work import MeasureWork
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
+from ui.measurements.held import Held
+from ui.measurements.measured import chart, sheet, steadiness
+from ui.measurements.section import Section, Shown
+from ui.measurements.work import MeasureWork
 from ui.tune.values import parse_values
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text

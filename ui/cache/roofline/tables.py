@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.measure.roofline.results import DECODE, PRODUCT, Ceiling, Pass, Roofline
 from engine.measure.samples import outliers, p95
-from ui.cache.section import Table
+from ui.measurements.section import Table
 from ui.words.labels import size
 
 

@@ -9,13 +9,13 @@ import streamlit as st
 from engine.measure.pace import Pace
 from engine.measure.visitors import LONGEST_SECONDS, MOST_VISITORS, Guests, VisitorsResult
 from engine.model import LanguageModel
-from ui.cache.held import Held
-from ui.cache.measured import sheet
-from ui.cache.section import Section, Shown, Table
 from ui.cache.visitors.lanes import NAMES, lanes, queue
 from ui.cache.visitors.work import VisitorsWork
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
+from ui.measurements.held import Held
+from ui.measurements.measured import sheet
+from ui.measurements.section import Section, Shown, Table
 from ui.words.labels import counted
 
 SIMULATED = (

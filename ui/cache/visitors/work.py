@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from engine.measure.visitors import Guests, Visitors, VisitorsResult
 from engine.model import LanguageModel
-from ui.cache.work import SectionWork
+from ui.measurements.work import SectionWork
 
 EVERY_SECONDS = 0.25  # between two looks at the line
 

@@ -15,13 +15,13 @@ from engine.measure.window import (
     estimated_seconds,
 )
 from engine.model import LanguageModel
-from ui.cache.held import Held
-from ui.cache.measured import chart, sheet
-from ui.cache.section import Section, Shown, Table
 from ui.cache.window.charts import edge_figure, reach_figure
-from ui.cache.work import MeasureWork
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
+from ui.measurements.held import Held
+from ui.measurements.measured import chart, sheet
+from ui.measurements.section import Section, Shown, Table
+from ui.measurements.work import MeasureWork
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text, size
 

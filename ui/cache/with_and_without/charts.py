@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from engine.measure.with_and_without import WithAndWithout
-from ui.cache.section import Laid
 from ui.charts.template import SYMBOLS, Palette, literal, palette, template
+from ui.measurements.section import Laid
 
 WIDE = 30.0  # times from the least to the most, from which powers of ten are shown
 

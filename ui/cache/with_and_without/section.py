@@ -16,13 +16,13 @@ from engine.measure.with_and_without import (
     estimated_seconds,
 )
 from engine.model import LanguageModel
-from ui.cache.held import Held
-from ui.cache.measured import chart, sheet, steadiness
-from ui.cache.section import Section, Shown, Table
 from ui.cache.with_and_without.charts import latency_figure
-from ui.cache.work import MeasureWork
 from ui.labs import fields
 from ui.labs.inputs import Inputs
+from ui.measurements.held import Held
+from ui.measurements.measured import chart, sheet, steadiness
+from ui.measurements.section import Section, Shown, Table
+from ui.measurements.work import MeasureWork
 from ui.texts.examples import EXAMPLES
 from ui.texts.texts import check_prompt
 from ui.words.glossary import meaning
@@ -130,11 +130,13 @@ def _notice(result: WithAndWithout) -> str:
     without = median(result.uncached_ms[-8:])
     times = without / cached
     first = result.cached_ms[0]
+    tokens = counted(result.prompt_tokens, "token")
     what = "a state of constant size" if result.is_state else "the cache"
     sentences = [
         f"At {result.positions[-1]:,} positions a step takes {cached:.1f} ms with {what} and "
         f"{without:.1f} ms without, {times:.1f} times as long.",
-        f"The first token took {first:.1f} ms: it reads the whole prompt.",
+        f"The first token took {first:.1f} ms: its pass reads all {tokens} of the prompt. The wait "
+        "grows with the prompt, see Prefill and decode.",
         _same_text(result),
     ]
     return " ".join(sentences)

@@ -45,7 +45,7 @@
  * @property {string[]} order the default order
  * @property {string[]} first the samplers that a new page shows
  * @property {{name: string, settings: Settings}[]} presets
- * @property {Record<string, {name: string, text: string}>} [glossary] the field's terms
+ * @property {Record<string, string>} [points] what the points of the loop are that are no samplers
  */
 
 // --- settings -----------------------------------------------------------------------------------
@@ -287,6 +287,7 @@
  * @property {Step[]} steps of the current branch
  * @property {Branch[]} branches empty while there is one only
  * @property {number} index the inspected step; steps.length: the next one
+ * @property {Map<number, string>} labels of the vocabulary, those that have come
  * @property {string} row_key which row it is; sent back, so that none comes twice
  * @property {View | null} view what is on screen, made of the row; null without one
  * @property {Limits} limits
@@ -304,7 +305,8 @@
  * @property {boolean} keys whether single keys are shortcuts
  * @property {boolean} projector larger type and fewer digits
  * @property {Digits} digits
- * @property {'first' | 'stepped' | 'done'} lesson how far a newcomer is
+ * @property {Tour} tour how far a newcomer is
+ * @property {boolean} guided whether the page around this says what to do, and hears of what was done
  * @property {PictureName} picture
  * @property {boolean} enlarged the picture takes the table's place
  * @property {{reason: string, sentence: string, is_over: boolean, at_limit: boolean} | null} stop
@@ -599,6 +601,9 @@
 
 /** @typedef {{value: number} | {sentence: string}} Checked what a typed value becomes, or why it cannot be taken */
 
+/** @typedef {'new' | 'asked' | 'step' | 'draw' | 'slide' | 'moved' | 'done'} Tour a stop of the tour; new: nobody has seen it */
+/** @typedef {'next' | 'step' | 'set' | 'skip' | 'begin'} TourEvent what a person does on it */
+
 /**
  * @typedef {object} Actions what a person can do; a part calls them and changes nothing itself
  * @property {(changes: Partial<Draft>) => void} draft what the next text begins from
@@ -630,6 +635,7 @@
  * @property {(name: string, on: boolean) => void} toggle_column
  * @property {(rows: number) => void} fit_rows so many rows of the table fit
  * @property {() => void} forget put away what the line says
+ * @property {(event: TourEvent) => void} tour go on with it, leave it, begin it
  * @property {(name: 'manual' | 'slow', on?: boolean) => void} toggle
  * @property {(query: string) => Promise<FoundToken[] | null>} find at most 13, of which the last says that there are more
  * @property {(text: string) => Promise<FoundToken[]>} tokenize the tokens that a text is split into
@@ -637,6 +643,7 @@
  * @property {(setting: string, field: string, value: number) => Promise<Checked>} check a typed value, as the engine takes it
  * @property {() => Promise<Snippet[]>} snippets
  * @property {() => Promise<void>} save_trace
+ * @property {(file: File) => Promise<unknown>} open_trace make the text of a trace again, and go on with it
  * @property {() => void} focus_search
  * @property {() => boolean} is_busy
  * @property {() => boolean} cancel end what takes long; false where nothing does

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from engine.decoding.beam import BeamSettings
 from ui.labs.inputs import ConstrainableInputs
+from ui.texts.limits import checked_stops
 
 EARLY_STOPPING: dict[str, bool | str] = {"false": False, "true": True, "never": "never"}
 
@@ -15,12 +16,14 @@ class BeamInputs(ConstrainableInputs):
     """Inputs of a beam search, and of the experiments below it.
 
     Attributes, besides prompt, constraint and those of `BeamSettings`:
+        stop_strings: texts that end a hypothesis, one in each line.
         early_stopping: a key of `EARLY_STOPPING`.
         exact_tokens: most tokens of a text in the exact search.
         exact_by_sum: whether that ranks by the plain sum; else by the page's length penalty.
     """
 
     prompt: str = "At the end of the day,"
+    stop_strings: str = ""
     width: int = 4
     length_penalty: float = 1.0
     early_stopping: str = "false"
@@ -29,6 +32,11 @@ class BeamInputs(ConstrainableInputs):
     max_new_tokens: int = 24
     exact_tokens: int = 8
     exact_by_sum: bool = True
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        """The stop strings; raises `DecodingError` where they are too many or too long."""
+        return checked_stops([line for line in self.stop_strings.split("\n") if line])
 
     @property
     def settings(self) -> BeamSettings:

@@ -46,7 +46,7 @@ class BeamLab(Lab[BeamInputs, BeamSearch]):
     _began_alone: bool = False
 
     def begun(self, model: LanguageModel, inputs: BeamInputs) -> BeamSearch:
-        return BeamSearch(model, inputs.prompt, inputs.settings)
+        return BeamSearch(model, inputs.prompt, inputs.settings, stop_strings=inputs.stops)
 
     def inputs_of(self, trace: Trace) -> BeamInputs:
         settings = BeamSettings.from_dict(trace.settings_at(0))
@@ -55,6 +55,7 @@ class BeamLab(Lab[BeamInputs, BeamSearch]):
         return replace(
             self.inputs,
             prompt=trace.prompt,
+            stop_strings="\n".join(trace.stop_strings),
             language=language,
             source=source,
             width=settings.width,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
@@ -19,7 +20,7 @@ from ui.labs.page import Experiment, LabPage, notice_line
 from ui.skeleton.fields import bound
 from ui.skeleton.theme import is_dark
 from ui.skeleton.work import look_every, work_buttons, work_state
-from ui.visits.tab import somebody_there, this_visit
+from ui.visits.tab import somebody_there
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text
 from ui.words.token_labels import TokenLabels, labels_of
@@ -43,7 +44,7 @@ SCORES = {True: "plain sum", False: "with length penalty"}
 
 def _fields(lab: BeamLab) -> None:
     fields.prompt(lab, EXAMPLES)
-    constraint = fields.constraint(lab)
+    inputs, constraint = lab.inputs, fields.constraint(lab)
     with fields.row():
         fields.whole(lab, "width", "Width", 1, MOST_BEAMS, help=meaning("beam"))
         fields.real(lab, "length_penalty", "Length penalty", help=meaning("length penalty"))
@@ -51,8 +52,13 @@ def _fields(lab: BeamLab) -> None:
         fields.whole(lab, "groups", "Groups", 1, MOST_BEAMS, help=meaning("diverse groups"))
         fields.real(lab, "diversity_penalty", "Diversity penalty")
         fields.whole(lab, "max_new_tokens", "Max tokens", 1, MOST_TOKENS)
-        constraint.language(width=170)
-    constraint.source()
+    is_open = bool(inputs.language or inputs.stop_strings)
+    with st.expander("Constraint, stop strings", expanded=is_open):
+        with fields.row():
+            constraint.language(width=230)
+            hint = "one in each line"
+            fields.text(lab, "stop_strings", "Stop strings", placeholder=hint, width=230)
+        constraint.source()
     lab.begin_alone(somebody_there())
 
 
@@ -78,7 +84,7 @@ def _tree(lab: BeamLab, labels: TokenLabels) -> None:
         tree_figure(tree, labels.__getitem__, lab.chosen, is_dark()),
         theme=None,
         key="beam_tree",
-        on_select=_on_node,
+        on_select=partial(_on_node, lab),
         selection_mode="points",
         config=CONFIG,
         alt=f"Tree of hypotheses, steps {first + 1} to {last + 1}",
@@ -108,11 +114,10 @@ def _tree(lab: BeamLab, labels: TokenLabels) -> None:
             )
 
 
-def _on_node() -> None:
+def _on_node(lab: BeamLab) -> None:
     """A press on a node; one beside all nodes changes nothing."""
-    lab = this_visit().present(BeamLab.name)
     for point in st.session_state["beam_tree"].selection.points:
-        if lab is not None and point.get("customdata"):
+        if point.get("customdata"):
             step, at = point["customdata"]
             lab.choose((int(step), int(at)))
 
@@ -152,7 +157,7 @@ def _texts(lab: BeamLab) -> None:
     st.subheader("Likelier, blander?", anchor=False)
     st.caption(
         "The whole beam search beside greedy decoding and six samples with top-p 0.9, all from "
-        "this prompt and under its constraint, if any. Likelihoods are the model’s own."
+        "this prompt, with the same stop strings and constraint. Likelihoods are the model’s own."
     )
     with fields.row():
         work_buttons(
@@ -186,7 +191,9 @@ def _exact(lab: BeamLab) -> None:
         f"branch and bound; it reads at most {MOST_NODES:,} beginnings."
     )
     if lab.inputs.language:
-        st.caption("The constraint has no part in it: the best text and the beams are without it.")
+        st.caption("Both keep to the constraint: the best text is that of all it allows.")
+    if lab.inputs.stop_strings:
+        st.caption("Stop strings have no part in it: the best text and the beams go on past them.")
     with fields.row():
         fields.whole(lab, "exact_tokens", "Tokens at most", 1, MOST_EXACT)
         fields.choice(lab, "exact_by_sum", "Score", SCORES, width=230)

@@ -45,17 +45,21 @@ class SetText:
 
 
 def set_texts(
-    model: LanguageModel, prompt: str, settings: BeamSettings, samples: int = SAMPLES
+    model: LanguageModel,
+    prompt: str,
+    settings: BeamSettings,
+    stop_strings: tuple[str, ...] = (),
+    samples: int = SAMPLES,
 ) -> Iterator[SetText | None]:
     """The texts of a whole beam search, greedy decoding and nucleus sampling, as they are made.
 
-    All may have as many tokens as the search, and keep to its chain. None after a step that ends
-    no text.
+    All may have as many tokens as the search, and keep to its chain and stop strings. None after a
+    step that ends no text.
 
     Raises:
         DecodingError: what the decoders raise.
     """
-    search = BeamSearch(model, prompt, settings)
+    search = BeamSearch(model, prompt, settings, stop_strings=stop_strings)
     for _ in search.run():
         yield None
     for place, one in enumerate(search.hypotheses, 1):
@@ -70,7 +74,7 @@ def set_texts(
         for seed in range(1, samples + 1)
     ]
     for kind, name, chosen in others:
-        decoder = Decoder(model, search.prompt_ids, chosen)
+        decoder = Decoder(model, search.prompt_ids, chosen, stop_strings=stop_strings)
         for _ in decoder.run(settings.max_new_tokens):
             yield None
         yield _measured(model, search.prompt_ids, kind, name, decoder.token_ids, decoder.text)

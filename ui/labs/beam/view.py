@@ -227,7 +227,10 @@ def verdict(found: SearchError, inputs: BeamInputs) -> str:
         )
     ending = "" if len(found.best.token_ids) >= inputs.exact_tokens else ", which ends there"
     shown = f"{quoted(found.best.text)}{ending}"
-    return f"Proven: no text of at most {tokens} is likelier than {shown}. {_missed(own, found)}"
+    kept = " All of these texts keep to the constraint." if inputs.language else ""
+    return (
+        f"Proven: no text of at most {tokens} is likelier than {shown}. {_missed(own, found)}{kept}"
+    )
 
 
 def _missed(miss: Miss, found: SearchError) -> str:

@@ -29,7 +29,7 @@ class TextsWork(BackgroundWork):
         super().__init__(inputs.width + 1 + SAMPLES)
         self.inputs = inputs
         self.texts: list[SetText] = []
-        self._all = set_texts(model, inputs.prompt, inputs.settings)
+        self._all = set_texts(model, inputs.prompt, inputs.settings, inputs.stops)
         self._is_over = False
 
     def _passes(self) -> Iterator[float | None]:
@@ -83,6 +83,7 @@ class ExactWork(BackgroundWork):
             inputs.exact_tokens,
             widths=(*WIDTHS, inputs.width),
             length_penalty=0.0 if inputs.exact_by_sum else inputs.length_penalty,
+            constraint=inputs.constraint,
         )
         super().__init__(self._study.searches)
         self._beams_done = 0

@@ -23,7 +23,7 @@ from ui.words.labels import markdown_text
 
 
 def _fields(lab: ConstrainedLab) -> None:
-    constraint = ConstraintField("constrained", lab.inputs.typed, lab.take, is_optional=False)
+    constraint = ConstraintField(lab, "constrained", lab.inputs.typed, lab.take, is_optional=False)
     left, right = st.columns(2)
     with left:
         fields.text(lab, "prompt", "Prompt", height=68)

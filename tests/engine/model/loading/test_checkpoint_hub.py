@@ -17,6 +17,7 @@ from huggingface_hub.errors import (
 from engine.errors import ModelError, ModelNotFoundError, UnsafeWeightsError, WeightsError
 from engine.model import load_model
 from engine.model.loading import checkpoint
+from engine.tokenizing import cached_tokenizers, load_tokenizer
 from tests.engine.model.loading.folders import fails
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -90,6 +91,26 @@ def test_only_weights_configuration_and_tokenizer_are_fetched(hub):
         "tokenizer.json",
         "tokenizer_config.json",
     }
+
+
+def test_a_tokenizer_is_fetched_without_weights_and_from_a_copy(hub):
+    """Also from a repository of pickles, of which none is looked at."""
+    hub.files = [name for name in hub.files if not name.endswith(".safetensors")]
+    hub.files += ["pytorch_model.bin"]
+    assert load_tokenizer("owner/tiny").notices == ()
+    assert not [name for name in hub.asked[-1][3] if not name.endswith(".json")]
+    hub.model_info_raises, hub.cached = OSError("no network"), hub.folder
+    (notice,) = load_tokenizer("owner/tiny").notices
+    assert "out of reach" in notice
+
+
+def test_tokenizers_in_the_cache_are_found(tmp_path):
+    for name in ("models--owner--b-c", "models--gpt2", "datasets--owner--d"):
+        place = tmp_path / name / "snapshots" / COMMIT
+        place.mkdir(parents=True)
+        (place / "tokenizer_config.json").write_text("{}")
+    (tmp_path / "models--owner--weights" / "snapshots" / COMMIT).mkdir(parents=True)
+    assert cached_tokenizers(tmp_path) == ["gpt2", "owner/b-c"]
 
 
 def test_weights_that_a_repository_holds_twice_are_fetched_once(hub):

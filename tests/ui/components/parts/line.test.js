@@ -36,7 +36,7 @@ const BY_WEIGHT = [
   ],
   ['the stage that is looked at', { point: 0 }, /^Stage 1 of 4: logits\. /],
   ['what the last action did', { said: 'The same token again.' }, /^The same token again\.$/],
-  ['what a newcomer may try', { lesson: 'stepped' }, /^Try this: drag Temperature/],
+  ['the tour', { tour: 'slide', slow: false }, /^4 of 4\. Drag Temperature/],
   ['why the text stopped', { stop: STOP }, /^64 tokens are generated\.$/],
   ['what waits', { slow: true }, /^Slow motion: /],
   ['a notice', {}, /^Notice: /],
@@ -44,7 +44,7 @@ const BY_WEIGHT = [
 
 test('what matters more goes before what matters less', () => {
   for (const place of BY_WEIGHT.keys()) {
-    const state = recorded({ top_k: 2 }, { lesson: 'done' });
+    const state = recorded({ top_k: 2 }, { tour: 'done' });
     const page = live(create, state);
     page.change(
       Object.assign(
@@ -60,24 +60,33 @@ test('what matters more goes before what matters less', () => {
 });
 
 test('it says which step is on screen', () => {
-  const page = live(create, shown({}, { lesson: 'done' }));
+  const page = live(create, shown({}, { tour: 'done' }));
   const chip = () => page.root.querySelector('.dv-chip')?.textContent;
   assert.equal(chip(), 'Next: step 1');
   page.change({ steps: [1, 2, 3].map(id => make_step(id)), index: 1 });
   assert.equal(chip(), 'Step 2 of 3');
 });
 
-test('a newcomer is told what to press first, and may put it away', () => {
+test('the tour leads on by its button, or can be skipped', () => {
   const page = live(create, shown({}));
-  assert.match(page.text(), /Welcome\. .* scored all 4 tokens .* Press Step to draw one of them\./);
-  page.one('button', 'Dismiss').click();
-  assert.deepEqual(page.taken(), [['forget']]);
-  page.change({ lesson: 'done' });
-  assert.deepEqual(page.all('button', 'Dismiss'), []);
+  const names = () => page.all('button').map(({ textContent }) => textContent);
+  assert.match(page.text(), /1 of 4\. The model has read this text and scored all 4 tokens .*/);
+  page.one('button', 'Next').click();
+  page.one('button', 'Skip the tour').click();
+  assert.deepEqual(page.taken(), [
+    ['tour', 'next'],
+    ['tour', 'skip'],
+  ]);
+  page.change({ tour: 'step' });
+  assert.deepEqual(names(), ['Skip the tour'], 'Step leads on');
+  page.change({ tour: 'moved' });
+  assert.deepEqual(names(), ['End the tour']);
+  page.change({ tour: 'done' });
+  assert.deepEqual(names(), []);
 });
 
 test('an example says where to look, until the first token is taken', () => {
-  const state = shown({}, { lesson: 'done', example: 'The second token.' });
+  const state = shown({}, { tour: 'done', example: 'The second token.' });
   assert.deepEqual(what_to_say(state), { kind: 'plain', title: 'Look at:', text: 'The second token.' });
 });
 
@@ -93,7 +102,7 @@ test('a what-if can be left, and an error be put away', () => {
 });
 
 test('what takes long says how far it is, behind whom and since when, and can be cancelled', () => {
-  const page = live(create, recorded({}, { lesson: 'done', busy: READING }));
+  const page = live(create, recorded({}, { tour: 'done', busy: READING }));
   assert.match(page.text(), /Reading the prompt ?Cancel ?256 of 1,024 · behind 2 others · 3 s$/);
   const bar = page.one('progressbar', 'Progress');
   assert.deepEqual([bar.max, bar.value], [1024, 256]);
@@ -111,14 +120,14 @@ test('what takes long says how far it is, behind whom and since when, and can be
 });
 
 test('Cancel is pressed once, and until it has ended the line says so', () => {
-  const page = live(create, recorded({}, { lesson: 'done', busy: { ...READING, is_cancelling: true } }));
+  const page = live(create, recorded({}, { tour: 'done', busy: { ...READING, is_cancelling: true } }));
   page.one('button', 'Cancel').click();
   assert.deepEqual(page.taken(), []);
   assert.match(page.text(), /Cancelling/);
 });
 
 test('only the words of what takes long are spoken, not its figures', () => {
-  const page = live(create, recorded({}, { lesson: 'done', mode: 'running', busy: READING }));
+  const page = live(create, recorded({}, { tour: 'done', mode: 'running', busy: READING }));
   const sentence = page.root.querySelector('.dv-said');
   assert.equal(sentence?.getAttribute('aria-live'), 'polite');
   assert.equal(page.root.querySelectorAll('[aria-live]').length, 1);
@@ -147,7 +156,7 @@ test('a sentence on what was cancelled is no alarm', () => {
 });
 
 test('it is not spoken while a slider moves or steps run by', () => {
-  const page = live(create, recorded({}, { lesson: 'done' }));
+  const page = live(create, recorded({}, { tour: 'done' }));
   const spoken = (/** @type {Partial<State>} */ changes, /** @type {'slide' | 'step'} */ reason) => {
     page.update(Object.assign(page.state, changes), reason);
     return page.root.querySelector('.dv-said')?.getAttribute('aria-live');

@@ -26,7 +26,7 @@ test('each control asks for what it says', () => {
   choose(page.one('combobox', 'Rows of the table'), '30');
   choose(page.one('combobox', 'Colour of tokens'), 'entropy');
   type(page.one('textbox', 'Stop strings'), 'end\n\nfin');
-  page.one('button', 'Trace (JSON)').click();
+  page.one('button', 'Save trace (JSON)').click();
   assert.deepEqual(page.taken(), [
     ['draft', { chat: true }],
     ['show', { projector: true }],
@@ -38,6 +38,16 @@ test('each control asks for what it says', () => {
     ['limit', { stop_strings: ['end', 'fin'] }],
     ['save_trace'],
   ]);
+});
+
+test('a trace is opened from a file, and the menu makes room for what is said of it', () => {
+  const page = page_of();
+  const file = new File(['{}'], 'run.json');
+  const [field] = page.root.querySelectorAll('input[type=file]');
+  Object.defineProperty(field, 'files', { value: [file] });
+  field.dispatchEvent(new Event('change'));
+  assert.deepEqual(page.taken(), [['open_trace', file]]);
+  assert.equal(page.root.querySelector('details')?.open, false);
 });
 
 test('it stands as the page does', () => {

@@ -26,8 +26,8 @@ export const KEYS = [
 ];
 
 const TYPING = 'input:not([type=range]):not([type=checkbox]), textarea, select, [contenteditable=true]';
-const OWN_ARROWS = 'input[type=range], ol[aria-label=Tokens] *, select, [role=radiogroup] *, [role=tablist] *';
-const OWN_ENTER = 'button, a, summary, [role=button], ol[aria-label=Tokens] *';
+const OWN_ARROWS = 'input[type=range], ol.dv-tokens *, select, [role=radiogroup] *, [role=tablist] *';
+const OWN_ENTER = 'button, a, summary, [role=button], ol.dv-tokens *';
 
 /**
  * Listen; returns a function that stops it.

@@ -1,5 +1,5 @@
 // One line below the loop: which step is on screen, and the one thing about it that matters most just now: what takes long,
-// a mistake, a what-if, the stage that is looked at, what to press first, or what is worth a notice.
+// a mistake, a stop of the tour, a what-if, the stage that is looked at, or what is worth a notice.
 
 import { element, set_attribute, set_class, set_live, set_text } from '../lib/dom.js';
 import { what_if_text } from '../words/chain.js';
@@ -8,16 +8,17 @@ import { count } from '../words/format.js';
 import { hint, point_sentence } from '../words/loop.js';
 import { notice } from '../words/notice.js';
 import { say } from '../words/say.js';
-import { welcome } from '../words/welcome.js';
+import { tour_stop } from '../words/tour.js';
 import { create_busy } from './busy.js';
 
 /** @import { Actions, Reason, State } from '../types.js' */
 /** @typedef {State} Properties */
-/** @typedef {{kind: 'busy' | 'error' | 'warning' | 'what-if' | 'plain', title: string, text: string, is_welcome?: boolean}} Said */
+/** @typedef {{kind: 'busy' | 'error' | 'warning' | 'what-if' | 'tour' | 'plain', title: string, text: string, next?: string}} Said
+ *   `next`: the button of the tour that leads on */
 
 /**
  * @param {HTMLElement} root
- * @param {Pick<Actions, 'show' | 'show_recorded' | 'forget' | 'cancel'>} actions
+ * @param {Pick<Actions, 'show_recorded' | 'forget' | 'cancel' | 'tour'>} actions
  */
 export function create(root, actions) {
   const chip = element('span', { class: 'dv-chip' });
@@ -37,8 +38,19 @@ export function create(root, actions) {
     'aria-label': say('Dismiss'),
     onclick: () => actions.forget(),
   });
+  const next = element('button', {
+    type: 'button',
+    class: 'dv-primary dv-hidden',
+    onclick: () => actions.tour('next'),
+  });
+  const skip = element('button', {
+    type: 'button',
+    class: 'dv-quiet dv-hidden',
+    text: say('Skip the tour'),
+    onclick: () => actions.tour('skip'),
+  });
   const busy = create_busy(() => actions.cancel());
-  root.append(chip, sentence, busy.node, recorded, close);
+  root.append(chip, sentence, busy.node, recorded, next, skip, close);
 
   /** While something takes long the line keeps its height, so that nothing below it moves. @param {boolean} is_busy */
   function keep_height(is_busy) {
@@ -67,7 +79,11 @@ export function create(root, actions) {
       set_text(text, said.text);
       set_attribute(sentence, 'title', said.text);
       recorded.classList.toggle('dv-hidden', !view?.what_if || is_busy);
-      const can_close = state.error || state.visit_notice || said.is_welcome;
+      const is_tour = said.kind === 'tour';
+      set_text(next, said.next ?? '');
+      next.classList.toggle('dv-hidden', !said.next);
+      skip.classList.toggle('dv-hidden', !is_tour || state.tour === 'moved');
+      const can_close = state.error || state.visit_notice;
       close.classList.toggle('dv-hidden', !can_close || is_busy);
     },
   };
@@ -85,12 +101,13 @@ export function what_to_say(state) {
       text: say('Nothing is lost: the page goes on when the server answers again.'),
     };
   if (visit_notice) return { kind: 'warning', title: '', text: visit_notice };
+  const stop_of_tour = tour_stop(state);
+  if (stop_of_tour && state.tour === 'moved') return { kind: 'tour', ...stop_of_tour };
   if (view?.what_if) return { kind: 'what-if', title: say('What if:'), text: what_if_text(view.what_if, state.table) };
   if (view && point !== null) return { kind: 'plain', title: '', text: point_sentence(state, view) };
   if (mode === 'paused' && said) return { kind: 'plain', title: '', text: said };
   if (state.strategy) return { kind: 'plain', title: '', text: search_sentence(state) };
-  const first = welcome(state);
-  if (first) return { kind: 'plain', ...first, is_welcome: state.lesson === 'first' && !state.steps.length };
+  if (stop_of_tour) return { kind: 'tour', ...stop_of_tour };
   if (mode === 'paused' && stop?.sentence) return { kind: 'plain', title: '', text: stop.sentence };
   const waiting = view && (state.manual || state.slow) ? hint(state, view) : '';
   if (waiting) return { kind: 'plain', title: '', text: waiting };

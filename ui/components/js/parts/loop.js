@@ -15,8 +15,6 @@ const BEFORE = ['tokens', 'forward']; // boxes around the points of the chain: n
 const AFTER = ['append'];
 /** @type {Record<string, string>} */
 const TERMS = { tokens: 'token', forward: 'forward pass' };
-/** @type {Record<string, string>} Of points of the chain, their entries in the glossary. */
-const MEANINGS = { raw: 'logit', renormalised: 'softmax', drawn: 'draw' };
 
 /** The points of the chain; without scores those that the settings will make. @param {Properties} state */
 function point_names({ view, table, settings }) {
@@ -25,8 +23,7 @@ function point_names({ view, table, settings }) {
 }
 
 /** What a stage is. @param {string} key @param {State['table']} table */
-const about = (key, { samplers, glossary }) =>
-  samplers.find(({ name }) => name === key)?.about ?? glossary?.[MEANINGS[key]]?.text ?? '';
+const about = (key, { samplers, points }) => samplers.find(({ name }) => name === key)?.about ?? points?.[key] ?? '';
 
 /** @param {View} view @param {string} name */
 const place_of = (view, name) => view.points.findIndex(point => point.name === name);

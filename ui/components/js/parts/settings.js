@@ -105,12 +105,25 @@ export function create(root, actions) {
     ...check(say('Column: {name}', { name: say(text) }), on => actions.toggle_column(name, on)),
   }));
 
+  const trace_file = element('input', { type: 'file', accept: '.json,application/json', hidden: true });
+  trace_file.addEventListener('change', () => {
+    const [file] = trace_file.files ?? [];
+    if (!file) return;
+    menu.close(); // how far it is stands on the page
+    actions.open_trace(file);
+    trace_file.value = ''; // so that the same file may be chosen again
+  });
+
   /**
    * @param {string} text
    * @param {() => void} run
    * @param {string} title
    */
   const button = (text, run, title) => element('button', { type: 'button', text, title, onclick: run });
+  const begin_tour = () => {
+    menu.close();
+    actions.tour('begin');
+  };
   const help = element('dl', { class: 'dv-keys' });
   for (const [key, what] of KEYS) {
     help.append(
@@ -123,6 +136,7 @@ export function create(root, actions) {
    * @param {...Node} contents
    */
   const section = (title, ...contents) => element('section', {}, element('h3', { text: title }), ...contents);
+  const tour = button(say('Tour'), begin_tour, say('Four stops from the prompt to a first drawn token'));
   const menu = create_menu(
     say('Settings'),
     section(say('How the next token is found'), strategy.node, chat.node, guided.node, negative, method_note),
@@ -135,9 +149,20 @@ export function create(root, actions) {
     ),
     section(say('View'), projector.node, rows.node, colouring.node, ...columns.map(({ node }) => node)),
     section(
-      say('Download'),
-      button(say('Trace (JSON)'), () => actions.save_trace(), say('Every step with all its figures')),
+      say('Trace: every step with all its figures'),
+      button(
+        say('Save trace (JSON)'),
+        () => actions.save_trace(),
+        say('Download this text, to look at or to make again'),
+      ),
+      button(
+        say('Open a trace (JSON)'),
+        () => trace_file.click(),
+        say('Its text is made again here, and every figure is compared with the file'),
+      ),
+      trace_file,
     ),
+    section(say('Help'), tour),
     section(say('Keys'), keys.node, help),
   );
   menu.node.classList.add('dv-settings');
@@ -161,7 +186,7 @@ export function create(root, actions) {
       if (document.activeElement !== stops) stops.value = state.limits.stop_strings.join('\n');
       projector.input.checked = state.projector;
       manual.input.checked = state.manual;
-      manual.input.disabled = state.strategy !== null;
+      manual.input.disabled = tour.disabled = state.strategy !== null;
       keys.input.checked = state.keys;
       rows.set(String(state.row_count));
       colouring.set(state.colouring);

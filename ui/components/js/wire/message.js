@@ -25,6 +25,7 @@ import { learn_token, unpack_row } from '../kernel/row.js';
  * @property {string[]} [step_fields]
  * @property {Branch[]} [branches]
  * @property {Earlier[]} [earlier]
+ * @property {[number, string][]} [labels] of tokens that no row brings
  * @property {[string, string, boolean][]} [remarks] name, reason, whether it has an effect
  * @property {string | null} [cache_formula]
  * @property {number} index
@@ -138,6 +139,7 @@ export function take_in(state, message) {
   state.said = message.said;
   state.pending_bytes = message.pending_bytes;
   state.searched = message.search;
+  for (const [id, label] of message.labels ?? []) state.labels.set(id, label);
   take_row(state, message);
   return true;
 }
@@ -189,7 +191,6 @@ export function take_row(state, message) {
   }
   if (message.row) {
     // Labels stay the same for a whole vocabulary, and none comes twice.
-    state.labels ??= new Map();
     for (const [id, label] of message.row.labels ?? []) state.labels.set(id, label);
     const outcomes = message.row_key === state.row_key ? state.row?.outcomes : null;
     state.row = { outcomes, ...message.row, labels: state.labels };

@@ -8,7 +8,7 @@ import { begin_typing, find, key, settled, text_of, type } from '../../harness.j
 import { StepServer } from '../../step_server.js';
 
 /**
- * @import { State } from '../../../../../ui/components/js/types.js'
+ * @import { State, Tour } from '../../../../../ui/components/js/types.js'
  */
 
 const MOST_FRAMES = 300; // far more than any answer here takes
@@ -20,10 +20,17 @@ let root;
 /** @type {{destroy(): void}} */
 let page;
 
+const PREFERENCES = 'decoding-visualiser-preferences';
+
 describe('the step page', () => {
-  beforeEach(async () => {
+  beforeEach(() => open('done'));
+
+  afterEach(() => page.destroy());
+
+  /** The page of somebody who is so far on the tour. @param {Tour} tour */
+  async function open(tour) {
     sessionStorage.clear();
-    localStorage.clear();
+    localStorage.setItem(PREFERENCES, JSON.stringify({ tour }));
     server = new StepServer();
     root = document.createElement('section');
     root.className = 'dv';
@@ -31,9 +38,7 @@ describe('the step page', () => {
     page = mount(root, { live: '/live' }, () => {});
     await until(() => state().run === 'r1');
     server.kinds();
-  });
-
-  afterEach(() => page.destroy());
+  }
 
   /** Until something is so; what the page paints is painted by then. @param {() => unknown} holds */
   async function until(holds) {
@@ -102,6 +107,34 @@ describe('the step page', () => {
     server.answer();
     await until(() => state().prompt === 'a' && state().steps.length === 1);
     assert.deepEqual(server.kinds(), ['start', 'step']);
+  });
+
+  test('the tour points at what comes next, goes on with what is done, and is over for good', async () => {
+    page.destroy();
+    await open('new');
+    const pointed = () => root.querySelector('[data-pointed]');
+    assert.match(line(), /^1 of 4\./);
+    button('Next').focus();
+    button('Next').click();
+    await until(() => pointed() === button('Step'));
+    assert.equal(document.activeElement, button('Step'));
+    await press_until('Step', 1);
+    await until(() => line().startsWith('3 of 4.'));
+    assert.equal(pointed(), root.querySelector('[data-part=table]'));
+    button('Next').focus();
+    button('Next').click();
+    await until(() => document.activeElement === one('slider', 'Temperature'));
+    begin_typing(one('slider', 'Temperature'), '0.5');
+    await until(() => line().startsWith('What if: ␣Paris would have '));
+    button('End the tour').click();
+    await until(() => line().startsWith('What if: temperature differs'));
+    assert.deepEqual([pointed(), root.classList.contains('dv-touring')], [null, false]);
+    assert.equal(JSON.parse(localStorage.getItem(PREFERENCES) ?? '').tour, 'done');
+    /** @type {HTMLDetailsElement} */ (root.querySelector('.dv-settings')).open = true;
+    button('Tour').click();
+    await until(() => line().startsWith('1 of 4.'));
+    key('Escape');
+    await until(() => line().startsWith('What if: temperature differs'));
   });
 
   test('a slider over a recorded step is a what-if, and one press leads back', async () => {

@@ -32,7 +32,7 @@ describe('state', () => {
       keys: 1,
       colouring: 'red',
       columns: ['rank'],
-      lesson: 0,
+      tour: 0,
       picture: 'x',
     };
     for (const kept of [JSON.stringify(nonsense), 'null', '3', '{', '[]']) {

@@ -205,12 +205,18 @@ test('guidance has its scale here, and says what it leads away from', () => {
   assert.deepEqual(page.taken(), [['guide', 3], ['settle']]);
 });
 
-test('under contrastive search its two numbers stand in the place of the samplers', () => {
+test('contrastive search has its two numbers, and says which samplers act in it', () => {
   const page = page_of();
   assert.deepEqual(page.all('group', 'Contrastive search'), []);
   page.change({ draft: { ...page.state.draft, is_search: true } });
   assert.match(page.one('group', 'Contrastive search').textContent, /It begins with Start\.$/);
-  assert.deepEqual(page.all('group', 'Top-p'), []);
+  page.change({
+    strategy: { top_k: 4, penalty_alpha: 0.6 },
+    settings: { ...page.state.settings, order: ['repetition_penalty', 'top_p'], repetition_penalty: 1.2, top_p: 0.9 },
+  });
+  assert.match(page.one('group', 'Repetition penalty').textContent, /acts on the scores that candidates come from/);
+  assert.match(page.one('group', 'Top-p').textContent, /No effect here.*contrastive search draws nothing/);
+  assert.deepEqual([page.all('group', 'Draw'), page.all('group', 'Presets')], [[], []]);
   page.taken();
   type(page.one('slider', 'Penalty alpha'), '0.8');
   type(page.one('slider', 'Candidates k'), '6');

@@ -1,7 +1,6 @@
 // Distributions side by side: what several settings make of the same logits. One column each, of parts that the step page has too.
 
 import { element, set_text } from '../../lib/dom.js';
-import { explain_terms } from '../../lib/term.js';
 import * as distribution from '../../parts/charts/distribution.js';
 import { create_charts } from '../../parts/charts/mount.js';
 import { mount_part } from '../../parts/mount.js';
@@ -97,7 +96,6 @@ export function mount(root, data) {
   /** @type {Column[]} */
   let columns = [];
   let message = '';
-  const stop = explain_terms(root, () => columns[0]?.table.glossary);
   const report = (/** @type {string} */ part, /** @type {Error} */ error) =>
     console.error(`The part ${part} has failed.`, error);
 
@@ -122,7 +120,6 @@ export function mount(root, data) {
     update,
     restyle: () => draw('theme'),
     destroy() {
-      stop();
       for (const column of shown) column.destroy();
     },
   };

@@ -3,16 +3,19 @@
 import { chain_of } from '../../kernel/chain.js';
 import { placed } from '../../kernel/guided.js';
 import { element } from '../../lib/dom.js';
+import { read_packed_trace } from '../../lib/trace_file.js';
 import { can_reroll } from '../../parts/transport.js';
 import { count, isolated } from '../../words/format.js';
 import { say } from '../../words/say.js';
+import { tour_after, tour_stop } from '../../words/tour.js';
 import { is_drafted, remember_preferences } from './state.js';
 
-/** @import { Actions, FoundToken, State } from '../../types.js' */
+/** @import { Actions, FoundToken, State, TourEvent } from '../../types.js' */
 /** @import { Player } from './play.js' */
 /** @import { Screen } from './screen.js' */
 
 const LARGEST_SEED = Number.MAX_SAFE_INTEGER; // beyond it whole numbers are no longer exact in a browser
+const LONGEST_TRACE = 100_000; // characters, packed: with the longest settings it fits into one message
 const URL_MS = 60_000; // that a download may take to begin
 
 /**
@@ -56,12 +59,12 @@ export function create_actions({ root, state, link, screen, player, walk, settle
     return Boolean(message) && !state.error;
   }
 
-  /** How far a newcomer is: each thing that was done is not said again. @param {State['lesson']} lesson */
-  function learned(lesson) {
-    const places = ['first', 'stepped', 'done'];
-    if (places.indexOf(lesson) <= places.indexOf(state.lesson)) return;
-    state.lesson = lesson;
-    remember_preferences(state, { lesson });
+  /** The tour goes on with what a person does. @param {TourEvent} event */
+  function toured(event) {
+    const tour = tour_after(state, event);
+    if (tour === state.tour) return;
+    state.tour = tour;
+    remember_preferences(state, { tour });
   }
 
   /** @param {Partial<State>} changes */
@@ -115,7 +118,7 @@ export function create_actions({ root, state, link, screen, player, walk, settle
     async step() {
       if (player.is_playing) actions.pause();
       if (!(await has_begun())) return;
-      learned('stepped');
+      toured('step');
       return walk.step();
     },
     back: () => state.steps.length && move('back'),
@@ -136,7 +139,7 @@ export function create_actions({ root, state, link, screen, player, walk, settle
     },
     async play() {
       if (!(await has_begun())) return;
-      learned('stepped');
+      toured('step');
       player.play('playing');
       screen.redraw('step');
     },
@@ -150,6 +153,7 @@ export function create_actions({ root, state, link, screen, player, walk, settle
     },
     async run_to_end() {
       if (!(await has_begun())) return;
+      toured('step');
       player.play('running');
       screen.redraw('step');
     },
@@ -169,7 +173,6 @@ export function create_actions({ root, state, link, screen, player, walk, settle
       const index = state.index;
       player.stop();
       state.point = null;
-      learned('done');
       return link.post('force', { token_id, index });
     },
     switch_branch: number => move('branch', { branch: number }),
@@ -177,7 +180,7 @@ export function create_actions({ root, state, link, screen, player, walk, settle
       state.settings = { ...state.settings, ...changes };
       if (!player.is_playing) state.is_what_if = true;
       want_whole_row();
-      learned('done');
+      toured('set');
       screen.redraw('slide');
     },
     guide(scale) {
@@ -209,8 +212,15 @@ export function create_actions({ root, state, link, screen, player, walk, settle
     },
     forget() {
       if (state.error) state.error = '';
-      else if (state.visit_notice) state.visit_notice = '';
-      else learned('done');
+      else state.visit_notice = '';
+      screen.redraw('step');
+    },
+    tour(event) {
+      if (event === 'begin') {
+        player.stop();
+        Object.assign(state, { is_what_if: false, point: null, slow: false, manual: false });
+      }
+      toured(event);
       screen.redraw('step');
     },
     toggle(name, on = !state[name]) {
@@ -232,6 +242,7 @@ export function create_actions({ root, state, link, screen, player, walk, settle
       if (state.enlarged) change({ enlarged: false });
       else if (state.slow && state.point !== null && walk.is_at_end()) actions.skip_stages();
       else if (state.point !== null) change({ point: null });
+      else if (tour_stop(state)) actions.tour('skip');
       else if (state.view?.what_if) actions.show_recorded();
     },
     focus_search() {
@@ -244,6 +255,14 @@ export function create_actions({ root, state, link, screen, player, walk, settle
       const address = URL.createObjectURL(new Blob([message.trace], { type: 'application/json' }));
       element('a', { href: address, download: 'run.json' }).click();
       setTimeout(() => URL.revokeObjectURL(address), URL_MS);
+    },
+    async open_trace(file) {
+      const read = await read_packed_trace(file, LONGEST_TRACE);
+      if ('text' in read) return move('open', { trace: read.text });
+      player.stop();
+      state.error = read.sentence;
+      state.cancelled = false;
+      screen.redraw('step');
     },
     is_busy: () => link.is_busy,
     cancel() {

@@ -19,23 +19,34 @@ export const PLACES = /** @type {const} */ ([
 
 /** @typedef {typeof PLACES[number]} Place */
 
-/** @param {HTMLElement} root the element with class `dv`; filled @returns {Record<Place, HTMLElement>} */
-export function lay_out(root) {
+/**
+ * @param {HTMLElement} root the element with class `dv`; filled
+ * @param {readonly Place[]} shown the parts that have a place; of all of them the page is one screen
+ * @returns {Record<Place, HTMLElement>}
+ */
+export function lay_out(root, shown) {
   const entries = PLACES.map(name => [name, element('div', { 'data-part': name })]);
   /** @type {Record<Place, HTMLElement>} */
   const places = Object.fromEntries(entries);
+  /** @param {string} name @param {...Place} parts */
+  const group = (name, ...parts) => {
+    const own = parts.filter(part => shown.includes(part)).map(part => places[part]);
+    return own.length ? [element('div', { class: name }, ...own)] : [];
+  };
+  const lone = (/** @type {Place} */ part) => (shown.includes(part) ? [places[part]] : []);
   root.classList.add('dv-step');
+  root.classList.toggle('dv-some', shown.length < PLACES.length);
   root.replaceChildren(
-    element('div', { class: 'dv-bar' }, places.prompt, places.transport, places.settings),
-    places.strip,
-    places.loop,
-    places.line,
+    ...group('dv-bar', 'prompt', 'transport', 'settings'),
+    ...lone('strip'),
+    ...lone('loop'),
+    ...lone('line'),
     element(
       'div',
       { class: 'dv-work' },
-      element('div', { class: 'dv-left' }, places.table, places.search),
-      element('div', { class: 'dv-middle' }, places.picture, places.costs),
-      element('div', { class: 'dv-right' }, places.samplers),
+      ...group('dv-left', 'table', 'search'),
+      ...group('dv-middle', 'picture', 'costs'),
+      ...group('dv-right', 'samplers'),
     ),
   );
   return places;

@@ -3,7 +3,6 @@
 import { RULES } from '../../kernel/shape.js';
 import { listen } from '../../lib/keys.js';
 import { forget, recall, remember } from '../../lib/storage.js';
-import { explain_terms } from '../../lib/term.js';
 import * as costs from '../../parts/costs.js';
 import * as line from '../../parts/line.js';
 import * as loop from '../../parts/loop.js';
@@ -24,15 +23,20 @@ import { create_settled } from '../../wire/settled.js';
 import { create_socket } from '../../wire/socket.js';
 import { here, keep, secret } from '../../wire/visit.js';
 import { say } from '../../words/say.js';
+import { tour_stop } from '../../words/tour.js';
 import { create_actions } from './actions.js';
 import { create_busy } from './busy.js';
 import { lay_out, PLACES } from './layout.js';
 import { Player } from './play.js';
 import { Screen } from './screen.js';
+import { create_spotlight } from './spotlight.js';
 import { new_state } from './state.js';
 import { create_walk } from './walk.js';
 
-/** @import { Message } from '../../wire/message.js' */
+/**
+ * @import { Message } from '../../wire/message.js'
+ * @import { Place } from './layout.js'
+ */
 
 const PARTS = { prompt, transport, settings, loop, line, table, search, samplers, picture, costs, strip };
 const LEFT_PLAYING = 'decoding-visualiser-left-playing';
@@ -43,6 +47,7 @@ const WHOLE_ROW_MS = 600; // of quiet, after which the rest of a row is asked fo
 const place_of = key => key.replace(/ at [^/]*/, '');
 const WITH_SETTINGS = ['snippets', 'admit', 'check']; // questions about them; an action carries them anyway
 const MOST_LABELS = 256; // asked for at once
+const TOLD_MS = 250; // between two words to Streamlit that something was done: it draws the page around this one again
 
 /**
  * Mount the page.
@@ -50,19 +55,31 @@ const MOST_LABELS = 256; // asked for at once
  * @param {HTMLElement & {decoding?: object}} root the element with class `dv`
  * @param {object} page
  * @param {string} page.live address of the live channel
+ * @param {object} [page.hello] what the first frame says besides: the page, and what the server needs to find its session
+ * @param {readonly Place[]} [page.parts] those that are shown
+ * @param {boolean} [page.guided] whether the page around says what to do, and is told 'changed' once something was done
  * @param {string} [page.language] what the page is read in
  * @param {(name: string, value: unknown) => void} tell hands something to Streamlit: 'model', the name of another one
  * @returns {{restyle(): void, destroy(): void}}
  */
-export function mount(root, { live, language }, tell) {
+export function mount(
+  root,
+  { live, hello: own = { page: 'step' }, parts: shown = PLACES, guided = false, language },
+  tell,
+) {
   const state = new_state();
+  state.guided = guided;
   const client = secret();
-  const places = lay_out(root);
+  const places = lay_out(root, shown);
+  const point_at = create_spotlight(root);
   let is_asking = false;
   let wants_whole = false;
   let model_name = '';
   /** @type {ReturnType<typeof setTimeout>|undefined} */
   let whole_timer;
+  /** @type {ReturnType<typeof setTimeout>|undefined} */
+  let told_timer;
+  let changes = 0;
 
   const link = create_link({ client, describe, send: data => socket.send(data, data.kind === 'stop') });
   const settled = create_settled(state, () => post('settings'));
@@ -103,13 +120,13 @@ export function mount(root, { live, language }, tell) {
     want_whole_row,
   });
   root.classList.add('dv-opening'); // until there is something to show
-  for (const name of PLACES)
+  const drawn = PLACES.filter(name => shown.includes(name));
+  for (const name of drawn)
     parts.push(mount_part(places[name], name, /** @type {any} */ (PARTS[name]), actions, report));
-  const part_of = (/** @type {typeof PLACES[number]} */ name) => /** @type {any} */ (parts[PLACES.indexOf(name)].own);
+  const part_of = (/** @type {typeof PLACES[number]} */ name) => /** @type {any} */ (parts[drawn.indexOf(name)]?.own);
 
   const stops = [
     listen(root, actions, () => state.keys),
-    explain_terms(root, () => state.table.glossary),
     watch_for_leaving(root, { released: settled.tell_soon, leaving: settled.leave }),
   ];
   const resize = new ResizeObserver(() => screen.redraw('resize'));
@@ -160,7 +177,7 @@ export function mount(root, { live, language }, tell) {
     return {
       visit: token,
       tab,
-      page: 'step',
+      ...own,
       client,
       language,
       rules: RULES, // the table of samplers may not have come yet
@@ -199,6 +216,7 @@ export function mount(root, { live, language }, tell) {
   // --- what is asked for besides ------------------------------------------------------------------
 
   function after_drawing() {
+    point_at(tour_stop(state)?.target ?? '');
     if (!state.view || player.is_playing) return;
     ask_for_labels();
     ask_for_whole_row();
@@ -303,6 +321,18 @@ export function mount(root, { live, language }, tell) {
     busy.end();
     root.classList.remove('dv-opening');
     screen.redraw('step');
+    if (guided) tell_changed();
+  }
+
+  function tell_changed() {
+    told_timer ??= setTimeout(
+      () => {
+        told_timer = undefined;
+        changes += 1;
+        tell('changed', changes);
+      },
+      player.is_playing ? TOLD_MS : 0,
+    );
   }
 
   /** What was refused must not stay on screen: back to what the server goes on with. @param {NonNullable<Message['in_force']>} in_force */
@@ -348,6 +378,7 @@ export function mount(root, { live, language }, tell) {
       player.stop();
       settled.destroy();
       clearTimeout(whole_timer);
+      clearTimeout(told_timer);
       busy.end();
       for (const stop of stops) stop();
       socket.close();

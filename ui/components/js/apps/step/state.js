@@ -14,7 +14,7 @@ const PREFERENCES = /** @type {const} */ ([
   'projector',
   'colouring',
   'columns',
-  'lesson',
+  'tour',
   'picture',
 ]);
 
@@ -26,7 +26,7 @@ const IS_VALID = {
   projector: value => typeof value === 'boolean',
   colouring: value => ['probability', 'model_probability', 'entropy', 'model_entropy'].includes(String(value)),
   columns: value => Array.isArray(value) && value.every(name => ['id', 'prob', 'cumulative'].includes(name)),
-  lesson: value => ['first', 'stepped', 'done'].includes(String(value)),
+  tour: value => ['new', 'asked', 'step', 'draw', 'slide', 'moved', 'done'].includes(String(value)),
   picture: value => ['distribution', 'ranks', 'draw'].includes(String(value)),
 };
 
@@ -58,6 +58,7 @@ export function new_state() {
     index: 0,
     row: null,
     row_key: '',
+    labels: new Map(),
     view: null,
     settings: { order: [], seed: 0 },
     limits: { max_tokens: 64, stop_strings: [] },
@@ -76,7 +77,8 @@ export function new_state() {
     colouring: 'model_probability',
     keys: true,
     projector: false,
-    lesson: 'first',
+    tour: 'new',
+    guided: false,
     picture: 'distribution',
     enlarged: false,
     digits: 'full',

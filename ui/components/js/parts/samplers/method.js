@@ -82,7 +82,9 @@ export function create_method(actions) {
       );
       for (const each of [alpha.slider, alpha.exact]) each.update(draft.penalty_alpha);
       for (const each of [candidates.slider, candidates.exact]) each.update(draft.top_k);
-      const score = say('Score: (1 − alpha) × probability − alpha × penalty. Nothing is random, and no sampler acts.');
+      const score = say(
+        'Score: (1 − alpha) × probability − alpha × penalty. Nothing is random. Only samplers that edit single tokens act.',
+      );
       set_text(how, strategy ? score : `${score} ${say('It begins with Start.')}`);
     },
   };

@@ -11,7 +11,7 @@ import { source_editor } from './source.js';
 import { token_editor } from './tokens.js';
 
 /** @import { Actions, Fields, NumberField, Sampler, State, Table, Value, View } from '../../types.js' */
-/** @typedef {Pick<State, 'table' | 'settings' | 'stage_defaults' | 'model' | 'view' | 'point' | 'row' | 'digits'>} Properties */
+/** @typedef {Pick<State, 'table' | 'settings' | 'stage_defaults' | 'model' | 'view' | 'point' | 'row' | 'labels' | 'strategy' | 'digits'>} Properties */
 /** @typedef {ReturnType<typeof create_sampler>} SamplerPart */
 
 /** A value in words, for the title of the switch. @param {Sampler} sampler @param {Value} value */
@@ -28,6 +28,12 @@ const when_it_holds = (view, name) =>
     : view.missing === name
       ? say('the server is computing it')
       : say('holds from the next token on');
+
+/** What a sampler that is on does in contrastive search, which has no row to show it on. @param {Sampler} sampler @returns {[string, string]} */
+const in_search = ({ kind }) =>
+  kind === 'edit'
+    ? ['acts on the scores that candidates come from', '']
+    : ['No effect here', 'contrastive search draws nothing'];
 
 /** What it is: in a sentence, as a formula, where it comes from, and its rule as a picture. @param {Sampler} sampler @param {HTMLElement|SVGElement} picture */
 function details_of({ name, about, formula, paper }, picture) {
@@ -255,9 +261,11 @@ export function create_sampler(sampler, actions, { grip, remove }) {
       const place = view ? view.points.findIndex(point => point.name === name) : -1;
       const is_later = view !== null && place > view.point;
       const is_applied = Boolean(shown?.on) && !is_later;
-      node.classList.toggle('dv-faded', !is_on() || Boolean(shown?.no_effect));
+      const is_idle = state.strategy !== null && sampler.kind !== 'edit';
+      node.classList.toggle('dv-faded', !is_on() || is_idle || Boolean(shown?.no_effect));
       node.classList.toggle('dv-lit', state.point !== null && place >= 0 && place === view?.point);
       if (!is_on()) tell(sampler.idle, '');
+      else if (state.strategy) tell(...in_search(sampler));
       else if (!shown?.on) tell(when_it_holds(view, name), '');
       else if (is_later) tell(say('not applied yet'), '');
       else tell(...effect(sampler, shown, state.table, state.digits), shown.remark ?? '');

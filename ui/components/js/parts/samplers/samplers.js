@@ -126,15 +126,15 @@ export function create(root, actions) {
       state = now;
       const { view, table } = now;
       method.update(now);
-      const is_search = now.strategy !== null || now.draft.is_search;
-      for (const node of [list, tools, ...presets.nodes.slice(0, 1)]) node.classList.toggle('dv-hidden', is_search);
+      const is_search = now.strategy !== null;
+      presets.nodes[0].classList.toggle('dv-hidden', is_search); // they are settings of a draw
       presets.update(now);
       chooser.update();
       const order = order_of();
       const is_default = is_sorted(table, order);
-      set_class(order_note, is_default || is_search ? 'dv-note dv-hidden' : 'dv-note');
+      set_class(order_note, is_default || !view ? 'dv-note dv-hidden' : 'dv-note');
       set_text(order_text, view && !is_default ? default_order_text(view, table) : '');
-      const shown = [...order.map(part_of), seed];
+      const shown = [...order.map(part_of), ...(is_search ? [] : [seed])];
       for (const part of shown) part.update(now);
       if (!reorder.is_dragging)
         arrange(

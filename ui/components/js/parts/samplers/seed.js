@@ -71,7 +71,7 @@ export function create_seed(actions) {
       'div',
       { class: 'dv-sampler-head' },
       element('span', { class: 'dv-sampler-name' }, term('draw', say('Draw'))),
-      term('seed'),
+      term('seed', say('seed')),
       field.input,
     ),
     bar,

@@ -6,30 +6,30 @@ import { isolated, percent, quoted, shorten, tokens } from '../../words/format.j
 import { say } from '../../words/say.js';
 
 /** @import { Actions, Fields, FoundToken, Sampler, State, Value } from '../../types.js' */
-/** @typedef {Pick<State, 'row' | 'view'>} Properties */
+/** @typedef {Pick<State, 'row' | 'view' | 'labels'>} Properties */
 /** @typedef {{found: FoundToken[], prob: number|null}} Choice */
 
 const LONGEST_LABEL = 18;
 const LONGEST_TEXT = 199; // with a space in front, what the server splits at once
 const WORD = /^[\p{L}\p{N}]/u;
 
-/** Labels by id: those that came with the row, and those that were asked for here. */
+/** Labels by id: those that came with a message, and those that were asked for here. */
 function create_labels() {
   /** @type {Map<number, string>} */
   const asked = new Map();
   /** @type {Map<number, string>} */
-  let row_labels = new Map();
+  let known = new Map();
   return {
     /** @param {FoundToken[]} found */
     remember: found => {
       for (const { id, label } of found) asked.set(id, label);
     },
     /** @param {Properties} state */
-    update: ({ row }) => {
-      row_labels = row?.labels ?? row_labels;
+    update: ({ labels }) => {
+      known = labels;
     },
     /** @param {number} id */
-    of: id => asked.get(id) ?? row_labels.get(id) ?? `id ${id}`,
+    of: id => asked.get(id) ?? known.get(id) ?? `id ${id}`,
   };
 }
 

@@ -1,0 +1,12 @@
+"""What people say of language models, each as an experiment with a verdict.
+
+    verdict        figures against what a claim says of them, and what follows
+    uncertainty    figures with an interval: shares, means, anything of several texts
+    experiment     what every experiment is: a `Measurement` that can be estimated beforehand
+    texts          experiments that write texts in several ways
+    facts          questions with one right word
+
+A claim is a file of its own: an `Experiment`, and its result, a frozen dataclass that a file can
+keep. `checks` of the result are the figures that the verdict stands on; nothing else decides it.
+Words are no part of this: they stand in `lessons/claims.toml`.
+"""

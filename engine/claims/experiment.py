@@ -1,0 +1,61 @@
+"""What every experiment of a claim is: a measurement whose result has checks."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+from engine.claims.verdict import Check
+from engine.errors import PromptError, SettingError
+from engine.measure.measurement import Measurement
+from engine.measure.pace import Pace
+from engine.model import LanguageModel
+
+
+class Checked(Protocol):
+    """A result that a verdict can be computed from."""
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """The figures that the verdict stands on."""
+
+
+AnyResult = TypeVar("AnyResult", bound=Checked)
+
+
+class Experiment(Measurement[AnyResult]):
+    """The experiment of a claim."""
+
+    @abstractmethod
+    def seconds(self, pace: Pace) -> float:
+        """An estimate of how long all of it takes."""
+
+
+def checked_prompts(model: LanguageModel, prompts: Sequence[str], tokens: int) -> list[str]:
+    """Prompts that leave room for so many tokens.
+
+    Raises:
+        PromptError: there is none, or one has no token.
+        SettingError: the context is too short for one of them.
+    """
+    if not prompts:
+        raise PromptError("There is no prompt; type at least one, each on a line of its own.")
+    for prompt in prompts:
+        count = len(model.vocabulary.encode(prompt))
+        if not count:
+            raise PromptError(f"The prompt {prompt!r} has no token; type another one.")
+        most = model.context_length
+        if most is not None and count + tokens > most:
+            problem = f"leave no room in the {most:,} positions of {model.name} after {prompt!r}"
+            remedy = f"use at most {most - count:,}, or a shorter prompt"
+            raise SettingError("Tokens", tokens, problem, remedy)
+    return list(prompts)
+
+
+def checked_range(name: str, value: float, low: float, high: float) -> float:
+    """A number from `low` to `high`; raises `SettingError` for any other."""
+    if not low <= value <= high:
+        remedy = f"use {low:g} to {high:g}"
+        raise SettingError(name, value, "is out of range", remedy)
+    return value

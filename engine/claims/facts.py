@@ -1,0 +1,60 @@
+"""Questions with one right word, for claims on what a model knows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.claims.experiment import checked_prompts
+from engine.errors import PromptError
+from engine.model import LanguageModel
+from engine.trace.values import Record, Row, Text, of
+
+MOST_FACTS = 400
+ANSWER_TOKENS = 5  # that a word may have
+_WORD = re.compile(r"\s*([\w'’-]+)")
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A text that one word completes.
+
+    Attributes:
+        group: kind of fact; the claims tell the kinds apart.
+        question: the text before that word.
+        answers: the words that are right.
+    """
+
+    group: str = of(Text(100))
+    question: str = of(Text(1000))
+    answers: tuple[str, ...] = of(Row(Text(100), 20))
+
+    def is_right(self, word: str) -> bool:
+        """Whether a word is right; capital letters do not matter."""
+        return word.casefold() in {answer.casefold() for answer in self.answers}
+
+
+A_FACT = of(Record(Fact))  # the field of a result that holds one
+
+
+def first_word(text: str) -> str:
+    """The first word of a text; empty where it begins with none."""
+    found = _WORD.match(text)
+    return found.group(1) if found else ""
+
+
+def checked_facts(model: LanguageModel, facts: Sequence[Fact]) -> list[Fact]:
+    """Facts that the model can be asked.
+
+    Raises:
+        PromptError: there are none, or too many; a question or an answer is empty.
+        SettingError: a question is longer than the context.
+    """
+    if not 1 <= len(facts) <= MOST_FACTS:
+        raise PromptError(f"There are {len(facts):,} facts; give 1 to {MOST_FACTS}.")
+    for fact in facts:
+        if not fact.answers or not all(map(str.strip, fact.answers)):
+            raise PromptError(f"The fact {fact.question!r} has no answer; give at least one word.")
+    checked_prompts(model, [fact.question for fact in facts], ANSWER_TOKENS)
+    return list(facts)

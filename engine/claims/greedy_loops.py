@@ -1,0 +1,79 @@
+"""Greedy text loops: greedy decoding against the nucleus, on the same open prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from engine.claims.experiment import checked_range
+from engine.claims.texts import MOST_TOKENS, TextsExperiment, Way, Written
+from engine.claims.uncertainty import mean, share
+from engine.claims.verdict import ABOVE, Check
+from engine.model import LanguageModel
+from engine.sampling import SamplingSettings
+from engine.trace.values import Record, Row, of
+
+GREEDY, NUCLEUS = "greedy", "nucleus"
+SAMPLES = 2  # nucleus texts of each prompt
+HALF = 0.5
+
+
+@dataclass(frozen=True)
+class GreedyLoops:
+    """Texts of some prompts, written both ways."""
+
+    texts: tuple[Written, ...] = of(Row(Record(Written)))
+
+    def by(self, way: str) -> list[Written]:
+        """The texts that were written this way."""
+        return [text for text in self.texts if text.way == way]
+
+    @property
+    def gaps(self) -> list[float]:
+        """Of each prompt: how much more greedy text repeats than the nucleus texts, on average."""
+        gaps = []
+        for greedy in self.by(GREEDY):
+            others = [text.repeated for text in self.by(NUCLEUS) if text.prompt == greedy.prompt]
+            known = [repeated for repeated in others if repeated is not None]
+            if greedy.repeated is not None and known:
+                gaps.append(greedy.repeated - sum(known) / len(known))
+        return gaps
+
+    @cached_property
+    def checks(self) -> tuple[Check, ...]:
+        looped = share([text.looped for text in self.by(GREEDY)])
+        return (
+            Check("looped", looped, ABOVE, HALF),
+            Check("gap", mean(self.gaps), ABOVE, 0.0),
+        )
+
+
+class GreedyLoopsExperiment(TextsExperiment[GreedyLoops]):
+    """Writes each prompt's text greedily, and twice from the nucleus.
+
+    Args:
+        model, prompts, tokens: see `TextsExperiment`.
+        top_p: of the nucleus, at temperature 1.
+
+    Raises:
+        PromptError, SettingError: prompts or settings out of range.
+    """
+
+    def __init__(
+        self, model: LanguageModel, prompts: Sequence[str], tokens: int = 128, top_p: float = 0.9
+    ) -> None:
+        checked_range("Tokens", tokens, 16, MOST_TOKENS)
+        nucleus = SamplingSettings(top_p=top_p)
+        self._all = [
+            Way(GREEDY, SamplingSettings(temperature=0.0)),
+            *(Way(NUCLEUS, nucleus.replace(seed=seed)) for seed in range(SAMPLES)),
+        ]
+        super().__init__(model, prompts, tokens)
+
+    def _ways(self) -> list[Way]:
+        return self._all
+
+    @property
+    def result(self) -> GreedyLoops | None:
+        return GreedyLoops(self.written) if self._written else None

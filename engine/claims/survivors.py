@@ -1,0 +1,198 @@
+"""What a fixed k and the nucleus keep at every step of some texts: two claims on one experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from engine.claims.experiment import Experiment, checked_prompts, checked_range
+from engine.claims.uncertainty import Figure, bootstrap, mean, ratio
+from engine.claims.verdict import ABOVE, Check, noted
+from engine.decoding.batch import Batch
+from engine.decoding.batch import Row as TextRow
+from engine.measure.pace import Pace
+from engine.model import LanguageModel
+from engine.sampling import SamplingSettings, shape
+from engine.study.likelihood import next_rows
+from engine.trace.values import Real, Record, Row, Text, Whole, of
+
+MOST_TOKENS = 256
+MOST_TEXTS = 16
+HALF = 0.5
+QUARTER = 25  # percent of the steps that count as sure, and as uncertain
+ROW_SHARE = 0.15
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps of one text.
+
+    Attributes:
+        prompt: what the text goes on from.
+        tokens: labels of its tokens.
+        bits: entropy of the model's distribution at every step.
+        nucleus: tokens that top-p keeps there.
+        mass: probability of the k likeliest tokens together.
+    """
+
+    prompt: str = of(Text())
+    tokens: tuple[str, ...] = of(Row(Text(200), MOST_TOKENS))
+    bits: tuple[float, ...] = of(Row(Real(0, rounded=True), MOST_TOKENS))
+    nucleus: tuple[int, ...] = of(Row(Whole(1), MOST_TOKENS))
+    mass: tuple[float, ...] = of(Row(Real(0, 1, rounded=True), MOST_TOKENS))
+
+
+@dataclass(frozen=True)
+class Survivors:
+    """What both samplers keep.
+
+    Attributes:
+        texts: their steps.
+        top_k, top_p: of the samplers.
+    """
+
+    texts: tuple[Steps, ...] = of(Row(Record(Steps)))
+    top_k: int = of(Whole(1))
+    top_p: float = of(Real(0, 1))
+
+    @cached_property
+    def edges(self) -> tuple[float, float]:
+        """Entropy up to which a step counts as sure, and from which as uncertain, in bits."""
+        every = np.concatenate([text.bits for text in self.texts])
+        low, high = np.percentile(every, (QUARTER, 100 - QUARTER))
+        return float(low), float(high)
+
+
+@dataclass(frozen=True)
+class FixedK(Survivors):
+    """A fixed k against the nucleus."""
+
+    @cached_property
+    def checks(self) -> tuple[Check, ...]:
+        low, high = self.edges
+        loose, tight = [], []
+        for text in self.texts:
+            pairs = list(zip(text.bits, text.nucleus, strict=True))
+            sure = [size < self.top_k for bits, size in pairs if bits <= low]
+            torn = [size > self.top_k for bits, size in pairs if bits >= high]
+            loose.append((sum(sure), len(sure)))
+            tight.append((sum(torn), len(torn)))
+        return (
+            Check("loose", ratio(loose), ABOVE, HALF, f"at most {low:.2g} bits"),
+            Check("tight", ratio(tight), ABOVE, HALF, f"at least {high:.2g} bits"),
+        )
+
+
+@dataclass(frozen=True)
+class NucleusAdapts(Survivors):
+    """The size of the nucleus."""
+
+    @cached_property
+    def checks(self) -> tuple[Check, ...]:
+        sizes = [np.array(text.nucleus) for text in self.texts]
+        return (
+            Check("range", bootstrap(sizes, _range), ABOVE, 2.0),
+            Check("follows", self._rank_correlation, ABOVE, HALF),
+            noted("size", mean([float(size.mean()) for size in sizes])),
+        )
+
+    @property
+    def _rank_correlation(self) -> Figure:
+        """Correlation of the ranks of entropy and size over all steps (Spearman 1904)."""
+        bits = _ranks(np.concatenate([text.bits for text in self.texts]))
+        sizes = _ranks(np.concatenate([text.nucleus for text in self.texts]))
+        ends = np.cumsum([len(text.bits) for text in self.texts])[:-1]
+        pairs = np.split(np.stack([bits, sizes]), ends, axis=1)
+        return bootstrap(pairs, _correlation)
+
+
+def _range(sizes: list[np.ndarray]) -> float:
+    """By how many times the nucleus of an uncertain step is larger than that of a sure one."""
+    low, high = np.percentile(np.concatenate(sizes), (10, 90))
+    return float(high / low)
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Ranks of some values; equal ones have the mean of theirs."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[places]
+
+
+def _correlation(pairs: list[np.ndarray]) -> float:
+    """Correlation of two rows of ranks; 0 where one of them never changes."""
+    bits, sizes = np.concatenate(pairs, axis=1)
+    if np.ptp(bits) == 0 or np.ptp(sizes) == 0:
+        return 0.0
+    return float(np.corrcoef(bits, sizes)[0, 1])
+
+
+class SurvivorsExperiment(Experiment[Survivors]):
+    """Draws texts from the model's own distribution, and looks at every step of them.
+
+    Args:
+        kind: of the result, `FixedK` or `NucleusAdapts`.
+        model: what writes.
+        prompts: what the texts go on from.
+        tokens: most tokens of a text.
+        texts: of each prompt.
+        top_k, top_p: of the samplers that are compared; they shape no text.
+
+    Raises:
+        PromptError, SettingError: prompts or settings out of range.
+    """
+
+    noun = "prompt"
+
+    def __init__(
+        self,
+        kind: type[Survivors],
+        model: LanguageModel,
+        prompts: Sequence[str],
+        tokens: int = 48,
+        texts: int = 3,
+        top_k: int = 40,
+        top_p: float = 0.9,
+    ) -> None:
+        checked_range("Tokens", tokens, 1, MOST_TOKENS)
+        checked_range("Texts of each prompt", texts, 1, MOST_TEXTS)
+        checked_range("Top-k", top_k, 1, model.vocab_size)
+        self._prompts = checked_prompts(model, prompts, tokens)
+        self._nucleus = SamplingSettings(top_p=checked_range("Top-p", top_p, 0.01, 0.9999))
+        super().__init__([1.0] * len(prompts))
+        self._kind, self._model, self._tokens, self._count = kind, model, tokens, texts
+        self._top_k, self._top_p = top_k, top_p
+        self._texts: list[list[Steps]] = []
+
+    def _measure(self, part: int) -> None:
+        prompt = self._prompts[part]
+        seeds = range(self._count)
+        rows = [TextRow(prompt, SamplingSettings(seed=seed), self._tokens) for seed in seeds]
+        batch = Batch(self._model, rows)
+        for _ in batch.run():
+            pass
+        self._texts[part:] = [[self._steps(prompt, text.token_ids) for text in batch.texts]]
+
+    def _steps(self, prompt: str, token_ids: Sequence[int]) -> Steps:
+        label = self._model.vocabulary.label
+        bits, sizes, masses = [], [], []
+        for row in next_rows(self._model, prompt, token_ids):
+            kept = shape(row, self._nucleus)
+            bits.append(kept.raw.entropy_bits)
+            sizes.append(kept.survivors)
+            kept.raw.sort_to_depth(self._top_k)
+            masses.append(float(kept.raw.cumulative[self._top_k - 1] / kept.raw.total))
+        labels = tuple(label(token_id)[:200] for token_id in token_ids)
+        return Steps(prompt, labels, tuple(bits), tuple(sizes), tuple(masses))
+
+    @property
+    def result(self) -> Survivors | None:
+        texts = tuple(text for texts in self._texts for text in texts)
+        return self._kind(texts, self._top_k, self._top_p) if texts else None
+
+    def seconds(self, pace: Pace) -> float:
+        writing = pace.step_seconds(self._tokens) * (1 + ROW_SHARE * (self._count - 1))
+        reading = pace.read_seconds(self._tokens) * self._count
+        return (writing + reading) * len(self._prompts)

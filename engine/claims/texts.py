@@ -1,0 +1,132 @@
+"""Experiments that write texts: of every prompt, the same number of tokens in several ways."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.claims.experiment import AnyResult, Experiment, checked_prompts
+from engine.decoding.batch import Batch, BatchText, Row
+from engine.measure.pace import Pace
+from engine.model import LanguageModel
+from engine.sampling import SamplingSettings
+from engine.study.metrics import text_metrics
+from engine.trace.values import Real, Text, Whole, of
+
+MOST_TOKENS = 1024
+ROW_SHARE = 0.15  # of a step's time that each further text of the same batch adds, about
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to go on from a prompt.
+
+    Attributes:
+        name: of the way, in the results.
+        settings: how tokens are chosen.
+        before: text that is put in front of the prompt.
+    """
+
+    name: str
+    settings: SamplingSettings
+    before: str = ""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A text that was written.
+
+    Attributes:
+        prompt: what it goes on from.
+        way: name of the way in which it was written.
+        text: what was written.
+        tokens: how many tokens that is.
+        repeated: share of its runs of four tokens that repeat an earlier one; None where it has
+            none.
+        loop_tokens: tokens of the loop that it ended in, 0 without one.
+        stop_reason: why it ended.
+    """
+
+    prompt: str = of(Text())
+    way: str = of(Text(100))
+    text: str = of(Text())
+    tokens: int = of(Whole(0))
+    repeated: float | None = of(Real(0, 1), optional=True)
+    loop_tokens: int = of(Whole(0))
+    stop_reason: str = of(Text(100))
+
+    @property
+    def looped(self) -> bool:
+        """Whether it ended in a loop."""
+        return self.loop_tokens > 0
+
+    @classmethod
+    def measured(cls, prompt: str, way: str, text: BatchText) -> Written:
+        """What a text of a batch measures.
+
+        Raises:
+            DecodingError: the text could not go on.
+        """
+        if text.error is not None:
+            raise text.error
+        metrics = text_metrics(text.records)
+        return cls(
+            prompt,
+            way,
+            text.text,
+            metrics.length,
+            None if math.isnan(metrics.seq_rep_4) else metrics.seq_rep_4,
+            metrics.loop_tokens,
+            text.stop_reason or "",
+        )
+
+
+class TextsExperiment(Experiment[AnyResult]):
+    """Writes texts of some prompts, prompt by prompt.
+
+    Args:
+        model: what writes.
+        prompts: what the texts go on from.
+        tokens: most tokens of a text.
+
+    Raises:
+        PromptError, SettingError: no prompt, or one that leaves no room for so many tokens.
+    """
+
+    noun = "prompt"
+
+    def __init__(self, model: LanguageModel, prompts: Sequence[str], tokens: int) -> None:
+        longest = max((way.before for way in self._ways()), key=len)
+        checked_prompts(model, [longest + prompt for prompt in prompts], tokens)
+        super().__init__([1.0] * len(prompts))
+        self._model = model
+        self._prompts, self._tokens = list(prompts), tokens
+        self._written: list[list[Written]] = []  # of each prompt that is done
+
+    @abstractmethod
+    def _ways(self) -> Sequence[Way]:
+        """In which ways each prompt goes on."""
+
+    def _measure(self, part: int) -> None:
+        prompt, ways = self._prompts[part], self._ways()
+        rows = [Row(way.before + prompt, way.settings, self._tokens) for way in ways]
+        batch = Batch(self._model, rows)
+        for _ in batch.run():
+            pass
+        texts = zip(ways, batch.texts, strict=True)
+        self._written[part:] = [[Written.measured(prompt, way.name, text) for way, text in texts]]
+
+    @property
+    def written(self) -> tuple[Written, ...]:
+        """The texts so far, prompt by prompt."""
+        return tuple(text for texts in self._written for text in texts)
+
+    def seconds(self, pace: Pace) -> float:
+        befores = [way.before for way in self._ways()]
+        one = sum(
+            pace.step_seconds(self._tokens) * (1 + ROW_SHARE * (befores.count(before) - 1))
+            for before in set(befores)
+        )
+        return one * len(self._prompts)

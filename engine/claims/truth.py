@@ -1,0 +1,143 @@
+"""Temperature 0 gives "the truth": greedy answers to facts, beside the majority of samples."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from engine.claims.experiment import Experiment, checked_range
+from engine.claims.facts import A_FACT, ANSWER_TOKENS, Fact, checked_facts, first_word
+from engine.claims.uncertainty import share
+from engine.claims.verdict import AT_LEAST, Check, noted
+from engine.decoding.batch import Batch, Row
+from engine.measure.pace import Pace
+from engine.model import LanguageModel
+from engine.sampling import SamplingSettings
+from engine.trace.values import Real, Record, Text, Whole, of
+from engine.trace.values import Row as Values
+
+MOST_SAMPLES = 64
+ROW_SHARE = 0.1  # of a step's time that each further text adds, about
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A fact, and what the model said.
+
+    Attributes:
+        fact: the fact.
+        greedy: first word of greedy decoding.
+        majority: the commonest first word of the samples.
+        votes: how many of them said it.
+    """
+
+    fact: Fact = A_FACT
+    greedy: str = of(Text(1000))
+    majority: str = of(Text(1000))
+    votes: int = of(Whole(0))
+
+    @property
+    def greedy_right(self) -> bool:
+        """Whether greedy decoding is right."""
+        return self.fact.is_right(self.greedy)
+
+    @property
+    def majority_right(self) -> bool:
+        """Whether most samples are right."""
+        return self.fact.is_right(self.majority)
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Answers to facts.
+
+    Attributes:
+        answers: one a fact.
+        samples: of each fact.
+        bound: the share of right answers from which greedy decoding counts as the truth.
+    """
+
+    answers: tuple[Answered, ...] = of(Values(Record(Answered)))
+    samples: int = of(Whole(1))
+    bound: float = of(Real(0, 1))
+
+    def group(self, name: str) -> list[Answered]:
+        """The answers to facts of a kind."""
+        return [one for one in self.answers if one.fact.group == name]
+
+    @property
+    def groups(self) -> list[str]:
+        """The kinds of facts."""
+        return list(dict.fromkeys(one.fact.group for one in self.answers))
+
+    @cached_property
+    def checks(self) -> tuple[Check, ...]:
+        by_group = [
+            Check(
+                "greedy",
+                share([one.greedy_right for one in self.group(name)]),
+                AT_LEAST,
+                self.bound,
+                name,
+            )
+            for name in self.groups
+        ]
+        return (
+            *by_group,
+            noted("all", share([one.greedy_right for one in self.answers])),
+            noted("majority", share([one.majority_right for one in self.answers])),
+            noted("agree", share([one.greedy == one.majority for one in self.answers])),
+        )
+
+
+class TruthExperiment(Experiment[Truth]):
+    """Asks every fact greedily, and several times with draws.
+
+    Args:
+        model: what is asked.
+        facts: what it is asked.
+        samples: draws of each fact, at temperature 1.
+        bound: share of right answers from which greedy decoding counts as the truth.
+
+    Raises:
+        PromptError, SettingError: facts or settings out of range.
+    """
+
+    noun = "fact"
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        facts: Sequence[Fact],
+        samples: int = 9,
+        bound: float = 0.8,
+    ) -> None:
+        checked_range("Samples", samples, 1, MOST_SAMPLES)
+        checked_range("Right from", bound, 0.0, 1.0)
+        self._facts = checked_facts(model, facts)
+        super().__init__([1.0] * len(facts))
+        self._model, self._samples, self._bound = model, samples, bound
+        self._answers: list[Answered] = []
+
+    def _measure(self, part: int) -> None:
+        fact = self._facts[part]
+        ways = [SamplingSettings(temperature=0.0)]
+        ways += [SamplingSettings(seed=seed) for seed in range(self._samples)]
+        batch = Batch(self._model, [Row(fact.question, way, ANSWER_TOKENS) for way in ways])
+        for _ in batch.run():
+            pass
+        greedy, *drawn = (first_word(text.text)[:1000] for text in batch.texts)
+        majority, votes = Counter(drawn).most_common(1)[0]
+        self._answers[part:] = [Answered(fact, greedy, majority, votes)]
+
+    @property
+    def result(self) -> Truth | None:
+        if not self._answers:
+            return None
+        return Truth(tuple(self._answers), self._samples, self._bound)
+
+    def seconds(self, pace: Pace) -> float:
+        one = pace.step_seconds(ANSWER_TOKENS) * (1 + ROW_SHARE * self._samples)
+        return one * len(self._facts)

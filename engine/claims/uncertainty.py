@@ -1,0 +1,129 @@
+"""Figures with their uncertainty: 95 % intervals, exact or by the bootstrap.
+
+A share of independent trials has the interval of Clopper and Pearson (1934), which is exact for any
+number of trials. Everything else has a percentile bootstrap (Efron 1979): the groups that were
+measured, such as prompts, are drawn again with replacement. What is counted or computed over all
+there is, not over a sample, has no uncertainty.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+LEVEL = 0.95
+RESAMPLES = 2000
+SEED = 0  # of the resamples: the same results have the same interval
+LEAST = 5  # groups below which a bootstrap says nothing
+CLOPPER_PEARSON, BOOTSTRAP, COUNTED = "Clopper-Pearson", "bootstrap", "counted"
+
+Group = TypeVar("Group")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """An estimate with its interval.
+
+    Attributes:
+        value: the estimate; NaN where there is nothing to estimate it from.
+        low, high: its 95 % interval; infinite where there is too little to have one.
+        count: trials, or groups that were drawn again.
+        method: how the interval was made: `CLOPPER_PEARSON`, `BOOTSTRAP` or `COUNTED`.
+    """
+
+    value: float
+    low: float
+    high: float
+    count: int
+    method: str
+
+
+def counted(value: float, count: int) -> Figure:
+    """A figure over all there is: it has no uncertainty.
+
+    Args:
+        value: the figure.
+        count: of how many it is.
+    """
+    return Figure(value, value, value, count, COUNTED)
+
+
+def share(flags: Sequence[bool]) -> Figure:
+    """The share of trials that came out true."""
+    count, hits = len(flags), sum(map(bool, flags))
+    if not count:
+        return Figure(math.nan, 0.0, 1.0, 0, CLOPPER_PEARSON)
+    tail = (1 - LEVEL) / 2
+    low = 0.0 if hits == 0 else _root(lambda p: 1 - _at_most(hits - 1, count, p) - tail)
+    high = 1.0 if hits == count else _root(lambda p: tail - _at_most(hits, count, p))
+    return Figure(hits / count, low, high, count, CLOPPER_PEARSON)
+
+
+def mean(values: Sequence[float]) -> Figure:
+    """The mean of one value for each group, such as a prompt."""
+    known = np.asarray(values, np.float64)
+    value = float(known.mean()) if known.size else math.nan
+    return _interval(value, known.size, lambda places: known[places].mean(axis=1))
+
+
+def ratio(groups: Sequence[tuple[float, float]]) -> Figure:
+    """A sum over another, of groups that each add to both, such as hits and trials of a text."""
+    parts = np.asarray(groups, np.float64).reshape(-1, 2)
+    over = parts[:, 1].sum()
+    value = float(parts[:, 0].sum() / over) if over else math.nan
+
+    def drawn(places: np.ndarray) -> np.ndarray:
+        above, below = parts[places].sum(axis=1).T
+        return np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0)
+
+    return _interval(value, len(parts), drawn)
+
+
+def bootstrap(groups: Sequence[Group], statistic: Callable[[list[Group]], float]) -> Figure:
+    """A statistic of some groups.
+
+    Args:
+        groups: what is drawn again, each as a whole.
+        statistic: of a list of groups, in which some may come several times.
+    """
+    value = statistic(list(groups)) if groups else math.nan
+
+    def drawn(places: np.ndarray) -> np.ndarray:
+        return np.array([statistic([groups[one] for one in row]) for row in places.tolist()])
+
+    return _interval(value, len(groups), drawn)
+
+
+def _interval(value: float, count: int, drawn: Callable[[np.ndarray], np.ndarray]) -> Figure:
+    """The percentile interval of what `drawn` makes of (resamples, count) places of groups."""
+    if count < LEAST:
+        return Figure(value, -math.inf, math.inf, count, BOOTSTRAP)
+    places = np.random.default_rng(SEED).integers(0, count, (RESAMPLES, count))
+    values = drawn(places)
+    known = values[~np.isnan(values)]
+    if not known.size:
+        return Figure(value, -math.inf, math.inf, count, BOOTSTRAP)
+    low, high = np.percentile(known, (100 * (1 - LEVEL) / 2, 100 * (1 + LEVEL) / 2))
+    return Figure(value, float(low), float(high), count, BOOTSTRAP)
+
+
+def _at_most(hits: int, count: int, probability: float) -> float:
+    """The probability of at most so many hits in `count` trials."""
+    terms = (
+        math.comb(count, k) * probability**k * (1 - probability) ** (count - k)
+        for k in range(hits + 1)
+    )
+    return math.fsum(terms)
+
+
+def _root(rising: Callable[[float], float]) -> float:
+    """Where a rising function of 0 to 1 is zero, by halving."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if rising(middle) > 0 else (middle, high)
+    return (low + high) / 2

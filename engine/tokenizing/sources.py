@@ -1,0 +1,35 @@
+"""Tokenizers by where they come from; none of them needs weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from huggingface_hub import constants
+
+from engine.model.loading.checkpoint import locate
+from engine.model.loading.files import check_folder
+from engine.model.loading.tokenizer_files import read_tokenizer
+from engine.model.vocabulary import Vocabulary
+from engine.tokenizing.staged import text_tokenizer
+from engine.tokenizing.tokenizer import TextTokenizer
+
+
+def load_tokenizer(source: str, revision: str | None = None) -> TextTokenizer:
+    """The tokenizer of a bundled model, of a folder or of a hub id; weights are not fetched.
+
+    Raises:
+        ModelError: a subclass that says why it cannot be had.
+    """
+    located = locate(source, revision, with_weights=False)
+    check_folder(located.folder)
+    read = read_tokenizer(located.folder)
+    tokenizer = text_tokenizer(Vocabulary(read, len(read)))
+    tokenizer.notices = located.notices
+    return tokenizer
+
+
+def cached_tokenizers(cache: str | Path = constants.HF_HUB_CACHE) -> list[str]:
+    """Hub ids whose tokenizers lie in the hub's cache on this computer, in alphabetical order."""
+    files = Path(cache).glob("models--*/snapshots/*/tokenizer_config.json")
+    names = {file.parents[2].name.removeprefix("models--") for file in files}
+    return sorted(name.replace("--", "/", 1) for name in names)

@@ -1,0 +1,41 @@
+"""Where in a text tokens stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+Span = tuple[int, int]
+
+
+def placed(text: str, data: Sequence[bytes]) -> list[tuple[int, int, int]] | None:
+    """Characters and first byte of pieces that spell a text.
+
+    Args:
+        text: the text.
+        data: its bytes as UTF-8, in pieces.
+
+    Returns:
+        First character, the one after the last, and first byte of each; pieces of one character
+        have it in common. None where the pieces do not spell the text.
+    """
+    if b"".join(data) != text.encode():
+        return None
+    owners = [place for place, character in enumerate(text) for _ in character.encode()]
+    owners.append(len(text))
+    found, first = [], 0
+    for piece in data:
+        last = first + len(piece)
+        start = owners[first]
+        found.append((start, owners[last - 1] + 1 if piece else start, first))
+        first = last
+    return found
+
+
+def between(length: int, taken: Iterable[Span]) -> list[Span]:
+    """What spans, in their order, leave of a text of so many characters."""
+    left, end = [], 0
+    for start, stop in taken:
+        left.append((end, start))
+        end = stop
+    left.append((end, length))
+    return [(start, stop) for start, stop in left if start < stop]

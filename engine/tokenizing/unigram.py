@@ -1,0 +1,110 @@
+"""Unigram: of all ways to cut a word, the one whose tokens have the highest scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from engine.tokenizing.fallback import byte_tokens
+
+KEPT_CUTS = 3  # the best one, and the next best ones
+_UNKNOWN_BELOW = 10.0  # so much worse than the worst token is an unknown character, in tokenizers
+
+
+@dataclass(frozen=True)
+class ScoredToken:
+    """A token of a cut.
+
+    Attributes:
+        start, end: characters of the pre-token that it stands for.
+        ids: itself; the bytes of an unknown character where the tokenizer has those.
+        score: its log-probability in nats, as the tokenizer has it.
+        is_unknown: whether no token stands for it.
+    """
+
+    start: int
+    end: int
+    ids: tuple[int, ...]
+    score: float
+    is_unknown: bool = False
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A way of cutting a pre-token.
+
+    Attributes:
+        tokens: from left to right.
+        score: the sum of their scores, nats.
+    """
+
+    tokens: tuple[ScoredToken, ...]
+    score: float
+
+
+@dataclass(frozen=True)
+class BestCuts:
+    """A pre-token by a Unigram model: the cut with the highest score wins (Kudo 2018).
+
+    Attributes:
+        text: the pre-token.
+        cuts: the best ones, best first.
+    """
+
+    text: str
+    cuts: tuple[Cut, ...]
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The tokens of the best cut."""
+        return tuple(one for token in self.cuts[0].tokens for one in token.ids)
+
+
+class UnigramScores:
+    """A Unigram tokenizer's tables; `model` as `BytePairs` has it."""
+
+    def __init__(self, model: Mapping[str, Any]) -> None:
+        self._scores = {
+            piece: (place, score) for place, (piece, score) in enumerate(model["vocab"])
+        }
+        self._ids = {piece: place for piece, (place, _) in self._scores.items()}
+        self._longest = max(map(len, self._scores))
+        self._unknown: int | None = model.get("unk_id")
+        self._falls_back: bool = model.get("byte_fallback", False)
+        worst = min(score for _, score in self._scores.values())
+        self._unknown_score = worst - _UNKNOWN_BELOW
+
+    def making(self, text: str) -> BestCuts:
+        """The best cuts of a pre-token."""
+        best: list[list[Cut]] = [[Cut((), 0.0)], *([] for _ in text)]
+        for start in range(len(text)):
+            for token in self._tokens_at(text, start):
+                best[token.end] += [self._longer(text, cut, token) for cut in best[start]]
+                best[token.end].sort(key=lambda cut: -cut.score)  # equal ones as they came
+                del best[token.end][KEPT_CUTS:]
+        return BestCuts(text, tuple(best[-1]))
+
+    def _tokens_at(self, text: str, start: int) -> list[ScoredToken]:
+        found = []
+        for end in range(start + 1, min(len(text), start + self._longest) + 1):
+            known = self._scores.get(text[start:end])
+            if known is not None:
+                found.append(ScoredToken(start, end, (known[0],), known[1]))
+        if not found or found[0].end > start + 1:
+            found.append(self._unknown_token(text, start, start + 1, self._unknown_score))
+        return found
+
+    def _unknown_token(self, text: str, start: int, end: int, score: float) -> ScoredToken:
+        ids = byte_tokens(text[start:end], self._ids) if self._falls_back else None
+        if ids is None:
+            ids = () if self._unknown is None else (self._unknown,)
+        return ScoredToken(start, end, tuple(ids), score, is_unknown=True)
+
+    def _longer(self, text: str, cut: Cut, token: ScoredToken) -> Cut:
+        before, last = cut.tokens, token
+        if token.is_unknown and before and before[-1].is_unknown:  # neighbours become one
+            score = before[-1].score + token.score
+            last = self._unknown_token(text, before[-1].start, token.end, score)
+            before = before[:-1]
+        return Cut((*before, last), cut.score + token.score)

@@ -1,0 +1,71 @@
+"""WordPiece: from the beginning of a word, always the longest token that fits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Match:
+    """The longest token that what is left begins with.
+
+    Attributes:
+        start, end: characters of the pre-token that it stands for.
+        id: the token.
+        tried: how many longer beginnings are in no vocabulary.
+    """
+
+    start: int
+    end: int
+    id: int
+    tried: int
+
+
+@dataclass(frozen=True)
+class MatchHistory:
+    """A pre-token by WordPiece: from its beginning, always the longest token (Wu et al. 2016).
+
+    Attributes:
+        text: the pre-token.
+        matches: from left to right; a single unknown token where one is missing.
+    """
+
+    text: str
+    matches: tuple[Match, ...]
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The tokens in the end."""
+        return tuple(match.id for match in self.matches)
+
+
+class LongestMatches:
+    """A WordPiece tokenizer's tables; `model` as `BytePairs` has it."""
+
+    def __init__(self, model: Mapping[str, Any]) -> None:
+        self._vocab: dict[str, int] = model["vocab"]
+        self._prefix: str = model["continuing_subword_prefix"]
+        self._longest: int = model["max_input_chars_per_word"]
+        self._unknown = self._vocab[model["unk_token"]]
+
+    def making(self, text: str) -> MatchHistory:
+        """Every match of a pre-token."""
+        whole = Match(0, len(text), self._unknown, len(text))
+        matches, start = [], 0
+        while start < len(text) and len(text) <= self._longest:
+            found = self._match(text, start)
+            if found is None:
+                return MatchHistory(text, (whole,))
+            matches.append(found)
+            start = found.end
+        return MatchHistory(text, tuple(matches) or (whole,))
+
+    def _match(self, text: str, start: int) -> Match | None:
+        prefix = self._prefix if start else ""
+        for tried, end in enumerate(range(len(text), start, -1)):
+            found = self._vocab.get(prefix + text[start:end])
+            if found is not None:
+                return Match(start, end, found, tried)
+        return None

@@ -1,0 +1,5 @@
+"""The page on which a text is cut into tokens."""
+
+from ui.tokens.page import tokens_page
+
+tokens_page()

@@ -1,0 +1,80 @@
+"""A lesson from its first step to its last, as a person at the browser does it."""
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.rules import PHONE, broken_rules, look_at, wait_for_look
+from tests.browser.step_page import button, generated, table, tokens, wait_for
+
+
+def solved(page: Page, count: int) -> None:
+    expect(page.get_by_text("Solved.", exact=True)).to_have_count(count)
+
+
+def length(page: Page, count: int) -> None:
+    wait_for(page, "state.steps.length === arg", count)
+
+
+def force(page: Page, token: str) -> None:
+    table(page).get_by_role("button", name=f"Force ␣{token}").first.click()
+
+
+def test_the_first_lesson_from_start_to_end(page: Page):
+    page.goto("/learn")
+    button(page, "Start").first.click()
+
+    # One token at a time: a mistake brings its hint, the task is ticked as it is done.
+    length(page, 0)
+    assert page.locator(".dv [data-part]").evaluate_all(
+        "parts => parts.map(part => part.dataset.part)"
+    ) == ["transport", "strip", "line", "table"]
+    force(page, "boy")
+    expect(page.get_by_text("You clicked a token of the list")).to_be_visible()
+    button(page, "Begin anew").click()
+    length(page, 0)
+    expect(page.get_by_text("You clicked a token of the list")).to_have_count(0)
+    for count in range(1, 4):
+        button(page, "Step").click()
+        length(page, count)
+    solved(page, 1)
+    assert broken_rules(page) == []
+
+    # One round: the text goes on, and a click on its first token shows that step.
+    button(page, "Next").click()
+    expect(page.get_by_text("One round of the loop")).to_be_visible()
+    length(page, 3)
+    generated(page).first.click()
+    solved(page, 1)
+
+    # Round after round.
+    button(page, "Next").click()
+    expect(page.get_by_text("Round after round")).to_be_visible()
+    length(page, 3)
+    button(page, "Run to end").click()
+    solved(page, 1)
+    length(page, 24)
+
+    # No plan: the last step of a lesson; what is shown on request is there at once.
+    button(page, "Next").click()
+    expect(page.get_by_text("No plan", exact=True)).to_be_visible()
+    length(page, 0)
+    force(page, "witch")
+    expect(page.get_by_text("has 1 of 6 tokens")).to_be_visible()
+    button(page, "Show me").first.click()
+    length(page, 6)
+    solved(page, 1)
+    generated(page).first.click()
+    wait_for(page, "state.index === 0")
+    force(page, "bear")
+    solved(page, 2)
+
+    # On a phone, in the other scheme; a reload keeps everything.
+    look_at(page, PHONE, "dark")
+    page.reload()
+    wait_for_look(page, PHONE, "dark")
+    solved(page, 2)
+    length(page, 1)
+    expect(tokens(page).last).to_be_attached()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert broken_rules(page) == []
+    button(page, "Next lesson").click()
+    expect(page.get_by_text("A score for every token")).to_be_visible()

@@ -1,0 +1,34 @@
+"""Every claim's experiment, as short as it can be, on any model with the tests' tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engine.claims.experiment import Experiment
+from engine.claims.facts import Fact
+from engine.claims.greedy_loops import GreedyLoopsExperiment
+from engine.claims.no_plan import NoPlanExperiment
+from engine.claims.penalties import PenaltiesExperiment
+from engine.claims.same_seed import SameSeedExperiment
+from engine.claims.survivors import FixedK, NucleusAdapts, SurvivorsExperiment
+from engine.claims.tail import TailExperiment
+from engine.claims.temperature import TemperatureExperiment
+from engine.claims.truth import TruthExperiment
+from engine.model import LanguageModel
+
+PROMPTS = ("the dog", "one step", "and then", "the mat", "on the dog", "here the mat")
+FACTS = [
+    Fact("pets", f"{word} the cat", ("sat",)) for word in ("and", "on", "then", "in", "at", "re")
+]
+
+EXPERIMENTS: dict[str, Callable[[LanguageModel], Experiment]] = {
+    "no_plan": lambda model: NoPlanExperiment(model, PROMPTS, 10, (2,)),
+    "same_seed": lambda model: SameSeedExperiment(model, PROMPTS[:2], (1.0,), 4, 4),
+    "nucleus_adapts": lambda model: SurvivorsExperiment(NucleusAdapts, model, PROMPTS, 16, 1),
+    "fixed_k": lambda model: SurvivorsExperiment(FixedK, model, PROMPTS, 16, 1, top_k=20),
+    "tail": lambda model: TailExperiment(model, PROMPTS[:2], ("mat",), (0.05, 1.0)),
+    "truth": lambda model: TruthExperiment(model, FACTS, 3, bound=0.5),
+    "temperature": lambda model: TemperatureExperiment(model, FACTS, (1.0, 8.0)),
+    "greedy_loops": lambda model: GreedyLoopsExperiment(model, PROMPTS, 16),
+    "penalties": lambda model: PenaltiesExperiment(model, PROMPTS, "and the", 16),
+}

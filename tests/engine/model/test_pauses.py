@@ -1,0 +1,77 @@
+"""A pass that stands still between its layers, while others run theirs."""
+
+import threading
+
+import numpy as np
+import torch
+
+from engine.model.kernels import ENGINE_LOCK
+from engine.model.pauses import allowed, layers_of, seconds_paused
+from tests.engine.tiny_models import shared
+
+TEXT, OTHER = [1, 2, 3, 4, 5, 6], [9, 8, 7]
+
+
+class Interrupted:
+    """Lets a pass of another thread in before every layer."""
+
+    def __init__(self, model) -> None:
+        self.model = model
+        self.is_wished = True
+        self.seconds = 0.0
+        self.others = []
+
+    def take(self) -> None:
+        """A whole pass of somebody else; this clock counts a hundred seconds for it."""
+        thread = threading.Thread(target=self._other)
+        thread.start()
+        thread.join(30)
+        assert not thread.is_alive(), "the other one cannot run"
+        self.seconds += 100.0
+
+    def _other(self) -> None:
+        assert seconds_paused() == 0, "a pause belongs to its thread"
+        self.others.append(self.model.forward(OTHER, self.model.new_cache(), 0).logits)
+
+
+def test_passes_between_its_layers_change_nothing_of_a_pass_and_are_not_in_its_time():
+    for architecture in ("llama", "mixtral", "mamba"):
+        model = shared(architecture)
+        whole = model.forward(TEXT, model.new_cache(), 0).logits
+        other = model.forward(OTHER, model.new_cache(), 0).logits
+        pause, cache = Interrupted(model), model.new_cache()
+        with allowed(pause):
+            forward = model.forward(TEXT[:-1], cache, 0)
+            last = model.forward(TEXT[-1:], cache, len(TEXT) - 1)
+        assert len(pause.others) == 2 * len(layers_of(model.hf)), architecture
+        assert all(np.array_equal(one, other) for one in pause.others), architecture
+        assert np.allclose(last.logits, whole, atol=1e-4), architecture
+        assert forward.ms < 0 and last.ms < 0, "hundreds of seconds were taken off"
+
+
+def test_a_pass_that_was_interrupted_is_the_same_bit_for_bit_with_its_threads():
+    model = shared("llama")
+    whole = model.forward(TEXT, model.new_cache(), 0).logits
+    seen: list[int] = []
+    look = model.hf.model.layers[-1].register_forward_hook(
+        lambda *_: seen.append(torch.get_num_threads())
+    )
+    try:
+        with allowed(Interrupted(model)):
+            again = model.forward(TEXT, model.new_cache(), 0).logits
+    finally:
+        look.remove()
+    assert np.array_equal(again, whole)
+    assert seen and set(seen) == {model.kernels.threads or torch.get_num_threads()}
+
+
+def test_who_has_the_lock_around_several_passes_is_not_interrupted():
+    model = shared("llama")
+    pause = Interrupted(model)
+    with ENGINE_LOCK, allowed(pause):
+        model.forward(TEXT, model.new_cache(), 0)
+    assert not pause.others
+    pause.is_wished = False
+    with allowed(pause):
+        model.forward(TEXT, model.new_cache(), 0)
+    assert not pause.others and ENGINE_LOCK.depth == 0

@@ -1,0 +1,99 @@
+"""The page of lessons as a visitor sees it; what lives in the browser is done on the server."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.tab import in_tab, left, new_app, restarted, visit_of
+from ui.learn.course import course
+from ui.learn.learning import Learning, page_name
+from ui.learn.panels.step.hands import Hands
+
+LOOP = course().lesson("the_loop")
+
+
+@pytest.fixture
+def app(monkeypatch) -> AppTest:
+    monkeypatch.delenv("DECODING_MODEL", raising=False)
+    app = in_tab(new_app()).run()
+    app.switch_page("pages/learn.py").run()
+    assert not app.exception and not app.error
+    return app
+
+
+def press(app: AppTest, label: str, key: str = "") -> None:
+    buttons = [each for each in app.button if each.label == label and key in (each.key or "")]
+    buttons[0].click()
+    app.run()
+    assert not app.exception and not app.error
+
+
+def said(app: AppTest) -> str:
+    return "\n".join(one.value for one in [*app.markdown, *app.caption, *app.info])
+
+
+def do(app: AppTest, step: str, actions) -> None:
+    """What a person does in the panel of a step, and the drawing that follows it."""
+    session = visit_of(app).present(page_name(LOOP, LOOP.step(step)))
+    with session.lock:
+        Hands(session).do(actions)
+    app.run()
+    assert not app.exception and not app.error
+
+
+def test_a_lesson_is_walked_through(app):
+    assert "**1. The loop**" in said(app) and "0 of 5 tasks solved" in said(app)
+    press(app, "Start", LOOP.key)
+    assert "### One token at a time" in said(app) and "step 1 of 4" in said(app)
+    task = LOOP.steps[0].tasks[0]
+    (forced, *_) = task.mistakes
+    do(app, "press", forced.actions)
+    assert "You clicked a token of the list" in said(app)
+    press(app, "Hint")
+    assert "**Step** is the blue button" in said(app)
+    press(app, "Show me")
+    assert "**Solved.**" in said(app) and "Three presses, three tokens." in said(app)
+    assert not [each for each in app.button if each.label == "Show me"]
+    press(app, "Next")
+    assert "### One round of the loop" in said(app)
+    do(app, "round", LOOP.step("round").tasks[0].solution)
+    assert "This is the step as it was." in said(app)
+    press(app, "All lessons")
+    assert "2 of 5 tasks solved" in said(app)
+    press(app, "Continue", LOOP.key)
+    assert "step 2 of 4" in said(app)
+
+
+def test_what_was_done_outlasts_a_restart(app):
+    app.query_params["lesson"], app.query_params["step"] = LOOP.key, "press"
+    app.run()
+    press(app, "Show me")
+    restarted(app)
+    again = in_tab(new_app(), left(app))
+    again.run()
+    again.switch_page("pages/learn.py")
+    again.query_params["lesson"] = LOOP.key
+    again.run()
+    assert not again.exception
+    assert "Three presses, three tokens." in said(again)
+    visit = visit_of(again)
+    assert visit.present(Learning.name).was_shown(LOOP, LOOP.steps[0].tasks[0])
+    assert visit.present(page_name(LOOP, LOOP.steps[0])).length == 3
+
+
+def test_the_text_of_a_panel_goes_on_in_the_step_page(app):
+    app.query_params["lesson"], app.query_params["step"] = LOOP.key, "no_plan"
+    app.run()
+    do(app, "no_plan", LOOP.way_to(LOOP.step("no_plan").tasks[1]))
+    press(app, "Open in Step")
+    from ui.step.channel import step_session
+
+    session = step_session(visit_of(app))
+    assert session.decoder.text == " bear" and len(session.branches) == 2
+    assert session.max_tokens == 24 and session.settings.temperature == 0.8
+
+
+def test_an_unknown_lesson_shows_the_list(app):
+    app.query_params["lesson"] = "<b>nothing"
+    app.run()
+    assert not app.exception and not app.error
+    assert "There is no lesson" in said(app) and "**1. The loop**" in said(app)

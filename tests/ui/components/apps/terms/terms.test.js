@@ -1,0 +1,100 @@
+// Terms on any page: what is said of one on hover, tap and focus, and the menu of those on the page.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { mount as mount_terms } from '../../../../../ui/components/js/apps/terms/main.js';
+import { element } from '../../../../../ui/components/js/lib/dom.js';
+import { term } from '../../../../../ui/components/js/lib/term.js';
+import { click, find, key, mount, pointer, text_of } from '../../harness.js';
+import { GLOSSARY, SITE } from '../glossary/entries.js';
+
+/** @type {{destroy(): void} | null} */
+let app = null;
+
+/** A page with a term, an unknown one, a button, and a text that a model has written. */
+function page_of() {
+  app?.destroy();
+  const page = mount(root => {
+    const written = element('p', { class: 'dv-written', text: 'The logits of a model.' });
+    root.append(term('KV cache'), term('unknown'), element('button', { text: 'Step' }), written);
+    app = mount_terms(element('section'), { glossary: GLOSSARY, site: SITE });
+    return { update() {} };
+  });
+  const said = () => find(document.body, 'tooltip').map(text_of);
+  return { ...page, said, word: page.one('button', 'KV cache'), other: page.one('button', 'Step') };
+}
+const WORDS = ['KV cacheWhat is kept.Try it: Cache, Bytes Glossary'];
+const links = () => find(document.body, 'link');
+
+test('hover, focus and a tap say what a term means, until something else is pointed at', () => {
+  const page = page_of();
+  pointer(page.word, 'pointermove');
+  assert.deepEqual(page.said(), WORDS);
+  assert.equal(page.word.getAttribute('aria-describedby'), find(document.body, 'tooltip')[0].id);
+  pointer(page.other, 'pointermove');
+  assert.deepEqual([page.said(), page.word.hasAttribute('aria-describedby')], [[], false]);
+  page.word.focus();
+  pointer(page.other, 'pointermove');
+  assert.deepEqual(page.said(), WORDS, 'it has the focus still');
+  page.other.focus();
+  assert.deepEqual(page.said(), []);
+  click(page.word);
+  assert.deepEqual(page.said(), WORDS);
+  pointer(find(document.body, 'tooltip')[0], 'pointermove');
+  assert.deepEqual(page.said(), WORDS, 'the pointer may go to its links');
+});
+
+test('with keys: Enter goes to its links, Tab and Escape lead back, scrolling puts it away', () => {
+  const page = page_of();
+  click(page.word, 0); // as Enter does it
+  assert.deepEqual([document.activeElement, text_of(links()[0])], [links()[0], 'Try it: Cache, Bytes']);
+  assert.equal(links()[0].getAttribute('href'), '/app/cache');
+  assert.equal(links()[1].getAttribute('href'), '/app/how#KV%20cache');
+  key('Escape');
+  assert.deepEqual([page.said(), document.activeElement], [[], page.word]);
+  click(page.word, 0);
+  links()[1].focus();
+  key('Tab');
+  assert.deepEqual([page.said(), document.activeElement], [[], page.word], 'from where Tab goes on');
+  click(page.word);
+  pointer(page.root, 'scroll');
+  assert.deepEqual(page.said(), []);
+});
+
+test('a link leads to the page without loading the app anew; on that page there is none', () => {
+  const page = page_of();
+  let heard = 0;
+  window.addEventListener('popstate', () => {
+    heard += 1;
+  });
+  click(page.word);
+  click(links()[0]);
+  assert.deepEqual([location.pathname, heard], ['/app/cache', 1]);
+  page.other.focus();
+  page.word.focus();
+  assert.deepEqual(page.said(), ['KV cacheWhat is kept.On this page: Bytes Glossary']);
+  history.pushState({}, '', '/');
+});
+
+test('the menu has the terms of the page, but nothing that a model has written', () => {
+  const page = page_of();
+  const root = element('section');
+  page.root.append(root, element('p', { text: 'Its logits fill the cache.' }));
+  const other = mount_terms(root, { glossary: GLOSSARY, site: SITE });
+  const [menu] = root.getElementsByTagName('details');
+  menu.open = true;
+  menu.dispatchEvent(new Event('toggle'));
+  assert.deepEqual(find(menu, 'term').map(text_of), ['KV cache', 'Logit', 'Cache']);
+  assert.match(text_of(menu), /The raw <b>score<\/b>\. Try it: Step, Logits/);
+  other.destroy();
+});
+
+test('a term without an entry says nothing, and nothing is left of it all in the end', () => {
+  const page = page_of();
+  click(page.one('button', 'unknown'));
+  assert.deepEqual(page.said(), []);
+  app?.destroy();
+  app = null;
+  click(page.word);
+  assert.equal(document.querySelector('.dv-tip'), null);
+});

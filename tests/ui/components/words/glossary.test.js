@@ -1,0 +1,20 @@
+// Where terms of the glossary stand in a text.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { term_finder } from '../../../../ui/components/js/words/glossary.js';
+import { GLOSSARY } from '../apps/glossary/entries.js';
+
+test('whole words are found, the longest first, in any case', () => {
+  const find = term_finder(GLOSSARY);
+  const found = (/** @type {string} */ text) => find(text).map(({ key, start, end }) => [key, text.slice(start, end)]);
+  assert.deepEqual(found('Logits fill the kv cache; the cache’s logit is (logit).'), [
+    ['logit', 'Logits'],
+    ['KV cache', 'kv cache'],
+    ['cache', 'cache'],
+    ['logit', 'logit'],
+    ['logit', 'logit'],
+  ]);
+  assert.deepEqual(found('cached, pre-cache, cache-grid, logit_bias, ␣logitsé'), []);
+  assert.deepEqual(term_finder({})('cache'), []);
+});

@@ -1,0 +1,65 @@
+"""How far a prediction is off, as one number."""
+
+import pytest
+
+from ui.learn.prediction.gap import mean_difference, total_variation
+from ui.learn.prediction.prediction import Bars, Unit
+from ui.learn.prediction.view import Revealed, gap_sentence
+
+BARS = Bars(("␣a", "␣b", "All other tokens"), "", "Probability", Unit("%"), is_distribution=True)
+CURVE = Bars(("0.5", "1", "2"), "Temperature", "Entropy", Unit("bits", 1), 0, 10, is_curve=True)
+
+
+def test_total_variation_is_the_probability_that_would_have_to_move():
+    gap = total_variation([0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
+    assert (gap.value, gap.largest, gap.worst) == (pytest.approx(0.3), 1, 0)
+    assert total_variation([1, 0], [0, 1]).value == 1
+    assert total_variation([0.25, 0.75], [0.25, 0.75]).value == 0
+
+
+def test_the_mean_difference_is_in_the_unit_of_the_values():
+    gap = mean_difference([1, 2, 3], [1, 4, 7], 0, 10)
+    assert (gap.value, gap.largest, gap.worst) == (2, 10, 2)
+    assert mean_difference([0, 0], [0, 50], 0, 10).largest == 50, "the scale holds the truth"
+    with pytest.raises(ValueError, match="cannot be compared"):
+        mean_difference([1], [1, 2], 0, 1)
+
+
+def test_the_sentence_names_number_unit_and_the_largest_miss():
+    drawn, truth = (0.5, 0.3, 0.2), (0.2, 0.3, 0.5)
+    assert gap_sentence(BARS, Revealed("Once", drawn, truth, BARS.gap(drawn, truth))) == (
+        "Your bars and the model's are 0.30 apart (total variation): 30 % of the probability would "
+        "have to move. The largest miss is at ␣a: you said 50 %, the model has 20 %."
+    )
+    drawn, truth = (1.0, 2.0, 3.0), (1.0, 4.0, 7.0)
+    assert gap_sentence(CURVE, Revealed("Once", drawn, truth, CURVE.gap(drawn, truth))) == (
+        "Your values are 2.0 bits off on average (mean absolute difference). The largest miss is "
+        "at Temperature 2: you said 3.0 bits, the model has 7.0 bits."
+    )
+    assert [Unit("tokens", one="token").text(n) for n in (1, 1200)] == ["1 token", "1,200 tokens"]
+    assert Unit("%").text(0.001) == "below 1 %"
+
+
+@pytest.mark.parametrize(
+    ("said", "taken"),
+    [
+        ([0.5, 0.25, 0.25], (0.5, 0.25, 0.25)),
+        ([0.5, 0.25, 0.2501], pytest.approx((0.5, 0.25, 0.25), abs=1e-3)),
+        ([1, 0, 0], (1.0, 0.0, 0.0)),
+        ([0.5, 0.5, 0.5], None),
+        ([0.5, 0.5], None),
+        ([1.5, -0.5, 0.0], None),
+        ([float("nan"), 0.5, 0.5], None),
+        (["0.5", 0.25, 0.25], None),
+        (None, None),
+        ("abc", None),
+    ],
+)
+def test_what_cannot_have_been_drawn_is_not_taken(said, taken):
+    assert BARS.taken(said) == taken
+
+
+def test_a_curve_has_no_sum():
+    assert CURVE.taken([10, 0, 5]) == (10, 0, 5)
+    assert CURVE.taken([11, 0, 5]) is None
+    assert CURVE.start == (5, 5, 5) and sum(BARS.start) == pytest.approx(1)

@@ -1,0 +1,81 @@
+"""A prediction on a page: the truth is computed once it is asked for, and then stands."""
+
+import pytest
+
+from engine.errors import ModelError
+from engine.sampling import SamplingSettings
+from ui.learn.prediction.prediction import Bars, Prediction, Unit
+from ui.learn.prediction.view import Attempt, Earlier, _resumed
+
+
+class Scripted(Prediction):
+    """Two bars, and what the model says of them."""
+
+    kind = "scripted"
+    fails = False
+    asked = 0
+
+    @classmethod
+    def read(cls, table):
+        raise NotImplementedError
+
+    def bars(self, model, prompt):
+        return Bars(("a", "b"), "", "Probability", Unit("%"), is_distribution=True)
+
+    def truth(self, model, prompt, bars):
+        type(self).asked += 1
+        if self.fails:
+            raise ModelError("The model has gone; load it again.")
+        return (0.9, 0.1)
+
+
+@pytest.fixture
+def prediction(monkeypatch) -> Scripted:
+    monkeypatch.setattr(Scripted, "asked", 0)
+    return Scripted(("Once",), SamplingSettings())
+
+
+def said(*values: float, number: int = 1) -> dict:
+    return {"number": number, "values": list(values)}
+
+
+def test_the_truth_is_computed_once_and_what_was_drawn_stays(prediction):
+    attempt = Attempt("Once")
+    assert attempt.compute(prediction, None) is None and prediction.asked == 0
+    attempt.reveal(said(0.6, 0.4))
+    revealed = attempt.compute(prediction, None)
+    assert (revealed.drawn, revealed.truth) == ((0.6, 0.4), (0.9, 0.1))
+    assert revealed.gap.value == pytest.approx(0.3)
+    attempt.reveal(said(0.9, 0.1))
+    assert attempt.compute(prediction, None) is None
+    assert (attempt.revealed, prediction.asked) == (revealed, 1)
+
+
+@pytest.mark.parametrize("message", [None, {}, said(0.6), said(0.6, 0.4, number=2), "reveal"])
+def test_what_no_browser_says_is_passed_over(prediction, message):
+    attempt = Attempt("Once")
+    attempt.compute(prediction, None)
+    attempt.reveal(message)
+    assert attempt.compute(prediction, None) is None and attempt.revealed is None
+
+
+def test_a_model_that_fails_leaves_what_was_drawn_to_be_revealed_again(prediction, monkeypatch):
+    monkeypatch.setattr(Scripted, "fails", True)
+    attempt = Attempt("Once")
+    attempt.compute(prediction, None)
+    attempt.reveal(said(0.6, 0.4))
+    with pytest.raises(ModelError):
+        attempt.compute(prediction, None)
+    assert (attempt.drawn, attempt.tries) == (None, 1)
+    monkeypatch.setattr(Scripted, "fails", False)
+    attempt.reveal(said(0.6, 0.4))
+    assert attempt.compute(prediction, None).truth == (0.9, 0.1)
+
+
+def test_what_was_revealed_before_a_reload_is_shown_and_not_computed_again(prediction):
+    attempt = _resumed(prediction, None, Earlier("Twice", (0.5, 0.5), (0.9, 0.1)))
+    shown = attempt.revealed
+    assert (attempt.prompt, shown.drawn, prediction.asked) == ("Twice", (0.5, 0.5), 0)
+    assert shown.gap.value == pytest.approx(0.4)
+    older = Earlier("Once", (1.0,), (1.0,))
+    assert _resumed(prediction, None, older).revealed is None, "its bars are others by now"

@@ -1,0 +1,106 @@
+"""Progress by person: it outlives the app, two tabs add to one, and nothing is overwritten."""
+
+import secrets
+import threading
+
+import pytest
+
+from tests.ui.learn.progress.entries import one_of_each, step, task
+from ui.learn.progress.progress import NOTHING, Progress, ProgressError
+from ui.learn.progress.store import FILE, KEPT_DAYS, ProgressStore
+from ui.visits import keeping
+from ui.visits.keeping import Keeper
+
+PERSON = "ab" * 16
+
+
+def store_in(folder) -> ProgressStore:
+    return ProgressStore(Keeper(folder, FILE, KEPT_DAYS * 86_400.0))
+
+
+def test_it_is_there_for_the_next_app_even_if_this_one_is_killed(tmp_path):
+    store = store_in(tmp_path)
+    assert store.of(PERSON) == NOTHING
+    store.add(PERSON, *one_of_each())
+    store.add(PERSON, step("next"))
+    found = store_in(tmp_path).of(PERSON)
+    assert found == Progress.of([*one_of_each(), step("next")])
+    assert store_in(tmp_path).of(secrets.token_hex(16)) == NOTHING
+    assert PERSON.encode() not in (tmp_path / FILE).read_bytes()
+
+
+def test_it_is_kept_for_a_year_after_the_last_change(tmp_path, monkeypatch):
+    store_in(tmp_path).add(PERSON, step())
+    now = keeping.time.time()
+    monkeypatch.setattr(keeping.time, "time", lambda: now + (KEPT_DAYS - 1) * 86_400)
+    assert len(store_in(tmp_path).of(PERSON)) == 1
+    monkeypatch.setattr(keeping.time, "time", lambda: now + (KEPT_DAYS + 1) * 86_400)
+    assert store_in(tmp_path).of(PERSON) == NOTHING
+
+
+def test_two_tabs_at_once_lose_nothing(tmp_path):
+    store = store_in(tmp_path)
+    tabs = [
+        threading.Thread(
+            target=lambda tab=tab: [store.add(PERSON, step(f"{tab} {n}")) for n in range(8)]
+        )
+        for tab in range(3)
+    ]
+    for tab in tabs:
+        tab.start()
+    for tab in tabs:
+        tab.join()
+    assert len(store.of(PERSON)) == len(store_in(tmp_path).of(PERSON)) == 24
+
+
+def test_forgotten_is_forgotten(tmp_path):
+    store = store_in(tmp_path)
+    other = secrets.token_hex(16)
+    store.add(PERSON, step())
+    store.add(other, step())
+    store.forget(PERSON)
+    assert store.of(PERSON) == store_in(tmp_path).of(PERSON) == NOTHING
+    assert len(store.of(other)) == 1
+
+
+def test_what_cannot_be_read_is_refused_and_stays(tmp_path):
+    keeper = Keeper(tmp_path, FILE)
+    newer = NOTHING.record() | {"version": 99}
+    keeper.put(PERSON, "progress", newer)
+    keeper.write()
+    store = ProgressStore(keeper)
+    for attempt in (store.of, lambda person: store.add(person, step())):
+        with pytest.raises(ProgressError, match="newer version"):
+            attempt(PERSON)
+    assert keeper.records(PERSON)[0] == {"progress": newer}
+    keeper._connection.execute("UPDATE records SET data = ?", (b"no record",))
+    keeper._connection.commit()
+    with pytest.raises(ProgressError, match="is damaged"):
+        store.of(PERSON)
+    store.forget(PERSON)
+    assert store.of(PERSON) == NOTHING
+
+
+def test_a_file_out_of_reach_stops_nobody_and_is_not_overwritten(tmp_path, monkeypatch):
+    monkeypatch.setattr(keeping, "RETRY_SECONDS", 0.0)
+    store_in(tmp_path / "kept").add(PERSON, task("earlier"))
+    hidden = tmp_path / "hidden"
+    (tmp_path / "kept").rename(hidden)
+    (tmp_path / "kept").write_text("a file where the folder was")
+    store = store_in(tmp_path / "kept")
+    store.add(PERSON, step("meanwhile"))
+    assert [one.key for one in store.of(PERSON)] == ["meanwhile"] and store.problem
+    (tmp_path / "kept").unlink()
+    hidden.rename(tmp_path / "kept")
+    store.add(PERSON, step("after"))
+    assert {one.key for one in store_in(tmp_path / "kept").of(PERSON)} == {
+        "earlier",
+        "meanwhile",
+        "after",
+    }
+
+
+def test_without_a_folder_it_lasts_as_long_as_the_app():
+    store = ProgressStore(Keeper(None))
+    store.add(PERSON, step())
+    assert len(store.of(PERSON)) == 1 and not store.outlives_app

@@ -1,0 +1,78 @@
+"""Progress on a page: what is worth what, where it is kept, and deleting it."""
+
+import secrets
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.tab import new_tab
+from tests.ui.learn.progress.entries import answer, one_of_each
+from ui.learn.progress.progress import Progress
+from ui.learn.progress.store import STORE
+from ui.visits.tab import TAB
+
+
+def script() -> None:
+    from ui.learn.progress.view import draw_progress
+
+    draw_progress()
+
+
+@pytest.fixture
+def person() -> str:
+    return secrets.token_hex(16)
+
+
+@pytest.fixture
+def app(person) -> AppTest:
+    app = AppTest.from_function(script)
+    app.session_state[TAB] = new_tab() | {"person": person}
+    return app
+
+
+def said(app: AppTest) -> str:
+    assert not app.exception
+    return "\n".join(one.value for one in (*app.markdown, *app.caption, *app.info, *app.warning))
+
+
+def test_points_badges_and_where_they_are_kept(app, person):
+    assert "0 points" in said(app.run())
+    STORE.add(person, *one_of_each())
+    shown = said(app.run())
+    assert "**27.4 points:** 10 for 1 task, 8 for 1 prediction, 8.4 for 1 answer, 1 for" in shown
+    assert "right in 100 % of 1 answer." in shown
+    assert "ends with the app" in shown, "tests keep nothing on disk"
+    assert "On your own" in app.get("html")[0].proto.body
+    (forget,) = [button for button in app.button if button.label == "Forget all of it"]
+    forget.click().run()
+    assert "Your progress is deleted." in said(app)
+    assert len(STORE.of(person)) == 0
+
+
+def handing() -> None:
+    """The page, as a file was handed over."""
+    import streamlit as st
+
+    from ui.learn.progress.view import _take, draw_progress
+
+    _take(st.session_state.handed)
+    draw_progress()
+
+
+def test_a_file_is_joined_and_a_bad_one_is_refused(person):
+    STORE.add(person, *one_of_each())
+    more = Progress.of([*one_of_each(), answer("other")]).exported()
+    for text, sentence in ((more, "New entries: 1."), ("{", "This file is no JSON")):
+        app = AppTest.from_function(handing)
+        app.session_state[TAB] = new_tab() | {"person": person}
+        app.session_state["handed"] = text
+        app.run()
+        assert not app.exception
+        assert sentence in "\n".join(one.value for one in (*app.info, *app.error))
+    assert len(STORE.of(person)) == 5
+
+
+def test_a_browser_that_keeps_nothing_is_told_so():
+    app = AppTest.from_function(script)
+    app.session_state[TAB] = new_tab() | {"person": ""}
+    assert "This browser keeps nothing, so your progress ends with this tab." in said(app.run())

@@ -1,0 +1,68 @@
+"""Where a question is tried out: the page is brought into the state that the question names."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from ui.learn.quiz import places
+from ui.learn.quiz.places import _PAGES, read_place
+from ui.learn.source import Table
+from ui.measurements.state import MeasurementState
+from ui.skeleton.page import PAGES
+from ui.visits.handover import STEP
+from ui.visits.visits import Visit
+
+
+def place(**data):
+    return read_place(Table(data, Path("lessons/made_up/quiz/quiz.toml"), "try"))
+
+
+@pytest.fixture
+def went(monkeypatch) -> list[str]:
+    """The pages that were gone to."""
+    went: list[str] = []
+    monkeypatch.setattr(places.st, "switch_page", went.append)
+    return went
+
+
+def test_the_step_page_begins_with_prompt_and_settings(monkeypatch, went):
+    monkeypatch.setattr(places, "model_of", lambda visit: ("the model", ""))
+    visit = Visit("ab" * 16)
+    place(page="step", prompt="Once", settings={"temperature": 0.5, "seed": 3}).open(visit)
+    handed = visit.handed[STEP]
+    assert (handed.model, handed.beginning.prompt, handed.max_tokens) == ("the model", "Once", 64)
+    assert (handed.settings.temperature, handed.settings.seed) == (0.5, 3)
+    assert went == ["pages/step.py"]
+
+
+@pytest.mark.parametrize(
+    ("data", "called"),
+    [
+        ({"page": "compare", "prompt": "Once"}, [("set_prompt", ("Once",), {})]),
+        ({"page": "cache", "section": "window"}, [("choose", ("window",), {})]),
+        ({"page": "beam", "width": 1}, [("change", (), {"width": 1})]),
+        ({"page": "one_clock", "tokens": 8}, [("change", (), {"tokens": 8})]),
+        ({"page": "tune"}, []),
+    ],
+)
+def test_other_pages_are_changed_by_name(monkeypatch, went, data, called):
+    calls: list[tuple] = []
+
+    class Noting:
+        def __getattr__(self, name):
+            return lambda *given, **named: calls.append((name, given, named))
+
+    page = SimpleNamespace(of=lambda visit: Noting())
+    monkeypatch.setattr(type(_PAGES[data["page"]]), "page", page)
+    place(**data).open(Visit("ab" * 16))
+    assert (calls, went) == (called, [f"pages/{data['page']}.py"])
+
+
+def test_every_page_of_the_app_has_what_it_is_asked_for():
+    """Each module has the page, and its state the method that is called above."""
+    assert {f"pages/{name}.py" for name in _PAGES} == set(PAGES) - {"pages/learn.py"}
+    assert hasattr(MeasurementState, "choose")
+    methods = dict.fromkeys(_PAGES.keys() - {"step", "tune", "cache", "claims"}, "change")
+    for name, method in (methods | {"compare": "set_prompt"}).items():
+        assert hasattr(_PAGES[name].page.begin, method), name

@@ -1,0 +1,125 @@
+"""Questions as data: every mistake in a file is a sentence with file, key and remedy."""
+
+from collections import Counter
+
+import pytest
+
+from tests.ui.learn.quiz.made_up import STRUCTURE, WORDS, made_up
+from ui.learn.quiz.questions import quizzes, read_quiz
+from ui.learn.source import LessonError
+
+TOPICS = {
+    "the_loop",
+    "tokens",
+    "logits_and_softmax",
+    "greedy",
+    "temperature",
+    "top_k",
+    "top_p",
+    "other_samplers",
+    "stopping",
+    "cache",
+    "beam",
+    "speculative",
+    "constrained",
+    "diffusion",
+    "choosing_settings",
+}
+
+
+def test_a_quiz_has_its_questions_answers_and_reasons(tmp_path):
+    quiz = read_quiz(made_up(tmp_path))
+    assert (quiz.topic, quiz.title) == ("made_up", "Passes")
+    passes, second = quiz.questions
+    assert (passes.text, passes.trying, passes.right) == (
+        "What does a pass give?",
+        "Press Step.",
+        "one",
+    )
+    assert [(a.key, a.text, a.reason) for a in passes.answers] == [
+        ("one", "One token.", "One at a time."),
+        ("all", "All tokens.", "There is no room."),
+    ]
+    assert passes.right_answer.key == "one" and passes.answer("gone") is None
+    assert (passes.place.title, second.place.title) == ("Step", "Tune")
+
+
+def test_what_a_language_lacks_is_english(tmp_path):
+    german = (
+        "# Durchläufe\n## passes: Was gibt ein Durchlauf?\nDrücke Step.\n### one: Ein Token.\nJa."
+    )
+    folder = made_up(tmp_path, de=german)
+    passes, second = read_quiz(folder, "de").questions
+    assert passes.text == "Was gibt ein Durchlauf?"
+    assert [answer.text for answer in passes.answers] == ["Ein Token.", "All tokens."]
+    assert second.text == "Is it so?"
+    assert read_quiz(folder, "fr").questions[0].text == "What does a pass give?"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            'right = "one"',
+            'right = "two"',
+            'right is "two", which is not known; use one of one, all',
+        ),
+        ('right = "one"', 'rigth = "one"', "questions.passes.right is missing"),
+        ('answers = ["one", "all"]', 'answers = ["one", "one"]', "list 2 to 5 different keys"),
+        ('key = "second"', 'key = "passes"', 'questions has the key "passes" twice'),
+        ('page = "tune"', 'page = "tunes"', "use tune"),
+        ('page = "tune"', 'page = "tune", prompt = "x"', "try.prompt is not known here"),
+        (
+            "temperature = 0 ",
+            "temperature = -1 ",
+            "try is refused: temperature must not be negative",
+        ),
+        ("temperature = 0 ", "heat = 0 ", "heat is not a setting"),
+        ('page = "tune"', 'page = "beam", width = "four"', "Its width is no whole number"),
+        ('page = "tune"', 'page = "cache", section = "x"', "section is"),
+        ('right = "no"', 'right = "no"\nhint = "x"', "questions.second.hint is not known here"),
+    ],
+)
+def test_a_mistake_in_the_structure_is_a_sentence(tmp_path, old, new, said):
+    assert old in STRUCTURE
+    folder = made_up(tmp_path, STRUCTURE.replace(old, new, 1))
+    with pytest.raises(LessonError) as refused:
+        read_quiz(folder)
+    sentence = str(refused.value)
+    assert sentence.startswith("made_up/quiz/quiz.toml: ") and said in sentence
+    assert ";" in sentence and sentence.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("### all: All tokens.\nThere is no room.\n", "", "passes/all lacks words"),
+        ("It is not so.\n", "", "second/no lacks words"),
+        ("Look.\n", "", "second lacks words"),
+        ("### both", "### bath", "second/both lacks words"),
+        ("# Passes", "# Passes\n## third: Old.\nx", "third is no key of quiz.toml"),
+    ],
+)
+def test_a_mistake_in_the_words_is_a_sentence(tmp_path, old, new, said):
+    assert old in WORDS
+    folder = made_up(tmp_path, words=WORDS.replace(old, new, 1))
+    with pytest.raises(LessonError) as refused:
+        read_quiz(folder)
+    assert str(refused.value).startswith("made_up/quiz/en.md: ") and said in str(refused.value)
+
+
+def test_every_lesson_has_questions_and_their_place_tells_nothing():
+    found = list(quizzes())
+    assert {quiz.topic for quiz in found} == TOPICS
+    questions = [question for quiz in found for question in quiz.questions]
+    assert all(len(quiz.questions) >= 2 for quiz in found)
+    places = Counter(
+        [answer.key for answer in question.answers].index(question.right) for question in questions
+    )
+    # Among two to four answers, always pointing at one place must not be worth more than a guess.
+    assert max(places.values()) <= 0.45 * len(questions), places
+    longest = sum(
+        max(question.answers, key=lambda answer: len(answer.text)).key == question.right
+        for question in questions
+    )
+    assert longest <= 0.5 * len(questions), "nor must pointing at the longest answer"

@@ -1,0 +1,49 @@
+"""Scoring an answer: Brier's rule is proper, and points put it on a scale."""
+
+import pytest
+
+from ui.learn.quiz.score import brier, calibration, points
+from ui.learn.quiz.view import calibration_sentence, confidences
+
+LEVELS = [level / 100 for level in range(101)]
+
+
+@pytest.mark.parametrize("answers", [2, 3, 4, 5])
+@pytest.mark.parametrize("belief", [0.25, 0.5, 0.6, 0.8, 1.0])
+def test_nobody_can_expect_more_than_by_saying_what_they_believe(answers, belief):
+    def expected(said: float) -> float:
+        return belief * points(said, True, answers) + (1 - belief) * points(said, False, answers)
+
+    assert max(LEVELS, key=expected) == belief
+
+
+@pytest.mark.parametrize("answers", [2, 3, 4])
+def test_a_guess_gives_nothing_whatever_is_right(answers):
+    for is_right in (True, False):
+        assert points(1 / answers, is_right, answers) == pytest.approx(0)
+
+
+def test_the_score_is_the_sum_of_squares_that_brier_gave():
+    # Forecast 0.6, 0.2, 0.2: the first of three answers is right, then another one is.
+    assert brier(0.6, True, 3) == pytest.approx(0.4**2 + 0.2**2 + 0.2**2)
+    assert brier(0.6, False, 3) == pytest.approx(0.6**2 + 0.8**2 + 0.2**2)
+    assert [points(1, True, 2), points(1, False, 2)] == [10, -30]
+
+
+def test_calibration_compares_confidence_with_what_was_right():
+    assert calibration([]) is None
+    given = calibration([(0.8, True)] * 6 + [(0.8, False)] * 4)
+    assert (given.answers, given.right) == (10, 0.6)
+    assert given.excess == pytest.approx(0.2)
+    said = calibration_sentence(given)
+    assert said.startswith("You were 80 % sure on average and right in 60 % of 10 answers.")
+    assert "a lower confidence" in said
+    assert "too few" in calibration_sentence(calibration([(0.8, True)]))
+    assert "fits" in calibration_sentence(calibration([(0.9, True)] * 10))
+    assert "a higher confidence" in calibration_sentence(calibration([(0.6, True)] * 10))
+
+
+def test_a_person_chooses_from_that_of_a_guess_up():
+    assert confidences(2) == [0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
+    assert confidences(3)[:2] == [1 / 3, 0.4]
+    assert confidences(4)[:2] == [0.25, 0.4]

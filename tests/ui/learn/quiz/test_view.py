@@ -1,0 +1,86 @@
+"""A quiz on a page: one question at a time, the reason at once, a summary at the end."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.ui.learn.quiz.made_up import made_up
+
+
+def script(folder: str) -> None:
+    from pathlib import Path
+
+    import streamlit as st
+
+    from ui.learn.quiz.questions import read_quiz
+    from ui.learn.quiz.view import draw_quiz
+    from ui.visits.visits import Visit
+
+    taken = st.session_state.setdefault("taken", [])
+    before = st.session_state.get("before", {})
+    draw_quiz(read_quiz(Path(folder)), before, taken.append, None, Visit("ab" * 16))
+
+
+@pytest.fixture
+def app(tmp_path) -> AppTest:
+    return AppTest.from_function(script, args=(str(made_up(tmp_path)),)).run()
+
+
+def press(app: AppTest, label: str) -> None:
+    (button,) = [button for button in app.button if button.label == label]
+    button.click().run()
+    assert not app.exception
+
+
+def said(app: AppTest) -> str:
+    kinds = (app.markdown, app.success, app.error, app.caption)
+    return "\n".join(element.value for kind in kinds for element in kind)
+
+
+def test_a_quiz_from_its_first_question_to_its_summary(app):
+    assert "Question 1 of 2" in said(app) and "Press Step." in said(app)
+    assert app.select_slider[0].value == 0.5
+    assert [b.disabled for b in app.button if b.label == "Answer"] == [True]
+    app.radio[0].set_value("one").run()
+    app.select_slider[0].set_value(1.0).run()
+    press(app, "Answer")
+    assert "One at a time." in app.success[0].value and not app.error
+    assert "You are right and were 100 % sure: this gives 10.0 points." in said(app)
+    press(app, "Next question")
+
+    assert "Question 2 of 2" in said(app)
+    app.radio[0].set_value("yes").run()
+    app.select_slider[0].set_value(0.8).run()
+    press(app, "Answer")
+    assert "It is not." in app.error[0].value, "the reason why this answer is wrong"
+    assert "It is not so." in app.success[0].value, "and why another one is right"
+    assert "You were 80 % sure of another answer: this takes 11.9 points away." in said(app)
+    press(app, "See the summary")
+
+    assert "Passes: −1.9 points" in said(app)
+    assert "You were 90 % sure on average and right in 50 % of 2 answers." in said(app)
+    first, second = app.session_state.taken
+    assert (first.question, first.right, first.confidence, first.answers) == (
+        "passes",
+        True,
+        1.0,
+        2,
+    )
+    assert (second.answer, second.right, second.confidence, second.answers) == (
+        "yes",
+        False,
+        0.8,
+        3,
+    )
+    press(app, "Answer again")
+    assert "Question 1 of 2" in said(app) and app.radio[0].value is None
+
+
+def test_what_was_answered_before_a_reload_stays_answered(tmp_path):
+    from ui.learn.quiz.view import Given
+
+    app = AppTest.from_function(script, args=(str(made_up(tmp_path)),))
+    gone = Given("second", "an answer of an older file", False, 0.5, 3)
+    app.session_state.before = {"passes": Given("passes", "one", True, 1.0, 2), "second": gone}
+    app.run()
+    assert not app.exception
+    assert "Question 2 of 2" in said(app)

@@ -1,0 +1,117 @@
+"""A lesson is read from its files, and each mistake in them is one sentence with a remedy."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.ui.learn.written import LESSON, WORDS, write
+from ui.learn.lesson import read_lesson, words_missing
+from ui.learn.panels.step.panel import StepPanel
+from ui.learn.source import LessonError
+from ui.learn.words import with_figures
+
+
+def test_it_is_read(tmp_path: Path):
+    lesson = read_lesson(write(tmp_path / "two"))
+    read, press = lesson.steps
+    assert (lesson.key, lesson.minutes, read.panel) == ("two", 3, None)
+    assert isinstance(press.panel, StepPanel) and press.panel.samplers == ("temperature",)
+    assert press.panel.parts == ("transport", "table", "line")
+    (task,) = press.tasks
+    assert task.place == "press/two" and [each.key for each in task.mistakes] == ["forced"]
+    words = lesson.words()
+    assert words.entry("").title == "Two tokens" and words.entry("").text == "Its goal."
+    assert words.entry("press/two").whole == "Press **Step** twice."
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("minutes = 3", "", "two/lesson.toml: minutes is missing; give it a whole number."),
+        ("minutes = 3", "minutes = 0", "two/lesson.toml: minutes is 0; use 1 to 60."),
+        ("minutes = 3", "minutes = ", "two/lesson.toml is no TOML"),
+        ("minutes = 3", "minutes = 3\nminuts = 4", "minuts is not known here; use minutes."),
+        (
+            'key = "press"',
+            'key = "read"',
+            'steps has the key "read" twice; give each a key of its own.',
+        ),
+        (
+            'kind = "step"',
+            'kind = "stop"',
+            'steps.press.panel.kind is "stop", which is not known; use step.',
+        ),
+        ('"transport", ', '"transports", ', 'steps.press.panel.parts holds "transports"; use'),
+        ('"temperature"', '"warmth"', 'steps.press.panel.samplers names "warmth"; use some of'),
+        (
+            'check = "generated", at_least = 2',
+            'check = "generate", at_least = 2',
+            'tasks.two.solved.1.check is "generate", which is not known; use generated.',
+        ),
+        (
+            "at_least = 2",
+            'at_least = "2"',
+            "solved.1.at_least is '2'; generated is compared with a number.",
+        ),
+        (", at_least = 2", "", "tasks.two.solved.1 compares with nothing; add one of is, is_not"),
+        (
+            "at_least = 2",
+            "at_last = 2, is = 2",
+            "solved.1.at_last is not known here; use",
+        ),
+        ("times = 2", 'times = "two"', "solution.1.times is 'two'; give it a whole number."),
+        (', token = " Rome"', "", "actions.1.token is missing; give it a text in quotation marks."),
+        (
+            'kind = "step"\nprompt = "The capital of France is"',
+            'kind = "beam"\ninputs = { width = "four" }\nsteps = 2',
+            "panel.inputs are refused",
+        ),
+    ],
+)
+def test_what_is_wrong_in_its_structure(tmp_path: Path, before: str, after: str, said: str):
+    assert before in LESSON
+    folder = write(tmp_path / "two", LESSON.replace(before, after))
+    with pytest.raises(LessonError) as refused:
+        read_lesson(folder)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("# Two tokens\n", "", "two/en.md: ## read: To be read stands too deep"),
+        ("#### hint\nIt is the blue button.\n", "", "press/two/hint has no words; add a heading"),
+        ("#### hint", "#### The hint", "The hint has no key; write the key of lesson.toml"),
+        ("#### hint", "#### hints", "press/two/hint has no words"),
+        ("#### hint", "#### hint\n#### more", "press/two/hint has no words"),
+        (
+            "{generated}.\n\n#### hint",
+            "{hands}.\n\n#### hint",
+            "press/two/solved shows {hands}; there is generated here.",
+        ),
+        ("## read: To be read", "## press: Once more", "comes twice; give each heading a key"),
+        ("Its goal.", "Its goal.\n## other: What?", "other is no key of lesson.toml; remove it"),
+    ],
+)
+def test_what_is_wrong_in_its_words(tmp_path: Path, before: str, after: str, said: str):
+    assert before in WORDS
+    folder = write(tmp_path / "two", words=WORDS.replace(before, after, 1))
+    with pytest.raises(LessonError) as refused:
+        read_lesson(folder)
+    assert said in str(refused.value)
+
+
+def test_what_a_language_lacks_is_english(tmp_path: Path):
+    german = "# Zwei Tokens\nZiel.\n## press: Drücke Step\nDrücke es.\n"
+    lesson = read_lesson(write(tmp_path / "two", de=german))
+    words = lesson.words("de")
+    assert words.entry("press").title == "Drücke Step"
+    assert words.entry("press/two").title == "Press **Step** twice."
+    assert lesson.words("fr") is lesson.words()
+    missing = words_missing(lesson)
+    assert missing["en"] == [] and "press/two/hint" in missing["de"]
+
+
+def test_only_names_in_braces_become_figures():
+    text = 'It has {generated} tokens: {"a": 1} {other}'
+    assert with_figures(text, {"generated": "4"}) == 'It has 4 tokens: {"a": 1} {other}'

@@ -1,0 +1,48 @@
+"""A step panel on the live channel: a session of its own beside that of the step page."""
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from tests.ui.step.live_page import LivePage
+from ui.learn.course import course
+from ui.learn.learning import live_of
+from ui.learn.live import open_lesson
+from ui.server.live import live_route
+from ui.step.live import open_step
+from ui.visits.visits import VISITS
+
+PANEL = "the_loop/press"
+
+
+@pytest.fixture(scope="module")
+def client() -> TestClient:
+    route = live_route({"step": open_step, "lesson": open_lesson})
+    return TestClient(Starlette(routes=[route]))
+
+
+def test_it_has_a_text_of_its_own_which_the_page_of_lessons_sees(client):
+    with client.websocket_connect("/live") as socket, client.websocket_connect("/live") as other:
+        page = LivePage(socket)
+        header = page.hello(page="lesson", panel=PANEL)
+        lesson = course().lesson("the_loop")
+        step = lesson.step("press")
+        assert header["text"]["prompt"] == step.panel.prompt
+        assert header["text"]["limits"]["max_tokens"] == step.panel.max_tokens
+        page.settings = header["text"]["settings"]
+        page.do("step", count=2)
+        visit = VISITS.open(page.visit, page.tab, "test")
+        session = live_of(visit, lesson, step)
+        assert session.length == len(page.steps) == 2 and session.done["step"] == 2
+        beside = LivePage(other, page.visit, page.tab)
+        beside.hello()
+        assert beside.steps == []
+        step.panel.begin_anew(session, lesson.way_to(step.tasks[0]))
+        page.read()
+        assert len(page.steps) == 3 and page.text["settings"]["temperature"] == 0.8
+
+
+def test_a_panel_that_there_is_not_is_refused(client):
+    with client.websocket_connect("/live") as socket:
+        header = LivePage(socket).hello(page="lesson", panel="the_loop/nowhere")
+        assert header["kind"] == "failed" and "reload the page" in header["error"]

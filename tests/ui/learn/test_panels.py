@@ -1,0 +1,211 @@
+"""Panels of lessons without a browser: beginning, actions, measures, record."""
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.errors import DecodingError
+from ui.claims.claims import CLAIMS
+from ui.learn.learning import lesson_model
+from ui.learn.panels import PANELS, read_panel
+from ui.learn.panels.panel import Panel
+from ui.learn.source import Table
+
+STEP = {"kind": "step", "prompt": "The capital of France is", "settings": {"seed": 3}}
+SMALL = {
+    "step": STEP | {"generated": 1},
+    "beam": {"kind": "beam", "steps": 1, "inputs": {"width": 2}},
+    "speculative": {"kind": "speculative", "steps": 1, "inputs": {"draft_length": 2}},
+    "constrained": {"kind": "constrained", "steps": 1},
+    "diffusion": {
+        "kind": "diffusion",
+        "steps": 1,
+        "inputs": {"prompt": "The [3] sat on the mat.", "steps": 0},
+    },
+}
+
+
+def panel_of(table: dict[str, Any], before: Panel | None = None) -> Panel:
+    return read_panel(Table(table, Path("test/lesson.toml"), "panel"), before)
+
+
+def do(panel: Panel, live: Any, *actions: dict[str, Any]) -> None:
+    calls = [panel.actions.read(Table(each, Path("t/l"), "do"), "do") for each in actions]
+    panel.begin_anew(live, calls)
+
+
+def measured(panel: Panel, live: Any, measure: str, /, **arguments: Any) -> Any:
+    return panel.measures[measure](live, **arguments)
+
+
+def test_there_is_a_small_one_of_every_kind():
+    assert [*SMALL, "cache", "claim"] == list(PANELS)
+
+
+@pytest.mark.parametrize("kind", SMALL)
+def test_it_steps_begins_anew_and_comes_back_from_its_record(kind: str):
+    panel, model = panel_of(SMALL[kind]), lesson_model()
+    live = panel.begun(model)
+    grows = "generated" if kind == "step" else "steps"
+    assert measured(panel, live, grows) == 1
+    do(panel, live, {"do": "step"})
+    assert measured(panel, live, grows) == 2
+    before = plain(panel, live)
+    again = panel.restored(live.record(), lambda source, revision: model)
+    assert plain(panel, again) == before
+    do(panel, live)
+    assert measured(panel, live, grows) == 1
+    do(panel, live, {"do": "step"})
+    assert plain(panel, live) == before
+    live.release()
+
+
+def plain(panel: Panel, live: Any) -> dict[str, Any]:
+    """All measures that need no argument."""
+    return {
+        name: measure(live)
+        for name, measure in panel.measures.items()
+        if len(inspect.signature(measure).parameters) == 1
+    }
+
+
+# --- the step page --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def panel() -> Panel:
+    return panel_of(STEP)
+
+
+@pytest.fixture
+def live(panel):
+    return panel.begun(lesson_model())
+
+
+def test_what_is_measured_is_what_is_on_screen(panel, live):
+    distribution = live.decoder.next_distribution()
+    paris = live.model.vocabulary.encode(" Paris")[0]
+    assert measured(panel, live, "top_token") == " Paris"
+    assert measured(panel, live, "rank", token=" Paris") == 1
+    assert measured(panel, live, "token_to_come") and measured(panel, live, "drawn_rank") is None
+    own = distribution.probability(paris)
+    assert measured(panel, live, "probability", token=" Paris") == own
+    assert measured(panel, live, "model_probability", token=" Paris") == pytest.approx(own)
+    assert measured(panel, live, "logit", token=" Paris") == distribution.logits[paris]
+    do(panel, live, {"do": "settings", "temperature": 2.5, "top_k": 2})
+    assert measured(panel, live, "setting", name="top_k") == 2
+    assert measured(panel, live, "samplers") == "temperature top_k"
+    assert measured(panel, live, "kept") == 2
+    assert measured(panel, live, "removed_by", token=" London") == "top_k"
+    assert measured(panel, live, "model_probability", token=" Paris") == pytest.approx(own)
+    assert 0 < measured(panel, live, "uncertainty") <= 1
+
+
+def test_a_what_if_over_a_recorded_step_is_measured_as_shown(panel, live):
+    do(panel, live, {"do": "step"}, {"do": "settings", "top_k": 1})
+    assert measured(panel, live, "generated") == 1 and not measured(panel, live, "token_to_come")
+    assert measured(panel, live, "kept") == 1
+
+
+def test_forcing_a_past_step_branches(panel, live):
+    actions = [{"do": "step", "times": 2}, {"do": "look", "token": 1}]
+    do(panel, live, *actions, {"do": "force", "token": " Rome"})
+    assert measured(panel, live, "branches") == 2 and measured(panel, live, "text") == " Rome"
+    assert measured(panel, live, "forced") == 1 and measured(panel, live, "not_likeliest") == 1
+
+
+def test_what_was_done_is_counted_until_it_begins_anew(panel, live):
+    do(panel, live, {"do": "step", "times": 3}, {"do": "back"}, {"do": "reroll", "times": 2})
+    assert {
+        name: measured(panel, live, "done", action=name) for name in ("step", "back", "reroll")
+    } == {"step": 3, "back": 1, "reroll": 2}
+    do(panel, live)
+    assert measured(panel, live, "done", action="step") == 0
+
+
+def test_a_stop_rule_ends_a_run(panel, live):
+    do(panel, live, {"do": "stop", "max_tokens": 3}, {"do": "run"})
+    assert measured(panel, live, "generated") == 3
+    assert measured(panel, live, "stopped_by") == "max_tokens"
+    assert measured(panel, live, "max_tokens") == 3
+
+
+def test_what_is_refused_says_so(panel, live):
+    with pytest.raises(DecodingError, match="temperature must not be negative"):
+        do(panel, live, {"do": "settings", "temperature": -1})
+    with pytest.raises(DecodingError, match="is no setting of one number"):
+        measured(panel, live, "setting", name="warmth")
+
+
+def test_a_later_step_may_show_other_parts_of_the_same(panel):
+    other = panel_of({"kind": "same", "parts": ["loop"]}, panel)
+    assert other.parts == ("loop", "line") and other.prompt == panel.prompt
+
+
+# --- decoder pages --------------------------------------------------------------------------------
+
+
+def test_inputs_of_a_decoder_page_change_and_are_measured():
+    panel = panel_of(SMALL["beam"])
+    live = panel.begun(lesson_model())
+    do(panel, live, {"do": "inputs", "width": 3})
+    assert measured(panel, live, "number", name="width") == 3
+    assert measured(panel, live, "chosen", name="early_stopping") == "false"
+    assert live.inputs.width == 3
+    do(panel, live)
+    assert measured(panel, live, "number", name="width") == 2
+    with pytest.raises(DecodingError, match="must be"):
+        do(panel, live, {"do": "inputs", "width": 0})
+    with pytest.raises(DecodingError, match='"widths" is no input of that kind'):
+        measured(panel, live, "number", name="widths")
+
+
+def test_a_wrong_token_in_the_experiment_of_the_constrained_page():
+    panel = panel_of(SMALL["constrained"])
+    live = panel.begun(lesson_model())
+    assert not measured(panel, live, "broken")
+    do(panel, live, {"do": "force_wrong", "step": 1})
+    assert measured(panel, live, "broken") and measured(panel, live, "price") > 0
+
+
+def test_the_exact_search_of_beam_search_is_begun_and_waited_for():
+    small = {"width": 2, "exact_tokens": 2, "max_new_tokens": 2}
+    panel = panel_of({"kind": "beam", "steps": 1, "inputs": small})
+    live = panel.begun(lesson_model())
+    assert not measured(panel, live, "exact_search_done")
+    do(panel, live, {"do": "search_exactly"})
+    assert measured(panel, live, "exact_search_done")
+    live.release()
+
+
+# --- sections of measuring pages ------------------------------------------------------------------
+
+
+def test_a_section_is_measured_and_its_tables_are_asked():
+    panel = panel_of({"kind": "cache", "section": "bytes", "inputs": {"positions": 12}})
+    live = panel.begun(lesson_model())
+    assert not measured(panel, live, "measured") and cell(panel, live) is None
+    do(panel, live, {"do": "inputs", "batch": 2}, {"do": "measure"})
+    assert measured(panel, live, "measured")
+    assert measured(panel, live, "number", name="positions") == 12
+    assert cell(panel, live) > 0 and cell(panel, live, row="13") is None
+    with pytest.raises(DecodingError, match='no table "Length of"'):
+        cell(panel, live, table="Length of")
+    again = panel.restored(live.record(), lambda source, revision: live.model)
+    assert again.held.inputs == live.held.inputs
+    do(panel, live)
+    assert not measured(panel, live, "measured")
+    assert measured(panel, live, "number", name="batch") == 1
+
+
+def cell(panel: Panel, live: Any, table: str = "Lengths", row: str = "12") -> float | None:
+    return measured(panel, live, "cell", table=table, row=row, column="tensors, bytes")
+
+
+def test_every_claim_can_be_a_panel():
+    for section in CLAIMS:
+        panel = panel_of({"kind": "claim", "section": section.key})
+        live = panel.begun(lesson_model())
+        assert measured(panel, live, "outcome") == "" and panel.page == "Claims"

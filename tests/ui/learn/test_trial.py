@@ -1,0 +1,85 @@
+"""Trying a lesson finds what is wrong with its tasks."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.ui.learn.written import LESSON, write
+from ui.learn.command import main
+from ui.learn.learning import lesson_model
+from ui.learn.lesson import read_lesson
+from ui.learn.trial import trials
+
+
+def problems(folder: Path) -> dict[str, str]:
+    lesson = read_lesson(folder)
+    return {each.place: each.problem for each in trials(lesson, lesson_model()) if each.problem}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "place", "said"),
+    [
+        ("times = 2", "times = 1", "press/two", "does not solve it: generated at_least 2 (1)."),
+        ("at_least = 2", "at_least = 0", "press/two", "It is solved before anything is done"),
+        (
+            '"force", token = " Rome"',
+            '"step", times = 2',
+            "press/two/forced",
+            "The mistake solves the task",
+        ),
+        (
+            '"force", token = " Rome"',
+            '"step"',
+            "press/two/forced",
+            "No hint comes: forced at_least 1 (0).",
+        ),
+        (
+            "at_least = 1, as",
+            "at_least = 0, as",
+            "press/two",
+            "The hint forced comes before anything is done",
+        ),
+        (
+            '" Rome"',
+            '" Rome Paris"',
+            "press/two/forced",
+            'It is refused: " Rome Paris" is 2 tokens',
+        ),
+    ],
+)
+def test_what_does_not_hold(tmp_path: Path, before: str, after: str, place: str, said: str):
+    assert before in LESSON
+    found = problems(write(tmp_path / "two", LESSON.replace(before, after)))
+    assert said in found[place]
+
+
+def test_of_two_mistakes_the_first_that_holds_is_meant(tmp_path: Path):
+    more = LESSON.replace("[[steps.tasks.mistakes]]", OTHER + "[[steps.tasks.mistakes]]")
+    folder = write(tmp_path / "two", more)
+    (folder / "en.md").write_text((folder / "en.md").read_text() + "\n#### any\nHm.\n")
+    assert problems(folder) == {
+        "press/two/forced": "The hint any comes instead; put the more special mistake first."
+    }
+
+
+OTHER = """
+[[steps.tasks.mistakes]]
+key = "any"
+when = [{ check = "generated", at_least = 1 }]
+actions = [{ do = "step" }]
+"""
+
+
+def test_the_command_says_what_holds_and_ends_with_it(tmp_path: Path, capsys):
+    folder = write(tmp_path / "two")
+    assert main([str(folder)]) == 0
+    printed = capsys.readouterr().out
+    assert "holds    press/two: The solution solves it." in printed
+    write(folder, LESSON.replace("times = 2", "times = 1"), de="# Zwei\n")
+    assert main([str(folder)]) == 1
+    printed = capsys.readouterr().out
+    assert "WRONG    press/two: The solution solves it." in printed
+    assert "de.md lacks read, press" in printed
+    (folder / "lesson.toml").unlink()
+    assert main([str(folder)]) == 1
+    assert "two/lesson.toml is missing; copy lessons/template." in capsys.readouterr().out

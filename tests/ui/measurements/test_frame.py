@@ -1,0 +1,143 @@
+"""What all sections of measuring pages have in common, on the smallest section."""
+
+import json
+
+import pytest
+
+from engine.measure.machine import Setting
+from engine.measure.report import Report
+from tests.pages.tab import field
+from tests.ui.measurements.drawn import drawn
+from tests.ui.measurements.example import SECTION, Readings
+from ui.measurements.page import MeasurementPage
+from ui.measurements.state import MeasurementState
+
+OTHER = SECTION.__class__(**{**vars(SECTION), "key": "again", "name": "Again"})
+PAGE = MeasurementPage("cache", "", [SECTION, OTHER])
+
+
+@pytest.fixture
+def state(bundled) -> MeasurementState:
+    return PAGE.begun(bundled)
+
+
+def measured(state: MeasurementState) -> MeasurementState:
+    """The page once it has timed a few passes, and measured what takes no longer."""
+    state.look(lambda: True)
+    state.bench.pacing.wait(60)
+    state.look(lambda: True)
+    state.held.work.wait(60)
+    assert state.held.work.is_done
+    return state
+
+
+def test_a_section_measures_alone_and_keeps_its_results(state):
+    assert state.held.result() is None
+    first = measured(state).held
+    assert len(first.result().ms) == 3 and all(ms > 0 for ms in first.result().ms)
+    state.choose("again")
+    measured(state)
+    state.choose("reading")
+    assert state.held is first and len(first.result().ms) == 3
+    work = first.work
+    state.look(lambda: True)
+    assert first.work is work, "it begins alone once"
+
+
+def test_what_takes_long_waits_for_a_press(state):
+    state.held.change(times=10**6)
+    state.look(lambda: True)
+    state.bench.pacing.wait(60)
+    state.look(lambda: True)
+    assert state.held.work is None and state.held.seconds(state.bench.pacing.result) > 60
+    state.held.change(times=1)
+    state.look(lambda: True)
+    assert state.held.work is None, "a change of the fields alone begins nothing"
+
+
+def test_a_refusal_leaves_the_last_results(state):
+    held = measured(state).held
+    before = held.result()
+    held.change(prompt="")
+    held.begin(lambda: True)
+    assert "rompt" in held.error and held.result() == before
+
+
+def test_a_cancelled_measurement_goes_on_where_it_was(state):
+    held = state.held
+    held.change(times=400)
+    held.begin(lambda: True)
+    held.work.cancel()
+    held.work.wait(60)
+    done = held.work.texts_done
+    assert done < 400 and not held.work.problem
+    held.work.measurement._costs = (1.0,) * (done + 2)
+    held.work.start()
+    held.work.wait(60)
+    assert held.work.is_done and len(held.result().ms) == done + 2
+
+
+def test_a_record_keeps_section_and_inputs(state, bundled):
+    state.choose("again")
+    state.held.change(times=7)
+    record = json.loads(json.dumps(state.record()))
+    again = PAGE.visit_page.restore(record, lambda source, revision: bundled)
+    assert again.chosen == "again" and again.held.inputs.times == 7
+    assert again.sections["reading"].inputs.times == 3
+    del record["inputs"]["again"]  # a section that is new in this version
+    again = PAGE.visit_page.restore(record, lambda source, revision: bundled)
+    assert again.held.inputs.times == 3
+
+
+def test_a_file_of_another_machine_is_laid_over_and_a_bad_one_changes_nothing(state):
+    report = json.loads(measured(state).report().to_json())
+    report["setting"]["machine"]["processor"] = "Other"
+    report["parts"]["unknown"] = {}
+    report["parts"]["reading"]["ms"] = [1.5]
+    state.lay_over(json.dumps(report))
+    assert state.error == "" and state.laid("again") is None
+    assert state.laid("reading").name.startswith("Other")
+    assert state.laid("reading").result == Readings((1.5,))
+    state.lay_over("{")
+    assert "no JSON" in state.error and state.laid("reading") is not None
+    state.take_off()
+    assert state.laid("reading") is None and state.error == ""
+
+
+def test_another_model_is_measured_anew(state, model):
+    held = measured(state).held
+    held.change(times=2)
+    state.load(model)
+    assert state.held is not held and state.held.work is None and state.held.inputs.times == 2
+
+
+def example_page() -> None:
+    import streamlit as st
+
+    from engine.model import load_model
+    from tests.ui.measurements.example import SECTION
+    from ui.measurements.page import MeasurementPage
+
+    page = MeasurementPage("cache", "", [SECTION])
+    if "state" not in st.session_state:
+        st.session_state["state"] = page.begun(load_model())
+    page.draw_state(st.session_state["state"])
+
+
+def test_the_page_draws_a_section():
+    app = drawn(example_page)
+    assert any("The slowest of 3 readings" in one.value for one in app.markdown)
+    assert any("an estimate" in one.value for one in app.caption)
+    field(app, "number_input", "cache_reading_times").set_value(2.5)
+    app.run()
+    assert any("Readings" in error.value for error in app.error)
+    files = [one.label for one in app.get("download_button")]
+    assert files == ["Readings as CSV", "Whole measurement as JSON"]
+
+
+def test_a_report_says_what_measured(bundled):
+    setting = Setting.here(bundled)
+    text = Report(setting, {"reading": Readings((1.0, 2.0))}).to_json()
+    again = Report.from_json(text, {"reading": Readings})
+    assert again.setting == setting and again.parts == {"reading": Readings((1.0, 2.0))}
+    assert setting.dtype == str(bundled.dtype).removeprefix("torch.") and setting.threads >= 1

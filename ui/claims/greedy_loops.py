@@ -1,0 +1,78 @@
+"""The claim that greedy text loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from engine.claims.greedy_loops import GREEDY, NUCLEUS, GreedyLoops, GreedyLoopsExperiment
+from engine.claims.texts import MOST_TOKENS
+from engine.model import LanguageModel
+from ui.claims.charts import dots_figure
+from ui.claims.claim import claim
+from ui.claims.inputs import PromptsInputs, lines
+from ui.claims.written import repeated_dots, texts_table, written_texts
+from ui.labs import fields
+from ui.measurements.held import Held
+from ui.measurements.measured import chart
+from ui.measurements.section import Shown
+
+WAYS = {GREEDY: "greedy", NUCLEUS: "nucleus"}
+PROMPTS = """They think that
+The most important thing is
+The meaning of life is
+The old house stood
+I would like to
+We talked about
+In the middle of the forest
+My favourite thing in the world is"""
+
+
+@dataclass(frozen=True)
+class LoopsInputs(PromptsInputs):
+    """What is written.
+
+    Attributes, besides prediction and prompts:
+        tokens: of each text.
+        top_p: of the nucleus.
+    """
+
+    prompts: str = PROMPTS
+    tokens: int = 128
+    top_p: float = 0.9
+
+
+def _experiment(model: LanguageModel, inputs: LoopsInputs) -> GreedyLoopsExperiment:
+    return GreedyLoopsExperiment(model, lines(inputs.prompts), inputs.tokens, inputs.top_p)
+
+
+def _fields(held: Held) -> None:
+    fields.text(held, "prompts", "Prompts, one a line", height=150)
+    with fields.row():
+        fields.whole(held, "tokens", "Tokens of a text", 16, MOST_TOKENS)
+        fields.real(held, "top_p", "Top-p of the nucleus", step=0.05)
+
+
+def _picture(result: GreedyLoops, shown: Shown) -> None:
+    if not shown.is_running:
+        dots = repeated_dots(result.texts, WAYS)
+        chart(
+            f"{shown.name}_repeated",
+            "Repeated 4-grams",
+            "A dot is a text. Far to the right it says the same again and again.",
+            dots_figure(dots, "share of 4-grams that repeat", shown.dark),
+        )
+    with st.expander("The texts"):
+        written_texts(result.texts, WAYS)
+
+
+SECTION = claim(
+    "greedy_loops",
+    inputs=LoopsInputs,
+    result=GreedyLoops,
+    experiment=_experiment,
+    fields=_fields,
+    picture=_picture,
+    tables=lambda result: (texts_table(result.texts, WAYS),),
+)

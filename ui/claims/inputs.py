@@ -1,0 +1,67 @@
+"""What the inputs of claims share: a prediction, prompts line by line, numbers in a row."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from engine.errors import SettingError
+from ui.labs.inputs import PlainInputs
+
+MOST_LINES = 200
+MOST_NUMBERS = 16
+
+
+@dataclass(frozen=True)
+class ClaimInputs(PlainInputs):
+    """Inputs of a claim; each adds the parameters of its experiment.
+
+    Attributes:
+        predicted: the verdict that the person expects, empty for none.
+    """
+
+    predicted: str = ""
+
+
+@dataclass(frozen=True)
+class PromptsInputs(ClaimInputs):
+    """Inputs of a claim whose experiment goes on from prompts.
+
+    Attributes, besides the prediction:
+        prompts: one a line.
+    """
+
+    prompts: str = ""
+
+
+def lines(text: str) -> list[str]:
+    """The lines of a text that are not empty.
+
+    Raises:
+        SettingError: more lines than an experiment takes.
+    """
+    found = [line for line in text.splitlines() if line.strip()]
+    if len(found) > MOST_LINES:
+        problem, remedy = f"are more than {MOST_LINES}", "remove some"
+        raise SettingError("Lines", len(found), problem, remedy)
+    return found
+
+
+def numbers(name: str, text: str) -> list[float]:
+    """Numbers with commas between them, ascending, each once.
+
+    Raises:
+        SettingError: something that is no number, none at all, or too many.
+    """
+    try:
+        found = sorted({float(part) for part in text.split(",") if part.strip()})
+    except ValueError:
+        raise _no_numbers(name, text) from None
+    if not 1 <= len(found) <= MOST_NUMBERS or not all(map(math.isfinite, found)):
+        raise _no_numbers(name, text)
+    return found
+
+
+def _no_numbers(name: str, text: str) -> SettingError:
+    problem = f"must be 1 to {MOST_NUMBERS} numbers with commas between them"
+    return SettingError(name, text, problem, "write them as in 0.5, 1, 2")

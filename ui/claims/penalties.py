@@ -1,0 +1,82 @@
+"""The claim that penalties, not prompts, cure loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from engine.claims.penalties import PENALTY, PLAIN, WORDS, Penalties, PenaltiesExperiment
+from engine.claims.texts import MOST_TOKENS
+from engine.model import LanguageModel
+from ui.claims.charts import dots_figure
+from ui.claims.claim import claim
+from ui.claims.inputs import PromptsInputs, lines
+from ui.claims.written import repeated_dots, texts_table, written_texts
+from ui.labs import fields
+from ui.measurements.held import Held
+from ui.measurements.measured import chart
+from ui.measurements.section import Shown
+
+WAYS = {PLAIN: "plain", PENALTY: "with the penalty", WORDS: "with the words"}
+PROMPTS = """They think that
+The most important thing is
+He said that he
+He was not
+The history of
+The sun and the moon
+She thought that"""
+
+
+@dataclass(frozen=True)
+class PenaltiesInputs(PromptsInputs):
+    """What is written.
+
+    Attributes, besides prediction and prompts:
+        words: put before each prompt, to forbid repeating.
+        tokens: of each text.
+        penalty: the repetition penalty.
+    """
+
+    prompts: str = PROMPTS
+    words: str = "Never repeat yourself. Say something new in every sentence."
+    tokens: int = 96
+    penalty: float = 1.3
+
+
+def _experiment(model: LanguageModel, inputs: PenaltiesInputs) -> PenaltiesExperiment:
+    return PenaltiesExperiment(
+        model, lines(inputs.prompts), inputs.words, inputs.tokens, inputs.penalty
+    )
+
+
+def _fields(held: Held) -> None:
+    fields.text(held, "prompts", "Prompts, one a line", height=150)
+    fields.line(held, "words", "Words that forbid repeating", width="stretch")
+    with fields.row():
+        fields.whole(held, "tokens", "Tokens of a text", 16, MOST_TOKENS)
+        fields.real(held, "penalty", "Repetition penalty")
+
+
+def _picture(result: Penalties, shown: Shown) -> None:
+    if not shown.is_running:
+        dots = repeated_dots(result.texts, WAYS)
+        chart(
+            f"{shown.name}_repeated",
+            "Repeated 4-grams",
+            "Three texts of each prompt. Far to the right, one says the same again and again.",
+            dots_figure(dots, "share of 4-grams that repeat", shown.dark),
+        )
+    with st.expander("The texts"):
+        written_texts(result.texts, WAYS)
+
+
+SECTION = claim(
+    "penalties",
+    inputs=PenaltiesInputs,
+    result=Penalties,
+    experiment=_experiment,
+    fields=_fields,
+    picture=_picture,
+    tables=lambda result: (texts_table(result.texts, WAYS),),
+)

@@ -1,0 +1,95 @@
+"""The claim that temperature 0 gives the truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from engine.claims.truth import MOST_SAMPLES, Truth, TruthExperiment
+from engine.claims.uncertainty import Figure, share
+from engine.model import LanguageModel
+from ui.claims.charts import intervals_figure
+from ui.claims.claim import claim
+from ui.claims.facts import FactsInputs, facts_field, facts_of
+from ui.labs import fields
+from ui.measurements.held import Held
+from ui.measurements.measured import chart, sheet
+from ui.measurements.section import Shown, Table
+
+
+@dataclass(frozen=True)
+class TruthInputs(FactsInputs):
+    """What is asked.
+
+    Attributes, besides prediction and facts:
+        samples: of each fact, at temperature 1.
+        bound: share of right answers from which greedy decoding counts as the truth.
+    """
+
+    samples: int = 9
+    bound: float = 0.8
+
+
+def _experiment(model: LanguageModel, inputs: TruthInputs) -> TruthExperiment:
+    return TruthExperiment(model, facts_of(inputs.facts), inputs.samples, inputs.bound)
+
+
+def _fields(held: Held) -> None:
+    facts_field(held)
+    with fields.row():
+        fields.whole(held, "samples", "Samples of each fact", 1, MOST_SAMPLES)
+        about = "Share of right answers from which greedy decoding counts as the truth."
+        fields.real(held, "bound", "The truth from", step=0.05, help=about)
+
+
+def _right(result: Truth) -> dict[str, list[tuple[str, Figure]]]:
+    """By way of answering: kind of fact, and the share that is right."""
+    ways = {"greedy": "greedy_right", "majority of the samples": "majority_right"}
+    return {
+        name: [
+            (group, share([getattr(one, attribute) for one in result.group(group)]))
+            for group in result.groups
+        ]
+        for name, attribute in ways.items()
+    }
+
+
+def _picture(result: Truth, shown: Shown) -> None:
+    if not shown.is_running:
+        chart(
+            f"{shown.name}_right",
+            "Right answers",
+            "The line is where greedy decoding would count as the truth. Whiskers are 95 %.",
+            intervals_figure(_right(result), "right answers", shown.dark, bound=result.bound),
+        )
+    with st.expander("The answers"):
+        sheet(_answers(result))
+
+
+def _answers(result: Truth) -> Table:
+    rows = [
+        (
+            one.fact.question,
+            " or ".join(one.fact.answers),
+            one.greedy,
+            "yes" if one.greedy_right else "no",
+            one.majority,
+            one.votes,
+            one.fact.group,
+        )
+        for one in result.answers
+    ]
+    head = ("question", "right", "greedy", "is right", "majority", "votes for it", "kind")
+    return Table("Answers", head, rows)
+
+
+SECTION = claim(
+    "truth",
+    inputs=TruthInputs,
+    result=Truth,
+    experiment=_experiment,
+    fields=_fields,
+    picture=_picture,
+    tables=lambda result: (_answers(result),),
+)

@@ -1,0 +1,59 @@
+"""Texts of an experiment on the page: how much they repeat, and what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+import streamlit as st
+
+from engine.claims.texts import Written
+from ui.measurements.section import Table
+from ui.skeleton.tables import text_list
+from ui.words.labels import tokens_text
+
+
+def repeated_dots(
+    texts: Sequence[Written], ways: Mapping[str, str]
+) -> dict[str, list[tuple[str, float]]]:
+    """By way: prompt and share of repeated 4-grams of each text that is long enough."""
+    return {
+        name: [
+            (text.prompt, text.repeated)
+            for text in texts
+            if text.way == way and text.repeated is not None
+        ]
+        for way, name in ways.items()
+    }
+
+
+def texts_table(texts: Sequence[Written], ways: Mapping[str, str]) -> Table:
+    """What each text measures, and the text."""
+    rows = [
+        (
+            text.prompt,
+            ways[text.way],
+            text.tokens,
+            text.repeated,
+            text.loop_tokens,
+            text.stop_reason,
+            text.text,
+        )
+        for text in texts
+    ]
+    head = ("prompt", "way", "tokens", "repeated 4-grams", "tokens in a loop", "ended by", "text")
+    return Table("Texts", head, rows)
+
+
+def written_texts(texts: Sequence[Written], ways: Mapping[str, str]) -> None:
+    """The texts to read, prompt by prompt."""
+    for prompt, group in groupby(texts, key=lambda text: text.prompt):
+        shown = [(_facts(text, ways[text.way]), text.text) for text in group]
+        st.html(text_list(f"Texts of {prompt}", prompt, shown))
+
+
+def _facts(text: Written, way: str) -> list[str]:
+    facts = [way, tokens_text(text.tokens)]
+    if text.looped:
+        facts.append(f"loop of {tokens_text(text.loop_tokens)}")
+    return facts

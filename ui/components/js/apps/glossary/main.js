@@ -1,0 +1,64 @@
+// All terms in the order of the alphabet, with a search; an address may name one of them: `how#entropy`.
+
+import { element, set_text } from '../../lib/dom.js';
+import { place_of } from '../../parts/glossary/place.js';
+import { matches } from '../../words/glossary.js';
+
+/** @import { Glossary } from '../../words/glossary.js' */
+/** @import { Site } from '../../parts/glossary/place.js' */
+
+/**
+ * @param {HTMLElement} root the element with class `dv`
+ * @param {{glossary: Glossary, site: Site}} data
+ */
+export function mount(root, { glossary, site }) {
+  root.classList.add('dv-glossary');
+  const search = element('input', { type: 'search', 'aria-label': 'Search the glossary', placeholder: 'Search' });
+  const found = element('span', { class: 'dv-muted', role: 'status' });
+  const list = element('dl', { class: 'dv-entries' });
+  const entries = Object.entries(glossary)
+    .sort(([, one], [, other]) => one.name.localeCompare(other.name))
+    .map(([key, term]) => {
+      const what = element('dd', {}, `${term.text} `, place_of(site, term));
+      return { term, node: element('div', { id: key, tabindex: -1 }, element('dt', { text: term.name }), what) };
+    });
+  list.append(...entries.map(({ node }) => node));
+  root.append(
+    element('h2', { id: 'glossary', tabindex: -1, text: 'Glossary' }),
+    element('p', { class: 'dv-glossary-search' }, search, found),
+    list,
+  );
+
+  function filter() {
+    let count = 0;
+    for (const { term, node } of entries) {
+      const is_found = matches(term, search.value);
+      node.classList.toggle('dv-hidden', !is_found);
+      count += Number(is_found);
+    }
+    set_text(found, `${count} of ${entries.length} terms`);
+  }
+  search.addEventListener('input', filter);
+  filter();
+
+  /** To the entry that the address names; the browser looked for it before it was there. */
+  function go_to_named() {
+    const named = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!named || !root.contains(named)) return;
+    search.value = '';
+    filter();
+    named.scrollIntoView({ block: 'start' });
+    named.focus({ preventScroll: true });
+  }
+  go_to_named();
+  window.addEventListener('popstate', go_to_named);
+  window.addEventListener('hashchange', go_to_named);
+
+  return {
+    restyle() {},
+    destroy() {
+      window.removeEventListener('popstate', go_to_named);
+      window.removeEventListener('hashchange', go_to_named);
+    },
+  };
+}

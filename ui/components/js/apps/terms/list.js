@@ -1,0 +1,47 @@
+// The menu `Terms`: those that stand on the page, for the keyboard, for screen readers, for a finger.
+
+import { element } from '../../lib/dom.js';
+import { create_menu } from '../../lib/menu.js';
+import { place_of } from '../../parts/glossary/place.js';
+
+/** @import { Found, Glossary } from '../../words/glossary.js' */
+/** @import { Site } from '../../parts/glossary/place.js' */
+
+// What models and visitors have written is left out.
+const NO_TEXT =
+  'input, textarea, style, script, [hidden], .st-key-header, .dv-token, .dv-written, .dv-strip-box, tbody, .dv-tip';
+
+/** @param {(text: string) => Found[]} find @returns {Set<string>} keys, in the order of the page */
+export function terms_on_page(find) {
+  const page = document.querySelector('.stMain') ?? document.body;
+  const walker = document.createTreeWalker(page, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT, node =>
+    node instanceof Element && node.matches(NO_TEXT) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT,
+  );
+  const keys = new Set();
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    if (node instanceof HTMLElement && node.dataset.term) keys.add(node.dataset.term);
+    if (node.nodeType === Node.TEXT_NODE) for (const { key } of find(node.textContent ?? '')) keys.add(key);
+  }
+  return keys;
+}
+
+/**
+ * @param {Glossary} glossary
+ * @param {Site} site
+ * @param {(text: string) => Found[]} find
+ * @param {(key: string) => Node} more
+ */
+export function create_list(glossary, site, find, more) {
+  const entries = element('dl', { class: 'dv-entries' });
+  const menu = create_menu('Terms', element('p', {}, 'Terms on this page, in their order. ', more('')), entries);
+  menu.node.addEventListener('toggle', () => {
+    if (!(/** @type {HTMLDetailsElement} */ (menu.node).open)) return entries.replaceChildren();
+    for (const key of terms_on_page(find)) {
+      const entry = glossary[key];
+      if (!entry) continue;
+      const what = element('dd', {}, `${entry.text} `, place_of(site, entry));
+      entries.append(element('dt', { text: entry.name }), what);
+    }
+  });
+  return menu;
+}

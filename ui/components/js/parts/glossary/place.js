@@ -1,0 +1,22 @@
+// Where a term of the glossary can be operated.
+
+import { element } from '../../lib/dom.js';
+import { stay_in_app } from '../../lib/in_app.js';
+
+/** @import { Term } from '../../words/glossary.js' */
+/**
+ * @typedef {object} Site the pages of the app
+ * @property {string} base what all addresses begin with
+ * @property {string} home the page that has no name in its address
+ * @property {Record<string, string>} titles by address
+ */
+
+/** @param {Site} site @param {string} page */
+export const address_of = ({ base, home }, page) => `${base}/${page === home ? '' : page}`;
+
+/** Where a term can be operated: a link, but to the page that one is on. @param {Site} site @param {Term} term */
+export function place_of(site, { page, at }) {
+  const href = address_of(site, page);
+  if (location.pathname === href) return element('span', { class: 'dv-muted', text: `On this page: ${at}` });
+  return stay_in_app(element('a', { href, text: `Try it: ${site.titles[page]}, ${at}` }));
+}

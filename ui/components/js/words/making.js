@@ -1,0 +1,95 @@
+// How a pre-token becomes tokens, step by step and in words.
+
+import { count, quoted, score_text } from './format.js';
+
+/**
+ * @import { Making, Matches, Merges, ShownToken, Side } from '../parts/tokens/types.js'
+ *
+ * @typedef {{label: string, look: '' | 'new' | 'rest'}} Chip a token or a symbol; `rest`: not cut yet
+ * @typedef {{chips: Chip[], sentence: string}} Frame
+ */
+
+/** How many steps there are to look at. @param {Making} making */
+export function step_count(making) {
+  if (making.kind === 'merges') return making.merges.length;
+  return making.kind === 'matches' ? making.matches.length : 0;
+}
+
+/** What there is after so many steps. @param {Merges | Matches} making @param {number} step @returns {Frame} */
+export const frame = (making, step) =>
+  making.kind === 'merges' ? merge_frame(making, step) : match_frame(making, step);
+
+/** @param {Merges} making @param {number} step @returns {Frame} */
+function merge_frame({ symbols, merges, ranks, is_whole }, step) {
+  /** @type {(string | null)[]} */
+  const labels = [...symbols];
+  for (const [start, middle, , , label] of merges.slice(0, step)) {
+    labels[start] = label;
+    labels[middle] = null;
+  }
+  const last = step > 0 ? merges[step - 1] : null;
+  /** @type {Chip[]} */
+  const chips = labels.flatMap((label, place) =>
+    label === null ? [] : [{ label, look: /** @type {'new' | ''} */ (last?.[0] === place ? 'new' : '') }],
+  );
+  if (is_whole) return { chips, sentence: 'The vocabulary holds this pre-token whole, so no merge is needed.' };
+  if (merges.length === 0) return { chips, sentence: 'No merge fits here, so every symbol stays a token.' };
+  if (!last) {
+    const all = count(merges.length);
+    return { chips, sentence: `Before the first of ${all} merges there are ${count(symbols.length)} symbols.` };
+  }
+  const [left, right] = pair(symbols, merges, step);
+  const place = `Merge ${count(step)} of ${count(merges.length)}`;
+  const names = `${quoted(left)} and ${quoted(right)} become ${quoted(last[4])}, id ${count(last[5])}`;
+  return { chips, sentence: `${place}: ${names}. It is merge ${count(last[3] + 1)} of ${count(ranks)} in the file.` };
+}
+
+/** The two that a merge joins. @param {string[]} symbols @param {Merges['merges']} merges @param {number} step */
+export function pair(symbols, merges, step) {
+  const [start, middle] = merges[step - 1];
+  const made = (/** @type {number} */ from) =>
+    merges.slice(0, step - 1).findLast(merge => merge[0] === from)?.[4] ?? symbols[from];
+  return [made(start), made(middle)];
+}
+
+/** @param {Matches} making @param {number} step @returns {Frame} */
+function match_frame({ text, matches }, step) {
+  const done = matches.slice(0, step);
+  /** @type {Chip[]} */
+  const chips = done.map(([, label], place) => ({ label, look: place === step - 1 ? 'new' : '' }));
+  const rest = text.slice(done.at(-1)?.[0] ?? 0).join('');
+  if (rest) chips.push({ label: rest, look: 'rest' });
+  const last = done.at(-1);
+  if (!last) return { chips, sentence: `Before the first match nothing of ${quoted(rest)} is cut.` };
+  const place = `Match ${count(step)} of ${count(matches.length)}`;
+  const name = `${quoted(last[1])}, id ${count(last[2])}`;
+  if (last[3] === 0) return { chips, sentence: `${place}: ${name}, is all that was left.` };
+  return { chips, sentence: `${place}: ${name}, is the longest token after ${count(last[3])} that do not exist.` };
+}
+
+/** What is known of a token: names and values. @param {Side} side @param {number} place @returns {[string, string][]} */
+export function token_facts(side, place) {
+  const { id, bytes, start, end, first_byte, pre_token, ...token } = side.tokens[place];
+  const size = bytes ? bytes.split(' ').length : 0;
+  const characters = end > start + 1 ? `${count(start + 1)} to ${count(end)}` : count(start + 1);
+  const first = first_byte === null ? 0 : first_byte + 1;
+  const places = size > 1 ? `${count(first)} to ${count(first + size - 1)}` : count(first);
+  return [
+    ['id', count(id)],
+    ['bytes', bytes || 'none'],
+    ['character of the text', token.is_inserted || end === start ? 'none' : characters],
+    ['byte of the text', first_byte === null ? 'not known' : places],
+    ['kind', kind_of(token)],
+    ['pre-token', pre_token === null ? 'none' : side.pre_tokens[pre_token][0]],
+  ];
+}
+
+/** @param {Pick<ShownToken, 'is_special' | 'is_inserted' | 'is_unknown'>} token */
+function kind_of({ is_special, is_inserted, is_unknown }) {
+  if (is_unknown) return 'unknown to the tokenizer';
+  if (is_inserted) return 'put there by the tokenizer';
+  return is_special ? 'control token' : 'text';
+}
+
+/** A score of a cut. @param {number} score */
+export const nats = score => `${score_text(score)} nats`;

@@ -1,0 +1,1 @@
+"""The page "How this works": a text, the samplers, the glossary."""

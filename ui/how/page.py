@@ -1,0 +1,128 @@
+"""How this works: a text of `lessons/how`, the table of samplers, the model, the glossary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import streamlit as st
+
+from engine.model import LanguageModel
+from engine.sampling import DEFAULT_ORDER
+from ui.components.apps import mount_app
+from ui.skeleton.page import site
+from ui.skeleton.problems import guarded
+from ui.skeleton.tables import table
+from ui.skeleton.visit_page import VisitPage
+from ui.visits.records import Fields, choice_of, choice_record
+from ui.words.glossary import ENGLISH, glossary
+from ui.words.labels import parameters_text, size
+
+TEXTS = Path(__file__).resolve().parents[2] / "lessons" / "how"
+STYLE = Path(__file__).with_suffix(".css")
+SAMPLERS = "{samplers}"
+ABOUT = (
+    "**How this works.** From the prompt to a token, where every figure on screen comes from, what "
+    "is not shown, and all terms."
+)
+
+
+class HowState:
+    """The model whose facts the page names.
+
+    Attributes:
+        model: the model.
+        error: what went wrong last; nothing can.
+    """
+
+    name: ClassVar[str] = "how"
+
+    def __init__(self, model: LanguageModel) -> None:
+        self.model = model
+        self.error = ""
+
+    def load(self, model: LanguageModel) -> None:
+        """Name another model."""
+        self.model = model
+
+    @classmethod
+    def restored(cls, data: dict[str, Any], load: Callable[..., LanguageModel]) -> HowState:
+        """As it was recorded."""
+        return cls(load(*choice_of(Fields(data))))
+
+    @property
+    def version(self) -> object:
+        """Another one for another model."""
+        return tuple(self.record().values())
+
+    def record(self) -> dict[str, Any]:
+        """Where the model came from."""
+        return choice_record(self.model)
+
+    def release(self) -> None:
+        """Nothing to give back."""
+
+
+PAGE = VisitPage(
+    HowState.name,
+    begin=HowState,
+    restore=HowState.restored,
+    lost="The model of this page could not be loaded again, so that of the step page is named.",
+    kept="The facts of the model below are those of the new one.",
+)
+
+
+def how_page() -> None:
+    """Draw the whole page."""
+    state = PAGE.opened(STYLE)
+    if state is None:
+        return
+    st.caption(ABOUT)
+    with st.container(key="how_text"):
+        for section in text_of(ENGLISH):
+            _section(section)
+        st.fragment(guarded(_model, "the facts of the model"))(state.model)
+    mount_app("glossary", "Glossary", {"glossary": glossary(), "site": site()})
+
+
+def text_of(language: str) -> Iterator[str]:
+    """The text in a language, English where there is none, section by section."""
+    file = TEXTS / f"{language}.md"
+    text = (file if file.exists() else TEXTS / f"{ENGLISH}.md").read_text("utf-8")
+    first, *others = text.split("\n## ")
+    yield first
+    yield from (f"## {other}" for other in others)
+
+
+def _section(section: str) -> None:
+    before, marker, after = section.partition(SAMPLERS)
+    st.markdown(before)
+    if marker:
+        st.html(samplers_table())
+        st.markdown(after)
+
+
+def samplers_table() -> str:
+    """All samplers in the default order, as their classes describe them."""
+    infos = [kind.info for kind in DEFAULT_ORDER]
+    return table(
+        "Samplers, in the order in which they act",
+        ["sampler", "formula", "what it does"],
+        [(info.label, info.formula, info.about) for info in infos],
+    )
+
+
+def _model(model: LanguageModel) -> None:
+    st.markdown("## The model on this page")
+    context, formula = model.context_length, model.cache_formula
+    cache = "none" if formula is None else f"{size(formula.bytes_per_token)} per position"
+    rows = [
+        ("name", model.name),
+        ("weights", parameters_text(model.parameters)),
+        ("dtype, device", f"{model.dtype}, {model.device}".replace("torch.", "")),
+        ("vocabulary V", f"{model.vocab_size:,} tokens"),
+        ("longest context", "no limit" if context is None else f"{context:,} positions"),
+        ("KV cache", cache),
+    ]
+    st.html(table("Of its files and its configuration", ["fact", "value"], rows))

@@ -1,0 +1,17 @@
+"""Lessons: texts beside live parts of the app, with tasks that look at what a person did.
+
+    lesson.py      a lesson as its files describe it; source.py and words.py read them
+    checks.py      conditions over what a panel measures; functions.py: what lessons may name
+    panels/        the live parts, each kind with its measures and actions
+    extras.py      what else a step may hold: predictions, quizzes
+    prediction/    predict, then reveal; quiz/: questions with a confidence
+    progress/      what a person has done, kept beyond the tab
+    course.py      the lessons in order
+    learning.py    what a visitor has done, and their live panels
+    page.py        the list, one lesson; step_view.py: one step of it
+    trial.py       a lesson tried without a browser: solutions and mistakes
+    command.py     `make lesson`
+    live.py        step panels on the live channel
+
+`lessons/README.md` says how to write one.
+"""

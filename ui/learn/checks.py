@@ -1,0 +1,134 @@
+"""Checks: what a lesson asks of the state of a panel, and what it measured there.
+
+    { check = "generated", at_least = 3 }
+    { check = "probability", token = " London", more_than = 0.5 }
+    { check = "prompt", is_not = "The capital of France is" }
+
+`check` names a measure of the panel. Its arguments and one comparison or more stand beside it. What
+was measured may stand in the words of the task under the name of the measure, or under `as`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from ui.learn.functions import Call, Functions, result_type
+from ui.learn.source import Table
+from ui.words.labels import markdown_text, token_label, with_minus
+
+Live = TypeVar("Live")
+
+# name: the comparison, by what it compares
+_ANY: dict[str, Callable[[Any, Any], bool]] = {
+    "is": lambda measured, wanted: measured == wanted,
+    "is_not": lambda measured, wanted: measured != wanted,
+}
+_NUMBERS: dict[str, Callable[[Any, Any], bool]] = _ANY | {
+    "at_least": lambda measured, wanted: measured >= wanted,
+    "at_most": lambda measured, wanted: measured <= wanted,
+    "more_than": lambda measured, wanted: measured > wanted,
+    "less_than": lambda measured, wanted: measured < wanted,
+}
+_TEXTS: dict[str, Callable[[Any, Any], bool]] = _ANY | {
+    "contains": lambda measured, wanted: wanted in measured,
+    "lacks": lambda measured, wanted: wanted not in measured,
+    "begins_with": lambda measured, wanted: measured.startswith(wanted),
+}
+COMPARISONS = {"int": _NUMBERS, "float": _NUMBERS, "str": _TEXTS, "bool": _ANY}
+
+
+def shown_as(reading: Callable[[Any], str]) -> Callable[[Callable], Callable]:
+    """Say how a measured value is written for people, such as `percent`."""
+
+    def marked(function: Callable) -> Callable:
+        function.reading = reading
+        return function
+
+    return marked
+
+
+def percent(share: float) -> str:
+    """A share of 1: ``12.3 %``."""
+    return f"{100 * share:.3g} %"
+
+
+def bits(entropy: float) -> str:
+    """An entropy: ``4.14 bits``."""
+    return f"{entropy:.2f} bits"
+
+
+def figure(number: float) -> str:
+    """A number without a unit: ``1,024``, ``−0.56``."""
+    return with_minus(f"{number:,}" if isinstance(number, int) else f"{number:.4g}")
+
+
+def label(text: str) -> str:
+    """A text with its spaces visible: ``␣Paris``; of a long one the beginning."""
+    return token_label(text) if len(text) <= LONGEST else f"{token_label(text[: LONGEST - 1])}…"
+
+
+LONGEST = 40  # characters of a text in a sentence
+_READINGS = {"int": figure, "float": figure, "str": label, "bool": {True: "yes", False: "no"}.get}
+
+
+@dataclass(frozen=True)
+class Check(Generic[Live]):
+    """One condition.
+
+    Attributes:
+        measure: what is measured; None from it where there is nothing to measure yet.
+        comparisons: by name, what it is compared with; all must hold.
+        name: under which words may show what was measured.
+    """
+
+    measure: Call[Live, Any]
+    comparisons: Mapping[str, Any]
+    name: str
+
+    def holds(self, live: Live) -> bool:
+        """Whether it does just now; False where there is nothing to measure."""
+        measured = self.measure(live)
+        known = COMPARISONS[result_type(self.measure.function)]
+        return measured is not None and all(
+            known[name](measured, wanted) for name, wanted in self.comparisons.items()
+        )
+
+    def shown(self, live: Live) -> str:
+        """What is measured just now, for a sentence."""
+        measured, function = self.measure(live), self.measure.function
+        if measured is None:
+            return "none"
+        return getattr(function, "reading", _READINGS[result_type(function)])(measured)
+
+
+def read_check(table: Table, measures: Functions) -> Check:
+    """The check in a table.
+
+    Raises:
+        LessonError: the panel has no such measure, or the comparison does not fit it.
+    """
+    measure = measures.read(table, "check")
+    known = COMPARISONS[result_type(measure.function)]
+    name = table.text("as", measure.name)
+    comparisons = {each: table.value(each) for each in table.names() if each in known}
+    table.end()
+    if not comparisons:
+        table.wrong("", "compares with nothing", f"add one of {', '.join(known)}")
+    kinds = (bool,) if known is _ANY else (str,) if known is _TEXTS else (int, float)
+    for each, wanted in comparisons.items():
+        if not isinstance(wanted, kinds) or (isinstance(wanted, bool) and bool not in kinds):
+            what = {bool: "true or false", str: "a text"}.get(kinds[0], "a number")
+            table.wrong(each, f"is {wanted!r}", f"{measure.name} is compared with {what}")
+    return Check(measure, comparisons, name)
+
+
+def all_hold(checks: Iterable[Check], live: object) -> bool:
+    """Whether every check holds."""
+    return all(check.holds(live) for check in checks)
+
+
+def figures(checks: Iterable[Check], live: object) -> dict[str, str]:
+    """What checks measure just now, by the names that words use; safe for Markdown."""
+    return {check.name: markdown_text(check.shown(live)) for check in checks}

@@ -1,0 +1,47 @@
+"""The lessons in the order in which they are taught, from `lessons/course.toml`."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ui.learn.lesson import Lesson, read_lesson
+from ui.learn.source import Table
+
+FOLDER = Path(__file__).resolve().parents[2] / "lessons"
+PREVIEW = "DECODING_LESSON"  # in the environment: the folder of one more lesson, last in the list
+
+
+@dataclass(frozen=True)
+class Course:
+    """Lessons in order."""
+
+    lessons: tuple[Lesson, ...]
+
+    def lesson(self, key: str) -> Lesson | None:
+        """The lesson of a key; None where there is none."""
+        return next((lesson for lesson in self.lessons if lesson.key == key), None)
+
+    def after(self, lesson: Lesson) -> Lesson | None:
+        """The lesson behind one; None behind the last."""
+        place = self.lessons.index(lesson)
+        return self.lessons[place + 1] if place + 1 < len(self.lessons) else None
+
+
+def read_course(folder: Path = FOLDER) -> Course:
+    """The course in a folder; raises `LessonError`."""
+    table = Table.of_file(folder / "course.toml")
+    lessons = [read_lesson(folder / key) for key in table.texts("lessons")]
+    table.end()
+    preview = os.environ.get(PREVIEW, "")
+    if preview and Path(preview).name not in [lesson.key for lesson in lessons]:
+        lessons.append(read_lesson(Path(preview)))
+    return Course(tuple(lessons))
+
+
+@cache
+def course() -> Course:
+    """The course of this app, read once."""
+    return read_course()

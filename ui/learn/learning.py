@@ -1,0 +1,210 @@
+"""What a visitor has on the page of lessons: hints, the place in each lesson, and the live panels.
+
+What was done, such as a task that is solved, is progress of the person, and outlives the tab.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from engine.errors import DecodingError
+from engine.model import BUNDLED, LanguageModel
+from ui.learn.checks import all_hold
+from ui.learn.lesson import Lesson, Mistake, Step, Task
+from ui.learn.progress.done import Done, MyDone
+from ui.learn.progress.entries import StepRead, TaskSolved
+from ui.learn.progress.store import now
+from ui.models.opening import load_quietly
+from ui.visits.records import BrokenRecord, Fields
+from ui.visits.visits import PageState, Visit
+
+MOST_KEPT = 10_000  # entries of a record
+LONGEST_PLACE = 200
+HINTS_BEFORE_SHOWING = 2  # after which "Show me" is offered plainly
+
+
+@dataclass
+class Learning:
+    """What one visitor has in lessons.
+
+    Attributes:
+        hints: the hints that were given for a task, by lesson, step and task joined by ``/``.
+        reached: by lesson, the key of the last step that was opened.
+        done: what the person has done, in this tab or another.
+    """
+
+    name: ClassVar[str] = "learn"
+
+    hints: dict[str, list[str]] = field(default_factory=dict)
+    reached: dict[str, str] = field(default_factory=dict)
+    version: int = 0
+    done: Done = field(default_factory=Done)
+
+    @property
+    def model(self) -> LanguageModel:
+        """The model of all lessons; raises `DecodingError`."""
+        return lesson_model()
+
+    # --- tasks ------------------------------------------------------------------------------------
+
+    def is_solved(self, lesson: Lesson, task: Task) -> bool:
+        """Whether a task is solved, by whomever."""
+        return self._solved(lesson, task) is not None
+
+    def was_shown(self, lesson: Lesson, task: Task) -> bool:
+        """Whether a solved task's solution was shown."""
+        solved = self._solved(lesson, task)
+        return solved is not None and solved.helped
+
+    def solve(self, lesson: Lesson, task: Task, *, shown: bool = False) -> None:
+        """Note that a task is solved; the first time counts."""
+        if not self.is_solved(lesson, task):
+            self.done.note(TaskSolved(lesson.key, task.place, now(), shown))
+
+    def _solved(self, lesson: Lesson, task: Task) -> TaskSolved | None:
+        return self.done.progress.find(TaskSolved, lesson.key, task.place)
+
+    def hints_of(self, lesson: Lesson, task: Task) -> list[str]:
+        """The keys of the hints that were given, ``hint`` for that which was asked for."""
+        return self.hints.get(_place(lesson, task), [])
+
+    def give_hint(self, lesson: Lesson, task: Task, key: str) -> None:
+        """Note a hint; each counts once."""
+        given = self.hints.setdefault(_place(lesson, task), [])
+        if key not in given:
+            given.append(key)
+            self.version += 1
+
+    def look(self, lesson: Lesson, task: Task, live: object) -> Mistake | None:
+        """Look at what was done: note that a task is solved, or the mistake that was made in it.
+
+        Returns:
+            The mistake that is made just now; None for none, and for a task that is solved.
+        """
+        if self.is_solved(lesson, task):
+            return None
+        if all_hold(task.solved, live):
+            self.solve(lesson, task)
+            return None
+        made = mistake_made(task, live)
+        if made is not None:
+            self.give_hint(lesson, task, made.key)
+        return made
+
+    def offers_solution(self, lesson: Lesson, task: Task) -> bool:
+        """Whether so many hints were given that the solution is offered plainly."""
+        return len(self.hints_of(lesson, task)) >= HINTS_BEFORE_SHOWING
+
+    # --- lessons ----------------------------------------------------------------------------------
+
+    def reach(self, lesson: Lesson, step: Step) -> None:
+        """Note the step that is on screen."""
+        if self.reached.get(lesson.key) != step.key:
+            self.reached[lesson.key] = step.key
+            self.version += 1
+        if self.done.progress.find(StepRead, lesson.key, step.key) is None:
+            self.done.note(StepRead(lesson.key, step.key, now()))
+
+    def place_in(self, lesson: Lesson) -> str:
+        """The key of the step to go on with; empty where the lesson was never opened.
+
+        A new tab knows only what the person has read.
+        """
+        read = self.done.progress.all(StepRead, lesson.key)
+        last = max(read, key=lambda entry: entry.when).key if read else ""
+        return self.reached.get(lesson.key, last)
+
+    def solved_in(self, lesson: Lesson) -> int:
+        """How many tasks of a lesson are solved."""
+        return sum(self.is_solved(lesson, task) for task in lesson.tasks())
+
+    # --- to disk and back -------------------------------------------------------------------------
+
+    def record(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "hints": [[place, list(keys)] for place, keys in self.hints.items()],
+            "reached": list(map(list, self.reached.items())),
+        }
+
+    def release(self) -> None:
+        """Nothing in it can be made again."""
+
+    @classmethod
+    def restored(cls, data: Any) -> Learning:
+        """The inverse of `record`; raises `BrokenRecord`."""
+        data = Fields(data)
+        hints = {place: [str(key) for key in keys] for place, keys in _pairs(data, "hints", list)}
+        reached = {lesson: str(step) for lesson, step in _pairs(data, "reached")}
+        return cls(hints, reached)
+
+
+def mistake_made(task: Task, live: object) -> Mistake | None:
+    """The first of a task's mistakes that holds; None where none does."""
+    return next((each for each in task.mistakes if all_hold(each.when, live)), None)
+
+
+def _place(lesson: Lesson, task: Task) -> str:
+    return f"{lesson.key}/{task.place}"
+
+
+def _pairs(data: Fields, name: str, kind: type = object) -> list[tuple[str, Any]]:
+    pairs = data.items(name, MOST_KEPT)
+    for pair in pairs:
+        is_pair = isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str)
+        if not is_pair or len(pair[0]) > LONGEST_PLACE or not isinstance(pair[1], kind):
+            raise BrokenRecord(f"Its {name} is no list of pairs.")
+    return [(place, value) for place, value in pairs]
+
+
+# --- live panels ----------------------------------------------------------------------------------
+
+
+def lesson_model() -> LanguageModel:
+    """The model of all lessons, whose words tell of it; raises `DecodingError`."""
+    return load_quietly(BUNDLED, None)
+
+
+def page_name(lesson: Lesson, step: Step) -> str:
+    """The name under which a visit has the live state of a step's panel."""
+    return f"{Learning.name}/{lesson.key}/{step.panel_key}"
+
+
+def live_of(visit: Visit, lesson: Lesson, step: Step) -> PageState:
+    """The live state of a step's panel: what the visitor had, else a new one.
+
+    Raises:
+        DecodingError: not even the bundled model can be loaded.
+    """
+
+    def make() -> PageState:
+        return step.panel.begun(lesson_model())
+
+    def restore(record: dict[str, Any]) -> PageState:
+        try:
+            return step.panel.restored(record, load_quietly)
+        except DecodingError as error:
+            visit.notices.append(
+                f"What you had in this lesson could not be made again, so it begins anew. {error}"
+            )
+            return make()
+
+    return visit.page(page_name(lesson, step), make, restore)
+
+
+def learning_of(visit: Visit) -> Learning:
+    """What a visitor has done in lessons."""
+
+    def restore(record: dict[str, Any]) -> Learning:
+        try:
+            return Learning.restored(record)
+        except BrokenRecord as error:
+            visit.notices.append(f"Your hints could not be read, so they begin anew. {error}")
+            return Learning()
+
+    learning = visit.page(Learning.name, Learning, restore)
+    if not isinstance(learning.done, MyDone):
+        learning.done = MyDone()
+    learning.done.look()
+    return learning

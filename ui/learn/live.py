@@ -1,0 +1,21 @@
+"""Step panels of lessons on the live channel: see `ui.step.live`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ui.server.live import Channel, Connection
+from ui.step.live import wait_for_start
+
+
+def open_lesson(connection: Connection, first: dict[str, Any]) -> Channel:
+    """The channel of a panel that has just connected, as soon as the server has started.
+
+    Raises:
+        Refused: what the panel sent makes no sense, or there is no room.
+        Gone: the page has left meanwhile.
+    """
+    wait_for_start(connection)
+    from ui.learn.panels.step.channel import panel_channel
+
+    return panel_channel(connection, first)

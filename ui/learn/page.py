@@ -1,0 +1,132 @@
+"""The page of lessons: their list, or one step of one lesson, by the page's address.
+
+/learn                              the list
+/learn?lesson=the_loop              a lesson, from where the visitor left it
+/learn?lesson=the_loop&step=press   one step
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from engine.errors import DecodingError
+from ui.labs.page import STYLE as LABS_STYLE
+from ui.learn.course import Course, course
+from ui.learn.learning import Learning, learning_of, live_of
+from ui.learn.lesson import Lesson, Step
+from ui.learn.progress.view import STYLE as PROGRESS_STYLE
+from ui.learn.progress.view import draw_progress
+from ui.learn.step_view import step_view
+from ui.skeleton.page import header, opened_visit, show_notices
+from ui.skeleton.problems import guarded
+from ui.visits.visits import Visit
+from ui.words.labels import counted, markdown_text
+
+STYLE = Path(__file__).with_suffix(".css")
+ABOUT = (
+    "**Lessons.** Each step has a live part of the app, set up for it. The bundled model is in use."
+)
+
+
+def learn_page() -> None:
+    """Draw the whole page."""
+    header(LABS_STYLE, STYLE, PROGRESS_STYLE)
+    visit = opened_visit()
+    if visit is None:
+        return
+    try:
+        lessons = course()
+        learning = learning_of(visit)
+        lesson = lessons.lesson(st.query_params.get("lesson", ""))
+        if lesson is None:
+            show_notices(visit)
+            _list(lessons, learning)
+        else:
+            _lesson(lessons, lesson, learning, visit)
+    except DecodingError as error:
+        st.error(markdown_text(str(error)))
+
+
+# --- the list -------------------------------------------------------------------------------------
+
+
+def _list(lessons: Course, learning: Learning) -> None:
+    st.caption(ABOUT)
+    asked = st.query_params.get("lesson")
+    if asked:
+        st.info(markdown_text(f'There is no lesson "{asked[:60]}"; choose one of these.'))
+    with st.container(key="learn_list"):
+        for number, lesson in enumerate(lessons.lessons, start=1):
+            _entry(number, lesson, learning)
+    st.subheader("Your progress", anchor=False)
+    st.fragment(guarded(draw_progress, "your progress"))()
+
+
+def _entry(number: int, lesson: Lesson, learning: Learning) -> None:
+    title = lesson.words().entry("")
+    tasks = sum(1 for _ in lesson.tasks())
+    solved = learning.solved_in(lesson)
+    begun = learning.place_in(lesson) != ""
+    with st.container(key=f"learn_entry_{lesson.key}"):
+        name, about, button = st.columns([5, 2, 1], vertical_alignment="center")
+        name.markdown(f"**{number}. {title.title}**  \n{title.text}")
+        done = f"{solved} of {counted(tasks, 'task')} solved"
+        about.caption(f"about {lesson.minutes} min · {done}")
+        if button.button(
+            "Continue" if begun else "Start",
+            key=f"learn_open_{lesson.key}",
+            help=title.title,
+            width="stretch",
+        ):
+            go_to(lesson)
+
+
+def go_to(lesson: Lesson | None, step: str = "") -> None:
+    """Show another lesson, or the list, by the address of the page."""
+    st.query_params.clear()
+    if lesson is not None:
+        st.query_params["lesson"] = lesson.key
+        if step:
+            st.query_params["step"] = step
+    st.rerun()
+
+
+# --- one lesson -----------------------------------------------------------------------------------
+
+
+def _lesson(lessons: Course, lesson: Lesson, learning: Learning, visit: Visit) -> None:
+    wanted = st.query_params.get("step") or learning.place_in(lesson)
+    step = lesson.step(wanted) or lesson.steps[0]
+    learning.reach(lesson, step)
+    live = None
+    if step.panel is not None:
+        with st.spinner("Opening the lesson"):
+            live = live_of(visit, lesson, step)
+    show_notices(visit)
+    _bar(lessons, lesson, step)
+    drawn = guarded(step_view, "the lesson")
+    every = step.panel.look_every(live) if step.panel is not None else None
+    st.fragment(drawn, run_every=every)(lesson, step, live, learning, visit)
+
+
+def _bar(lessons: Course, lesson: Lesson, step: Step) -> None:
+    """Where one is, and the ways to other places."""
+    place = lesson.steps.index(step)
+    with st.container(key="learn_bar", horizontal=True, vertical_alignment="center"):
+        if st.button("All lessons", key="learn_all", type="tertiary"):
+            go_to(None)
+        st.markdown(f"**{lesson.words().entry('').title}**", width="content")
+        st.caption(f"step {place + 1} of {len(lesson.steps)}", width="content")
+        st.space("stretch")
+        if st.button("Previous", key="learn_previous", disabled=place == 0):
+            go_to(lesson, lesson.steps[place - 1].key)
+        if place + 1 < len(lesson.steps):
+            if st.button("Next", key="learn_next", type="primary"):
+                go_to(lesson, lesson.steps[place + 1].key)
+        else:
+            following = lessons.after(lesson)
+            label = "Next lesson" if following else "Finish"
+            if st.button(label, key="learn_finish", type="primary"):
+                go_to(following)

@@ -1,0 +1,164 @@
+"""A decoder page as a panel of a lesson: fields, transport, picture, experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NoReturn, Self
+
+import streamlit as st
+
+from engine.errors import DecodingError
+from engine.model import LanguageModel
+from ui.labs.inputs import Inputs
+from ui.labs.lab import Lab
+from ui.labs.page import LabPage
+from ui.learn.functions import Call, Functions
+from ui.learn.panels.inputs import read_inputs
+from ui.learn.panels.panel import LoadModel, Panel
+from ui.learn.source import Table
+from ui.skeleton.page import DECODERS
+from ui.skeleton.problems import guarded
+from ui.visits.records import choice_record
+from ui.visits.visits import Visit
+
+FIELDS = "fields"  # among the parts: the inputs of the page
+TASK_SECONDS = 120.0  # that an action waits for a worker
+
+ACTIONS = Functions()
+
+
+@dataclass(frozen=True)
+class LabPanel(Panel[Lab]):
+    """A text on a decoder page.
+
+    Attributes:
+        inputs: what it begins with.
+        steps: how many steps it has when the panel begins.
+        parts: what stands besides transport and picture: ``fields``, and names of experiments.
+
+    A kind also says `lab_page`, its page, and `measures`.
+    """
+
+    inputs: Inputs
+    steps: int
+    parts: tuple[str, ...] = ()
+
+    lab_page: ClassVar[LabPage]
+    actions: ClassVar[Functions] = ACTIONS
+
+    @property
+    def page(self) -> str:
+        return DECODERS[self._file()]
+
+    @classmethod
+    def _file(cls) -> str:
+        return f"pages/{cls.lab_page.lab.name}.py"
+
+    @classmethod
+    def read(cls, table: Table) -> Self:
+        lab = cls.lab_page.lab
+        steps = table.whole("steps", lab.first_steps)
+        return cls(read_inputs(table, lab.inputs_class()), steps, cls._parts(table, ()))
+
+    def continued(self, table: Table) -> Self:
+        return replace(self, parts=self._parts(table, self.parts))
+
+    @classmethod
+    def _parts(cls, table: Table, default: tuple[str, ...]) -> tuple[str, ...]:
+        known = [FIELDS, *(each.name for each in cls.lab_page.experiments)]
+        parts = table.texts("parts", default)
+        for part in parts:
+            if part not in known:
+                table.wrong("parts", f'holds "{part}"', f"use some of {', '.join(known)}")
+        return parts
+
+    # --- its state --------------------------------------------------------------------------------
+
+    def begun(self, model: LanguageModel) -> Lab:
+        record = {
+            "model": choice_record(model),
+            "inputs": self.inputs.record(),
+            "speed": "3 steps/s",
+            "steps": self.steps,
+        }
+        return self.restored(record, lambda source, revision: model)
+
+    def restored(self, record: dict[str, Any], load: LoadModel) -> Lab:
+        return self.lab_page.lab.restored(record, load)
+
+    def begin_anew(self, live: Lab, actions: Iterable[Call] = ()) -> None:
+        live.begin_anew(self.inputs, self.steps)
+        settle(live)
+        for action in actions:
+            action(live)
+            settle(live)
+
+    # --- on screen --------------------------------------------------------------------------------
+
+    def draw(self, live: Lab, address: str, key: str) -> None:
+        page = self.lab_page
+        for sheet in page.styles:
+            st.html(f"<style>{sheet.read_text('utf-8')}</style>")
+        if FIELDS in self.parts:
+            guarded(page.fields, "the fields")(live)
+        guarded(page.live, "the text")(live)
+        for experiment in page.experiments:
+            if experiment.name in self.parts:
+                drawn = guarded(experiment.draw, experiment.name)
+                st.fragment(drawn, run_every=experiment.every(live))(live)
+
+    def look_every(self, live: Lab) -> float | None:
+        return live.look_every
+
+    def open_page(self, live: Lab, visit: Visit) -> NoReturn:
+        visit.put(live.name, live.copy())
+        st.switch_page(self._file())
+
+
+def settle(lab: Lab) -> None:
+    """Wait until nothing grows any more; raises `DecodingError` where the lab says why not."""
+    while lab.is_growing or lab.is_busy:
+        if lab.is_busy and not lab.task.wait(TASK_SECONDS):
+            raise DecodingError(f"A step took longer than {TASK_SECONDS:g} s; use fewer steps.")
+        lab.look()
+    lab.look()
+    if lab.error:
+        raise DecodingError(lab.error)
+
+
+# --- actions --------------------------------------------------------------------------------------
+
+
+@ACTIONS.add
+def step(lab: Lab, times: int = 1) -> None:
+    """Press Step."""
+    for _ in range(times):
+        lab.step()
+        settle(lab)
+
+
+@ACTIONS.add
+def play(lab: Lab) -> None:
+    """Press Play, and wait until the text has ended."""
+    lab.speed = "Fastest"
+    lab.play()
+
+
+@ACTIONS.add
+def back(lab: Lab, times: int = 1) -> None:
+    """Press Back."""
+    for _ in range(times):
+        lab.back()
+
+
+@ACTIONS.add
+def rewind(lab: Lab) -> None:
+    """Press Rewind."""
+    lab.rewind()
+
+
+@ACTIONS.add
+def inputs(lab: Lab, **values: Any) -> None:
+    """Change inputs of the page, by name: width = 1, prompt = "Water freezes at"."""
+    lab.change(**values)

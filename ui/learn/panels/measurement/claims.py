@@ -1,0 +1,29 @@
+"""The claims page in a lesson."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from engine.claims.verdict import verdict
+from ui.claims.page import PAGE
+from ui.learn.functions import Functions
+from ui.learn.panels.measurement.panel import MEASURES as ANY
+from ui.learn.panels.measurement.panel import MeasurementPanel
+from ui.measurements.page import MeasurementPage
+from ui.measurements.state import MeasurementState
+
+MEASURES = Functions(ANY)
+
+
+@MEASURES.add
+def outcome(state: MeasurementState) -> str:
+    """The verdict: holds, fails, depends or open; empty before the claim was run."""
+    result = state.held.result()
+    return "" if result is None else verdict(result.checks).outcome
+
+
+class ClaimPanel(MeasurementPanel):
+    """A claim."""
+
+    measures: ClassVar[Functions] = MEASURES
+    measured_on: ClassVar[MeasurementPage] = PAGE

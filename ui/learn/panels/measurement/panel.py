@@ -1,0 +1,135 @@
+"""A section of a measuring page as a panel of a lesson."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NoReturn, Self
+
+import streamlit as st
+
+from engine.errors import DecodingError
+from engine.model import LanguageModel
+from ui.labs.inputs import PlainInputs
+from ui.learn.functions import Call, Functions
+from ui.learn.panels.inputs import input_measures, read_inputs
+from ui.learn.panels.panel import LoadModel, Panel
+from ui.learn.source import Table
+from ui.measurements.page import STYLE, MeasurementPage
+from ui.measurements.section import Section
+from ui.measurements.state import MeasurementState
+from ui.skeleton.page import PAGES
+from ui.visits.visits import Visit
+
+MEASURES = Functions(input_measures(lambda state: state.held.inputs))
+ACTIONS = Functions()
+
+
+@dataclass(frozen=True)
+class MeasurementPanel(Panel[MeasurementState]):
+    """One section, of which everything but the choice among others is there.
+
+    Attributes:
+        section: which it is.
+        inputs: what its fields begin with.
+
+    A kind also says `measured_on`, its page.
+    """
+
+    section: Section
+    inputs: PlainInputs
+
+    measures: ClassVar[Functions] = MEASURES
+    actions: ClassVar[Functions] = ACTIONS
+    measured_on: ClassVar[MeasurementPage]
+
+    @property
+    def page(self) -> str:
+        return PAGES[self._file()]
+
+    @classmethod
+    def _file(cls) -> str:
+        return f"pages/{cls.measured_on.name}.py"
+
+    @classmethod
+    def read(cls, table: Table) -> Self:
+        sections = {section.key: section for section in cls.measured_on.sections}
+        section = sections[table.chosen("section", sections)]
+        return cls(section, read_inputs(table, section.inputs()))
+
+    def continued(self, table: Table) -> Self:
+        return self
+
+    @property
+    def _name(self) -> str:
+        return f"lesson_{self.measured_on.name}"
+
+    def begun(self, model: LanguageModel) -> MeasurementState:
+        inputs = {self.section.key: self.inputs}
+        return MeasurementState(self._name, model, [self.section], inputs)
+
+    def restored(self, record: dict[str, Any], load: LoadModel) -> MeasurementState:
+        return MeasurementState.restored(self._name, record, load, [self.section])
+
+    def begin_anew(self, live: MeasurementState, actions: Iterable[Call] = ()) -> None:
+        live.load(live.model)
+        live.held.inputs = self.inputs
+        for action in actions:
+            action(live)
+            if live.held.error:
+                raise DecodingError(live.held.error)
+
+    def draw(self, live: MeasurementState, address: str, key: str) -> None:
+        page = self.measured_on
+        for sheet in filter(None, (STYLE, page.style)):
+            st.html(f"<style>{sheet.read_text('utf-8')}</style>")
+        replace(page, sections=[self.section], has_second=False).draw_section(live)
+
+    def open_page(self, live: MeasurementState, visit: Visit) -> NoReturn:
+        state = self.measured_on.visit_page.of(visit)
+        state.choose(self.section.key)
+        state.held.take_over(live.held)
+        st.switch_page(self._file())
+
+
+@MEASURES.add
+def measured(state: MeasurementState) -> bool:
+    """Whether all is measured that the section measures."""
+    held = state.held
+    return held.result() is not None and (held.work is None or held.work.is_done)
+
+
+@MEASURES.add
+def cell(state: MeasurementState, table: str, row: str, column: str) -> float | None:
+    """A number in a table of the section.
+
+    The table by the beginning of its name, the row by the text of its first cell, the column by its
+    head. The page shows the tables, or offers them as CSV files.
+    """
+    result = state.held.result()
+    if result is None:
+        return None
+    tables = {one.name: one for one in state.held.section.tables(result)}
+    found = next((one for name, one in tables.items() if name.startswith(table)), None)
+    if found is None:
+        raise DecodingError(f'There is no table "{table}" here; there is {", ".join(tables)}.')
+    if column not in found.head:
+        named = ", ".join(found.head)
+        raise DecodingError(f'"{found.name}" has no column "{column}"; it has {named}.')
+    cells = next((cells for cells in found.rows if str(cells[0]) == row), None)
+    value = None if cells is None else cells[list(found.head).index(column)]
+    return value if isinstance(value, (int, float)) else None
+
+
+@ACTIONS.add
+def measure(state: MeasurementState) -> None:
+    """Press the button that measures, and wait until it has."""
+    state.begin(lambda: True)
+    if state.held.work is not None:
+        state.held.work.wait()
+
+
+@ACTIONS.add
+def inputs(state: MeasurementState, **values: Any) -> None:
+    """Change inputs of the section, by name."""
+    state.held.change(**values)

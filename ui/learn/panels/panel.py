@@ -1,0 +1,84 @@
+"""What a live panel of a lesson is: how it begins, what can be done in it, what can be measured."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, Generic, NoReturn, Self, TypeVar
+
+from engine.model import LanguageModel
+from ui.learn.functions import Call, Functions
+from ui.learn.source import Table
+from ui.visits.visits import PageState, Visit
+
+Live = TypeVar("Live", bound=PageState)
+LoadModel = Callable[[str, str | None], LanguageModel]
+
+
+class Panel(ABC, Generic[Live]):
+    """A part of the app as a lesson sets it up; a frozen value, of which visitors have live states.
+
+    Attributes of a kind:
+        measures: what checks may ask of a live state. A measure returns None where there is nothing
+            to measure.
+        actions: what a person does in it, done without a browser; they raise `DecodingError` where
+            the panel refuses.
+        page: the name of the page that shows all of it, as the band calls it.
+    """
+
+    measures: ClassVar[Functions]
+    actions: ClassVar[Functions]
+
+    @property
+    @abstractmethod
+    def page(self) -> str:
+        """What the band calls the page that shows all of it."""
+
+    @classmethod
+    @abstractmethod
+    def read(cls, table: Table) -> Self:
+        """What a table of lesson.toml describes; raises `LessonError`."""
+
+    @abstractmethod
+    def continued(self, table: Table) -> Self:
+        """The same over the same live state, looked at in another way; raises `LessonError`."""
+
+    @abstractmethod
+    def begun(self, model: LanguageModel) -> Live:
+        """A new live state.
+
+        Raises:
+            DecodingError: the panel cannot begin like this.
+        """
+
+    @abstractmethod
+    def restored(self, record: dict[str, Any], load: LoadModel) -> Live:
+        """A live state from its record; raises `DecodingError`."""
+
+    @abstractmethod
+    def begin_anew(self, live: Live, actions: Iterable[Call] = ()) -> None:
+        """Set a live state back to the beginning of the panel, then do the actions.
+
+        Whoever looks at it sees the result at once.
+
+        Raises:
+            DecodingError: an action is refused.
+        """
+
+    @abstractmethod
+    def draw(self, live: Live, address: str, key: str) -> None:
+        """Draw it.
+
+        Args:
+            live: its state.
+            address: names the state among those of all lessons: ``the_loop/press``.
+            key: names the drawing.
+        """
+
+    @abstractmethod
+    def open_page(self, live: Live, visit: Visit) -> NoReturn:
+        """Go to the page that shows all of it, in the same state."""
+
+    def look_every(self, live: Live) -> float | None:
+        """Seconds between two drawings; None where it stands still, or draws itself."""
+        return None

@@ -1,0 +1,28 @@
+"""The channel of a step panel: that of the step page, over the session of the panel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ui.learn.course import course
+from ui.learn.learning import live_of, page_name
+from ui.learn.panels.step.panel import StepPanel
+from ui.learn.panels.step.session import LessonSession
+from ui.server.live import Connection, Refused
+from ui.step.channel import StepChannel
+from ui.visits.visits import Visit
+
+
+def panel_channel(connection: Connection, first: dict[str, Any]) -> StepChannel:
+    """The channel of the panel that a first frame names; raises `Refused` for an unknown one."""
+    lesson_key, _, step_key = str(first.get("panel")).partition("/")
+    lesson = course().lesson(lesson_key)
+    step = lesson.step(step_key) if lesson else None
+    if step is None or not isinstance(step.panel, StepPanel):
+        raise Refused("This lesson has changed since the page was loaded; reload the page.")
+
+    def source(visit: Visit, *_: Callable) -> LessonSession:
+        return live_of(visit, lesson, step)
+
+    return StepChannel(connection, first, page_name(lesson, step), source)

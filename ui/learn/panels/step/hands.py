@@ -1,0 +1,154 @@
+"""What a person does on the step page, done on the server: the events that the page would send."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from typing import Any
+
+from engine.errors import DecodingError, PromptError
+from engine.model import LanguageModel
+from ui.learn.functions import Call, Functions
+from ui.learn.panels.step.session import LessonSession
+from ui.step.events import Event, Place
+from ui.step.replay import MOST_TOKENS
+from ui.texts.settings import parse_settings, plain_settings
+
+ACTIONS = Functions()
+
+
+class Hands:
+    """A person at the step page.
+
+    Args:
+        session: what they see; its lock is held.
+    """
+
+    def __init__(self, session: LessonSession) -> None:
+        self.session = session
+        self.settings = plain_settings(session.settings, session.order)
+        self.limits = {
+            "max_tokens": session.max_tokens,
+            "stop_strings": session.decoder.stop_strings,
+        }
+        self.what_if = False
+        self._client = secrets.token_hex(8)
+        self._number = 0
+
+    def do(self, actions: Iterable[Call[Hands, None]]) -> None:
+        """Do one after the other; raises `DecodingError` at the first that is refused."""
+        for action in actions:
+            action(self)
+
+    def send(self, kind: str, **fields: Any) -> None:
+        """One event; raises what the page would say where it is refused."""
+        session = self.session
+        settings, order = parse_settings(self.settings)
+        self._number += 1
+        before = session.row_key
+        event = Event(
+            self._client,
+            self._number,
+            kind,
+            at=Place(session.run, session.current, session.length),
+            settings=settings,
+            order=order,
+            what_if=self.what_if,
+            **{**self.limits, **fields},
+        )
+        session.apply(event)
+        if session.error:
+            raise DecodingError(session.error)
+        if session.row_key != before:
+            self.what_if = False
+
+    def presses(self, kind: str, times: int) -> None:
+        """The same press so often, while it changes the text."""
+        for _ in range(times):
+            self.send(kind)
+
+
+def token_id(model: LanguageModel, text: str) -> int:
+    """The token that a text is; raises `PromptError` where it is none or several."""
+    ids = model.vocabulary.encode(text)
+    if len(ids) != 1:
+        raise PromptError(
+            f'"{text}" is {len(ids)} tokens in this vocabulary; name a text that is one token, '
+            "with the space before it."
+        )
+    return ids[0]
+
+
+# --- actions --------------------------------------------------------------------------------------
+
+
+@ACTIONS.add
+def step(hands: Hands, times: int = 1) -> None:
+    """Press Step."""
+    hands.presses("step", times)
+
+
+@ACTIONS.add
+def run(hands: Hands) -> None:
+    """Press Run to end."""
+    while not hands.session.has_reached_limit and hands.session.length < MOST_TOKENS:
+        hands.send("run", playing=True)
+
+
+@ACTIONS.add
+def back(hands: Hands, times: int = 1) -> None:
+    """Press Back."""
+    hands.presses("back", times)
+
+
+@ACTIONS.add
+def rewind(hands: Hands) -> None:
+    """Press Rewind."""
+    hands.send("rewind")
+
+
+@ACTIONS.add
+def reroll(hands: Hands, times: int = 1) -> None:
+    """Press Re-roll: the last token is drawn again with the next seed."""
+    for _ in range(times):
+        hands.settings["seed"] += 1
+        hands.send("reroll", index=hands.session.index)
+
+
+@ACTIONS.add
+def force(hands: Hands, token: str) -> None:
+    """Click a token of the table, which appends it."""
+    session = hands.session
+    hands.send("force", token_id=token_id(session.model, token), index=session.index)
+
+
+@ACTIONS.add
+def look(hands: Hands, token: int) -> None:
+    """Click the generated token of this number; 1 is the first."""
+    hands.send("inspect", index=token - 1)
+
+
+@ACTIONS.add
+def prompt(hands: Hands, text: str) -> None:
+    """Write another prompt and press Start."""
+    hands.send("start", prompt=text)
+
+
+@ACTIONS.add
+def stop(hands: Hands, max_tokens: int = 64, stop_string: str = "") -> None:
+    """Set the stop rules."""
+    strings = (stop_string,) if stop_string else ()
+    hands.limits = {"max_tokens": max_tokens, "stop_strings": strings}
+    hands.send("settings")
+
+
+@ACTIONS.add
+def settings(hands: Hands, **values: Any) -> None:
+    """Move sliders, switch samplers on, type a seed: temperature = 0.7, top_k = 5."""
+    order = hands.settings["order"]
+    for name, value in values.items():
+        if name not in order and name != "seed":
+            order.append(name)
+        hands.settings[name] = value
+    hands.what_if = True
+    hands.send("settings")

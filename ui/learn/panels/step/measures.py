@@ -1,0 +1,262 @@
+"""What checks may ask of a step panel: of the text, and of the step that is on screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from engine.errors import SettingError
+from engine.sampling import STAGES, Distribution
+from engine.sampling.ranking import RankedRow
+from engine.study.metrics import find_loop
+from ui.learn.checks import bits, percent, shown_as
+from ui.learn.functions import Functions
+from ui.learn.panels.step.hands import token_id
+from ui.learn.panels.step.session import LessonSession
+from ui.texts.settings import is_one_number
+from ui.words.labels import stop_name
+
+MEASURES = Functions()
+
+# --- the text -------------------------------------------------------------------------------------
+
+
+@MEASURES.add
+def generated(session: LessonSession) -> int:
+    """How many tokens the text has behind its prompt."""
+    return session.length
+
+
+@MEASURES.add
+def prompt(session: LessonSession) -> str:
+    """The prompt of the text on screen, not what is only typed."""
+    return session.prompt
+
+
+@MEASURES.add
+def prompt_tokens(session: LessonSession) -> int:
+    """How many tokens the prompt has."""
+    return len(session.decoder.prompt_ids)
+
+
+@MEASURES.add
+def text(session: LessonSession) -> str:
+    """The generated text without the prompt."""
+    return session.decoder.text
+
+
+@MEASURES.add
+def last_token(session: LessonSession) -> str | None:
+    """The token that was appended last, as text."""
+    return session.decoder.steps[-1].text if session.length else None
+
+
+@MEASURES.add
+def loop(session: LessonSession) -> bool:
+    """Whether the text ends in a loop: the same stretch three times, 12 tokens at least."""
+    return find_loop(session.decoder.token_ids) is not None
+
+
+@MEASURES.add
+def forced(session: LessonSession) -> int:
+    """How many tokens of the text a person chose."""
+    return 0 if session.search else sum(step.forced for step in session.decoder.steps)
+
+
+@MEASURES.add
+def not_likeliest(session: LessonSession) -> int:
+    """How many tokens of the text had not the highest logit of their step."""
+    return 0 if session.search else sum(step.rank > 1 for step in session.decoder.steps)
+
+
+@MEASURES.add
+def branches(session: LessonSession) -> int:
+    """How many branches the text has; 1 before the first departs."""
+    return len(session.branches)
+
+
+@MEASURES.add
+@shown_as(stop_name)
+def stopped_by(session: LessonSession) -> str:
+    """What ended the text: max_tokens, eos, stop_string, context; empty while it goes on."""
+    return (session.decoder.stop_reason or "max_tokens") if session.has_reached_limit else ""
+
+
+@MEASURES.add
+def max_tokens(session: LessonSession) -> int:
+    """The stop rule of Play and Run to end."""
+    return session.max_tokens
+
+
+@MEASURES.add
+def done(session: LessonSession, action: str) -> int:
+    """How often something was done since the panel began.
+
+    Actions: step, play, run, back, rewind, reroll, force, inspect, start, branch, settings. A press
+    of Step counts each token, Run to end as often as the page asked.
+    """
+    return session.done[action]
+
+
+# --- settings -------------------------------------------------------------------------------------
+
+
+@MEASURES.add
+def setting(session: LessonSession, name: str) -> float | None:
+    """A setting of one number: temperature, top_k, top_p, min_p, repetition_penalty, ..., seed."""
+    if name == "seed":
+        return session.settings.seed
+    if name not in STAGES or not is_one_number(name):
+        raise SettingError("setting", name, "is no setting of one number", "use one such as top_k")
+    stage = next((each for each in session.settings.chain if each.setting == name), None)
+    return STAGES[name].off if stage is None else stage.value
+
+
+@MEASURES.add
+def samplers(session: LessonSession) -> str:
+    """The samplers that are on, in their order: ``temperature top_p``; empty for none."""
+    return " ".join(stage.setting for stage in session.settings.chain)
+
+
+# --- the step on screen ---------------------------------------------------------------------------
+
+
+@MEASURES.add
+def step_shown(session: LessonSession) -> int:
+    """The number of the token whose step is on screen; 1 is the first generated one."""
+    return session.index + 1
+
+
+@MEASURES.add
+def token_to_come(session: LessonSession) -> bool:
+    """Whether the step on screen is that of the next token, which is not drawn yet."""
+    return session.is_pending
+
+
+@contextmanager
+def _shown(session: LessonSession) -> Iterator[Distribution | None]:
+    """What the settings on screen make of the step on screen."""
+    kept = session.error, session.cancelled
+    yield session.distribution()
+    session.error, session.cancelled = kept
+
+
+def _raw(session: LessonSession) -> RankedRow | None:
+    with _shown(session) as found:
+        return None if found is None else found.raw
+
+
+def _label(session: LessonSession, token: int) -> str:
+    return session.model.vocabulary.token_bytes(token).decode("utf-8", "replace")
+
+
+@MEASURES.add
+def top_token(session: LessonSession) -> str | None:
+    """The likeliest token after all settings, as text: " London"."""
+    with _shown(session) as found:
+        return None if found is None else _label(session, int(np.argmax(found.probs)))
+
+
+@MEASURES.add
+@shown_as(percent)
+def top_probability(session: LessonSession) -> float | None:
+    """The probability of the likeliest token after all settings, 0 to 1."""
+    with _shown(session) as found:
+        return None if found is None else float(found.probs.max())
+
+
+@MEASURES.add
+@shown_as(percent)
+def probability(session: LessonSession, token: str) -> float | None:
+    """The probability of a token after all settings, 0 to 1; 0 where it was removed."""
+    with _shown(session) as found:
+        return None if found is None else found.probability(token_id(session.model, token))
+
+
+@MEASURES.add
+@shown_as(percent)
+def model_probability(session: LessonSession, token: str) -> float | None:
+    """The model's own probability of a token, 0 to 1."""
+    raw = _raw(session)
+    if raw is None:
+        return None
+    scores = raw.scores.astype(np.float64)
+    weights = np.exp(scores - scores.max())
+    return float(weights[token_id(session.model, token)] / weights.sum())
+
+
+@MEASURES.add
+def model_top_token(session: LessonSession) -> str | None:
+    """The token with the highest logit, as text."""
+    raw = _raw(session)
+    return None if raw is None else _label(session, int(np.argmax(raw.scores)))
+
+
+@MEASURES.add
+def logit(session: LessonSession, token: str) -> float | None:
+    """The logit of a token."""
+    raw = _raw(session)
+    return None if raw is None else float(raw.scores[token_id(session.model, token)])
+
+
+@MEASURES.add
+def rank(session: LessonSession, token: str) -> int | None:
+    """The rank of a token by its logit; 1 is the highest."""
+    raw = _raw(session)
+    if raw is None:
+        return None
+    return 1 + int(np.count_nonzero(raw.scores > raw.scores[token_id(session.model, token)]))
+
+
+@MEASURES.add
+def kept(session: LessonSession) -> int | None:
+    """How many tokens the samplers keep."""
+    with _shown(session) as found:
+        return None if found is None else found.survivors
+
+
+@MEASURES.add
+def removed_by(session: LessonSession, token: str) -> str | None:
+    """The sampler that removed a token, such as top_p; empty where it is kept."""
+    with _shown(session) as found:
+        if found is None:
+            return None
+        return found.removed_by(token_id(session.model, token)) or ""
+
+
+@MEASURES.add
+@shown_as(bits)
+def uncertainty(session: LessonSession) -> float | None:
+    """The entropy after all settings, in bits."""
+    with _shown(session) as found:
+        return None if found is None else found.final_entropy_bits
+
+
+@MEASURES.add
+@shown_as(bits)
+def model_uncertainty(session: LessonSession) -> float | None:
+    """The entropy of the model's own distribution, in bits."""
+    raw = _raw(session)
+    return None if raw is None else raw.entropy_bits
+
+
+# --- the token that was drawn ---------------------------------------------------------------------
+
+
+@MEASURES.add
+def drawn_rank(session: LessonSession) -> int | None:
+    """The rank by its logit of the token drawn in the step on screen; 1 is the likeliest."""
+    return None if session.search or session.is_pending else _step(session).rank
+
+
+@MEASURES.add
+@shown_as(percent)
+def drawn_probability(session: LessonSession) -> float | None:
+    """The probability that the token drawn in the step on screen had after all settings."""
+    return None if session.search or session.is_pending else _step(session).probability
+
+
+def _step(session: LessonSession):
+    return session.decoder.steps[session.index]

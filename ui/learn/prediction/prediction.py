@@ -1,0 +1,158 @@
+"""What a person predicts, and how the truth is computed from the loaded model."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from engine.errors import DecodingError, SettingError
+from engine.model import LanguageModel
+from engine.sampling import SamplingSettings
+from ui.learn.prediction.gap import Gap, mean_difference, total_variation
+from ui.learn.source import Table
+
+FEWEST, MOST = 2, 32  # bars
+
+
+@dataclass(frozen=True)
+class Unit:
+    """How values are shown.
+
+    Attributes:
+        name: behind a number: ``bits``; ``%`` for probabilities, which are 0 to 1 all the same.
+        digits: behind the decimal point.
+        one: the name behind 1, where that differs: ``token``.
+    """
+
+    name: str
+    digits: int = 0
+    one: str = ""
+
+    def text(self, value: float) -> str:
+        """A value for reading: ``3.1 bits``, ``40 %``."""
+        if self.name == "%":
+            return "below 1 %" if 0 < value < 0.005 else f"{100 * value:.0f} %"
+        figure = f"{value:,.{self.digits}f}"
+        return f"{figure} {self.one if figure == '1' and self.one else self.name}"
+
+
+@dataclass(frozen=True)
+class Bars:
+    """What there is to draw.
+
+    Attributes:
+        labels: one a bar.
+        axis: what the labels are: ``Temperature``; empty for tokens.
+        figure: what the values are: ``Uncertainty (entropy)``.
+        unit: of the values.
+        low, high: the ends of the scale.
+        is_curve: whether the bars stand side by side and are drawn by sweeping across.
+        is_distribution: whether the values are probabilities of all that can happen, so that their
+            sum is kept at 1.
+    """
+
+    labels: tuple[str, ...]
+    axis: str
+    figure: str
+    unit: Unit
+    low: float = 0.0
+    high: float = 1.0
+    is_curve: bool = False
+    is_distribution: bool = False
+
+    @property
+    def start(self) -> tuple[float, ...]:
+        """What the bars show at first: everything equally likely, or the middle of the scale."""
+        count = len(self.labels)
+        value = 1.0 / count if self.is_distribution else (self.low + self.high) / 2
+        return (value,) * count
+
+    def taken(self, values: Any) -> tuple[float, ...] | None:
+        """Values as a browser says them, if they can have been drawn on these bars."""
+        if not isinstance(values, Sequence) or len(values) != len(self.labels):
+            return None
+        if not all(isinstance(v, (int, float)) and math.isfinite(v) for v in values):
+            return None
+        if not all(self.low - 1e-6 <= v <= self.high + 1e-6 for v in values):
+            return None
+        drawn = tuple(float(min(self.high, max(self.low, v))) for v in values)
+        if not self.is_distribution:
+            return drawn
+        total = sum(drawn)
+        return tuple(v / total for v in drawn) if abs(total - 1.0) < 0.01 else None
+
+    def gap(self, drawn: Sequence[float], truth: Sequence[float]) -> Gap:
+        """How far what was drawn is from the truth."""
+        if self.is_distribution:
+            return total_variation(drawn, truth)
+        return mean_difference(drawn, truth, self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Prediction(ABC):
+    """Something to predict.
+
+    Class attributes:
+        kind: its name in files.
+
+    Attributes:
+        prompts: the text that it is about, then others that are offered to predict again.
+        settings: how tokens are chosen.
+    """
+
+    kind: ClassVar[str]
+
+    prompts: tuple[str, ...]
+    settings: SamplingSettings
+
+    @classmethod
+    @abstractmethod
+    def read(cls, table: Table) -> Self:
+        """What a table describes; raises `LessonError`."""
+
+    @abstractmethod
+    def bars(self, model: LanguageModel, prompt: str) -> Bars:
+        """What there is to draw; raises `DecodingError` where the model allows none of it."""
+
+    @abstractmethod
+    def truth(self, model: LanguageModel, prompt: str, bars: Bars) -> tuple[float, ...]:
+        """The model's own values, computed now.
+
+        Args:
+            model: the loaded model.
+            prompt: what it goes on from.
+            bars: what `bars` gave for them.
+
+        Raises:
+            DecodingError: the model cannot compute them.
+        """
+
+
+def read_beginning(table: Table) -> dict[str, Any]:
+    """Prompts and settings, as every kind has them."""
+    settings = table.plain("settings", {})
+    try:
+        checked = SamplingSettings(**{"seed": 0, **settings})
+    except SettingError as error:
+        table.wrong("settings", f"is refused: {str(error).rstrip('.')}", "mend that value")
+    prompts = (table.text("prompt"), *table.texts("more_prompts", ()))
+    for prompt in prompts:
+        if not prompt:
+            table.wrong("prompt", "is empty", "write the text that the model goes on from")
+    return {"prompts": prompts, "settings": checked}
+
+
+def read_scale(table: Table, low: float, high: float | None) -> tuple[float, float]:
+    """The ends of the scale; `high` may be left out where the figure has an end of its own."""
+    low = table.number("low", low)
+    high = table.number("high") if high is None else table.number("high", high)
+    if not low < high:
+        table.wrong("high", f"is {high:g}, not above low, {low:g}", "write a larger number")
+    return float(low), float(high)
+
+
+class PredictionError(DecodingError):
+    """A prediction that this model cannot be asked for."""

@@ -1,0 +1,224 @@
+"""A prediction on a page: bars to draw, the model's values beside them, the gap as a number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from engine.errors import DecodingError
+from engine.model import LanguageModel
+from ui.components.apps import mount_app
+from ui.learn.prediction.gap import Gap
+from ui.learn.prediction.prediction import Bars, Prediction
+from ui.texts.limits import LONGEST_PROMPT
+from ui.texts.texts import check_prompt
+from ui.words.catalogue import told
+from ui.words.labels import markdown_text
+
+APP = "prediction"
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """A prediction that was revealed earlier, as it is kept.
+
+    Attributes:
+        prompt: what it is about.
+        drawn, truth: values, one a bar.
+    """
+
+    prompt: str
+    drawn: tuple[float, ...]
+    truth: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Revealed(Earlier):
+    """What a person has drawn, and what the model gives.
+
+    Attributes, besides those of `Earlier`:
+        gap: how far apart they are.
+    """
+
+    gap: Gap
+
+
+@dataclass
+class Attempt:
+    """One prediction on this page.
+
+    Attributes:
+        prompt: what it is about.
+        number: counts attempts, so that the browser begins anew with each.
+        tries: how often the truth was asked for, as the model may fail to compute it.
+        bars: what there is to draw; None before they are computed.
+        drawn: what was drawn, once it is to be revealed.
+        revealed: the truth beside it, once it is computed; never changed after that.
+    """
+
+    prompt: str
+    number: int = 1
+    tries: int = 0
+    bars: Bars | None = None
+    drawn: tuple[float, ...] | None = None
+    revealed: Revealed | None = None
+
+    def reveal(self, said: Any) -> None:
+        """Take what the browser says was drawn; what cannot have been drawn is passed over."""
+        if self.bars is None or self.drawn is not None or not hasattr(said, "get"):
+            return
+        if said.get("number") == self.number:
+            self.drawn, self.tries = self.bars.taken(said.get("values")), self.tries + 1
+
+    def compute(self, prediction: Prediction, model: LanguageModel) -> Revealed | None:
+        """Bars, and the truth once it is asked for; gives a truth that is new.
+
+        Raises:
+            DecodingError: the model cannot compute them; what was drawn may be revealed again.
+        """
+        if self.bars is None:
+            check_prompt("prompt", self.prompt)
+            self.bars = prediction.bars(model, self.prompt)
+        if self.drawn is None or self.revealed is not None:
+            return None
+        try:
+            truth = prediction.truth(model, self.prompt, self.bars)
+        except DecodingError:
+            self.drawn = None
+            raise
+        gap = self.bars.gap(self.drawn, truth)
+        self.revealed = Revealed(self.prompt, self.drawn, truth, gap)
+        return self.revealed
+
+
+def draw_prediction(
+    name: str,
+    prediction: Prediction,
+    asks: str,
+    seen: str,
+    model: LanguageModel,
+    take: Callable[[Revealed], None],
+    before: Earlier | None = None,
+) -> None:
+    """Draw it, for a fragment.
+
+    Args:
+        name: names it within the session.
+        prediction: what is predicted.
+        asks: what the person is asked, in Markdown.
+        seen: what there is to learn from it, shown once it is revealed.
+        model: computes the truth.
+        take: gets each prediction that is revealed.
+        before: what the person has revealed earlier, as before a reload.
+    """
+    key = f"prediction_{name}"
+    if key not in st.session_state:
+        st.session_state[key] = _resumed(prediction, model, before)
+    attempt: Attempt = st.session_state[key]
+    with st.container(key=key):
+        st.markdown(asks)
+        st.markdown(f"Prompt: **{markdown_text(attempt.prompt)}**")
+        try:
+            with st.spinner("The model computes", show_time=True):
+                new = attempt.compute(prediction, model)
+        except DecodingError as error:
+            st.error(markdown_text(told(error)))
+            new = None
+        if new is not None:
+            take(new)
+        if attempt.bars is not None:
+            _mount(key, attempt)
+        if attempt.revealed is not None:
+            st.markdown(markdown_text(gap_sentence(attempt.bars, attempt.revealed)))
+            st.markdown(seen)
+        if attempt.revealed is not None or attempt.bars is None:
+            _again(key, prediction, attempt)
+
+
+def _resumed(prediction: Prediction, model: LanguageModel, before: Earlier | None) -> Attempt:
+    """An attempt as it was left; a new one where its bars are others by now."""
+    fresh = Attempt(prediction.prompts[0])
+    if before is None:
+        return fresh
+    attempt = Attempt(before.prompt)
+    try:
+        attempt.compute(prediction, model)
+    except DecodingError:
+        return fresh  # drawing it says why
+    if len(attempt.bars.labels) != len(before.drawn):
+        return fresh
+    drawn, truth = before.drawn, before.truth
+    attempt.drawn = drawn
+    attempt.revealed = Revealed(before.prompt, drawn, truth, attempt.bars.gap(drawn, truth))
+    return attempt
+
+
+def _mount(key: str, attempt: Attempt) -> None:
+    bars, revealed = attempt.bars, attempt.revealed
+    app = f"{key}_bars"
+    data = {
+        "name": f"{key}_{attempt.number}_{attempt.prompt}",
+        "number": attempt.number,
+        "tries": attempt.tries,  # so that the browser hears of one that failed
+        "labels": bars.labels,
+        "axis": bars.axis,
+        "figure": bars.figure,
+        "unit": bars.unit.name,
+        "one": bars.unit.one,
+        "digits": bars.unit.digits,
+        "low": bars.low,
+        "high": bars.high,
+        "is_curve": bars.is_curve,
+        "is_distribution": bars.is_distribution,
+        "start": bars.start,
+        "revealed": None
+        if revealed is None
+        else {"drawn": revealed.drawn, "truth": revealed.truth, "worst": revealed.gap.worst},
+    }
+    mount_app(
+        APP,
+        "Prediction",
+        data,
+        key=app,
+        reveal=lambda: attempt.reveal(st.session_state[app].reveal),
+    )
+
+
+def gap_sentence(bars: Bars, revealed: Revealed) -> str:
+    """The gap as a number, what it means, and where it is largest."""
+    gap = revealed.gap
+    if bars.is_distribution:
+        distance = (
+            f"Your bars and the model's are {gap.value:.2f} apart (total variation): "
+            f"{100 * gap.value:.0f} % of the probability would have to move."
+        )
+    else:
+        distance = (
+            f"Your values are {bars.unit.text(gap.value)} off on average (mean absolute "
+            "difference)."
+        )
+    label = bars.labels[gap.worst]
+    place = f"{bars.axis} {label}" if bars.axis else label
+    mine, real = (bars.unit.text(row[gap.worst]) for row in (revealed.drawn, revealed.truth))
+    return f"{distance} The largest miss is at {place}: you said {mine}, the model has {real}."
+
+
+def _again(key: str, prediction: Prediction, attempt: Attempt) -> None:
+    """Another prompt, and a new attempt with it."""
+    offered = [prompt for prompt in prediction.prompts if prompt != attempt.prompt]
+    number = attempt.number
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        prompt = st.text_input(
+            "Another prompt",
+            value=offered[0] if offered else "",
+            max_chars=LONGEST_PROMPT,
+            key=f"{key}_{number}_prompt",
+        )
+
+        def on_again() -> None:
+            st.session_state[key] = Attempt(prompt, number + 1)
+
+        st.button("Predict again", key=f"{key}_again", disabled=not prompt, on_click=on_again)

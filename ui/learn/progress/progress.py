@@ -1,0 +1,150 @@
+"""All that a person has done, and its file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from engine.errors import DecodingError
+from ui.learn.progress.entries import Answered, Entry, Predicted, StepRead, TaskSolved, entry_of
+from ui.learn.quiz.score import Calibration, calibration
+from ui.visits.records import BrokenRecord, Fields
+
+FORMAT = "decoding-visualiser-progress"
+VERSION = 1
+MOST_ENTRIES = 2000
+
+AnyEntry = TypeVar("AnyEntry", bound=Entry)
+
+
+class ProgressError(DecodingError):
+    """A file that is no progress, or more of it than is kept."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a person has done so far.
+
+    Attributes:
+        entries: by what they are about, the earlier one of two.
+    """
+
+    entries: dict[tuple[str, str, str], Entry]
+
+    @classmethod
+    def of(cls, entries: Iterable[Entry] = ()) -> Progress:
+        """Progress from entries in any order, several about the same among them."""
+        found: dict[tuple[str, str, str], Entry] = {}
+        for entry in entries:
+            before = found.get(entry.about)
+            if before is None or entry.when < before.when:
+                found[entry.about] = entry
+        return cls(found)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries.values())
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def joined(self, other: Iterable[Entry]) -> Progress:
+        """Both; the same whichever is joined to which.
+
+        Raises:
+            ProgressError: that is more than is kept.
+        """
+        joined = Progress.of([*self, *other])
+        if len(joined) > MOST_ENTRIES:
+            raise ProgressError(
+                f"That is {len(joined):,} entries of progress, more than the {MOST_ENTRIES:,} that "
+                "are kept; what was there is kept. Forget it first to begin anew."
+            )
+        return joined
+
+    def find(self, kind: type[AnyEntry], topic: str, key: str) -> AnyEntry | None:
+        """The entry about something, None where it was not done."""
+        return self.entries.get((kind.kind, topic, key))
+
+    def all(self, kind: type[AnyEntry], topic: str | None = None) -> list[AnyEntry]:
+        """All of a kind, of one topic or of all."""
+        return [
+            entry
+            for entry in self
+            if isinstance(entry, kind) and (topic is None or entry.topic == topic)
+        ]
+
+    # --- by what was done -------------------------------------------------------------------------
+
+    @property
+    def steps(self) -> list[StepRead]:
+        """Steps that were shown."""
+        return self.all(StepRead)
+
+    @property
+    def tasks(self) -> list[TaskSolved]:
+        """Tasks that were solved."""
+        return self.all(TaskSolved)
+
+    @property
+    def predictions(self) -> list[Predicted]:
+        """Predictions that were revealed."""
+        return self.all(Predicted)
+
+    @property
+    def answers(self) -> list[Answered]:
+        """Questions that were answered."""
+        return self.all(Answered)
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """How sure, and how often right; None before the first answer."""
+        return calibration((answer.confidence, answer.right) for answer in self.answers)
+
+    # --- files ------------------------------------------------------------------------------------
+
+    def record(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "entries": [entry.record() for entry in self],
+        }
+
+    def exported(self) -> str:
+        """A file of it, as JSON."""
+        return json.dumps(self.record(), indent=1, ensure_ascii=False)
+
+    @classmethod
+    def restored(cls, data: Any) -> Progress:
+        """The inverse of `record`; raises `ProgressError`."""
+        try:
+            fields = Fields(data)
+            if fields.plain("format") != FORMAT:
+                raise ProgressError(
+                    "This file is no progress of this app; choose one that Export progress wrote."
+                )
+            version = fields.whole("version")
+            if version > VERSION:
+                raise ProgressError(
+                    f"This progress was written by a newer version of the app (format {version}, "
+                    f"this one reads {VERSION}); update the app."
+                )
+            return cls.of(map(entry_of, fields.inners("entries", MOST_ENTRIES)))
+        except BrokenRecord as error:
+            raise ProgressError(f"This progress cannot be read. {error} Export it again.") from None
+
+    @classmethod
+    def imported(cls, text: str) -> Progress:
+        """The inverse of `exported`; raises `ProgressError` for any other text."""
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError):
+            raise ProgressError(
+                "This file is no JSON; choose one that Export progress wrote."
+            ) from None
+        return cls.restored(data)
+
+
+NOTHING = Progress({})

@@ -1,0 +1,111 @@
+"""Progress by person, on disk.
+
+A person is known by a secret that their browser keeps (`ui.visits.tab.this_person`). All tabs of
+that browser write to the same progress, and what two of them do at once is joined. It is written at
+once: there are few entries, and none may be lost.
+
+Progress that cannot be read, as after a downgrade, is refused with a sentence and stays as it is. A
+file that cannot be reached stops nobody: what is new waits in memory.
+"""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import time
+
+from ui.learn.progress.entries import Entry
+from ui.learn.progress.progress import NOTHING, Progress, ProgressError
+from ui.visits.keeping import Keeper, keeper_here
+
+FILE = "progress.sqlite3"
+KEPT_DAYS = 365  # after the last change
+_RECORD = "progress"
+
+
+class ProgressStore:
+    """The progress of all persons.
+
+    Args:
+        keeper: where it is kept.
+    """
+
+    def __init__(self, keeper: Keeper) -> None:
+        self._keeper = keeper
+        self._lock = threading.Lock()
+        self._unwritten: dict[str, Progress] = {}  # while the file cannot be reached
+
+    def of(self, person: str) -> Progress:
+        """What a person has done; nothing for a person who is not known.
+
+        Raises:
+            ProgressError: it cannot be read.
+        """
+        with self._lock:
+            return self._read(person)
+
+    def add(self, person: str, *entries: Entry) -> Progress:
+        """Take down what a person did; all that is there now.
+
+        Raises:
+            ProgressError: what is there cannot be read, or that is more than is kept.
+        """
+        with self._lock:
+            before = self._read(person)
+            after = before.joined(entries)
+            if not self._keeper.reaches_file():
+                self._unwritten[person] = after
+            elif after != before or person in self._unwritten:
+                self._keeper.put(person, _RECORD, after.record())
+                self._keeper.write()
+                self._unwritten.pop(person, None)
+            return after
+
+    def forget(self, person: str) -> None:
+        """Delete all that a person has done.
+
+        Raises:
+            ProgressError: the file cannot be written just now.
+        """
+        with self._lock:
+            self._unwritten.pop(person, None)
+            if not self._keeper.forget(person):
+                raise ProgressError(
+                    "Your progress cannot be deleted just now, as its file cannot be written; try "
+                    "again in a minute."
+                )
+
+    def _read(self, person: str) -> Progress:
+        waiting = self._unwritten.get(person, NOTHING)
+        if not self._keeper.reaches_file():
+            return waiting
+        records, problems = self._keeper.records(person)
+        if problems:
+            raise ProgressError(
+                "What was kept of your progress is damaged; choose Forget my progress to begin "
+                "anew, and import an export of it, if you have one."
+            )
+        return Progress.restored(records[_RECORD]).joined(waiting) if records else waiting
+
+    @property
+    def problem(self) -> str:
+        """Why nothing can be kept just now, for a person to read; empty if it can."""
+        return self._keeper.problem
+
+    @property
+    def outlives_app(self) -> bool:
+        """Whether progress is kept when the app ends."""
+        return self._keeper.is_on_disk
+
+    def close(self) -> None:
+        """Write what waits."""
+        self._keeper.close()
+
+
+def now() -> int:
+    """The time of an entry."""
+    return int(time.time())
+
+
+STORE = ProgressStore(keeper_here(FILE, KEPT_DAYS * 86_400.0))
+atexit.register(STORE.close)

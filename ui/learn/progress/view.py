@@ -1,0 +1,140 @@
+"""Progress on a page: points, badges, calibration, where it is kept, its file."""
+
+from __future__ import annotations
+
+import html
+from datetime import UTC, datetime
+from pathlib import Path
+
+import streamlit as st
+
+from ui.learn.progress.badges import Standing, standings
+from ui.learn.progress.mine import forget_mine, my_problem, my_progress, take_in
+from ui.learn.progress.points import Points, points
+from ui.learn.progress.progress import Progress, ProgressError
+from ui.learn.progress.store import KEPT_DAYS, STORE
+from ui.learn.quiz.view import calibration_sentence
+from ui.skeleton.file_field import file_field
+from ui.visits.tab import this_person
+from ui.words.labels import counted, markdown_text, with_minus
+
+STYLE = Path(__file__).with_name("progress.css")
+_SAID = "progress_said"  # in the session's state: what came of the last file or deletion
+_REFUSED = "progress_refused"
+
+
+def draw_progress() -> None:
+    """Draw all of it, for a fragment."""
+    progress = my_progress()
+    with st.container(key="progress"):
+        problem = my_problem()
+        if problem:
+            st.warning(markdown_text(problem))
+        st.markdown(points_sentence(points(progress), progress))
+        summary = progress.calibration
+        if summary is not None:
+            st.markdown(calibration_sentence(summary))
+        st.html(badges_html(standings(progress)))
+        _files(progress)
+        st.caption(where_kept())
+
+
+def points_sentence(worth: Points, progress: Progress) -> str:
+    """The points, and what they are for."""
+    if not len(progress):
+        return "**0 points.** Solve a task, predict, or answer a question to collect some."
+    parts = [
+        (worth.tasks, counted(len(progress.tasks), "task")),
+        (worth.predictions, counted(len(progress.predictions), "prediction")),
+        (worth.answers, counted(len(progress.answers), "answer")),
+        (worth.steps, f"{counted(len(progress.steps), 'step')} read"),
+    ]
+    listed = ", ".join(f"{_figure(value)} for {what}" for value, what in parts)
+    return f"**{_figure(worth.total)} points:** {listed}."
+
+
+def _figure(value: float) -> str:
+    return with_minus(f"{value:.1f}".removesuffix(".0"))
+
+
+def badges_html(found: list[Standing]) -> str:
+    """All badges, those that are earned first; a state is told in words as well."""
+    items = "".join(
+        f'<li class="{"earned" if one.is_earned else "open"}">'
+        f"<b>{html.escape(one.badge.name)}</b> "
+        f"<span>{'earned' if one.is_earned else f'{one.have} of {one.need}'}</span>"
+        f"<p>{html.escape(one.badge.text)}</p></li>"
+        for one in found
+    )
+    return f'<ul class="dv-badges" aria-label="Badges">{items}</ul>'
+
+
+def where_kept() -> str:
+    """How long progress stays, and where."""
+    person = this_person()
+    if person is None or not person.outlives_tab:
+        return (
+            "This browser keeps nothing, so your progress ends with this tab. Export it to keep it."
+        )
+    if not STORE.outlives_app:
+        return (
+            "This app keeps nothing on disk, so your progress ends with the app. Export it to keep "
+            "it. It is sent nowhere else."
+        )
+    return (
+        f"Your progress is kept for {KEPT_DAYS} days after your last change, on the computer that "
+        "runs this app. Every tab of this browser has it; a private window loses it when it "
+        "closes. It is sent nowhere else."
+    )
+
+
+def _files(progress: Progress) -> None:
+    _say()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.download_button(
+            "Export progress",
+            progress.exported(),
+            f"decoding-progress-{datetime.now(UTC):%Y-%m-%d}.json",
+            "application/json",
+            disabled=not len(progress),
+            on_click="ignore",
+        )
+        with st.popover("Import progress"):
+            st.caption("Entries of the file join yours. Of two about the same, the earlier counts.")
+            file_field("progress_file", "Progress file", ".json", _take, _refuse)
+        with st.popover("Forget my progress"):
+            st.caption("This deletes all of it, for every tab of this browser.")
+            st.button("Forget all of it", type="primary", on_click=_forget, key="progress_forget")
+
+
+def _take(text: str) -> None:
+    before = len(my_progress())
+    try:
+        take_in(text)
+    except ProgressError as error:
+        _refuse(str(error))
+    else:
+        new = len(my_progress()) - before
+        st.session_state[_SAID] = f"The file was read. New entries: {new:,}."
+
+
+def _refuse(sentence: str) -> None:
+    st.session_state[_REFUSED] = sentence
+
+
+def _forget() -> None:
+    try:
+        forget_mine()
+    except ProgressError as error:
+        _refuse(str(error))
+    else:
+        st.session_state[_SAID] = "Your progress is deleted."
+
+
+def _say() -> None:
+    """What came of the last press, once."""
+    refused, said = st.session_state.pop(_REFUSED, ""), st.session_state.pop(_SAID, "")
+    if refused:
+        st.error(markdown_text(refused))
+    if said:
+        st.info(markdown_text(said))

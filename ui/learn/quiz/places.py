@@ -1,0 +1,186 @@
+"""Where a question can be tried out: a page of the app, and the state that it is to be in.
+
+    try = { page = "step", prompt = "The capital of France is", settings = { temperature = 0.5 } }
+    try = { page = "compare", prompt = "Once upon a time" }
+    try = { page = "cache", section = "with_and_without" }
+    try = { page = "beam", width = 1 }
+
+`page` is the name of a file in `pages/`; what stands beside it is the page's own: see `_PAGES`. A
+decoder page takes its inputs by name. What is not named is left as the person has it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from importlib import import_module
+from typing import Any, NoReturn
+
+import streamlit as st
+
+from engine.errors import DecodingError
+from engine.sampling import SamplingSettings
+from ui.learn.source import LessonError, Table
+from ui.skeleton.page import PAGES
+from ui.skeleton.visit_page import VisitPage
+from ui.step.for_others import model_of
+from ui.texts.texts import Beginning
+from ui.visits.handover import STEP, HandedOver
+from ui.visits.records import Fields
+from ui.visits.visits import Visit
+
+MOST_TOKENS = 64  # of a text on the step page, where the question names no other number
+
+
+class _Page(ABC):
+    """A page by what it takes over; modules of pages are imported when somebody goes there."""
+
+    @abstractmethod
+    def read(self, table: Table) -> dict[str, Any]:
+        """The state that a table names; raises `LessonError` or another `DecodingError`."""
+
+    @abstractmethod
+    def set(self, visit: Visit, state: Mapping[str, Any]) -> None:
+        """Bring the page into that state; raises `DecodingError`."""
+
+
+class _Step(_Page):
+    def read(self, table: Table) -> dict[str, Any]:
+        settings = table.plain("settings", {})
+        SamplingSettings(**settings)
+        state = {"prompt": table.text("prompt"), "settings": settings}
+        return state | {"max_tokens": table.whole("max_tokens", MOST_TOKENS)}
+
+    def set(self, visit: Visit, state: Mapping[str, Any]) -> None:
+        model, _ = model_of(visit)
+        beginning = Beginning(state["prompt"])
+        settings = SamplingSettings(**state["settings"])
+        visit.handed[STEP] = HandedOver(model, beginning, settings, state["max_tokens"])
+
+
+@dataclass(frozen=True)
+class _Visited(_Page):
+    """A page whose state lies in the visit.
+
+    Attributes:
+        module: has it as `PAGE`.
+    """
+
+    module: str
+
+    @property
+    def page(self) -> VisitPage:
+        page = import_module(self.module).PAGE
+        return page if isinstance(page, VisitPage) else page.visit_page
+
+    def read(self, table: Table) -> dict[str, Any]:
+        return {}
+
+    def set(self, visit: Visit, state: Mapping[str, Any]) -> None:
+        self.page.of(visit)
+
+
+class _Compare(_Visited):
+    def read(self, table: Table) -> dict[str, Any]:
+        return {"prompt": table.text("prompt")}
+
+    def set(self, visit: Visit, state: Mapping[str, Any]) -> None:
+        self.page.of(visit).set_prompt(state["prompt"])
+
+
+class _Measuring(_Visited):
+    def read(self, table: Table) -> dict[str, Any]:
+        sections = import_module(self.module).PAGE.sections
+        return {"section": table.chosen("section", [section.key for section in sections])}
+
+    def set(self, visit: Visit, state: Mapping[str, Any]) -> None:
+        self.page.of(visit).choose(state["section"])
+
+
+@dataclass(frozen=True)
+class _Decoder(_Visited):
+    """A page whose state has inputs that may be changed by name.
+
+    Attributes, besides the module:
+        inputs: module and name of the class of its inputs.
+    """
+
+    inputs: tuple[str, str]
+
+    def read(self, table: Table) -> dict[str, Any]:
+        module, name = self.inputs
+        kind = getattr(import_module(module), name)
+        known = {field.name for field in fields(kind)}
+        state = {key: table.value(key) for key in table.names() if key in known}
+        kind.restored(Fields({**kind().record(), **state}))
+        return state
+
+    def set(self, visit: Visit, state: Mapping[str, Any]) -> None:
+        self.page.of(visit).change(**state)
+
+
+_LABS = "ui.labs"
+_PAGES: dict[str, _Page] = {
+    "step": _Step(),
+    "compare": _Compare("ui.compare.page"),
+    "tune": _Visited("ui.tune.tuning"),
+    "cache": _Measuring("ui.cache.page"),
+    "claims": _Measuring("ui.claims.page"),
+    "beam": _Decoder(f"{_LABS}.beam.page", (f"{_LABS}.beam.inputs", "BeamInputs")),
+    "speculative": _Decoder(
+        f"{_LABS}.speculative.page", (f"{_LABS}.speculative.lab", "SpeculativeInputs")
+    ),
+    "constrained": _Decoder(
+        f"{_LABS}.constrained.page", (f"{_LABS}.constrained.lab", "ConstrainedInputs")
+    ),
+    "diffusion": _Decoder(
+        f"{_LABS}.diffusion.page", (f"{_LABS}.diffusion.inputs", "DiffusionInputs")
+    ),
+    "one_clock": _Decoder(f"{_LABS}.one_clock.page", (f"{_LABS}.one_clock.clock", "ClockInputs")),
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A page and its state.
+
+    Attributes:
+        page: the name of its file in `pages/`.
+        state: by the names of the page's own.
+    """
+
+    page: str
+    state: Mapping[str, Any]
+
+    @property
+    def file(self) -> str:
+        """The page's file."""
+        return f"pages/{self.page}.py"
+
+    @property
+    def title(self) -> str:
+        """What the band calls the page."""
+        return PAGES[self.file]
+
+    def open(self, visit: Visit) -> NoReturn:
+        """Go there.
+
+        Raises:
+            DecodingError: the page cannot be brought into that state; nothing is lost.
+        """
+        _PAGES[self.page].set(visit, self.state)
+        st.switch_page(self.file)
+
+
+def read_place(table: Table) -> Place:
+    """The place that a table describes; raises `LessonError`."""
+    page = table.chosen("page", _PAGES)
+    try:
+        state = _PAGES[page].read(table)
+    except LessonError:
+        raise
+    except DecodingError as error:
+        table.wrong("", f"is refused: {str(error).rstrip('.')}", "mend that value")
+    table.end()
+    return Place(page, state)

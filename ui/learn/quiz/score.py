@@ -1,0 +1,77 @@
+"""What an answer with a confidence is worth.
+
+The rule is the quadratic score of Brier (1950), "Verification of forecasts expressed in terms of
+probability", Monthly Weather Review 78. The forecast is the confidence for the chosen answer, and
+the rest of the probability in equal parts for the others; the score is the sum of the squared
+differences to what is so. It is proper: whoever says the confidence that they have can expect most.
+The logarithmic score is proper too, but takes away infinitely many points from whoever was certain
+and wrong.
+
+Points put that score on a scale: 10 for certain and right, 0 for a guess that says it is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+MOST_POINTS = 10.0  # of an answer
+FEW = 10  # answers; from fewer nobody can tell luck from calibration
+
+
+def brier(confidence: float, is_right: bool, answers: int) -> float:
+    """The score of Brier (1950): from 0, certain and right, to 2, certain and wrong.
+
+    Args:
+        confidence: probability of the chosen answer.
+        is_right: whether that is the right one.
+        answers: how many there were to choose from.
+    """
+    rest = (1.0 - confidence) / (answers - 1)
+    if is_right:
+        return (1.0 - confidence) ** 2 + (answers - 1) * rest**2
+    return confidence**2 + (1.0 - rest) ** 2 + (answers - 2) * rest**2
+
+
+def points(confidence: float, is_right: bool, answers: int) -> float:
+    """The same as points: 10 for certain and right, 0 for a guess, less for sure and wrong."""
+    guess = 1.0 - 1.0 / answers  # what a guess scores, whatever is right
+    return MOST_POINTS * (1.0 - brier(confidence, is_right, answers) / guess)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How sure somebody was, and how often right.
+
+    Attributes:
+        answers: how many.
+        confidence: mean confidence, 0 to 1.
+        right: share that was right, 0 to 1.
+    """
+
+    answers: int
+    confidence: float
+    right: float
+
+    @property
+    def excess(self) -> float:
+        """By how much the confidence is above the share, below 0 where it is too low."""
+        return self.confidence - self.right
+
+    @property
+    def is_few(self) -> bool:
+        """Whether these are too few answers to judge by."""
+        return self.answers < FEW
+
+
+def calibration(answers: Iterable[tuple[float, bool]]) -> Calibration | None:
+    """The summary of answers as (confidence, whether right); None without any."""
+    given = list(answers)
+    if not given:
+        return None
+    count = len(given)
+    return Calibration(
+        count,
+        sum(confidence for confidence, _ in given) / count,
+        sum(is_right for _, is_right in given) / count,
+    )

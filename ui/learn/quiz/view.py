@@ -1,0 +1,227 @@
+"""A quiz on a page: one question at a time, an answer with a confidence, the reason at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import streamlit as st
+
+from engine.errors import DecodingError
+from ui.learn.quiz.questions import Question, Quiz
+from ui.learn.quiz.score import MOST_POINTS, Calibration, calibration, points
+from ui.visits.visits import Visit
+from ui.words.catalogue import told
+from ui.words.labels import counted, markdown_text, with_minus
+
+CONFIDENCES = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # above that of a guess
+NEAR = 0.1  # confidence and share of right answers that differ by no more fit each other
+SCORING = (
+    f"Certain and right gives {MOST_POINTS:g} points, a guess gives 0, certain and wrong takes "
+    "away most. Brier's rule (1950) counts the points: whoever says how sure they are in fact can "
+    "expect most."
+)
+FIRST_COUNTS = "Only your first answer to a question counts for points and calibration."
+
+
+@dataclass(frozen=True)
+class Given:
+    """An answer that a person gave.
+
+    Attributes:
+        question: key of the question.
+        answer: key of the answer.
+        right: whether it is the right one.
+        confidence: the probability that the person gave it.
+        answers: how many there were to choose from.
+    """
+
+    question: str
+    answer: str
+    right: bool
+    confidence: float
+    answers: int
+
+    @property
+    def points(self) -> float:
+        """What it is worth."""
+        return points(self.confidence, self.right, self.answers)
+
+
+@dataclass
+class Round:
+    """How far a person is in a quiz on this page.
+
+    Attributes:
+        given: answers by question.
+        place: the question in sight; behind the last one stands the summary.
+        number: 1 more with each time that the quiz is begun again.
+    """
+
+    given: dict[str, Given] = field(default_factory=dict)
+    place: int = 0
+    number: int = 0
+
+    def again(self) -> None:
+        """Begin again."""
+        self.given, self.place, self.number = {}, 0, self.number + 1
+
+    def go_on(self) -> None:
+        """To the next question, or to the summary."""
+        self.place += 1
+
+
+def percent(share: float) -> str:
+    """A confidence or a share of answers for reading: ``80 %``."""
+    return f"{100 * share:.0f} %"
+
+
+def confidences(answers: int) -> list[float]:
+    """What there is to choose from, beginning with that of a guess."""
+    guess = 1.0 / answers
+    return [guess, *(level for level in CONFIDENCES if level > guess + 0.01)]
+
+
+def draw_quiz(
+    quiz: Quiz,
+    before: Mapping[str, Given],
+    take: Callable[[Given], None],
+    overall: Calibration | None,
+    visit: Visit,
+) -> None:
+    """Draw the question that a person is at, or the summary; for a fragment.
+
+    Args:
+        quiz: the questions.
+        before: what the person has answered earlier, by question.
+        take: gets each answer; only the first to a question is to count.
+        overall: of all answers of the person, in every quiz.
+        visit: where a question is tried out.
+    """
+    name = f"quiz_{quiz.topic}"
+    if name not in st.session_state:
+        known = {q.key: before[q.key] for q in quiz.questions if _is_of(before.get(q.key), q)}
+        place = next((n for n, q in enumerate(quiz.questions) if q.key not in known), None)
+        st.session_state[name] = Round(known, len(quiz.questions) if place is None else place)
+    round_: Round = st.session_state[name]
+    with st.container(key=name):
+        if round_.place < len(quiz.questions):
+            _question(quiz, round_, take, visit)
+        else:
+            _summary(quiz, round_, overall)
+
+
+def _is_of(given: Given | None, question: Question) -> bool:
+    """Whether an answer is one of a question as it stands: its file may have been edited."""
+    return given is not None and question.answer(given.answer) is not None
+
+
+def _question(quiz: Quiz, round_: Round, take: Callable[[Given], None], visit: Visit) -> None:
+    question = quiz.questions[round_.place]
+    given = round_.given.get(question.key)
+    st.caption(f"Question {round_.place + 1} of {len(quiz.questions)}")
+    if given is None:
+        _ask(quiz, question, round_, take)
+    else:
+        _feedback(question, given)
+    st.markdown(f"**Try it:** {question.trying}")
+    with st.container(horizontal=True):
+        _try_out(quiz, question, visit)
+        if given is not None:
+            is_last = round_.place + 1 == len(quiz.questions)
+            label = "See the summary" if is_last else "Next question"
+            st.button(label, type="primary", on_click=round_.go_on)
+
+
+def _ask(quiz: Quiz, question: Question, round_: Round, take: Callable[[Given], None]) -> None:
+    name = f"quiz_{quiz.topic}_{round_.number}_{question.key}"
+    answers = {answer.key: answer.text for answer in question.answers}
+    chosen = st.radio(
+        f"**{question.text}**",
+        list(answers),
+        index=None,
+        format_func=answers.get,
+        key=f"{name}_answer",
+    )
+    guess = 1.0 / len(answers)
+    confidence = st.select_slider(
+        "How sure are you?",
+        confidences(len(answers)),
+        format_func=lambda level: (
+            f"{level:.0%}".replace("%", " %") + (" (a guess)" if level == guess else "")
+        ),
+        key=f"{name}_confidence",
+        help=SCORING,
+    )
+
+    def on_answer() -> None:
+        is_right = chosen == question.right
+        given = Given(question.key, chosen, is_right, confidence, len(answers))
+        round_.given[question.key] = given
+        take(given)
+
+    st.button(
+        "Answer",
+        type="primary",
+        key=f"{name}_give",
+        disabled=chosen is None,
+        on_click=on_answer,
+        help="Choose an answer first." if chosen is None else None,
+    )
+
+
+def _feedback(question: Question, given: Given) -> None:
+    st.markdown(f"**{question.text}**")
+    chosen, right = question.answer(given.answer), question.right_answer
+    if given.right:
+        st.success(f"**{right.text}**\n\n{right.reason}", icon=":material/check:")
+    else:
+        st.error(f"**{chosen.text}**\n\n{chosen.reason}", icon=":material/close:")
+        st.success(f"**{right.text}**\n\n{right.reason}", icon=":material/check:")
+    st.markdown(_worth(given), help=SCORING)
+
+
+def _worth(given: Given) -> str:
+    """What an answer is worth, in a sentence."""
+    sure, worth = percent(given.confidence), abs(given.points)
+    if worth < 0.05:
+        return f"You were {sure} sure, as a guess is, so this gives 0 points."
+    if given.right:
+        return f"You are right and were {sure} sure: this gives {worth:.1f} points."
+    return f"You were {sure} sure of another answer: this takes {worth:.1f} points away."
+
+
+def _try_out(quiz: Quiz, question: Question, visit: Visit) -> None:
+    label = f"Open the page {question.place.title}"
+    if st.button(label, key=f"quiz_{quiz.topic}_{question.key}_try", icon=":material/open_in_new:"):
+        try:
+            question.place.open(visit)
+        except DecodingError as error:
+            st.error(markdown_text(told(error)))
+
+
+def _summary(quiz: Quiz, round_: Round, overall: Calibration | None) -> None:
+    given = [round_.given[q.key] for q in quiz.questions if q.key in round_.given]
+    here = calibration((one.confidence, one.right) for one in given)
+    total = sum(one.points for one in given)
+    st.markdown(f"**{quiz.title}: {with_minus(f'{total:.1f}')} points**")
+    if here is not None:
+        st.markdown(calibration_sentence(here))
+    if overall is not None and (here is None or overall.answers > here.answers):
+        st.markdown(f"In all quizzes so far: {calibration_sentence(overall)}")
+    st.button("Answer again", on_click=round_.again, key=f"quiz_{quiz.topic}_again")
+    st.caption(FIRST_COUNTS)
+
+
+def calibration_sentence(summary: Calibration) -> str:
+    """How sure, and how often right; where there are enough answers, how the two fit."""
+    sure, right = percent(summary.confidence), percent(summary.right)
+    count = counted(summary.answers, "answer")
+    said = f"You were {sure} sure on average and right in {right} of {count}."
+    if summary.is_few:
+        return f"{said} These are too few to tell luck from calibration."
+    if summary.excess > NEAR:
+        return f"{said} You say more than you know: a lower confidence would have scored better."
+    if summary.excess < -NEAR:
+        return f"{said} You know more than you say: a higher confidence would have scored better."
+    return f"{said} Your confidence fits."

@@ -1,0 +1,137 @@
+"""One step of a lesson on screen: its text and tasks on the left, its live panel on the right.
+
+All of it is one fragment. A panel that tells of a change has this drawn again, so a task is ticked
+as soon as it is done.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from engine.errors import DecodingError
+from ui.learn.checks import figures
+from ui.learn.learning import Learning
+from ui.learn.lesson import Lesson, Mistake, Step, Task
+from ui.learn.words import Words, with_figures
+from ui.visits.visits import Visit
+from ui.words.labels import markdown_text
+
+NARROW = [1, 1.9]  # widths of text and panel
+
+
+def step_view(lesson: Lesson, step: Step, live: Any, learning: Learning, visit: Visit) -> None:
+    """Draw one step.
+
+    Args:
+        lesson, step: what is drawn.
+        live: the state of the step's panel; None where it has none.
+        learning: what the visitor has done.
+        visit: the visitor's.
+    """
+    words = lesson.words()
+    learning.done.look()
+    if live is None:
+        _text(lesson, step, live, learning, words)
+        return
+    left, right = st.columns(NARROW, gap="medium")
+    with left.container(key="learn_text"):
+        _text(lesson, step, live, learning, words)
+    with right.container(key="learn_panel"):
+        step.panel.draw(
+            live, f"{lesson.key}/{step.panel_key}", f"learn_panel_{lesson.key}_{step.key}"
+        )
+        _panel_buttons(step, live, visit)
+
+
+def _text(lesson: Lesson, step: Step, live: Any, learning: Learning, words: Words) -> None:
+    entry = words.entry(step.key)
+    st.markdown(f"### {entry.title}")
+    st.markdown(entry.text)
+    for task in step.tasks:
+        _task(lesson, step, task, live, learning, words)
+    for extra in step.extras:
+        extra.draw(lesson.key, words, learning)
+
+
+def _panel_buttons(step: Step, live: Any, visit: Visit) -> None:
+    with st.container(horizontal=True, key="learn_panel_buttons"):
+        if st.button("Begin anew", key="learn_anew", type="tertiary"):
+            _begin_anew(step, live, ())
+        if st.button(f"Open in {step.panel.page}", key="learn_open_page", type="tertiary"):
+            step.panel.open_page(live, visit)
+
+
+def _begin_anew(step: Step, live: Any, actions: Any) -> None:
+    """Set the panel back and do something in it; what is refused is said."""
+    try:
+        step.panel.begin_anew(live, actions)
+    except DecodingError as error:
+        st.error(markdown_text(str(error)))
+        return
+    st.rerun()
+
+
+# --- tasks ----------------------------------------------------------------------------------------
+
+
+def _task(
+    lesson: Lesson, step: Step, task: Task, live: Any, learning: Learning, words: Words
+) -> None:
+    """A task, its hints while it is open, what was learnt from it once it is solved."""
+    made = learning.look(lesson, task, live)
+    is_solved = learning.is_solved(lesson, task)
+    entry = words.entry(task.place)
+    key = f"learn_task_{'solved' if is_solved else 'open'}_{step.key}_{task.key}"
+    with st.container(key=key):
+        mark = ":material/check_circle:" if is_solved else ":material/radio_button_unchecked:"
+        state = "Solved" if is_solved else "Task"
+        st.markdown(f"{mark} **{state}.** {entry.whole}")
+        if is_solved:
+            shown = with_figures(
+                words.entry(task.words_of("solved")).whole, figures(task.solved, live)
+            )
+            st.markdown(shown)
+            return
+        _hints(lesson, task, live, learning, words, made)
+        _help_buttons(lesson, step, task, live, learning)
+
+
+def _hints(
+    lesson: Lesson,
+    task: Task,
+    live: Any,
+    learning: Learning,
+    words: Words,
+    made: Mistake | None,
+) -> None:
+    """What the mistake made just now needs, and the hint that was asked for."""
+    if made is not None:
+        _hint(task, made.key, figures((*task.solved, *made.when), live), words)
+    if "hint" in learning.hints_of(lesson, task):
+        _hint(task, "hint", figures(task.solved, live), words)
+
+
+def _hint(task: Task, part: str, measured: dict[str, str], words: Words) -> None:
+    with st.container(key=f"learn_hint_of_{task.key}_{part}"):
+        text = with_figures(words.entry(task.words_of(part)).whole, measured)
+        st.markdown(f":material/lightbulb: {text}")
+
+
+def _help_buttons(lesson: Lesson, step: Step, task: Task, live: Any, learning: Learning) -> None:
+    with st.container(horizontal=True):
+        if "hint" not in learning.hints_of(lesson, task) and st.button(
+            "Hint", key=f"learn_hint_{step.key}_{task.key}"
+        ):
+            learning.give_hint(lesson, task, "hint")
+            st.rerun()
+        plain = learning.offers_solution(lesson, task)
+        if st.button(
+            "Show me",
+            key=f"learn_show_{step.key}_{task.key}",
+            type="secondary" if plain else "tertiary",
+            help="Sets the panel back and does the task in it.",
+        ):
+            learning.solve(lesson, task, shown=True)
+            _begin_anew(step, live, lesson.way_to(task))

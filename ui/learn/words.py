@@ -1,0 +1,134 @@
+"""The words of a lesson, one Markdown file a language; headings carry the keys of lesson.toml.
+
+    # Title of the lesson
+    Its goal.
+    ## press: Title of the step
+    Its text.
+    ### three: What the task asks for.
+    #### solved
+    Said once the task is solved.
+    #### hint
+    A hint for whoever asks for one.
+    #### ran_to_end
+    A hint for whoever made this mistake.
+
+An entry is known by the keys of its headings: ``press/three/hint``. What a language lacks is taken
+from English.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ui.learn.source import wrong
+
+ENGLISH = "en"
+_HEADING = re.compile(r"(#{1,4})\s+(.*)")
+_KEY = re.compile(r"([a-z][a-z0-9_]*)(?::\s*(.*))?$")
+_FIGURE = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What stands under one heading: the words of the heading behind its key, and the text."""
+
+    title: str
+    text: str
+
+    @property
+    def whole(self) -> str:
+        """Title and text as one."""
+        return "\n\n".join(filter(None, (self.title, self.text)))
+
+    def figures(self) -> set[str]:
+        """The names of the figures that it shows."""
+        return set(_FIGURE.findall(self.whole))
+
+
+def with_figures(text: str, figures: Mapping[str, str]) -> str:
+    """A text with figures put in for ``{name}``; other braces stay as they are."""
+    return _FIGURE.sub(lambda found: figures.get(found[1], found[0]), text)
+
+
+@dataclass(frozen=True)
+class Words:
+    """All words of a lesson in one language.
+
+    Attributes:
+        file: where they stand.
+        entries: by the keys of their headings, joined by ``/``; the lesson itself is ``""``.
+        others: those of English, for what is missing here; None in English itself.
+    """
+
+    file: Path
+    entries: Mapping[str, Entry]
+    others: Words | None = None
+
+    def entry(self, key: str) -> Entry:
+        """The words of a key; raises `KeyError` where no language has them."""
+        if key not in self.entries and self.others is not None:
+            return self.others.entry(key)
+        return self.entries[key]
+
+    def has(self, key: str) -> bool:
+        """Whether there are words for a key, here or in English."""
+        return key in self.entries or (self.others is not None and self.others.has(key))
+
+
+def read_words(folder: Path) -> dict[str, Words]:
+    """The words of a lesson by language, English among them.
+
+    Raises:
+        LessonError: en.md is missing, or a heading has no key.
+    """
+    english = Words(folder / f"{ENGLISH}.md", _entries(folder / f"{ENGLISH}.md"))
+    found = {ENGLISH: english}
+    for file in sorted(folder.glob("*.md")):
+        if file.stem != ENGLISH:
+            found[file.stem] = Words(file, _entries(file), english)
+    return found
+
+
+def _entries(file: Path) -> dict[str, Entry]:
+    try:
+        text = file.read_text("utf-8")
+    except OSError:
+        wrong(file, "", "is missing", "copy that of lessons/template")
+    entries: dict[str, Entry] = {}
+    path: list[str] = []
+    title, lines = "", []
+    place: str | None = None
+    is_code = False
+    for line in text.splitlines():
+        is_code ^= line.startswith("```")
+        heading = None if is_code else _HEADING.match(line)
+        if heading is None:
+            lines.append(line)
+            continue
+        if place is not None:
+            entries[place] = Entry(title, "\n".join(lines).strip())
+        depth, lines = len(heading[1]), []
+        key, title = _parsed(file, depth, heading[2].strip())
+        if depth - 1 > len(path) + 1 or (depth > 1 and place is None):
+            wrong(file, line, "stands too deep", "put it below a heading with one # less")
+        path = [*path[: max(0, depth - 2)], key] if depth > 1 else []
+        place = "/".join(path)
+        if place in entries:
+            wrong(file, line, "comes twice", "give each heading a key of its own")
+    if place is None:
+        wrong(file, "", "has no heading", "begin with # and the title of the lesson")
+    entries[place] = Entry(title, "\n".join(lines).strip())
+    return entries
+
+
+def _parsed(file: Path, depth: int, heading: str) -> tuple[str, str]:
+    """Key and title of a heading; the lesson's own has no key."""
+    if depth == 1:
+        return "", heading
+    found = _KEY.fullmatch(heading)
+    if found is None:
+        wrong(file, heading, "has no key", "write the key of lesson.toml, a colon, the words")
+    return found[1], found[2] or ""

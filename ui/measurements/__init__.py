@@ -1,0 +1,17 @@
+"""Pages that measure: a list of sections in one frame, one of them in sight at a time.
+
+    section.py      what a section is
+    held.py         what a visitor has of a section: inputs, work, what went wrong
+    bench.py        a model, and what is measured of it
+    state.py        what a visitor has of the page: one model or two, the chosen section, a file
+    work.py         a measurement in the background
+    page.py         the page: choice of the section, its fields, its results
+    choice.py       the choice of the section: side by side, or a list by topic
+    second.py       the choice of a second model
+    export.py       tables as CSV, everything as JSON, a measurement of another machine laid over
+    measured.py     tables, charts and sentences that sections share
+
+Work of a section that is not in sight goes on, and its results stay. `ui.cache` and `ui.claims` are
+such pages: each is a list of sections, and says how to add one. The smallest section stands in
+`tests/ui/measurements/example.py`.
+"""

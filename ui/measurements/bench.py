@@ -1,0 +1,75 @@
+"""A model on a measuring page: every section measured with it, and how fast its passes are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from engine.measure.machine import Setting
+from engine.measure.pace import Pace, PaceMeasurement
+from engine.measure.report import Report
+from engine.model import LanguageModel
+from ui.labs.inputs import PlainInputs
+from ui.measurements.held import Held
+from ui.measurements.section import Section
+from ui.measurements.work import MeasureWork
+
+
+class Bench:
+    """What one visitor has measured of one model.
+
+    Args:
+        name: names its sections within the session.
+        model: what is measured.
+        sections: of the page, in their order.
+        inputs: of the sections, by key; those that have none begin anew.
+
+    Attributes:
+        sections: by key, in the order of the page.
+        pacing: times a few passes, from which the duration of everything else is estimated; None
+            before the page is drawn first.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        model: LanguageModel,
+        sections: Sequence[Section],
+        inputs: Mapping[str, PlainInputs],
+    ) -> None:
+        self.model = model
+        self.sections = {
+            one.key: Held(f"{name}_{one.key}", one, model, inputs.get(one.key)) for one in sections
+        }
+        self.pacing: MeasureWork[Pace] | None = None
+
+    def look(self, is_there: Callable[[], bool]) -> None:
+        """Time a few passes, once."""
+        if self.pacing is None:
+            self.pacing = MeasureWork(PaceMeasurement(self.model))
+            self.pacing.start(is_there)
+
+    @property
+    def pace(self) -> Pace | None:
+        """How fast passes are; None while that is not known."""
+        if self.pacing is None or not self.pacing.is_done:
+            return None
+        return self.pacing.result
+
+    @property
+    def inputs(self) -> dict[str, PlainInputs]:
+        """The inputs of its sections, by key."""
+        return {key: held.inputs for key, held in self.sections.items()}
+
+    def report(self) -> Report | None:
+        """All that is measured or computed so far; None where there is nothing yet."""
+        results = {key: held.result() for key, held in self.sections.items()}
+        parts = {key: result for key, result in results.items() if result is not None}
+        begun = (held.setting for held in self.sections.values() if held.setting is not None)
+        return Report(next(begun, None) or Setting.here(self.model), parts) if parts else None
+
+    def release(self) -> None:
+        """End what nobody waits for any more."""
+        if self.pacing is not None:
+            self.pacing.cancel()
+        for held in self.sections.values():
+            held.release()

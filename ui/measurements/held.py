@@ -1,0 +1,126 @@
+"""What a visitor has of a section: its inputs, the work begun from them, what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from engine.errors import DecodingError
+from engine.measure.machine import Setting
+from engine.measure.pace import Pace
+from engine.measure.passes import is_small
+from engine.model import LanguageModel
+from ui.labs.inputs import PlainInputs
+from ui.measurements.section import Section
+from ui.measurements.work import SectionWork
+from ui.words.catalogue import told
+
+SOON_SECONDS = 45.0  # a measurement of a large model that takes no longer begins by itself
+
+
+class Held:
+    """A section as one visitor has it; fields show its inputs and change them.
+
+    Attributes:
+        section: which it is.
+        model: what is measured.
+        name: of its fields, within the session.
+        inputs: what the next measurement begins with.
+        work: the last work; None before the first, and where nothing is measured.
+        measured: the inputs that it was begun with, None before the first.
+        setting: machine and model of that work, None before the first.
+        error: what went wrong last, empty if nothing did.
+        began_alone: whether the first measurement was begun, or left to a press.
+    """
+
+    def __init__(
+        self, name: str, section: Section, model: LanguageModel, inputs: PlainInputs | None = None
+    ) -> None:
+        self.name = name
+        self.section = section
+        self.model = model
+        self.inputs: Any = inputs or section.first_inputs(model)
+        self.work: SectionWork | None = None
+        self.measured: Any | None = None
+        self.setting: Setting | None = None
+        self.error = ""
+        self.began_alone = False
+
+    @property
+    def mark(self) -> str:
+        """What a list says of the section; empty for nothing."""
+        return self.section.mark(self)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it is being measured, or waits for its turn."""
+        return self.work is not None and self.work.is_running
+
+    def change(self, **changes: Any) -> None:
+        """Other inputs, by name; what was measured stays until the next measurement begins."""
+        self.error = ""
+        self.inputs = replace(self.inputs, **changes)
+
+    def refuse(self, error: DecodingError) -> None:
+        """Say why something was not done."""
+        self.error = told(error)
+
+    def begin(self, is_there: Callable[[], bool]) -> None:
+        """Measure with the inputs; what is refused leaves the last results."""
+        self.error, self.began_alone = "", True
+        try:
+            work = self.section.begin(self.model, self.inputs)
+            setting = Setting.here(self.model)
+        except DecodingError as error:
+            self.refuse(error)
+            return
+        if self.work is not None:
+            self.work.cancel()
+        self.work, self.setting, self.measured = work, setting, self.inputs
+        work.start(is_there)
+
+    def take_over(self, other: Held) -> None:
+        """The inputs of the same section elsewhere, and what was measured of the same model."""
+        self.inputs = other.inputs
+        if other.model is self.model and other.work is not None:
+            if self.work is not None:
+                self.work.cancel()
+            self.work, self.setting, self.measured = other.work, other.setting, other.measured
+            self.began_alone = True
+
+    def begin_alone(self, pace: Pace, is_there: Callable[[], bool]) -> None:
+        """Measure without a press, once, where it does not take long.
+
+        With a small model the inputs that one sees first take seconds, however the estimate comes
+        out on a busy machine.
+        """
+        if self.began_alone or self.section.begin is None or not self.section.begins_alone:
+            return
+        self.began_alone = True
+        is_first = self.inputs == self.section.first_inputs(self.model)
+        seconds = self.seconds(pace)
+        if (is_first and is_small(self.model)) or seconds is None or seconds <= SOON_SECONDS:
+            self.begin(is_there)
+
+    def seconds(self, pace: Pace, inputs: PlainInputs | None = None) -> float | None:
+        """How long measuring with its inputs, or others, would take; None where they allow none."""
+        try:
+            return self.section.seconds(self.model, inputs or self.inputs, pace)
+        except DecodingError:
+            return None  # the press says why
+
+    def result(self) -> Any | None:
+        """What there is to show; None before there is anything, and `error` where it is refused."""
+        if self.section.computed is None:
+            return self.work.result if self.work is not None else None
+        try:
+            return self.section.computed(self.model, self.inputs)
+        except DecodingError as error:
+            self.refuse(error)
+            return None
+
+    def release(self) -> None:
+        """End what nobody waits for any more."""
+        if self.work is not None:
+            self.work.cancel()

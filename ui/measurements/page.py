@@ -1,0 +1,196 @@
+"""A measuring page: the choice of a section, its fields, its results; one section at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from engine.model import LanguageModel
+from ui.labs import fields
+from ui.labs.page import STYLE as LABS_STYLE
+from ui.labs.page import notice_line
+from ui.measurements.choice import by_topic, side_by_side
+from ui.measurements.export import export
+from ui.measurements.held import Held
+from ui.measurements.second import second_model
+from ui.measurements.section import Laid, Section, Shown
+from ui.measurements.state import MeasurementState
+from ui.skeleton.problems import guarded
+from ui.skeleton.theme import is_dark
+from ui.skeleton.visit_page import VisitPage
+from ui.skeleton.work import LOOK_SECONDS, look_every, work_buttons, work_state
+from ui.visits.tab import somebody_there
+from ui.words.labels import about, counted, markdown_text
+
+LONG_SECONDS = 300.0  # from which a measurement is better taken in parts
+STYLE = Path(__file__).with_suffix(".css")
+
+
+@dataclass(frozen=True)
+class MeasurementPage:
+    """A page by what is its own.
+
+    Attributes:
+        name: names its state, its fields and its files.
+        about: a line or two: what is measured.
+        sections: in their order; where they have topics, they are listed under them.
+        style: the page's own style sheet, None where it has none.
+        has_second: whether a second model can be measured beside the first.
+        overview: draws what there is to say of all sections together; None for nothing.
+    """
+
+    name: str
+    about: str
+    sections: Sequence[Section]
+    style: Path | None = None
+    has_second: bool = False
+    overview: Callable[[MeasurementState], None] | None = None
+
+    def begun(self, model: LanguageModel) -> MeasurementState:
+        """What a new visitor has."""
+        return MeasurementState(self.name, model, self.sections)
+
+    @property
+    def visit_page(self) -> VisitPage[MeasurementState]:
+        """How its state comes about."""
+        return VisitPage(
+            self.name,
+            begin=self.begun,
+            restore=lambda data, load: MeasurementState.restored(
+                self.name, data, load, self.sections
+            ),
+            lost="Your last inputs on this page could not be read, so it begins anew.",
+            kept="Inputs are kept; everything is measured anew.",
+        )
+
+    def draw(self) -> None:
+        """Draw the whole page."""
+        styles = [LABS_STYLE, STYLE, *filter(None, [self.style])]
+        state = self.visit_page.opened(*styles)
+        if state is not None:
+            self.draw_state(state)
+
+    def draw_state(self, state: MeasurementState) -> None:
+        """Draw what a visitor has, below the header."""
+        st.caption(self.about)
+        if not any(section.topic for section in self.sections):
+            side_by_side(state)
+            self._section(state)
+            return
+        listed, chosen = st.columns([1, 3], gap="medium")
+        with listed:
+            by_topic(state)
+        with chosen:
+            self._section(state)
+
+    def _section(self, state: MeasurementState) -> None:
+        self.draw_section(state)
+        if self.overview is not None:
+            guarded(self.overview, "the overview")(state)
+        guarded(export, "the export")(state)
+
+    def draw_section(self, state: MeasurementState) -> None:
+        """Draw the section in sight: its fields and its results."""
+        held = state.held
+        if held.section.heading:
+            st.subheader(held.section.heading, anchor=False)
+        st.caption(held.section.about)
+        with st.container(key=f"{held.name}_fields"):
+            guarded(held.section.fields, "the fields")(held)
+        if self.has_second:
+            guarded(second_model, "the choice of a second model")(state)
+        state.look(somebody_there())
+        st.fragment(guarded(_live, "the results"), run_every=_look_every(state))(state)
+
+
+def _look_every(state: MeasurementState) -> float | None:
+    if state.is_busy or (state.held.section.begin is not None and state.is_pacing):
+        return LOOK_SECONDS
+    return look_every(state.work)
+
+
+def _live(state: MeasurementState) -> None:
+    """Buttons, progress and results of the section in sight; only this runs again meanwhile."""
+    held = state.held
+    if held.section.begin is not None:
+        state.look(somebody_there())
+        with fields.row():
+            version = (id(held), state.stage)
+            work_buttons(held.name, held.section.start, state.work, state.begin, version=version)
+            st.caption(_duration(state), width="content")
+    if state.error:
+        st.error(markdown_text(state.error))
+    shown = [(one.model.name, partial(_results, state, one)) for one in state.in_sight]
+    laid = state.laid(held.section.key)
+    if laid is not None and not held.section.overlays:
+        shown.append((laid.name, partial(_laid, state, laid)))
+    if len(shown) == 1:
+        shown[0][1]()
+        return
+    for column, (name, draw) in zip(st.columns(len(shown)), shown, strict=True):
+        with column:
+            st.subheader(markdown_text(name), anchor=False)
+            draw()
+
+
+def _results(state: MeasurementState, held: Held) -> None:
+    """What was measured with one of the models."""
+    section, result = held.section, held.result()
+    if held.error:
+        st.error(markdown_text(held.error))
+    work_state(held.work)
+    if result is None:
+        waits = held.began_alone or not section.begins_alone
+        if waits and held.work is None and section.begin is not None:
+            st.caption(f"Nothing is measured yet. Press {section.start}.")
+        return
+    _busy(held)
+    _notice(held.name, section, result)
+    laid = state.laid(section.key) if section.overlays else None
+    section.picture(result, Shown(held.name, held, is_dark(), held.is_running, laid))
+
+
+def _laid(state: MeasurementState, laid: Laid) -> None:
+    """What another machine measured, beside ours."""
+    name, section = f"{state.name}_laid", state.held.section
+    _notice(name, section, laid.result)
+    section.picture(laid.result, Shown(name, None, is_dark(), False))
+
+
+def _notice(name: str, section: Section, result: Any) -> None:
+    notice = section.notice(result)
+    if notice:
+        notice_line(name, notice)
+
+
+def _busy(held: Held) -> None:
+    """Whether other programs had the cores when the measurement began."""
+    if held.setting is None or not held.section.is_timed:
+        return
+    load, cores = held.setting.machine.load[0], held.setting.machine.cores
+    if load >= cores:
+        st.warning(
+            f"Other programs kept the processor busy when this began: {load:.1f} ran on average, "
+            f"on {counted(cores, 'core')}. On an idle machine times are shorter."
+        )
+
+
+def _duration(state: MeasurementState) -> str:
+    """How long a measurement with these inputs would take."""
+    if state.is_pacing or state.bench.pacing is None:
+        return "Timing a few passes, to estimate how long this takes."
+    problems = [bench.pacing.problem for bench in state.benches if bench.pacing is not None]
+    if any(problems):
+        return markdown_text(" ".join(filter(None, problems)))
+    seconds = state.seconds()
+    if seconds is None:
+        return ""
+    words = f"Takes {about(seconds)}; an estimate."
+    if seconds > LONG_SECONDS:
+        words += " Cancel keeps what is measured, and Continue goes on from there."
+    return words

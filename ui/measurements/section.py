@@ -1,0 +1,126 @@
+"""What a section of a measuring page is: inputs, how it is measured, how results are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from engine.measure.pace import Pace
+from engine.model import LanguageModel
+from ui.labs.inputs import PlainInputs
+from ui.measurements.work import SectionWork
+
+if TYPE_CHECKING:
+    from ui.measurements.held import Held
+
+AnyInputs = TypeVar("AnyInputs", bound=PlainInputs)
+AnyResult = TypeVar("AnyResult")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a section: on the page, and as a CSV file.
+
+    Attributes:
+        name: its caption, and the name of its file.
+        head: names of the columns, with their units.
+        rows: the cells; numbers stay numbers, None is an empty cell.
+    """
+
+    name: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str | int | float | None]]
+
+
+@dataclass(frozen=True)
+class Laid(Generic[AnyResult]):
+    """A result of another machine, to be shown beside ours.
+
+    Attributes:
+        name: of its machine; from a file, so to be escaped.
+        result: what was measured there.
+    """
+
+    name: str
+    result: AnyResult
+
+
+@dataclass(frozen=True)
+class Shown(Generic[AnyInputs, AnyResult]):
+    """What a picture is drawn from, besides the result.
+
+    Attributes:
+        name: names what is drawn within the session, such as a chart's key.
+        held: the section as the visitor has it: model, inputs, fields that change them; None for
+            another machine's result that is drawn on its own.
+        dark: whether charts are dark.
+        is_running: whether more results are to come. A Plotly chart is built anew at each drawing,
+            so what changes meanwhile is better a table.
+        other: the same measured on another machine, None without.
+    """
+
+    name: str
+    held: Held | None
+    dark: bool
+    is_running: bool
+    other: Laid[AnyResult] | None = None
+
+
+@dataclass(frozen=True)
+class Section(Generic[AnyInputs, AnyResult]):
+    """A section by what is its own.
+
+    A section is either measured, by `begin`, or computed at each drawing, by `computed`.
+
+    Attributes:
+        key: its name in keys, records and files.
+        name: its name on the page.
+        about: one line: what it shows, and what to notice.
+        heading: stands above that, where the name alone says too little.
+        inputs: the class of its inputs.
+        result: the dataclass of its result; its fields say what their values must be
+            (`engine.trace.values`), so that a file can keep it.
+        fields: draws the fields of its inputs (see `ui.labs.fields`).
+        picture: draws a result.
+        notice: one or two sentences computed from a result: what there is to see in it; empty where
+            the picture itself says so.
+        tables: the tables of a result, for the CSV files.
+        begin: work that measures, not started yet; raises `DecodingError` to refuse the inputs.
+        start: the label of the button that begins it.
+        seconds: an estimate of how long that takes, None where nobody knows. It is asked for at
+            every drawing.
+        computed: the result of inputs that need no measuring; raises `DecodingError` to refuse.
+        first: the inputs that a new visitor sees with a model; None for the defaults.
+        is_timed: whether times are measured, which a busy machine lengthens.
+        begins_alone: whether what takes seconds is measured without a press.
+        overlays: whether the picture draws another machine's result over ours; else it is drawn
+            once for each.
+        topic: heading that a list of sections has it under; empty on a page without such a list.
+        mark: a sign behind its name in that list, for what has come of it.
+    """
+
+    key: str
+    name: str
+    about: str
+    inputs: type[AnyInputs]
+    result: type[AnyResult]
+    fields: Callable[[Held], None]
+    picture: Callable[[AnyResult, Shown], None]
+    notice: Callable[[AnyResult], str]
+    tables: Callable[[AnyResult], Sequence[Table]] = lambda result: ()
+    begin: Callable[[LanguageModel, AnyInputs], SectionWork[AnyResult]] | None = None
+    start: str = "Measure"
+    seconds: Callable[[LanguageModel, AnyInputs, Pace], float | None] = lambda *_: None
+    computed: Callable[[LanguageModel, AnyInputs], AnyResult] | None = None
+    first: Callable[[LanguageModel], AnyInputs] | None = None
+    is_timed: bool = True
+    begins_alone: bool = True
+    overlays: bool = True
+    topic: str = ""
+    heading: str = ""
+    mark: Callable[[Held], str] = lambda held: ""
+
+    def first_inputs(self, model: LanguageModel) -> AnyInputs:
+        """What a new visitor sees with a model."""
+        return self.inputs() if self.first is None else self.first(model)

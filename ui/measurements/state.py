@@ -1,0 +1,272 @@
+"""What a visitor has of a measuring page: one model or two, sections, another machine's file."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from engine.errors import DecodingError
+from engine.measure.report import Report
+from engine.model import LanguageModel
+from ui.labs.inputs import PlainInputs
+from ui.measurements.bench import Bench
+from ui.measurements.held import Held
+from ui.measurements.section import Laid, Section
+from ui.measurements.work import SectionWork
+from ui.visits.records import BrokenRecord, Fields, choice_of, choice_record
+from ui.words.catalogue import told
+
+
+class MeasurementState:
+    """One visitor's page.
+
+    Args:
+        name: of the page.
+        model: what is measured.
+        sections: of the page, in their order.
+        inputs: of the sections, by key, where they are not new.
+
+    Attributes:
+        bench: the model, and what is measured of it.
+        second: the same of a second model, beside the first; None without.
+        chosen: key of the section in sight.
+        other: a measurement of another machine, shown beside ours; None without.
+        error: what went wrong with the page as a whole, empty if nothing did.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        model: LanguageModel,
+        sections: Sequence[Section],
+        inputs: dict[str, PlainInputs] | None = None,
+    ) -> None:
+        self.name = name
+        self._all = tuple(sections)
+        self.bench = Bench(name, model, sections, inputs or {})
+        self.second: Bench | None = None
+        self.chosen = sections[0].key
+        self.other: Report | None = None
+        self.error = ""
+        self._waiting: deque[Held] = deque()  # measured next, one after the other
+        self._running: Held | None = None
+
+    # --- the first model --------------------------------------------------------------------------
+
+    @property
+    def model(self) -> LanguageModel:
+        """What is measured."""
+        return self.bench.model
+
+    @property
+    def sections(self) -> dict[str, Held]:
+        """The sections with the first model, by key."""
+        return self.bench.sections
+
+    @property
+    def held(self) -> Held:
+        """The section in sight, with the first model; its fields are those of both."""
+        return self.sections[self.chosen]
+
+    @property
+    def benches(self) -> list[Bench]:
+        """The first model and, where there is one, the second."""
+        return [self.bench] if self.second is None else [self.bench, self.second]
+
+    @property
+    def in_sight(self) -> list[Held]:
+        """The section in sight, with each of the models."""
+        return [bench.sections[self.chosen] for bench in self.benches]
+
+    def choose(self, key: str) -> None:
+        """Look at another section; what runs in this one goes on."""
+        self.chosen = key
+
+    def load(self, model: LanguageModel) -> None:
+        """Go on with another model from the same inputs; all is measured anew."""
+        self._waiting.clear()
+        self.bench.release()
+        self.bench, self.error = Bench(self.name, model, self._all, self.bench.inputs), ""
+
+    def load_second(self, model: LanguageModel) -> None:
+        """Measure with this model as well."""
+        self.drop_second()
+        self.second = Bench(f"{self.name}_second", model, self._all, self.bench.inputs)
+
+    def drop_second(self) -> None:
+        """Measure with the first model alone."""
+        self._waiting.clear()
+        if self.second is not None:
+            self.second.release()
+        self.second = None
+
+    # --- measuring --------------------------------------------------------------------------------
+
+    def look(self, is_there: Callable[[], bool]) -> None:
+        """What every drawing does first: time a few passes, then measure what takes no longer."""
+        for bench in self.benches:
+            bench.look(is_there)
+        if self.bench.pace is not None:
+            self.held.begin_alone(self.bench.pace, is_there)
+        self._begin_next(is_there)
+
+    def begin(self, is_there: Callable[[], bool]) -> None:
+        """Measure the section in sight at once, and then with the second model."""
+        first, *others = self.in_sight
+        is_free = not self.is_busy
+        self._begin_one(first, is_there)
+        if is_free:
+            self._running = first
+        self._waiting.extendleft(reversed(others))
+
+    def begin_each(self, keys: Iterable[str], is_there: Callable[[], bool]) -> None:
+        """Measure some sections, one after the other, each with one model after the other."""
+        self._waiting.extend(bench.sections[key] for key in keys for bench in self.benches)
+        self._begin_next(is_there)
+
+    def _begin_next(self, is_there: Callable[[], bool]) -> None:
+        """Go on with what waits, where the one before has ended; a cancelled one ends it all."""
+        running = self._running
+        if running is not None and running.is_running:
+            return
+        if running is not None and running.work is not None and running.work.is_cancelled:
+            self._waiting.clear()
+        self._running = self._waiting.popleft() if self._waiting else None
+        if self._running is not None:
+            self._begin_one(self._running, is_there)
+
+    def _begin_one(self, held: Held, is_there: Callable[[], bool]) -> None:
+        held.inputs = self.sections[held.section.key].inputs
+        held.begin(is_there)
+
+    def cancel(self) -> None:
+        """End what is measured just now, and what waits behind it."""
+        self._waiting.clear()
+        if self._running is not None:
+            self._running.release()
+
+    @property
+    def stage(self) -> object:
+        """Compares unequal once a measurement has begun or ended."""
+        works = [held.work for bench in self.benches for held in bench.sections.values()]
+        return [(id(work), work.is_running) for work in works if work is not None]
+
+    @property
+    def is_pacing(self) -> bool:
+        """Whether passes are timed, for an estimate."""
+        pacings = [bench.pacing for bench in self.benches]
+        return any(pacing is not None and pacing.is_running for pacing in pacings)
+
+    def seconds(self, keys: Iterable[str] | None = None) -> float | None:
+        """An estimate for some sections, all models together; None where nobody knows.
+
+        Args:
+            keys: of the sections; None for the one in sight.
+        """
+        total = 0.0
+        for key in [self.chosen] if keys is None else keys:
+            for bench in self.benches:
+                pace = bench.pace
+                inputs = self.sections[key].inputs
+                one = None if pace is None else bench.sections[key].seconds(pace, inputs)
+                if one is None:
+                    return None
+                total += one
+        return total
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether sections are measured one after the other just now."""
+        return bool(self._waiting) or (self._running is not None and self._running.is_running)
+
+    @property
+    def work(self) -> SectionWork | None:
+        """The work in sight that can be cancelled or gone on with; else the first model's last."""
+        works = [held.work for held in self.in_sight if held.work is not None]
+        running = (work for work in works if work.is_running)
+        broken_off = (work for work in works if not work.is_done)
+        return next(running, None) or next(broken_off, None) or next(iter(works), None)
+
+    # --- files ------------------------------------------------------------------------------------
+
+    def report(self) -> Report | None:
+        """All that is measured or computed of the first model; None where there is nothing yet."""
+        return self.bench.report()
+
+    def lay_over(self, text: str) -> None:
+        """Show the measurement in a file beside ours; a bad one leaves what was there."""
+        self.error = ""
+        kinds = {section.key: section.result for section in self._all}
+        try:
+            self.other = Report.from_json(text, kinds)
+        except DecodingError as error:
+            self.error = told(error)
+
+    def refuse(self, sentence: str) -> None:
+        """Say why something was not done."""
+        self.error = sentence
+
+    def take_off(self) -> None:
+        """Show ours alone."""
+        self.other, self.error = None, ""
+
+    def laid(self, key: str) -> Laid | None:
+        """What the other machine measured in a section; None where it did not."""
+        if self.other is None or key not in self.other.parts:
+            return None
+        return Laid(self.other.setting.name, self.other.parts[key])
+
+    # --- to disk and back -------------------------------------------------------------------------
+
+    @property
+    def version(self) -> object:
+        """Compares unequal once the record would be another."""
+        models = tuple(id(bench.model) for bench in self.benches)
+        return models, self.chosen, tuple(self.bench.inputs.values())
+
+    def record(self) -> dict[str, Any]:
+        """Models, section and inputs; all is measured again."""
+        return {
+            "model": choice_record(self.model),
+            "second": choice_record(self.second.model) if self.second else None,
+            "chosen": self.chosen,
+            "inputs": {key: inputs.record() for key, inputs in self.bench.inputs.items()},
+        }
+
+    @classmethod
+    def restored(
+        cls,
+        name: str,
+        data: Any,
+        load: Callable[[str, str | None], LanguageModel],
+        sections: Sequence[Section],
+    ) -> MeasurementState:
+        """The inverse of `record`; a section that the record does not know begins anew.
+
+        Raises:
+            DecodingError: a record that cannot be used, or a model that cannot be loaded.
+        """
+        data = Fields(data)
+        kept, chosen = data.inner("inputs"), data.text("chosen", 100)
+        by_key = {section.key: section for section in sections}
+        if chosen not in by_key:
+            raise BrokenRecord("Its section is not known.")
+        records = {key: kept.optional(key) for key in by_key}
+        inputs = {
+            key: by_key[key].inputs.restored(record)
+            for key, record in records.items()
+            if record is not None
+        }
+        state = cls(name, load(*choice_of(data.inner("model"))), sections, inputs)
+        second = data.optional("second")
+        if second is not None:
+            state.load_second(load(*choice_of(second)))
+        state.chosen = chosen
+        return state
+
+    def release(self) -> None:
+        """End what nobody waits for any more."""
+        self._waiting.clear()
+        for bench in self.benches:
+            bench.release()

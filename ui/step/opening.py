@@ -1,0 +1,139 @@
+"""A trace opened on the step page: its text made again by the model that it names, and compared.
+
+The page keeps a text by what it began from (see `ui.step.replay`), so only a trace that the page
+could have written itself is opened; what else there is, `replay` makes again in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from engine.decoder import Decoder
+from engine.decoding.contrastive import ContrastiveSearch
+from engine.decoding.guidance import OFF
+from engine.decoding.replay import begin, check_model
+from engine.errors import TraceError
+from engine.model import LanguageModel
+from engine.sampling import SamplingSettings
+from engine.trace import Trace
+from ui.texts.limits import checked_stops
+from ui.texts.settings import parse_settings, plain_settings, shown_samplers
+from ui.texts.texts import Beginning, Contrastive, Text, new_text
+from ui.texts.traces import REMEDY, check_prompt_ids, made_again, trace_of
+
+OPENS = (*Decoder.strategies, *ContrastiveSearch.strategies)
+_USUAL_SCALE = 1.5  # to begin with, where the trace ends without guidance
+
+ModelOf = Callable[[str | None, str | None], LanguageModel]
+
+
+class Opened(NamedTuple):
+    """What came of a trace.
+
+    Attributes:
+        text: its text, with the steps that were made again, ready for the next one.
+        beginning: what the page would begin it from.
+        settings: of the next step.
+        said: whether the steps are those of the trace, in a sentence.
+    """
+
+    text: Text
+    beginning: Beginning
+    settings: SamplingSettings
+    said: str
+
+
+def opened(data: str, model_of: ModelOf) -> Opened:
+    """The text of a trace, made again with progress told to the job of this thread.
+
+    Args:
+        data: the text of its file.
+        model_of: the model of a source and a revision, if this visitor may load it; without a
+            source the one in use.
+
+    Raises:
+        TraceError: no trace, or one that this page cannot show.
+        CancelledError: the job was cancelled.
+        DecodingError: the model may not or cannot be loaded, or what beginning and stepping raise.
+    """
+    trace = trace_of(data, OPENS)
+    settings = _last_settings(trace)
+    source, revision = (trace.model.get(name) for name in ("source", "revision"))
+    model = model_of(source, revision if isinstance(revision, str) else None)
+    check_model(trace, model)
+    checked_stops(trace.stop_strings)
+    beginning = _beginning(trace, model)
+    text = begin(trace, model)
+    said = made_again(trace, text)
+    if isinstance(text, ContrastiveSearch):
+        text.penalty_alpha, text.chain = beginning.strategy.penalty_alpha, settings.edits
+    else:
+        text.settings = settings
+        if trace.guidance is not None:
+            text.guidance_scale = trace.guidance.scale
+    return Opened(text, beginning, settings, said)
+
+
+def _last_settings(trace: Trace) -> SamplingSettings:
+    """The settings of the next step; raises `TraceError` where this page has not all of them."""
+    found = [
+        SamplingSettings.from_dict({"chain": [], **values}) for _, values in trace.settings
+    ] or [SamplingSettings()]
+    if any(settings.parity for settings in found):
+        raise TraceError(f"The trace was made in parity mode, which no page has; {REMEDY}.")
+    if trace.strategy in ContrastiveSearch.strategies:
+        for stage in (stage for settings in found for stage in settings.chain):
+            if stage.kind != "edit":
+                raise TraceError(
+                    f"The trace has {stage.setting}, and a contrastive search on this page takes "
+                    f"only samplers that edit single tokens; {REMEDY}."
+                )
+    last = found[-1]
+    parse_settings(plain_settings(last, shown_samplers(last)))  # as the page will send them
+    return last
+
+
+def _beginning(trace: Trace, model: LanguageModel) -> Beginning:
+    """What the page would begin the text from; raises `TraceError` where nothing gives it."""
+    refusal = None
+    for beginning in _beginnings(trace, model):
+        own = new_text(model, beginning, SamplingSettings())
+        try:
+            check_prompt_ids(trace.prompt_ids, own.prompt_ids)
+            if trace.guidance is not None:
+                check_prompt_ids(
+                    trace.guidance.negative_prompt_ids,
+                    own.guidance.negative_prompt_ids,
+                    "negative prompt",
+                )
+        except TraceError as error:
+            refusal = refusal or error
+        else:
+            return beginning
+    raise refusal
+
+
+def _beginnings(trace: Trace, model: LanguageModel) -> Iterator[Beginning]:
+    """With the prompts as they are spelt out, then without special tokens, which encoding adds."""
+    guidance, strategy, scale = trace.guidance, None, OFF
+    if trace.strategy in ContrastiveSearch.strategies:
+        values = trace.settings[-1][1]
+        strategy = Contrastive(values["top_k"], _alpha(values.get("penalty_alpha")))
+    if guidance is not None:
+        scale = guidance.scale if guidance.scale != OFF else _USUAL_SCALE
+    negative = None if guidance is None else guidance.negative_prompt
+    yield Beginning(trace.prompt, False, negative, scale, strategy)
+    negative = None if guidance is None else _plain(guidance.negative_prompt_ids, model)
+    yield Beginning(_plain(trace.prompt_ids, model), False, negative, scale, strategy)
+
+
+def _alpha(recorded: float | None) -> float:
+    """A file of the first version without a step does not tell alpha."""
+    return Contrastive().penalty_alpha if recorded is None else recorded
+
+
+def _plain(token_ids: tuple[int, ...], model: LanguageModel) -> str:
+    vocabulary = model.vocabulary
+    shown = (token_id for token_id in token_ids if not vocabulary.is_special(token_id))
+    return b"".join(map(vocabulary.token_bytes, shown)).decode("utf-8", "replace")

@@ -1,0 +1,66 @@
+"""Traces that a visitor opens: read, and their text made again, on every page alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.decoding.generation import Generation
+from engine.decoding.replay import replay
+from engine.errors import TraceError
+from engine.runner.scheduler import this_job
+from engine.trace import Trace
+
+REMEDY = "make it again with `replay` in Python"
+
+
+def trace_of(data: str, opens: Sequence[str]) -> Trace:
+    """The trace in the text of a file.
+
+    Args:
+        data: the text.
+        opens: strategies that the page shows.
+
+    Raises:
+        TraceError: no trace, or one of another strategy.
+    """
+    trace = Trace.from_json(data)
+    if trace.strategy not in opens:
+        shown = " and ".join(opens)
+        raise TraceError(
+            f"This is a trace of the strategy {trace.strategy}; this page opens {shown}."
+        )
+    return trace
+
+
+def check_prompt_ids(recorded: Sequence[int], own: Sequence[int], name: str = "prompt") -> None:
+    """Raise `TraceError` where the text of a trace's prompt has other tokens here.
+
+    Args:
+        recorded: token ids of the trace.
+        own: those of the page's text.
+        name: of the prompt, in the sentence.
+    """
+    if tuple(recorded) != tuple(own):
+        raise TraceError(
+            f"The {name} of the trace has other tokens than its text has here; {REMEDY}."
+        )
+
+
+def made_again(trace: Trace, text: Generation) -> str:
+    """Take the steps of a trace again, telling the job of this thread; what came of it, in words.
+
+    Args:
+        trace: from `trace_of`.
+        text: before its first step.
+
+    Raises:
+        CancelledError: the job was cancelled.
+        DecodingError: the model cannot make it again, or what stepping raises.
+    """
+
+    def tell(done: int, total: int) -> None:
+        this_job().told("Making the text again", done, total)
+        this_job().check()
+
+    found = replay(trace, text.model, text=text, progress=tell)
+    return f"Opened the trace. {found.told(1)}"  # pages count steps from 1

@@ -1,0 +1,1 @@
+"""The tokens page: any text as tokens, how they were made, and what they cost."""

@@ -1,0 +1,45 @@
+"""The chart of samples: one figure of each text, by tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from ui.charts.template import PATTERNS, literal, palette, template
+
+
+def sample_figure(
+    name: str,
+    tokenizers: Sequence[str],
+    rows: Sequence[tuple[str, Sequence[float | None]]],
+    dark: bool = False,
+) -> go.Figure:
+    """Bars beside each other.
+
+    Args:
+        name: of the measure.
+        tokenizers: names of the series.
+        rows: name of each text, and its figure by tokenizer; None leaves a bar out.
+        dark: whether the page is.
+    """
+    colours = palette(dark)
+    rows = [row for row in rows if any(value is not None for value in row[1])]
+    figure = go.Figure()
+    for place, tokenizer in enumerate(tokenizers):
+        figure.add_bar(
+            x=[literal(text) for text, _ in rows],
+            y=[values[place] for _, values in rows],
+            name=literal(tokenizer),
+            marker={"color": colours.series[place], "pattern": {"shape": PATTERNS[place]}},
+            hovertemplate="%{x}: %{y:.4~g} " + literal(name) + "<extra></extra>",
+        )
+    figure.update_layout(
+        template=template(dark),
+        height=380,
+        barmode="group",
+        xaxis={"dtick": 1},  # every name, also on a phone
+        yaxis={"title": name},
+        showlegend=True,
+    )
+    return figure

@@ -1,0 +1,42 @@
+"""How tokens of texts are counted, so that texts and tokenizers compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from engine.tokenizing import TokenizedText
+from ui.tokens.samples import Sample
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A figure of a text.
+
+    Attributes:
+        name: what the page calls it.
+        of: the figure of a sample as a tokenizer cuts it, given the first sample cut as well; None
+            where it means nothing.
+    """
+
+    name: str
+    of: Callable[[Sample, TokenizedText, TokenizedText], float | None]
+
+
+def _words(sample: Sample, cut: TokenizedText, first: TokenizedText) -> float | None:
+    return cut.tokens_per_word if sample.words else None
+
+
+def _against_first(sample: Sample, cut: TokenizedText, first: TokenizedText) -> float | None:
+    return len(cut.typed) / len(first.typed) if sample.is_language else None
+
+
+MEASURES = {
+    "tokens": Measure("tokens", lambda sample, cut, first: len(cut.typed)),
+    "english": Measure("times the tokens of English", _against_first),
+    "words": Measure("tokens per word", _words),
+    "characters": Measure(
+        "characters per token", lambda sample, cut, first: cut.characters_per_token
+    ),
+    "bytes": Measure("bytes per token", lambda sample, cut, first: cut.bytes_per_token),
+}

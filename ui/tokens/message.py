@@ -1,0 +1,155 @@
+"""A text as tokens, for the browser (`ui/components/js/parts/tokens/types.js`)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from engine.tokenizing import (
+    BestCuts,
+    MatchHistory,
+    MergeHistory,
+    PreToken,
+    StagedTokenizer,
+    TextTokenizer,
+    Token,
+    TokenizedText,
+)
+from ui.tokens.state import Shown
+from ui.words.labels import counted, token_label, visible
+
+MOST_DRAWN = 1_500  # tokens of a text that the browser draws
+MOST_SYMBOLS = 150  # of a pre-token whose merges are shown
+LONGEST_LABEL = 60  # characters of a pre-token's label
+_NO_STEPS = {
+    "Bytes": "Every byte is a token. Nothing is merged.",
+    "Code points": "Every code point is a token. Nothing is merged.",
+    "WordLevel": "The vocabulary holds whole pre-tokens. Nothing is merged.",
+}
+_OTHER_KIND = "This kind of tokenizer has no steps that the page can show."
+
+
+def packed(shown: Iterable[Shown]) -> str:
+    """The sides of the page, as JSON."""
+    return json.dumps([_side(one) for one in shown], separators=(",", ":"))
+
+
+def _side(shown: Shown) -> dict[str, Any]:
+    cut, tokenizer = shown.cut, shown.tokenizer
+    drawn = cut.tokens[:MOST_DRAWN]
+    last = max((one.pre_token for one in drawn if one.pre_token is not None), default=-1)
+    problem = _NO_STEPS.get(tokenizer.kind, cut.problem)
+    pre_tokens = cut.pre_tokens[: last + 1]
+    different = {one.text: one for one in pre_tokens}  # a word that comes again is made as before
+    numbers = {text: number for number, text in enumerate(different)}
+    return {
+        "name": shown.name,
+        "facts": facts(tokenizer, cut),
+        "note": " ".join(filter(None, (*tokenizer.notices, _left_out(cut), problem))),
+        "tokens": [_token(tokenizer, one) for one in drawn],
+        "pre_tokens": [
+            (shortened(cut.text[one.start : one.end]), numbers[one.text]) for one in pre_tokens
+        ],
+        "makings": [_making(tokenizer, one) for one in different.values()],
+        "first": _first(cut, len(drawn)),
+    }
+
+
+def facts(tokenizer: TextTokenizer, cut: TokenizedText) -> str:
+    """A line on a tokenizer, and on a text that it has cut."""
+    parts = [tokenizer.kind, f"{tokenizer.size:,} tokens in the vocabulary"]
+    if isinstance(tokenizer, StagedTokenizer) and tokenizer.merges is not None:
+        parts.append(f"{tokenizer.merges:,} merges")
+    parts.append(f"this text: {counted(len(cut.tokens), 'token')}")
+    if cut.characters_per_token is not None:
+        parts.append(f"{cut.characters_per_token:.2f} characters per token")
+    return " · ".join(parts)
+
+
+def _left_out(cut: TokenizedText) -> str:
+    if len(cut.tokens) <= MOST_DRAWN:
+        return ""
+    return (
+        f"The first {MOST_DRAWN:,} of {len(cut.tokens):,} tokens are drawn; the CSV file has all."
+    )
+
+
+def is_partial(token: Token) -> bool:
+    """Whether the bytes of a token are no whole characters."""
+    try:
+        token.data.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
+def _token(tokenizer: TextTokenizer, token: Token) -> dict[str, Any]:
+    return {
+        "id": token.id,
+        "label": token_label(tokenizer.label(token.id)),
+        "bytes": token.data.hex(" ").upper(),
+        "start": token.start,
+        "end": token.end,
+        "first_byte": token.first_byte,
+        "is_special": token.is_special,
+        "is_inserted": token.is_inserted,
+        "is_unknown": token.is_unknown,
+        "is_partial": is_partial(token),
+        "pre_token": token.pre_token,
+    }
+
+
+def _first(cut: TokenizedText, drawn: int) -> int:
+    """The token that is chosen at first: where most tokens come of one pre-token."""
+    sizes = {number: len(one.ids) for number, one in enumerate(cut.pre_tokens)}
+    most = max(sizes, key=sizes.get, default=None)
+    found = (n for n, one in enumerate(cut.tokens[:drawn]) if one.pre_token == most)
+    return next(found, 0)
+
+
+def shortened(text: str) -> str:
+    """A stretch of a text, visible, and not longer than a line."""
+    shown = visible(text)
+    return shown if len(shown) <= LONGEST_LABEL else shown[: LONGEST_LABEL - 1] + "…"
+
+
+def _making(tokenizer: TextTokenizer, pre_token: PreToken) -> dict[str, Any]:
+    if len(pre_token.text) > MOST_SYMBOLS:
+        length = f"{len(pre_token.text):,} symbols"
+        reason = f"This pre-token has {length}; steps are shown for at most {MOST_SYMBOLS:,}."
+        return {"kind": "none", "reason": reason}
+    making = tokenizer.making(pre_token)
+
+    def labels(ids: Sequence[int]) -> list[str]:
+        return [token_label(tokenizer.label(one)) for one in ids]
+
+    if isinstance(making, MergeHistory):
+        return {
+            "kind": "merges",
+            "symbols": labels(making.symbols),
+            "merges": [
+                (one.start, one.middle, one.end, one.rank, *labels((one.id,)), one.id)
+                for one in making.merges
+            ],
+            "ranks": tokenizer.merges,
+            "is_whole": making.is_whole,
+        }
+    if isinstance(making, MatchHistory):
+        return {
+            "kind": "matches",
+            "text": [visible(one) for one in making.text],
+            "matches": [(one.end, *labels((one.id,)), one.id, one.tried) for one in making.matches],
+        }
+    if isinstance(making, BestCuts):
+        return {
+            "kind": "cuts",
+            "cuts": [
+                {
+                    "score": cut.score,
+                    "tokens": [("".join(labels(one.ids)), one.score) for one in cut.tokens],
+                }
+                for cut in making.cuts
+            ],
+        }
+    return {"kind": "none", "reason": _NO_STEPS.get(tokenizer.kind, _OTHER_KIND)}

@@ -1,0 +1,38 @@
+"""What there is to notice in a text as tokens, in sentences computed from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ui.tokens.message import shortened
+from ui.tokens.state import Shown
+from ui.words.labels import counted
+
+
+def notice(shown: Sequence[Shown]) -> str:
+    """How many tokens there are, what is cut most, and what the second tokenizer makes of it."""
+    first, *others = shown
+    text = first.cut.text
+    tokens, words = counted(len(first.cut.tokens), "token"), counted(len(text.split()), "word")
+    characters = counted(len(text), "character")
+    count = f"The tokenizer {first.name} makes {tokens} of {words} with {characters}."
+    against = (_against(first, other) for other in others)
+    return " ".join(filter(None, (count, _most_cut(first), *against)))
+
+
+def _most_cut(shown: Shown) -> str:
+    most = max(shown.cut.pre_tokens, key=lambda one: len(one.ids), default=None)
+    if most is None:
+        return ""
+    word = shortened(shown.cut.text[most.start : most.end])
+    word = f"\u2068{word}\u2069"  # set apart, whichever way its letters run
+    if len(most.ids) == 1:
+        return "No word is cut: the model gets a single id for each."
+    return f"“{word}” is cut most, into {counted(len(most.ids), 'token')}."
+
+
+def _against(first: Shown, other: Shown) -> str:
+    times = len(other.cut.tokens) / len(first.cut.tokens)
+    if times == 1:
+        return f"{other.name} makes as many."
+    return f"{other.name} makes {times:.2g} times as many."

@@ -1,0 +1,206 @@
+"""The tokens page: a text, its tokens by two tokenizers, samples, and what tokens cost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import streamlit as st
+
+from engine.errors import DecodingError
+from ui.cache.prefill_and_decode.cost import cost_fields, cost_words
+from ui.cache.prefill_and_decode.prices import Cost
+from ui.components.apps import mount_app
+from ui.labs import fields
+from ui.labs.page import STYLE as LABS_STYLE
+from ui.labs.page import notice_line
+from ui.measurements.measured import SAVED, sheet
+from ui.models.chooser import allowed
+from ui.skeleton.csv_file import NOTE, spreadsheet_csv
+from ui.skeleton.fields import bound
+from ui.skeleton.problems import guarded
+from ui.skeleton.tables import table, text_list
+from ui.skeleton.theme import is_dark
+from ui.skeleton.visit_page import VisitPage
+from ui.skeleton.work import look_every, work_buttons, work_state
+from ui.tokens.charts import sample_figure
+from ui.tokens.measures import MEASURES
+from ui.tokens.message import packed
+from ui.tokens.notice import notice
+from ui.tokens.samples import experiments, samples
+from ui.tokens.sources import NOTHING, names
+from ui.tokens.state import LONGEST, OUTPUT, Shown, TokensState
+from ui.tokens.tables import (
+    figures,
+    price_table,
+    sample_table,
+    stage_rows,
+    time_table,
+    token_frame,
+    word_rows,
+)
+from ui.visits.tab import somebody_there
+from ui.words.labels import counted, markdown_text
+
+PAGE = VisitPage(
+    TokensState.name,
+    begin=TokensState,
+    restore=TokensState.restored,
+    lost="Your last text on this page could not be read, so it begins anew.",
+    kept="Text and prices are kept; the text is cut and timed anew.",
+)
+ABOUT = (
+    "**Tokens.** A model reads ids, not letters. Point at a token for its id and bytes; choose one "
+    "for the merges that made it. Every merge is computed here and equals the tokenizer's result."
+)
+STYLE = Path(__file__).with_suffix(".css")
+
+
+def tokens_page() -> None:
+    """Draw the whole page."""
+    state = PAGE.opened(LABS_STYLE, STYLE)
+    if state is None:
+        return
+    st.caption(ABOUT)
+    with st.container(key="tokens_fields"):
+        guarded(_fields, "the fields")(state)
+    if state.error:
+        st.error(markdown_text(state.error))
+    try:
+        shown = state.shown()
+    except DecodingError as error:
+        st.error(markdown_text(str(error)))
+        return
+    notice_line(state.name, notice(shown))
+    mount_app("tokens", "Text as tokens", {"sides": packed(shown)})
+    guarded(_stages, "the stages")(shown)
+    guarded(_words, "the words")(shown)
+    guarded(_samples, "the samples")(state, shown)
+    guarded(_cost, "the cost")(state, shown)
+
+
+def _fields(state: TokensState) -> None:
+    texts = {one.name: one.text for one in experiments()}
+    fields.prompt(
+        state,
+        texts,
+        label="Text",
+        placeholder="Choose a text",
+        help=f"At most {LONGEST:,} characters.",
+    )
+    look = {one.text: one.look for one in experiments()}.get(state.inputs.prompt)
+    if look:
+        st.caption(f"**Look at this:** {markdown_text(look)}")
+    inputs = state.inputs
+    with fields.row():
+        fields.choice(state, "first", "Tokenizer", names(state.model, inputs.first), width=320)
+        others = {NOTHING: "None"} | names(state.model, inputs.second)
+        fields.choice(state, "second", "Beside it", others, width=320)
+        if allowed() is None:
+            _another(state)
+
+
+def _another(state: TokensState) -> None:
+    """A tokenizer by its folder or its hub id."""
+
+    def take(typed: str) -> None:
+        if typed.strip():
+            state.change(second=typed.strip())
+
+    st.text_input(
+        "Another tokenizer",
+        "",
+        placeholder="folder, or owner/name",
+        max_chars=1000,
+        width=230,
+        help="A folder with tokenizer.json, or a hub id. Of a hub id only the files of the "
+        "tokenizer are fetched; what lies in the hub's cache needs no connection.",
+        **bound("tokens_another", "", take),
+    )
+
+
+def _stages(shown: Sequence[Shown]) -> None:
+    with st.expander("Stages, from text to ids"):
+        st.caption("A pre-token is cut by itself: no token crosses its ends.")
+        for one in shown:
+            head = ("stage", "done by", "what there is then")
+            st.html(table(one.name, head, stage_rows(one.cut)))
+            if one.cut.problem:
+                st.caption(markdown_text(one.cut.problem))
+        with fields.row():
+            for one in shown:
+                st.download_button(
+                    markdown_text(f"Tokens of {one.name} as CSV"),
+                    partial(_csv, one),
+                    f"tokens-{_file_name(one)}.csv",
+                    "text/csv",
+                    key=f"tokens_csv_{one.key}",
+                    on_click="ignore",
+                    help=NOTE,
+                )
+
+
+def _words(shown: Sequence[Shown]) -> None:
+    with st.expander("Words of the text, and how many tokens each takes"):
+        head = ("word", *(f"tokens, {one.name}" for one in shown))
+        st.html(table("Words", head, word_rows(shown), "figures"))
+        st.caption("Those cut most stand first. A token with a leading space counts to its word.")
+
+
+def _csv(shown: Shown) -> bytes:
+    return spreadsheet_csv(token_frame(shown))
+
+
+def _file_name(shown: Shown) -> str:
+    return re.sub(r"\W+", "-", shown.key).strip("-").lower() or "text"
+
+
+def _samples(state: TokensState, shown: Sequence[Shown]) -> None:
+    st.subheader("Languages, numbers, code, emoji", anchor=False)
+    st.caption("All languages say the same two sentences. A word is what stands between spaces.")
+    fields.choice(
+        state,
+        "measure",
+        "Measure of the samples",
+        {key: measure.name for key, measure in MEASURES.items()},
+        width=260,
+    )
+    measure, text = MEASURES[state.inputs.measure], shown[0].cut.text
+    rows = figures(shown, state.cut, state.inputs.measure, text)
+    figure = sample_figure(measure.name, [one.name for one in shown], rows, is_dark())
+    st.plotly_chart(figure, theme=None, key="tokens_samples", config=SAVED)
+    with st.expander("All figures, and the samples themselves"):
+        sheet(sample_table(shown, state.cut, text))
+        st.html(text_list("Samples", "", (((one.name,), one.text) for one in samples())))
+
+
+def _cost(state: TokensState, shown: Sequence[Shown]) -> None:
+    st.subheader("What these tokens cost", anchor=False)
+    cost_fields(state)
+    inputs = state.inputs
+    sheet(price_table(shown, inputs.input_price, inputs.output_price))
+    st.caption("An estimate: a provider counts with a tokenizer of its own.")
+    if not state.began_alone:
+        state.begin(somebody_there())
+    st.fragment(guarded(_times, "the times"), run_every=look_every(state.work))(state)
+
+
+def _times(state: TokensState) -> None:
+    """What the tokens take on this model."""
+    with fields.row():
+        work_buttons("tokens", "Measure", state.work, state.begin)
+    work_state(state.work)
+    result = state.work.result if state.work is not None else None
+    if result is None:
+        st.caption("Nothing is measured yet. Press Measure.")
+        return
+    prompt = counted(result.largest.prompt, "token")
+    st.caption(
+        f"Measured on this model: {prompt} read, and {OUTPUT} decoded behind them, three times. "
+        "Figures are medians."
+    )
+    cost = Cost(result.largest, state.inputs.input_price, state.inputs.output_price)
+    sheet(time_table(cost))
+    st.markdown(markdown_text(cost_words(cost, result.weight_bytes)))

@@ -1,0 +1,87 @@
+"""Which tokenizers there are to choose from, and loading them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from engine.model import BUNDLED, LanguageModel
+from engine.tokenizing import (
+    TextTokenizer,
+    byte_tokenizer,
+    cached_tokenizers,
+    code_point_tokenizer,
+    load_tokenizer,
+    text_tokenizer,
+)
+from ui.models.chooser import Choice, allowed, check_allowed
+
+MODEL, BYTES, CODE_POINTS, NOTHING = "model", "bytes", "code points", ""
+_OWN = {  # those that need no files
+    BYTES: ("ByT5 (bytes)", byte_tokenizer),
+    CODE_POINTS: ("CANINE (code points)", code_point_tokenizer),
+}
+
+
+def names(model: LanguageModel, chosen: str) -> dict[str, str]:
+    """What may be chosen, and what the page calls it.
+
+    Args:
+        model: the page's model.
+        chosen: what is chosen now; it stays in the list.
+    """
+    found = {MODEL: f"{name_of(MODEL, model)} (this model's)"}
+    if model.source != BUNDLED:
+        found[BUNDLED] = name_of(BUNDLED, model)
+    found |= {key: name for key, (name, _) in _OWN.items()}
+    permitted = allowed()
+    others = cached_tokenizers() if permitted is None else map(_typed, permitted)
+    there = (NOTHING, model.source, *found)
+    keys = [key for key in [*others, chosen] if key not in there or key == chosen != NOTHING]
+    return found | {key: name_of(key, model) for key in keys}
+
+
+def name_of(key: str, model: LanguageModel) -> str:
+    """What the page calls a tokenizer."""
+    if key == MODEL:
+        return model.name
+    if key in _OWN:
+        return _OWN[key][0]
+    folder = Path(key).expanduser()
+    return folder.resolve().name if _is_folder(folder) else str(Choice.parse(key))
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # longer than any file name
+        return False
+
+
+def tokenizer_of(key: str, model: LanguageModel) -> TextTokenizer:
+    """The tokenizer of a choice.
+
+    Raises:
+        ModelError: it cannot be read, or this visitor may not load it.
+    """
+    if key == MODEL:
+        return text_tokenizer(model.vocabulary)
+    if key in _OWN:
+        return _own(key)
+    choice = Choice.parse(key)
+    check_allowed(choice)
+    return _loaded(choice)
+
+
+def _typed(choice: Choice) -> str:
+    return f"{choice.source}@{choice.revision}" if choice.revision else choice.source
+
+
+@lru_cache(maxsize=len(_OWN))
+def _own(key: str) -> TextTokenizer:
+    return _OWN[key][1]()
+
+
+@lru_cache(maxsize=4)  # of large vocabularies each takes some 100 MB
+def _loaded(choice: Choice) -> TextTokenizer:
+    return load_tokenizer(choice.source, choice.revision)

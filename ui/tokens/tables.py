@@ -1,0 +1,164 @@
+"""Tables of the tokens page: tokens, stages, samples, prices."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+
+from engine.tokenizing import Stage, Token, TokenizedText
+from ui.cache.prefill_and_decode.prices import Cost
+from ui.measurements.section import Table
+from ui.tokens.measures import MEASURES
+from ui.tokens.message import shortened
+from ui.tokens.samples import Sample, samples
+from ui.tokens.state import Shown
+from ui.words.labels import token_label, visible
+
+MOST_PARTS = 40  # of a stage that are shown
+MOST_WORDS = 100  # of a text that are shown
+YOURS = "Your text"
+_NAMES = {
+    "text": "text",
+    "control tokens": "control tokens set apart",
+    "normalised": "normalised",
+    "pre-tokens": "pre-tokens",
+    "ids": "ids, with those put around the text",
+}
+
+Cutter = Callable[[str, str], TokenizedText]  # a text by the tokenizer of a key
+
+
+def stage_rows(cut: TokenizedText) -> list[tuple[str, str, str]]:
+    """What each stage does to a text: its name, the parts that do it, what there is then."""
+    return [(_NAMES[stage.name], _by(stage), _parts(stage)) for stage in cut.stages]
+
+
+def _by(stage: Stage) -> str:
+    if stage.by:
+        return ", ".join(stage.by)
+    return "none: nothing changes" if stage.name == "normalised" else ""
+
+
+def _parts(stage: Stage) -> str:
+    shown = [str(part) if isinstance(part, int) else visible(part) for part in stage.parts]
+    rest = len(shown) - MOST_PARTS
+    more = [f"and {rest:,} more"] if rest > 0 else []
+    return " | ".join(shown[:MOST_PARTS] + more)
+
+
+def token_frame(shown: Shown) -> pd.DataFrame:
+    """Every token of a text, for a file; places count from 1."""
+    rows = [_token_row(shown, place, token) for place, token in enumerate(shown.cut.tokens, 1)]
+    head = ("place", "id", "token", "bytes", "first character", "last character", "first byte")
+    return pd.DataFrame(rows, columns=[*head, "kind", "pre-token"])
+
+
+def _token_row(shown: Shown, place: int, token: Token) -> tuple[str | int | None, ...]:
+    has_place = token.end > token.start
+    return (
+        place,
+        token.id,
+        token_label(shown.tokenizer.label(token.id)),
+        token.data.hex(" ").upper(),
+        token.start + 1 if has_place else None,
+        token.end if has_place else None,
+        None if token.first_byte is None else token.first_byte + 1,
+        kind(token),
+        None if token.pre_token is None else token.pre_token + 1,
+    )
+
+
+def kind(token: Token) -> str:
+    """Where a token comes from."""
+    if token.is_inserted:
+        return "put there by the tokenizer"
+    if token.is_unknown:
+        return "unknown to the tokenizer"
+    return "control token" if token.is_special else "text"
+
+
+def figures(
+    shown: Sequence[Shown], cut: Cutter, measure: str, text: str
+) -> list[tuple[str, list[float | None]]]:
+    """A measure of the visitor's text and of every sample, by tokenizer."""
+    return [
+        (one.name, [_figure(side, cut, measure, one) for side in shown]) for one in _texts(text)
+    ]
+
+
+def sample_table(shown: Sequence[Shown], cut: Cutter, text: str) -> Table:
+    """All measures of all samples."""
+    head = ["text", "characters", "bytes"]
+    head += [f"{measure.name}, {one.name}" for one in shown for measure in MEASURES.values()]
+    rows = [
+        (
+            one.name,
+            len(one.text),
+            len(one.text.encode()),
+            *(_figure(side, cut, measure, one) for side in shown for measure in MEASURES),
+        )
+        for one in _texts(text)
+    ]
+    return Table("Samples", head, rows)
+
+
+def _texts(text: str) -> tuple[Sample, ...]:
+    return (Sample(YOURS, text), *samples())
+
+
+def _figure(shown: Shown, cut: Cutter, measure: str, sample: Sample) -> float | None:
+    english = samples()[0]
+    return MEASURES[measure].of(sample, cut(shown.key, sample.text), cut(shown.key, english.text))
+
+
+def price_table(shown: Sequence[Shown], input_price: float, output_price: float) -> Table:
+    """What the text would cost by each tokenizer's count."""
+    rows = [
+        (
+            one.name,
+            len(one.cut.tokens),
+            f"$ {len(one.cut.tokens) * input_price:,.2f}",
+            f"$ {len(one.cut.tokens) * output_price:,.2f}",
+        )
+        for one in shown
+    ]
+    head = ("by the count of", "tokens", "a million texts as input", "a million texts as output")
+    return Table("Price of such texts", head, rows)
+
+
+def time_table(cost: Cost) -> Table:
+    """What a token takes on the page's model, beside its price."""
+    rows = [
+        ("an input token", cost.input_ms, cost.input_price),
+        ("an output token", cost.output_ms, cost.output_price),
+        ("output / input", cost.time_ratio, cost.price_ratio),
+    ]
+    return Table("Time and price of a token", ("", "measured, ms", "$ per million"), rows)
+
+
+def word_rows(shown: Sequence[Shown]) -> list[tuple[str, ...]]:
+    """Words of the text, those of the most tokens first, and how many tokens each takes."""
+    words = list(re.finditer(r"\S+", shown[0].cut.text))
+    counts = [_tokens_of(one.cut, [word.span() for word in words]) for one in shown]
+    order = sorted(range(len(words)), key=lambda place: -(counts[0][place] or 0))
+    rows = (
+        (shortened(words[place].group()), *(_whole(column[place]) for column in counts))
+        for place in order
+    )
+    return list(dict.fromkeys(rows))[:MOST_WORDS]
+
+
+def _tokens_of(cut: TokenizedText, spans: Sequence[tuple[int, int]]) -> list[int | None]:
+    """How many tokens have a part in each stretch of a text; None where nobody knows."""
+    starts = sorted(token.start for token in cut.typed)
+    ends = sorted(token.end for token in cut.typed)
+    if not any(ends):
+        return [None] * len(spans)
+    return [bisect_left(starts, end) - bisect_right(ends, start) for start, end in spans]
+
+
+def _whole(count: int | None) -> str:
+    return "–" if count is None else f"{count:,}"
