@@ -118,8 +118,8 @@ def draw_prediction(
     if key not in st.session_state:
         st.session_state[key] = _resumed(prediction, model, before)
     attempt: Attempt = st.session_state[key]
-    with st.container(key=key):
-        st.markdown(asks)
+    with st.container(key=f"card_{key}"):
+        st.markdown(f":material/insights: **Predict.** {asks}")
         st.markdown(f"Prompt: **{markdown_text(attempt.prompt)}**")
         try:
             with st.spinner("The model computes", show_time=True):

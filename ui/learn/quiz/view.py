@@ -104,7 +104,7 @@ def draw_quiz(
         place = next((n for n, q in enumerate(quiz.questions) if q.key not in known), None)
         st.session_state[name] = Round(known, len(quiz.questions) if place is None else place)
     round_: Round = st.session_state[name]
-    with st.container(key=name):
+    with st.container(key=f"card_{name}"):
         if round_.place < len(quiz.questions):
             _question(quiz, round_, take, visit)
         else:
@@ -119,7 +119,7 @@ def _is_of(given: Given | None, question: Question) -> bool:
 def _question(quiz: Quiz, round_: Round, take: Callable[[Given], None], visit: Visit) -> None:
     question = quiz.questions[round_.place]
     given = round_.given.get(question.key)
-    st.caption(f"Question {round_.place + 1} of {len(quiz.questions)}")
+    st.markdown(f":material/quiz: **Quiz.** Question {round_.place + 1} of {len(quiz.questions)}")
     if given is None:
         _ask(quiz, question, round_, take)
     else:
