@@ -64,6 +64,7 @@ def sentences_of_table() -> Iterator[str]:
                 yield from read(one, worded or key in _WORDED)
 
     yield from read(english_table(), worded=False)
+    yield from PRESETS
 
 
 @cache
