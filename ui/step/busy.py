@@ -3,41 +3,43 @@
 from __future__ import annotations
 
 from ui.server.live import WORKING
-from ui.words.labels import tokens_text
+from ui.words.language import marked, say, say_counted
 
-READING = "Reading the prompt"
+READING = marked("Reading the prompt")
 _DOING = {
     "start": READING,
-    "step": "Generating the next token",
-    "run": "Generating tokens",
-    "propose": "Computing the scores of the next token",
-    "inspect": "Computing the scores of this step",
-    "row": "Computing the scores of this step",
-    "reroll": "Drawing this token again",
-    "force": "Appending the token",
-    "branch": "Showing the other branch",
-    "reopen": "Generating your text again",
-    "open": "Opening the trace",
-    "admit": "Looking for the smallest change",
-    "find": "Searching the vocabulary",
-    "tokenize": "Splitting the text into tokens",
-    "snippets": "Writing the settings as code",
-    "trace": "Writing the file",
+    "step": marked("Generating the next token"),
+    "run": marked("Generating tokens"),
+    "propose": marked("Computing the scores of the next token"),
+    "inspect": marked("Computing the scores of this step"),
+    "row": marked("Computing the scores of this step"),
+    "reroll": marked("Drawing this token again"),
+    "force": marked("Appending the token"),
+    "branch": marked("Showing the other branch"),
+    "reopen": marked("Generating your text again"),
+    "open": marked("Opening the trace"),
+    "admit": marked("Looking for the smallest change"),
+    "find": marked("Searching the vocabulary"),
+    "tokenize": marked("Splitting the text into tokens"),
+    "snippets": marked("Writing the settings as code"),
+    "trace": marked("Writing the file"),
 }
 _NEEDS_PROMPT = ("step", "run", "propose", "inspect", "row", "force", "admit", "find")
 
-SCORES = "Cancelled: the next token has no scores yet; press Step to go on."
-PROMPT = "Cancelled: the prompt was not read; press Step to read it."
-QUESTION = "Cancelled before the answer was found; nothing has changed."
+SCORES = marked("Cancelled: the next token has no scores yet; press Step to go on.")
+PROMPT = marked("Cancelled: the prompt was not read; press Step to read it.")
+QUESTION = marked("Cancelled before the answer was found; nothing has changed.")
 _CANCELLED = {
-    "start": (
+    "start": marked(
         "Cancelled: the prompt was not read. It is still in the box, and the text on screen stays."
     ),
-    "propose": "Cancelled: the next token has no scores yet; the text on screen stays.",
-    "reroll": "Cancelled: no token was drawn again; the text on screen stays.",
-    "force": "Cancelled: the token was not appended; the text on screen stays.",
-    "open": "Cancelled: the trace was not opened; the text on screen stays.",
-    "reopen": ("Cancelled: your earlier text is still in the list, and the text on screen stays."),
+    "propose": marked("Cancelled: the next token has no scores yet; the text on screen stays."),
+    "reroll": marked("Cancelled: no token was drawn again; the text on screen stays."),
+    "force": marked("Cancelled: the token was not appended; the text on screen stays."),
+    "open": marked("Cancelled: the trace was not opened; the text on screen stays."),
+    "reopen": marked(
+        "Cancelled: your earlier text is still in the list, and the text on screen stays."
+    ),
 }
 
 
@@ -49,8 +51,8 @@ def doing(kind: str, *, is_empty: bool) -> str:
         is_empty: whether the text has no token yet, so that its prompt may not be read.
     """
     if is_empty and kind in _NEEDS_PROMPT:
-        return READING
-    return _DOING.get(kind, WORKING)
+        return say(READING)
+    return say(_DOING.get(kind, WORKING))
 
 
 def cancelled(kind: str, new_tokens: int) -> str:
@@ -61,8 +63,11 @@ def cancelled(kind: str, new_tokens: int) -> str:
         new_tokens: how many it had appended by then.
     """
     if kind in _CANCELLED:
-        return _CANCELLED[kind]
+        return say(_CANCELLED[kind])
     if not new_tokens:
-        return "Cancelled: no token was added; the text on screen stays."
-    verb = "stays" if new_tokens == 1 else "stay"
-    return f"Cancelled after {tokens_text(new_tokens)}, which {verb}."
+        return say("Cancelled: no token was added; the text on screen stays.")
+    return say_counted(
+        new_tokens,
+        "Cancelled after {count} token, which stays.",
+        "Cancelled after {count} tokens, which stay.",
+    )

@@ -41,7 +41,7 @@ from ui.visits.handover import STEP, HandedOver
 from ui.visits.records import BrokenRecord, Fields
 from ui.visits.visits import VISITS, Abandoned, TooManyVisits, Visit, is_secret
 from ui.words.catalogue import table
-from ui.words.language import speaking
+from ui.words.language import say, speaking
 
 INTERRUPTING = ("start", "reopen", "open", "stop")  # actions that what takes long makes way for
 MOST_REPORTS = 20  # of failures, from one page
@@ -120,13 +120,14 @@ class StepChannel:
         try:
             # Without a session yet, a page that cancelled would have nothing to go on with.
             self._connection.can_cancel = self._visit.has(self._name)
-            session = self._source(
-                self._visit,
-                self._told,
-                lambda: not self._connection.is_open,
-                self._is_interrupted,
-                self._waits,
-            )
+            with speaking(self._hello.language):
+                session = self._source(
+                    self._visit,
+                    self._told,
+                    lambda: not self._connection.is_open,
+                    self._is_interrupted,
+                    self._waits,
+                )
         except Abandoned as error:
             raise Gone from error
         except DecodingError as error:
@@ -330,7 +331,8 @@ def _restored(
         Fields(data)
         record = TextRecord.parse(data.get("text"))
     except BrokenRecord as error:
-        visit.notices.append(f"Your last text could not be read, so a new one has begun. {error}")
+        sentence = say("Your last text could not be read, so a new one has begun.")
+        visit.notices.append(f"{sentence} {error}")
         session = first_text(first_model(work.told, is_gone)[0])
         if isinstance(data, dict):
             session.take_earlier(data)
@@ -341,11 +343,14 @@ def _restored(
     except (DecodingError, Abandoned) as error:
         if is_gone():
             raise Abandoned from error
-        reason = "Loading its model was cancelled." if isinstance(error, Abandoned) else error
-        visit.notices.append(
-            f"Your last text, by {record.model_name}, could not be generated again, so a new one "
-            f"has begun; it is among your earlier texts. {reason}"
+        is_cancelled = isinstance(error, Abandoned)
+        reason = say("Loading its model was cancelled.") if is_cancelled else error
+        sentence = say(
+            "Your last text, by {model}, could not be generated again, so a new one has begun; "
+            "it is among your earlier texts.",
+            model=record.model_name,
         )
+        visit.notices.append(f"{sentence} {reason}")
         session = first_text(first_model(work.told, is_gone)[0])
         session.take_earlier(data, with_text=True)
     if is_gone():

@@ -35,6 +35,7 @@ from ui.components.shown_step import needed_tokens, shown_step
 from ui.step import busy
 from ui.step.session import Session
 from ui.texts.settings import edited_ids, plain_settings, stage_defaults
+from ui.words.language import say
 from ui.words.token_labels import TokenLabels, labels_of
 
 LABELLED = 256  # ranks whose labels come with a whole row; others are asked for
@@ -190,7 +191,7 @@ def row_answer(session: Session, sent: Sent, more: dict[str, Any]) -> bytes:
     session.error, session.cancelled = "", False
     raw = session.raw()
     if session.cancelled:
-        header |= {"error": busy.QUESTION, "cancelled": True}
+        header |= {"error": say(busy.QUESTION), "cancelled": True}
     session.error, session.cancelled = kept
     sent.is_whole = False  # who asks has it not: an answer that came too late was passed over
     if raw is not None:

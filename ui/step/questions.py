@@ -25,6 +25,7 @@ from ui.texts.answers import Found, found_tokens, settings_as_code, tokens_of
 from ui.texts.limits import LARGEST_SEED, checked_whole
 from ui.texts.settings import is_one_number, parse_settings, plain_settings
 from ui.texts.texts import checked_scale
+from ui.words.language import say
 from ui.words.token_labels import labels_of
 
 ADMIT_SECONDS = 2.0
@@ -48,7 +49,7 @@ def answer(
             raise CancelledError(session.error)
         return found | {"error": session.error}
     except CancelledError:
-        return {"error": busy.QUESTION, "cancelled": True}
+        return {"error": say(busy.QUESTION), "cancelled": True}
     except DecodingError as error:
         return {"error": str(error)}
     finally:

@@ -35,6 +35,7 @@ from ui.texts.settings import shown_samplers
 from ui.texts.texts import Beginning, Contrastive, Text, new_text
 from ui.visits.records import BrokenRecord, Fields
 from ui.words.labels import tokens_text
+from ui.words.language import marked, say
 
 MOST_BRANCHES = 50
 MOST_TOKENS = 200_000  # of all branches of a record
@@ -308,7 +309,7 @@ def replay(
         len(branch.tokens) - length for branch, (_, length) in zip(waiting, shared, strict=True)
     )
     done, differs, is_whole = 0, None, True
-    what = "Generating your text again"
+    what = say("Generating your text again")
     for branch, (twin, length) in zip(waiting, shared, strict=True):
         if should_stop() and made:
             is_whole = False
@@ -408,7 +409,8 @@ def _step(text: Text, branch: BranchRecord, index: int) -> int:
 
 def again(count: int) -> str:
     """What is said of a text of so many tokens that came out as it was."""
-    return f"Your text of {tokens_text(count)} was generated again; all tokens are the same."
+    tokens = tokens_text(count)
+    return say("Your text of {tokens} was generated again; all tokens are the same.", tokens=tokens)
 
 
 def _sentence(
@@ -419,15 +421,20 @@ def _sentence(
         return ""
     tokens = tokens_text(count)
     if not is_whole and reached < count:
-        return (
-            f"Your text of {tokens} was being generated again, and you cancelled it after "
-            f"{reached:,}; the whole text is among your earlier texts."
+        return say(
+            "Your text of {tokens} was being generated again, and you cancelled it after "
+            "{reached}; the whole text is among your earlier texts.",
+            tokens=tokens,
+            reached=f"{reached:,}",
         )
     if differs is None:
         return again(count)
-    return (
-        f"Your text of {tokens} was generated again; from token {differs + 1:,} on it differs, "
-        f"because {_reason(record, model)}."
+    return say(
+        "Your text of {tokens} was generated again; from token {place} on it differs, "
+        "because {reason}.",
+        tokens=tokens,
+        place=f"{differs + 1:,}",
+        reason=_reason(record, model),
     )
 
 
@@ -435,18 +442,18 @@ def _reason(record: TextRecord, model: LanguageModel) -> str:
     """What is another than when the text was first made, as half a sentence."""
     now = model.facts
     was = record.facts
-    for name, said in (
-        ("tokenizer_hash", "the model has another tokenizer now"),
-        ("parameters", "the model has other weights now"),
-        ("device", f"the model ran on {was['device']} then and runs on {now.get('device')} now"),
-        ("dtype", f"the model computed in {was['dtype']} then and in {now.get('dtype')} now"),
-        ("torch", f"PyTorch was {was['torch']} then and is {now.get('torch')} now"),
-        (
-            "transformers",
-            f"transformers was {was['transformers']} then and is {now.get('transformers')} now",
-        ),
-        ("kernels", "this computer adds in another order than the one that wrote it"),
-    ):
+    for name, reason in _REASONS.items():
         if was.get(name) is not None and was[name] != now.get(name):
-            return said
-    return "the model's weights are others now, or an older version of this app wrote it"
+            return say(reason).format(was=was[name], now=now.get(name))
+    return say("the model's weights are others now, or an older version of this app wrote it")
+
+
+_REASONS = {
+    "tokenizer_hash": marked("the model has another tokenizer now"),
+    "parameters": marked("the model has other weights now"),
+    "device": marked("the model ran on {was} then and runs on {now} now"),
+    "dtype": marked("the model computed in {was} then and in {now} now"),
+    "torch": marked("PyTorch was {was} then and is {now} now"),
+    "transformers": marked("transformers was {was} then and is {now} now"),
+    "kernels": marked("this computer adds in another order than the one that wrote it"),
+}

@@ -41,6 +41,7 @@ from ui.texts.texts import (
     checked_scale,
     new_text,
 )
+from ui.words.language import say, say_counted
 
 RUN_BUDGET_S = 0.1  # Run to end comes back this often, so that the page follows and can stop it
 STEPS_BUDGET_S = 0.25  # the same of several presses of Step
@@ -203,7 +204,7 @@ class Session(ShownText):
         """Go on with the text of another session, which nobody uses any more."""
         with self.lock:
             self._keep_for_later()
-            settings = other._unused_settings
+            settings = other._page_settings
             self._begin(other.branches, other.beginning, settings, current=other.current)
             self.inspected, self.proposing = other.inspected, other.proposing
             self.order, self.max_tokens = other.order, other.max_tokens
@@ -381,7 +382,9 @@ class Session(ShownText):
     def _force(self, event: Event) -> None:
         self._check_sampled()
         if not self._is_here(event.at):
-            self.error = "The text had moved on before the token was forced; nothing was changed."
+            self.error = say(
+                "The text had moved on before the token was forced; nothing was changed."
+            )
             return
         index = event.at.length if event.index is None else event.index
         if event.token_id is None or not 0 <= index <= event.at.length:
@@ -613,8 +616,12 @@ class Session(ShownText):
             self.error, self.cancelled = str(error), isinstance(error, CancelledError)
         still_lost = len(have.ids) - self.length
         if still_lost:
-            tokens = "token was" if still_lost == 1 else f"{still_lost:,} tokens were"
-            self.said = f"{self.said} The last {tokens} not kept.".strip()
+            lost = say_counted(
+                still_lost,
+                "The last token was not kept.",
+                "The last {count} tokens were not kept.",
+            )
+            self.said = f"{self.said} {lost}".strip()
         elif self.said == again(length):
             self.said = again(self.length)
         self.version += 1

@@ -14,6 +14,7 @@ from engine.sampling import Distribution, SamplingSettings
 from engine.sampling.ranking import RankedRow
 from ui.step import busy
 from ui.texts.texts import Beginning, Contrastive, Text, begun_anew, is_over, stop_sentence
+from ui.words.language import say
 
 UNSHAPED = SamplingSettings()
 IDLE_BYTES = 128 * 2**20  # of caches of a visit's branches that are not on screen
@@ -250,7 +251,7 @@ class ShownText:
             return None
         except CancelledError:
             if not self.error:
-                self.error = busy.SCORES if self.length else busy.PROMPT
+                self.error = say(busy.SCORES if self.length else busy.PROMPT)
                 self.cancelled = True
             self._has_failed = True
             return None

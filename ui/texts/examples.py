@@ -12,6 +12,7 @@ from engine.decoding.guidance import OFF
 from engine.sampling import STAGES
 from ui.texts.settings import FIRST
 from ui.texts.texts import Contrastive
+from ui.words.language import marked, say
 
 # An example is shown as it was measured: sliders of a new page that it does not name do nothing.
 NEUTRAL = {name: STAGES[name].off for name in FIRST}
@@ -40,12 +41,12 @@ class Example:
     strategy: Contrastive | None = None
 
     def to_dict(self) -> dict[str, object]:
-        """For the page: the same fields, with all sliders and their order."""
+        """For the page, in its language: the same fields, with all sliders and their order."""
         values = NEUTRAL | self.settings
         return {
-            "name": self.name,
+            "name": say(self.name),
             "prompt": self.prompt,
-            "look_at": self.look_at,
+            "look_at": say(self.look_at),
             "settings": {"order": [name for name in STAGES if name in values], **values},
             "negative_prompt": self.negative_prompt,
             "guidance_scale": self.guidance_scale,
@@ -55,95 +56,123 @@ class Example:
 
 EXAMPLES = (
     Example(
-        "Open story",
+        marked("Open story"),
         "Once upon a time, there was a little",
-        "Girl and boy share half of the probability, many tokens share the rest. One draw decides "
-        "the story: press Step, then Re-roll.",
+        marked(
+            "Girl and boy share half of the probability, many tokens share the rest. One draw "
+            "decides the story: press Step, then Re-roll."
+        ),
     ),
     Example(
-        "Certain fact",
+        marked("Certain fact"),
         "The capital of France is",
-        "One token has nearly all of the probability, so no seed changes it. Raise the temperature "
-        "until other tokens become likely.",
+        marked(
+            "One token has nearly all of the probability, so no seed changes it. Raise the "
+            "temperature until other tokens become likely."
+        ),
     ),
     Example(
-        "Many likely tokens",
+        marked("Many likely tokens"),
         "The boy ran to the",
-        "No token reaches a tenth, so the uncertainty is high. Compare how many tokens top-k, "
-        "top-p and min-p keep here.",
+        marked(
+            "No token reaches a tenth, so the uncertainty is high. Compare how many tokens "
+            "top-k, top-p and min-p keep here."
+        ),
     ),
     Example(
-        "Certain, then uncertain",
+        marked("Certain, then uncertain"),
         "Once upon a",
-        "Top-p 0.9 keeps one or two tokens where the model is certain, and dozens where it is not. "
-        "Top-k would keep the same number everywhere.",
+        marked(
+            "Top-p 0.9 keeps one or two tokens where the model is certain, and dozens where it "
+            "is not. Top-k would keep the same number everywhere."
+        ),
         {"top_p": 0.9},
     ),
     Example(
-        "Greedy loop",
+        marked("Greedy loop"),
         "They think that",
-        "Temperature 0 takes the likeliest token every time and soon repeats itself. Raise the "
-        "repetition penalty to 1.3 and run it again.",
+        marked(
+            "Temperature 0 takes the likeliest token every time and soon repeats itself. Raise "
+            "the repetition penalty to 1.3 and run it again."
+        ),
         {"repetition_penalty": 1.0, "temperature": 0.0},
     ),
     Example(
-        "High T with min-p",
+        marked("High T with min-p"),
         "Once upon a time, there was a",
-        "At temperature 2.5 thousands of tokens become likely, but min-p keeps only those near the "
-        "likeliest. Set min-p to 0 and watch the text fall apart.",
+        marked(
+            "At temperature 2.5 thousands of tokens become likely, but min-p keeps only those "
+            "near the likeliest. Set min-p to 0 and watch the text fall apart."
+        ),
         {"temperature": 2.5, "min_p": 0.1},
     ),
     Example(
-        "Guidance",
+        marked("Guidance"),
         "In the forest lived a little",
-        "Guidance leads away from what any story has here, so rabbit overtakes boy and girl. Drag "
-        "the guidance scale to 1 and they come back.",
+        marked(
+            "Guidance leads away from what any story has here, so rabbit overtakes boy and "
+            "girl. Drag the guidance scale to 1 and they come back."
+        ),
         negative_prompt="There was a little",
         guidance_scale=3.0,
     ),
     Example(
-        "Contrastive search",
+        marked("Contrastive search"),
         "They think that they are dreaming, but",
-        "Greedy decoding repeats the same words here. Of the five likeliest tokens, this search "
-        "takes one that is unlike the text so far.",
+        marked(
+            "Greedy decoding repeats the same words here. Of the five likeliest tokens, this "
+            "search takes one that is unlike the text so far."
+        ),
         strategy=Contrastive(top_k=5, penalty_alpha=0.4),
     ),
     Example(
-        "List",
+        marked("List"),
         "Here is a list of five fruits:\n\n1.",
-        "The line break, the next number and its full stop are almost certain. Each fruit is a "
-        "choice among many tokens.",
+        marked(
+            "The line break, the next number and its full stop are almost certain. Each fruit "
+            "is a choice among many tokens."
+        ),
     ),
     Example(
-        "Dialogue",
+        marked("Dialogue"),
         "User: Hello!\nAssistant:",
-        "The model writes both sides, since a dialogue is a text like any other. At the end of a "
-        "line the next speaker's name is almost certain.",
+        marked(
+            "The model writes both sides, since a dialogue is a text like any other. At the end"
+            " of a line the next speaker's name is almost certain."
+        ),
         {"temperature": 0.7, "top_p": 0.9},
     ),
     Example(
-        "JSON",
+        marked("JSON"),
         '{"name": "',
-        "Quotation marks, colons and most keys are almost certain, the values are open. Force one "
-        "wrong token and it is no JSON any more.",
+        marked(
+            "Quotation marks, colons and most keys are almost certain, the values are open. "
+            "Force one wrong token and it is no JSON any more."
+        ),
         {"temperature": 0.7},
     ),
     Example(
-        "Rare word",
+        marked("Rare word"),
         "A rhinoceros is a",
-        "The rare word is several tokens that a small model has seldom read together. It goes on "
-        "fluently, and wrongly.",
+        marked(
+            "The rare word is several tokens that a small model has seldom read together. It "
+            "goes on fluently, and wrongly."
+        ),
     ),
     Example(
-        "Digits",
+        marked("Digits"),
         "3 + 4 =",
-        "Every digit is a token, and the likely tokens are all digits. The right one need not come "
-        "first: the form is learned, the sum is not.",
+        marked(
+            "Every digit is a token, and the likely tokens are all digits. The right one need "
+            "not come first: the form is learned, the sum is not."
+        ),
     ),
     Example(
-        "Emoji and bytes",
+        marked("Emoji and bytes"),
         "The 👩\u200d🚀 said",
-        "One picture is three characters, one of them invisible. The tokens are their bytes, and "
-        "most are no whole character.",
+        marked(
+            "One picture is three characters, one of them invisible. The tokens are their "
+            "bytes, and most are no whole character."
+        ),
     ),
 )

@@ -16,6 +16,7 @@ from engine.sampling import SamplingSettings
 from engine.text import stopping
 from ui.texts.limits import LONGEST_PROMPT
 from ui.words.labels import tokens_text
+from ui.words.language import say
 from ui.words.token_labels import labels_of
 
 Text = Decoder | ContrastiveSearch
@@ -135,19 +136,33 @@ def stop_sentence(text: Text, max_tokens: int) -> str:
     if not text.steps:
         return ""
     step = text.steps[-1]
-    remedy = "press Back or Rewind to go on from an earlier token, or Start for a new run."
+    remedy = say("press Back or Rewind to go on from an earlier token, or Start for a new run.")
     if step.stop_reason == stopping.EOS:
         label = labels_of(text.model.vocabulary)[step.token_id]
-        return f"Stopped: the end-of-text token {label} was appended; {remedy}"
+        return say(
+            "Stopped: the end-of-text token {token} was appended; {remedy}",
+            token=label,
+            remedy=remedy,
+        )
     if step.stop_reason == stopping.STOP_STRING:
-        return f'Stopped: the text holds the stop string "{step.stop_string}"; {remedy}'
+        return say(
+            'Stopped: the text holds the stop string "{text}"; {remedy}',
+            text=step.stop_string,
+            remedy=remedy,
+        )
     if is_over(text):
         length = text.model.context_length
-        return f"Stopped: context full, all {length:,} positions are used; {remedy}"
+        return say(
+            "Stopped: context full, all {positions} positions are used; {remedy}",
+            positions=f"{length:,}",
+            remedy=remedy,
+        )
     if len(text.steps) >= max_tokens:
         made = tokens_text(len(text.steps))
-        return (
-            f"Stopped: max tokens is {max_tokens:,}, and there are {made}; "
-            "raise Max tokens for Play and Run to end, or go on with Step."
+        return say(
+            "Stopped: max tokens is {limit}, and there are {tokens}; "
+            "raise Max tokens for Play and Run to end, or go on with Step.",
+            limit=f"{max_tokens:,}",
+            tokens=made,
         )
     return ""

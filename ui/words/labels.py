@@ -13,6 +13,7 @@ import unicodedata
 from engine.text import stopping
 from engine.trace.beam import FULL_POOL, NO_IMPROVEMENT
 from engine.trace.diffusion import FILLED
+from ui.words.language import marked, say, say_counted
 
 _GLYPHS = {" ": "␣", "\n": "⏎", "\r": "␍", "\t": "⇥"}
 
@@ -64,7 +65,7 @@ def markdown_text(text: str) -> str:
 
 def tokens_text(count: int) -> str:
     """A number of tokens in words."""
-    return counted(count, "token")
+    return say_counted(count, "{count} token", "{count} tokens")
 
 
 def counted(count: int, noun: str) -> str:
@@ -88,17 +89,18 @@ def parameters_text(count: int) -> str:
     """A model's size: "8.6 M parameters"."""
     for unit, name in ((10**9, "B"), (10**6, "M"), (10**3, "k")):
         if count >= unit:
-            return f"{count / unit:.3g} {name} parameters"
-    return f"{count:,} parameters"
+            return say("{count} {unit} parameters", count=f"{count / unit:.3g}", unit=name)
+    return say("{count} parameters", count=f"{count:,}")
 
 
 def about(seconds: float) -> str:
     """An estimate of a time for reading, no more exact than it is: ``about 12 s``."""
     if seconds < 1:
-        return "under 1 s"
+        return say("under 1 s")
     if seconds < 90:
-        return f"about {seconds:.0f} s"
-    return f"about {seconds / 60:.0f} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"
+        return say("about {time}", time=f"{seconds:.0f} s")
+    minutes = f"{seconds / 60:.0f} min"
+    return say("about {time}", time=minutes if seconds < 5400 else f"{seconds / 3600:.1f} h")
 
 
 def with_minus(figure: str) -> str:
@@ -107,16 +109,16 @@ def with_minus(figure: str) -> str:
 
 
 _STOPS = {
-    stopping.MAX_TOKENS: "max tokens",
-    stopping.EOS: "end of text",
-    stopping.STOP_STRING: "stop string",
-    stopping.CONTEXT: "context full",
-    FILLED: "every mask filled",
-    FULL_POOL: "as many texts as beams",
-    NO_IMPROVEMENT: "no beam can become better",
+    stopping.MAX_TOKENS: marked("max tokens"),
+    stopping.EOS: marked("end of text"),
+    stopping.STOP_STRING: marked("stop string"),
+    stopping.CONTEXT: marked("context full"),
+    FILLED: marked("every mask filled"),
+    FULL_POOL: marked("as many texts as beams"),
+    NO_IMPROVEMENT: marked("no beam can become better"),
 }
 
 
 def stop_name(reason: str | None) -> str:
     """Why a text has ended, for reading: ``end of text``."""
-    return _STOPS.get(reason, "ended")
+    return say(_STOPS.get(reason, marked("ended")))

@@ -94,5 +94,9 @@ def sentences(code: str) -> dict[str, str]:
     """All sentences of a language by their English ones, for the browser; empty for English."""
     if code == ENGLISH:
         return {}
-    texts = {message.id: message.string for message in _file(code) if message.id}
-    return {english: said for english, said in texts.items() if isinstance(english, str) and said}
+    found: dict[str, str] = {}
+    for message in _file(code):
+        english = message.id if isinstance(message.id, tuple) else (message.id,)
+        said = message.string if isinstance(message.string, tuple) else (message.string,)
+        found |= {one: text for one, text in zip(english, said, strict=False) if one and text}
+    return found

@@ -8,6 +8,7 @@ still to be translated is listed.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,23 +21,43 @@ from ui.words.catalogue import sentences_of_table
 from ui.words.language import ENGLISH, FOLDER, LANGUAGES
 
 ROOT = Path(__file__).resolve().parents[2]
-# Where sentences stand, and what reads them there.
-SOURCES = (("ui", "**.py", "python"), ("ui/components/js", "**.js", "javascript"))
 KEYWORDS = {"say": None, "marked": None, "say_counted": (2, 3)}
+# In the browser's files: the call, then what its first argument is made of.
+CALL = re.compile(r"\b(?:say|marked)\(")
+PART = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|[\s\S]""")
 
 
 def said_in_code() -> Catalog:
     """Every sentence that the code marks or the table of samplers has, without translations."""
     found = Catalog()
-    for folder, files, method in SOURCES:
-        place = ROOT / folder
-        for _, _, sentence, _, _ in extract_from_dir(
-            place, [(files, method)], keywords=KEYWORDS, comment_tags=()
-        ):
+    for _, _, sentence, _, _ in extract_from_dir(
+        ROOT / "ui", [("**.py", "python")], keywords=KEYWORDS, comment_tags=()
+    ):
+        found.add(sentence)
+    for file in sorted((ROOT / "ui/components/js").rglob("*.js")):
+        for sentence in said_in_script(file.read_text("utf-8")):
             found.add(sentence)
     for sentence in sentences_of_table():
         found.add(sentence)
     return found
+
+
+def said_in_script(program: str) -> Iterator[str]:
+    """The sentences of a JavaScript file: all texts in the first argument of `say` or `marked`.
+
+    Babel's own reader of JavaScript passes over a call within a call, and a choice of two texts.
+    """
+    for call in CALL.finditer(program):
+        depth = 0
+        for part in PART.finditer(program, call.end()):
+            text = part[1] or part[2]
+            if text:
+                if depth == 0:
+                    yield text.replace("\\'", "'").replace('\\"', '"').replace("\\n", "\n")
+                continue
+            depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(part[0], 0)
+            if depth < 0 or (depth == 0 and part[0] == ","):
+                break
 
 
 def translated(code: str) -> Catalog:

@@ -41,7 +41,7 @@ def test_a_translation_has_the_places_of_its_sentence(code):
         forms = message.string if isinstance(message.string, tuple) else (message.string,)
         english = message.id if isinstance(message.id, tuple) else (message.id,)
         for form in forms:
-            assert places(form) == places(english[-1]), form
+            assert places(form) in [places(one) for one in english], form
 
 
 def test_english_is_what_the_code_says():

@@ -94,7 +94,7 @@ test('without a cut the softmax scales nothing, and with changes in between it s
     /The softmax turns scores into probabilities that sum to 1\. “␣Paris” has 50\.00 %\.$/,
   );
   const between = shown({ top_k: 3, temperature: 0.5, top_p: 0.5 });
-  assert.match(between.says(4), /The one token left now share/);
+  assert.match(between.says(4), /The one token left now has the whole probability/);
 });
 
 test('a what-if says what happened in fact', () => {

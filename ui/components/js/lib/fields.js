@@ -1,6 +1,7 @@
 // Controls for a number: a slider, a field for the exact value, a switch. Whoever drags or types is never overwritten by an update.
 
 import { quoted } from '../words/format.js';
+import { say } from '../words/say.js';
 import { element, set_attribute, set_class, set_text } from './dom.js';
 
 /**
@@ -37,7 +38,7 @@ export function exact_text({ words, whole }, value) {
  */
 export function typed_number({ words = {} }, text) {
   const typed = text.trim();
-  const word = Object.keys(words).find(value => words[value] === typed.toLowerCase());
+  const word = Object.keys(words).find(value => words[value].toLowerCase() === typed.toLowerCase());
   if (word !== undefined) return Number(word);
   const plain = /^[+-]?\d*,\d+$/.test(typed) ? typed.replace(',', '.') : typed;
   return NUMBER.test(plain) ? Number(plain) : NaN;
@@ -104,11 +105,11 @@ export function exact_field(range, label, { check, apply }) {
       complain('');
       return take(value);
     }
-    const got = input.value.trim() ? quoted(input.value.trim()) : 'nothing';
-    const in_force = `${exact_text(range, current)} stays in force.`;
-    const checked = Number.isNaN(value)
-      ? { sentence: `${range.name} must be a number, got ${got}; ${in_force}` }
-      : await check(value);
+    const values = { name: range.name, got: quoted(input.value.trim()), now: exact_text(range, current) };
+    const refusal = input.value.trim()
+      ? say('{name} must be a number, got {got}; {now} stays in force.', values)
+      : say('{name} must be a number, got nothing; {now} stays in force.', values);
+    const checked = Number.isNaN(value) ? { sentence: refusal } : await check(value);
     if (turn !== asked) return; // typed on meanwhile
     if ('sentence' in checked) return complain(checked.sentence);
     complain('');

@@ -1,31 +1,33 @@
 // The keyboard: single keys for everything that the transport does, while nobody is typing.
 
+import { marked } from '../words/say.js';
+
 /** @import { Actions } from '../types.js' */
 
 /** What each key does, in the order in which the help lists them. @type {[string, string, (actions: Actions) => unknown][]} */
 export const KEYS = [
-  ['s', 'Step', actions => actions.step()],
-  ['b', 'Back', actions => actions.back()],
-  ['p', 'Play / Pause', actions => actions.toggle_play()],
-  ['e', 'Run to end', actions => actions.run_to_end()],
-  ['0', 'Rewind', actions => actions.rewind()],
-  ['d', 'Re-roll (draw again)', actions => actions.reroll()],
-  ['m', 'Manual mode', actions => actions.toggle('manual')],
-  ['l', 'Slow motion', actions => actions.toggle('slow')],
-  ['ArrowLeft', 'Look at the step before', actions => actions.inspect_by(-1)],
-  ['ArrowRight', 'Look at the step after', actions => actions.inspect_by(1)],
-  ['Enter', 'Accept the proposed token, or go to the next stage', actions => actions.proceed()],
+  ['s', marked('Step'), actions => actions.step()],
+  ['b', marked('Back'), actions => actions.back()],
+  ['p', marked('Play / Pause'), actions => actions.toggle_play()],
+  ['e', marked('Run to end'), actions => actions.run_to_end()],
+  ['0', marked('Rewind'), actions => actions.rewind()],
+  ['d', marked('Re-roll (draw again)'), actions => actions.reroll()],
+  ['m', marked('Manual mode'), actions => actions.toggle('manual')],
+  ['l', marked('Slow motion'), actions => actions.toggle('slow')],
+  ['ArrowLeft', marked('Look at the step before'), actions => actions.inspect_by(-1)],
+  ['ArrowRight', marked('Look at the step after'), actions => actions.inspect_by(1)],
+  ['Enter', marked('Accept the proposed token, or go to the next stage'), actions => actions.proceed()],
   [
     'Escape',
-    'Cancel what takes long; else leave slow motion, a stage, a what-if or the enlarged picture',
+    marked('Cancel what takes long; else leave slow motion, a stage, a what-if or the enlarged picture'),
     actions => actions.leave(),
   ],
-  ['/', 'Search the vocabulary', actions => actions.focus_search()],
+  ['/', marked('Search the vocabulary'), actions => actions.focus_search()],
 ];
 
 const TYPING = 'input:not([type=range]):not([type=checkbox]), textarea, select, [contenteditable=true]';
-const OWN_ARROWS = 'input[type=range], ol[aria-label=Tokens] *, select, [role=radiogroup] *, [role=tablist] *';
-const OWN_ENTER = 'button, a, summary, [role=button], ol[aria-label=Tokens] *';
+const OWN_ARROWS = 'input[type=range], ol.dv-tokens *, select, [role=radiogroup] *, [role=tablist] *';
+const OWN_ENTER = 'button, a, summary, [role=button], ol.dv-tokens *';
 
 /**
  * Listen; returns a function that stops it.

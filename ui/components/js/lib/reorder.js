@@ -1,5 +1,6 @@
 // Putting the entries of a list into another order: by dragging an entry's handle, or with the arrow keys on it.
 
+import { say } from '../words/say.js';
 import { element, set_attribute } from './dom.js';
 import { own_keys } from './own_keys.js';
 
@@ -45,8 +46,10 @@ export function create_reorder(list, { order, set_order, announce, label_of }) {
   /** "place 2 of 5, after Top-k". @param {string} name */
   function where(name) {
     const place = order().indexOf(name);
-    const before = place > 0 ? `after ${label_of(order()[place - 1])}` : 'first';
-    return `place ${place + 1} of ${order().length}, ${before}.`;
+    const values = { place: place + 1, all: order().length, before: place > 0 ? label_of(order()[place - 1]) : '' };
+    return place > 0
+      ? say('place {place} of {all}, after {before}.', values)
+      : say('place {place} of {all}, first.', values);
   }
 
   /** @param {string} name @param {number} direction */
@@ -54,7 +57,11 @@ export function create_reorder(list, { order, set_order, announce, label_of }) {
     const from = order().indexOf(name);
     const to = from + direction;
     if (to < 0 || to >= order().length) {
-      announce(`${label_of(name)} is ${to < 0 ? 'first' : 'last'} already.`);
+      announce(
+        to < 0
+          ? say('{name} is first already.', { name: label_of(name) })
+          : say('{name} is last already.', { name: label_of(name) }),
+      );
       return;
     }
     set_order(moved(order(), from, to));
@@ -65,7 +72,12 @@ export function create_reorder(list, { order, set_order, announce, label_of }) {
   function grab(name, grip) {
     grabbed = { name, before: [...order()] };
     set_attribute(grip, 'aria-pressed', 'true');
-    announce(`${label_of(name)} grabbed, ${where(name)} Arrow keys move it, Enter drops it, Escape puts it back.`);
+    announce(
+      say('{name} grabbed, {where} Arrow keys move it, Enter drops it, Escape puts it back.', {
+        name: label_of(name),
+        where: where(name),
+      }),
+    );
   }
   /** @param {HTMLElement} grip @param {boolean} puts_back */
   function drop(grip, puts_back) {
@@ -74,7 +86,8 @@ export function create_reorder(list, { order, set_order, announce, label_of }) {
     grabbed = null;
     set_attribute(grip, 'aria-pressed', 'false');
     if (puts_back) set_order(before);
-    announce(`${label_of(name)} ${puts_back ? 'put back' : 'dropped'}, ${where(name)}`);
+    const values = { name: label_of(name), where: where(name) };
+    announce(puts_back ? say('{name} put back, {where}', values) : say('{name} dropped, {where}', values));
   }
 
   /** @param {Event} event @returns {HTMLElement|null} */
@@ -197,7 +210,7 @@ export function create_reorder(list, { order, set_order, announce, label_of }) {
         'data-name': name,
         'aria-label': `Move ${label_of(name)}`,
         'aria-pressed': 'false',
-        title: 'Drag to reorder, or press Alt and arrow up or down',
+        title: say('Drag to reorder, or press Alt and arrow up or down'),
         onpointerdown: (/** @type {PointerEvent} */ event) => begin(event, name, grip),
         onpointermove: follow,
         onpointerup: () => end(true),

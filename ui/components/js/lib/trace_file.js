@@ -1,5 +1,7 @@
 // A trace that a person chooses: read in the browser, as the server takes no uploaded files.
 
+import { say } from '../words/say.js';
+
 export const MOST_BYTES = 2.5 * 2 ** 20; // of a file
 const MIB = 2 ** 20;
 
@@ -7,7 +9,10 @@ const MIB = 2 ** 20;
 
 /** @param {File} file */
 const too_large = file =>
-  `${file.name} has ${(file.size / MIB).toFixed(1)} MiB, more than this page takes; make its text again with replay in Python.`;
+  say('{file} has {size} MiB, more than this page takes; make its text again with replay in Python.', {
+    file: file.name,
+    size: (file.size / MIB).toFixed(1),
+  });
 
 /** @param {File} file @returns {Promise<ReadFile>} */
 export async function read_trace(file) {
@@ -15,8 +20,9 @@ export async function read_trace(file) {
   try {
     return { text: await file.text() };
   } catch (error) {
+    const reason = /** @type {Error} */ (error).message;
     return {
-      sentence: `${file.name} could not be read (${/** @type {Error} */ (error).message}); choose it again.`,
+      sentence: say('{file} could not be read ({error}); choose it again.', { file: file.name, error: reason }),
     };
   }
 }

@@ -2,6 +2,7 @@
 
 import { element, set_attribute, set_text } from '../lib/dom.js';
 import { count } from '../words/format.js';
+import { say } from '../words/say.js';
 
 /** @import { Busy } from '../types.js' */
 
@@ -9,12 +10,12 @@ const LONGEST_COUNT = 100_000; // bytes of a model, for example, are told as a s
 
 /** @param {() => unknown} cancel */
 export function create_busy(cancel) {
-  const bar = element('progress', { class: 'dv-busy-bar', 'aria-label': 'Progress' });
+  const bar = element('progress', { class: 'dv-busy-bar', 'aria-label': say('Progress') });
   const figures = element('span', { class: 'dv-busy-figures' });
   const button = element('button', {
     type: 'button',
-    text: 'Cancel',
-    title: 'End this; the text stays as it is (Esc)',
+    text: say('Cancel'),
+    title: say('End this; the text stays as it is (Esc)'),
     'aria-keyshortcuts': 'Escape',
     onclick: () => button.getAttribute('aria-disabled') === null && cancel(),
   });
@@ -60,8 +61,13 @@ export function create_busy(cancel) {
  */
 function figures_of({ done, total, behind, seconds }) {
   const share =
-    total && (total < LONGEST_COUNT ? `${count(done)} of ${count(total)}` : `${Math.floor((100 * done) / total)} %`);
-  const place = behind ? `behind ${count(behind)} ${behind === 1 ? 'other' : 'others'}` : '';
+    total &&
+    (total < LONGEST_COUNT
+      ? say('{one} of {all}', { one: count(done), all: count(total) })
+      : `${Math.floor((100 * done) / total)} %`);
+  const others = { count: count(behind) };
+  const waits = behind === 1 ? say('behind {count} other', others) : say('behind {count} others', others);
+  const place = behind ? waits : '';
   const time = seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
   return [share, place, time].filter(Boolean).join(' · ');
 }

@@ -4,12 +4,20 @@
 import { element, set_attribute, set_class, set_text } from '../lib/dom.js';
 import { alpha_on_show, cost, scored } from '../words/contrastive.js';
 import { count, percent, score_text } from '../words/format.js';
+import { marked, say } from '../words/say.js';
 
 /** @import { State } from '../types.js' */
 /** @import { Scored } from '../words/contrastive.js' */
 /** @typedef {Pick<State, 'searched' | 'draft'>} Properties */
 
-const COLUMNS = ['Candidate', 'Probability', 'Penalty', 'Most like', 'Score', ''];
+const COLUMNS = [
+  marked('Candidate'),
+  marked('Probability'),
+  marked('Penalty'),
+  marked('Most like'),
+  marked('Score'),
+  '',
+];
 
 function create_row() {
   const token = element('span', { class: 'dv-token' });
@@ -46,16 +54,18 @@ export function create(root) {
   const body = element('tbody');
   /** @type {ReturnType<typeof create_row>[]} */
   const rows = [];
-  const heads = COLUMNS.map(text => element(text ? 'th' : 'td', { scope: text ? 'col' : null, text }));
+  const heads = COLUMNS.map(text => element(text ? 'th' : 'td', { scope: text ? 'col' : null, text: say(text) }));
   const table = element(
     'table',
-    { class: 'dv-figures', 'aria-label': 'Candidates of the search' },
+    { class: 'dv-figures', 'aria-label': say('Candidates of the search') },
     element('thead', {}, element('tr', {}, ...heads)),
     body,
   );
   const key = element('p', {
     class: 'dv-muted',
-    text: 'Bars: (1 − alpha) × probability to the right, alpha × penalty hatched to the left, the mark is the score.',
+    text: say(
+      'Bars: (1 − alpha) × probability to the right, alpha × penalty hatched to the left, the mark is the score.',
+    ),
   });
   root.append(table, key, costs);
 
@@ -63,7 +73,7 @@ export function create(root) {
   function fill(line, row, { is_winner, is_taken, low, width }) {
     set_text(line.token, row.label);
     set_text(line.mark, is_winner ? '▶' : is_taken ? '✓' : '');
-    set_attribute(line.mark, 'title', is_winner ? 'the best score' : is_taken ? 'the one taken' : null);
+    set_attribute(line.mark, 'title', is_winner ? say('the best score') : is_taken ? say('the one taken') : null);
     set_text(line.probability, percent(row.probability));
     set_text(line.penalty, score_text(row.penalty, 3));
     set_text(line.nearest_token, row.nearest_label);

@@ -4,38 +4,50 @@
 import { compared } from '../kernel/guided.js';
 import { element, set_attribute, set_class, set_live, set_text } from '../lib/dom.js';
 import { count, ms, percent, quoted, size, tokens } from '../words/format.js';
+import { marked, say } from '../words/say.js';
 
 /** @import { Reason, State } from '../types.js' */
 /** @typedef {Pick<State, 'negative_tokens' | 'prompt_tokens' | 'view' | 'row' | 'index' | 'steps' | 'guidance_scale' | 'mode'>} Properties */
 /** @typedef {ReturnType<typeof compared>[number]} Compared */
 
 const LEADING = 8;
-const COLUMNS = ['Token', 'Prompt alone', 'Negative prompt', 'Guided', 'Moved'];
+const COLUMNS = [marked('Token'), marked('Prompt alone'), marked('Negative prompt'), marked('Guided'), marked('Moved')];
 
 /** "▲ 4", "▼ 11", "=": by how many ranks a token rose or fell. @param {number} before @param {number} after */
 export function moved_text(before, after) {
-  if (!before || !after) return after ? '' : 'ruled out';
+  if (!before || !after) return after ? '' : say('ruled out');
   if (before === after) return '=';
   return before > after ? `▲ ${count(before - after)}` : `▼ ${count(after - before)}`;
 }
 
 /** @param {{rank: number}} standing */
-const place = ({ rank }) => (rank ? `rank ${count(rank)}` : 'ruled out');
+const place = ({ rank }) => (rank ? say('rank {rank}', { rank: count(rank) }) : say('ruled out'));
 
 /** What guidance did to the token that leads now, and to the one that led without it. @param {Compared[]} rows @param {number} scale @param {(id: number) => string} label_of */
 export function story(rows, scale, label_of) {
-  if (scale === 1) return 'At scale 1 the logits are those of the prompt alone. Both texts are read all the same.';
+  if (scale === 1) return say('At scale 1 the logits are those of the prompt alone. Both texts are read all the same.');
   const now = rows.find(({ guided }) => guided.rank === 1);
   const before = rows.find(({ prompt }) => prompt.rank === 1);
-  if (!now || !before) return 'No tokens left: each is ruled out after the prompt or after the negative prompt.';
+  if (!now || !before) return say('No tokens left: each is ruled out after the prompt or after the negative prompt.');
   if (now === before) {
     const { prompt, guided } = now;
-    const change = `${percent(prompt.prob)} without guidance, ${percent(guided.prob)} with it`;
-    return `${quoted(label_of(now.id))} stays first: ${change}.`;
+    return say('{token} stays first: {before} without guidance, {after} with it.', {
+      token: quoted(label_of(now.id)),
+      before: percent(prompt.prob),
+      after: percent(guided.prob),
+    });
   }
-  const fell = `${quoted(label_of(before.id))}, first without guidance, is now at ${place(before.guided)}`;
-  const from = `from ${place(now.prompt)} and ${percent(now.prompt.prob)}`;
-  return `${quoted(label_of(now.id))} comes first with ${percent(now.guided.prob)}, ${from}; ${fell}.`;
+  return say(
+    '{token} comes first with {after}, from {place} and {before}; {other}, first without guidance, is now at {fallen}.',
+    {
+      token: quoted(label_of(now.id)),
+      after: percent(now.guided.prob),
+      place: place(now.prompt),
+      before: percent(now.prompt.prob),
+      other: quoted(label_of(before.id)),
+      fallen: place(before.guided),
+    },
+  );
 }
 
 /** What the step on screen cost, by its record; of one to come, what it will. @param {Properties} state @param {number} index */
@@ -43,23 +55,33 @@ export function cost(state, index) {
   const step = state.steps[index];
   const [prompt, negative] = [state.prompt_tokens.length, state.negative_tokens?.length ?? 0];
   if (!step) {
-    return (
-      `Every step costs two passes and fills two caches: one of the prompt's ${tokens(prompt)} and the text, ` +
-      `one of the negative prompt's ${tokens(negative)} and the text.`
+    return say(
+      "Every step costs two passes and fills two caches: one of the prompt's {prompt} and the text, one of the negative prompt's {negative} and the text.",
+      { prompt: tokens(prompt), negative: tokens(negative) },
     );
   }
   const second = step.negative_forward_ms;
-  const passes =
-    second === null
-      ? 'its logits were recorded, so no pass was needed'
-      : `two passes, ${ms(step.forward_ms - second)} for the prompt's text and ${ms(second)} for the negative one's`;
   const other_bytes = step.negative_cache_bytes ?? 0;
   const own = step.cache_bytes - other_bytes;
   const other = step.positions - prompt + negative;
-  return (
-    `Step ${count(index + 1)}: ${passes}; two caches, ${size(own)} at ${count(step.positions)} positions and ` +
-    `${size(other_bytes)} at ${count(other)}.`
-  );
+  const values = {
+    step: count(index + 1),
+    first: ms(step.forward_ms - (second ?? 0)),
+    second: ms(second ?? 0),
+    bytes: size(own),
+    positions: count(step.positions),
+    other_bytes: size(other_bytes),
+    other_positions: count(other),
+  };
+  return second === null
+    ? say(
+        'Step {step}: its logits were recorded, so no pass was needed; two caches, {bytes} at {positions} positions and {other_bytes} at {other_positions}.',
+        values,
+      )
+    : say(
+        "Step {step}: two passes, {first} for the prompt's text and {second} for the negative one's; two caches, {bytes} at {positions} positions and {other_bytes} at {other_positions}.",
+        values,
+      );
 }
 
 function create_row() {
@@ -82,10 +104,10 @@ export function create(root, _actions) {
   const body = element('tbody');
   /** @type {ReturnType<typeof create_row>[]} */
   const rows = [];
-  const heads = COLUMNS.map(text => element('th', { scope: 'col', text }));
+  const heads = COLUMNS.map(text => element('th', { scope: 'col', text: say(text) }));
   const table = element(
     'table',
-    { class: 'dv-figures', 'aria-label': 'What guidance moved' },
+    { class: 'dv-figures', 'aria-label': say('What guidance moved') },
     element('thead', {}, element('tr', {}, ...heads)),
     body,
   );
@@ -120,11 +142,13 @@ export function create(root, _actions) {
         sentence,
         shown.length
           ? story(shown, scale, id => row?.labels.get(id) ?? `id ${id}`)
-          : 'The rows of both texts come once the text stands still.',
+          : say('The rows of both texts come once the text stands still.'),
       );
       set_text(
         formula,
-        `guided = negative + ${Number(scale.toFixed(4))} × (prompt − negative), of log-probabilities, before every sampler`,
+        say('guided = negative + {scale} × (prompt − negative), of log-probabilities, before every sampler', {
+          scale: Number(scale.toFixed(4)),
+        }),
       );
       set_attribute(table, 'aria-description', sentence.textContent);
     },

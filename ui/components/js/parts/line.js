@@ -7,6 +7,7 @@ import { search_sentence } from '../words/contrastive.js';
 import { count } from '../words/format.js';
 import { hint, point_sentence } from '../words/loop.js';
 import { notice } from '../words/notice.js';
+import { say } from '../words/say.js';
 import { tour_stop } from '../words/tour.js';
 import { create_busy } from './busy.js';
 
@@ -27,14 +28,14 @@ export function create(root, actions) {
   const recorded = element('button', {
     type: 'button',
     class: 'dv-hidden',
-    text: 'Show as recorded',
+    text: say('Show as recorded'),
     onclick: () => actions.show_recorded(),
   });
   const close = element('button', {
     type: 'button',
     class: 'dv-quiet dv-hidden',
     text: '×',
-    'aria-label': 'Dismiss',
+    'aria-label': say('Dismiss'),
     onclick: () => actions.forget(),
   });
   const next = element('button', {
@@ -45,7 +46,7 @@ export function create(root, actions) {
   const skip = element('button', {
     type: 'button',
     class: 'dv-quiet dv-hidden',
-    text: 'Skip the tour',
+    text: say('Skip the tour'),
     onclick: () => actions.tour('skip'),
   });
   const busy = create_busy(() => actions.cancel());
@@ -63,8 +64,8 @@ export function create(root, actions) {
       const { view, steps, index } = state;
       const place =
         index >= steps.length
-          ? `Next: step ${count(steps.length + 1)}`
-          : `Step ${count(index + 1)} of ${count(steps.length)}`;
+          ? say('Next: step {step}', { step: count(steps.length + 1) })
+          : say('Step {step} of {all}', { step: count(index + 1), all: count(steps.length) });
       set_text(chip, place);
       const said = what_to_say(state);
       const is_busy = said.kind === 'busy';
@@ -91,18 +92,18 @@ export function create(root, actions) {
 /** @param {Properties} state @returns {Said} */
 export function what_to_say(state) {
   const { view, error, busy, cancelled, offline, visit_notice, said, stop, mode, point } = state;
-  if (busy) return { kind: 'busy', title: '', text: busy.is_cancelling ? 'Cancelling' : busy.what };
+  if (busy) return { kind: 'busy', title: '', text: busy.is_cancelling ? say('Cancelling') : busy.what };
   if (error) return { kind: cancelled ? 'warning' : 'error', title: '', text: error };
   if (offline)
     return {
       kind: 'warning',
-      title: 'No connection.',
-      text: 'Nothing is lost: the page goes on when the server answers again.',
+      title: say('No connection.'),
+      text: say('Nothing is lost: the page goes on when the server answers again.'),
     };
   if (visit_notice) return { kind: 'warning', title: '', text: visit_notice };
   const stop_of_tour = tour_stop(state);
   if (stop_of_tour && state.tour === 'moved') return { kind: 'tour', ...stop_of_tour };
-  if (view?.what_if) return { kind: 'what-if', title: 'What if:', text: what_if_text(view.what_if, state.table) };
+  if (view?.what_if) return { kind: 'what-if', title: say('What if:'), text: what_if_text(view.what_if, state.table) };
   if (view && point !== null) return { kind: 'plain', title: '', text: point_sentence(state, view) };
   if (mode === 'paused' && said) return { kind: 'plain', title: '', text: said };
   if (state.strategy) return { kind: 'plain', title: '', text: search_sentence(state) };
@@ -110,7 +111,7 @@ export function what_to_say(state) {
   if (mode === 'paused' && stop?.sentence) return { kind: 'plain', title: '', text: stop.sentence };
   const waiting = view && (state.manual || state.slow) ? hint(state, view) : '';
   if (waiting) return { kind: 'plain', title: '', text: waiting };
-  if (state.example && state.steps.length === 0) return { kind: 'plain', title: 'Look at:', text: state.example };
+  if (state.example && state.steps.length === 0) return { kind: 'plain', title: say('Look at:'), text: state.example };
   const found = view ? notice(state, view) : '';
-  return { kind: 'plain', title: found ? 'Notice:' : '', text: found };
+  return { kind: 'plain', title: found ? say('Notice:') : '', text: found };
 }

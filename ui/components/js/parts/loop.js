@@ -5,6 +5,7 @@ import { chain_of } from '../kernel/chain.js';
 import { element, set_attribute, set_class, set_text } from '../lib/dom.js';
 import { term } from '../lib/term.js';
 import { box_label, figure_of, more_of } from '../words/loop.js';
+import { say } from '../words/say.js';
 
 /** @import { Actions, State, View } from '../types.js' */
 /** @typedef {State} Properties */
@@ -56,7 +57,12 @@ export function create(root, actions) {
     const box = is_point
       ? element(
           'button',
-          { type: 'button', class: 'dv-loop-box', 'aria-label': `Stage: ${label}`, onclick: () => choose(key) },
+          {
+            type: 'button',
+            class: 'dv-loop-box',
+            'aria-label': say('Stage: {name}', { name: label }),
+            onclick: () => choose(key),
+          },
           ...inside,
         )
       : element('div', { class: 'dv-loop-box' }, ...inside);
@@ -66,14 +72,18 @@ export function create(root, actions) {
   const made = new Map(); // by key: a stage that comes back has the box that it had
   /** @type {ReturnType<typeof make_item>[]} */
   let items = [];
-  const track = element('ol', { class: 'dv-loop-track', 'aria-label': 'One step of the loop', 'data-wave': '0' });
+  const track = element('ol', { class: 'dv-loop-track', 'aria-label': say('One step of the loop'), 'data-wave': '0' });
   const next = element('button', {
     type: 'button',
     class: 'dv-primary',
-    text: 'Next stage',
+    text: say('Next stage'),
     onclick: () => actions.next_stage(),
   });
-  const skip = element('button', { type: 'button', text: 'Skip to the end', onclick: () => actions.skip_stages() });
+  const skip = element('button', {
+    type: 'button',
+    text: say('Skip to the end'),
+    onclick: () => actions.skip_stages(),
+  });
   const walk = element('div', { class: 'dv-walk dv-hidden' }, next, skip);
   root.append(track, walk);
 

@@ -1,6 +1,7 @@
 // Mounts parts into their places, alone or together. A part that fails says so in its place; the others go on.
 
 import { element } from '../lib/dom.js';
+import { say } from '../words/say.js';
 
 /** @import { Reason } from '../types.js' */
 /**
@@ -41,12 +42,12 @@ export function mount_part(root, name, module, actions, report) {
       // It has failed already, and that was reported.
     }
     own = null;
-    const retry = element('button', { type: 'button', text: 'Try again', onclick: begin });
+    const retry = element('button', { type: 'button', text: say('Try again'), onclick: begin });
     root.replaceChildren(
       element(
         'div',
         { class: 'dv-failed', role: 'alert' },
-        `This part of the page (${name}) has failed: ${error.message}. `,
+        `${say('This part of the page ({name}) has failed: {error}.', { name, error: error.message })} `,
         retry,
       ),
     );

@@ -1,6 +1,7 @@
 // The picture of a step: logits and softmax over the same tokens; by rank, the draw and guidance one press away.
 
 import { element, set_attribute } from '../lib/dom.js';
+import { marked, say } from '../words/say.js';
 import * as distribution from './charts/distribution.js';
 import { create_charts } from './charts/mount.js';
 import * as ranks from './charts/ranks.js';
@@ -17,10 +18,10 @@ import * as guidance from './guidance.js';
 
 /** @type {{name: PictureName, text: string}[]} */
 const TABS = [
-  { name: 'distribution', text: 'Logits and softmax' },
-  { name: 'ranks', text: 'By rank' },
-  { name: 'draw', text: 'Draw' },
-  { name: 'guidance', text: 'Guidance' },
+  { name: 'distribution', text: marked('Logits and softmax') },
+  { name: 'ranks', text: marked('By rank') },
+  { name: 'draw', text: marked('Draw') },
+  { name: 'guidance', text: marked('Guidance') },
 ];
 
 /**
@@ -43,7 +44,7 @@ export function create(root, actions) {
       id: `dv-tab-${name}`,
       'aria-controls': `dv-panel-${name}`,
       class: 'dv-quiet',
-      text,
+      text: say(text),
       onclick: () => actions.show({ picture: name }),
     }),
   );
@@ -51,10 +52,10 @@ export function create(root, actions) {
   const enlarge = element('button', {
     type: 'button',
     class: 'dv-quiet',
-    text: 'Enlarge',
+    text: say('Enlarge'),
     onclick: () => actions.show({ enlarged: !state?.enlarged }),
   });
-  const list = element('div', { class: 'dv-tabs', role: 'tablist', 'aria-label': 'Picture' }, ...tabs);
+  const list = element('div', { class: 'dv-tabs', role: 'tablist', 'aria-label': say('Picture') }, ...tabs);
   root.append(element('div', { class: 'dv-picture-head' }, list, enlarge), charts.note, ...Object.values(panels));
   list.addEventListener('keydown', event => {
     const at = tabs.indexOf(/** @type {HTMLButtonElement} */ (event.target));

@@ -2,7 +2,8 @@
 
 import { element, set_attribute, set_class } from '../lib/dom.js';
 import { create_menu } from '../lib/menu.js';
-import { count, shorten, tokens } from '../words/format.js';
+import { shorten, tokens } from '../words/format.js';
+import { say } from '../words/say.js';
 
 /** @import { State, Actions, Example, EarlierText } from '../types.js' */
 /** @typedef {Pick<State, 'draft' | 'drafted' | 'examples' | 'earlier' | 'model'>} Properties */
@@ -14,12 +15,17 @@ const TALLEST = 0.4; // of the window, while it is written in
  * @param {Actions} actions
  */
 export function create(root, actions) {
-  const area = element('textarea', { 'aria-label': 'Prompt', rows: 1, class: 'dv-prompt-text', spellcheck: 'false' });
+  const area = element('textarea', {
+    'aria-label': say('Prompt'),
+    rows: 1,
+    class: 'dv-prompt-text',
+    spellcheck: 'false',
+  });
   const examples = element('ul', { class: 'dv-texts' });
   const earlier = element('ul', { class: 'dv-texts' });
-  const earlier_title = element('h3', { text: 'Earlier texts of yours' });
-  const menu = create_menu('Examples', examples, earlier_title, earlier);
-  const start = element('button', { type: 'button', text: 'Start', onclick: () => actions.start() });
+  const earlier_title = element('h3', { text: say('Earlier texts of yours') });
+  const menu = create_menu(say('Examples'), examples, earlier_title, earlier);
+  const start = element('button', { type: 'button', text: say('Start'), onclick: () => actions.start() });
   root.classList.add('dv-prompt');
   root.append(element('div', { class: 'dv-prompt-place' }, area), menu.node, start);
   /** @type {Example[]|null} */
@@ -77,10 +83,14 @@ export function create(root, actions) {
         fit();
       }
       const most = state.model?.context_length;
-      const room = most ? `${count(most)} tokens` : 'any number of tokens';
-      set_attribute(area, 'placeholder', `Text for the model to continue (its context holds ${room})`);
+      const room = most
+        ? say('Text for the model to continue (its context holds {tokens})', { tokens: tokens(most) })
+        : say('Text for the model to continue (its context holds any number of tokens)');
+      set_attribute(area, 'placeholder', room);
       set_class(start, state.drafted ? 'dv-primary' : '');
-      const title = state.drafted ? 'Begin with this prompt (Ctrl+Enter)' : 'Begin again from this prompt (Ctrl+Enter)';
+      const title = state.drafted
+        ? say('Begin with this prompt (Ctrl+Enter)')
+        : say('Begin again from this prompt (Ctrl+Enter)');
       set_attribute(start, 'title', title);
       if (listed !== state.examples) {
         listed = state.examples;
@@ -99,6 +109,6 @@ export function create(root, actions) {
   /** @param {EarlierText} text */
   function earlier_entry(text) {
     const title = `${tokens(text.tokens)}, ${text.model}`;
-    return entry(title, text.prompt, 'Generate this text again', () => actions.reopen(text.number));
+    return entry(title, text.prompt, say('Generate this text again'), () => actions.reopen(text.number));
   }
 }

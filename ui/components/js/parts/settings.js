@@ -4,6 +4,7 @@ import { element, set_text } from '../lib/dom.js';
 import { exact_field } from '../lib/fields.js';
 import { KEYS } from '../lib/keys.js';
 import { create_menu } from '../lib/menu.js';
+import { marked, say } from '../words/say.js';
 
 /** @import { Actions, Colouring, State } from '../types.js' */
 /**
@@ -16,16 +17,16 @@ const MOST_TOKENS = 10_000; // what is typed beyond it the server checks
 
 /** @type {[string, string][]} */
 const COLOURINGS = [
-  ['model_probability', 'model’s probability'],
-  ['probability', 'probability after settings'],
-  ['model_entropy', 'model’s uncertainty'],
-  ['entropy', 'uncertainty after temperature'],
+  ['model_probability', marked('model’s probability')],
+  ['probability', marked('probability after settings')],
+  ['model_entropy', marked('model’s uncertainty')],
+  ['entropy', marked('uncertainty after temperature')],
 ];
 /** @type {[string, string][]} */
 const COLUMNS = [
-  ['id', 'token id'],
-  ['prob', 'after score changes'],
-  ['cumulative', 'cumulative'],
+  ['id', marked('token id')],
+  ['prob', marked('after score changes')],
+  ['cumulative', marked('cumulative')],
 ];
 
 /**
@@ -34,67 +35,74 @@ const COLUMNS = [
  */
 export function create(root, actions) {
   // --- the method ---
-  const strategy = choice('Strategy', [
-    ['sampling', 'Sampling'],
-    ['search', 'Contrastive search'],
+  const strategy = choice(say('Strategy'), [
+    ['sampling', say('Sampling')],
+    ['search', say('Contrastive search')],
   ]);
   strategy.input.addEventListener('change', () => actions.draft({ is_search: strategy.input.value === 'search' }));
   const chat = check(
-    'Chat template',
+    say('Chat template'),
     on => actions.draft({ chat: on }),
-    'Wrap the prompt as this model was trained to read it',
+    say('Wrap the prompt as this model was trained to read it'),
   );
   const guided = check(
-    'Guidance',
+    say('Guidance'),
     on => actions.draft({ negative_prompt: on ? '' : null }),
-    'Lead the text away from another prompt',
+    say('Lead the text away from another prompt'),
   );
   const negative = element('textarea', {
-    'aria-label': 'Negative prompt',
+    'aria-label': say('Negative prompt'),
     rows: 2,
     spellcheck: 'false',
-    placeholder: 'Prompt to lead away from',
+    placeholder: say('Prompt to lead away from'),
   });
   negative.addEventListener('input', () => actions.draft({ negative_prompt: negative.value }));
   const method_note = element('p', { class: 'dv-muted' });
 
   // --- when a text ends ---
-  const range = { name: 'Max tokens', low: 1, high: MOST_TOKENS, step: 1, whole: true };
-  const most = exact_field(range, 'Max tokens', {
+  const range = { name: say('Max tokens'), low: 1, high: MOST_TOKENS, step: 1, whole: true };
+  const most = exact_field(range, range.name, {
     check: value => actions.check('max_tokens', '', value),
     apply: value => actions.limit({ max_tokens: value }),
   });
-  const stops = element('textarea', { rows: 2, 'aria-label': 'Stop strings', placeholder: 'one in each line' });
+  const stops = element('textarea', {
+    rows: 2,
+    'aria-label': say('Stop strings'),
+    placeholder: say('one in each line'),
+  });
   stops.addEventListener('change', () => actions.limit({ stop_strings: stops.value.split('\n').filter(Boolean) }));
 
   // --- how the page looks ---
   const projector = check(
-    'Projector mode',
+    say('Projector mode'),
     on => actions.show({ projector: on }),
-    'Larger type and fewer digits, for a room',
+    say('Larger type and fewer digits, for a room'),
   );
   const manual = check(
-    'Manual mode',
+    say('Manual mode'),
     on => actions.toggle('manual', on),
-    'Each token is proposed and waits for Enter or another choice',
+    say('Each token is proposed and waits for Enter or another choice'),
   );
   const keys = check(
-    'Single keys',
+    say('Single keys'),
     on => actions.show({ keys: on }),
-    'Switch them off where they disturb other software',
+    say('Switch them off where they disturb other software'),
   );
   const rows = choice(
-    'Rows of the table',
-    ROW_COUNTS.map(value => [String(value), value ? String(value) : 'as many as fit']),
+    say('Rows of the table'),
+    ROW_COUNTS.map(value => [String(value), value ? String(value) : say('as many as fit')]),
   );
   rows.input.addEventListener('change', () => actions.show({ row_count: Number(rows.input.value) }));
-  const colouring = choice('Colour of tokens', COLOURINGS);
+  const colouring = choice(
+    say('Colour of tokens'),
+    COLOURINGS.map(([value, text]) => [value, say(text)]),
+  );
   colouring.input.addEventListener('change', () =>
     actions.show({ colouring: /** @type {Colouring} */ (colouring.input.value) }),
   );
   const columns = COLUMNS.map(([name, text]) => ({
     name,
-    ...check(`Column: ${text}`, on => actions.toggle_column(name, on)),
+    ...check(say('Column: {name}', { name: say(text) }), on => actions.toggle_column(name, on)),
   }));
 
   const trace_file = element('input', { type: 'file', accept: '.json,application/json', hidden: true });
@@ -118,37 +126,44 @@ export function create(root, actions) {
   };
   const help = element('dl', { class: 'dv-keys' });
   for (const [key, what] of KEYS) {
-    help.append(element('dt', {}, element('kbd', { text: key.replace('Arrow', '') })), element('dd', { text: what }));
+    help.append(
+      element('dt', {}, element('kbd', { text: key.replace('Arrow', '') })),
+      element('dd', { text: say(what) }),
+    );
   }
   /**
    * @param {string} title
    * @param {...Node} contents
    */
   const section = (title, ...contents) => element('section', {}, element('h3', { text: title }), ...contents);
-  const tour = button('Tour', begin_tour, 'Four stops from the prompt to a first drawn token');
+  const tour = button(say('Tour'), begin_tour, say('Four stops from the prompt to a first drawn token'));
   const menu = create_menu(
-    'Settings',
-    section('How the next token is found', strategy.node, chat.node, guided.node, negative, method_note),
+    say('Settings'),
+    section(say('How the next token is found'), strategy.node, chat.node, guided.node, negative, method_note),
     section(
-      'When to stop',
-      element('label', { class: 'dv-whole' }, 'Max tokens', most.input),
+      say('When to stop'),
+      element('label', { class: 'dv-whole' }, range.name, most.input),
       most.alert,
-      element('label', {}, 'Stop strings', stops),
+      element('label', {}, say('Stop strings'), stops),
       manual.node,
     ),
-    section('View', projector.node, rows.node, colouring.node, ...columns.map(({ node }) => node)),
+    section(say('View'), projector.node, rows.node, colouring.node, ...columns.map(({ node }) => node)),
     section(
-      'Trace: every step with all its figures',
-      button('Save trace (JSON)', () => actions.save_trace(), 'Download this text, to look at or to make again'),
+      say('Trace: every step with all its figures'),
       button(
-        'Open a trace (JSON)',
+        say('Save trace (JSON)'),
+        () => actions.save_trace(),
+        say('Download this text, to look at or to make again'),
+      ),
+      button(
+        say('Open a trace (JSON)'),
         () => trace_file.click(),
-        'Its text is made again here, and every figure is compared with the file',
+        say('Its text is made again here, and every figure is compared with the file'),
       ),
       trace_file,
     ),
-    section('Help', tour),
-    section('Keys', keys.node, help),
+    section(say('Help'), tour),
+    section(say('Keys'), keys.node, help),
   );
   menu.node.classList.add('dv-settings');
   root.append(menu.node);
@@ -185,9 +200,9 @@ export function create(root, actions) {
  * @param {boolean} has_guidance
  */
 function method_text({ draft, strategy, negative_tokens }, has_guidance) {
-  if (draft.is_search) return strategy ? '' : 'It begins with Start.';
+  if (draft.is_search) return strategy ? '' : say('It begins with Start.');
   if (!has_guidance || negative_tokens) return '';
-  return 'Guidance runs the model on both prompts: two passes a step, two caches. It begins with Start.';
+  return say('Guidance runs the model on both prompts: two passes a step, two caches. It begins with Start.');
 }
 
 /**

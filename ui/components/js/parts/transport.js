@@ -1,6 +1,7 @@
 // Transport: the buttons that make the text grow and take it back, the speed of Play, slow motion.
 
 import { element, set_attribute, set_class, set_text } from '../lib/dom.js';
+import { say } from '../words/say.js';
 
 /** @import { State, Actions } from '../types.js' */
 /**
@@ -37,25 +38,27 @@ export function create(root, actions) {
       class: look,
       onclick: run,
     });
-  const rewind = button('Rewind', 'Back to the prompt', '0', () => actions.rewind());
-  const back = button('Back', 'Take the last token back', 'B', () => actions.back());
-  const step = button('Step', 'Generate one token', 'S', () => actions.step(), 'dv-primary dv-go');
-  const play = button('Play', 'Generate token after token', 'P', () => actions.toggle_play(), 'dv-play');
-  const run = button('Run to end', 'Generate until a stop rule ends the text', 'E', () => actions.run_to_end());
-  const reroll = button('Re-roll', 'Draw this token again with the next seed, or the one typed', 'D', () =>
+  const rewind = button(say('Rewind'), say('Back to the prompt'), '0', () => actions.rewind());
+  const back = button(say('Back'), say('Take the last token back'), 'B', () => actions.back());
+  const step = button(say('Step'), say('Generate one token'), 'S', () => actions.step(), 'dv-primary dv-go');
+  const play = button(say('Play'), say('Generate token after token'), 'P', () => actions.toggle_play(), 'dv-play');
+  const run = button(say('Run to end'), say('Generate until a stop rule ends the text'), 'E', () =>
+    actions.run_to_end(),
+  );
+  const reroll = button(say('Re-roll'), say('Draw this token again with the next seed, or the one typed'), 'D', () =>
     actions.reroll(),
   );
-  const slow = button('Slow motion', 'Each step stops at every stage', 'L', () => actions.toggle('slow'));
+  const slow = button(say('Slow motion'), say('Each step stops at every stage'), 'L', () => actions.toggle('slow'));
   const speed = element(
     'select',
-    { 'aria-label': 'Speed', title: 'Speed of Play', class: 'dv-speed' },
-    ...SPEEDS.map(value => element('option', { value, text: value ? `${value}/s` : 'fastest' })),
+    { 'aria-label': say('Speed'), title: say('Speed of Play'), class: 'dv-speed' },
+    ...SPEEDS.map(value => element('option', { value, text: value ? `${value}/s` : say('fastest') })),
   );
   speed.addEventListener('change', () => actions.show({ speed: Number(speed.value) }));
   root.append(
     element(
       'div',
-      { class: 'dv-buttons', role: 'group', 'aria-label': 'Transport' },
+      { class: 'dv-buttons', role: 'group', 'aria-label': say('Transport') },
       ...[rewind, back, step, play, speed, run, reroll, slow],
     ),
   );
@@ -72,13 +75,13 @@ export function create(root, actions) {
       set_attribute(
         step,
         'title',
-        state.drafted ? 'Begin with the new prompt and take one step (S)' : 'Generate one token (S)',
+        state.drafted ? say('Begin with the new prompt and take one step (S)') : say('Generate one token (S)'),
       );
       back.disabled = rewind.disabled = is_empty;
       reroll.disabled = !can_reroll(state);
       run.disabled = is_busy || is_at_limit || waits;
       play.disabled = !is_busy && (is_at_limit || waits);
-      set_text(play, is_busy ? 'Pause' : 'Play');
+      set_text(play, is_busy ? say('Pause') : say('Play'));
       if (document.activeElement !== speed) speed.value = String(nearest(state.speed));
       slow.disabled = state.strategy !== null;
       set_attribute(slow, 'aria-pressed', String(state.slow));

@@ -1,7 +1,8 @@
 // Words on a chain as a whole: what leaves no token, what the default order would change, what a what-if is.
 
 import { in_text_of, label_of, sampler_of } from '../kernel/table.js';
-import { count, listed, tokens } from './format.js';
+import { count, isolated, listed, tokens } from './format.js';
+import { marked, say } from './say.js';
 
 /**
  * @import { DefaultOrder, Draw, SamplerView, Table, View, WhatIf } from '../types.js'
@@ -27,11 +28,15 @@ export function nothing_left(view, table) {
   const place = samplers.findIndex(({ name }) => name === emptied_by);
   const cut = samplers.slice(0, place).find(sampler => sampler.after < sampler.before && is_cut(sampler));
   const shape = sampler_of(table, emptied_by)?.value;
-  const own = shape === 'biases' || shape === 'sequences' ? `Take a token off ${label}` : `Loosen ${label}`;
-  const remedy = cut
-    ? `Move ${label} in front of ${cut.label}, or switch one of the two off.`
-    : `${own}, or switch it off.`;
-  return { label, reason: `${label} removed the last token`, remedy };
+  const reason = say('{sampler} removed the last token', { sampler: label });
+  const values = { sampler: label, cut: cut?.label ?? '' };
+  if (cut)
+    return { label, reason, remedy: say('Move {sampler} in front of {cut}, or switch one of the two off.', values) };
+  const is_list = shape === 'biases' || shape === 'sequences';
+  const remedy = is_list
+    ? say('Take a token off {sampler}, or switch it off.', { sampler: label })
+    : say('Loosen {sampler}, or switch it off.', { sampler: label });
+  return { label, reason, remedy };
 }
 
 /**
@@ -43,21 +48,36 @@ export function nothing_left(view, table) {
 export function default_order_text({ default_order }, table) {
   if (default_order.is_default) return '';
   const order = default_order.order.map(name => in_text_of(table, name)).join(', ');
-  return `In the default order (${order}) ${difference(default_order)}.`;
+  return difference(default_order, order);
 }
 
-/** @param {DefaultOrder} order */
-function difference({ now, kept, same_tokens, same_odds, same_draw, taken_by }) {
-  if (!kept) return now ? 'no token would be left' : 'no token would be left either';
-  if (!now) return `${tokens(kept)} would be left, where none is left now`;
-  if (same_odds) return 'the result is the same here';
-  if (now === 1 && kept === 1) return 'another token is left'; // and is taken, whatever u is
-  const which = same_draw ? 'the same token' : 'another token';
-  const end = { greedy: `, and greedy takes ${which}`, u: `, and the same u draws ${which}`, nothing: '' }[taken_by];
-  if (now !== kept) return `${tokens(kept)} would be left instead of ${count(now)}${end}`;
-  if (same_tokens) return `the same ${tokens(kept)} are left, with other probabilities${end}`;
-  const but = same_tokens === null ? 'with other probabilities' : 'but not the same';
-  return `as many tokens are left, ${count(kept)}, ${but}${end}`;
+/** What is taken in the end, as a clause that follows others. @type {Record<DefaultOrder['taken_by'], [string, string]>} */
+const TAKEN = {
+  greedy: [marked(', and greedy takes the same token'), marked(', and greedy takes another token')],
+  u: [marked(', and the same u draws the same token'), marked(', and the same u draws another token')],
+  nothing: ['', ''],
+};
+
+/** @param {DefaultOrder} difference @param {string} order its names */
+function difference({ now, kept, same_tokens, same_odds, same_draw, taken_by }, order) {
+  const values = { order, tokens: tokens(kept), count: count(kept), now: count(now), taken: '' };
+  if (!kept)
+    return now
+      ? say('In the default order ({order}) no token would be left.', values)
+      : say('In the default order ({order}) no token would be left either.', values);
+  if (!now) return say('In the default order ({order}) {tokens} would be left, where none is left now.', values);
+  if (same_odds) return say('In the default order ({order}) the result is the same here.', values);
+  // This one is taken, whatever u is.
+  if (now === 1 && kept === 1) return say('In the default order ({order}) another token is left.', values);
+  const taken = TAKEN[taken_by][same_draw ? 0 : 1];
+  values.taken = taken && say(taken);
+  if (now !== kept)
+    return say('In the default order ({order}) {tokens} would be left instead of {now}{taken}.', values);
+  if (same_tokens)
+    return say('In the default order ({order}) the same {tokens} are left, with other probabilities{taken}.', values);
+  return same_tokens === null
+    ? say('In the default order ({order}) as many tokens are left, {count}, with other probabilities{taken}.', values)
+    : say('In the default order ({order}) as many tokens are left, {count}, but not the same{taken}.', values);
 }
 
 /**
@@ -67,9 +87,12 @@ function difference({ now, kept, same_tokens, same_odds, same_draw, taken_by }) 
  * @param {Table} table
  */
 export function what_if_text({ label, changed, is_only_order, is_scale_changed }, table) {
-  const end = `from this step’s own. It took \u2068${label}\u2069.`;
+  const token = isolated(label, Infinity);
+  const names = changed.map(name => in_text_of(table, name));
   if (is_only_order && !is_scale_changed)
-    return `The order of ${listed(changed.map(name => in_text_of(table, name)))} differs ${end}`;
-  const names = [...changed.map(name => in_text_of(table, name)), ...(is_scale_changed ? ['guidance scale'] : [])];
-  return `${listed(names)} differ${names.length === 1 ? 's' : ''} ${end}`;
+    return say('The order of {names} differs from this step’s own. It took {token}.', { names: listed(names), token });
+  if (is_scale_changed) names.push(say('guidance scale'));
+  return names.length === 1
+    ? say('{name} differs from this step’s own. It took {token}.', { name: names[0], token })
+    : say('{names} differ from this step’s own. It took {token}.', { names: listed(names), token });
 }

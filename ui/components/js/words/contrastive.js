@@ -1,6 +1,7 @@
 // Contrastive search in words: which candidate wins at an alpha, and why; what a step cost.
 
 import { count, ms, percent, quoted, score_text } from './format.js';
+import { say } from './say.js';
 
 /** @import { SearchedStep, State } from '../types.js' */
 /** @typedef {SearchedStep['candidates'][number] & {gain: number, loss: number, score: number}} Scored */
@@ -13,7 +14,7 @@ export const alpha_on_show = ({ draft, searched }) =>
 export const search_sentence = state =>
   state.searched
     ? story(state.searched, alpha_on_show(state))
-    : 'Press Step: the likeliest tokens are each tried as the next one, and the best score wins.';
+    : say('Press Step: the likeliest tokens are each tried as the next one, and the best score wins.');
 
 /**
  * The candidates at any alpha, as the engine scores them: most likely first.
@@ -36,29 +37,53 @@ export function scored({ candidates }, alpha) {
 export function story(step, alpha) {
   const { rows, winner } = scored(step, alpha);
   const [won, likeliest] = [rows[winner], rows[0]];
-  const like =
-    `penalty ${score_text(won.penalty)}, most like ${quoted(won.nearest_label)} at position ` +
-    `${count(won.nearest + 1)}`;
-  let text = `${quoted(won.label)} wins: probability ${percent(won.probability)}, ${like}.`;
+  const sentences = [
+    say('{token} wins: probability {probability}, penalty {penalty}, most like {nearest} at position {position}.', {
+      token: quoted(won.label),
+      probability: percent(won.probability),
+      penalty: score_text(won.penalty),
+      nearest: quoted(won.nearest_label),
+      position: count(won.nearest + 1),
+    }),
+  ];
   if (winner > 0) {
-    const better = likeliest.penalty > won.penalty ? 'it repeats the text more' : 'its score is lower';
-    text +=
-      ` ${quoted(likeliest.label)} is likelier (${percent(likeliest.probability)}), but ${better}: penalty ` +
-      `${score_text(likeliest.penalty)}.`;
-  } else if (rows.length > 1) {
-    text += ' It is the likeliest too.';
-  }
+    const values = {
+      token: quoted(likeliest.label),
+      probability: percent(likeliest.probability),
+      penalty: score_text(likeliest.penalty),
+    };
+    sentences.push(
+      likeliest.penalty > won.penalty
+        ? say('{token} is likelier ({probability}), but it repeats the text more: penalty {penalty}.', values)
+        : say('{token} is likelier ({probability}), but its score is lower: penalty {penalty}.', values),
+    );
+  } else if (rows.length > 1) sentences.push(say('It is the likeliest too.'));
   if (winner !== step.chosen) {
-    text += ` The step took ${quoted(rows[step.chosen].label)}, at alpha ${step.penalty_alpha}.`;
+    const values = { token: quoted(rows[step.chosen].label), alpha: step.penalty_alpha };
+    sentences.push(say('The step took {token}, at alpha {alpha}.', values));
   }
-  return text;
+  return sentences.join(' ');
 }
 
 /** What the step cost, by its record. @param {SearchedStep} step */
 export function cost({ index, passes, candidates, prefill_ms, forward_ms, score_ms }) {
-  const read = prefill_ms > 0 ? `${ms(prefill_ms)} to read the text so far, ` : '';
-  return (
-    `Step ${count(index + 1)}: ${count(passes)} forward ${passes === 1 ? 'pass' : 'passes'}; ${read}` +
-    `${ms(forward_ms)} for the ${count(candidates.length)} candidates, ${ms(score_ms)} to score them.`
-  );
+  const values = {
+    step: count(index + 1),
+    passes: count(passes),
+    prefill: ms(prefill_ms),
+    forward: ms(forward_ms),
+    number: count(candidates.length),
+    scoring: ms(score_ms),
+  };
+  if (prefill_ms > 0)
+    return say(
+      'Step {step}, forward passes: {passes}; {prefill} to read the text so far, {forward} for the {number} candidates, {scoring} to score them.',
+      values,
+    );
+  return passes === 1
+    ? say('Step {step}: {passes} forward pass; {forward} for the {number} candidates, {scoring} to score them.', values)
+    : say(
+        'Step {step}: {passes} forward passes; {forward} for the {number} candidates, {scoring} to score them.',
+        values,
+      );
 }

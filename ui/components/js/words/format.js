@@ -1,6 +1,7 @@
 // Numbers and token texts for reading. The same wording everywhere: "0.03 %", "16,384", "1.5 KiB".
 
 import { set_number } from '../kernel/table.js';
+import { say } from './say.js';
 
 /**
  * @import { Digits } from '../types.js'
@@ -14,7 +15,7 @@ const WHOLE = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 export const count = number => WHOLE.format(number);
 
 /** "1 token", "16,384 tokens". @param {number} number */
-export const tokens = number => `${count(number)} ${number === 1 ? 'token' : 'tokens'}`;
+export const tokens = number => say(number === 1 ? '{count} token' : '{count} tokens', { count: count(number) });
 
 /**
  * A probability as a percentage; one that is not 0 or 1 never looks as if it were.
@@ -59,7 +60,7 @@ export const ms = time => `${time < 10 ? time.toFixed(2) : time.toFixed(1)} ms`;
  * @param {number} entropy
  * @param {number} [digits]
  */
-export const bits = (entropy, digits = 2) => `${Math.max(entropy, 0).toFixed(digits)} bits`;
+export const bits = (entropy, digits = 2) => say('{figure} bits', { figure: Math.max(entropy, 0).toFixed(digits) });
 
 /**
  * A score with a true minus sign; one that is not finite as an infinity.
@@ -138,18 +139,20 @@ export const isolated = (label, longest = 16) => `\u2068${shorten(String(label ?
  * @param {string | null | undefined} label
  * @param {number} [longest]
  */
-export const quoted = (label, longest = 24) => `“${isolated(label, longest)}”`;
+export const quoted = (label, longest = 24) => say('“{text}”', { text: isolated(label, longest) });
 
 /** "“a”", "“a” and “b”", "“a”, “b” and others". @param {string[]} labels */
 export function names_text(labels) {
   const [first, second] = labels.map(label => quoted(label));
-  if (labels.length > 2) return `${first}, ${second} and others`;
-  return labels.length === 2 ? `${first} and ${second}` : (first ?? '');
+  if (labels.length > 2) return say('{first}, {second} and others', { first, second });
+  return labels.length === 2 ? say('{first} and {second}', { first, second }) : (first ?? '');
 }
 
 /** "a", "a and b", "a, b and c". @param {string[]} words */
 export const listed = words =>
-  words.length > 1 ? `${words.slice(0, -1).join(', ')} and ${words.at(-1)}` : (words[0] ?? '');
+  words.length > 1
+    ? say('{first} and {second}', { first: words.slice(0, -1).join(', '), second: words[words.length - 1] })
+    : (words[0] ?? '');
 
 /**
  * A token label as Plotly text: Plotly reads tags and entities, so they are escaped.

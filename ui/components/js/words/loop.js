@@ -3,16 +3,12 @@
 import { in_text_of, label_of, sampler_of } from '../kernel/table.js';
 import { nothing_left } from './chain.js';
 import { count, formats, isolated, ms, quoted, tokens } from './format.js';
+import { marked, say } from './say.js';
 import { sampler_sentence } from './sentences.js';
 
 /**
  * @import { SamplerView, State, Step, Table, View } from '../types.js'
  */
-
-const HINT = 'Click a stage to see the scores at that point.';
-const SLOW_HINT = 'Slow motion: press Next stage to begin the next step.';
-/** Said of a step that took the highest score where the settings would draw. */
-const TAKEN_GREEDILY = 'taken greedily; press Re-roll to draw a token';
 
 /**
  * The inspected step, null while it is still to be drawn.
@@ -42,27 +38,33 @@ export function was_greedy(state, view) {
 function tokens_in(state, view) {
   const used = state.prompt_tokens.length + view.index;
   const limit = state.model?.context_length;
-  return limit ? `${count(used)} of ${count(limit)}` : tokens(used);
+  return limit ? say('{one} of {all}', { one: count(used), all: count(limit) }) : tokens(used);
 }
 
 /** A prefill reads the whole text; any later pass one token, all others are in the cache. @type {Said} */
 function forward_pass(state, view) {
   const step = recorded(state, view);
-  if (step?.reused) return 'not needed again';
+  if (step?.reused) return say('not needed again');
   const read = step?.positions ?? state.prompt_tokens.length + view.index;
   const is_prefill = step?.is_prefill ?? view.index === 0;
   if (state.negative_tokens) {
     const other = read - state.prompt_tokens.length + state.negative_tokens.length;
-    return is_prefill ? `${count(read)} + ${count(other)} read` : `${count(read - 1)} + ${count(other - 1)} from cache`;
+    return is_prefill
+      ? say('{one} + {other} read', { one: count(read), other: count(other) })
+      : say('{one} + {other} from cache', { one: count(read - 1), other: count(other - 1) });
   }
-  return is_prefill ? `${count(read)} read at once` : `${count(read - 1)} from cache + 1 new`;
+  return is_prefill
+    ? say('{count} read at once', { count: count(read) })
+    : say('{count} from cache + 1 new', { count: count(read - 1) });
 }
 
 /** @type {Said} */
 function forward_time(state, view) {
   const step = recorded(state, view);
   if (!step || step.reused) return '';
-  return step.negative_forward_ms == null ? ms(step.forward_ms) : `${ms(step.forward_ms)}, 2 passes`;
+  return step.negative_forward_ms == null
+    ? ms(step.forward_ms)
+    : say('{time}, 2 passes', { time: ms(step.forward_ms) });
 }
 
 /**
@@ -81,9 +83,9 @@ function mass_kept({ samplers }) {
 
 /** @type {Said} */
 function softmax(state, view) {
-  if (view.emptied_by) return 'none left';
+  if (view.emptied_by) return say('none left');
   const mass = mass_kept(view);
-  return mass === null || mass === 1 ? 'sum is 1' : `${formats(state.digits).percent(mass)} → 1`;
+  return mass === null || mass === 1 ? say('sum is 1') : `${formats(state.digits).percent(mass)} → 1`;
 }
 
 /** In slow motion, in front of the draw. @param {State} state @param {View} view */
@@ -92,11 +94,11 @@ const is_to_come = (state, view) => state.slow && view.is_pending && view.points
 /** @type {Said} */
 function drawn(state, view) {
   const step = recorded(state, view);
-  if (step?.forced) return 'by hand';
-  if (view.emptied_by) return 'nothing to draw';
-  if (view.greedy) return 'the highest';
-  if (is_to_come(state, view)) return 'to come';
-  if (was_greedy(state, view)) return 'taken greedily';
+  if (step?.forced) return say('by hand');
+  if (view.emptied_by) return say('nothing to draw');
+  if (view.greedy) return say('the highest');
+  if (is_to_come(state, view)) return say('to come');
+  if (was_greedy(state, view)) return say('taken greedily');
   const u = view.draw?.u ?? (step ?? state.row)?.u ?? null;
   return u === null ? '' : `u = ${formats(state.digits).u(u)}`;
 }
@@ -104,7 +106,7 @@ function drawn(state, view) {
 /** @type {Said} */
 function append(state, view) {
   const step = recorded(state, view);
-  return step ? isolated(step.label, 14) : 'to come';
+  return step ? isolated(step.label, 14) : say('to come');
 }
 
 /** @type {Record<string, Said>} */
@@ -125,18 +127,20 @@ const FIGURES = {
  */
 function sampler_figure(sampler, table) {
   const { kind, value, figures } = sampler;
-  if (sampler.before === 0 || sampler.after === 0) return 'none left';
-  if (sampler.no_effect) return 'no effect';
-  if (sampler.case === 'greedy') return 'greedy';
-  if (kind === 'cut') return `${count(sampler.after)} left`;
+  if (sampler.before === 0 || sampler.after === 0) return say('none left');
+  if (sampler.no_effect) return say('no effect');
+  if (sampler.case === 'greedy') return say('greedy');
+  if (kind === 'cut') return say('{count} left', { count: count(sampler.after) });
   const { number, score } = formats();
   if (kind === 'scale')
     return typeof value === 'number' ? `÷ ${number(value)}` : `÷ ${score(Number(figures.temperature))}`;
   const moved = Number(figures.moved);
-  if (!moved) return 'none here';
-  if (sampler_of(table, sampler.name)?.removes_only) return `${count(moved)} banned`;
-  const verb = figures.rose === 0 ? 'lowered' : figures.rose === moved ? 'raised' : 'changed';
-  return `${count(moved)} ${verb}`;
+  if (!moved) return say('none here');
+  if (sampler_of(table, sampler.name)?.removes_only) return say('{count} banned', { count: count(moved) });
+  if (figures.rose === 0) return say('{count} lowered', { count: count(moved) });
+  return figures.rose === moved
+    ? say('{count} raised', { count: count(moved) })
+    : say('{count} changed', { count: count(moved) });
 }
 
 /**
@@ -161,17 +165,23 @@ export const more_of = (key, state, view) => (key === 'forward' ? forward_time(s
 function raw_sentence(state, view) {
   const { score } = formats(state.digits);
   const [first, second] = view.model_leaders;
-  const giver = view.is_guided ? 'The model under guidance' : 'The model';
-  const start = `${giver} gives each of its ${tokens(view.vocab)} a score, its logit`;
-  if (!first || !second) return `${start}.`;
-  const ahead = `${score(first.logit - second.logit)} ahead of ${quoted(second.label)}`;
-  return `${start}. ${quoted(first.label)} leads with ${score(first.logit)}, ${ahead}.`;
+  const start = view.is_guided
+    ? say('The model under guidance gives each of its {tokens} a score, its logit.', { tokens: tokens(view.vocab) })
+    : say('The model gives each of its {tokens} a score, its logit.', { tokens: tokens(view.vocab) });
+  if (!first || !second) return start;
+  const leads = say('{first} leads with {score}, {gap} ahead of {second}.', {
+    first: quoted(first.label),
+    score: score(first.logit),
+    gap: score(first.logit - second.logit),
+    second: quoted(second.label),
+  });
+  return `${start} ${leads}`;
 }
 
 /** What is said at the last two points where no token is left. @param {State} state @param {View} view */
 function emptied_sentence(state, view) {
   const nothing = nothing_left(view, state.table);
-  return nothing ? `No token is left: ${nothing.reason}. ${nothing.remedy}` : '';
+  return nothing ? say('No token is left: {reason}. {remedy}', { ...nothing }) : '';
 }
 
 /** @type {Said} */
@@ -180,29 +190,47 @@ function softmax_sentence(state, view) {
   const { percent } = formats(state.digits);
   const mass = mass_kept(view);
   const [leader] = view.leaders;
-  const end = leader ? ` ${quoted(leader.label)} has ${percent(leader.share)}.` : '';
-  if (mass === 1) return `The softmax turns scores into probabilities that sum to 1.${end}`;
-  const left = view.kept === 1 ? 'The one token left' : `The ${tokens(view.kept)} left`;
-  if (mass === null) return `${left} now share the whole probability.${end}`;
-  return `${left} held ${percent(mass)} of the probability; scaled up, they sum to 1.${end}`;
+  const end = leader
+    ? say('{token} has {probability}.', { token: quoted(leader.label), probability: percent(leader.share) })
+    : '';
+  return `${what_softmax_does(view, mass, percent)} ${end}`.trim();
+}
+
+/** @param {View} view @param {number | null} mass @param {(share: number) => string} percent */
+function what_softmax_does(view, mass, percent) {
+  if (mass === 1) return say('The softmax turns scores into probabilities that sum to 1.');
+  const values = { tokens: tokens(view.kept), mass: percent(mass ?? 0) };
+  if (mass === null)
+    return view.kept === 1
+      ? say('The one token left now has the whole probability.')
+      : say('The {tokens} left now share the whole probability.', values);
+  return view.kept === 1
+    ? say('The one token left held {mass} of the probability; scaled up, it has all of it.', values)
+    : say('The {tokens} left held {mass} of the probability; scaled up, they sum to 1.', values);
 }
 
 /** @type {Said} */
 function draw_sentence(state, view) {
   const step = recorded(state, view);
-  if (step?.forced) return `${quoted(step.label)} was chosen by hand; no number was drawn.`;
+  if (step?.forced) return say('{token} was chosen by hand; no number was drawn.', { token: quoted(step.label) });
   if (view.emptied_by) return emptied_sentence(state, view);
-  if (view.greedy) return 'The highest score is taken; no random number is needed.';
-  if (step && was_greedy(state, view)) return `${quoted(step.label)} was ${TAKEN_GREEDILY}.`;
+  if (view.greedy) return say('The highest score is taken; no random number is needed.');
+  if (step && was_greedy(state, view))
+    return say('{token} was taken greedily; press Re-roll to draw a token.', { token: quoted(step.label) });
   const { draw, what_if } = view;
-  if (!draw) return 'A random number u between 0 and 1 picks a token.';
+  if (!draw) return say('A random number u between 0 and 1 picks a token.');
   const u = `u = ${formats(state.digits).u(draw.u)}`;
   const is_revealed = !view.is_pending || state.point !== null || view.chosen !== null;
-  if (!is_revealed) return `${u} will pick a token.`;
+  if (!is_revealed) return say('{u} will pick a token.', { u });
   const range = `[${draw.from.toFixed(4)}, ${draw.to.toFixed(4)})`;
-  const fact = what_if && !draw.same ? ` In fact it picked ${quoted(what_if.label)}.` : '';
-  return `${u} ${fact ? 'would fall' : 'falls'} into ${range}, the stretch of ${quoted(draw.label)}.${fact}`;
+  const values = { u, range, token: quoted(draw.label), taken: quoted(what_if?.label) };
+  return what_if && !draw.same
+    ? say('{u} would fall into {range}, the stretch of {token}. In fact it picked {taken}.', values)
+    : say('{u} falls into {range}, the stretch of {token}.', values);
 }
+
+/** The points that are no samplers, in a sentence. @type {Record<string, string>} */
+const TITLES = { raw: marked('logits'), renormalised: marked('softmax'), drawn: marked('draw') };
 
 /** @type {Record<string, Said>} */
 const SENTENCES = { raw: raw_sentence, renormalised: softmax_sentence, drawn: draw_sentence };
@@ -214,32 +242,41 @@ const SENTENCES = { raw: raw_sentence, renormalised: softmax_sentence, drawn: dr
  * @param {View} view
  */
 export function point_sentence(state, view) {
-  const { name, label } = view.points[view.point];
+  const { name } = view.points[view.point];
   const sampler = view.samplers.find(each => each.name === name);
-  const title = sampler ? in_text_of(state.table, name) : label.toLowerCase();
+  const title = sampler ? in_text_of(state.table, name) : say(TITLES[name]);
   const sentence = sampler
     ? sampler_sentence(sampler, view, state.table, state.digits)
     : (SENTENCES[name]?.(state, view) ?? '');
-  return `Stage ${view.point + 1} of ${view.points.length}: ${title}. ${sentence}`;
+  return say('Stage {place} of {all}: {title}. {sentence}', {
+    place: view.point + 1,
+    all: view.points.length,
+    title,
+    sentence,
+  });
 }
 
 /** What the line says while no stage is looked at. @param {State} state @param {View} view */
 export function hint(state, view) {
   if (state.manual && view.is_pending && view.chosen) {
-    return `Proposed: ${quoted(view.chosen.label)}. Press Enter or Step to accept it, or choose another row.`;
+    return say('Proposed: {token}. Press Enter or Step to accept it, or choose another row.', {
+      token: quoted(view.chosen.label),
+    });
   }
-  return state.slow ? SLOW_HINT : HINT;
+  return state.slow
+    ? say('Slow motion: press Next stage to begin the next step.')
+    : say('Click a stage to see the scores at that point.');
 }
 
 /** @type {Record<string, string>} */
 const LABELS = {
-  tokens: 'Tokens in',
-  forward: 'Forward pass',
-  raw: 'Logits',
-  renormalised: 'Softmax',
-  drawn: 'Draw',
-  append: 'Append',
+  tokens: marked('Tokens in'),
+  forward: marked('Forward pass'),
+  raw: marked('Logits'),
+  renormalised: marked('Softmax'),
+  drawn: marked('Draw'),
+  append: marked('Append'),
 };
 
 /** The names of the boxes, for screen readers too. @param {string} key @param {Table} table */
-export const box_label = (key, table) => LABELS[key] ?? label_of(table, key);
+export const box_label = (key, table) => (LABELS[key] ? say(LABELS[key]) : label_of(table, key));

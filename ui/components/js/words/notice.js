@@ -3,6 +3,7 @@
 import { in_text_of, setting_text } from '../kernel/table.js';
 import { is_cut, nothing_left } from './chain.js';
 import { count, formats, listed, quoted, tokens } from './format.js';
+import { say } from './say.js';
 import { sampler_note } from './sentences.js';
 
 /**
@@ -53,7 +54,10 @@ function applied(view) {
 }
 
 /** "1 in 240", for a probability well below one half. @param {number} probability */
-const odds = probability => `1 in ${count(Math.round(1 / probability))}`;
+const odds = probability => say('1 in {count}', { count: count(Math.round(1 / probability)) });
+
+/** @param {{label: string, rank: number}} token */
+const with_rank = ({ label, rank }) => say('{token} (rank {rank})', { token: quoted(label), rank: count(rank) });
 
 /** @param {NoticeState} state @param {View} view @returns {Step | null} */
 const recorded_step = (state, view) => (view.is_pending ? null : state.steps[view.index]) ?? null;
@@ -64,7 +68,7 @@ const recorded_step = (state, view) => (view.is_pending ? null : state.steps[vie
 function emptied({ table }, view) {
   const found = nothing_left(view, table);
   if (!found || (!is_at_end(view) && view.kept > 0)) return '';
-  return `No token is left to draw: ${found.reason}. ${found.remedy}`;
+  return say('No token is left to draw: {reason}. {remedy}', { ...found });
 }
 
 /** @type {Noticed} */
@@ -72,9 +76,13 @@ function looping(state, view) {
   const end = view.is_pending ? view.index : view.index + 1;
   const loop = find_loop(state.steps.slice(0, end).map(step => step.id));
   if (!loop) return '';
-  const what = loop.length === 1 ? 'the same token' : `the last ${tokens(loop.length)}`;
-  const remedy = 'A penalty on repetition, or a higher temperature, can break the loop.';
-  return `The text is looping: ${what} came ${count(loop.times)} times in a row. ${remedy}`;
+  const values = { times: count(loop.times), tokens: tokens(loop.length) };
+  const found =
+    loop.length === 1
+      ? say('The text is looping: the same token came {times} times in a row.', values)
+      : say('The text is looping: the last {tokens} came {times} times in a row.', values);
+  const remedy = say('A penalty on repetition, or a higher temperature, can break the loop.');
+  return `${found} ${remedy}`;
 }
 
 /** @type {Noticed} */
@@ -82,15 +90,20 @@ function unlikely_draw(state, view, { percent }) {
   const step = recorded_step(state, view);
   if (!is_at_end(view) || !step || step.forced || !(step.probability > 0)) return '';
   const own = step.model_probability;
-  const token = `${quoted(step.label)} (rank ${count(step.rank)})`;
+  const token = with_rank(step);
   if (step.probability < UNLIKELY) {
     const leader = view.as_recorded ? view.leaders[0] : null;
     const is_flat = leader && (leader.final_prob ?? 1) < FLAT;
-    const but = is_flat ? ` Even the most likely token had only ${percent(leader.share)}.` : '';
-    return `An unlikely draw: ${token} had a chance of ${odds(step.probability)}.${but}`;
+    const found = say('An unlikely draw: {token} had a chance of {odds}.', { token, odds: odds(step.probability) });
+    const but = say('Even the most likely token had only {probability}.', { probability: percent(leader?.share ?? 0) });
+    return is_flat ? `${found} ${but}` : found;
   }
   if (own > 0 && own < UNLIKELY_FOR_MODEL) {
-    return `The model gave ${token} a chance of ${odds(own)}; the settings made that ${percent(step.probability)}.`;
+    return say('The model gave {token} a chance of {odds}; the settings made that {probability}.', {
+      token,
+      odds: odds(own),
+      probability: percent(step.probability),
+    });
   }
   return '';
 }
@@ -99,13 +112,14 @@ function unlikely_draw(state, view, { percent }) {
 function forced({ table, ...state }, view, { percent }) {
   const row = view.chosen;
   if (!recorded_step({ table, ...state }, view)?.forced || !row || !is_at_end(view)) return '';
-  const token = `${quoted(row.label)} (rank ${count(row.rank)})`;
+  const token = with_rank(row);
   if (row.removed_by) {
-    return `${token} was chosen by hand. It could not be drawn: ${in_text_of(table, row.removed_by)} removes it.`;
+    const sampler = in_text_of(table, row.removed_by);
+    return say('{token} was chosen by hand. It could not be drawn: {sampler} removes it.', { token, sampler });
   }
-  return row.final_prob
-    ? `${token} was chosen by hand. A draw would pick it in ${percent(row.final_prob)} of cases.`
-    : '';
+  if (!row.final_prob) return '';
+  const probability = percent(row.final_prob);
+  return say('{token} was chosen by hand. A draw would pick it in {probability} of cases.', { token, probability });
 }
 
 /** @type {Noticed} */
@@ -118,12 +132,15 @@ function greedy_choice(_, view, { percent }) {
   const beaten = view.rows.find(row => row.removed_by === greedy.name);
   const gap = beaten ? taken.model_prob - beaten.model_prob : 1;
   if (beaten && gap >= 0 && gap < CLOSE) {
-    const pair = [taken, beaten].map(row => `${quoted(row.label)} ${percent(row.model_prob)}`);
-    return `Greedy hides a near tie: ${pair[0]}, ${pair[1]} before any setting. The first wins every time.`;
+    const [first, second] = [taken, beaten].map(row => `${quoted(row.label)} ${percent(row.model_prob)}`);
+    return say('Greedy hides a near tie: {first}, {second} before any setting. The first wins every time.', {
+      first,
+      second,
+    });
   }
-  return (
-    `Greedy takes ${quoted(taken.label)} every time. ` +
-    `Drawn from the model’s own distribution, it would come in ${percent(taken.model_prob)} of cases.`
+  return say(
+    'Greedy takes {token} every time. Drawn from the model’s own distribution, it would come in {probability} of cases.',
+    { token: quoted(taken.label), probability: percent(taken.model_prob) },
   );
 }
 
@@ -151,9 +168,21 @@ function much_cut(_, view, { percent }) {
   // What is idle behind a cut might act on those that it removed.
   if (!cut || !first || view.greedy || behind_the_cut(view).length || !(1 - cut.mass > MUCH)) return '';
   const others = first.before - cut.kept;
-  const held = `${tokens(cut.kept)} ${cut.kept === 1 ? 'holds' : 'hold'} ${percent(cut.mass)} of the probability`;
-  const other = others === 1 ? 'the other one' : `one of the other ${count(others)}`;
-  return `${held}. Without the cut-offs, ${percent(1 - cut.mass)} of draws would pick ${other}.`;
+  const values = {
+    tokens: tokens(cut.kept),
+    mass: percent(cut.mass),
+    rest: percent(1 - cut.mass),
+    others: count(others),
+  };
+  const held =
+    cut.kept === 1
+      ? say('{tokens} holds {mass} of the probability.', values)
+      : say('{tokens} hold {mass} of the probability.', values);
+  const else_ =
+    others === 1
+      ? say('Without the cut-offs, {rest} of draws would pick the other one.', values)
+      : say('Without the cut-offs, {rest} of draws would pick one of the other {others}.', values);
+  return `${held} ${else_}`;
 }
 
 /** @type {Noticed} */
@@ -161,15 +190,21 @@ function nothing_cut({ table }, view, { percent }) {
   const cuts = applied(view).filter(sampler => sampler.kind === 'cut');
   if (!is_at_end(view) || view.greedy || !cuts.length) return '';
   const names = listed(cuts.map(({ name }) => in_text_of(table, name)));
-  const removes = cuts.length === 1 ? 'removes' : 'remove';
+  const is_one = cuts.length === 1;
   if (cuts.every(sampler => sampler.after === sampler.before)) {
+    const left = view.kept === 1 ? say('one token is left') : say('{tokens} are left', { tokens: tokens(view.kept) });
     return capital(
-      `${names} ${removes} nothing here: ${view.kept === 1 ? 'one token is' : `${tokens(view.kept)} are`} left.`,
+      is_one
+        ? say('{sampler} removes nothing here: {left}.', { sampler: names, left })
+        : say('{samplers} remove nothing here: {left}.', { samplers: names, left }),
     );
   }
   if (!is_only_cut(view) || !view.cut || 1 - view.cut.mass >= LITTLE) return '';
+  const mass = percent(Math.max(0, 1 - view.cut.mass));
   return capital(
-    `${names} ${removes} next to nothing here: ${percent(Math.max(0, 1 - view.cut.mass))} of the probability.`,
+    is_one
+      ? say('{sampler} removes next to nothing here: {mass} of the probability.', { sampler: names, mass })
+      : say('{samplers} remove next to nothing here: {mass} of the probability.', { samplers: names, mass }),
   );
 }
 
@@ -180,14 +215,14 @@ function nothing_cut({ table }, view, { percent }) {
  */
 const is_about_model = view => view.point === 0 || is_at_end(view);
 
-/** Whose logits they are. @param {View} view */
-const who = view => (view.is_guided ? 'The guided model' : 'The model');
-
 /** @type {Noticed} */
 function certain(_, view, { percent }) {
   const [leader] = view.model_leaders;
   if (!is_about_model(view) || !leader || leader.model_prob <= CERTAIN) return '';
-  return `${who(view)} is almost certain: ${quoted(leader.label)} has ${percent(leader.model_prob)} before any setting.`;
+  const values = { token: quoted(leader.label), probability: percent(leader.model_prob) };
+  return view.is_guided
+    ? say('The guided model is almost certain: {token} has {probability} before any setting.', values)
+    : say('The model is almost certain: {token} has {probability} before any setting.', values);
 }
 
 /** @type {Noticed} */
@@ -195,13 +230,17 @@ function uncertain(_, view, { bits, percent }) {
   if (!is_about_model(view)) return '';
   const entropy = view.entropy.model;
   if (entropy > UNCERTAIN) {
-    const choices = count(Math.round(2 ** entropy));
-    return `${who(view)} is uncertain: ${bits(entropy)}, like ${choices} equally likely tokens.`;
+    const values = { entropy: bits(entropy), choices: count(Math.round(2 ** entropy)) };
+    return view.is_guided
+      ? say('The guided model is uncertain: {entropy}, like {choices} equally likely tokens.', values)
+      : say('The model is uncertain: {entropy}, like {choices} equally likely tokens.', values);
   }
   const [first, second] = view.model_leaders;
   if (!second || first.model_prob - second.model_prob >= CLOSE) return '';
   const [one, other] = [first, second].map(row => `${quoted(row.label)} ${percent(row.model_prob)}`);
-  return `${who(view)} hesitates between two tokens: ${one}, ${other}.`;
+  return view.is_guided
+    ? say('The guided model hesitates between two tokens: {one}, {other}.', { one, other })
+    : say('The model hesitates between two tokens: {one}, {other}.', { one, other });
 }
 
 /** In front of the cuts: who gained or lost by what changed scores there. @type {Noticed} */
@@ -215,10 +254,21 @@ function leader_moved({ table, digits }, view, { percent }) {
   const moving = view.samplers.filter(sampler => ranked.includes(sampler.name) && !is_idle(sampler));
   if (!moving.length) return '';
   const what =
-    moving.length === 1 ? set_to(moving[0]) : `${listed(moving.map(each => in_text_of(table, each.name)))} together`;
-  const verb = leader.prob > leader.model_prob ? 'raised' : 'lowered';
-  const change = `${verb} ${quoted(leader.label)} from ${percent(leader.model_prob)} to ${percent(leader.prob)}`;
-  return capital(`${what} ${change}${fate(leader)}.`);
+    moving.length === 1
+      ? set_to(moving[0])
+      : say('{samplers} together', { samplers: listed(moving.map(each => in_text_of(table, each.name))) });
+  const values = {
+    what,
+    token: quoted(leader.label),
+    before: percent(leader.model_prob),
+    after: percent(leader.prob),
+    fate: fate(leader),
+  };
+  return capital(
+    leader.prob > leader.model_prob
+      ? say('{what} raised {token} from {before} to {after}{fate}.', values)
+      : say('{what} lowered {token} from {before} to {after}{fate}.', values),
+  );
 
   /**
    * A sampler with its value or, where that has several numbers, what came of them.
@@ -233,9 +283,9 @@ function leader_moved({ table, digits }, view, { percent }) {
 
   /** @param {ViewRow} row */
   function fate(row) {
-    if (row.removed_by) return `; then ${in_text_of(table, row.removed_by)} removed it`;
+    if (row.removed_by) return say('; then {sampler} removed it', { sampler: in_text_of(table, row.removed_by) });
     const is_scaled = row.final_prob && percent(row.final_prob) !== percent(row.prob);
-    return is_scaled ? `; in the draw it has ${percent(row.final_prob ?? 0)}` : '';
+    return is_scaled ? say('; in the draw it has {probability}', { probability: percent(row.final_prob ?? 0) }) : '';
   }
 }
 
@@ -249,17 +299,28 @@ function leader_moved({ table, digits }, view, { percent }) {
 function entropy_words({ table }, view, { bits }) {
   const { name, kind } = view.points[view.point];
   const entropy = bits(view.entropy.shown);
-  if (kind === 'logits') return `The ${view.is_guided ? 'guided model’s' : 'model’s own'} uncertainty is ${entropy}`;
-  if (kind !== 'sampler') return `The uncertainty of the draw is ${entropy}`;
-  return `The uncertainty after ${in_text_of(table, name)} is ${entropy}`;
+  if (kind === 'logits')
+    return view.is_guided
+      ? say('The guided model’s uncertainty is {entropy}.', { entropy })
+      : say('The model’s own uncertainty is {entropy}.', { entropy });
+  if (kind !== 'sampler') return say('The uncertainty of the draw is {entropy}.', { entropy });
+  return say('The uncertainty after {sampler} is {entropy}.', { sampler: in_text_of(table, name), entropy });
 }
 
 /** Of those left at the point. @type {Noticed} */
 function summary(state, view, words) {
   const [first, second] = view.leaders;
   if (!first) return '';
-  const follows = second?.share ? `, ${quoted(second.label)} follows with ${words.percent(second.share)}` : '';
-  return `${quoted(first.label)} leads with ${words.percent(first.share)}${follows}. ${entropy_words(state, view, words)}.`;
+  const values = {
+    first: quoted(first.label),
+    share: words.percent(first.share),
+    second: quoted(second?.label),
+    other: words.percent(second?.share ?? 0),
+  };
+  const leads = second?.share
+    ? say('{first} leads with {share}, {second} follows with {other}.', values)
+    : say('{first} leads with {share}.', values);
+  return `${leads} ${entropy_words(state, view, words)}`;
 }
 
 /** @param {string} sentence */

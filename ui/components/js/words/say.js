@@ -11,6 +11,9 @@ export function speak(sentences) {
   translations = sentences;
 }
 
+/** The sentence itself; so marked it is in the files of translations, and is said where it is shown. @param {string} sentence */
+export const marked = sentence => sentence;
+
 /**
  * A sentence in the language of the page, with values in its places: `say('{count} tokens', {count: 3})`.
  * @param {string} sentence

@@ -4,6 +4,7 @@
 import { sampler_of } from '../kernel/table.js';
 import { nothing_left } from './chain.js';
 import { formats, names_text } from './format.js';
+import { say } from './say.js';
 
 /**
  * @import { Digits, Figure, SamplerView, Table, View } from '../types.js'
@@ -45,10 +46,12 @@ const template_of = (templates, which) => templates?.[which] ?? templates?.[''] 
  */
 export function sampler_sentence(sampler, view, table, digits) {
   const nothing = nothing_left(view, table);
-  if (nothing && sampler.before === 0) return `No token was left to act on: ${nothing.reason}.`;
-  if (sampler.no_effect) return `No effect here: ${sampler.no_effect}.`;
+  if (nothing && sampler.before === 0) return say('No token was left to act on: {reason}.', { reason: nothing.reason });
+  if (sampler.no_effect) return say('No effect here: {reason}.', { reason: sampler.no_effect });
   const sentence = render(template_of(sampler_of(table, sampler.name)?.says, sampler.case), sampler.figures, digits);
-  return nothing && sampler.after === 0 ? `${sentence} No token is left. ${nothing.remedy}` : sentence;
+  return nothing && sampler.after === 0
+    ? say('{sentence} No token is left. {remedy}', { sentence, remedy: nothing.remedy })
+    : sentence;
 }
 
 /**

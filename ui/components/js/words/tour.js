@@ -1,6 +1,7 @@
 // The tour: four stops by which a newcomer gets to a first distribution that they have understood, and its end.
 
 import { formats, isolated, tokens, u_text } from './format.js';
+import { say } from './say.js';
 
 /**
  * @import { State, Tour, TourEvent, View } from '../types.js'
@@ -45,10 +46,12 @@ export function tour_stop(state) {
 
 /** @param {View} view @returns {Stop} */
 const asked = view => ({
-  title: '1 of 4.',
-  text: `The model has read this text and scored all ${tokens(view.vocab)} that it knows: which one comes next?`,
+  title: say('{stop} of 4.', { stop: 1 }),
+  text: say('The model has read this text and scored all {tokens} that it knows: which one comes next?', {
+    tokens: tokens(view.vocab),
+  }),
   target: '[data-part=strip]',
-  next: 'Next',
+  next: say('Next'),
 });
 
 /** @type {Record<Tour, (view: View, state: TourState) => Stop>} */
@@ -56,28 +59,28 @@ const STOPS = {
   new: asked,
   asked,
   step: () => ({
-    title: '2 of 4.',
-    text: 'Press Step: one token is drawn by its probability and joins the text.',
+    title: say('{stop} of 4.', { stop: 2 }),
+    text: say('Press Step: one token is drawn by its probability and joins the text.'),
     target: '.dv-go',
     next: '',
   }),
   draw: (_, state) => ({
-    title: '3 of 4.',
+    title: say('{stop} of 4.', { stop: 3 }),
     text: drawn_sentence(state),
     target: '[data-part=table]',
-    next: 'Next',
+    next: say('Next'),
   }),
   slide: () => ({
-    title: '4 of 4.',
-    text: 'Drag Temperature. Table and pictures follow at once, and the model need not run again.',
+    title: say('{stop} of 4.', { stop: 4 }),
+    text: say('Drag Temperature. Table and pictures follow at once, and the model need not run again.'),
     target: '[data-sampler=temperature]',
     next: '',
   }),
   moved: (view, state) => ({
-    title: view.what_if ? 'What if:' : 'The tour ends here.',
+    title: view.what_if ? say('What if:') : say('The tour ends here.'),
     text: moved_sentence(view, state),
     target: '[data-part=picture]',
-    next: 'End the tour',
+    next: say('End the tour'),
   }),
   done: asked,
 };
@@ -85,25 +88,39 @@ const STOPS = {
 /** @param {TourState} state */
 function drawn_sentence({ steps, digits }) {
   const step = steps.at(-1);
-  if (!step) return 'The table has the likeliest tokens, each with its logit and its probability.';
+  if (!step) return say('The table has the likeliest tokens, each with its logit and its probability.');
   const token = isolated(step.label);
-  if (step.u === null) return `${token} was taken. The table has the other candidates, each with its probability.`;
+  if (step.u === null)
+    return say('{token} was taken. The table has the other candidates, each with its probability.', { token });
   const share = formats(digits).percent(step.probability);
-  return `${token} was drawn: u = ${u_text(step.u)} fell into its stretch of ${share}. The table has the other candidates.`;
+  return say('{token} was drawn: u = {u} fell into its stretch of {share}. The table has the other candidates.', {
+    token,
+    u: u_text(step.u),
+    share,
+  });
 }
 
 /** What a slider did to the model's likeliest token. @param {View} view @param {TourState} state */
 function moved_sentence({ rows, model_leaders, what_if }, { digits }) {
   const [first] = model_leaders;
   const now = rows.find(({ id }) => id === first?.id)?.final_prob ?? null;
-  if (!first || now === null) return 'Settings change which tokens can be drawn. The next Step draws with them.';
+  if (!first || now === null) return say('Settings change which tokens can be drawn. The next Step draws with them.');
   const { percent } = formats(digits);
-  const [token, after, before] = [isolated(first.label), percent(now), percent(first.model_prob)];
-  if (after === before) return `${token} still has ${before}. Drag Temperature further to see it change.`;
-  if (what_if && now > first.model_prob)
-    return `${token} would have ${after}, not ${before}. What was drawn stays; the next Step draws like this.`;
+  const values = { token: isolated(first.label), after: percent(now), before: percent(first.model_prob) };
+  const has_gained = now > first.model_prob;
+  if (values.after === values.before)
+    return say('{token} still has {before}. Drag Temperature further to see it change.', values);
+  if (what_if && has_gained)
+    return say(
+      '{token} would have {after}, not {before}. What was drawn stays; the next Step draws like this.',
+      values,
+    );
   if (what_if)
-    return `${token} would have ${after}, not ${before}: others gain. What was drawn stays; the next Step draws like this.`;
-  if (now > first.model_prob) return `${token} now has ${after}, not ${before}. Step draws like this.`;
-  return `${token} now has ${after}, not ${before}: others gain. Step draws like this.`;
+    return say(
+      '{token} would have {after}, not {before}: others gain. What was drawn stays; the next Step draws like this.',
+      values,
+    );
+  return has_gained
+    ? say('{token} now has {after}, not {before}. Step draws like this.', values)
+    : say('{token} now has {after}, not {before}: others gain. Step draws like this.', values);
 }

@@ -7,6 +7,7 @@ import { mount_part } from '../../parts/mount.js';
 import * as table from '../../parts/table/table.js';
 import { make_view } from '../../view/view.js';
 import { read_columns } from '../../wire/columns.js';
+import { say } from '../../words/say.js';
 
 /** @import { Reason, Scene, State, View } from '../../types.js' */
 /** @import { Column } from '../../wire/columns.js' */
@@ -61,7 +62,7 @@ function create_column(list, report) {
     update(column, reason) {
       set_text(title, column.title);
       set_text(said, column.said);
-      node.setAttribute('aria-label', `Distribution of ${column.title}`);
+      node.setAttribute('aria-label', say('Distribution of {text}', { text: column.title }));
       /** @type {ColumnState} */
       const state = {
         view: view_of(column),

@@ -6,6 +6,7 @@ import { element } from '../../lib/dom.js';
 import { read_packed_trace } from '../../lib/trace_file.js';
 import { can_reroll } from '../../parts/transport.js';
 import { count, isolated } from '../../words/format.js';
+import { say } from '../../words/say.js';
 import { tour_after, tour_stop } from '../../words/tour.js';
 import { is_drafted, remember_preferences } from './state.js';
 
@@ -294,7 +295,7 @@ export function create_actions({ root, state, link, screen, player, walk, settle
     },
     async check(setting, field, value) {
       const message = await link.post('check', { setting, field, value });
-      if (!message) return { sentence: 'The server could not be asked just now; try again.' };
+      if (!message) return { sentence: say('The server could not be asked just now; try again.') };
       return message.error ? { sentence: message.error } : { value: message.value };
     },
   };

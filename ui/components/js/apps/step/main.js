@@ -22,6 +22,7 @@ import { read_message, take_in, take_row } from '../../wire/message.js';
 import { create_settled } from '../../wire/settled.js';
 import { create_socket } from '../../wire/socket.js';
 import { here, keep, secret } from '../../wire/visit.js';
+import { say } from '../../words/say.js';
 import { tour_stop } from '../../words/tour.js';
 import { create_actions } from './actions.js';
 import { create_busy } from './busy.js';
@@ -308,7 +309,7 @@ export function mount(
     }
     if (is_new_run && recall('sessionStorage', LEFT_PLAYING)) {
       forget('sessionStorage', LEFT_PLAYING);
-      state.visit_notice = 'Play stopped when you left this page.';
+      state.visit_notice = say('Play stopped when you left this page.');
     }
     if (message.notices?.length) state.visit_notice = message.notices.join(' ');
     state.error_at = link.received(message) ?? state.error_at; // the next event is on its way before this one is drawn

@@ -2,6 +2,7 @@
 
 import { element, set_text } from '../../lib/dom.js';
 import { read_trace } from '../../lib/trace_file.js';
+import { say } from '../../words/say.js';
 
 /**
  * @param {HTMLElement} root
@@ -10,12 +11,16 @@ import { read_trace } from '../../lib/trace_file.js';
  */
 export function mount(root, _data, tell) {
   const said = element('p', { class: 'dv-muted', role: 'status' });
-  const field = element('input', { type: 'file', accept: '.json,application/json', 'aria-label': 'Trace file (JSON)' });
+  const field = element('input', {
+    type: 'file',
+    accept: '.json,application/json',
+    'aria-label': say('Trace file (JSON)'),
+  });
   field.addEventListener('change', async () => {
     const file = field.files?.[0];
     if (!file) return;
     const read = await read_trace(file);
-    set_text(said, 'text' in read ? `${file.name} was handed over.` : read.sentence);
+    set_text(said, 'text' in read ? say('{file} was handed over.', { file: file.name }) : read.sentence);
     if ('text' in read) tell('text', read.text);
     field.value = ''; // so that the same file may be chosen again
   });

@@ -2,6 +2,7 @@
 
 import { EMPTY, faded, nice_above, on, reader, steady_top } from '../../lib/plotly.js';
 import { count, ms, size } from '../../words/format.js';
+import { marked, say } from '../../words/say.js';
 import { absent, line } from './traces.js';
 
 /** @import { State, Step } from '../../types.js' */
@@ -11,7 +12,7 @@ import { absent, line } from './traces.js';
 /** @typedef {{x: (number|null)[], y: (number|null)[]}} Path */
 
 /** Under guidance: the share of the negative prompt's text. */
-const NEGATIVE = 'negative prompt';
+const NEGATIVE = marked('negative prompt');
 
 export const name = 'cost';
 /** Marks come and go here, which `animate` does not follow. */
@@ -22,40 +23,40 @@ export const gap_ms = 1200;
 export const figures = [
   {
     key: 'kv_cache',
-    name: 'KV cache',
+    name: marked('KV cache'),
     term: 'KV cache',
-    y_title: 'bytes',
+    y_title: marked('bytes'),
     legend: [
-      { look: 'kept', text: 'in use' },
+      { look: 'kept', text: marked('in use') },
       { look: 'negative', text: NEGATIVE },
-      { look: 'line-held', text: 'reserved' },
-      { look: 'line-predicted', text: 'predicted' },
-      { look: 'line-chosen', text: 'this step' },
+      { look: 'line-held', text: marked('reserved') },
+      { look: 'line-predicted', text: marked('predicted') },
+      { look: 'line-chosen', text: marked('this step') },
     ],
   },
   {
     key: 'latency',
-    name: 'Latency per step',
+    name: marked('Latency per step'),
     term: 'latency',
     y_title: 'ms',
     unit: 'ms',
     legend: [
-      { look: 'kept', text: 'model' },
+      { look: 'kept', text: marked('model') },
       { look: 'negative', text: NEGATIVE },
-      { look: 'shape', text: 'apply settings' },
-      { look: 'draw', text: 'draw' },
-      { look: 'other', text: 'other' },
-      { look: 'line-final', text: 'no pass needed' },
-      { look: 'higher', text: 'above the axis' },
+      { look: 'shape', text: marked('apply settings') },
+      { look: 'draw', text: marked('draw') },
+      { look: 'other', text: marked('other') },
+      { look: 'line-final', text: marked('no pass needed') },
+      { look: 'higher', text: marked('above the axis') },
     ],
   },
 ];
 
 /** Prefills have axes of their own: they would dwarf the rest. @type {SubplotDefinition[]} */
 export const subplots = [
-  { figure: 'kv_cache', number: 1, from: 0, to: 1, zooms: true, x_title: 'step' },
-  { figure: 'latency', number: 2, from: 0, to: 0.2, zooms: false, x_title: 'prefill' },
-  { figure: 'latency', number: 3, from: 0.2, to: 1, zooms: true, x_title: 'step' },
+  { figure: 'kv_cache', number: 1, from: 0, to: 1, zooms: true, x_title: marked('step') },
+  { figure: 'latency', number: 2, from: 0, to: 0.2, zooms: false, x_title: marked('prefill') },
+  { figure: 'latency', number: 3, from: 0.2, to: 1, zooms: true, x_title: marked('step') },
 ];
 
 // Up to this many steps stand apart as bars; more are drawn as one stepped surface.
@@ -221,8 +222,9 @@ const has_negative = step => (step.negative_cache_bytes ?? null) !== null;
 
 /** How many positions a step's cache holds; under guidance those of both texts. @param {Properties} state @param {Step} step */
 function positions_words({ prompt_tokens, negative_tokens }, step) {
-  if (!has_negative(step) || !negative_tokens) return `${count(step.positions)} positions`;
-  return `${count(step.positions)} + ${count(step.positions - prompt_tokens.length + negative_tokens.length)} positions`;
+  if (!has_negative(step) || !negative_tokens) return say('{count} positions', { count: count(step.positions) });
+  const other = count(step.positions - prompt_tokens.length + negative_tokens.length);
+  return say('{one} + {other} positions', { one: count(step.positions), other });
 }
 
 /** @param {Properties} state @param {Numbered[]} steps @param {object} memory @param {boolean} is_calm */
@@ -240,21 +242,29 @@ function kv_cache(state, steps, memory, is_calm) {
   const is_guided = steps.some(has_negative);
   const hovertext = steps.map((step, place) => {
     const by_formula = predicted[place];
-    return (
-      `step ${count(x[place])}: ${size(step.cache_bytes)} in use, ${positions_words(state, step)}` +
-      `<br>reserved ${size(step.cache_bytes_held)}${by_formula === null ? '' : `<br>predicted ${size(by_formula)}`}`
-    );
+    const values = { step: count(x[place]), bytes: size(step.cache_bytes), positions: positions_words(state, step) };
+    return [
+      say('step {step}: {bytes} in use, {positions}', values),
+      say('reserved {bytes}', { bytes: size(step.cache_bytes_held) }),
+      ...(by_formula === null ? [] : [say('predicted {bytes}', { bytes: size(by_formula) })]),
+    ].join('<br>');
   });
   const shown = steps.find(step => step.index === state.index) ?? steps[steps.length - 1];
   const is_more = shown.cache_bytes_held > shown.cache_bytes;
-  const share = has_negative(shown) ? `, ${size(shown.negative_cache_bytes ?? 0)} of it for the negative prompt` : '';
-  const now = `${size(shown.cache_bytes)} for ${positions_words(state, shown)}${share}`;
-  const reserved = is_more ? `; reserved ${size(shown.cache_bytes_held)}` : '';
+  const values = {
+    bytes: size(shown.cache_bytes),
+    positions: positions_words(state, shown),
+    other: size(shown.negative_cache_bytes ?? 0),
+  };
+  const now = has_negative(shown)
+    ? say('{bytes} for {positions}, {other} of it for the negative prompt', values)
+    : say('{bytes} for {positions}', values);
+  const reserved = is_more ? `; ${say('reserved {bytes}', { bytes: size(shown.cache_bytes_held) })}` : '';
   const rule = state.cache_formula
-    ? `Predicted by ${state.cache_formula}.`
+    ? say('Predicted by {formula}.', { formula: state.cache_formula })
     : is_guided
-      ? 'Two texts have no one formula.'
-      : 'This model has no formula.';
+      ? say('Two texts have no one formula.')
+      : say('This model has no formula.');
   return {
     data: [
       columns(
@@ -274,7 +284,7 @@ function kv_cache(state, steps, memory, is_calm) {
     ],
     marks: [],
     text: now + reserved,
-    summary: `Step ${count(shown.index + 1)}: ${now}${reserved}. ${rule}`,
+    summary: say('Step {step}: {bytes}. {rule}', { step: count(shown.index + 1), bytes: now + reserved, rule }),
     absent: absent({
       [NEGATIVE]: is_guided,
       predicted: has_formula,
@@ -295,17 +305,25 @@ const parts_of = step => ({
 /** Under guidance: that there were two passes, and how long each took. @param {Step} step */
 function passes_words({ forward_ms, negative_forward_ms }) {
   const negative = negative_forward_ms ?? null;
-  return negative === null ? '' : ` in two passes, ${ms(forward_ms - negative)} and ${ms(negative)} (negative prompt)`;
+  if (negative === null) return say('model {time}', { time: ms(forward_ms) });
+  return say('model {time} in two passes, {one} and {other} (negative prompt)', {
+    time: ms(forward_ms),
+    one: ms(forward_ms - negative),
+    other: ms(negative),
+  });
 }
 
 /** @param {Numbered} step */
 function time_words(step) {
-  const { model, settings, draw, other } = parts_of(step);
-  const from = step.reused ? 'no pass needed: the logits were recorded' : `model ${ms(model)}${passes_words(step)}`;
-  return (
-    `step ${count(step.index + 1)}${step.is_prefill ? ' (prefill)' : ''}: ${ms(step.total_ms)}` +
-    `<br>${from}<br>apply settings ${ms(settings)}<br>draw ${ms(draw)}<br>other ${ms(other)}`
-  );
+  const { settings, draw, other } = parts_of(step);
+  const values = { step: count(step.index + 1), time: ms(step.total_ms) };
+  return [
+    step.is_prefill ? say('step {step} (prefill): {time}', values) : say('step {step}: {time}', values),
+    step.reused ? say('no pass needed: the logits were recorded') : passes_words(step),
+    say('apply settings {time}', { time: ms(settings) }),
+    say('draw {time}', { time: ms(draw) }),
+    say('other {time}', { time: ms(other) }),
+  ].join('<br>');
 }
 
 /** Traces of one group of steps: four stacked surfaces, marks of those that needed no pass. @param {Numbered[]} steps @param {number[]} x @param {number} top */
@@ -339,7 +357,7 @@ function stacked(steps, x, top) {
 function speed_words(steps) {
   if (!steps.length) return '';
   const seconds = Math.max(1e-9, sum(steps.map(step => step.total_ms)) / 1000);
-  return ` · mean ${(steps.length / seconds).toFixed(0)} tokens/s`;
+  return ` · ${say('mean {speed} tokens/s', { speed: (steps.length / seconds).toFixed(0) })}`;
 }
 
 /** @param {Properties} state @param {Numbered[]} steps @param {Record<string, any>} memory @param {boolean} is_calm */
@@ -379,18 +397,14 @@ function latency(state, steps, memory, is_calm) {
   const shown = steps.find(step => step.index === state.index) ?? steps[steps.length - 1];
   // Steps whose logits were recorded say nothing about the model's speed.
   const speed = speed_words(decodes.filter(step => !step.reused).slice(-RECENT));
-  const what = shown.reused
-    ? ', no pass needed'
-    : shown.is_prefill
-      ? ', prefill'
-      : `, model ${ms(parts_of(shown).model)}`;
-  const outliers = higher.length
-    ? ` ${count(higher.length)} of the steps stand above the axis, up to ${ms(most)}.`
-    : '';
+  const model = say('model {time}', { time: ms(parts_of(shown).model) });
+  const what = shown.reused ? say('no pass needed') : shown.is_prefill ? say('prefill') : model;
+  const above = { count: count(higher.length), time: ms(most) };
+  const outliers = higher.length ? ` ${say('{count} of the steps stand above the axis, up to {time}.', above)}` : '';
   return {
     data,
     marks: [],
-    text: `${ms(shown.total_ms)}${what}${speed}`,
+    text: `${ms(shown.total_ms)}, ${what}${speed}`,
     summary: `${time_words(shown).replaceAll('<br>', ', ')}${speed}.${outliers}`,
     absent: absent({
       model: steps.some(step => step.forward_ms > 0),
@@ -414,7 +428,7 @@ function latency(state, steps, memory, is_calm) {
 
 /** @returns {Described} */
 function nothing() {
-  const text = 'no steps yet';
+  const text = say('no steps yet');
   const each = (/** @type {number} */ place) => ({
     text,
     summary: text,

@@ -1,7 +1,8 @@
 // Logits and softmax of one step over the same tokens, as plain data for Plotly. No DOM in here; group.js draws it.
 
 import { EMPTY, faded, reader, steady_span, steady_top } from '../../lib/plotly.js';
-import { formats, quoted, score_text } from '../../words/format.js';
+import { formats, listed, quoted, score_text } from '../../words/format.js';
+import { marked, say } from '../../words/say.js';
 import {
   absent,
   absent_states,
@@ -24,12 +25,20 @@ import {
 /** @import { Formats } from '../../words/format.js' */
 /** @typedef {Pick<State, 'view' | 'slow' | 'digits'>} Properties */
 
-const BAR = 'Height of a bar: the probability before any token is removed';
-const KEPT = { look: 'kept', text: 'kept', title: BAR };
-const REMOVED = { look: 'removed', text: 'removed', title: BAR };
-const CHOSEN = { look: 'chosen', text: 'chosen', title: BAR };
-const MODEL = { look: 'model', text: 'model’s own', title: 'Grey outline: the probability before any setting' };
-const FINAL = { look: 'final', text: 'after settings', title: 'Black stroke: the probability that the draw uses' };
+const BAR = marked('Height of a bar: the probability before any token is removed');
+const KEPT = { look: 'kept', text: marked('kept'), title: BAR };
+const REMOVED = { look: 'removed', text: marked('removed'), title: BAR };
+const CHOSEN = { look: 'chosen', text: marked('chosen'), title: BAR };
+const MODEL = {
+  look: 'model',
+  text: marked('model’s own'),
+  title: marked('Grey outline: the probability before any setting'),
+};
+const FINAL = {
+  look: 'final',
+  text: marked('after settings'),
+  title: marked('Black stroke: the probability that the draw uses'),
+};
 
 export const name = 'distribution';
 export const animates = true;
@@ -37,12 +46,12 @@ export const gap_ms = 85;
 
 /** @type {FigureDefinition[]} */
 export const figures = [
-  { key: 'logits', name: 'Logits', term: 'logit', y_title: 'score', legend: [] },
+  { key: 'logits', name: marked('Logits'), term: 'logit', y_title: marked('score'), legend: [] },
   {
     key: 'softmax',
-    name: 'Softmax',
+    name: marked('Softmax'),
     term: 'softmax',
-    y_title: 'probability',
+    y_title: marked('probability'),
     legend: [KEPT, REMOVED, CHOSEN, MODEL, FINAL],
   },
 ];
@@ -89,9 +98,11 @@ const finite = value => (Number.isFinite(value) ? value : null);
 
 /** What the scores are at the point. @param {View} view */
 function score_name({ score_changes, samplers, is_guided }) {
-  if (!score_changes.length) return is_guided ? 'logits under guidance' : 'raw scores';
+  if (!score_changes.length) return is_guided ? say('logits under guidance') : say('raw scores');
   const names = score_changes.map(each => samplers.find(({ name: own }) => own === each)?.in_text ?? each);
-  return `scores after ${names.length > 2 ? `${names.length} samplers` : names.join(' and ')}`;
+  return names.length > 2
+    ? say('scores after {count} samplers', { count: names.length })
+    : say('scores after {samplers}', { samplers: listed(names) });
 }
 
 /** @param {View} view @param {ViewRow[]} rows @param {Formats} in_digits @param {object} memory @param {boolean} is_calm */
@@ -109,18 +120,25 @@ function logits(view, rows, { score: score_of }, memory, is_calm) {
   const lines = lines_over_bars(view, rows.length, base, top);
   const hovertext = rows.map(
     row =>
-      `${heading(row)}<br>score ${score_text(row.score, 3)} (${scores_are})` +
-      `<br>logit ${score_text(row.logit, 3)}, ${fate(row, view)}`,
+      `${heading(row)}<br>${say('score {score} ({what})', { score: score_text(row.score, 3), what: scores_are })}` +
+      `<br>${say('logit {logit}', { logit: score_text(row.logit, 3) })}, ${fate(row, view)}`,
   );
   const [first, second] = rows;
-  const lead = second && Number.isFinite(second.score) ? `, ${score_of(first.score - second.score)} ahead` : '';
+  const values = { what: scores_are, token: quoted(first.label), score: score_of(first.score) };
+  const is_ahead = second && Number.isFinite(second.score);
   return {
     data: [...states, lines.trace, { x, y: rows.map(row => finite(row.score) ?? base), hovertext }],
     range,
     marks: lines.marks,
     absent: [],
-    text: `${scores_are}: ${quoted(first.label)} has ${score_of(first.score)}${lead}`,
-    summary: `${scores_are} of the leading ${rows.length} tokens: ${leading(rows, view, row => score_text(row.score))}.`,
+    text: is_ahead
+      ? say('{what}: {token} has {score}, {gap} ahead', { ...values, gap: score_of(first.score - second.score) })
+      : say('{what}: {token} has {score}', values),
+    summary: say('{what} of the leading {count} tokens: {tokens}.', {
+      what: scores_are,
+      count: rows.length,
+      tokens: leading(rows, view, row => score_text(row.score)),
+    }),
   };
 }
 
@@ -133,14 +151,27 @@ function softmax({ view, slow }, rows, { percent, bits }, memory, is_calm) {
   const top = Math.min(1, steady_top(memory, Math.max(...rows.map(highest), 1e-9), is_calm));
   const lines = lines_over_bars(view, rows.length, 0, top);
   const hovertext = rows.map(row => {
-    const final = row.final_prob === null ? '' : `<br>after settings ${percent(row.final_prob)}`;
-    const changed = view.score_changes.length ? `<br>after score changes ${percent(row.prob)}` : '';
-    const own = view.is_guided ? 'under guidance' : 'model’s probability';
-    return `${heading(row)}<br>${own} ${percent(row.model_prob)}${changed}${final}<br>${fate(row, view)}`;
+    const probability = percent(row.model_prob);
+    const lines_of = [
+      heading(row),
+      view.is_guided
+        ? say('under guidance {probability}', { probability })
+        : say('model’s probability {probability}', { probability }),
+    ];
+    if (view.score_changes.length)
+      lines_of.push(say('after score changes {probability}', { probability: percent(row.prob) }));
+    if (row.final_prob !== null)
+      lines_of.push(say('after settings {probability}', { probability: percent(row.final_prob) }));
+    return [...lines_of, fate(row, view)].join('<br>');
   });
   const { model, final, shown } = view.entropy;
   const is_final = rows[0].final_prob !== null;
-  const uncertainty = `uncertainty: ${view.is_guided ? 'under guidance' : 'model'} ${bits(model)}, ${is_final ? 'after settings' : 'here'} ${bits(is_final ? final : shown)}`;
+  const uncertainty = say('uncertainty: {whose} {entropy}, {where} {other}', {
+    whose: view.is_guided ? say('under guidance') : say('model'),
+    entropy: bits(model),
+    where: is_final ? say('after settings') : say('here'),
+    other: bits(is_final ? final : shown),
+  });
   return {
     data: [
       boxes(
@@ -155,15 +186,15 @@ function softmax({ view, slow }, rows, { percent, bits }, memory, is_calm) {
     range: [0, top],
     marks: lines.marks,
     absent: [...absent_states(rows), ...absent({ [FINAL.text]: finals.some(height => height !== null) })],
-    renamed: view.is_guided ? { [MODEL.text]: 'under guidance' } : {},
-    text: view.kept ? `${uncertainty} · ${kept_text(view)}` : 'no tokens left',
+    renamed: view.is_guided ? { [MODEL.text]: marked('under guidance') } : {},
+    text: view.kept ? `${uncertainty} · ${kept_text(view)}` : say('no tokens left'),
     summary: `${leading(rows, view, row => percent(row.final_prob ?? row.prob))}. ${uncertainty}; ${kept_text(view)}.`,
   };
 }
 
 /** In slow motion, at the logits: there are no probabilities yet. @param {ViewRow[]} rows */
 function not_yet(rows) {
-  const text = 'no probabilities yet: the softmax makes them from the scores';
+  const text = say('no probabilities yet: the softmax makes them from the scores');
   const x = rows.map((_, place) => place);
   const none = { x, y: rows.map(() => null) };
   return {
@@ -189,7 +220,7 @@ function axes_of(places, score_range, prob_range) {
 
 /** Before the first row: empty charts with the axes that they will have. @returns {Described} */
 function nothing() {
-  const text = 'no scores here';
+  const text = say('no scores here');
   const each = { text, summary: text, labels: [], marks: [] };
   return {
     data: styles({}).map(() => EMPTY),

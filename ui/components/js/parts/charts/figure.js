@@ -3,6 +3,7 @@
 import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
 import { term } from '../../lib/term.js';
 import { shorten } from '../../words/format.js';
+import { say } from '../../words/say.js';
 
 /** @import { FigureDefinition, SubplotDefinition, Mark, Box } from './types.js' */
 /** @typedef {ReturnType<typeof make_figure>} FigurePart */
@@ -16,24 +17,25 @@ const SMALL = 0.79; // of the page's type: what stands on axes
  * @param {SubplotDefinition[]} subplots
  * @param {{reset: () => void, save: () => void}} handlers
  */
-export function make_figure({ key, name, term: entry, y_title, unit, legend: entries }, subplots, handlers) {
+export function make_figure({ key, name: english, term: entry, y_title, unit, legend: entries }, subplots, handlers) {
   const text = element('span', { class: 'dv-chart-text dv-line' });
   const summary = element('p', { class: 'dv-spoken' });
   /** @param {string} label @param {string} words @param {() => void} run */
   const button = (label, words, run) =>
     element('button', { class: 'dv-quiet', type: 'button', text: words, 'aria-label': label, onclick: run });
-  const reset = button(`Reset zoom of ${name}`, 'Reset zoom', handlers.reset);
+  const name = say(english);
+  const reset = button(say('Reset zoom of {figure}', { figure: name }), say('Reset zoom'), handlers.reset);
   reset.classList.add('dv-hidden');
   const legend = entries.map(({ look, text: entry_name, title }) => {
-    const words = element('span', { text: entry_name });
+    const words = element('span', { text: say(entry_name) });
     const swatch = element('span', { class: `dv-swatch dv-swatch-${look}`, 'aria-hidden': 'true' });
-    return { name: entry_name, words, item: element('li', { title: title ?? null }, swatch, words) };
+    return { name: entry_name, words, item: element('li', { title: title ? say(title) : null }, swatch, words) };
   });
   const labels = element('div', { class: 'dv-chart-labels', 'aria-hidden': 'true' });
   const marks = element('div', { class: 'dv-chart-marks', 'aria-hidden': 'true' });
   const y_name = element('span', { class: 'dv-chart-axis', text: unit ?? '', 'aria-hidden': 'true' });
   const x_names = subplots.map(({ x_title }) =>
-    element('span', { class: 'dv-chart-axis', text: x_title, 'aria-hidden': 'true' }),
+    element('span', { class: 'dv-chart-axis', text: say(x_title), 'aria-hidden': 'true' }),
   );
   const room = element('div', { class: 'dv-plot' }, y_name, ...x_names, labels, marks);
   const caption = element(
@@ -45,7 +47,7 @@ export function make_figure({ key, name, term: entry, y_title, unit, legend: ent
       term(entry, name),
       text,
       reset,
-      button(`Save ${name} as PNG`, 'PNG', handlers.save),
+      button(say('Save {figure} as PNG', { figure: name }), 'PNG', handlers.save),
     ),
     element('ul', { class: 'dv-legend' }, ...legend.map(({ item }) => item)),
     summary,

@@ -3,6 +3,7 @@
 
 import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
 import { axis_id, axis_key, read_look, to_png } from '../../lib/plotly.js';
+import { say } from '../../words/say.js';
 import { make_figure, measure, place_labels, place_marks, place_titles } from './figure.js';
 import { export_figure, PNG_SIZE, plot, styles_of, without_empty, x_axis_of } from './plot.js';
 
@@ -140,7 +141,7 @@ export class ChartGroup {
       set_attribute(part.text, 'title', text);
       for (const { item, words, name } of part.legend) {
         set_class(item, absent.includes(name) ? 'dv-absent' : '');
-        set_text(words, renamed?.[name] ?? name);
+        set_text(words, say(renamed?.[name] ?? name));
       }
       // A summary that changes many times a second would be no use to a listener.
       if (is_calm) set_text(part.summary, summary);

@@ -2,6 +2,7 @@
 
 import { element, set_text } from '../../lib/dom.js';
 import { load_plotly } from '../../lib/plotly.js';
+import { say } from '../../words/say.js';
 import { ChartGroup } from './group.js';
 import { Schedule } from './schedule.js';
 
@@ -31,7 +32,7 @@ export function create_charts(root, { on_click, file_name }) {
     { class: 'dv-failed dv-hidden', role: 'alert' },
     words,
     ' ',
-    element('button', { type: 'button', text: 'Retry', onclick: load }),
+    element('button', { type: 'button', text: say('Retry'), onclick: load }),
   );
 
   function load() {
@@ -43,7 +44,7 @@ export function create_charts(root, { on_click, file_name }) {
         schedule.request();
       },
       error => {
-        set_text(words, `The charts cannot be drawn: ${error.message}.`);
+        set_text(words, say('The charts cannot be drawn: {error}.', { error: error.message }));
         note.classList.remove('dv-hidden');
       },
     );

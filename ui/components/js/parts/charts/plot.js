@@ -2,6 +2,7 @@
 
 import { axis_id, axis_key } from '../../lib/plotly.js';
 import { plotly_text } from '../../words/format.js';
+import { say } from '../../words/say.js';
 
 /** @import { Look } from './types.js' */
 /** @import { Subject } from './group.js' */
@@ -218,7 +219,7 @@ export function export_figure(subject, drawing, part, look) {
   own.forEach(({ number, x_title }, place) => {
     const [x_key, y_key] = [axis_key('x', number), axis_key('y', number)];
     const style = { ...axis_style(look, 13), automargin: true, showline: true };
-    const x = { ...style, ...x_axis_of(drawing, x_key), anchor: axis_id('y', number), title: { text: x_title } };
+    const x = { ...style, ...x_axis_of(drawing, x_key), anchor: axis_id('y', number), title: { text: say(x_title) } };
     if (labels) {
       Object.assign(x, {
         showticklabels: true,
@@ -233,7 +234,7 @@ export function export_figure(subject, drawing, part, look) {
       ...style,
       ...axes[y_key],
       anchor: axis_id('x', number),
-      title: { text: place === 0 ? part.y_title : '' },
+      title: { text: place === 0 ? say(part.y_title) : '' },
     };
   });
   const is_log = axes[axis_key('x', own[0].number)].type === 'log';
@@ -256,6 +257,7 @@ export function export_figure(subject, drawing, part, look) {
     .filter((/** @type {any} */ trace) => ids.includes(trace.xaxis))
     .map((/** @type {any} */ trace) => ({
       ...trace,
+      name: say(trace.name ?? ''),
       showlegend: trace.showlegend !== false && trace.x.length > 0 && trace.x[0] !== null,
     }));
   return { data, layout };

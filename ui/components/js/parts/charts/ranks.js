@@ -2,6 +2,7 @@
 
 import { EMPTY, faded, nice_above, on, steady_top } from '../../lib/plotly.js';
 import { count, percent, plotly_text, quoted } from '../../words/format.js';
+import { marked, say } from '../../words/say.js';
 import { absent, kept_text, line, lines_over_ranks, stop_lines } from './traces.js';
 
 /** @import { State, View } from '../../types.js' */
@@ -16,34 +17,34 @@ export const gap_ms = 120;
 export const figures = [
   {
     key: 'cumulative',
-    name: 'Cumulative probability',
+    name: marked('Cumulative probability'),
     term: 'cumulative probability',
-    y_title: 'running sum',
+    y_title: marked('running sum'),
     legend: [
-      { look: 'line-before', text: 'before removal' },
-      { look: 'line-kept', text: 'after settings' },
-      { look: 'line-cut', text: 'where samplers stop' },
+      { look: 'line-before', text: marked('before removal') },
+      { look: 'line-kept', text: marked('after settings') },
+      { look: 'line-cut', text: marked('where samplers stop') },
       { look: 'line-chosen', text: 'u' },
     ],
   },
   {
     key: 'rank_curve',
-    name: 'Rank curve',
+    name: marked('Rank curve'),
     term: 'rank',
-    y_title: 'probability',
+    y_title: marked('probability'),
     legend: [
-      { look: 'line-before', text: 'model’s own' },
-      { look: 'line-kept', text: 'kept' },
-      { look: 'tail', text: 'removed' },
-      { look: 'dot-chosen', text: 'chosen' },
+      { look: 'line-before', text: marked('model’s own') },
+      { look: 'line-kept', text: marked('kept') },
+      { look: 'tail', text: marked('removed') },
+      { look: 'dot-chosen', text: marked('chosen') },
     ],
   },
 ];
 
 /** @type {SubplotDefinition[]} */
 export const subplots = [
-  { figure: 'cumulative', number: 1, from: 0, to: 1, zooms: true, x_title: 'rank' },
-  { figure: 'rank_curve', number: 2, from: 0, to: 1, zooms: true, x_title: 'rank' },
+  { figure: 'cumulative', number: 1, from: 0, to: 1, zooms: true, x_title: marked('rank') },
+  { figure: 'rank_curve', number: 2, from: 0, to: 1, zooms: true, x_title: marked('rank') },
 ];
 
 // Probabilities below this have no place in the rank curve: no run will ever draw them.
@@ -111,11 +112,14 @@ const rank_range = view => [Math.log10(FIRST), Math.log10(view.vocab * 1.15)];
 function curve_texts({ rows, curve }) {
   const labels = new Map(rows.map(row => [row.rank, plotly_text(row.label, 40)]));
   return curve.ranks.map((rank, place) => {
-    const label = labels.has(rank) ? `, ${labels.get(rank)}` : '';
-    return (
-      `rank ${count(rank)}${label}: ${percent(curve.prob[place])}<br>up to here ${percent(curve.cumulative[place])}` +
-      `<br>model’s own at this rank ${percent(curve.model_prob[place])}<br>${curve.kept[place] ? 'kept' : 'removed'}`
-    );
+    const label = labels.get(rank);
+    const values = { rank: count(rank), token: label ?? '', probability: percent(curve.prob[place]) };
+    return [
+      label ? say('rank {rank}, {token}: {probability}', values) : say('rank {rank}: {probability}', values),
+      say('up to here {probability}', { probability: percent(curve.cumulative[place]) }),
+      say('model’s own at this rank {probability}', { probability: percent(curve.model_prob[place]) }),
+      curve.kept[place] ? say('kept') : say('removed'),
+    ].join('<br>');
   });
 }
 
@@ -145,16 +149,20 @@ function cumulative(view, texts) {
       side: 'top',
     });
   const [mass] = masses;
-  const reached = mass
-    ? `${mass.label}${mass.is_share ? ' of what was left' : ''} is reached at rank ${count(mass.rank)}`
-    : view.kept < view.vocab
-      ? kept_text(view)
-      : 'nothing is removed';
+  const at = { share: mass?.label ?? '', rank: count(mass?.rank ?? 0) };
+  const is_reached = mass?.is_share
+    ? say('{share} of what was left is reached at rank {rank}', at)
+    : say('{share} is reached at rank {rank}', at);
+  const reached = mass ? is_reached : view.kept < view.vocab ? kept_text(view) : say('nothing is removed');
+  const on = { u: draw?.u.toFixed(3) ?? '', rank: count(draw?.rank ?? 0), token: quoted(draw?.label) };
+  const falls = draw?.label
+    ? say('u = {u} falls on rank {rank}, {token}', on)
+    : say('u = {u} falls on rank {rank}', on);
   const drawn = draw
-    ? `u = ${draw.u.toFixed(3)} falls on rank ${count(draw.rank)}${draw.label ? `, ${quoted(draw.label)}` : ''}`
+    ? falls
     : view.greedy
-      ? 'temperature 0: the first rank, no draw'
-      : 'no draw at this point';
+      ? say('temperature 0: the first rank, no draw')
+      : say('no draw at this point');
   const text = `${reached} · ${drawn}`;
   return {
     data,
@@ -165,7 +173,7 @@ function cumulative(view, texts) {
       u: draw !== null,
       'where samplers stop': lines.marks.length > 0,
     }),
-    summary: `${text}. Before removal ${running_sums(curve.cumulative)}.`,
+    summary: say('{text}. Before removal {sums}.', { text, sums: running_sums(curve.cumulative) }),
   };
 }
 
@@ -174,7 +182,9 @@ function running_sums(sums) {
   return [1, 10, 100]
     .filter(rank => rank <= sums.length)
     .map(rank =>
-      rank === 1 ? `rank 1 holds ${percent(sums[0])}` : `the first ${rank} hold ${percent(sums[rank - 1])}`,
+      rank === 1
+        ? say('rank 1 holds {mass}', { mass: percent(sums[0]) })
+        : say('the first {rank} hold {mass}', { rank, mass: percent(sums[rank - 1]) }),
     )
     .join(', ');
 }
@@ -206,9 +216,11 @@ function rank_curve(view, memory, is_calm, texts) {
   }
   const lines = lines_over_ranks(view, bottom, 1, 'top');
   const chosen = view.chosen && view.chosen.rank > 0 && view.chosen.prob >= bottom ? view.chosen : null;
-  const where = view.chosen ? ` · ${quoted(view.chosen.label)} at rank ${count(view.chosen.rank)}` : '';
-  const tail = view.is_averaged ? ' · the far tail is an average while steps run' : '';
-  const text = `${kept_text(view)}${tail || where}`;
+  const words = [kept_text(view)];
+  if (view.is_averaged) words.push(say('the far tail is an average while steps run'));
+  else if (view.chosen)
+    words.push(say('{token} at rank {rank}', { token: quoted(view.chosen.label), rank: count(view.chosen.rank) }));
+  const text = words.join(' · ');
   return {
     data: [
       removed,
@@ -221,7 +233,7 @@ function rank_curve(view, memory, is_calm, texts) {
     marks: lines.marks,
     range: [Math.log10(bottom), 0.25],
     text,
-    summary: `${text}. The least likely token has ${percent(prob.at(-1) ?? 0)}.`,
+    summary: say('{text}. The least likely token has {probability}.', { text, probability: percent(prob.at(-1) ?? 0) }),
     absent: absent({ kept: kept.includes(true), removed: kept.includes(false), chosen: chosen !== null }),
   };
 }
@@ -277,7 +289,7 @@ function axes_of(view, curve_range) {
  */
 export function describe({ view }, { memory, is_calm }) {
   if (!view?.rows.length) {
-    const text = 'no scores here';
+    const text = say('no scores here');
     const each = (/** @type {number} */ place) => ({
       text,
       summary: text,

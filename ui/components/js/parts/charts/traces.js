@@ -2,6 +2,7 @@
 
 import { EMPTY, on } from '../../lib/plotly.js';
 import { count, listed, percent, plotly_text } from '../../words/format.js';
+import { say } from '../../words/say.js';
 
 /** @import { Line, View, ViewRow } from '../../types.js' */
 /** @import { Look, Mark } from './types.js' */
@@ -87,7 +88,7 @@ function edges(view) {
   /** @type {Map<number, string[]>} */
   const found = new Map();
   const add = (/** @type {number} */ rank, /** @type {Line} */ { label, is_contiguous }) => {
-    found.set(rank, [...(found.get(rank) ?? []), is_contiguous ? label : `${label} (with gaps)`]);
+    found.set(rank, [...(found.get(rank) ?? []), is_contiguous ? label : say('{line} (with gaps)', { line: label })]);
   };
   for (const each of view.lines) {
     if (!each.in_ranking || !each.kept) continue;
@@ -114,7 +115,7 @@ export function lines_over_bars(view, bars_shown, low, high) {
     const x = rank - first + 0.5;
     const is_beyond = x > bars_shown - 0.5;
     if (!is_beyond) places.push(x);
-    const words = is_beyond ? `${text}: rank ${count(rank)} ▸` : text;
+    const words = is_beyond ? say('{line}: rank {rank} ▸', { line: text, rank: count(rank) }) : text;
     marks.push({ x: Math.min(x, bars_shown - 0.5), y: null, text: words, colour: 'cut-text', side: 'top' });
   }
   return { trace: verticals(places, low, high), marks };
@@ -146,13 +147,14 @@ function verticals(places, low, high) {
 }
 
 /** "rank 3, ␣the, id 262", for hover boxes. @param {ViewRow} row */
-export const heading = row => `rank ${count(row.rank)}, ${plotly_text(row.label, 40)}, id ${row.id}`;
+export const heading = row =>
+  say('rank {rank}, {token}, id {id}', { rank: count(row.rank), token: plotly_text(row.label, 40), id: row.id });
 
 /** What became of a token. @param {ViewRow} row @param {View} view */
 export function fate(row, view) {
   const name = view.samplers.find(sampler => sampler.name === row.removed_by)?.in_text ?? row.removed_by;
-  const how = row.removed_by ? `removed by ${name}` : 'kept';
-  return row.chosen ? `${how}, chosen` : how;
+  const how = row.removed_by ? say('removed by {sampler}', { sampler: name ?? '' }) : say('kept');
+  return row.chosen ? say('{fate}, chosen', { fate: how }) : how;
 }
 
 /** The first few rows in words, for the spoken summaries. @param {ViewRow[]} rows @param {View} view @param {(row: ViewRow) => string} figure */
@@ -164,8 +166,10 @@ export const leading = (rows, view, figure) =>
 
 /** @param {View} view */
 export const kept_text = ({ kept, vocab, cut }) => {
-  if (kept === vocab) return `all ${count(vocab)} tokens kept`;
-  return cut
-    ? `${count(kept)} of ${count(vocab)} kept, which hold${kept === 1 ? 's' : ''} ${percent(cut.mass)}`
-    : `${count(kept)} of ${count(vocab)} kept`;
+  const values = { kept: count(kept), all: count(vocab), mass: cut ? percent(cut.mass) : '' };
+  if (kept === vocab) return say('all {all} tokens kept', values);
+  if (!cut) return say('{kept} of {all} kept', values);
+  return kept === 1
+    ? say('{kept} of {all} kept, which holds {mass}', values)
+    : say('{kept} of {all} kept, which hold {mass}', values);
 };

@@ -3,6 +3,7 @@
 import { MOST_STRETCHES } from '../../kernel/sampling.js';
 import { element, set_class, set_text } from '../../lib/dom.js';
 import { count, percent, shorten } from '../../words/format.js';
+import { say } from '../../words/say.js';
 import { look_of } from './bar.js';
 
 /** @import { Sampling } from '../../kernel/sampling.js' */
@@ -13,10 +14,12 @@ const LONGEST_TITLE = 120;
 /** The table `Stretches`: `node`, and `update(stretches, sampling)`; without draws `sampling` is null. */
 export function create_counts() {
   const rows = Array.from({ length: MOST_STRETCHES }, create_row); // all of them: stepping makes no elements
-  const heads = ['Token', 'Probability', 'Drawn', 'Expected ± 2σ'].map(text => element('th', { scope: 'col', text }));
+  const heads = [say('Token'), say('Probability'), say('Drawn'), say('Expected ± 2σ')].map(text =>
+    element('th', { scope: 'col', text }),
+  );
   const node = element(
     'table',
-    { class: 'dv-figures dv-counts', 'aria-label': 'Stretches' },
+    { class: 'dv-figures dv-counts', 'aria-label': say('Stretches') },
     element('thead', {}, element('tr', {}, ...heads)),
     element('tbody', {}, ...rows.map(({ tr }) => tr)),
   );

@@ -7,6 +7,7 @@ import { element, set_attribute, set_live, set_text } from '../../lib/dom.js';
 import { context_of, settings_on_show, shape_of } from '../../view/chain.js';
 import { nothing_left } from '../../words/chain.js';
 import { count, percent, quoted, stretch_text, tokens, u_text } from '../../words/format.js';
+import { marked, say } from '../../words/say.js';
 import { create_bar } from './bar.js';
 import { create_counts } from './counts.js';
 import { create_wheel } from './wheel.js';
@@ -18,8 +19,9 @@ import { create_wheel } from './wheel.js';
 /** @typedef {{first: number, last: number, from: number, to: number, label: string, is_one: boolean, is_hit: boolean}} Stretch */
 
 const DRAWS = 1000;
-const PLAIN = 'Each token has a stretch of [0, 1) as long as its probability. The number u falls into one of them.';
-const IDLE = `Draw ${count(DRAWS)} times to see how near counts come to probabilities.`;
+const PLAIN = marked(
+  'Each token has a stretch of [0, 1) as long as its probability. The number u falls into one of them.',
+);
 
 /** The part with the figure `Draw`. @param {HTMLElement} root @param {object} _actions */
 export function create(root, _actions) {
@@ -43,18 +45,22 @@ export function create(root, _actions) {
         draw();
       },
     });
-  const pictures = [choose('Bar', false), choose('Wheel', true)];
-  const many = element('button', { type: 'button', text: `Draw ${count(DRAWS)} times`, onclick: draw_many });
+  const pictures = [choose(say('Bar'), false), choose(say('Wheel'), true)];
+  const many = element('button', {
+    type: 'button',
+    text: say('Draw {count} times', { count: count(DRAWS) }),
+    onclick: draw_many,
+  });
   const story = element('p');
   const result = element('p', { class: 'dv-muted', role: 'status' });
   root.append(
     element(
       'figure',
-      { class: 'dv-draw', role: 'figure', 'aria-label': 'Draw' },
+      { class: 'dv-draw', role: 'figure', 'aria-label': say('Draw') },
       element(
         'div',
         { class: 'dv-draw-controls' },
-        element('div', { role: 'group', 'aria-label': 'Picture of the draw' }, ...pictures),
+        element('div', { role: 'group', 'aria-label': say('Picture of the draw') }, ...pictures),
         many,
       ),
       story,
@@ -83,10 +89,13 @@ export function create(root, _actions) {
     const sampling = shaped ? sampling_of(state) : null;
     counts.update(shown, sampling);
     set_live(story, state, reason);
-    set_text(story, view && shaped ? story_of(state, view, shaped, u, hit) : 'There are no scores here to draw from.');
+    set_text(
+      story,
+      view && shaped ? story_of(state, view, shaped, u, hit) : say('There are no scores here to draw from.'),
+    );
     const obstacle = obstacle_of(state);
     many.disabled = obstacle !== null;
-    set_text(result, obstacle ?? (sampling ? describe(sampling) : IDLE));
+    set_text(result, obstacle ?? (sampling ? describe(sampling) : idle()));
   }
 
   /** The draws so far, where they are of the distribution on show. @param {Properties} state */
@@ -136,9 +145,9 @@ function drawn_of(state) {
 function obstacle_of({ view, mode }) {
   if (!view) return 'No scores, no draws.';
   if (view.emptied_by) return 'No tokens left to draw.';
-  if (view.greedy) return 'Nothing is drawn at temperature 0: every draw would give the same token.';
-  if (mode !== 'paused') return 'Pause to draw many times.';
-  return view.inexact ? 'The whole row has not come yet.' : null;
+  if (view.greedy) return say('Nothing is drawn at temperature 0: every draw would give the same token.');
+  if (mode !== 'paused') return say('Pause to draw many times.');
+  return view.inexact ? say('The whole row has not come yet.') : null;
 }
 
 /** The number to draw with; null where nothing is drawn. @param {Properties} state @param {View} view */
@@ -154,7 +163,7 @@ function labelled(state, final, hit) {
     return {
       ...stretch,
       is_one,
-      label: is_one ? label_of(state, final, first) : `${count(last - first + 1)} others`,
+      label: is_one ? label_of(state, final, first) : say('{count} others', { count: count(last - first + 1) }),
       is_hit: first === hit && is_one,
     };
   });
@@ -163,31 +172,53 @@ function labelled(state, final, hit) {
 /** @param {Properties} state @param {any} final @param {number} rank */
 function label_of({ row, steps }, { ranking, start }, rank) {
   const id = ranking.id_at(rank);
-  if (id === null) return `rank ${count(rank - start)}`;
+  if (id === null) return say('rank {rank}', { rank: count(rank - start) });
   return row?.labels.get(id) ?? (row && row.chosen === id ? steps[row.index]?.label : undefined) ?? `id ${id}`;
 }
 
 /** @param {Properties} state @param {View} view @param {any} shaped @param {number|null} u @param {number|null} hit */
 function story_of(state, view, shaped, u, hit) {
   const emptied = nothing_left(view, state.table);
-  if (emptied) return `No tokens left to draw: ${emptied.reason}. ${emptied.remedy}`;
-  if (view.greedy) return 'Temperature 0 is greedy: nothing is drawn, the highest score is taken.';
+  if (emptied) return say('No tokens left to draw: {reason}. {remedy}', { ...emptied });
+  if (view.greedy) return say('Temperature 0 is greedy: nothing is drawn, the highest score is taken.');
   const step = view.is_pending ? null : state.steps[view.index];
-  if (step && 'forced' in step && step.forced) return `${quoted(step.label)} was forced: nothing was drawn. ${PLAIN}`;
-  if (u === null || hit === null) return PLAIN;
+  if (step && 'forced' in step && step.forced)
+    return `${say('{token} was forced: nothing was drawn.', { token: quoted(step.label) })} ${say(PLAIN)}`;
+  if (u === null || hit === null) return say(PLAIN);
   const name = quoted(label_of(state, shaped.final, hit));
   const { from, to } = shaped.draw(u);
-  const lies = `its stretch is ${stretch_text(from, to)}, ${percent(to - from)} of all`;
-  if (!step) return `The next step has u = ${u_text(u)}. With these settings it draws ${name}: ${lies}.`;
-  if (!view.what_if) return `u = ${u_text(u)} drew ${name}: ${lies}.`;
-  const is_same = view.draw?.same ?? false;
-  return `What if: with these settings u = ${u_text(u)} would ${is_same ? 'still ' : ''}draw ${name}: ${lies}. In fact ${quoted(view.what_if.label)} was drawn.`;
+  const values = { u: u_text(u), token: name, stretch: stretch_text(from, to), share: percent(to - from) };
+  if (!step)
+    return say(
+      'The next step has u = {u}. With these settings it draws {token}: its stretch is {stretch}, {share} of all.',
+      values,
+    );
+  if (!view.what_if) return say('u = {u} drew {token}: its stretch is {stretch}, {share} of all.', values);
+  const with_fact = { ...values, fact: quoted(view.what_if.label) };
+  return view.draw?.same
+    ? say(
+        'What if: with these settings u = {u} would still draw {token}: its stretch is {stretch}, {share} of all. In fact {fact} was drawn.',
+        with_fact,
+      )
+    : say(
+        'What if: with these settings u = {u} would draw {token}: its stretch is {stretch}, {share} of all. In fact {fact} was drawn.',
+        with_fact,
+      );
 }
+
+const idle = () => say('Draw {count} times to see how near counts come to probabilities.', { count: count(DRAWS) });
 
 /** @param {Sampling} sampling */
 function describe({ total, seed, counts, variation, usual_variation }) {
-  return (
-    `${count(total)} draws gave ${tokens(counts.size)} (xoshiro128**, seed ${count(seed)}). Total variation distance ${variation.toFixed(4)}: ` +
-    `${percent(variation)} of the draws would have to fall elsewhere to match every probability. Chance alone leaves ${usual_variation.toFixed(4)} on average.`
+  return say(
+    '{draws} draws gave {tokens} (xoshiro128**, seed {seed}). Total variation distance {distance}: {share} of the draws would have to fall elsewhere to match every probability. Chance alone leaves {usual} on average.',
+    {
+      draws: count(total),
+      tokens: tokens(counts.size),
+      seed: count(seed),
+      distance: variation.toFixed(4),
+      share: percent(variation),
+      usual: usual_variation.toFixed(4),
+    },
   );
 }

@@ -2,6 +2,7 @@
 
 import { set_attribute, set_text, svg } from '../../lib/dom.js';
 import { shorten, u_text } from '../../words/format.js';
+import { say } from '../../words/say.js';
 import { look_of } from './bar.js';
 
 /** @import { Stretch } from './draw.js' */
@@ -98,7 +99,7 @@ export function create_wheel() {
     set_text(title, shorten(label, 120));
     const is_labelled = width >= LEAST_LABELLED;
     set_attribute(text, 'class', `dv-token dv-wheel-name dv-wheel-name-${look}`);
-    set_text(text, is_labelled ? (look === 'others' ? 'others' : shorten(label, LONGEST_LABEL)) : '');
+    set_text(text, is_labelled ? (look === 'others' ? say('others') : shorten(label, LONGEST_LABEL)) : '');
     if (is_labelled) set_attribute(text, 'transform', turned((from + to) / 2));
   }
 

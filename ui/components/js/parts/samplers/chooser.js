@@ -2,6 +2,7 @@
 
 import { element, set_attribute } from '../../lib/dom.js';
 import { own_keys } from '../../lib/own_keys.js';
+import { say } from '../../words/say.js';
 
 /** @import { Sampler, Table } from '../../types.js' */
 
@@ -10,11 +11,11 @@ import { own_keys } from '../../lib/own_keys.js';
  * @param {(sampler: Sampler) => void} add
  */
 export function create_chooser(known, add) {
-  const menu = element('div', { class: 'dv-chooser', role: 'menu', 'aria-label': 'Add sampler', hidden: true });
+  const menu = element('div', { class: 'dv-chooser', role: 'menu', 'aria-label': say('Add sampler'), hidden: true });
   const button = element('button', {
     type: 'button',
-    text: '+ Add sampler',
-    'aria-label': 'Add sampler',
+    text: say('+ Add sampler'),
+    'aria-label': say('Add sampler'),
     'aria-haspopup': 'menu',
     'aria-expanded': 'false',
     onclick: () => (menu.hidden ? open() : close()),
@@ -92,7 +93,7 @@ export function create_chooser(known, add) {
       set_attribute(
         button,
         'title',
-        is_complete ? 'All samplers are on the page' : 'Put another sampler into the chain',
+        is_complete ? say('All samplers are on the page') : say('Put another sampler into the chain'),
       );
     },
     destroy() {

@@ -1,6 +1,7 @@
 // What a sampler did to this step, in two short lines: what is left, and what that changed.
 
 import { count, formats, listed, shorten, tokens } from '../../words/format.js';
+import { say } from '../../words/say.js';
 import { sampler_note } from '../../words/sentences.js';
 
 /** @import { Digits, Sampler, SamplerView, Table } from '../../types.js' */
@@ -8,7 +9,10 @@ import { sampler_note } from '../../words/sentences.js';
 
 /** @param {SamplerView} shown @param {Formats} in_digits */
 const uncertainty = ({ entropy_before, entropy_after }, { bits }) =>
-  `uncertainty ${bits(entropy_before).replace(' bits', '')} → ${bits(entropy_after)}`;
+  say('uncertainty {before} → {after}', {
+    before: bits(entropy_before).split(' ')[0],
+    after: bits(entropy_after),
+  });
 
 /** @param {SamplerView} shown */
 const left = ({ before, after }) => `${count(before)} → ${tokens(after)}`;
@@ -16,8 +20,8 @@ const left = ({ before, after }) => `${count(before)} → ${tokens(after)}`;
 /** The tokens that an edit moved: by name where they are few. @param {SamplerView} shown @param {Formats} in_digits */
 function moved_tokens({ moved, figures }, { score }) {
   const number = Number(figures.moved ?? moved.length);
-  if (number === 0) return 'nothing to change here';
-  if (number > 2) return `${tokens(number)} changed`;
+  if (number === 0) return say('nothing to change here');
+  if (number > 2) return say('{tokens} changed', { tokens: tokens(number) });
   return moved.map(({ label, from, to }) => `${shorten(label, 10)} ${score(from)} → ${score(to)}`).join(' · ');
 }
 
@@ -30,8 +34,8 @@ function moved_tokens({ moved, figures }, { score }) {
  */
 export function effect(sampler, shown, table, digits) {
   const in_digits = formats(digits);
-  if (shown.before === 0) return ['No tokens left to act on', 'an earlier sampler removed them all'];
-  if (shown.no_effect) return ['No effect here', shown.no_effect];
+  if (shown.before === 0) return [say('No tokens left to act on'), say('an earlier sampler removed them all')];
+  if (shown.no_effect) return [say('No effect here'), shown.no_effect];
   const note = sampler_note(shown, table, digits);
   const with_note = (/** @type {string} */ text) => (note ? `${text} · ${note}` : text);
   const gone = shown.before - shown.after;
@@ -39,9 +43,17 @@ export function effect(sampler, shown, table, digits) {
   if (sampler.kind === 'edit' && !sampler.removes_only)
     return [with_note(moved_tokens(shown, in_digits)), uncertainty(shown, in_digits)];
   if (gone === 0)
-    return [with_note(sampler.removes_only ? 'nothing to remove here' : `${left(shown)}: nothing removed`), ''];
+    return [
+      with_note(
+        sampler.removes_only
+          ? say('nothing to remove here')
+          : say('{change}: nothing removed', { change: left(shown) }),
+      ),
+      '',
+    ];
   const names = sampler.removes_only
     ? ` (${listed(shown.moved.slice(0, 3).map(({ label }) => shorten(label, 10)))}${gone > 3 ? ', …' : ''})`
     : '';
-  return [with_note(`${left(shown)}, ${formats('few').percent(shown.mass_removed)} removed${names}`), ''];
+  const values = { change: left(shown), mass: formats('few').percent(shown.mass_removed), names };
+  return [with_note(say('{change}, {mass} removed{names}', values)), ''];
 }

@@ -2,10 +2,11 @@
 
 import { element, set_attribute, set_text } from '../../lib/dom.js';
 import { own_keys } from '../../lib/own_keys.js';
+import { marked, say } from '../../words/say.js';
 
 /** @import { Actions, Snippet } from '../../types.js' */
 
-const COPIED = 'Copied';
+const COPIED = marked('Copied');
 const COPIED_MS = 2000;
 
 /** A titled list of what a program lacks, or does otherwise. @param {string} title @param {(name: string) => string} label_of */
@@ -30,10 +31,10 @@ function remark_list(title, label_of) {
 async function copy(code) {
   try {
     await navigator.clipboard.writeText(code.textContent ?? '');
-    return COPIED;
+    return say(COPIED);
   } catch {
     getSelection()?.selectAllChildren(code);
-    return document.execCommand('copy') ? COPIED : 'Marked: press Ctrl+C';
+    return document.execCommand('copy') ? say(COPIED) : say('Marked: press Ctrl+C');
   }
 }
 
@@ -49,17 +50,17 @@ export function create_export(actions, label_of) {
   let timer;
   const button = element('button', {
     type: 'button',
-    text: 'Export code',
+    text: say('Export code'),
     'aria-haspopup': 'dialog',
-    title: 'These settings as code for other programs',
+    title: say('These settings as code for other programs'),
     onclick: open,
   });
-  const tabs = element('div', { class: 'dv-tabs', role: 'tablist', 'aria-label': 'Program' });
+  const tabs = element('div', { class: 'dv-tabs', role: 'tablist', 'aria-label': say('Program') });
   const code = element('code', { tabindex: 0 });
-  const copy_button = element('button', { type: 'button', text: 'Copy', onclick: on_copy });
+  const copy_button = element('button', { type: 'button', text: say('Copy'), onclick: on_copy });
   const told = element('span', { class: 'dv-muted', role: 'status' });
-  const lacking = remark_list('What is missing there', label_of);
-  const differs = remark_list('What differs there', label_of);
+  const lacking = remark_list(say('What is missing there'), label_of);
+  const differs = remark_list(say('What differs there'), label_of);
   const panel = element(
     'div',
     { class: 'dv-code-panel', role: 'tabpanel', id: 'dv-snippet', hidden: true },
@@ -71,23 +72,23 @@ export function create_export(actions, label_of) {
   const waiting = element('p', { class: 'dv-muted', role: 'status' });
   const dialog = element(
     'dialog',
-    { class: 'dv-dialog', 'aria-label': 'Export code' },
+    { class: 'dv-dialog', 'aria-label': say('Export code') },
     element(
       'div',
       { class: 'dv-dialog-body' },
       element(
         'div',
         { class: 'dv-dialog-head' },
-        element('h2', { text: 'Export code' }),
+        element('h2', { text: say('Export code') }),
         element('button', {
           type: 'button',
           class: 'dv-quiet',
           text: '×',
-          'aria-label': 'Close',
+          'aria-label': say('Close'),
           onclick: () => dialog.close(),
         }),
       ),
-      element('p', { class: 'dv-muted', text: 'Prompt and settings of this page, for other programs.' }),
+      element('p', { class: 'dv-muted', text: say('Prompt and settings of this page, for other programs.') }),
       waiting,
       tabs,
       panel,
@@ -97,13 +98,13 @@ export function create_export(actions, label_of) {
   async function open() {
     all = [];
     show();
-    set_text(waiting, 'Writing the code …');
+    set_text(waiting, say('Writing the code …'));
     dialog.showModal();
     const snippets = await actions.snippets();
     if (!dialog.open) return;
     all = snippets;
     chosen = Math.min(chosen, Math.max(0, all.length - 1));
-    set_text(waiting, all.length ? '' : 'No code came back: the page says why. Close this and try again.');
+    set_text(waiting, all.length ? '' : say('No code came back: the page says why. Close this and try again.'));
     show();
   }
 
@@ -141,7 +142,7 @@ export function create_export(actions, label_of) {
   async function on_copy() {
     set_text(told, await copy(code));
     clearTimeout(timer);
-    if (told.textContent === COPIED) timer = setTimeout(() => set_text(told, ''), COPIED_MS);
+    if (told.textContent === say(COPIED)) timer = setTimeout(() => set_text(told, ''), COPIED_MS);
   }
 
   /** @param {KeyboardEvent} event */

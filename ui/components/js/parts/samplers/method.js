@@ -4,13 +4,14 @@ import { element, set_attribute, set_text } from '../../lib/dom.js';
 import { exact_field, slider_of } from '../../lib/fields.js';
 import { term } from '../../lib/term.js';
 import { quoted } from '../../words/format.js';
+import { marked, say } from '../../words/say.js';
 
 /** @import { Actions, State } from '../../types.js' */
 /** @typedef {Pick<State, 'draft' | 'strategy' | 'guidance_scale' | 'negative_prompt' | 'negative_tokens'>} Properties */
 
-const SCALE = { name: 'Guidance scale', setting: 'guidance_scale', low: 1, high: 5, step: 0.05 };
-const ALPHA = { name: 'Penalty alpha', setting: 'penalty_alpha', low: 0, high: 1, step: 0.05 };
-const CANDIDATES = { name: 'Candidates k', setting: 'candidates', low: 1, high: 20, step: 1, whole: true };
+const SCALE = { name: marked('Guidance scale'), setting: 'guidance_scale', low: 1, high: 5, step: 0.05 };
+const ALPHA = { name: marked('Penalty alpha'), setting: 'penalty_alpha', low: 0, high: 1, step: 0.05 };
+const CANDIDATES = { name: marked('Candidates k'), setting: 'candidates', low: 1, high: 20, step: 1, whole: true };
 
 /**
  * @param {string} name
@@ -40,8 +41,8 @@ export function create_method(actions) {
   const settle = () => actions.settle();
   /** @param {import('../../lib/fields.js').Range & {setting: string}} range @param {(value: number) => void} slide */
   const number = (range, slide) => ({
-    slider: slider_of(range, range.name, { slide, settle }),
-    exact: exact_field(range, `${range.name}, exact value`, {
+    slider: slider_of(range, say(range.name), { slide, settle }),
+    exact: exact_field({ ...range, name: say(range.name) }, say('{name}, exact value', { name: say(range.name) }), {
       check: value => actions.check(range.setting, '', value),
       apply(value) {
         slide(value);
@@ -55,14 +56,14 @@ export function create_method(actions) {
   const away = element('p', { class: 'dv-effect dv-line' });
   const how = element('p', { class: 'dv-effect' });
   const guidance = card(
-    'Guidance',
-    term('guidance', 'Guidance'),
+    say('Guidance'),
+    term('guidance', say('Guidance')),
     [scale.exact.input],
     [scale.slider.input, away, scale.exact.alert],
   );
   const search = card(
-    'Contrastive search',
-    term('contrastive search', 'Contrastive search'),
+    say('Contrastive search'),
+    term('contrastive search', say('Contrastive search')),
     [],
     [pair('alpha', alpha), pair('k', candidates), alpha.exact.alert, candidates.exact.alert, how],
   );
@@ -75,12 +76,16 @@ export function create_method(actions) {
       set_attribute(guidance, 'hidden', is_search || draft.negative_prompt === null);
       set_attribute(search, 'hidden', !is_search);
       for (const each of [scale.slider, scale.exact]) each.update(guidance_scale);
-      set_text(away, negative_tokens ? `away from ${quoted(negative_prompt)}` : 'begins with Start');
+      set_text(
+        away,
+        negative_tokens ? say('away from {prompt}', { prompt: quoted(negative_prompt) }) : say('begins with Start'),
+      );
       for (const each of [alpha.slider, alpha.exact]) each.update(draft.penalty_alpha);
       for (const each of [candidates.slider, candidates.exact]) each.update(draft.top_k);
-      const score =
-        'Score: (1 − alpha) × probability − alpha × penalty. Nothing is random. Only samplers that edit single tokens act.';
-      set_text(how, strategy ? score : `${score} It begins with Start.`);
+      const score = say(
+        'Score: (1 − alpha) × probability − alpha × penalty. Nothing is random. Only samplers that edit single tokens act.',
+      );
+      set_text(how, strategy ? score : `${score} ${say('It begins with Start.')}`);
     },
   };
 }

@@ -4,6 +4,7 @@ import { chain_of, is_same_chain } from '../../kernel/chain.js';
 import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
 import { create_menu } from '../../lib/menu.js';
 import { listed } from '../../words/format.js';
+import { say } from '../../words/say.js';
 
 /** @import { Actions, Chain, Settings, State, Table } from '../../types.js' */
 
@@ -29,13 +30,13 @@ export function create_presets(actions, announce) {
   /** @type {{before: Settings, text: string, order: string[], model: string|undefined}|null} what a preset took away */
   let lost = null;
 
-  const row = element('div', { class: 'dv-presets', role: 'group', 'aria-label': 'Presets' });
+  const row = element('div', { class: 'dv-presets', role: 'group', 'aria-label': say('Presets') });
   const words = element('span');
   const undo = element('button', {
     type: 'button',
     class: 'dv-quiet',
-    text: 'Undo',
-    'aria-label': 'Undo the preset',
+    text: say('Undo'),
+    'aria-label': say('Undo the preset'),
     onclick: bring_back,
   });
   const note = element('p', { class: 'dv-note dv-hidden' }, words, ' ', undo);
@@ -48,7 +49,7 @@ export function create_presets(actions, announce) {
     lost = null;
     actions.set(chain);
     actions.settle();
-    announce('The samplers are as they were.');
+    announce(say('The samplers are as they were.'));
     buttons[0]?.button.focus({ preventScroll: true }); // the button itself is gone
   }
 
@@ -63,10 +64,10 @@ export function create_presets(actions, announce) {
     );
     const names = gone.map(name => table?.samplers.find(each => each.name === name)?.in_text ?? name);
     const text = gone.length
-      ? `Removed: ${listed(names)}.`
+      ? say('Removed: {samplers}.', { samplers: listed(names) })
       : is_same_order(order, preset.order ?? [])
         ? ''
-        : 'The samplers are in their default order again.';
+        : say('The samplers are in their default order again.');
     if (text) lost = { before: lost?.before ?? before, text, order: preset.order ?? [], model };
     actions.set({ ...off, ...preset });
     actions.settle();
@@ -80,10 +81,15 @@ export function create_presets(actions, announce) {
     menu?.destroy();
     buttons = known.presets.map(({ name, settings: preset }) => ({
       chain: chain_of(known, preset),
-      button: element('button', { type: 'button', text: name, 'aria-pressed': 'false', onclick: () => choose(preset) }),
+      button: element('button', {
+        type: 'button',
+        text: say(name),
+        'aria-pressed': 'false',
+        onclick: () => choose(preset),
+      }),
     }));
     const all = buttons.map(({ button }) => button);
-    menu = create_menu('More', ...all.slice(SHOWN));
+    menu = create_menu(say('More'), ...all.slice(SHOWN));
     row.replaceChildren(...all.slice(0, SHOWN), menu.node);
   }
 

@@ -1,6 +1,7 @@
 // A sampler's rule as a small picture, drawn from what it reports: the leading tokens, those that it removed, its threshold or share.
 
 import { set_attribute, svg } from '../../lib/dom.js';
+import { say } from '../../words/say.js';
 
 /** @import { Sampler, SamplerView, View } from '../../types.js' */
 
@@ -127,7 +128,7 @@ export function rule_picture({ picture, label }) {
       class: 'dv-rule-picture',
       viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
       role: 'img',
-      'aria-label': `What ${label} does to this step`,
+      'aria-label': say('What {sampler} does to this step', { sampler: label }),
     },
     svg(
       'defs',

@@ -4,6 +4,7 @@ import { is_on as is_sampler_on } from '../../kernel/chain.js';
 import { usual_value } from '../../kernel/table.js';
 import { element, set_attribute, set_text } from '../../lib/dom.js';
 import { exact_field, exact_text, slider_of, switch_of } from '../../lib/fields.js';
+import { say } from '../../words/say.js';
 import { effect } from './effect.js';
 import { rule_picture } from './rule_picture.js';
 import { source_editor } from './source.js';
@@ -22,7 +23,11 @@ function in_words({ numbers, value: shape }, value) {
 
 /** Why a sampler that is on did nothing to what is on screen. @param {View|null} view @param {string} name */
 const when_it_holds = (view, name) =>
-  !view ? 'no scores yet' : view.missing === name ? 'the server is computing it' : 'holds from the next token on';
+  !view
+    ? say('no scores yet')
+    : view.missing === name
+      ? say('the server is computing it')
+      : say('holds from the next token on');
 
 /** What a sampler that is on does in contrastive search, which has no row to show it on. @param {Sampler} sampler @returns {[string, string]} */
 const in_search = ({ kind }) =>
@@ -98,8 +103,8 @@ export function create_sampler(sampler, actions, { grip, remove }) {
       set(is_only ? changed : with_field(sampler, fields(), number.name, changed));
     const range = { ...number, name: is_only ? label : `${label} ${number.label.toLowerCase()}` };
     const off = is_only ? sampler.off : undefined;
-    const spoken = (/** @type {number} */ shown) => (shown === off ? 'off' : exact_text(number, shown));
-    const exact = exact_field(range, `${accessible}, exact value`, {
+    const spoken = (/** @type {number} */ shown) => (shown === off ? say('off') : exact_text(number, shown));
+    const exact = exact_field(range, say('{name}, exact value', { name: accessible }), {
       check: typed => actions.check(name, number.name, typed),
       apply: changed => {
         write(changed);
@@ -142,7 +147,7 @@ export function create_sampler(sampler, actions, { grip, remove }) {
   const own_editor = () =>
     sampler.value === 'source' ? source_editor(sampler, take) : token_editor(sampler, actions, take);
   const editor = has_numbers ? null : own_editor();
-  const toggle = switch_of(`${label} on`, turn_on => {
+  const toggle = switch_of(say('{name} on', { name: label }), turn_on => {
     const start = starting_value();
     if (turn_on && start === null) return editor?.focus(); // nothing to switch on before a token or a source is named
     set(turn_on ? start : sampler.off);
@@ -158,7 +163,7 @@ export function create_sampler(sampler, actions, { grip, remove }) {
     type: 'button',
     class: 'dv-quiet dv-ask',
     text: '?',
-    'aria-label': `About ${label}`,
+    'aria-label': say('About {name}', { name: label }),
     'aria-expanded': 'false',
     'aria-controls': details.id,
     onclick: () => {
@@ -186,7 +191,7 @@ export function create_sampler(sampler, actions, { grip, remove }) {
               type: 'button',
               class: 'dv-quiet',
               text: '×',
-              'aria-label': `Remove ${label}`,
+              'aria-label': say('Remove {name}', { name: label }),
               onclick: remove,
             }),
           ]
@@ -244,7 +249,12 @@ export function create_sampler(sampler, actions, { grip, remove }) {
       const start = starting_value();
       toggle.update(
         is_on(),
-        is_on() ? 'Switch off' : editor || start === null ? 'Switch on' : `Switch on, with ${in_words(sampler, start)}`,
+
+        is_on()
+          ? say('Switch off')
+          : editor || start === null
+            ? say('Switch on')
+            : say('Switch on, with {value}', { value: in_words(sampler, start) }),
       );
       lay_out();
       const shown = view?.samplers.find(each => each.name === name);
@@ -257,7 +267,7 @@ export function create_sampler(sampler, actions, { grip, remove }) {
       if (!is_on()) tell(sampler.idle, '');
       else if (state.strategy) tell(...in_search(sampler));
       else if (!shown?.on) tell(when_it_holds(view, name), '');
-      else if (is_later) tell('not applied yet', '');
+      else if (is_later) tell(say('not applied yet'), '');
       else tell(...effect(sampler, shown, state.table, state.digits), shown.remark ?? '');
       if (!details.hidden) picture.update(view, is_applied ? (shown ?? null) : null);
     },

@@ -4,6 +4,7 @@ import { default_place, is_sorted, label_of as label_in, sampler_of, sorted } fr
 import { element, set_class, set_text } from '../../lib/dom.js';
 import { create_reorder } from '../../lib/reorder.js';
 import { default_order_text } from '../../words/chain.js';
+import { say } from '../../words/say.js';
 import { create_chooser } from './chooser.js';
 import { create_export } from './export.js';
 import { create_method } from './method.js';
@@ -62,7 +63,7 @@ export function create(root, actions) {
     const rest = order_of().filter(each => each !== name);
     actions.set({ order: rest, [name]: known(name).off });
     actions.settle();
-    announce(`${label_of(name)} removed.`);
+    announce(say('{name} removed.', { name: label_of(name) }));
     focus_grip(rest[Math.min(place, rest.length - 1)]);
   }
 
@@ -88,7 +89,7 @@ export function create(root, actions) {
     to_focus = name;
     actions.set({ order, [name]: part.starting_value() });
     actions.settle();
-    announce(`${label} added, ${reorder.where(name)}`);
+    announce(say('{name} added, {where}', { name: label, where: reorder.where(name) }));
   }
 
   const chooser = create_chooser(
@@ -106,10 +107,10 @@ export function create(root, actions) {
     element('button', {
       type: 'button',
       class: 'dv-quiet',
-      text: 'Default order',
+      text: say('Default order'),
       onclick: () => {
         set_order(sorted(state.table, order_of()));
-        announce('The samplers are in their default order.');
+        announce(say('The samplers are in their default order.'));
         focus_grip(order_of()[0]);
       },
     }),

@@ -4,6 +4,7 @@ import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
 import { exact_field } from '../../lib/fields.js';
 import { term } from '../../lib/term.js';
 import { count, formats, shorten, stretch_text } from '../../words/format.js';
+import { say } from '../../words/say.js';
 
 /** @import { Actions, State, View } from '../../types.js' */
 /** @typedef {Pick<State, 'settings' | 'view' | 'steps' | 'point' | 'row' | 'digits'>} Properties */
@@ -17,35 +18,41 @@ function story({ view, steps, row, point, digits, settings }) {
   const { draw, what_if, chosen } = view;
   const u_text = formats(digits).u;
   const own_seed = step ? row?.recorded_settings?.seed : undefined;
-  const next =
-    own_seed === undefined || own_seed === settings.seed ? '' : `; seed ${settings.seed} holds from the next token on`;
-  if (step?.forced) return ['forced: ', step.label, ', no draw'];
-  if (view.emptied_by) return ['no tokens left to draw', '', ''];
-  if (view.greedy) return ['temperature 0 takes ', view.leaders[0]?.label ?? '', ', no draw'];
+  const is_next = own_seed !== undefined && own_seed !== settings.seed;
+  const next = is_next ? say('; seed {seed} holds from the next token on', { seed: Number(settings.seed) }) : '';
+  if (step?.forced) return parted(say('forced: {token}, no draw'), step.label);
+  if (view.emptied_by) return [say('no tokens left to draw'), '', ''];
+  if (view.greedy) return parted(say('temperature 0 takes {token}, no draw'), view.leaders[0]?.label ?? '');
   if (view.is_pending && !chosen && point === null) {
-    return [
-      row?.u === null || row?.u === undefined ? 'no random number yet' : `will be drawn with u = ${u_text(row.u)}`,
-      '',
-      '',
-    ];
+    const u = row?.u ?? null;
+    return [u === null ? say('no random number yet') : say('will be drawn with u = {u}', { u: u_text(u) }), '', ''];
   }
   if (!draw && step)
     return step.u === null
-      ? ['', step.label, ' was taken greedily, no draw']
-      : [`u = ${u_text(step.u)} drew `, step.label, next];
-  if (!draw) return ['not drawn yet', '', ''];
-  const verb = view.is_pending ? 'would draw' : what_if ? (draw.same ? 'would still draw' : 'would draw') : 'drew';
-  return [
-    `u = ${u_text(draw.u)} ${verb} `,
-    draw.label ?? `rank ${count(draw.rank)}`,
-    `${next ? '' : `, its stretch is ${stretch_text(draw.from, draw.to)}`}${next}`,
-  ];
+      ? parted(say('{token} was taken greedily, no draw'), step.label)
+      : parted(say('u = {u} drew {token}', { u: u_text(step.u) }), step.label, next);
+  if (!draw) return [say('not drawn yet'), '', ''];
+  const values = { u: u_text(draw.u) };
+  const is_of_another = view.is_pending || (what_if !== null && !draw.same);
+  const drawn = is_of_another
+    ? say('u = {u} would draw {token}', values)
+    : what_if
+      ? say('u = {u} would still draw {token}', values)
+      : say('u = {u} drew {token}', values);
+  const stretch = say(', its stretch is {stretch}', { stretch: stretch_text(draw.from, draw.to) });
+  return parted(drawn, draw.label ?? say('rank {rank}', { rank: count(draw.rank) }), next || stretch);
+}
+
+/** A sentence around its token, which is shown apart. @param {string} sentence @param {string} token @param {string} [end] @returns {[string, string, string]} */
+function parted(sentence, token, end = '') {
+  const [before, after] = sentence.split('{token}');
+  return [before, token, `${after}${end}`];
 }
 
 /** @param {Actions} actions */
 export function create_seed(actions) {
-  const range = { name: 'Seed', low: 0, high: LARGEST_SEED, step: 1, whole: true };
-  const field = exact_field(range, 'Seed', {
+  const range = { name: say('Seed'), low: 0, high: LARGEST_SEED, step: 1, whole: true };
+  const field = exact_field(range, range.name, {
     check: value => actions.check('seed', '', value),
     apply: value => {
       actions.set({ seed: value });
@@ -59,12 +66,12 @@ export function create_seed(actions) {
   const line = element('p', { class: 'dv-effect dv-draw-story' }, before, token, after);
   const node = element(
     'section',
-    { class: 'dv-sampler', role: 'group', 'aria-label': 'Draw', 'data-sampler': 'drawn' },
+    { class: 'dv-sampler', role: 'group', 'aria-label': say('Draw'), 'data-sampler': 'drawn' },
     element(
       'div',
       { class: 'dv-sampler-head' },
-      element('span', { class: 'dv-sampler-name' }, term('draw', 'Draw')),
-      term('seed'),
+      element('span', { class: 'dv-sampler-name' }, term('draw', say('Draw'))),
+      term('seed', say('seed')),
       field.input,
     ),
     bar,

@@ -1,15 +1,16 @@
 // The source of a constraint: its language, and its text, taken when the field is left or by Ctrl+Enter.
 
 import { element } from '../../lib/dom.js';
+import { marked, say } from '../../words/say.js';
 
 /** @import { Fields, Sampler, Value } from '../../types.js' */
 
 /** What the engine calls each language, and people. @type {Record<string, string>} */
 const LANGUAGES = {
-  choices: 'Choices, as a JSON list',
-  regex: 'Regular expression',
-  json_schema: 'JSON schema',
-  lark: 'Lark grammar',
+  choices: marked('Choices, as a JSON list'),
+  regex: marked('Regular expression'),
+  json_schema: marked('JSON schema'),
+  lark: marked('Lark grammar'),
 };
 const FIRST = { language: 'choices', source: '' };
 
@@ -22,12 +23,12 @@ export function source_editor({ label }, set) {
   let before = FIRST; // what was in force when it was
   const language = element(
     'select',
-    { 'aria-label': `${label} language` },
-    ...Object.entries(LANGUAGES).map(([value, text]) => element('option', { value, text })),
+    { 'aria-label': say('{sampler} language', { sampler: label }) },
+    ...Object.entries(LANGUAGES).map(([value, text]) => element('option', { value, text: say(text) })),
   );
   const source = element('textarea', {
     rows: 4,
-    'aria-label': `${label} source`,
+    'aria-label': say('{sampler} source', { sampler: label }),
     placeholder: '["yes", "no"]',
     spellcheck: 'false',
     autocomplete: 'off',

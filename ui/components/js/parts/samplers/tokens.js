@@ -2,7 +2,8 @@
 
 import { element, set_attribute, set_text } from '../../lib/dom.js';
 import { exact_field } from '../../lib/fields.js';
-import { isolated, percent, shorten, tokens } from '../../words/format.js';
+import { isolated, percent, quoted, shorten, tokens } from '../../words/format.js';
+import { say } from '../../words/say.js';
 
 /** @import { Actions, Fields, FoundToken, Sampler, State, Value } from '../../types.js' */
 /** @typedef {Pick<State, 'row' | 'view' | 'labels'>} Properties */
@@ -81,14 +82,14 @@ function add_box(sampler, button_text, actions, take) {
   const hint = element('p', {
     class: 'dv-muted',
     id: `dv-add-hint-${boxes_so_far++}`,
-    text: 'A leading space counts.',
+    text: say('A leading space counts.'),
   });
   const input = element('input', {
     type: 'text',
     autocomplete: 'off',
     spellcheck: 'false',
     maxlength: LONGEST_TEXT,
-    'aria-label': `${button_text} to ${sampler.label}`,
+    'aria-label': say('{action} to {sampler}', { action: button_text, sampler: sampler.label }),
     'aria-describedby': hint.id,
     placeholder: button_text.toLowerCase(),
   });
@@ -102,12 +103,12 @@ function add_box(sampler, button_text, actions, take) {
   }
   async function submit() {
     const text = input.value;
-    if (!text) return tell('Type a word first.');
+    if (!text) return tell(say('Type a word first.'));
     const turn = ++asked;
     tell('');
     const ways = await ways_to_split(actions, text);
     if (turn !== asked) return;
-    if (!ways.length) return tell('No token came back for this text.');
+    if (!ways.length) return tell(say('No token came back for this text.'));
     if (take(ways, text)) input.value = '';
   }
   const form = element(
@@ -120,7 +121,7 @@ function add_box(sampler, button_text, actions, take) {
       },
     },
     input,
-    element('button', { type: 'submit', text: 'Add', 'aria-label': button_text }),
+    element('button', { type: 'submit', text: say('Add'), 'aria-label': button_text }),
   );
   /** @param {Node[]} content @param {() => void} choose */
   const chip = (content, choose) => {
@@ -160,14 +161,15 @@ function add_box(sampler, button_text, actions, take) {
           () => choose([found]),
         );
       });
-      const both = with_both ? [chip([new Text('Both')], () => choose(options.map(({ found }) => found)))] : [];
+      const both = with_both ? [chip([new Text(say('Both'))], () => choose(options.map(({ found }) => found)))] : [];
       choices.replaceChildren(...chips, ...both);
     },
   };
 }
 
 /** Why there is something to choose where a word is split in two ways. @param {string} text */
-const two_ways_text = text => `“${isolated(text)}” is another token after a space. Choose one, or both:`;
+const two_ways_text = text =>
+  say('{text} is another token after a space. Choose one, or both:', { text: quoted(text, 16) });
 
 /** @param {string} label @param {(event: MouseEvent) => void} onclick */
 const remove_button = (label, onclick) =>
@@ -175,7 +177,7 @@ const remove_button = (label, onclick) =>
     type: 'button',
     class: 'dv-quiet',
     text: '×',
-    'aria-label': `Remove ${isolated(label)}`,
+    'aria-label': say('Remove {name}', { name: isolated(label) }),
     onclick,
   });
 
@@ -190,7 +192,7 @@ function bias_editor(sampler, actions, set) {
   const labels = create_labels();
   /** @type {Map<number, ReturnType<typeof make_row>>} */
   const rows = new Map();
-  const list = element('ul', { class: 'dv-token-list', 'aria-label': 'Biased tokens' });
+  const list = element('ul', { class: 'dv-token-list', 'aria-label': say('Biased tokens') });
   /** @type {[number, number][]} */
   let pairs = [];
   /** @type {Properties|null} */
@@ -206,7 +208,7 @@ function bias_editor(sampler, actions, set) {
       ...pairs.filter(([own]) => !ids.includes(own)),
       ...ids.map(id => /** @type {[number, number]} */ ([id, bias])),
     ]);
-  const box = add_box(sampler, 'Add token', actions, (ways, text) => {
+  const box = add_box(sampler, say('Add token'), actions, (ways, text) => {
     labels.remember(ways.flat());
     const single = new Map(ways.flat().map(token => [token.id, [token]])); // each token, once
     if (single.size === 1) {
@@ -214,9 +216,12 @@ function bias_editor(sampler, actions, set) {
       return true;
     }
     const is_pair = ways.length === 2 && ways.every(way => way.length === 1);
-    const numbers =
-      ways.length === 2 ? `${ways[1].length}, after a space ${tokens(ways[0].length)}` : tokens(ways[0].length);
-    const sentence = is_pair ? two_ways_text(text) : `“${isolated(text)}” is ${numbers}. Choose one:`;
+    const values = { text: quoted(text, 16), count: ways.at(-1)?.length ?? 0, tokens: tokens(ways[0].length) };
+    const several =
+      ways.length === 2
+        ? say('{text} is {count}, after a space {tokens}. Choose one:', values)
+        : say('{text} is {tokens}. Choose one:', { text: values.text, tokens: values.tokens });
+    const sentence = is_pair ? two_ways_text(text) : several;
     const options = is_pair
       ? likelier_first(latest, [...single.values()])
       : [...single.values()].map(found => ({ found, prob: next_prob(latest, found[0]) }));
@@ -228,10 +233,14 @@ function bias_editor(sampler, actions, set) {
   function make_row(id) {
     const label = labels.of(id);
     const token = element('span', { class: 'dv-token' });
-    const exact = exact_field({ ...number, name: sampler.label, step: 0.5 }, `Bias of ${isolated(label)}`, {
-      check: value => actions.check(sampler.name, number.name, value),
-      apply: bias => put([id], bias),
-    });
+    const exact = exact_field(
+      { ...number, name: sampler.label, step: 0.5 },
+      say('Bias of {token}', { token: isolated(label) }),
+      {
+        check: value => actions.check(sampler.name, number.name, value),
+        apply: bias => put([id], bias),
+      },
+    );
     const remove = remove_button(label, event => {
       write(pairs.filter(([own]) => own !== id));
       refocus(event, box.input);
@@ -282,18 +291,25 @@ function word_editor(sampler, actions, set) {
     write([...sequences, ...words.map(ids_of)]);
     const long = words.find(word => word.length > 1);
     const name = long?.map(token => token.label).join('') ?? '';
-    box.tell(long ? `“${isolated(name)}” is ${tokens(long.length)}: the last is banned after the others.` : '');
+    box.tell(
+      long
+        ? say('{text} is {tokens}: the last is banned after the others.', {
+            text: quoted(name, 16),
+            tokens: tokens(long.length),
+          })
+        : '',
+    );
   }
-  const box = add_box(sampler, 'Add word', actions, (ways, text) => {
+  const box = add_box(sampler, say('Add word'), actions, (ways, text) => {
     labels.remember(ways.flat());
     const left = ways.filter(way => !sequences.some(each => is_same(each, ids_of(way))));
-    if (!left.length) box.tell(`“${isolated(text)}” is banned already.`);
+    if (!left.length) box.tell(say('{text} is banned already.', { text: quoted(text, 16) }));
     else if (ways.length === 1) add(left);
     else {
       const sentence =
         left.length === 2
           ? two_ways_text(text)
-          : `“${isolated(text)}” is banned in one way already. This is the other:`;
+          : say('{text} is banned in one way already. This is the other:', { text: quoted(text, 16) });
       box.offer(sentence, likelier_first(latest, left), add, left.length === 2);
       return false;
     }

@@ -2,6 +2,7 @@
 
 import { element, set_attribute, set_text } from '../../lib/dom.js';
 import { count, quoted } from '../../words/format.js';
+import { say } from '../../words/say.js';
 
 /** @import { FoundToken } from '../../types.js' */
 
@@ -21,7 +22,7 @@ export function create_choice(choose) {
       token = next;
       set_text(label, next.label);
       set_attribute(label, 'title', next.label.slice(0, LONGEST_TITLE));
-      set_attribute(node, 'aria-label', `Why not ${next.label}?`);
+      set_attribute(node, 'aria-label', say('Why not {token}?', { token: next.label }));
     },
     /** @param {boolean} is_chosen */
     press(is_chosen) {
@@ -33,7 +34,7 @@ export function create_choice(choose) {
 /** The line with the list `Tokens of the text`. @param {(token: FoundToken|null) => void} choose */
 export function create_pieces(choose) {
   const text = element('span', { class: 'dv-muted' });
-  const list = element('ol', { 'aria-label': 'Tokens of the text' });
+  const list = element('ol', { 'aria-label': say('Tokens of the text') });
   const node = element('div', { class: 'dv-pieces dv-hidden' }, text, list);
   /** @type {ReturnType<typeof create_choice>[]} */
   const choices = [];
@@ -43,7 +44,13 @@ export function create_pieces(choose) {
     update(whole, found, chosen_id) {
       node.classList.toggle('dv-hidden', found.length < 2);
       if (found.length < 2) return;
-      set_text(text, `${quoted(whole, LONGEST_TEXT)} is ${count(found.length)} tokens, one step each:`);
+      set_text(
+        text,
+        say('{text} is {count} tokens, one step each:', {
+          text: quoted(whole, LONGEST_TEXT),
+          count: count(found.length),
+        }),
+      );
       while (choices.length > found.length) choices.pop()?.node.parentElement?.remove();
       while (choices.length < found.length) {
         const choice = create_choice(choose);

@@ -4,6 +4,7 @@ import { knowledge_of, learn_token } from '../../kernel/row.js';
 import { element, set_attribute, set_text } from '../../lib/dom.js';
 import { candidate } from '../../view/view.js';
 import { count, percent, quoted, score_text } from '../../words/format.js';
+import { say } from '../../words/say.js';
 import { create_choice, create_pieces } from './pieces.js';
 import { create_why } from './why.js';
 
@@ -32,14 +33,14 @@ export function create(root, actions) {
 
   const field = element('input', {
     type: 'search',
-    'aria-label': 'Search the vocabulary',
+    'aria-label': say('Search the vocabulary'),
     autocomplete: 'off',
     spellcheck: 'false',
     autocapitalize: 'off',
     maxlength: '200',
   });
   const status = element('p', { class: 'dv-muted', role: 'status' });
-  const list = element('ul', { class: 'dv-matches dv-hidden', 'aria-label': 'Matches' });
+  const list = element('ul', { class: 'dv-matches dv-hidden', 'aria-label': say('Matches') });
   const split = create_pieces(choose);
   const why = create_why(actions, () => choose(null));
   const results = element('div', { class: 'dv-results dv-hidden' }, status, split.node, list, why.node);
@@ -113,7 +114,7 @@ export function create(root, actions) {
     answered = query;
     set_text(
       status,
-      found ? result_words(query, found.length) : 'There are no scores here to search in; press Back first.',
+      found ? result_words(query, found.length) : say('There are no scores here to search in; press Back first.'),
     );
     draw();
     const split_up = await actions.tokenize(query);
@@ -158,7 +159,7 @@ export function create(root, actions) {
     update(now) {
       state = now;
       const vocab = now.view?.vocab ?? now.model?.vocab_size ?? 0;
-      set_attribute(field, 'placeholder', `search all ${count(vocab)} tokens`);
+      set_attribute(field, 'placeholder', say('search all {count} tokens', { count: count(vocab) }));
       if (asked_for === '') return;
       // A playing text changes its step faster than anyone reads: ask once it stands still.
       if (asked_step !== step_key(now) && now.mode === 'paused' && now.view !== null) find();
@@ -181,9 +182,12 @@ const step_key = ({ visit, run, branch, index, row_key }) =>
 /** @param {string} query @param {number} number */
 function result_words(query, number) {
   const text = quoted(query, LONGEST_QUERY);
-  if (number === 0) return `No token of the vocabulary matches ${text}.`;
-  if (number > MOST_MATCHES) return `More than ${MOST_MATCHES} tokens match ${text}; these are the first.`;
-  return `${number === 1 ? '1 token matches' : `${number} tokens match`} ${text}.`;
+  if (number === 0) return say('No token of the vocabulary matches {text}.', { text });
+  if (number > MOST_MATCHES)
+    return say('More than {count} tokens match {text}; these are the first.', { count: MOST_MATCHES, text });
+  return number === 1
+    ? say('1 token matches {text}.', { text })
+    : say('{count} tokens match {text}.', { count: number, text });
 }
 
 /** @param {Pick<Actions, 'force'>} actions @param {(token: FoundToken|null) => void} choose */
@@ -195,7 +199,7 @@ function create_item(actions, choose) {
   const force = element('button', {
     type: 'button',
     class: 'dv-quiet',
-    text: 'Force',
+    text: say('Force'),
     onclick: (/** @type {MouseEvent} */ event) => {
       if (event.detail <= 1 && item.match) actions.force(item.match.id); // not the second half of a double click
     },
@@ -221,21 +225,21 @@ function create_item(actions, choose) {
 function update_item(item, match, found, state) {
   item.match = match;
   item.choice.update(match);
-  set_attribute(item.force, 'aria-label', `Force ${match.label}`);
+  set_attribute(item.force, 'aria-label', say('Force {token}', { token: match.label }));
   const is_possible = match.logit !== null && match.logit !== undefined;
   const rank = found ? found.rank : match.raw_rank;
-  set_text(item.figures, is_possible && rank ? `rank ${count(rank)}` : '');
+  set_text(item.figures, is_possible && rank ? say('rank {rank}', { rank: count(rank) }) : '');
   set_text(item.share, found ? percent(found.model_prob) : '');
   set_attribute(item.li, 'title', `id ${match.id}, logit ${score_text(match.logit ?? -Infinity)}`);
   const by = state?.table.samplers.find(sampler => sampler.name === found?.removed_by)?.in_text ?? found?.removed_by;
   const fate = !is_possible
-    ? 'impossible: its logit is −∞'
+    ? say('impossible: its logit is −∞')
     : !found
       ? ''
       : found.removed_by
-        ? `removed by ${by}`
+        ? say('removed by {sampler}', { sampler: by ?? '' })
         : found.final_prob === null
-          ? 'kept'
-          : `kept, ${percent(found.final_prob)} after settings`;
+          ? say('kept')
+          : say('kept, {probability} after settings', { probability: percent(found.final_prob) });
   set_text(item.fate, fate);
 }

@@ -6,13 +6,14 @@ import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
 import { shape_of } from '../../view/chain.js';
 import { trace_of } from '../../view/view.js';
 import { count, listed, percent, score_text, shorten, stretch_text, u_text } from '../../words/format.js';
+import { marked, say } from '../../words/say.js';
 
 /** @import { Actions, Admission, FoundToken, Sampler, State, View } from '../../types.js' */
 /** @typedef {Pick<State, 'view' | 'row' | 'table' | 'settings' | 'mode' | 'point' | 'prompt_tokens' | 'steps' | 'model' | 'is_what_if' | 'manual' | 'row_count' | 'remarks' | 'guidance_scale'>} Properties */
 
 const SETTLED_MS = 120; // without a change for so long, the engine is asked
 const LONGEST_TITLE = 120;
-const COLUMNS = ['After', 'Rank', 'Score', 'Probability', ''];
+const COLUMNS = [marked('After'), marked('Rank'), marked('Score'), marked('Probability'), ''];
 
 /**
  * @param {Pick<Actions, 'set' | 'settle' | 'admit'>} actions
@@ -30,10 +31,10 @@ export function create_why(actions, on_close) {
   let token = null;
 
   const title = element('span', { class: 'dv-token' });
-  const close = element('button', { type: 'button', class: 'dv-quiet', text: 'Close', onclick: on_close });
+  const close = element('button', { type: 'button', class: 'dv-quiet', text: say('Close'), onclick: on_close });
   const verdict = element('p');
   const body = element('tbody');
-  const heads = COLUMNS.map(text => element(text ? 'th' : 'td', { text, scope: text ? 'col' : null }));
+  const heads = COLUMNS.map(text => element(text ? 'th' : 'td', { text: say(text), scope: text ? 'col' : null }));
   const table = element('table', { class: 'dv-why-table' }, element('thead', {}, element('tr', {}, ...heads)), body);
   const advice = element('span');
   const apply = element('button', {
@@ -47,8 +48,8 @@ export function create_why(actions, on_close) {
   });
   const node = element(
     'section',
-    { class: 'dv-why dv-hidden', 'aria-label': 'Why not my token?' },
-    element('div', { class: 'dv-why-head' }, element('span', {}, 'Why not ', title, '?'), close),
+    { class: 'dv-why dv-hidden', 'aria-label': say('Why not my token?') },
+    element('div', { class: 'dv-why-head' }, element('span', {}, ...around(say('Why not {token}?'), title)), close),
     verdict,
     table,
     element('div', { class: 'dv-why-advice' }, advice, apply),
@@ -66,7 +67,7 @@ export function create_why(actions, on_close) {
     if (!state || !token) return;
     set_text(title, token.label);
     set_attribute(title, 'title', shorten(token.label, LONGEST_TITLE));
-    set_attribute(table, 'aria-label', `Path of ${shorten(token.label, LONGEST_TITLE)}`);
+    set_attribute(table, 'aria-label', say('Path of {token}', { token: shorten(token.label, LONGEST_TITLE) }));
     const { points, words, is_removed } = path_words(state, token);
     table.classList.toggle('dv-hidden', !points.length);
     set_text(verdict, words);
@@ -78,7 +79,7 @@ export function create_why(actions, on_close) {
     }
     rows.forEach((row, place) => update_row(row, points[place]));
     set_change(null);
-    set_text(advice, is_removed ? 'Looking for the smallest change that would admit it …' : '');
+    set_text(advice, is_removed ? say('Looking for the smallest change that would admit it …') : '');
     if (is_removed) timer = setTimeout(advise, SETTLED_MS);
   }
 
@@ -122,6 +123,12 @@ export function create_why(actions, on_close) {
   };
 }
 
+/** A sentence with an element in its place. @param {string} sentence @param {HTMLElement} placed */
+function around(sentence, placed) {
+  const [before, after] = sentence.split('{token}');
+  return [before, placed, after];
+}
+
 /** @param {Sampler[]} samplers @param {string|null} name */
 const named = (samplers, name) => samplers.find(sampler => sampler.name === name)?.in_text ?? name ?? '';
 
@@ -129,8 +136,9 @@ const named = (samplers, name) => samplers.find(sampler => sampler.name === name
 function change_words({ setting, field, value, bias }, samplers) {
   const sampler = samplers.find(({ name }) => name === setting);
   const name = named(samplers, setting);
-  if (bias !== null) return `its bias ${score_text(bias, 1)}`;
-  if (value === null || (value === sampler?.off && sampler?.kind !== 'scale')) return `${name} off`;
+  if (bias !== null) return say('its bias {bias}', { bias: score_text(bias, 1) });
+  if (value === null || (value === sampler?.off && sampler?.kind !== 'scale'))
+    return say('{sampler} off', { sampler: name });
   if (field && typeof value === 'object') {
     const label = sampler?.numbers.find(number => number.name === field)?.label.toLowerCase() ?? field;
     return `${name} ${label} ${Number(Number(value[field]).toPrecision(4))}`;
@@ -140,12 +148,14 @@ function change_words({ setting, field, value, bias }, samplers) {
 
 /** The same as what a button does. @param {Admission} found @param {Sampler[]} samplers */
 export const change_order = (found, samplers) =>
-  found.lifted ? 'Lift its ban' : `Set ${change_words(found, samplers)}`;
+  found.lifted ? say('Lift its ban') : say('Set {change}', { change: change_words(found, samplers) });
 
 /** @param {Admission} found @param {Sampler[]} samplers */
 export function advice_text(found, samplers) {
-  if (found.setting) return 'The smallest change of one setting that would admit it:';
-  return `No change of one setting would admit it: ${listed(found.blocked_by.map(name => named(samplers, name)))} remove it together.`;
+  if (found.setting) return say('The smallest change of one setting that would admit it:');
+  return say('No change of one setting would admit it: {samplers} remove it together.', {
+    samplers: listed(found.blocked_by.map(name => named(samplers, name))),
+  });
 }
 
 /** @typedef {{label: string, rank: number|null, score: number, prob: number, removed: boolean, note: string, is_here: boolean}} PathPoint */
@@ -159,16 +169,16 @@ export function advice_text(found, samplers) {
 function path_words(state, { id }) {
   const { view, row } = state;
   const nothing = (/** @type {string} */ words) => ({ points: [], words, is_removed: false });
-  if (!view || !row) return nothing('There are no scores here; press Back first.');
+  if (!view || !row) return nothing(say('There are no scores here; press Back first.'));
   const raw_rank = raw_rank_of(row, id);
-  if (!raw_rank && !is_settled(row, id)) return nothing('Its rank at this step is not known: search again.');
-  if (!raw_rank || raw_rank > row.possible) return nothing('It is impossible here: its logit is −∞.');
+  if (!raw_rank && !is_settled(row, id)) return nothing(say('Its rank at this step is not known: search again.'));
+  if (!raw_rank || raw_rank > row.possible) return nothing(say('It is impossible here: its logit is −∞.'));
   const path = trace_of(state, { id });
   const out = path.findIndex(({ removed }) => removed);
   const points = path.map((point, place) => ({
     ...point,
-    label: place ? (state.table.samplers.find(({ name }) => name === point.name)?.label ?? point.name) : 'Logits',
-    note: place === out ? 'removed here' : moved(path[place - 1], point),
+    label: place ? (state.table.samplers.find(({ name }) => name === point.name)?.label ?? point.name) : say('Logits'),
+    note: place === out ? say('removed here') : moved(path[place - 1], point),
     is_here: state.point !== null && place === Math.min(view.point, path.length - 1),
   }));
   if (out < 0) {
@@ -186,7 +196,11 @@ function path_words(state, { id }) {
   const by = named(state.table.samplers, path[out].name);
   return {
     points,
-    words: `Removed by ${by}, where it had rank ${count(rank ?? 0)} and ${percent(prob)}.`,
+    words: say('Removed by {sampler}, where it had rank {rank} and {probability}.', {
+      sampler: by,
+      rank: count(rank ?? 0),
+      probability: percent(prob),
+    }),
     is_removed: true,
   };
 }
@@ -195,16 +209,19 @@ function path_words(state, { id }) {
 function moved(before, { removed, score }) {
   if (!before || removed || before.score === score) return '';
   const change = score - before.score;
-  return `score ${change < 0 ? 'lowered' : 'raised'} by ${score_text(Math.abs(change))}`;
+  const by = score_text(Math.abs(change));
+  return change < 0 ? say('score lowered by {by}', { by }) : say('score raised by {by}', { by });
 }
 
 /** How a token that stays fares in the draw. @param {View} view @param {number} prob @param {number} from @param {number} to its stretch */
 function end_words(view, prob, from, to) {
-  if (view.greedy) return 'It has the highest score, which temperature 0 takes.';
-  const stays = `It stays, with ${percent(prob)}: u in ${stretch_text(from, to)} draws it`;
-  if (!view.draw) return `${stays}.`;
+  if (view.greedy) return say('It has the highest score, which temperature 0 takes.');
+  const values = { probability: percent(prob), stretch: stretch_text(from, to), u: u_text(view.draw?.u ?? 0) };
+  if (!view.draw) return say('It stays, with {probability}: u in {stretch} draws it.', values);
   const { u } = view.draw;
-  return `${stays}${u >= from && u < to ? `, and u = ${u_text(u)} does.` : `, but u = ${u_text(u)}.`}`;
+  return u >= from && u < to
+    ? say('It stays, with {probability}: u in {stretch} draws it, and u = {u} does.', values)
+    : say('It stays, with {probability}: u in {stretch} draws it, but u = {u}.', values);
 }
 
 function create_row() {

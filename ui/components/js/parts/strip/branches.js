@@ -2,6 +2,7 @@
 
 import { element, set_attribute, set_text } from '../../lib/dom.js';
 import { count, shorten, tokens } from '../../words/format.js';
+import { say } from '../../words/say.js';
 
 /** @import { Actions, Branch } from '../../types.js' */
 
@@ -14,7 +15,7 @@ const ARROWS = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 };
  * @param {Pick<Actions, 'switch_branch'>} actions
  */
 export function create_branches(actions) {
-  const node = element('div', { class: 'dv-branches dv-hidden', role: 'radiogroup', 'aria-label': 'Branches' });
+  const node = element('div', { class: 'dv-branches dv-hidden', role: 'radiogroup', 'aria-label': say('Branches') });
   /** @type {ReturnType<typeof create_entry>[]} */
   const entries = [];
 
@@ -55,7 +56,12 @@ export function create_branches(actions) {
       entries.forEach((entry, at) => {
         const { number, parent, departs_at, text, length, current } = branches[at];
         entry.number = number;
-        set_text(entry.name, `Branch ${number}: ${parent ? `from token ${count(departs_at + 1)}` : 'first text'}`);
+        set_text(
+          entry.name,
+          parent
+            ? say('Branch {number}: from token {place}', { number, place: count(departs_at + 1) })
+            : say('Branch {number}: first text', { number }),
+        );
         set_text(entry.excerpt, shorten(text, LONGEST_EXCERPT));
         set_text(entry.length, tokens(length));
         set_attribute(entry.button, 'aria-checked', String(current));

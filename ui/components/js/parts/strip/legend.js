@@ -1,21 +1,25 @@
 // What the colours and marks of tokens mean.
 
 import { element, set_text } from '../../lib/dom.js';
+import { marked, say } from '../../words/say.js';
 
 /** @import { Colouring } from '../../types.js' */
 
 const PROBABILITIES = {
   edges: [0, 0.01, 0.05, 0.2, 0.5, 0.8],
-  ranges: ['below 1 %', '1–5 %', '5–20 %', '20–50 %', '50–80 %', '80–100 %'],
+  ranges: [marked('below 1 %'), '1–5 %', '5–20 %', '20–50 %', '50–80 %', '80–100 %'],
 };
-const BITS = { edges: [0, 0.5, 1, 2, 4, 6], ranges: ['below 0.5 bits', '0.5–1', '1–2', '2–4', '4–6', '6 and more'] };
+const BITS = {
+  edges: [0, 0.5, 1, 2, 4, 6],
+  ranges: [marked('below 0.5 bits'), '0.5–1', '1–2', '2–4', '4–6', marked('6 and more')],
+};
 
 /** @type {Record<Colouring, {label: string, edges: number[], ranges: string[]}>} */
 const COLOURINGS = {
-  model_probability: { label: 'model’s probability', ...PROBABILITIES },
-  probability: { label: 'probability after settings', ...PROBABILITIES },
-  model_entropy: { label: 'model’s uncertainty', ...BITS },
-  entropy: { label: 'uncertainty after temperature', ...BITS },
+  model_probability: { label: marked('model’s probability'), ...PROBABILITIES },
+  probability: { label: marked('probability after settings'), ...PROBABILITIES },
+  model_entropy: { label: marked('model’s uncertainty'), ...BITS },
+  entropy: { label: marked('uncertainty after temperature'), ...BITS },
 };
 
 /**
@@ -40,19 +44,19 @@ export function create_legend() {
     { class: 'dv-strip-legend' },
     title,
     element('span', { class: 'dv-shades' }, ...shades),
-    mark('prompt', 'prompt'),
-    mark('forced', 'forced'),
-    mark('special', 'special'),
-    mark('partial', 'part of a character'),
-    element('span', { text: '␣ is a space, ⏎ a line end' }),
+    mark('prompt', say('prompt')),
+    mark('forced', say('forced')),
+    mark('special', say('special')),
+    mark('partial', say('part of a character')),
+    element('span', { text: say('␣ is a space, ⏎ a line end') }),
   );
   return {
     node,
     /** @param {Colouring} colouring */
     update(colouring) {
       const { label, ranges } = COLOURINGS[colouring];
-      set_text(title, `Colour: ${label}`);
-      shades.forEach((shade, place) => set_text(shade, ranges[place]));
+      set_text(title, say('Colour: {what}', { what: say(label) }));
+      shades.forEach((shade, place) => set_text(shade, say(ranges[place])));
     },
   };
 }

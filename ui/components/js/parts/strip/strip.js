@@ -2,6 +2,7 @@
 
 import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
 import { bits, count, percent } from '../../words/format.js';
+import { say } from '../../words/say.js';
 import { create_branches } from './branches.js';
 import { create_items } from './items.js';
 import { create_legend, shade_of } from './legend.js';
@@ -38,37 +39,37 @@ export function create(root, actions) {
   /** @type {Properties} */
   let state;
 
-  const list = element('ol', { class: 'dv-tokens', role: 'list', 'aria-label': 'Tokens' });
+  const list = element('ol', { class: 'dv-tokens', role: 'list', 'aria-label': say('Tokens') });
   const slot = element('button', { class: 'dv-slot dv-token', type: 'button', tabindex: '-1' });
-  const plain = element('p', { class: 'dv-plain', tabindex: '0', 'aria-label': 'Text', dir: 'auto' });
+  const plain = element('p', { class: 'dv-plain', tabindex: '0', 'aria-label': say('Text'), dir: 'auto' });
   const box = element('div', { class: 'dv-strip-box' }, list, slot, plain);
   const unfold = element('button', { class: 'dv-quiet dv-unfold', type: 'button', onclick: toggle_fold });
   const to_newest = element('button', {
     class: 'dv-to-newest dv-hidden',
     type: 'button',
-    text: 'Jump to latest ↓',
+    text: say('Jump to latest ↓'),
     onclick: follow,
   });
   const as_text = element('button', {
     class: 'dv-quiet',
     type: 'button',
-    text: 'Text',
-    title: 'Show plain text instead of tokens',
+    text: say('Text'),
+    title: say('Show plain text instead of tokens'),
     onclick: toggle_plain,
   });
   const copy = element('button', {
     class: 'dv-quiet',
     type: 'button',
-    text: 'Copy',
-    'aria-label': 'Copy text',
+    text: say('Copy'),
+    'aria-label': say('Copy text'),
     onclick: copy_text,
   });
   const legend = create_legend();
   const colours = element('button', {
     class: 'dv-quiet',
     type: 'button',
-    text: 'Colours',
-    title: 'What the colours mean',
+    text: say('Colours'),
+    title: say('What the colours mean'),
     'aria-expanded': 'false',
     onclick: () => {
       legend.node.classList.toggle('dv-hidden');
@@ -96,16 +97,16 @@ export function create(root, actions) {
     if (token.folded) return dress_fold(li, token.folded);
     const is_partial = !token.special && BYTE_LABEL.test(token.label);
     set_class(li, `dv-token prompt${token.special ? ' special' : is_partial ? ' partial' : ''}`);
-    const words = [`prompt token ${count((token.place ?? number) + 1)}`, `id ${token.id}`];
-    if (token.special) words.push('special');
-    if (is_partial) words.push('part of a character');
+    const words = [say('prompt token {place}', { place: count((token.place ?? number) + 1) }), `id ${token.id}`];
+    if (token.special) words.push(say('special'));
+    if (is_partial) words.push(say('part of a character'));
     set_attribute(li, 'title', words.join(', '));
   }
 
   /** @param {HTMLElement} li @param {number} number */
   function dress_fold(li, number) {
     set_class(li, 'dv-fold');
-    set_text(unfold, `… ${count(number)} more tokens of the prompt …`);
+    set_text(unfold, say('… {count} more tokens of the prompt …', { count: count(number) }));
     li.replaceChildren(unfold);
   }
 
@@ -139,8 +140,8 @@ export function create(root, actions) {
   }
 
   async function copy_text() {
-    set_text(copy, (await to_clipboard(whole_text())) ? 'Copied' : 'Press Ctrl+C');
-    setTimeout(() => set_text(copy, 'Copy'), COPIED_MS);
+    set_text(copy, (await to_clipboard(whole_text())) ? say('Copied') : say('Press Ctrl+C'));
+    setTimeout(() => set_text(copy, say('Copy')), COPIED_MS);
   }
 
   /** @param {string} text */
@@ -290,8 +291,12 @@ export function create(root, actions) {
     const label = manual && view?.is_pending ? (view.chosen?.label ?? null) : null;
     set_text(slot, label ?? '?');
     set_class(slot, `dv-slot dv-token${label === null ? '' : ' proposed'}${is_plain ? ' dv-away' : ''}`);
-    set_attribute(slot, 'aria-label', label === null ? 'the token to come' : `proposed token ${label}`);
-    set_attribute(slot, 'title', label === null ? 'not drawn yet' : 'proposed, not taken yet');
+    set_attribute(
+      slot,
+      'aria-label',
+      label === null ? say('the token to come') : say('proposed token {token}', { token: label }),
+    );
+    set_attribute(slot, 'title', label === null ? say('not drawn yet') : say('proposed, not taken yet'));
     const has_tokens = prompt_tokens.length + taken.length > 0;
     show(slot, has_tokens && (!stop?.is_over || index >= taken.length));
   }
@@ -346,13 +351,18 @@ const show = (target, on) => target.classList.toggle('dv-hidden', !on);
  * @param {number} index
  */
 function describe(step, index) {
-  const words = [`token ${count(index + 1)}`, `id ${step.id}`, percent(step.probability), `rank ${count(step.rank)}`];
-  if (step.forced) words.push('forced');
-  if (step.special) words.push('special');
-  if (step.partial) words.push('part of a character');
+  const words = [
+    say('token {place}', { place: count(index + 1) }),
+    `id ${step.id}`,
+    percent(step.probability),
+    say('rank {rank}', { rank: count(step.rank) }),
+  ];
+  if (step.forced) words.push(say('forced'));
+  if (step.special) words.push(say('special'));
+  if (step.partial) words.push(say('part of a character'));
   words.push(
-    `model’s probability ${percent(step.model_probability)}`,
-    `model’s uncertainty ${bits(step.model_entropy)}`,
+    say('model’s probability {probability}', { probability: percent(step.model_probability) }),
+    say('model’s uncertainty {entropy}', { entropy: bits(step.model_entropy) }),
   );
   return words.join(', ');
 }

@@ -2,6 +2,7 @@
 
 import { element, set_class, set_text } from '../../lib/dom.js';
 import { count, listed, tokens } from '../../words/format.js';
+import { say } from '../../words/say.js';
 
 /** @import { View } from '../../types.js' */
 /** @import { Formats } from '../../words/format.js' */
@@ -37,7 +38,10 @@ export function create_lines() {
       const found = lines_of(view, rows, in_digits);
       upper.update(found.upper, 0);
       lower.update(found.lower, found.upper ? 1 : 0);
-      set_text(spoken, [found.upper?.words, found.lower?.words].filter(Boolean).join('. ') || 'Nothing is removed.');
+      set_text(
+        spoken,
+        [found.upper?.words, found.lower?.words].filter(Boolean).join('. ') || say('Nothing is removed.'),
+      );
       return [found.upper, found.lower].filter(line => line !== null).map(line => line.after);
     },
   };
@@ -49,25 +53,40 @@ export function lines_of(view, rows, { percent }) {
   if (!cut) return { upper: null, lower: null };
   const name_of = (/** @type {string} */ name) => view.samplers.find(sampler => sampler.name === name)?.in_text ?? name;
   if (cut.kept === 0) {
-    const words = view.emptied_by ? `${name_of(view.emptied_by)} removed the last token` : 'No tokens left';
+    const words = view.emptied_by
+      ? say('{sampler} removed the last token', { sampler: name_of(view.emptied_by) })
+      : say('No tokens left');
     return { upper: null, lower: { after: 0, words, is_beyond: false } };
   }
-  const hold = `${tokens(cut.kept)} of ${count(view.vocab)} hold${cut.kept === 1 ? 's' : ''} ${percent(cut.mass)}`;
-  const among = cut.is_contiguous ? '' : ', with gaps between them';
+  const values = { tokens: tokens(cut.kept), all: count(view.vocab), mass: percent(cut.mass) };
+  const hold =
+    cut.kept === 1 ? say('{tokens} of {all} holds {mass}', values) : say('{tokens} of {all} hold {mass}', values);
+  const among = cut.is_contiguous ? '' : say(', with gaps between them');
   const above = cut.first_rank - 1;
-  const gone = `${listed(cut.above.map(name_of))} removed the ${count(above)} above`;
+  const gone = say('{samplers} removed the {count} above', {
+    samplers: listed(cut.above.map(name_of)),
+    count: count(above),
+  });
   if (above >= rows) {
     // Nothing kept is in sight: one line below all rows says where it lies.
-    const to = cut.below ? ` to ${count(cut.last_rank)}, where ${name_of(cut.below)} stops` : ' on';
-    return {
-      upper: null,
-      lower: { after: rows, words: `${gone}: kept from rank ${count(above + 1)}${to} · ${hold}`, is_beyond: true },
+    const places = {
+      gone,
+      hold,
+      first: count(above + 1),
+      last: count(cut.last_rank),
+      sampler: cut.below ? name_of(cut.below) : '',
     };
+    const words = cut.below
+      ? say('{gone}: kept from rank {first} to {last}, where {sampler} stops · {hold}', places)
+      : say('{gone}: kept from rank {first} on · {hold}', places);
+    return { upper: null, lower: { after: rows, words, is_beyond: true } };
   }
   const is_beyond = cut.last_rank > rows;
   const end =
     cut.below &&
-    (is_beyond ? `${name_of(cut.below)} stops at rank ${count(cut.last_rank)}` : `${name_of(cut.below)} stops here`);
+    (is_beyond
+      ? say('{sampler} stops at rank {rank}', { sampler: name_of(cut.below), rank: count(cut.last_rank) })
+      : say('{sampler} stops here', { sampler: name_of(cut.below) }));
   const lower = end ? { after: Math.min(cut.last_rank, rows), words: `${end}${among} · ${hold}`, is_beyond } : null;
   const upper = above > 0 ? { after: above, words: lower ? gone : `${gone} · ${hold}`, is_beyond: false } : null;
   return { upper, lower };

@@ -2,6 +2,7 @@
 
 import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
 import { count, score_text, shorten } from '../../words/format.js';
+import { marked, say } from '../../words/say.js';
 
 /** @import { Others, View, ViewRow } from '../../types.js' */
 /** @import { Formats } from '../../words/format.js' */
@@ -19,7 +20,7 @@ import { count, score_text, shorten } from '../../words/format.js';
 /** @typedef {ReturnType<typeof create_row>} Row */
 
 const LONGEST_TITLE = 120;
-const IMPOSSIBLE = 'impossible: its logit is −∞';
+const IMPOSSIBLE = marked('impossible: its logit is −∞');
 
 /** @param {string} column */
 const create_cell = column => element('td', { class: `dv-c-${column}` });
@@ -75,7 +76,7 @@ export function create_row(kind) {
   const id = create_cell('id');
   const cumulative = create_cell('cumulative');
   const [logit, model, prob, final] = ['logit', 'model', 'prob', 'final'].map(create_bar);
-  const by = element('span', { class: 'dv-by', text: 'removed by ' });
+  const by = element('span', { class: 'dv-by', text: `${say('removed by')} ` });
   const removed = element('span');
   final.cell.append(element('span', { class: 'dv-removed-by' }, by, removed));
   return {
@@ -111,7 +112,7 @@ export function update_row(row, data, meaning, is_after_line = false) {
   set_text(row.mark, data.chosen ? '►' : '');
   set_text(row.spoken, data.chosen ? `${meaning.chosen_word}, ` : '');
   write(row.label, data.label);
-  set_attribute(row.button, 'aria-label', `Force ${data.label}`);
+  set_attribute(row.button, 'aria-label', say('Force {token}', { token: data.label }));
   set_attribute(row.button, 'title', title_of(data, meaning));
   write(row.id_text, String(data.id));
   const score = data[meaning.figure];
@@ -121,16 +122,24 @@ export function update_row(row, data, meaning, is_after_line = false) {
     meaning.in_digits.score(score),
     Number.isFinite(score) ? (score - meaning.lowest) / (height || 1) : 0,
   );
-  set_attribute(row.logit.cell, 'title', meaning.figure === 'score' ? `logit ${score_text(data.logit)}` : null);
+  set_attribute(
+    row.logit.cell,
+    'title',
+    meaning.figure === 'score' ? say('logit {logit}', { logit: score_text(data.logit) }) : null,
+  );
   const share = (/** @type {number|null} */ prob) =>
     meaning.has_probabilities && prob !== null ? meaning.in_digits.percent(prob) : '–';
   set_bar(row.model, share(data.model_prob), meaning.has_probabilities ? data.model_prob : 0);
   set_bar(row.prob, share(data.prob), meaning.has_probabilities ? data.prob : 0);
   write(row.cumulative, share(data.cumulative));
   const is_possible = Number.isFinite(data.logit);
-  const gone = !is_possible ? 'impossible' : data.removed_by ? meaning.label_of(data.removed_by) : '';
+  const gone = !is_possible ? say('impossible') : data.removed_by ? meaning.label_of(data.removed_by) : '';
   set_removed(row, gone, is_possible);
-  set_attribute(row.final.cell, 'title', !is_possible ? IMPOSSIBLE : gone ? `removed by ${gone}` : null);
+  set_attribute(
+    row.final.cell,
+    'title',
+    !is_possible ? say(IMPOSSIBLE) : gone ? say('removed by {sampler}', { sampler: gone }) : null,
+  );
   set_bar(row.final, gone ? '' : share(data.final_prob), data.final_prob ?? 0);
 }
 
@@ -143,12 +152,12 @@ function set_removed(row, text, has_by) {
 /** @param {ViewRow} data @param {Meaning} meaning */
 function title_of(data, { chosen_word, in_digits: { percent } }) {
   const words = [
-    'Force this token',
+    say('Force this token'),
     shorten(data.label, LONGEST_TITLE),
-    `rank ${count(data.rank)}`,
+    say('rank {rank}', { rank: count(data.rank) }),
     `id ${data.id}`,
-    `logit ${score_text(data.logit)}`,
-    `cumulative ${percent(data.cumulative)}`,
+    say('logit {logit}', { logit: score_text(data.logit) }),
+    say('cumulative {probability}', { probability: percent(data.cumulative) }),
   ];
   if (data.chosen) words.push(chosen_word);
   return words.join(', ');
@@ -191,14 +200,15 @@ export function others_of(view, shown, chosen) {
 export function update_others(row, { count: number, kept, prob, model_prob, final_prob, removed_by }, meaning) {
   const is_gone = removed_by !== null && kept === 0;
   set_class(row.tr, `${number === 0 ? 'dv-hidden' : ''} ${is_gone ? 'removed' : ''}`.trim());
-  const some = removed_by && kept > 0 ? `, ${count(kept)} kept` : '';
-  write(row.label, `${count(number)} ${number === 1 ? 'other' : 'others'}${some}`);
+  const values = { count: count(number), kept: count(kept) };
+  const all = number === 1 ? say('{count} other', values) : say('{count} others', values);
+  write(row.label, removed_by && kept > 0 ? say('{count} others, {kept} kept', values) : all);
   const share = (/** @type {number|null} */ value) =>
     meaning.has_probabilities && value !== null ? meaning.in_digits.percent(value) : '–';
   set_bar(row.model, share(model_prob), meaning.has_probabilities ? model_prob : 0);
   set_bar(row.prob, share(prob), meaning.has_probabilities ? prob : 0);
   write(row.cumulative, '100 %');
-  const by = removed_by === 'several' ? 'several' : removed_by ? meaning.label_of(removed_by) : '';
+  const by = removed_by === 'several' ? say('several') : removed_by ? meaning.label_of(removed_by) : '';
   set_removed(row, is_gone ? by : '', true);
   set_bar(row.final, is_gone ? '' : share(final_prob), final_prob ?? 0);
 }

@@ -4,6 +4,7 @@
 import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
 import { term } from '../../lib/term.js';
 import { formats, score_text } from '../../words/format.js';
+import { marked, say } from '../../words/say.js';
 import { create_lines } from './lines.js';
 import { create_row, others_of, update_others, update_row } from './rows.js';
 
@@ -36,7 +37,7 @@ export function create(root, actions) {
   const beyond_body = element('tbody', { class: 'dv-beyond' }, beyond.tr);
   const table = element(
     'table',
-    { class: 'dv-candidates', 'aria-label': 'Candidates' },
+    { class: 'dv-candidates', 'aria-label': say('Candidates') },
     element('colgroup', {}, ...COLUMNS.map(name => element('col', { class: `dv-col-${name}` }))),
     element('thead', {}, element('tr', {}, ...COLUMNS.map(name => heads[name].cell))),
     body,
@@ -134,7 +135,11 @@ function meaning_of(state, view, shown) {
     lowest: Math.min(...scores),
     highest: Math.max(...scores),
     has_probabilities: !(state.slow && view.points[view.point].kind === 'logits'),
-    chosen_word: view.is_pending ? 'proposed' : taken && 'forced' in taken && taken.forced ? 'forced' : 'chosen',
+    chosen_word: view.is_pending
+      ? say('proposed')
+      : taken && 'forced' in taken && taken.forced
+        ? say('forced')
+        : say('chosen'),
     in_digits: formats(state.digits),
     label_of: name => view.samplers.find(sampler => sampler.name === name)?.in_text ?? name,
   };
@@ -143,21 +148,21 @@ function meaning_of(state, view, shown) {
 /** @type {Record<typeof COLUMNS[number], string>} */
 const HEADS = {
   rank: '',
-  token: 'token',
+  token: marked('token'),
   id: 'id',
-  logit: 'logit',
-  model: 'model’s own',
-  prob: 'after scores change',
-  cumulative: 'cumulative',
-  final: 'after settings',
+  logit: marked('logit'),
+  model: marked('model’s own'),
+  prob: marked('after scores change'),
+  cumulative: marked('cumulative'),
+  final: marked('after settings'),
 };
 /** @type {Record<string, string>} Columns whose head is explained. */
 const TERMS = { token: 'token', logit: 'logit', model: 'model’s own', final: 'after settings' };
 
 /** @param {typeof COLUMNS[number]} column */
 function create_head(column) {
-  const name = TERMS[column] ? term(TERMS[column], HEADS[column]) : element('span', { text: HEADS[column] });
-  if (column === 'rank') name.append(element('span', { class: 'dv-spoken', text: 'rank' }));
+  const name = TERMS[column] ? term(TERMS[column], say(HEADS[column])) : element('span', { text: say(HEADS[column]) });
+  if (column === 'rank') name.append(element('span', { class: 'dv-spoken', text: say('rank') }));
   const range = element('span', { class: 'dv-range' });
   return { cell: element('th', { scope: 'col', class: `dv-c-${column}` }, name, range), name, range };
 }
@@ -168,12 +173,15 @@ function create_head(column) {
  * @param {Meaning} meaning
  */
 function update_heads(heads, { score_changes, samplers, is_guided }, { figure, lowest, highest }) {
-  set_text(heads.logit.name, figure);
-  set_text(heads.model.name, is_guided ? 'under guidance' : HEADS.model);
-  set_text(heads.logit.range, lowest <= highest ? `${score_text(lowest, 1)} to ${score_text(highest, 1)}` : '');
-  set_attribute(heads.logit.cell, 'title', 'Bars go from the lowest to the highest row shown, not from zero.');
-  for (const name of ['model', 'prob', 'final']) set_text(heads[name].range, '0 to 100 %');
+  set_text(heads.logit.name, figure === 'logit' ? say('logit') : say('score'));
+  set_text(heads.model.name, is_guided ? say('under guidance') : say(HEADS.model));
+  set_text(
+    heads.logit.range,
+    lowest <= highest ? say('{low} to {high}', { low: score_text(lowest, 1), high: score_text(highest, 1) }) : '',
+  );
+  set_attribute(heads.logit.cell, 'title', say('Bars go from the lowest to the highest row shown, not from zero.'));
+  for (const name of ['model', 'prob', 'final']) set_text(heads[name].range, say('0 to 100 %'));
   const names = score_changes.map(name => samplers.find(sampler => sampler.name === name)?.in_text ?? name);
-  set_text(heads.prob.name, names.length === 1 ? `after ${names[0]}` : 'after scores change');
+  set_text(heads.prob.name, names.length === 1 ? say('after {sampler}', { sampler: names[0] }) : say(HEADS.prob));
   set_class(heads.prob.name, names.length ? '' : 'dv-muted');
 }
