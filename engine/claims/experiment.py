@@ -21,6 +21,9 @@ class Checked(Protocol):
         """The figures that the verdict stands on."""
 
 
+# Of the time of a pass over one row: what a step takes, and what each text of a batch adds to it.
+AROUND, EACH_TEXT = 1.3, 0.15
+
 AnyResult = TypeVar("AnyResult", bound=Checked)
 
 
@@ -30,6 +33,11 @@ class Experiment(Measurement[AnyResult]):
     @abstractmethod
     def seconds(self, pace: Pace) -> float:
         """An estimate of how long all of it takes."""
+
+
+def writing_seconds(pace: Pace, tokens: int, texts: int = 1) -> float:
+    """An estimate of writing some texts of one prompt together: passes, samplers, records."""
+    return pace.step_seconds(tokens) * (AROUND + EACH_TEXT * texts)
 
 
 def checked_prompts(model: LanguageModel, prompts: Sequence[str], tokens: int) -> list[str]:
