@@ -18,6 +18,7 @@ from ui.skeleton.visit_page import VisitPage
 from ui.visits.records import Fields, choice_of, choice_record
 from ui.words.glossary import ENGLISH, glossary
 from ui.words.labels import parameters_text, size
+from ui.words.language import language
 
 TEXTS = Path(__file__).resolve().parents[2] / "lessons" / "how"
 STYLE = Path(__file__).with_suffix(".css")
@@ -83,7 +84,7 @@ def how_page() -> None:
         for section in text_of(ENGLISH):
             _section(section)
         st.fragment(guarded(_model, "the facts of the model"))(state.model)
-    mount_app("glossary", "Glossary", {"glossary": glossary(), "site": site()})
+    mount_app("glossary", "Glossary", {"glossary": glossary(language()), "site": site()})
 
 
 def text_of(language: str) -> Iterator[str]:
