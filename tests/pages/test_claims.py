@@ -26,6 +26,10 @@ SHORT = {  # inputs of every claim that take no time
     "temperature": {"facts": FACTS},
     "greedy_loops": {"prompts": PROMPTS, "tokens": 16},
     "penalties": {"prompts": PROMPTS, "tokens": 16, "words": "w9|"},
+    "output_slower": {"prompts": "2, 4", "output": 3, "rounds": 2},
+    "output_time": {"prompts": "2, 4", "outputs": "2, 3", "rounds": 2},
+    "cached_flat": {"prompt": "w1|w2", "positions": 8},
+    "long_context": {"positions": 24},
 }
 
 
