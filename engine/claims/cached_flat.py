@@ -7,8 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-
-import numpy as np
+from statistics import median  # of few values, thousands of times
 
 from engine.claims.experiment import (
     Experiment,
@@ -18,7 +17,6 @@ from engine.claims.experiment import (
 )
 from engine.claims.uncertainty import Figure, bootstrap
 from engine.claims.verdict import ABOVE, BELOW, Check
-from engine.measure.samples import median
 from engine.measure.with_and_without import (
     WithAndWithout,
     WithAndWithoutMeasurement,
@@ -28,7 +26,6 @@ from engine.model import LanguageModel
 from engine.trace.values import Real, Record, of
 
 A_TEXT = of(Record(WithAndWithout))
-Point = tuple[float, float]  # position and milliseconds
 
 
 @dataclass(frozen=True)
@@ -37,7 +34,8 @@ class CachedFlat:
 
     Attributes:
         measured: time of every step.
-        flat: growth below which a time counts as flat: the last step's over the first one's.
+        flat: growth below which a time counts as flat: a step's in the later half of the text over
+            one's in the earlier half.
     """
 
     measured: WithAndWithout = A_TEXT
@@ -62,38 +60,30 @@ class CachedFlat:
         return self._growth(zip(self.measured.positions, self.measured.uncached_ms, strict=True))
 
     def _growth(self, steps: Iterable[tuple[int, float]]) -> Figure:
-        """Time at the last position over that at the first, on a straight line.
+        """Time of a step in the later half of the text over that in the earlier half.
 
-        The line goes through the medians of the blocks, which are what is drawn again: steps that
-        follow each other are not independent.
+        Of each half it is the median of its blocks, and of each block that of its steps: one slow
+        step moves neither. Blocks are what is drawn again, as steps in a row are not independent.
         """
-        blocks: dict[int, list[Point]] = defaultdict(list)
+        found = self.measured
+        blocks: dict[int, list[float]] = defaultdict(list)
         for position, ms in steps:
-            blocks[(position - self.measured.prompt_tokens) // self.measured.block].append(
-                (float(position), ms)
-            )
-        middles = [
-            (median([position for position, _ in block]), median([ms for _, ms in block]))
-            for block in blocks.values()
-        ]
-        first, last = self.measured.cached_positions[0], self.measured.cached_positions[-1]
-        return bootstrap(middles, partial(_rise, first, last))
+            blocks[(position - found.prompt_tokens) // found.block].append(ms)
+        middle = (len(found.cached_ms) - 1) // found.block / 2  # between the first and last block
+        halves = [(n > middle, median(times)) for n, times in blocks.items() if n != middle]
+        return bootstrap(halves, _rise)
 
 
-def _rise(first: int, last: int, points: Sequence[Point]) -> float:
-    """The line through some points at `last` over that at `first`; NaN where there is none."""
-    positions, times = np.array(points).T
-    centre, level = positions.mean(), times.mean()
-    spread = ((positions - centre) ** 2).sum()
-    if not spread:
+def _rise(blocks: Sequence[tuple[bool, float]]) -> float:
+    """The median of blocks of the later half over the others'; NaN where a half has none."""
+    earlier, later = ([ms for half, ms in blocks if half is which] for which in (False, True))
+    if not earlier or not later or not median(earlier):
         return math.nan
-    slope = ((positions - centre) * (times - level)).sum() / spread
-    start, end = level + slope * (first - centre), level + slope * (last - centre)
-    return float(end / start) if start > 0 else math.nan
+    return median(later) / median(earlier)
 
 
 def cached_flat_experiment(
-    model: LanguageModel, prompt: str, positions: int = 256, every: int = 4, flat: float = 1.5
+    model: LanguageModel, prompt: str, positions: int = 256, every: int = 4, flat: float = 1.25
 ) -> Experiment[CachedFlat]:
     """Decodes a text with the cache and without.
 

@@ -19,6 +19,7 @@ FACTS = '[kind]\n"w1|w2" = ["w3"]\n"w3|<b>bold</b>" = ["w4", "w5"]'
 SHORT = {  # inputs of every claim that take no time
     "no_plan": {"prompts": PROMPTS, "tokens": 8, "places": "1"},
     "same_seed": {"prompts": PROMPTS, "runs": 2, "tokens": 3},
+    "determinism": {"prompts": PROMPTS, "tokens": 3, "batch": 2},
     "nucleus_adapts": {"prompts": PROMPTS, "tokens": 4, "texts": 1},
     "fixed_k": {"prompts": PROMPTS, "tokens": 4, "texts": 1},
     "tail": {"prompts": PROMPTS, "words": "w7\n<b>bold</b>"},

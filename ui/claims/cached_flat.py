@@ -31,7 +31,7 @@ class StepsInputs(ClaimInputs):
     prompt: str = "Once upon a time, there was a little"
     positions: int = 256
     every: int = 4
-    flat: float = 1.5
+    flat: float = 1.25
 
 
 def _experiment(model: LanguageModel, inputs: StepsInputs) -> Experiment[CachedFlat]:
@@ -44,7 +44,7 @@ def _fields(held: Held) -> None:
         fields.whole(held, "positions", "Positions", 2, MOST_POSITIONS)
         about = "1 measures every step without the cache, 4 one in four."
         fields.whole(held, "every", "Without the cache, every", 1, 10_000, width=190, help=about)
-        about = "A time is flat where the last step takes less than so many times the first."
+        about = "A time is flat where steps of the later half take less than so many times as long."
         fields.real(held, "flat", "Flat, below", step=0.1, help=about)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ui.claims import (
     cached_flat,
+    determinism,
     greedy_loops,
     long_context,
     no_plan,
@@ -22,6 +23,7 @@ CLAIMS: tuple[Section, ...] = (
     # One step after the other
     no_plan.SECTION,
     same_seed.SECTION,
+    determinism.SECTION,
     # What is drawn from
     survivors.NUCLEUS,
     survivors.FIXED_K,

@@ -47,6 +47,7 @@ def _plain(value: float) -> str:
 KINDS: dict[str, Callable[[float], str]] = {
     "percent": _percent,
     "number": _plain,
+    "small": lambda value: f"{value:.2g}",
     "bits": lambda value: f"{number(value, 2)} bits",
     "count": lambda value: number(value, 0),
     "times": lambda value: f"{_plain(value)} times",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from engine.claims.determinism import DeterminismExperiment
 from engine.claims.experiment import Experiment
 from engine.claims.facts import Fact
 from engine.claims.greedy_loops import GreedyLoopsExperiment
@@ -25,6 +26,7 @@ FACTS = [
 EXPERIMENTS: dict[str, Callable[[LanguageModel], Experiment]] = {
     "no_plan": lambda model: NoPlanExperiment(model, PROMPTS, 10, (2,)),
     "same_seed": lambda model: SameSeedExperiment(model, PROMPTS[:2], (1.0,), 4, 4),
+    "determinism": lambda model: DeterminismExperiment(model, PROMPTS[:2], 4, 3),
     "nucleus_adapts": lambda model: SurvivorsExperiment(NucleusAdapts, model, PROMPTS, 16, 1),
     "fixed_k": lambda model: SurvivorsExperiment(FixedK, model, PROMPTS, 16, 1, top_k=20),
     "tail": lambda model: TailExperiment(model, PROMPTS[:2], ("mat",), (0.05, 1.0)),

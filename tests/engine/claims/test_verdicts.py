@@ -12,6 +12,7 @@ from tests.engine.claims.experiments import EXPERIMENTS
 WANTED = {
     "no_plan": (HOLDS, DEPENDS),  # greedily it says the same token for ever, whatever was forced
     "same_seed": (HOLDS, HOLDS),  # a seed is a seed
+    "determinism": (DEPENDS, FAILS),  # its sums have one term: only the dtype changes them
     "nucleus_adapts": (HOLDS, FAILS),  # it is nine tenths of the vocabulary at every step
     "fixed_k": (HOLDS, DEPENDS),  # never too loose, always too tight
     "tail": (DEPENDS, HOLDS),  # no temperature makes a tail of it
