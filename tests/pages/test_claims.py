@@ -26,6 +26,8 @@ SHORT = {  # inputs of every claim that take no time
     "temperature": {"facts": FACTS},
     "greedy_loops": {"prompts": PROMPTS, "tokens": 16},
     "penalties": {"prompts": PROMPTS, "tokens": 16, "words": "w9|"},
+    "letters": {"common": "cat", "rare": "fjord"},
+    "beam": {"prompts": PROMPTS, "tokens": 8, "width": 2},
 }
 
 

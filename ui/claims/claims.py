@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from ui.claims import (
+    beam,
     greedy_loops,
+    letters,
     no_plan,
     penalties,
     same_seed,
@@ -28,4 +30,8 @@ CLAIMS: tuple[Section, ...] = (
     # Loops
     greedy_loops.SECTION,
     penalties.SECTION,
+    # Tokens
+    letters.SECTION,
+    # Other decoders
+    beam.SECTION,
 )

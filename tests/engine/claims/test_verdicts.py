@@ -19,6 +19,8 @@ WANTED = {
     "temperature": (HOLDS, FAILS),  # nothing is more random than it is
     "greedy_loops": (HOLDS, HOLDS),  # on one token
     "penalties": (HOLDS, DEPENDS),  # a logit of 0 stays 0, whatever divides it
+    "letters": (HOLDS, HOLDS),  # tokens are the tokenizer's, and neither of them reads
+    "beam": (HOLDS, DEPENDS),  # all texts are equally likely
 }
 
 
