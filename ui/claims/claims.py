@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from ui.claims import (
     beam,
+    broken_json,
     greedy_loops,
     letters,
     no_plan,
     penalties,
     same_seed,
+    speculative,
     survivors,
     tail,
     temperature,
@@ -34,4 +36,6 @@ CLAIMS: tuple[Section, ...] = (
     letters.SECTION,
     # Other decoders
     beam.SECTION,
+    broken_json.SECTION,
+    speculative.SECTION,
 )

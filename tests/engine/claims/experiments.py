@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from engine.claims.beam import BeamExperiment
+from engine.claims.broken_json import BrokenJsonExperiment
 from engine.claims.experiment import Experiment
 from engine.claims.facts import Fact
 from engine.claims.greedy_loops import GreedyLoopsExperiment
@@ -12,6 +13,7 @@ from engine.claims.letters import LettersExperiment
 from engine.claims.no_plan import NoPlanExperiment
 from engine.claims.penalties import PenaltiesExperiment
 from engine.claims.same_seed import SameSeedExperiment
+from engine.claims.speculative import SpeculativeExperiment
 from engine.claims.survivors import FixedK, NucleusAdapts, SurvivorsExperiment
 from engine.claims.tail import TailExperiment
 from engine.claims.temperature import TemperatureExperiment
@@ -23,6 +25,7 @@ FACTS = [
     Fact("pets", f"{word} the cat", ("sat",)) for word in ("and", "on", "then", "in", "at", "re")
 ]
 CATS = [fact.question for fact in FACTS]
+SCHEMA = {"enum": [["the", "cat"], ["on", "mat"]]}
 WORDS = ("the", "cat", "and", "sat", "on", "mat", "then", "dog", "there", "one")
 RARE = ("zugzwang", "fjord", "quay", "sphinx", "wyvern", "vellum", "yurt", "umlaut", "kumquat")
 
@@ -38,4 +41,6 @@ EXPERIMENTS: dict[str, Callable[[LanguageModel], Experiment]] = {
     "penalties": lambda model: PenaltiesExperiment(model, PROMPTS, "and the", 16),
     "letters": lambda model: LettersExperiment(model, WORDS, RARE),
     "beam": lambda model: BeamExperiment(model, CATS[:5], 12, 2),
+    "broken_json": lambda model: BrokenJsonExperiment(model, "the cat", SCHEMA, 6),
+    "speculative": lambda model: SpeculativeExperiment(model, PROMPTS[:1], lambda: model, (2,), 8),
 }
