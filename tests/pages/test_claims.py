@@ -32,6 +32,10 @@ SHORT = {  # inputs of every claim that take no time
     "beam": {"prompts": PROMPTS, "tokens": 8, "width": 2},
     "broken_json": {"prompt": "w1", "source": '{"const": "w5"}', "runs": 1},
     "speculative": {"prompts": PROMPTS, "proposer": ITSELF, "lengths": "2", "tokens": 8},
+    "output_slower": {"prompts": "2, 4", "output": 3, "rounds": 2},
+    "output_time": {"prompts": "2, 4", "outputs": "2, 3", "rounds": 2},
+    "cached_flat": {"prompt": "w1|w2", "positions": 8},
+    "long_context": {"positions": 24},
 }
 
 

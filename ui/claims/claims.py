@@ -5,9 +5,13 @@ from __future__ import annotations
 from ui.claims import (
     beam,
     broken_json,
+    cached_flat,
     greedy_loops,
     letters,
+    long_context,
     no_plan,
+    output_slower,
+    output_time,
     penalties,
     same_seed,
     speculative,
@@ -38,4 +42,9 @@ CLAIMS: tuple[Section, ...] = (
     beam.SECTION,
     broken_json.SECTION,
     speculative.SECTION,
+    # Time and memory
+    output_slower.SECTION,
+    output_time.SECTION,
+    cached_flat.SECTION,
+    long_context.SECTION,
 )

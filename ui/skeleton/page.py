@@ -117,7 +117,9 @@ def header(*styles: Path) -> DeltaGenerator:
     _links(band)
     _menu(band)
     with band.container(key="band_terms", width="content"):
-        mount_app("terms", "Terms", {"glossary": glossary(), "site": site()}, kind="dv-terms")
+        mount_app(
+            "terms", "Terms", {"glossary": glossary(language()), "site": site()}, kind="dv-terms"
+        )
     keep_language()
     show_pending()
     visit_tab()

@@ -10,6 +10,7 @@ from engine.claims.experiment import Experiment
 from engine.claims.facts import Fact
 from engine.claims.greedy_loops import GreedyLoopsExperiment
 from engine.claims.letters import LettersExperiment
+from engine.claims.long_context import long_context_experiment
 from engine.claims.no_plan import NoPlanExperiment
 from engine.claims.penalties import PenaltiesExperiment
 from engine.claims.same_seed import SameSeedExperiment
@@ -43,4 +44,5 @@ EXPERIMENTS: dict[str, Callable[[LanguageModel], Experiment]] = {
     "beam": lambda model: BeamExperiment(model, CATS[:5], 12, 2),
     "broken_json": lambda model: BrokenJsonExperiment(model, "the cat", SCHEMA, 6),
     "speculative": lambda model: SpeculativeExperiment(model, PROMPTS[:1], lambda: model, (2,), 8),
+    "long_context": lambda model: long_context_experiment(model, 40),
 }

@@ -25,6 +25,7 @@ WANTED = {
     "beam": (HOLDS, DEPENDS),  # all texts are equally likely
     "broken_json": (DEPENDS, DEPENDS),  # neither of them can write JSON by itself
     "speculative": (OPEN, OPEN),  # one prompt has no interval, however long it took
+    "long_context": (HOLDS, HOLDS),  # bytes do not ask what they hold
 }
 
 
