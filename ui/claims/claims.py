@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from ui.claims import (
+    beam,
+    broken_json,
     cached_flat,
     determinism,
     greedy_loops,
+    letters,
     long_context,
     no_plan,
     output_slower,
     output_time,
     penalties,
     same_seed,
+    speculative,
     survivors,
     tail,
     temperature,
@@ -34,6 +38,12 @@ CLAIMS: tuple[Section, ...] = (
     # Loops
     greedy_loops.SECTION,
     penalties.SECTION,
+    # Tokens
+    letters.SECTION,
+    # Other decoders
+    beam.SECTION,
+    broken_json.SECTION,
+    speculative.SECTION,
     # Time and memory
     output_slower.SECTION,
     output_time.SECTION,
