@@ -1,7 +1,8 @@
 """The field's terms: what each means, how it is written, and where it can be operated.
 
 The words lie in `lessons/glossary`, a file for each language; `where.toml` is the same for all.
-What a language lacks is said in English. A sampler without an entry has the sentence of its class.
+What a language lacks is said in English, so English forms of a term are found in any language. A
+sampler without an entry has the sentence of its class.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from engine.sampling import STAGES
-from ui.words.language import ENGLISH, language
+from ui.words.language import ENGLISH, language, say, speaking
 
 FOLDER = Path(__file__).resolve().parents[2] / "lessons" / "glossary"
 
@@ -38,20 +39,21 @@ class Term(TypedDict):
 @cache
 def glossary(code: str = ENGLISH) -> dict[str, Term]:
     """All terms in a language, by the key that pages write."""
-    words = _read(ENGLISH) | _read(code)
+    english = _read(ENGLISH)
+    words = english | _read(code)
     pages = _read("where")
     terms = {
         key: Term(
             name=said["name"],
             text=said["text"],
-            written=said.get("written", [key]),
+            written=_once(said.get("written", [key]) + english[key].get("written", [key])),
             page=pages.get(key, ""),
             at=said["at"],
         )
         for key, said in words.items()
     }
     taken = {form.lower() for term in terms.values() for form in term["written"]}
-    return {key: term for key, term in _samplers().items() if key.lower() not in taken} | terms
+    return {key: term for key, term in _samplers(code).items() if key.lower() not in taken} | terms
 
 
 def meaning(key: str) -> str:
@@ -59,17 +61,27 @@ def meaning(key: str) -> str:
     return glossary(language())[key]["text"]
 
 
+def _once(forms: list[str]) -> list[str]:
+    """Forms without those that differ in capitals only; the first of them stays."""
+    return list({form.lower(): form for form in reversed(forms)}.values())[::-1]
+
+
 def _read(name: str) -> dict[str, Any]:
     file = FOLDER / f"{name}.toml"
     return tomllib.loads(file.read_text("utf-8")) if file.exists() else {}
 
 
-def _samplers() -> dict[str, Term]:
+def _samplers(code: str) -> dict[str, Term]:
     """Those of the engine, which say themselves what they do."""
     infos = [kind.info for kind in STAGES.values()]
-    return {
-        info.in_text: Term(
-            name=info.label, text=info.about, written=[info.in_text], page="step", at=info.label
-        )
-        for info in infos
-    }
+    with speaking(code):
+        return {
+            info.in_text: Term(
+                name=say(info.label),
+                text=say(info.about),
+                written=_once([say(info.in_text), info.in_text]),
+                page="step",
+                at=say(info.label),
+            )
+            for info in infos
+        }

@@ -11,6 +11,7 @@ import pytest
 
 from ui.skeleton.page import PAGES
 from ui.words.glossary import FOLDER, glossary, meaning
+from ui.words.language import LANGUAGES
 
 ROOT = Path(__file__).resolve().parents[3]
 UI = ROOT / "ui"
@@ -30,8 +31,9 @@ def test_an_entry_has_a_name_two_sentences_and_a_page(key):
     assert max(len(sentence.split()) for sentence in sentences) <= 22
 
 
-def test_no_two_entries_are_written_alike():
-    written = [form.lower() for term in glossary().values() for form in term["written"]]
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_no_two_entries_are_written_alike(code):
+    written = [form.lower() for term in glossary(code).values() for form in term["written"]]
     assert len(written) == len(set(written))
 
 
@@ -48,6 +50,7 @@ def test_what_a_language_lacks_is_said_in_english(tmp_path, monkeypatch):
     monkeypatch.setattr("ui.words.glossary.FOLDER", tmp_path)
     words = glossary.__wrapped__("xx")
     assert words["token"]["name"] == "Zeichen" and words["token"]["page"] == "step"
+    assert words["token"]["written"] == ["Zeichen", "token", "tokens"]
     assert words["logit"] == glossary()["logit"]
     assert glossary.__wrapped__("none") == glossary()
 
