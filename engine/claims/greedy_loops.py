@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from engine.claims.experiment import checked_range
-from engine.claims.texts import MOST_TOKENS, TextsExperiment, Way, Written
+from engine.claims.texts import TextsExperiment, Way, Written
 from engine.claims.uncertainty import mean, share
 from engine.claims.verdict import ABOVE, Check
 from engine.model import LanguageModel
@@ -63,16 +62,12 @@ class GreedyLoopsExperiment(TextsExperiment[GreedyLoops]):
     def __init__(
         self, model: LanguageModel, prompts: Sequence[str], tokens: int = 128, top_p: float = 0.9
     ) -> None:
-        checked_range("Tokens", tokens, 16, MOST_TOKENS)
         nucleus = SamplingSettings(top_p=top_p)
-        self._all = [
+        ways = [
             Way(GREEDY, SamplingSettings(temperature=0.0)),
             *(Way(NUCLEUS, nucleus.replace(seed=seed)) for seed in range(SAMPLES)),
         ]
-        super().__init__(model, prompts, tokens)
-
-    def _ways(self) -> list[Way]:
-        return self._all
+        super().__init__(model, prompts, tokens, ways)
 
     @property
     def result(self) -> GreedyLoops | None:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from engine.claims.experiment import checked_range
-from engine.claims.texts import MOST_TOKENS, TextsExperiment, Way, Written
+from engine.claims.texts import TextsExperiment, Way, Written
 from engine.claims.uncertainty import mean, share
 from engine.claims.verdict import ABOVE, AT_MOST, Check, noted
 from engine.model import LanguageModel
@@ -62,20 +61,16 @@ class PenaltiesExperiment(TextsExperiment[Penalties]):
         model: LanguageModel,
         prompts: Sequence[str],
         words: str,
-        tokens: int = 96,
+        tokens: int = 64,
         penalty: float = 1.3,
     ) -> None:
-        checked_range("Tokens", tokens, 16, MOST_TOKENS)
         greedy = SamplingSettings(temperature=0.0)
-        self._all = [
+        ways = [
             Way(PLAIN, greedy),
             Way(PENALTY, greedy.replace(repetition_penalty=penalty)),
             Way(WORDS, greedy, f"{words.strip()} "),
         ]
-        super().__init__(model, prompts, tokens)
-
-    def _ways(self) -> list[Way]:
-        return self._all
+        super().__init__(model, prompts, tokens, ways)
 
     @property
     def result(self) -> Penalties | None:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.claims.experiment import AnyResult, Experiment, checked_prompts
+from engine.claims.experiment import (
+    AnyResult,
+    Experiment,
+    checked_prompts,
+    checked_range,
+    writing_seconds,
+)
 from engine.decoding.batch import Batch, BatchText, Row
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
@@ -15,8 +20,7 @@ from engine.sampling import SamplingSettings
 from engine.study.metrics import text_metrics
 from engine.trace.values import Real, Text, Whole, of
 
-MOST_TOKENS = 1024
-ROW_SHARE = 0.15  # of a step's time that each further text of the same batch adds, about
+LEAST_TOKENS, MOST_TOKENS = 16, 1024  # fewer cannot loop
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,7 @@ class TextsExperiment(Experiment[AnyResult]):
         model: what writes.
         prompts: what the texts go on from.
         tokens: most tokens of a text.
+        ways: in which each prompt goes on.
 
     Raises:
         PromptError, SettingError: no prompt, or one that leaves no room for so many tokens.
@@ -97,25 +102,24 @@ class TextsExperiment(Experiment[AnyResult]):
 
     noun = "prompt"
 
-    def __init__(self, model: LanguageModel, prompts: Sequence[str], tokens: int) -> None:
-        longest = max((way.before for way in self._ways()), key=len)
+    def __init__(
+        self, model: LanguageModel, prompts: Sequence[str], tokens: int, ways: Sequence[Way]
+    ) -> None:
+        checked_range("Tokens", tokens, LEAST_TOKENS, MOST_TOKENS)
+        longest = max((way.before for way in ways), key=len)
         checked_prompts(model, [longest + prompt for prompt in prompts], tokens)
         super().__init__([1.0] * len(prompts))
         self._model = model
-        self._prompts, self._tokens = list(prompts), tokens
+        self._prompts, self._tokens, self._ways = list(prompts), tokens, tuple(ways)
         self._written: list[list[Written]] = []  # of each prompt that is done
 
-    @abstractmethod
-    def _ways(self) -> Sequence[Way]:
-        """In which ways each prompt goes on."""
-
     def _measure(self, part: int) -> None:
-        prompt, ways = self._prompts[part], self._ways()
-        rows = [Row(way.before + prompt, way.settings, self._tokens) for way in ways]
+        prompt = self._prompts[part]
+        rows = [Row(way.before + prompt, way.settings, self._tokens) for way in self._ways]
         batch = Batch(self._model, rows)
         for _ in batch.run():
             pass
-        texts = zip(ways, batch.texts, strict=True)
+        texts = zip(self._ways, batch.texts, strict=True)
         self._written[part:] = [[Written.measured(prompt, way.name, text) for way, text in texts]]
 
     @property
@@ -124,9 +128,8 @@ class TextsExperiment(Experiment[AnyResult]):
         return tuple(text for texts in self._written for text in texts)
 
     def seconds(self, pace: Pace) -> float:
-        befores = [way.before for way in self._ways()]
+        befores = [way.before for way in self._ways]
         one = sum(
-            pace.step_seconds(self._tokens) * (1 + ROW_SHARE * (befores.count(before) - 1))
-            for before in set(befores)
+            writing_seconds(pace, self._tokens, befores.count(before)) for before in set(befores)
         )
         return one * len(self._prompts)

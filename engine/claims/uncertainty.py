@@ -112,12 +112,15 @@ def _interval(value: float, count: int, drawn: Callable[[np.ndarray], np.ndarray
 
 
 def _at_most(hits: int, count: int, probability: float) -> float:
-    """The probability of at most so many hits in `count` trials."""
-    terms = (
-        math.comb(count, k) * probability**k * (1 - probability) ** (count - k)
+    """The probability of at most so many hits, fewer than `count`, in `count` trials."""
+    if probability in (0.0, 1.0):
+        return 1.0 - probability
+    odds, rest = math.log(probability), math.log1p(-probability)
+    ways = (
+        math.lgamma(count + 1) - math.lgamma(k + 1) - math.lgamma(count - k + 1)
         for k in range(hits + 1)
     )
-    return math.fsum(terms)
+    return math.fsum(math.exp(way + k * odds + (count - k) * rest) for k, way in enumerate(ways))
 
 
 def _root(rising: Callable[[float], float]) -> float:

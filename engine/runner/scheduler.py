@@ -90,10 +90,11 @@ class _Ticket:
     since: float  # what its place in line goes by
     work: Job
     came: float = 0.0  # when it was asked for, or stood still
+    began: float = 0.0  # when its turn came
     go: threading.Lock = field(default_factory=threading.Lock)  # held until the turn comes
 
     def __post_init__(self) -> None:
-        self.came = self.since
+        self.came = self.began = self.since
         self.go.acquire()
 
     def rank(self, now: float) -> tuple[int, int]:
@@ -120,8 +121,8 @@ class Turn:
 
     @property
     def is_wished(self) -> bool:
-        """Whether a more urgent pass may wait."""
-        return self._ticket.kind is not Kind.STEP and self._scheduler.has_line
+        """Whether a pass waits that goes before this one; single steps let nobody in."""
+        return self._ticket.kind is not Kind.STEP and self._scheduler.has_before(self._ticket)
 
     def take(self) -> None:
         """Let those go first who go before this pass."""
@@ -200,34 +201,38 @@ class Scheduler:
                 else:  # its turn came meanwhile
                     self._leave()
             raise
+        ticket.began = time.monotonic()
         return ticket, told
 
-    @property
-    def has_line(self) -> bool:
-        """Whether anybody waits just now."""
-        return bool(self._waiting)
+    def has_before(self, ticket: _Ticket) -> bool:
+        """Whether anybody waits who goes before the running pass; a look without waiting."""
+        if not self._waiting:
+            return False
+        now, mine = time.monotonic(), ticket.rank(ticket.began)
+        return any(one.rank(now) < mine for one in tuple(self._waiting))
 
     def stand_still(self, ticket: _Ticket) -> float:
         """Let those go first who go before the running pass; returns the seconds that it took.
 
-        A pass keeps its place in line: who has waited for long, or came later, does not come in
-        between twice. Nobody is cancelled here, as the pass is half done.
+        A pass keeps its place in line, in which it grew no older while it ran: so those alone come
+        in between who go before it. Nobody is cancelled here, as the pass is half done.
 
         Args:
             ticket: of the running pass, which this thread runs.
         """
         with self._lock:
-            now, turn = time.monotonic(), self._turn
-            mine = ticket.rank(now)
-            if self._depth > 1 or all(one.rank(now) > mine for one in self._waiting):
+            if self._depth > 1 or not self.has_before(ticket):
                 return 0.0
+            now, turn = time.monotonic(), self._turn
             ticket.came = now
+            ticket.since += now - ticket.began
             self._waiting.append(ticket)
             self._owner = self._turn = None
             self._leave()
         ticket.go.acquire()
+        ticket.began = time.monotonic()
         self._owner, self._depth, self._turn = threading.get_ident(), 1, turn
-        return time.monotonic() - now
+        return ticket.began - now
 
     def _leave(self) -> None:
         """End the running turn and begin the next one; with the lock."""

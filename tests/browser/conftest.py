@@ -40,6 +40,11 @@ CHROMIUM_FLAGS = [
 HARMLESS_404 = re.compile(r"^/.+/(_stcore/health|_stcore/host-config|host-config)$")
 # What a page can leave in the browser; what the browser has loaded and compiled stays.
 STORED = "cookies,local_storage,indexeddb,cache_storage,service_workers,file_systems"
+# Everybody knows the tour already, but for who comes as a newcomer, with `/#newcomer`.
+TOUR_IS_DONE = """
+  if (location.protocol === 'http:' && location.hash !== '#newcomer')
+    localStorage['decoding-visualiser-preferences'] ??= '{"tour": "done"}';
+"""
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "main")
 
 OpenBrowser = Callable[[str], AbstractContextManager[BrowserContext]]
@@ -81,6 +86,7 @@ def open_browser() -> Iterator[OpenBrowser]:
                 viewport={"width": 1440, "height": 900},
             )
             context.set_default_timeout(PATIENCE_MS)
+            context.add_init_script(TOUR_IS_DONE)
             yield context
             context.close()
 

@@ -27,9 +27,8 @@ SAID = "[class*=_transport] [data-testid=stCaptionContainer]"
 
 @pytest.mark.parametrize("path", PATHS)
 def test_keys_and_looks(page: Page, path, tmp_path):
-    """In two looks each, so that the pages together take all four; opened once."""
-    place = PATHS.index(path) % 2
-    for size, scheme in LOOKS[place::2]:  # a desktop and a phone, one light and one dark
+    """In all four looks, opened once."""
+    for size, scheme in LOOKS:
         look_at(page, size, scheme)
         if page.url == "about:blank":
             page.goto(path)

@@ -34,5 +34,6 @@ def test_no_fragment_is_drawn_within_another(page, monkeypatch):
     else:
         app.switch_page(page).run()
     assert not app.exception
-    assert any("bundled" in element.value for element in app.markdown), "with its model chooser"
+    said = [*app.markdown, *app.caption]  # lessons have no chooser, and say so in their caption
+    assert any("bundled" in element.value for element in said), "with its model chooser"
     assert parents and set(parents) == {None}

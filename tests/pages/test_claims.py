@@ -1,15 +1,36 @@
 """The claims page without a browser: every claim is predicted, run, judged, and comes back."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.tab import field, in_tab, new_app, visit_of
+from engine.model import LanguageModel
+from tests.pages.tab import field, in_tab, new_app, restarted, visit_of
+from tests.ui import hostile
+from ui.claims.claims import CLAIMS
 from ui.measurements.state import MeasurementState
 from ui.models.models import SharedModels
 
 PAGE = "pages/claims.py"
+PROMPTS = "w1|w2\nw3|w4|w5"
+FACTS = '[kind]\n"w1|w2" = ["w3"]\n"w3|<b>bold</b>" = ["w4", "w5"]'
+SHORT = {  # inputs of every claim that take no time
+    "no_plan": {"prompts": PROMPTS, "tokens": 8, "places": "1"},
+    "same_seed": {"prompts": PROMPTS, "runs": 2, "tokens": 3},
+    "nucleus_adapts": {"prompts": PROMPTS, "tokens": 4, "texts": 1},
+    "fixed_k": {"prompts": PROMPTS, "tokens": 4, "texts": 1},
+    "tail": {"prompts": PROMPTS, "words": "w7\n<b>bold</b>"},
+    "truth": {"facts": FACTS, "samples": 2},
+    "temperature": {"facts": FACTS},
+    "greedy_loops": {"prompts": PROMPTS, "tokens": 16},
+    "penalties": {"prompts": PROMPTS, "tokens": 16, "words": "w9|"},
+    "output_slower": {"prompts": "2, 4", "output": 3, "rounds": 2},
+    "output_time": {"prompts": "2, 4", "outputs": "2, 3", "rounds": 2},
+    "cached_flat": {"prompt": "w1|w2", "positions": 8},
+    "long_context": {"positions": 24},
+}
 
 
 @pytest.fixture
@@ -19,6 +40,9 @@ def app(monkeypatch, folder) -> AppTest:
     app = in_tab(new_app()).run()
     app.switch_page(PAGE).run()
     assert not app.exception
+    state = state_of(app)
+    for key, held in state.sections.items():
+        held.inputs = replace(held.inputs, **SHORT[key])
     return app
 
 
@@ -30,17 +54,68 @@ def html(app: AppTest) -> str:
     return "".join(str(one.proto.body) for one in app.get("html"))
 
 
-def test_a_claim_is_predicted_run_and_judged(app):
+def pressed(app: AppTest, label: str) -> None:
+    (button,) = [one for one in app.button if one.label == label]
+    button.click().run()
+
+
+def finished(app: AppTest) -> MeasurementState:
+    """Draw until nothing is measured any more."""
     state = state_of(app)
-    field(app, "text_area", "claims_no_plan_prompts").set_value("w1|w2\nw3|w4|w5").run()
-    field(app, "text_input", "claims_no_plan_places").set_value("1").run()
-    field(app, "button_group", "claims_no_plan_predicted").set_value("depends").run()
-    (run,) = [one for one in app.button if one.label == "Run"]
-    run.click().run()
-    state.held.work.wait(60)
     app.run()
-    assert not app.exception and not app.error
-    assert "You predicted that it depends." in html(app)
-    assert "What the verdict stands on" in html(app) and len(app.get("plotly_chart")) == 1
-    assert len(state.held.result().forks) == 2
-    assert json.loads(state.report().to_json())["parts"]["no_plan"]["tokens"] > 0
+    while state.is_busy:
+        for held in [held for bench in state.benches for held in bench.sections.values()]:
+            if held.work is not None:
+                held.work.wait(60)
+        app.run()
+    assert not app.exception
+    assert [error.value for error in app.error] == []
+    return state
+
+
+def test_all_claims_are_run_and_every_one_is_drawn_with_its_verdict(app):
+    assert list(SHORT) == [claim.key for claim in CLAIMS] == list(state_of(app).sections)
+    pressed(app, "Run all claims")
+    state = finished(app)
+    for key, held in state.sections.items():
+        state.choose(key)
+        app.run()
+        assert not app.exception, key
+        assert "What the verdict stands on" in html(app) and app.get("plotly_chart"), key
+        assert held.mark in "✓✗◐?" and held.section.heading in html(app)
+    parts = json.loads(state.report().to_json())["parts"]
+    assert set(parts) == set(SHORT)
+
+
+def test_a_prediction_is_kept_with_what_it_was_made_for(app):
+    field(app, "button_group", "claims_no_plan_predicted").set_value("fails").run()
+    pressed(app, "Run")
+    state = finished(app)
+    assert "You predicted that it does not hold." in html(app)
+    field(app, "button_group", "claims_no_plan_predicted").set_value("depends").run()
+    assert "You predicted that it does not hold." in html(app), "before it was run"
+    field(app, "text_input", "claims_no_plan_places").set_value("x").run()
+    pressed(app, "Run")
+    assert "write them as in 0.5, 1, 2" in app.error[0].value and state.held.result() is not None
+    restarted(app)
+    app.run()
+    again = state_of(app)
+    assert again is not state and again.held.inputs.predicted == "depends"
+
+
+def test_a_second_model_stands_beside_the_first(app):
+    state = state_of(app)
+    state.load_second(LanguageModel(hostile.language_model(128), hostile.tokenizer(), name="two"))
+    state.choose("tail")
+    app.run()
+    pressed(app, "Run")
+    finished(app)
+    assert [one.value for one in app.subheader][1:] != [] and html(app).count("claim-verdict") >= 2
+    assert len({id(one.result()) for one in state.in_sight}) == 2
+    other = json.loads(state.report().to_json())
+    state.lay_over(json.dumps(other))
+    app.run()
+    assert len(app.get("plotly_chart")) == 3, "the laid one has a column of its own"
+    state.drop_second()
+    app.run()
+    assert not app.exception and len(app.get("plotly_chart")) == 2

@@ -10,7 +10,7 @@ from engine.claims.experiment import AnyResult, Experiment
 from engine.claims.verdict import verdict
 from engine.model import LanguageModel
 from ui.claims.inputs import ClaimInputs
-from ui.claims.verdict import draw_verdict, figures_table
+from ui.claims.verdict import draw_verdict, plain_table
 from ui.claims.words import PREDICTIONS, SYMBOLS, all_words
 from ui.measurements.held import Held
 from ui.measurements.section import AnyInputs, Section, Shown, Table
@@ -67,7 +67,7 @@ def claim(
         fields=all_fields,
         picture=drawn,
         notice=lambda found: "",
-        tables=lambda found: (figures_table(words, verdict(found.checks)), *tables(found)),
+        tables=lambda found: (plain_table(words, verdict(found.checks)), *tables(found)),
         begin=lambda model, chosen: MeasureWork(experiment(model, chosen)),
         start="Run",
         seconds=lambda model, chosen, pace: experiment(model, chosen).seconds(pace),

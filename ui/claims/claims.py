@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from ui.claims import (
+    cached_flat,
     greedy_loops,
+    long_context,
     no_plan,
+    output_slower,
+    output_time,
     penalties,
     same_seed,
     survivors,
@@ -28,4 +32,9 @@ CLAIMS: tuple[Section, ...] = (
     # Loops
     greedy_loops.SECTION,
     penalties.SECTION,
+    # Time and memory
+    output_slower.SECTION,
+    output_time.SECTION,
+    cached_flat.SECTION,
+    long_context.SECTION,
 )

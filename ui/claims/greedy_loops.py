@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from engine.claims.greedy_loops import GREEDY, NUCLEUS, GreedyLoops, GreedyLoopsExperiment
-from engine.claims.texts import MOST_TOKENS
+from engine.claims.texts import LEAST_TOKENS, MOST_TOKENS
 from engine.model import LanguageModel
 from ui.claims.charts import dots_figure
 from ui.claims.claim import claim
@@ -24,9 +24,7 @@ The most important thing is
 The meaning of life is
 The old house stood
 I would like to
-We talked about
-In the middle of the forest
-My favourite thing in the world is"""
+We talked about"""
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ def _experiment(model: LanguageModel, inputs: LoopsInputs) -> GreedyLoopsExperim
 def _fields(held: Held) -> None:
     fields.text(held, "prompts", "Prompts, one a line", height=150)
     with fields.row():
-        fields.whole(held, "tokens", "Tokens of a text", 16, MOST_TOKENS)
+        fields.whole(held, "tokens", "Tokens of a text", LEAST_TOKENS, MOST_TOKENS)
         fields.real(held, "top_p", "Top-p of the nucleus", step=0.05)
 
 

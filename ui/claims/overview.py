@@ -31,7 +31,7 @@ def overview(state: MeasurementState) -> None:
                 )
             if seconds is not None:
                 st.caption(f"Takes {about(seconds)}; an estimate.", width="content")
-        sheet(overview_table(state))
+        sheet(overview_table(state), "")
 
 
 def overview_table(state: MeasurementState) -> Table:
@@ -42,13 +42,13 @@ def overview_table(state: MeasurementState) -> Table:
         for bench in state.benches
         for held in (bench.sections[key],)
     ]
-    return Table("All claims", ("claim", "model", "predicted", "verdict", "figures", "s"), rows)
+    return Table("All claims", ("claim", "model", "predicted", "verdict", "s", "why"), rows)
 
 
-def _cells(held: Held) -> tuple[str, str, str, float | None]:
+def _cells(held: Held) -> tuple[str, str, float | None, str]:
     outcome = outcome_of(held)
     if not outcome:
-        return "", "under way" if held.is_running else "", "", None
+        return "", "under way" if held.is_running else "", None, ""
     said = all_words()[held.section.key].sentence(verdict(held.result().checks))
     predicted = PREDICTIONS.get(held.measured.predicted, "")
-    return predicted, f"{SYMBOLS[outcome]} {NAMES[outcome]}", said, held.work.took
+    return predicted, f"{SYMBOLS[outcome]} {NAMES[outcome]}", held.work.took, said

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from engine.claims.penalties import PENALTY, PLAIN, WORDS, Penalties, PenaltiesExperiment
-from engine.claims.texts import MOST_TOKENS
+from engine.claims.texts import LEAST_TOKENS, MOST_TOKENS
 from engine.model import LanguageModel
 from ui.claims.charts import dots_figure
 from ui.claims.claim import claim
@@ -24,8 +24,7 @@ The most important thing is
 He said that he
 He was not
 The history of
-The sun and the moon
-She thought that"""
+The sun and the moon"""
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class PenaltiesInputs(PromptsInputs):
 
     prompts: str = PROMPTS
     words: str = "Never repeat yourself. Say something new in every sentence."
-    tokens: int = 96
+    tokens: int = 64
     penalty: float = 1.3
 
 
@@ -54,7 +53,7 @@ def _fields(held: Held) -> None:
     fields.text(held, "prompts", "Prompts, one a line", height=150)
     fields.line(held, "words", "Words that forbid repeating", width="stretch")
     with fields.row():
-        fields.whole(held, "tokens", "Tokens of a text", 16, MOST_TOKENS)
+        fields.whole(held, "tokens", "Tokens of a text", LEAST_TOKENS, MOST_TOKENS)
         fields.real(held, "penalty", "Repetition penalty")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 
 import streamlit as st
 
@@ -24,7 +25,7 @@ PREDICTED = {
     "depends": "You predicted that it depends.",
 }
 MET, MISSED = "The verdict is the one that you predicted.", "The verdict is another one."
-HEAD = ("figure", "part", "measured", "95 % interval", "n", "the claim says", "so it is", "method")
+HEAD = ("figure", "part", "measured", "95 % interval", "n", "the claim says", "so it is")
 
 
 def draw_verdict(words: ClaimWords, verdict: Verdict, predicted: str, took: float | None) -> None:
@@ -48,7 +49,9 @@ def draw_verdict(words: ClaimWords, verdict: Verdict, predicted: str, took: floa
         f'<div class="claim-verdict claim-{verdict.outcome}" role="status">'
         f"<strong>{html.escape(name)}</strong><p>{sentences}</p></div>"
     )
-    sheet(figures_table(words, verdict))
+    sheet(figures_table(words, verdict), "figures claim-figures")
+    methods = dict.fromkeys(check.figure.method for check in verdict.checks)
+    st.caption(" ".join(METHODS[method] for method in methods))
 
 
 def figures_table(words: ClaimWords, verdict: Verdict) -> Table:
@@ -58,6 +61,29 @@ def figures_table(words: ClaimWords, verdict: Verdict) -> Table:
         rows = [(first, *others) for first, _, *others in rows]
     head, *figures = rows
     return Table("What the verdict stands on", head, figures)
+
+
+def plain_table(words: ClaimWords, verdict: Verdict) -> Table:
+    """The same as plain numbers, for a file; what is unknown or unbounded is empty."""
+    rows = [
+        (
+            words.figures[check.name].name,
+            check.part,
+            *map(_known, (check.figure.value, check.figure.low, check.figure.high)),
+            check.figure.count,
+            check.figure.method,
+            check.side,
+            check.bound if check.side else None,
+            ANSWERS[check.answer],
+        )
+        for check in verdict.checks
+    ]
+    head = ("figure", "part", "measured", "low", "high", "n", "method", "side", "bound", "so it is")
+    return Table("Figures", head, rows)
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _row(words: ClaimWords, check: Check) -> tuple[str | int, ...]:
@@ -70,5 +96,4 @@ def _row(words: ClaimWords, check: Check) -> tuple[str | int, ...]:
         check.figure.count,
         f"{check.side} {name.said(check.bound)}" if check.side else "",
         ANSWERS[check.answer],
-        METHODS[check.figure.method],
     )

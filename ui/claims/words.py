@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from engine.claims.uncertainty import BOOTSTRAP, CLOPPER_PEARSON, COUNTED, Figure
+from engine.claims.uncertainty import BOOTSTRAP, CLOPPER_PEARSON, COUNTED, RESAMPLES, Figure
 from engine.claims.verdict import NO, OPEN, YES, Check, Verdict
 from ui.measurements.measured import digits
+from ui.words.labels import size
 from ui.words.metrics import number
 
 FILE = Path(__file__).resolve().parents[2] / "lessons" / "claims.toml"
@@ -24,10 +25,10 @@ NAMES = {  # of the outcomes
 SYMBOLS = {"holds": "✓", "fails": "✗", "depends": "◐", "open": "?"}
 PREDICTIONS = {"holds": "It holds", "fails": "It does not hold", "depends": "It depends"}
 ANSWERS = {YES: "as claimed", NO: "not as claimed", OPEN: "not decided", "": "noted"}
-METHODS = {
-    CLOPPER_PEARSON: "exact (Clopper and Pearson)",
-    BOOTSTRAP: "bootstrap, 2,000 resamples",
-    COUNTED: "counted, no sample",
+METHODS = {  # of intervals
+    CLOPPER_PEARSON: "Shares have the exact interval of Clopper and Pearson.",
+    BOOTSTRAP: f"Means have the interval of a bootstrap with {RESAMPLES:,} resamples.",
+    COUNTED: "What is counted over all there is has no uncertainty.",
 }
 UNDECIDED = (
     "What was measured does not decide it: every interval holds values on both sides of what the "
@@ -51,6 +52,8 @@ KINDS: dict[str, Callable[[float], str]] = {
     "times": lambda value: f"{_plain(value)} times",
     "ms": lambda value: f"{_plain(value)} ms",
     "bytes": lambda value: f"{number(value, 0)} bytes",
+    "rate": lambda value: f"{_plain(value)} tokens/s",
+    "size": lambda value: size(round(value)),
     "nats": lambda value: f"{number(value, 2)} nats",
 }
 

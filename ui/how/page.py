@@ -16,9 +16,9 @@ from ui.skeleton.problems import guarded
 from ui.skeleton.tables import table
 from ui.skeleton.visit_page import VisitPage
 from ui.visits.records import Fields, choice_of, choice_record
-from ui.words.glossary import ENGLISH, glossary
+from ui.words.glossary import glossary
 from ui.words.labels import parameters_text, size
-from ui.words.language import language
+from ui.words.language import ENGLISH, language
 
 TEXTS = Path(__file__).resolve().parents[2] / "lessons" / "how"
 STYLE = Path(__file__).with_suffix(".css")
@@ -81,15 +81,15 @@ def how_page() -> None:
         return
     st.caption(ABOUT)
     with st.container(key="how_text"):
-        for section in text_of(ENGLISH):
+        for section in text_of(language()):
             _section(section)
         st.fragment(guarded(_model, "the facts of the model"))(state.model)
     mount_app("glossary", "Glossary", {"glossary": glossary(language()), "site": site()})
 
 
-def text_of(language: str) -> Iterator[str]:
+def text_of(code: str) -> Iterator[str]:
     """The text in a language, English where there is none, section by section."""
-    file = TEXTS / f"{language}.md"
+    file = TEXTS / f"{code}.md"
     text = (file if file.exists() else TEXTS / f"{ENGLISH}.md").read_text("utf-8")
     first, *others = text.split("\n## ")
     yield first

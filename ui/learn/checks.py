@@ -36,6 +36,7 @@ _TEXTS: dict[str, Callable[[Any, Any], bool]] = _ANY | {
     "lacks": lambda measured, wanted: wanted not in measured,
     "begins_with": lambda measured, wanted: measured.startswith(wanted),
 }
+LONGEST = 40  # characters of a text in a sentence
 COMPARISONS = {"int": _NUMBERS, "float": _NUMBERS, "str": _TEXTS, "bool": _ANY}
 
 
@@ -69,7 +70,6 @@ def label(text: str) -> str:
     return token_label(text) if len(text) <= LONGEST else f"{token_label(text[: LONGEST - 1])}…"
 
 
-LONGEST = 40  # characters of a text in a sentence
 _READINGS = {"int": figure, "float": figure, "str": label, "bool": {True: "yes", False: "no"}.get}
 
 

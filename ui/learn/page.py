@@ -22,10 +22,11 @@ from ui.learn.step_view import step_view
 from ui.skeleton.page import header, opened_visit, show_notices
 from ui.skeleton.problems import guarded
 from ui.visits.visits import Visit
-from ui.words.labels import counted, markdown_text
+from ui.words.labels import markdown_text
+from ui.words.language import language, marked, say, say_counted
 
 STYLE = Path(__file__).with_suffix(".css")
-ABOUT = (
+ABOUT = marked(
     "**Lessons.** Each step has a live part of the app, set up for it. The bundled model is in use."
 )
 
@@ -53,29 +54,37 @@ def learn_page() -> None:
 
 
 def _list(lessons: Course, learning: Learning) -> None:
-    st.caption(ABOUT)
+    st.caption(say(ABOUT))
     asked = st.query_params.get("lesson")
     if asked:
-        st.info(markdown_text(f'There is no lesson "{asked[:60]}"; choose one of these.'))
+        told = say('There is no lesson "{asked}"; choose one of these.', asked=asked[:60])
+        st.info(markdown_text(told))
     with st.container(key="learn_list"):
         for number, lesson in enumerate(lessons.lessons, start=1):
             _entry(number, lesson, learning)
-    st.subheader("Your progress", anchor=False)
+    st.subheader(say("Your progress"), anchor=False)
     st.fragment(guarded(draw_progress, "your progress"))()
 
 
 def _entry(number: int, lesson: Lesson, learning: Learning) -> None:
-    title = lesson.words().entry("")
+    title = lesson.words(language()).entry("")
     tasks = sum(1 for _ in lesson.tasks())
     solved = learning.solved_in(lesson)
     begun = learning.place_in(lesson) != ""
     with st.container(key=f"learn_entry_{lesson.key}"):
         name, about, button = st.columns([5, 2, 1], vertical_alignment="center")
         name.markdown(f"**{number}. {title.title}**  \n{title.text}")
-        done = f"{solved} of {counted(tasks, 'task')} solved"
-        about.caption(f"about {lesson.minutes} min · {done}")
+        about.caption(
+            say_counted(
+                tasks,
+                "about {minutes} min · {solved} of {count} task solved",
+                "about {minutes} min · {solved} of {count} tasks solved",
+                minutes=lesson.minutes,
+                solved=solved,
+            )
+        )
         if button.button(
-            "Continue" if begun else "Start",
+            say("Continue") if begun else say("Start"),
             key=f"learn_open_{lesson.key}",
             help=title.title,
             width="stretch",
@@ -102,7 +111,7 @@ def _lesson(lessons: Course, lesson: Lesson, learning: Learning, visit: Visit) -
     learning.reach(lesson, step)
     live = None
     if step.panel is not None:
-        with st.spinner("Opening the lesson"):
+        with st.spinner(say("Opening the lesson")):
             live = live_of(visit, lesson, step)
     show_notices(visit)
     _bar(lessons, lesson, step)
@@ -115,18 +124,19 @@ def _bar(lessons: Course, lesson: Lesson, step: Step) -> None:
     """Where one is, and the ways to other places."""
     place = lesson.steps.index(step)
     with st.container(key="learn_bar", horizontal=True, vertical_alignment="center"):
-        if st.button("All lessons", key="learn_all", type="tertiary"):
+        if st.button(say("All lessons"), key="learn_all", type="tertiary"):
             go_to(None)
-        st.markdown(f"**{lesson.words().entry('').title}**", width="content")
-        st.caption(f"step {place + 1} of {len(lesson.steps)}", width="content")
+        st.markdown(f"**{lesson.words(language()).entry('').title}**", width="content")
+        where = say("step {number} of {steps}", number=place + 1, steps=len(lesson.steps))
+        st.caption(where, width="content")
         st.space("stretch")
-        if st.button("Previous", key="learn_previous", disabled=place == 0):
+        if st.button(say("Previous"), key="learn_previous", disabled=place == 0):
             go_to(lesson, lesson.steps[place - 1].key)
         if place + 1 < len(lesson.steps):
-            if st.button("Next", key="learn_next", type="primary"):
+            if st.button(say("Next"), key="learn_next", type="primary"):
                 go_to(lesson, lesson.steps[place + 1].key)
         else:
             following = lessons.after(lesson)
-            label = "Next lesson" if following else "Finish"
+            label = say("Next lesson") if following else say("Finish")
             if st.button(label, key="learn_finish", type="primary"):
                 go_to(following)

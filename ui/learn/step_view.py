@@ -17,6 +17,7 @@ from ui.learn.lesson import Lesson, Mistake, Step, Task
 from ui.learn.words import Words, with_figures
 from ui.visits.visits import Visit
 from ui.words.labels import markdown_text
+from ui.words.language import language, say
 
 NARROW = [1, 1.9]  # widths of text and panel
 
@@ -30,7 +31,7 @@ def step_view(lesson: Lesson, step: Step, live: Any, learning: Learning, visit: 
         learning: what the visitor has done.
         visit: the visitor's.
     """
-    words = lesson.words()
+    words = lesson.words(language())
     learning.done.look()
     if live is None:
         _text(lesson, step, live, learning, words)
@@ -50,16 +51,18 @@ def _text(lesson: Lesson, step: Step, live: Any, learning: Learning, words: Word
     st.markdown(f"### {entry.title}")
     st.markdown(entry.text)
     for task in step.tasks:
-        _task(lesson, step, task, live, learning, words)
+        with step.panel.at_rest(live):
+            _task(lesson, step, task, live, learning, words)
     for extra in step.extras:
         extra.draw(lesson.key, words, learning)
 
 
 def _panel_buttons(step: Step, live: Any, visit: Visit) -> None:
     with st.container(horizontal=True, key="learn_panel_buttons"):
-        if st.button("Begin anew", key="learn_anew", type="tertiary"):
+        if st.button(say("Begin anew"), key="learn_anew", type="tertiary"):
             _begin_anew(step, live, ())
-        if st.button(f"Open in {step.panel.page}", key="learn_open_page", type="tertiary"):
+        label = say("Open in {page}", page=say(step.panel.page))
+        if st.button(label, key="learn_open_page", type="tertiary"):
             step.panel.open_page(live, visit)
 
 
@@ -86,8 +89,8 @@ def _task(
     key = f"learn_task_{'solved' if is_solved else 'open'}_{step.key}_{task.key}"
     with st.container(key=key):
         mark = ":material/check_circle:" if is_solved else ":material/radio_button_unchecked:"
-        state = "Solved" if is_solved else "Task"
-        st.markdown(f"{mark} **{state}.** {entry.whole}")
+        state = say("Solved.") if is_solved else say("Task.")
+        st.markdown(f"{mark} **{state}** {entry.whole}")
         if is_solved:
             shown = with_figures(
                 words.entry(task.words_of("solved")).whole, figures(task.solved, live)
@@ -122,16 +125,16 @@ def _hint(task: Task, part: str, measured: dict[str, str], words: Words) -> None
 def _help_buttons(lesson: Lesson, step: Step, task: Task, live: Any, learning: Learning) -> None:
     with st.container(horizontal=True):
         if "hint" not in learning.hints_of(lesson, task) and st.button(
-            "Hint", key=f"learn_hint_{step.key}_{task.key}"
+            say("Hint"), key=f"learn_hint_{step.key}_{task.key}"
         ):
             learning.give_hint(lesson, task, "hint")
             st.rerun()
         plain = learning.offers_solution(lesson, task)
         if st.button(
-            "Show me",
+            say("Show me"),
             key=f"learn_show_{step.key}_{task.key}",
             type="secondary" if plain else "tertiary",
-            help="Sets the panel back and does the task in it.",
+            help=say("Sets the panel back and does the task in it."),
         ):
             learning.solve(lesson, task, shown=True)
             _begin_anew(step, live, lesson.way_to(task))

@@ -22,10 +22,10 @@ SAVED = CONFIG | {  # with the camera alone: on a phone Plotly's other buttons h
 }
 
 
-def sheet(shown: Table) -> None:
-    """A table of figures."""
+def sheet(shown: Table, kind: str = "figures") -> None:
+    """A table of figures, or of another kind (see `ui.skeleton.tables.table`)."""
     rows = [tuple(map(cell, row)) for row in shown.rows]
-    st.html(table(shown.name, shown.head, rows, "figures"))
+    st.html(table(shown.name, shown.head, rows, kind))
 
 
 def cell(value: str | int | float | None) -> str:

@@ -204,7 +204,7 @@ class Session(ShownText):
         """Go on with the text of another session, which nobody uses any more."""
         with self.lock:
             self._keep_for_later()
-            settings = other._unused_settings
+            settings = other._page_settings
             self._begin(other.branches, other.beginning, settings, current=other.current)
             self.inspected, self.proposing = other.inspected, other.proposing
             self.order, self.max_tokens = other.order, other.max_tokens

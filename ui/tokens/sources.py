@@ -36,8 +36,8 @@ def names(model: LanguageModel, chosen: str) -> dict[str, str]:
     found |= {key: name for key, (name, _) in _OWN.items()}
     permitted = allowed()
     others = cached_tokenizers() if permitted is None else map(_typed, permitted)
-    there = (NOTHING, model.source, *found)
-    keys = [key for key in [*others, chosen] if key not in there or key == chosen != NOTHING]
+    listed = [key for key in others if key != model.source]
+    keys = [key for key in [*listed, chosen] if key not in (NOTHING, *found)]
     return found | {key: name_of(key, model) for key in keys}
 
 

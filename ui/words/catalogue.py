@@ -15,7 +15,7 @@ from engine.sampling import DEFAULT_ORDER, STAGES, SamplingSettings
 from engine.sampling.presets import PRESETS
 from engine.sampling.stages import GROUPS, BanStage, Number, Stage
 from ui.texts.settings import FIRST, is_one_number, plain_settings, shown_samplers, value_shape
-from ui.words.glossary import meaning
+from ui.words.glossary import glossary
 from ui.words.language import language, say, speaking
 
 _POINTS = {"raw": "logit", "renormalised": "softmax", "drawn": "draw"}  # their entries
@@ -99,7 +99,7 @@ def english_table() -> dict[str, Any]:
         "groups": [{"name": name, "label": label} for name, label in GROUPS.items()],
         "order": [kind.setting for kind in DEFAULT_ORDER],
         "first": list(FIRST),
-        "points": {name: meaning(key) for name, key in _POINTS.items()},
+        "points": {name: glossary()[key]["text"] for name, key in _POINTS.items()},
         "presets": [_preset(name, settings) for name, settings in PRESETS.items()],
     }
 

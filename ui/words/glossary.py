@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from engine.sampling import STAGES
+from ui.words.language import ENGLISH, language
 
 FOLDER = Path(__file__).resolve().parents[2] / "lessons" / "glossary"
-ENGLISH = "en"
 
 
 class Term(TypedDict):
@@ -36,9 +36,9 @@ class Term(TypedDict):
 
 
 @cache
-def glossary(language: str = ENGLISH) -> dict[str, Term]:
-    """All terms by the key that pages write."""
-    words = _read(ENGLISH) | _read(language)
+def glossary(code: str = ENGLISH) -> dict[str, Term]:
+    """All terms in a language, by the key that pages write."""
+    words = _read(ENGLISH) | _read(code)
     pages = _read("where")
     terms = {
         key: Term(
@@ -56,7 +56,7 @@ def glossary(language: str = ENGLISH) -> dict[str, Term]:
 
 def meaning(key: str) -> str:
     """What a term means, for the `help` of a field; raises `KeyError` for an unknown one."""
-    return glossary()[key]["text"]
+    return glossary(language())[key]["text"]
 
 
 def _read(name: str) -> dict[str, Any]:

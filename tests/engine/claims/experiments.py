@@ -7,6 +7,7 @@ from collections.abc import Callable
 from engine.claims.experiment import Experiment
 from engine.claims.facts import Fact
 from engine.claims.greedy_loops import GreedyLoopsExperiment
+from engine.claims.long_context import long_context_experiment
 from engine.claims.no_plan import NoPlanExperiment
 from engine.claims.penalties import PenaltiesExperiment
 from engine.claims.same_seed import SameSeedExperiment
@@ -31,4 +32,5 @@ EXPERIMENTS: dict[str, Callable[[LanguageModel], Experiment]] = {
     "temperature": lambda model: TemperatureExperiment(model, FACTS, (1.0, 8.0)),
     "greedy_loops": lambda model: GreedyLoopsExperiment(model, PROMPTS, 16),
     "penalties": lambda model: PenaltiesExperiment(model, PROMPTS, "and the", 16),
+    "long_context": lambda model: long_context_experiment(model, 40),
 }

@@ -19,6 +19,7 @@ WANTED = {
     "temperature": (HOLDS, FAILS),  # nothing is more random than it is
     "greedy_loops": (HOLDS, HOLDS),  # on one token
     "penalties": (HOLDS, DEPENDS),  # a logit of 0 stays 0, whatever divides it
+    "long_context": (HOLDS, HOLDS),  # bytes do not ask what they hold
 }
 
 

@@ -277,7 +277,7 @@ def test_a_long_pass_stands_still_for_who_goes_before_it_and_for_nobody_else():
     assert first.ended == step.began and first.began < rest.came <= rest.began < rest.ended
 
 
-def test_a_single_step_stands_still_for_nobody_nor_does_who_has_waited_for_long(monkeypatch):
+def test_a_single_step_stands_still_for_nobody_nor_does_who_has_waited_for_long():
     scheduler = Scheduler()
     with scheduler.turn(Kind.STEP) as turn:
         ran, threads = queued(scheduler, [Kind.STEP])
@@ -286,9 +286,13 @@ def test_a_single_step_stands_still_for_nobody_nor_does_who_has_waited_for_long(
         thread.join()
     with scheduler.turn(Kind.PREFILL) as turn:
         ran, threads = queued(scheduler, [Kind.STEP])
-        monkeypatch.setattr("engine.runner.scheduler.PATIENCE_SECONDS", 1e-6)
+        turn._ticket.since -= 10.0  # as if it had stood in line for so long
         turn.take()
-        assert not ran and turn.seconds == 0, "its time in line counts"
+        assert not ran and not turn.is_wished and turn.seconds == 0
+        turn._ticket.since = turn._ticket.began  # as if it had run for so long
+        assert turn.is_wished
+        turn.take()
+        assert ran == [0]
     for thread in threads:
         thread.join()
 

@@ -138,7 +138,11 @@ def test_a_record_from_another_machine_says_what_differs(visitor, bundled):
     data = record_of(visitor.session)
     data["branches"][0]["tokens"][1] += 1
     for fact, value, words in (
-        ("dtype", "float64", "the model computed in float64 then and in bfloat16 now"),
+        (
+            "dtype",
+            "float64",
+            f"the model computed in float64 then and in {bundled.facts['dtype']} now",
+        ),
         ("parameters", 1, "the model has other weights now"),
         ("tokenizer_hash", "x", "the model has another tokenizer now"),
     ):

@@ -76,8 +76,8 @@ def test_tables_count_words_stages_samples_and_prices(state):
         assert rows["English"][0] is not None and (rows["Chinese"][0] is None) == (
             measure == "words"
         )
-        figure = sample_figure(measure, ["one", "two"], list(rows.items()), dark=True)
-        assert len(figure.data) == 2 and len(figure.data[0].x) > 5
+    figure = sample_figure("tokens", ["one", "two"], list(rows.items()), dark=True)
+    assert len(figure.data) == 2 and len(figure.data[0].x) == len(rows)
     tokens = len(shown[0].cut.tokens)
     assert price_table(shown, 2.0, 10.0).rows[0][2:] == (
         f"$ {2 * tokens}.00",
@@ -100,8 +100,11 @@ def test_a_tokenizer_that_cannot_be_had_leaves_the_one_before(state, tmp_path, m
     state.change(second=str(tmp_path / "nowhere"))
     assert "no folder" in state.error and state.inputs.second == BYTES
     state.change(second="bundled-draft")
-    assert state.error == "" and state.shown()[1].name == "bundled-draft"
+    assert state.error == "" and state.shown()[1].name == "Bundled draft"
     assert state.shown()[0].cut.tokens == state.shown()[1].cut.tokens
+    named = sources.names(state.model, "bundled-draft")
+    assert named["model"] == "bundled (this model's)" and named["bundled-draft"] == "Bundled draft"
+    assert BYTES in named and NOTHING not in named
     state.change(second=NOTHING)
     assert [one.key for one in state.shown()] == ["model"]
 

@@ -87,6 +87,11 @@ def strings_of_javascript(source: str) -> set[str]:
     return {re.sub(r"\$\{[^}]*\}", " ", one or other) for one, other in quoted}
 
 
+def strings_of_markdown(source: str) -> set[str]:
+    """A text without named places and code, and without words in italics, which are examples."""
+    return {re.sub(r"```.*?```|`[^`]*`|\{\w+\}|(?<!\*)\*[^*\n]+\*", " ", source, flags=re.DOTALL)}
+
+
 @cache
 def said_on_pages() -> dict[str, set[str]]:
     """All sentences and labels of the app, by file; a single name of code is neither."""
@@ -94,7 +99,7 @@ def said_on_pages() -> dict[str, set[str]]:
         **{file: strings_of_python for file in UI.rglob("*.py") if file.parts[-2] not in NO_PAGE},
         **dict.fromkeys((ROOT / "engine/sampling/stages").glob("*.py"), strings_of_python),
         **dict.fromkeys((UI / "components/js").rglob("*.js"), strings_of_javascript),
-        **{file: lambda text: {text} for file in (ROOT / "lessons").rglob("en.md")},
+        **dict.fromkeys((ROOT / "lessons").rglob("en.md"), strings_of_markdown),
     }
     return {
         str(file.relative_to(ROOT)): {

@@ -184,7 +184,8 @@ def _notice(result: CacheBytes) -> str:
     more = last.held / last.measured - 1
     return (
         f"At {last.positions:,} positions formula and tensors agree to the byte: "
-        f"{last.measured:,} bytes. This app holds {more:.0%} more, as room for what comes next."
+        f"{last.measured:,} bytes. This app holds {100 * more:.0f} % more, as room for "
+        "what comes next."
     )
 
 

@@ -17,7 +17,6 @@ from ui.cache.prefill_and_decode.prices import (
     source_of,
 )
 from ui.labs import fields
-from ui.measurements.held import Held
 from ui.measurements.measured import sheet
 from ui.measurements.section import Table
 from ui.skeleton.fields import bound
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from ui.cache.prefill_and_decode.section import GridInputs
 
 
-def cost_fields(held: Held) -> None:
+def cost_fields(held: fields.Changeable) -> None:
     """The prices, and whose they are where they are published ones."""
     inputs: GridInputs = held.inputs
     names = [OWN, *published()]

@@ -100,17 +100,18 @@ def _notice(result: VisitorsResult) -> str:
     if step is not None:
         sentences.append(
             f"A step has the device for {step.pass_p50:.1f} ms (median) and waits "
-            f"{step.wait_p50:.1f} ms for it, {step.wait_p95:.1f} ms at p95."
+            f"{step.wait_p50:,.1f} ms for it, {step.wait_p95:,.1f} ms at p95."
         )
     slow = max(by_kind.values(), key=lambda one: one.wait_p95, default=None)
     if slow is not None and slow.kind != "step" and slow.wait_p95 > 0:
         sentences.append(
-            f"The {_plural(slow.kind)} wait longest, {slow.wait_p95:.0f} ms at p95: steps go first."
+            f"The {_plural(slow.kind)} wait longest, {slow.wait_p95:,.0f} ms at p95: "
+            "steps go first."
         )
     if result.step_p95 is not None:
         sentences.append(
-            f"From the press to the token a simulated visitor's step takes {result.step_p50:.0f} "
-            f"ms, p95 {result.step_p95:.0f} ms."
+            f"From the press to the token a simulated visitor's step takes {result.step_p50:,.0f} "
+            f"ms, p95 {result.step_p95:,.0f} ms."
         )
     return " ".join(sentences)
 

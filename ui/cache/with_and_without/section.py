@@ -32,7 +32,8 @@ RANGES = 12  # most rows of the table by position
 LEAST_RANGE = 8  # steps of a row
 TIMED = (
     "A time goes from the moment at which the pass has the device to the one at which the logits "
-    "are in memory. Waiting for others and choosing the token are not in it. Without the cache, a "
+    "are in memory. Waiting for others, also between two layers, and choosing the token are not in "
+    "it. Without the cache, a "
     "step reads the whole text again into an empty cache, which is thrown away."
 )
 

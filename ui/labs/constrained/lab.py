@@ -17,9 +17,9 @@ from engine.trace import Trace
 from ui.labs.constrained.experiments import Broken, WalkWork, without_constraint
 from ui.labs.inputs import ConstrainableInputs, Inputs
 from ui.labs.lab import Lab
-from ui.labs.opening import REMEDY
 from ui.texts.constraints import EXAMPLES, FIRST, Example, typed_of
 from ui.texts.limits import checked_whole
+from ui.texts.traces import REMEDY
 from ui.words.catalogue import told
 
 

@@ -50,14 +50,15 @@ def _fields(lab: ConstrainedLab) -> None:
 
 def _picture(lab: ConstrainedLab) -> None:
     text, vocabulary = lab.text, lab.model.vocabulary
-    shown, figures = lab.shown, lab.figures
+    shown, figures = lab.shown, list(lab.figures)
     st.html(view.text_html(lab.inputs.prompt, text, lab.ribbon, shown))
     if shown is None:
         return
     st.html(view.state_html(figures, text, lab.verdict))
     left, right = st.columns([3, 2])
     with left:
-        labels = [view.label(vocabulary, step.token_id) for step in text.steps]
+        # A worker may have taken further steps meanwhile.
+        labels = [view.label(vocabulary, text.steps[each.index].token_id) for each in figures]
         chart = price_figure(figures, labels, shown, is_dark())
         st.plotly_chart(chart, theme=None, key="constrained_price", config=CONFIG)
     with right:
@@ -85,7 +86,7 @@ def _notice(lab: ConstrainedLab) -> str:
 def _one_bad_token(lab: ConstrainedLab) -> None:
     st.subheader("One bad token", anchor=False)
     if lab.text is None or lab.shown is None:
-        st.caption("Take a step first.")
+        st.caption("There is no step yet; take one, or wait while the text is being written.")
         return
     vocabulary, index = lab.model.vocabulary, lab.shown
     wanted = lab.figures[index].wanted

@@ -134,8 +134,10 @@ def _distributions(lab: SpeculativeLab, index: int, position: int) -> None:
     st.caption(markdown_text(view.overlap_sentence(found, step)))
 
 
-def _choose(lab: SpeculativeLab, index: int, position: int) -> None:
-    lab.chosen = (index, position)
+def _choose(lab: SpeculativeLab, index: object, position: object) -> None:
+    """Look at another proposal; Streamlit gives a name where the list has changed meanwhile."""
+    if isinstance(index, int) and isinstance(position, int):
+        lab.chosen = (index, position)
 
 
 def _speed(lab: SpeculativeLab) -> None:

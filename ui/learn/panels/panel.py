@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, Generic, NoReturn, Self, TypeVar
 
 from engine.model import LanguageModel
@@ -78,6 +79,10 @@ class Panel(ABC, Generic[Live]):
     @abstractmethod
     def open_page(self, live: Live, visit: Visit) -> NoReturn:
         """Go to the page that shows all of it, in the same state."""
+
+    def at_rest(self, live: Live) -> AbstractContextManager[object]:
+        """Within it nobody changes the live state, so that checks see one moment of it."""
+        return nullcontext()
 
     def look_every(self, live: Live) -> float | None:
         """Seconds between two drawings; None where it stands still, or draws itself."""

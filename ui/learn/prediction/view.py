@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -19,6 +20,7 @@ from ui.words.catalogue import told
 from ui.words.labels import markdown_text
 
 APP = "prediction"
+ATTEMPTS = "prediction_attempts"  # in the session's state: by name
 
 
 @dataclass(frozen=True)
@@ -115,11 +117,12 @@ def draw_prediction(
         before: what the person has revealed earlier, as before a reload.
     """
     key = f"prediction_{name}"
-    if key not in st.session_state:
-        st.session_state[key] = _resumed(prediction, model, before)
-    attempt: Attempt = st.session_state[key]
-    with st.container(key=key):
-        st.markdown(asks)
+    attempts = st.session_state.setdefault(ATTEMPTS, {})
+    if name not in attempts:
+        attempts[name] = _resumed(prediction, model, before)
+    attempt: Attempt = attempts[name]
+    with st.container(key=f"card_{key}"):
+        st.markdown(f":material/insights: **Predict.** {asks}")
         st.markdown(f"Prompt: **{markdown_text(attempt.prompt)}**")
         try:
             with st.spinner("The model computes", show_time=True):
@@ -135,7 +138,7 @@ def draw_prediction(
             st.markdown(markdown_text(gap_sentence(attempt.bars, attempt.revealed)))
             st.markdown(seen)
         if attempt.revealed is not None or attempt.bars is None:
-            _again(key, prediction, attempt)
+            _again(key, prediction, attempt, partial(attempts.__setitem__, name))
 
 
 def _resumed(prediction: Prediction, model: LanguageModel, before: Earlier | None) -> Attempt:
@@ -206,7 +209,9 @@ def gap_sentence(bars: Bars, revealed: Revealed) -> str:
     return f"{distance} The largest miss is at {place}: you said {mine}, the model has {real}."
 
 
-def _again(key: str, prediction: Prediction, attempt: Attempt) -> None:
+def _again(
+    key: str, prediction: Prediction, attempt: Attempt, begin: Callable[[Attempt], None]
+) -> None:
     """Another prompt, and a new attempt with it."""
     offered = [prompt for prompt in prediction.prompts if prompt != attempt.prompt]
     number = attempt.number
@@ -219,6 +224,6 @@ def _again(key: str, prediction: Prediction, attempt: Attempt) -> None:
         )
 
         def on_again() -> None:
-            st.session_state[key] = Attempt(prompt, number + 1)
+            begin(Attempt(prompt, number + 1))
 
         st.button("Predict again", key=f"{key}_again", disabled=not prompt, on_click=on_again)

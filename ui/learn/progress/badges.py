@@ -3,7 +3,7 @@
 They stand in `lessons/badges/badges.toml`, each with a rule and its numbers; their words stand
 beside it, under headings with their keys.
 
-    tasks        tasks = ["greedy/break_the_loop"]     all of these tasks are solved
+    tasks        tasks = ["greedy/loops/broken"]       all of these tasks are solved
     alone        count = 10                            so many tasks are solved without help
     close        count = 3, closeness = 0.9            so many predictions are at least so close
     calibrated   count = 20, within = 0.1              confidence and share of right answers differ
@@ -60,7 +60,7 @@ class Tasks(Rule):
         for name in table.texts("tasks"):
             lesson, slash, task = name.partition("/")
             if not (lesson and slash and task):
-                table.wrong("tasks", f'holds "{name}"', "write lesson/task")
+                table.wrong("tasks", f'holds "{name}"', "write lesson/step/task")
             tasks.append((lesson, task))
         return cls(tuple(tasks))
 
@@ -195,10 +195,7 @@ def badges(folder: Path = FOLDER, language: str = ENGLISH) -> tuple[Badge, ...]:
     return tuple(found)
 
 
-def standings(progress: Progress, all_badges: tuple[Badge, ...] | None = None) -> list[Standing]:
+def standings(progress: Progress, all_badges: tuple[Badge, ...]) -> list[Standing]:
     """Every badge with how far a person is; those that are earned first."""
-    found = [
-        Standing(badge, *badge.rule.standing(progress))
-        for badge in (badges() if all_badges is None else all_badges)
-    ]
+    found = [Standing(badge, *badge.rule.standing(progress)) for badge in all_badges]
     return sorted(found, key=lambda standing: not standing.is_earned)

@@ -68,12 +68,12 @@ class ProgressStore:
             ProgressError: the file cannot be written just now.
         """
         with self._lock:
-            self._unwritten.pop(person, None)
             if not self._keeper.forget(person):
                 raise ProgressError(
                     "Your progress cannot be deleted just now, as its file cannot be written; try "
                     "again in a minute."
                 )
+            self._unwritten.pop(person, None)
 
     def _read(self, person: str) -> Progress:
         waiting = self._unwritten.get(person, NOTHING)

@@ -8,15 +8,17 @@ from pathlib import Path
 
 import streamlit as st
 
-from ui.learn.progress.badges import Standing, standings
+from ui.learn.prediction.view import ATTEMPTS
+from ui.learn.progress.badges import Standing, badges, standings
 from ui.learn.progress.mine import forget_mine, my_problem, my_progress, take_in
 from ui.learn.progress.points import Points, points
 from ui.learn.progress.progress import Progress, ProgressError
 from ui.learn.progress.store import KEPT_DAYS, STORE
-from ui.learn.quiz.view import calibration_sentence
+from ui.learn.quiz.view import ROUNDS, calibration_sentence
 from ui.skeleton.file_field import file_field
 from ui.visits.tab import this_person
 from ui.words.labels import counted, markdown_text, with_minus
+from ui.words.language import language
 
 STYLE = Path(__file__).with_name("progress.css")
 _SAID = "progress_said"  # in the session's state: what came of the last file or deletion
@@ -34,7 +36,7 @@ def draw_progress() -> None:
         summary = progress.calibration
         if summary is not None:
             st.markdown(calibration_sentence(summary))
-        st.html(badges_html(standings(progress)))
+        st.html(badges_html(standings(progress, badges(language=language()))))
         _files(progress)
         st.caption(where_kept())
 
@@ -128,6 +130,8 @@ def _forget() -> None:
     except ProgressError as error:
         _refuse(str(error))
     else:
+        for on_screen in (ROUNDS, ATTEMPTS):  # what this tab still shows of it
+            st.session_state.pop(on_screen, None)
         st.session_state[_SAID] = "Your progress is deleted."
 
 

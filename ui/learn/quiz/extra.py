@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from ui.learn.extra import Extra
 from ui.learn.progress.entries import Answered
 from ui.learn.progress.store import now
-from ui.learn.quiz.questions import FOLDER, Quiz, read_quiz
+from ui.learn.quiz.questions import FOLDER, quiz_of
 from ui.learn.quiz.view import Given, draw_quiz
 from ui.visits.tab import this_visit
+from ui.words.language import language
 
 if TYPE_CHECKING:
     from ui.learn.learning import Learning
@@ -23,10 +24,10 @@ class QuizExtra(Extra):
     """All questions of a lesson, one at a time; they have words of their own.
 
     Attributes:
-        quiz: the questions.
+        folder: of the quiz.
     """
 
-    quiz: Quiz
+    folder: Path
 
     def draw(self, lesson: str, words: Words, learning: Learning) -> None:
         """Draw the question that the person is at; each first answer becomes progress."""
@@ -49,10 +50,15 @@ class QuizExtra(Extra):
                 )
             )
 
-        draw_quiz(self.quiz, before, take, progress.calibration, this_visit())
+        draw_quiz(
+            quiz_of(self.folder, language()), before, take, progress.calibration, this_visit()
+        )
 
 
 def quiz_in(folder: Path) -> QuizExtra | None:
     """The quiz of the lesson in a folder, None where it has none; raises `LessonError`."""
     quiz = folder / FOLDER
-    return QuizExtra(read_quiz(quiz)) if quiz.is_dir() else None
+    if not quiz.is_dir():
+        return None
+    quiz_of(quiz)  # a mistake is said at once
+    return QuizExtra(quiz)

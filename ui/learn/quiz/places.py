@@ -29,6 +29,7 @@ from ui.texts.texts import Beginning
 from ui.visits.handover import STEP, HandedOver
 from ui.visits.records import Fields
 from ui.visits.visits import Visit
+from ui.words.language import say
 
 MOST_TOKENS = 64  # of a text on the step page, where the question names no other number
 
@@ -137,6 +138,7 @@ _PAGES: dict[str, _Page] = {
     "diffusion": _Decoder(
         f"{_LABS}.diffusion.page", (f"{_LABS}.diffusion.inputs", "DiffusionInputs")
     ),
+    "tokens": _Decoder("ui.tokens.page", ("ui.tokens.state", "TokensInputs")),
     "one_clock": _Decoder(f"{_LABS}.one_clock.page", (f"{_LABS}.one_clock.clock", "ClockInputs")),
 }
 
@@ -161,7 +163,7 @@ class Place:
     @property
     def title(self) -> str:
         """What the band calls the page."""
-        return PAGES[self.file]
+        return say(PAGES[self.file])
 
     def open(self, visit: Visit) -> NoReturn:
         """Go there.

@@ -89,10 +89,9 @@ class Quiz:
 
 
 @cache
-def quiz_of(topic: str, language: str = ENGLISH, lessons: Path = LESSONS) -> Quiz | None:
-    """The quiz of a lesson; None where it has none. Raises `LessonError`."""
-    folder = lessons / topic / FOLDER
-    return read_quiz(folder, language) if folder.is_dir() else None
+def quiz_of(folder: Path, language: str = ENGLISH) -> Quiz:
+    """The same as `read_quiz`, read once."""
+    return read_quiz(folder, language)
 
 
 def read_quiz(folder: Path, language: str = ENGLISH) -> Quiz:

@@ -14,6 +14,7 @@ from ui.visits.visits import Visit
 from ui.words.catalogue import told
 from ui.words.labels import counted, markdown_text, with_minus
 
+ROUNDS = "quiz_rounds"  # in the session's state: by topic
 CONFIDENCES = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # above that of a guess
 NEAR = 0.1  # confidence and share of right answers that differ by no more fit each other
 SCORING = (
@@ -98,13 +99,13 @@ def draw_quiz(
         overall: of all answers of the person, in every quiz.
         visit: where a question is tried out.
     """
-    name = f"quiz_{quiz.topic}"
-    if name not in st.session_state:
+    rounds = st.session_state.setdefault(ROUNDS, {})
+    if quiz.topic not in rounds:
         known = {q.key: before[q.key] for q in quiz.questions if _is_of(before.get(q.key), q)}
         place = next((n for n, q in enumerate(quiz.questions) if q.key not in known), None)
-        st.session_state[name] = Round(known, len(quiz.questions) if place is None else place)
-    round_: Round = st.session_state[name]
-    with st.container(key=name):
+        rounds[quiz.topic] = Round(known, len(quiz.questions) if place is None else place)
+    round_: Round = rounds[quiz.topic]
+    with st.container(key=f"card_quiz_{quiz.topic}"):
         if round_.place < len(quiz.questions):
             _question(quiz, round_, take, visit)
         else:
@@ -119,7 +120,7 @@ def _is_of(given: Given | None, question: Question) -> bool:
 def _question(quiz: Quiz, round_: Round, take: Callable[[Given], None], visit: Visit) -> None:
     question = quiz.questions[round_.place]
     given = round_.given.get(question.key)
-    st.caption(f"Question {round_.place + 1} of {len(quiz.questions)}")
+    st.markdown(f":material/quiz: **Quiz.** Question {round_.place + 1} of {len(quiz.questions)}")
     if given is None:
         _ask(quiz, question, round_, take)
     else:
@@ -148,7 +149,7 @@ def _ask(quiz: Quiz, question: Question, round_: Round, take: Callable[[Given], 
         "How sure are you?",
         confidences(len(answers)),
         format_func=lambda level: (
-            f"{level:.0%}".replace("%", " %") + (" (a guess)" if level == guess else "")
+            f"{percent(level)} (a guess)" if level == guess else percent(level)
         ),
         key=f"{name}_confidence",
         help=SCORING,

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.ui.learn.progress.entries import answer, predicted, task
+from ui.learn.course import course
 from ui.learn.progress.badges import Alone, Calibrated, Close, Tasks, badges, standings
 from ui.learn.progress.progress import NOTHING, Progress
 from ui.learn.source import LessonError
@@ -31,11 +32,14 @@ def test_calibration_needs_enough_answers_and_a_confidence_that_fits(right, sure
 
 
 def test_the_badges_of_the_app_can_be_earned_and_nobody_begins_with_one():
+    there = {(lesson.key, task.place) for lesson in course().lessons for task in lesson.tasks()}
+    asked = [badge.rule.tasks for badge in badges() if isinstance(badge.rule, Tasks)]
+    assert asked and set().union(*asked) <= there
     assert len(badges()) >= 3
     assert all(badge.name and badge.text for badge in badges())
-    assert not any(standing.is_earned for standing in standings(NOTHING))
+    assert not any(standing.is_earned for standing in standings(NOTHING, badges()))
     done = [task(f"t{n}") for n in range(10)] + [predicted(f"p{n}", gap=0.01) for n in range(3)]
-    earned = [one.badge.key for one in standings(Progress.of(done)) if one.is_earned]
+    earned = [one.badge.key for one in standings(Progress.of(done), badges()) if one.is_earned]
     assert {"on_your_own", "good_eye"} <= set(earned)
 
 
@@ -49,7 +53,10 @@ GOOD = '[[badges]]\nkey = "a"\nrule = "alone"\ncount = 3\n'
         (GOOD.replace("3", "0"), "badges.a.count is 0; use a whole number from 1"),
         (GOOD.replace('"a"', '"b"'), "b has no words; add a heading: ## b: Name"),
         (GOOD + "more = 1", "badges.a.more is not known here"),
-        ('[[badges]]\nkey = "a"\nrule = "tasks"\ntasks = ["x"]', 'holds "x"; write lesson/task'),
+        (
+            '[[badges]]\nkey = "a"\nrule = "tasks"\ntasks = ["x"]',
+            'holds "x"; write lesson/step/task',
+        ),
     ],
 )
 def test_a_mistake_in_the_file_is_a_sentence(tmp_path: Path, structure, said):

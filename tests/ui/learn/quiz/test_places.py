@@ -61,7 +61,10 @@ def test_other_pages_are_changed_by_name(monkeypatch, went, data, called):
 
 def test_every_page_of_the_app_has_what_it_is_asked_for():
     """Each module has the page, and its state the method that is called above."""
-    assert {f"pages/{name}.py" for name in _PAGES} == set(PAGES) - {"pages/learn.py"}
+    assert {f"pages/{name}.py" for name in _PAGES} == set(PAGES) - {
+        "pages/learn.py",
+        "pages/how.py",
+    }
     assert hasattr(MeasurementState, "choose")
     methods = dict.fromkeys(_PAGES.keys() - {"step", "tune", "cache", "claims"}, "change")
     for name, method in (methods | {"compare": "set_prompt"}).items():

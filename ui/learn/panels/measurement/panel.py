@@ -66,14 +66,14 @@ class MeasurementPanel(Panel[MeasurementState]):
 
     def begun(self, model: LanguageModel) -> MeasurementState:
         inputs = {self.section.key: self.inputs}
-        return MeasurementState(self._name, model, [self.section], inputs)
+        return _at_a_press(MeasurementState(self._name, model, [self.section], inputs))
 
     def restored(self, record: dict[str, Any], load: LoadModel) -> MeasurementState:
-        return MeasurementState.restored(self._name, record, load, [self.section])
+        return _at_a_press(MeasurementState.restored(self._name, record, load, [self.section]))
 
     def begin_anew(self, live: MeasurementState, actions: Iterable[Call] = ()) -> None:
         live.load(live.model)
-        live.held.inputs = self.inputs
+        _at_a_press(live).held.inputs = self.inputs
         for action in actions:
             action(live)
             if live.held.error:
@@ -90,6 +90,12 @@ class MeasurementPanel(Panel[MeasurementState]):
         state.choose(self.section.key)
         state.held.take_over(live.held)
         st.switch_page(self._file())
+
+
+def _at_a_press(state: MeasurementState) -> MeasurementState:
+    """Let nothing be measured before the person asks for it: that may be their task."""
+    state.held.began_alone = True
+    return state
 
 
 @MEASURES.add

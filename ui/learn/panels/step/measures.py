@@ -42,6 +42,12 @@ def prompt_tokens(session: LessonSession) -> int:
 
 
 @MEASURES.add
+def prompt_characters(session: LessonSession) -> int:
+    """How many characters the prompt has."""
+    return len(session.prompt)
+
+
+@MEASURES.add
 def text(session: LessonSession) -> str:
     """The generated text without the prompt."""
     return session.decoder.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NoReturn, Self
 
@@ -123,6 +124,9 @@ class StepPanel(Panel[LessonSession]):
             "guided": True,
         }
         mount_app("step", "Decoding", data, key=key, changed=_on_change)
+
+    def at_rest(self, live: LessonSession) -> AbstractContextManager[object]:
+        return live.lock
 
     def open_page(self, live: LessonSession, visit: Visit) -> NoReturn:
         open_in_step_page(visit, live.copy())

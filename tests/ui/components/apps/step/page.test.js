@@ -134,7 +134,7 @@ describe('the step page', () => {
     button('Tour').click();
     await until(() => line().startsWith('1 of 4.'));
     key('Escape');
-    await until(() => line().startsWith('What if: temperature differs'));
+    await until(() => line().startsWith('Notice: '));
   });
 
   test('a slider over a recorded step is a what-if, and one press leads back', async () => {

@@ -1,0 +1,75 @@
+"""Predict, answer, and find it again: in another tab, after the tab was closed, in a file."""
+
+import json
+import re
+
+from playwright.sync_api import BrowserContext, Locator, Page, expect
+
+from tests.browser.rules import broken_rules
+from tests.browser.step_page import button
+
+GAP = re.compile(r"apart \(total variation\): \d+ % of the probability would have to move")
+
+
+def bar(page: Page, name: str) -> Locator:
+    return page.get_by_role("slider", name=name, exact=True)
+
+
+def test_a_prediction_and_an_answer_outlive_the_tab(context: BrowserContext, watched):
+    page = watched(context.new_page())
+    page.goto("/learn?lesson=logits_and_softmax&step=softmax")
+    girl = bar(page, "␣girl")
+    expect(button(page, "Reveal")).to_be_disabled()
+
+    # By pointer, then by keys.
+    girl.scroll_into_view_if_needed()
+    box = girl.bounding_box()
+    page.mouse.move(box["x"] + 3, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] / 2)
+    page.mouse.up()
+    expect(girl).to_have_attribute("aria-valuetext", "60 %")
+    girl.press("ArrowRight")
+    expect(girl).to_have_attribute("aria-valuetext", "61 %")
+    button(page, "Reveal").click()
+    expect(page.get_by_text(GAP)).to_be_visible()
+    expect(girl).to_have_attribute("aria-valuetext", re.compile("you said 61 %, the model has 30"))
+    expect(girl).to_have_attribute("aria-disabled", "true")
+    assert broken_rules(page) == []
+
+    # A question, answered wrong.
+    button(page, "Next").click()
+    page.get_by_text("The probability of a token, as the model computes it.").click()
+    button(page, "Answer").click()
+    expect(page.get_by_text("A probability is at least 0 and at most 1.")).to_be_visible()
+    expect(page.get_by_text("A token's raw score.")).to_be_visible()
+    page.close()
+
+    # Another tab knows of both.
+    page = watched(context.new_page())
+    page.goto("/learn?lesson=logits_and_softmax&step=softmax")
+    expect(page.get_by_text(GAP)).to_be_visible()
+    expect(bar(page, "␣girl")).to_have_attribute("aria-disabled", "true")
+    button(page, "All lessons").click()
+    said = page.get_by_text("for 1 prediction, 0 for 1 answer")
+    expect(said).to_be_visible()
+    assert broken_rules(page) == []
+
+    # Exported, forgotten, and taken in again.
+    with page.expect_download() as download:
+        button(page, "Export progress").click()
+    file = download.value.path()
+    assert {entry["kind"] for entry in json.loads(file.read_text())["entries"]} >= {
+        "answer",
+        "prediction",
+        "step",
+    }
+    button(page, "Forget my progress").click()
+    button(page, "Forget all of it").click()
+    expect(page.get_by_text("Your progress is deleted.")).to_be_visible()
+    expect(said).to_have_count(0)
+    button(page, "Import progress").click()
+    page.locator("input[type=file]").set_input_files(
+        {"name": "a.json", "mimeType": "application/json", "buffer": file.read_bytes()}
+    )
+    expect(said).to_be_visible()
