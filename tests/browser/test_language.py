@@ -32,7 +32,7 @@ def test_a_language_that_is_chosen_on_a_phone_is_spoken_everywhere(page: Page):
     assert not is_too_wide(page)
 
     page.goto("/beam")  # another document, which knows the language by the browser alone
-    expect(button(page, "Abspielen")).to_be_visible()
+    expect(page.get_by_role("button", name="Abspielen")).to_be_visible()  # with its key
     expect(page.locator("html")).to_have_attribute("lang", "de")
     assert not is_too_wide(page)
     button(page, "Menü").click()
