@@ -20,8 +20,9 @@ from ui.compare.samples import samples
 from ui.compare.view import cards, figures, meanings
 from ui.components.apps import mount_app
 from ui.skeleton.constraint_field import ConstraintField
-from ui.skeleton.fields import bound, sampler_number, whole_number
+from ui.skeleton.fields import bound, whole_number
 from ui.skeleton.problems import guarded
+from ui.skeleton.sampler_field import sampler_number
 from ui.skeleton.theme import is_dark
 from ui.skeleton.visit_page import VisitPage
 from ui.skeleton.work import look_every

@@ -112,4 +112,5 @@ def notice_line(name: str, notice: str) -> None:
         notice: a plain sentence or two.
     """
     with st.container(key=f"{name}_notice"):
-        st.markdown(f"**{say('What to notice:')}** {markdown_text(notice)}")
+        title = say("What to notice:")
+        st.markdown(f"**{title}** {markdown_text(notice)}")

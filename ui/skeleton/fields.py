@@ -1,4 +1,4 @@
-"""Fields that show what a page holds, whatever was typed into them."""
+"""Fields that show what a page holds, whatever was typed into them. This imports no PyTorch."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
-
-from engine.sampling import STAGES, SamplingSettings
-from ui.words.catalogue import setting_name
 
 _FIELDS = "fields"  # in the session's state: what is known of each field, by name
 
@@ -74,29 +71,3 @@ def whole_number(label: str, value: int, **options: Any) -> float | None:
     frame, and makes 2.5 a 2.
     """
     return st.number_input(label, value=float(value), step=1.0, format="%g", **options)
-
-
-def sampler_number(
-    name: str,
-    settings: SamplingSettings,
-    take: Callable[[str, float | None], None],
-    *,
-    key: str,
-    disabled: bool = False,
-) -> None:
-    """The field of a sampler that is one number; `take` gets the sampler's name and the number."""
-    off = STAGES[name].off
-    is_whole = isinstance(off, int)
-    value = getattr(settings, name)
-    if value is not None:
-        value = int(value) if is_whole else float(value)
-    switch = "Empty" if off is None else f"{off:g}"
-    st.number_input(
-        setting_name(name),
-        value=value,
-        step=1 if is_whole else 0.05,
-        format="%d" if is_whole else "%.4g",
-        help=f"{STAGES[name].info.about} {switch} switches it off.",
-        disabled=disabled,
-        **bound(f"{key}_{name}", value, lambda typed: take(name, typed)),
-    )

@@ -97,11 +97,12 @@ def show_notices(visit: Visit) -> None:
             st.warning(markdown_text(sentence))
 
 
-def header(*styles: Path) -> DeltaGenerator:
+def header(*styles: Path, has_terms: bool = True) -> DeltaGenerator:
     """Draw the band at the top of a page; what is written into it stands at its right end.
 
     Args:
         styles: the page's own style sheets.
+        has_terms: whether the field's terms are explained, which waits for PyTorch.
     """
     sheets = "".join(map(_sheet, [*STYLES, *styles]))
     # Popovers stand outside the element on which Streamlit writes the scheme.
@@ -116,10 +117,10 @@ def header(*styles: Path) -> DeltaGenerator:
     band.title(NAME, anchor=False, width="content")
     _links(band)
     _menu(band)
-    with band.container(key="band_terms", width="content"):
-        mount_app(
-            "terms", "Terms", {"glossary": glossary(language()), "site": site()}, kind="dv-terms"
-        )
+    if has_terms:
+        with band.container(key="band_terms", width="content"):
+            data = {"glossary": glossary(language()), "site": site()}
+            mount_app("terms", "Terms", data, kind="dv-terms")
     keep_language()
     show_pending()
     visit_tab()

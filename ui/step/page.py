@@ -29,8 +29,9 @@ KEPT = marked("Prompt and settings are kept; the text before stays in the list o
 def step_page() -> None:
     """Draw the whole page."""
     START.begin()
-    with header():
-        guarded(_chooser if _is_ready() else _waiting, "the choice of a model")()
+    is_ready = _is_ready()
+    with header(has_terms=is_ready):
+        guarded(_chooser if is_ready else _waiting, "the choice of a model")()
     mount_app("step", "Decoding", {"live": live_address()}, model=_on_model)
 
 

@@ -10,7 +10,8 @@ import streamlit as st
 from engine.errors import DecodingError
 from engine.sampling.stages import Constraint
 from ui.skeleton.constraint_field import ConstraintField
-from ui.skeleton.fields import bound, sampler_number, whole_number
+from ui.skeleton.fields import bound, whole_number
+from ui.skeleton.sampler_field import sampler_number
 from ui.step.for_others import has_text, text_of
 from ui.texts.constraints import typed_of
 from ui.texts.settings import FIRST

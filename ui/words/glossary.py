@@ -12,7 +12,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypedDict
 
-from engine.sampling import STAGES
 from ui.words.language import ENGLISH, language, say, speaking
 
 FOLDER = Path(__file__).resolve().parents[2] / "lessons" / "glossary"
@@ -73,6 +72,8 @@ def _read(name: str) -> dict[str, Any]:
 
 def _samplers(code: str) -> dict[str, Term]:
     """Those of the engine, which say themselves what they do."""
+    from engine.sampling import STAGES  # imports PyTorch, and pages are there before it
+
     infos = [kind.info for kind in STAGES.values()]
     with speaking(code):
         return {

@@ -1,0 +1,37 @@
+"""The field of a sampler that is one number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from engine.sampling import STAGES, SamplingSettings
+from ui.skeleton.fields import bound
+from ui.words.catalogue import setting_name
+
+
+def sampler_number(
+    name: str,
+    settings: SamplingSettings,
+    take: Callable[[str, float | None], None],
+    *,
+    key: str,
+    disabled: bool = False,
+) -> None:
+    """The field of a sampler that is one number; `take` gets the sampler's name and the number."""
+    off = STAGES[name].off
+    is_whole = isinstance(off, int)
+    value = getattr(settings, name)
+    if value is not None:
+        value = int(value) if is_whole else float(value)
+    switch = "Empty" if off is None else f"{off:g}"
+    st.number_input(
+        setting_name(name),
+        value=value,
+        step=1 if is_whole else 0.05,
+        format="%d" if is_whole else "%.4g",
+        help=f"{STAGES[name].info.about} {switch} switches it off.",
+        disabled=disabled,
+        **bound(f"{key}_{name}", value, lambda typed: take(name, typed)),
+    )
