@@ -2,7 +2,9 @@
 
     verdict        figures against what a claim says of them, and what follows
     uncertainty    figures with an interval: shares, means, anything of several texts
-    experiment     what every experiment is: a `Measurement` that can be estimated beforehand
+    experiment     what every experiment is: a `Measurement` that can be estimated beforehand; a
+                   measurement of `engine.measure` is made one by `JudgedMeasurement`
+    grid           experiments that time prompt lengths x output lengths
     texts          experiments that write texts in several ways
     facts          questions with one right word
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Generic, Protocol, TypeVar
 
 from engine.claims.verdict import Check
 from engine.errors import PromptError, SettingError
@@ -21,7 +21,11 @@ class Checked(Protocol):
         """The figures that the verdict stands on."""
 
 
+# Of the time of a pass over one row: what a step takes, and what each text of a batch adds to it.
+AROUND, EACH_TEXT = 1.3, 0.15
+
 AnyResult = TypeVar("AnyResult", bound=Checked)
+AnyMeasured = TypeVar("AnyMeasured")
 
 
 class Experiment(Measurement[AnyResult]):
@@ -30,6 +34,42 @@ class Experiment(Measurement[AnyResult]):
     @abstractmethod
     def seconds(self, pace: Pace) -> float:
         """An estimate of how long all of it takes."""
+
+
+class JudgedMeasurement(Experiment[AnyResult], Generic[AnyMeasured, AnyResult]):
+    """A measurement of `engine.measure` as the experiment of a claim.
+
+    Args:
+        measurement: what is measured, not begun yet.
+        judged: what was measured as a result with checks.
+        seconds: an estimate of how long the measurement takes.
+    """
+
+    def __init__(
+        self,
+        measurement: Measurement[AnyMeasured],
+        judged: Callable[[AnyMeasured], AnyResult],
+        seconds: Callable[[Pace], float],
+    ) -> None:
+        super().__init__(measurement.costs)
+        self.noun = measurement.noun
+        self._measurement, self._judged, self._seconds = measurement, judged, seconds
+
+    def _measure(self, part: int) -> None:
+        next(self._measurement.run())  # its next part
+
+    @property
+    def result(self) -> AnyResult | None:
+        found = self._measurement.result
+        return None if found is None else self._judged(found)
+
+    def seconds(self, pace: Pace) -> float:
+        return self._seconds(pace)
+
+
+def writing_seconds(pace: Pace, tokens: int, texts: int = 1) -> float:
+    """An estimate of writing some texts of one prompt together: passes, samplers, records."""
+    return pace.step_seconds(tokens) * (AROUND + EACH_TEXT * texts)
 
 
 def checked_prompts(model: LanguageModel, prompts: Sequence[str], tokens: int) -> list[str]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from engine.claims.experiment import Experiment, checked_prompts, checked_range
+from engine.claims.experiment import Experiment, checked_prompts, checked_range, writing_seconds
 from engine.claims.uncertainty import Figure, counted, mean
 from engine.claims.verdict import ABOVE, AT_MOST, Check
 from engine.decoding.decoder import Decoder
@@ -165,4 +165,4 @@ class NoPlanExperiment(Experiment[NoPlan]):
 
     def seconds(self, pace: Pace) -> float:
         after = sum(self._tokens - place for place in self._places)
-        return pace.step_seconds(self._tokens + after) * len(self._prompts)
+        return writing_seconds(pace, self._tokens + after) * len(self._prompts)

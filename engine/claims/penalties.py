@@ -61,7 +61,7 @@ class PenaltiesExperiment(TextsExperiment[Penalties]):
         model: LanguageModel,
         prompts: Sequence[str],
         words: str,
-        tokens: int = 96,
+        tokens: int = 64,
         penalty: float = 1.3,
     ) -> None:
         greedy = SamplingSettings(temperature=0.0)

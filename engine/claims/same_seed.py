@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from engine.claims.experiment import Experiment, checked_prompts, checked_range
+from engine.claims.experiment import Experiment, checked_prompts, checked_range, writing_seconds
 from engine.claims.uncertainty import counted, share
 from engine.claims.verdict import ABOVE, AT_LEAST, Check
 from engine.decoding.batch import Batch, BatchText, Row
@@ -20,7 +20,6 @@ from engine.trace.values import Row as Values
 MOST_RUNS = 32
 MOST_TOKENS = 512
 HALF = 0.5
-ROW_SHARE = 0.1
 
 
 @dataclass(frozen=True)
@@ -103,8 +102,8 @@ class SameSeedExperiment(Experiment[SameSeed]):
         model: LanguageModel,
         prompts: Sequence[str],
         temperatures: Sequence[float] = (0.0, 0.8),
-        runs: int = 5,
-        tokens: int = 24,
+        runs: int = 4,
+        tokens: int = 20,
         seed: int = 1,
     ) -> None:
         checked_range("Texts of each kind", runs, 2, MOST_RUNS)
@@ -147,5 +146,5 @@ class SameSeedExperiment(Experiment[SameSeed]):
         return SameSeed(tuple(self._runs)) if self._runs else None
 
     def seconds(self, pace: Pace) -> float:
-        together = 1 + ROW_SHARE * (self._count - 1)
-        return pace.step_seconds(self._tokens) * (self._count + together) * len(self._parts)
+        alone = writing_seconds(pace, self._tokens) * self._count
+        return (alone + writing_seconds(pace, self._tokens, self._count)) * len(self._parts)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from engine.claims.experiment import Experiment, checked_prompts, checked_range
+from engine.claims.experiment import Experiment, checked_prompts, checked_range, writing_seconds
 from engine.claims.uncertainty import Figure, bootstrap, mean, ratio
 from engine.claims.verdict import ABOVE, Check, noted
 from engine.decoding.batch import Batch
@@ -23,7 +23,6 @@ MOST_TOKENS = 256
 MOST_TEXTS = 16
 HALF = 0.5
 QUARTER = 25  # percent of the steps that count as sure, and as uncertain
-ROW_SHARE = 0.15
 
 
 @dataclass(frozen=True)
@@ -193,6 +192,6 @@ class SurvivorsExperiment(Experiment[Survivors]):
         return self._kind(texts, self._top_k, self._top_p) if texts else None
 
     def seconds(self, pace: Pace) -> float:
-        writing = pace.step_seconds(self._tokens) * (1 + ROW_SHARE * (self._count - 1))
+        writing = writing_seconds(pace, self._tokens, self._count)
         reading = pace.read_seconds(self._tokens) * self._count
         return (writing + reading) * len(self._prompts)

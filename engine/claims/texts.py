@@ -6,7 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.claims.experiment import AnyResult, Experiment, checked_prompts, checked_range
+from engine.claims.experiment import (
+    AnyResult,
+    Experiment,
+    checked_prompts,
+    checked_range,
+    writing_seconds,
+)
 from engine.decoding.batch import Batch, BatchText, Row
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
@@ -15,7 +21,6 @@ from engine.study.metrics import text_metrics
 from engine.trace.values import Real, Text, Whole, of
 
 LEAST_TOKENS, MOST_TOKENS = 16, 1024  # fewer cannot loop
-ROW_SHARE = 0.15  # of a step's time that each further text of the same batch adds, about
 
 
 @dataclass(frozen=True)
@@ -125,7 +130,6 @@ class TextsExperiment(Experiment[AnyResult]):
     def seconds(self, pace: Pace) -> float:
         befores = [way.before for way in self._ways]
         one = sum(
-            pace.step_seconds(self._tokens) * (1 + ROW_SHARE * (befores.count(before) - 1))
-            for before in set(befores)
+            writing_seconds(pace, self._tokens, befores.count(before)) for before in set(befores)
         )
         return one * len(self._prompts)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from engine.claims.experiment import Experiment, checked_range
+from engine.claims.experiment import Experiment, checked_range, writing_seconds
 from engine.claims.facts import A_FACT, ANSWER_TOKENS, Fact, checked_facts, first_word
 from engine.claims.uncertainty import share
 from engine.claims.verdict import AT_LEAST, Check, noted
@@ -19,7 +19,6 @@ from engine.trace.values import Real, Record, Text, Whole, of
 from engine.trace.values import Row as Values
 
 MOST_SAMPLES = 64
-ROW_SHARE = 0.1  # of a step's time that each further text adds, about
 
 
 @dataclass(frozen=True)
@@ -139,5 +138,4 @@ class TruthExperiment(Experiment[Truth]):
         return Truth(tuple(self._answers), self._samples, self._bound)
 
     def seconds(self, pace: Pace) -> float:
-        one = pace.step_seconds(ANSWER_TOKENS) * (1 + ROW_SHARE * self._samples)
-        return one * len(self._facts)
+        return writing_seconds(pace, ANSWER_TOKENS, 1 + self._samples) * len(self._facts)

@@ -49,6 +49,11 @@ class Measurement(ABC, Generic[AnyResult]):
         """What there is so far, None before there is anything; may be asked from any thread."""
 
     @property
+    def costs(self) -> tuple[float, ...]:
+        """How long each part is expected to take, in any unit."""
+        return self._costs
+
+    @property
     def parts(self) -> int:
         """How many parts there are."""
         return len(self._costs)

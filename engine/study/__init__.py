@@ -5,6 +5,8 @@ sweep             two settings over a grid, and what they make of prompts
 likelihood        how likely a model finds a text
 exact_best        the most likely text of at most n tokens, with a proof
 search_error      by how much beam search misses it
+set_texts         texts of beam search, greedy decoding and the nucleus, side by side
+wrong_token       one wrong token in a text under a constraint
 one_clock         decoders timed on one prompt
 generation_order  masked diffusion: order, positions per step, confidence
 joint_error       masked diffusion: two tokens drawn at once, against one after the other

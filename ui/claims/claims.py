@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from ui.claims import (
+    beam,
+    broken_json,
+    cached_flat,
+    determinism,
     greedy_loops,
+    letters,
+    long_context,
     no_plan,
+    output_slower,
+    output_time,
     penalties,
     same_seed,
+    speculative,
     survivors,
     tail,
     temperature,
@@ -18,6 +27,7 @@ CLAIMS: tuple[Section, ...] = (
     # One step after the other
     no_plan.SECTION,
     same_seed.SECTION,
+    determinism.SECTION,
     # What is drawn from
     survivors.NUCLEUS,
     survivors.FIXED_K,
@@ -28,4 +38,15 @@ CLAIMS: tuple[Section, ...] = (
     # Loops
     greedy_loops.SECTION,
     penalties.SECTION,
+    # Tokens
+    letters.SECTION,
+    # Other decoders
+    beam.SECTION,
+    broken_json.SECTION,
+    speculative.SECTION,
+    # Time and memory
+    output_slower.SECTION,
+    output_time.SECTION,
+    cached_flat.SECTION,
+    long_context.SECTION,
 )

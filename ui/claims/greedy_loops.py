@@ -24,9 +24,7 @@ The most important thing is
 The meaning of life is
 The old house stood
 I would like to
-We talked about
-In the middle of the forest
-My favourite thing in the world is"""
+We talked about"""
 
 
 @dataclass(frozen=True)

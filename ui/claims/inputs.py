@@ -62,6 +62,15 @@ def numbers(name: str, text: str) -> list[float]:
     return found
 
 
+def wholes(name: str, text: str) -> list[int]:
+    """Whole numbers, read as `numbers` does; raises as well for one that is not whole."""
+    found = numbers(name, text)
+    for number in found:
+        if not number.is_integer():
+            raise SettingError(name, number, "is not whole", "use whole numbers as in 4, 12")
+    return [int(number) for number in found]
+
+
 def _no_numbers(name: str, text: str) -> SettingError:
     problem = f"must be 1 to {MOST_NUMBERS} numbers with commas between them"
     return SettingError(name, text, problem, "write them as in 0.5, 1, 2")

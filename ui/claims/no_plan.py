@@ -11,7 +11,7 @@ from engine.claims.no_plan import MOST_TOKENS, Fork, NoPlan, NoPlanExperiment
 from engine.model import LanguageModel
 from ui.charts.template import palette, template
 from ui.claims.claim import claim
-from ui.claims.inputs import PromptsInputs, lines, numbers
+from ui.claims.inputs import PromptsInputs, lines, wholes
 from ui.labs import fields
 from ui.measurements.held import Held
 from ui.measurements.measured import chart
@@ -45,8 +45,7 @@ class ForkInputs(PromptsInputs):
 
 
 def _experiment(model: LanguageModel, inputs: ForkInputs) -> NoPlanExperiment:
-    name = "Tokens before the fork"
-    places = [int(place) for place in numbers(name, inputs.places)]
+    places = wholes("Tokens before the fork", inputs.places)
     return NoPlanExperiment(model, lines(inputs.prompts), inputs.tokens, places, inputs.temperature)
 
 

@@ -24,8 +24,7 @@ The most important thing is
 He said that he
 He was not
 The history of
-The sun and the moon
-She thought that"""
+The sun and the moon"""
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class PenaltiesInputs(PromptsInputs):
 
     prompts: str = PROMPTS
     words: str = "Never repeat yourself. Say something new in every sentence."
-    tokens: int = 96
+    tokens: int = 64
     penalty: float = 1.3
 
 

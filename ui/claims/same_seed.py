@@ -37,8 +37,8 @@ class SeedInputs(PromptsInputs):
 
     prompts: str = PROMPTS
     temperatures: str = "0, 0.8"
-    runs: int = 5
-    tokens: int = 24
+    runs: int = 4
+    tokens: int = 20
     seed: int = 1
 
 

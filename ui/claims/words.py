@@ -12,6 +12,7 @@ from pathlib import Path
 from engine.claims.uncertainty import BOOTSTRAP, CLOPPER_PEARSON, COUNTED, RESAMPLES, Figure
 from engine.claims.verdict import NO, OPEN, YES, Check, Verdict
 from ui.measurements.measured import digits
+from ui.words.labels import size
 from ui.words.metrics import number
 
 FILE = Path(__file__).resolve().parents[2] / "lessons" / "claims.toml"
@@ -46,11 +47,14 @@ def _plain(value: float) -> str:
 KINDS: dict[str, Callable[[float], str]] = {
     "percent": _percent,
     "number": _plain,
+    "small": lambda value: f"{value:.2g}",
     "bits": lambda value: f"{number(value, 2)} bits",
     "count": lambda value: number(value, 0),
     "times": lambda value: f"{_plain(value)} times",
     "ms": lambda value: f"{_plain(value)} ms",
     "bytes": lambda value: f"{number(value, 0)} bytes",
+    "rate": lambda value: f"{_plain(value)} tokens/s",
+    "size": lambda value: size(round(value)),
     "nats": lambda value: f"{number(value, 2)} nats",
 }
 

@@ -14,6 +14,7 @@ from ui.labs.inputs import PlainInputs
 from ui.skeleton.constraint_field import ConstraintField
 from ui.skeleton.fields import bound, whole_number
 from ui.texts.limits import checked_whole
+from ui.words.language import say
 
 LONGEST_LINE = 1_000  # characters of a text on one line
 
@@ -67,20 +68,23 @@ def prompt(
     lab: Changeable,
     examples: Mapping[str, str],
     *,
-    label: str = "Prompt",
-    placeholder: str = "Choose a prompt",
+    label: str = "",
+    placeholder: str = "",
     **options: Any,
 ) -> None:
-    """The prompt, and examples of it beside it; until one is chosen, `placeholder` stands there."""
+    """The prompt, and examples of it beside it; until one is chosen, `placeholder` stands there.
+
+    Without a label or a placeholder it has those of a prompt.
+    """
     left, right = st.columns([3, 1])
     with left:
-        text(lab, "prompt", label, height=68, **options)
+        text(lab, "prompt", label or say("Prompt"), height=68, **options)
     with right:
         st.selectbox(
-            "Example",
+            say("Example"),
             list(examples),
             index=None,
-            placeholder=placeholder,
+            placeholder=placeholder or say("Choose a prompt"),
             **bound(
                 f"{lab.name}_example", None, lambda name: name and lab.change(prompt=examples[name])
             ),

@@ -15,6 +15,7 @@ from engine.trace import Trace
 from ui.components.apps import mount_app
 from ui.labs.inputs import Inputs
 from ui.texts.traces import REMEDY, check_prompt_ids, made_again
+from ui.words.language import say
 
 _APP = "trace_file"
 _MAY_CHANGE = "max_new_tokens"  # on the way: it says where a text ends, not what is in it
@@ -83,6 +84,6 @@ def _short(text: str) -> str:
 
 def trace_field(take: Callable[[str], None]) -> None:
     """A field that reads a trace file in the browser; `take` gets its text."""
-    with st.popover("Open a trace"), st.container(width=320):
-        st.caption("The text is made again here, and every figure is compared with the file.")
+    with st.popover(say("Open a trace")), st.container(width=320):
+        st.caption(say("The text is made again here, and every figure is compared with the file."))
         mount_app(_APP, "Trace file", {}, text=lambda: take(st.session_state[_APP].text))

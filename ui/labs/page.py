@@ -14,6 +14,7 @@ from ui.labs.transport import transport
 from ui.skeleton.problems import guarded
 from ui.skeleton.visit_page import VisitPage
 from ui.words.labels import markdown_text
+from ui.words.language import say
 
 AnyLab = TypeVar("AnyLab", bound=Lab)
 STYLE = Path(__file__).with_suffix(".css")
@@ -67,8 +68,8 @@ class LabPage(Generic[AnyLab]):
             self.lab.name,
             begin=self.lab,
             restore=self.lab.restored,
-            lost="Your last text on this page could not be read, so a new one begins.",
-            kept="Prompt and settings are kept; the text begins anew.",
+            lost=say("Your last text on this page could not be read, so a new one begins."),
+            kept=say("Prompt and settings are kept; the text begins anew."),
         )
 
     def draw(self) -> None:
@@ -76,7 +77,7 @@ class LabPage(Generic[AnyLab]):
         lab = self.visit_page.opened(STYLE, *self.styles)
         if lab is None:
             return
-        st.caption(f"**{self.title}.** {self.about}")
+        st.caption(f"**{say(self.title)}.** {say(self.about)}")
         with st.container(key=f"{lab.name}_fields"):
             guarded(self.fields, "the fields")(lab)
         live = guarded(self.live, "the text")
@@ -98,7 +99,7 @@ class LabPage(Generic[AnyLab]):
             st.info(markdown_text(lab.said))
         if lab.text is None:
             return
-        notice = self.notice(lab) if lab.text.steps else "Press Step to take the first step."
+        notice = self.notice(lab) if lab.text.steps else say("Press Step to take the first step.")
         notice_line(lab.name, notice)
         self.picture(lab)
 
@@ -111,4 +112,4 @@ def notice_line(name: str, notice: str) -> None:
         notice: a plain sentence or two.
     """
     with st.container(key=f"{name}_notice"):
-        st.markdown(f"**What to notice:** {markdown_text(notice)}")
+        st.markdown(f"**{say('What to notice:')}** {markdown_text(notice)}")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from ui.labs.lab import SPEEDS, Lab
 from ui.labs.opening import trace_field
 from ui.skeleton.fields import bound
 from ui.words.labels import counted, markdown_text, stop_name
+from ui.words.language import say
 
 
 def transport(lab: Lab, unit: str = "step") -> None:
@@ -21,14 +24,14 @@ def transport(lab: Lab, unit: str = "step") -> None:
     taken = len(lab.text.steps) if lab.text else 0
     with st.container(key=f"{lab.name}_transport", horizontal=True, vertical_alignment="center"):
         if lab.playing:
-            _button(lab, "Pause", "stop", "P", primary=True)
+            _button(lab, "pause", say("Pause"), lab.stop, "P", primary=True)
         else:
-            _button(lab, "Play", "play", "P", primary=True, off=over or lab.is_busy)
-        _button(lab, "Step", "step", "S", off=over or lab.is_busy)
-        _button(lab, "Back", "back", "B", off=not taken or lab.is_busy)
-        _button(lab, "Rewind", "rewind", "0", off=not taken or lab.is_busy)
+            _button(lab, "play", say("Play"), lab.play, "P", primary=True, off=over or lab.is_busy)
+        _button(lab, "step", say("Step"), lab.step, "S", off=over or lab.is_busy)
+        _button(lab, "back", say("Back"), lab.back, "B", off=not taken or lab.is_busy)
+        _button(lab, "rewind", say("Rewind"), lab.rewind, "0", off=not taken or lab.is_busy)
         st.segmented_control(
-            "Speed",
+            say("Speed"),
             list(SPEEDS),
             default=lab.speed,
             required=True,
@@ -37,7 +40,7 @@ def transport(lab: Lab, unit: str = "step") -> None:
         )
         st.caption(f"{counted(taken, unit)}{_end(lab)}", width="content")
         st.download_button(
-            "Trace",
+            say("Trace"),
             data=lambda: lab.text.trace().to_json() if lab.text else "",
             file_name=f"{lab.name}-trace.json",
             mime="application/json",
@@ -45,7 +48,7 @@ def transport(lab: Lab, unit: str = "step") -> None:
             on_click="ignore",
             type="tertiary",
             disabled=lab.is_busy or not taken,
-            help="Every step of this text as JSON, to look at or to repeat.",
+            help=say("Every step of this text as JSON, to look at or to repeat."),
         )
         if lab.opens:
             trace_field(lab.open_trace)
@@ -57,20 +60,29 @@ def _end(lab: Lab) -> str:
     """Why the text has ended, in a few words; empty while it goes on."""
     if lab.text is None or lab.can_go_on:
         return ""
-    return f" · ended: {stop_name(lab.text.stop_reason)}" if lab.text.stop_reason else " · ended"
+    reason = lab.text.stop_reason
+    ended = say("ended: {reason}", reason=stop_name(reason)) if reason else say("ended")
+    return f" · {ended}"
 
 
 def _button(
-    lab: Lab, label: str, deed: str, key: str, *, primary: bool = False, off: bool = False
+    lab: Lab,
+    name: str,
+    label: str,
+    deed: Callable[[], None],
+    key: str,
+    *,
+    primary: bool = False,
+    off: bool = False,
 ) -> None:
     if st.button(
         label,
-        key=f"{lab.name}_{label.lower()}",
+        key=f"{lab.name}_{name}",
         type="primary" if primary else "secondary",
         disabled=off,
         shortcut=key,
     ):
-        getattr(lab, deed)()
+        deed()
         st.rerun()
 
 
@@ -78,9 +90,16 @@ def _busy(lab: Lab) -> None:
     """Progress of what takes long, and Cancel."""
     progress = lab.task.progress
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button("Cancel", key=f"{lab.name}_cancel", shortcut="Esc"):
+        if st.button(say("Cancel"), key=f"{lab.name}_cancel", shortcut="Esc"):
             lab.cancel()
             st.rerun()
         share = min(1.0, progress.done / progress.total) if progress.total else 0.0
-        amount = f": {progress.done:,} of {progress.total:,}" if progress.total else ""
-        st.progress(share, text=markdown_text(f"{progress.what}{amount}"))
+        said = progress.what
+        if progress.total:
+            said = say(
+                "{what}: {one} of {all}",
+                what=said,
+                one=f"{progress.done:,}",
+                all=f"{progress.total:,}",
+            )
+        st.progress(share, text=markdown_text(said))

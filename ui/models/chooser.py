@@ -29,17 +29,18 @@ from ui.models.models import SharedModels
 from ui.skeleton.problems import guarded, report
 from ui.visits.visits import give_memory_back
 from ui.words.labels import markdown_text, parameters_text, size
+from ui.words.language import marked, say
 
 LOADS_AT_ONCE = 2  # a long download leaves room for one other
 LOOK_SECONDS = 0.5  # between two looks at a load
 WIDTH = 320
 KINDS = {
-    BUNDLED: "Bundled",
-    BUNDLED_DRAFT: "Bundled draft",
-    "folder": "Folder on this computer",
-    "hub": "Hugging Face hub id",
+    BUNDLED: marked("Bundled"),
+    BUNDLED_DRAFT: marked("Bundled draft"),
+    "folder": marked("Folder on this computer"),
+    "hub": marked("Hugging Face hub id"),
 }
-LOADABLE = "a causal language model with config.json, a tokenizer and *.safetensors weights"
+LOADABLE = marked("a causal language model with config.json, a tokenizer and *.safetensors weights")
 
 
 @dataclass(frozen=True)
@@ -284,7 +285,7 @@ class _Visit:
         self.cancel()
         self.asked, self.problem = choice, ""
         if choice is None:
-            self.problem = "Nothing is named yet; type a folder or a hub id first."
+            self.problem = say("Nothing is named yet; type a folder or a hub id first.")
             return
         try:
             check_allowed(choice)
@@ -314,7 +315,7 @@ class _Visit:
             still = "The model before is still in use; choose another one, or try again."
             self.problem = report(error, f"the change to {load.choice}", still)
         else:
-            self.said = f"{load.model.name} is in use. {kept}"
+            self.said = say("{model} is in use. {kept}", model=load.model.name, kept=kept)
             self.loads += 1
         return True
 
@@ -328,7 +329,7 @@ def model_chooser(
     kept: str,
     *,
     name: str = "model",
-    label: str = "Model",
+    label: str = "",
 ) -> None:
     """Draw the popover; `on_load` gets a model that was asked for here, then the page is redrawn.
 
@@ -337,14 +338,14 @@ def model_chooser(
         on_load: takes the model over; where it raises a `DecodingError`, that is shown here.
         kept: what becomes of the page's texts and settings, in a sentence.
         name: names the popover within the session.
-        label: what the model is to the page, before its name.
+        label: what the model is to the page, before its name; else "Model".
     """
     visit = st.session_state.setdefault(f"{name}_chooser", _Visit())
     said, visit.said = visit.said, ""
     if said:
         st.toast(markdown_text(said), duration="long")
     # Under another key it is another popover, and so closed.
-    popover = st.popover(_chip(current, label), key=f"{name}_chooser_{visit.loads}")
+    popover = st.popover(_chip(current, label or say("Model")), key=f"{name}_chooser_{visit.loads}")
     with popover, st.container(width=WIDTH):  # a long message must not widen it
         # A fragment: typing here redraws nothing else, and nor does the progress of a load.
         panel = st.fragment(
@@ -357,7 +358,7 @@ def model_chooser(
 def _chip(model: LanguageModel | None, label: str) -> str:
     """What the closed popover says: "Model: bundled · cpu bfloat16 · 8.6 M parameters"."""
     if model is None:
-        return f"{label}: none"
+        return say("{label}: none", label=label)
     parts = (
         markdown_text(model.name),
         f"{model.device} {str(model.dtype).removeprefix('torch.')}",
@@ -375,15 +376,15 @@ def _panel(
 ) -> None:
     if visit.finish(on_load, kept):
         st.rerun()
-    in_use = "none" if current is None else f"**{markdown_text(current.name)}**"
-    st.markdown(f"In use: {in_use}")
+    in_use = say("none") if current is None else f"**{markdown_text(current.name)}**"
+    st.markdown(say("In use: {model}", model=in_use))
     permitted = allowed()
     choice = _typed_choice(name) if permitted is None else _listed_choice(permitted, name)
-    st.caption(markdown_text(f"Loads {LOADABLE}. {kept}"))
+    st.caption(markdown_text(say("Loads {what}. {kept}", what=say(LOADABLE), kept=kept)))
     loading = visit.load is not None
     with st.container(horizontal=True):
-        pressed = st.button("Load", disabled=loading, key=f"{name}_button", type="primary")
-        cancelled = loading and st.button("Cancel", key=f"{name}_cancel")
+        pressed = st.button(say("Load"), disabled=loading, key=f"{name}_button", type="primary")
+        cancelled = loading and st.button(say("Cancel"), key=f"{name}_cancel")
     if cancelled:
         visit.cancel()
         st.rerun()
@@ -401,33 +402,42 @@ def _panel(
 def _typed_choice(name: str) -> Choice | None:
     """What the fields name; None while they are empty."""
     kind = st.radio(
-        "Where from",
+        say("Where from"),
         list(KINDS),
-        format_func=KINDS.get,
+        format_func=lambda kind: say(KINDS[kind]),
         key=f"{name}_kind",
         label_visibility="collapsed",
     )
     if kind in (BUNDLED, BUNDLED_DRAFT):
         return Choice(kind)
     if kind == "folder":
-        folder = st.text_input("Folder", key=f"{name}_folder", placeholder="path/to/folder").strip()
+        folder = st.text_input(
+            say("Folder"), key=f"{name}_folder", placeholder="path/to/folder"
+        ).strip()
         # Absolute, so that a folder that is not there is not looked for on the hub.
         return Choice(os.path.abspath(os.path.expanduser(folder))) if folder else None
-    hub_id = st.text_input("Hub id", key=f"{name}_hub_id", placeholder="owner/name").strip()
+    hub_id = st.text_input(say("Hub id"), key=f"{name}_hub_id", placeholder="owner/name").strip()
     revision = st.text_input(
-        "Revision", key=f"{name}_revision", placeholder="main", help="A branch, tag or commit."
+        say("Revision"),
+        key=f"{name}_revision",
+        placeholder="main",
+        help=say("A branch, tag or commit."),
     )
     return Choice(hub_id, revision.strip() or None) if hub_id else None
 
 
 def _listed_choice(permitted: list[Choice], name: str) -> Choice | None:
-    choice = st.selectbox("Load one of these", permitted, format_func=str, key=f"{name}_listed")
+    choice = st.selectbox(
+        say("Load one of these"), permitted, format_func=str, key=f"{name}_listed"
+    )
     if os.environ.get("DECODING_MODELS", "").strip():
-        st.caption("DECODING_MODELS names the models that may be loaded here.")
+        st.caption(say("DECODING_MODELS names the models that may be loaded here."))
     else:
         st.caption(
-            "Other computers can reach this app, so no other models are loaded. Whoever runs it "
-            "can name more: DECODING_MODELS=owner/name,path/to/folder"
+            say(
+                "Other computers can reach this app, so no other models are loaded. Whoever runs "
+                "it can name more: DECODING_MODELS=owner/name,path/to/folder"
+            )
         )
     return choice
 
@@ -437,5 +447,5 @@ def _progress(load: Load) -> None:
     if total is None:
         st.status(f"{markdown_text(what)}…", state="running")
     else:
-        share = f"{size(done)} of {size(total)}"
+        share = say("{one} of {all}", one=size(done), all=size(total))
         st.progress(min(1.0, done / max(1, total)), text=f"{markdown_text(what)}: {share}")

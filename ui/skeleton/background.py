@@ -15,6 +15,7 @@ from weakref import WeakSet
 
 from ui.skeleton.problems import report
 from ui.words.labels import about, counted
+from ui.words.language import marked, say
 
 AT_ONCE = 2  # works of all visitors; the others wait in line
 LOOK_SECONDS = 2.0  # between two looks whether the visitor is still there
@@ -22,8 +23,16 @@ EXIT_SECONDS = 5.0  # that the app waits at its end for works to take note of it
 GRACE_SECONDS = 60.0  # that a lost connection may take to come back
 WAIT_SECONDS = 0.1  # between two looks at a cancel while it waits
 _ORDINALS = (
-    *("first", "second", "third", "fourth", "fifth"),
-    *("sixth", "seventh", "eighth", "ninth", "tenth"),
+    marked("first"),
+    marked("second"),
+    marked("third"),
+    marked("fourth"),
+    marked("fifth"),
+    marked("sixth"),
+    marked("seventh"),
+    marked("eighth"),
+    marked("ninth"),
+    marked("tenth"),
 )
 KEPT = "The texts that were finished are kept; press Continue to go on."
 
@@ -86,9 +95,14 @@ _line = Line(AT_ONCE)
 def place_in_line(behind: int) -> str:
     """A place in line in words: ``third in line, behind 2 others``."""
     if not behind:
-        return "first in line, until the work of another visitor ends"
-    place = _ORDINALS[behind] if behind < len(_ORDINALS) else f"number {behind + 1:,}"
-    return f"{place} in line, behind {counted(behind, 'other')}"
+        return say("first in line, until the work of another visitor ends")
+    if behind < len(_ORDINALS):
+        place = say(_ORDINALS[behind])
+    else:
+        place = say("number {place}", place=f"{behind + 1:,}")
+    if behind == 1:
+        return say("{place} in line, behind {count} other", place=place, count=behind)
+    return say("{place} in line, behind {count} others", place=place, count=f"{behind:,}")
 
 
 class _Visitor:
@@ -247,10 +261,12 @@ class BackgroundWork:
         """How far it has come, in words."""
         behind = self.behind
         if behind is not None:
-            return f"Waiting: {place_in_line(behind)}"
-        words = f"{self.texts_done:,} of {counted(self.count, self.noun)}"
+            return say("Waiting: {place}", place=place_in_line(behind))
+        words = say(
+            "{one} of {all}", one=f"{self.texts_done:,}", all=counted(self.count, self.noun)
+        )
         if self.is_running and self.seconds_left is not None:
-            words += f", {about(self.seconds_left)} left"
+            return say("{done}, {time} left", done=words, time=about(self.seconds_left))
         return words
 
 

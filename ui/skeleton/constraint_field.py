@@ -16,11 +16,17 @@ from engine.grammar import LANGUAGES
 from ui.skeleton.fields import bound
 from ui.texts.constraints import FIRST, NOTHING
 from ui.words.labels import markdown_text
+from ui.words.language import marked, say
 
-_NAMES = {name: text[0].upper() + text[1:] for name, text in LANGUAGES.items()}
-_NONE = "None: any text"
-_STILL_HOLDS = "The constraint before it still holds."
-_STILL_NONE = "The text is still without a constraint."
+_NAMES = {  # as in `ui/components/js/parts/samplers/source.js`
+    "choices": marked("Choices, as a JSON list"),
+    "regex": marked("Regular expression"),
+    "json_schema": marked("JSON schema"),
+    "lark": marked("Lark grammar"),
+}
+_NONE = marked("None: any text")
+_STILL_HOLDS = marked("The constraint before it still holds.")
+_STILL_NONE = marked("The text is still without a constraint.")
 
 
 @dataclass(frozen=True)
@@ -63,16 +69,16 @@ class ConstraintField:
     take: Callable[[str, str], bool]
     is_optional: bool = True
 
-    def language(self, label: str = "Constraint", **options: object) -> None:
+    def language(self, label: str = "", **options: object) -> None:
         """Which language; a new one begins with an example."""
         languages = [NOTHING[0]] * self.is_optional + list(LANGUAGES)
         shown = self._shown[0]
         st.selectbox(
-            label,
+            label or say("Constraint"),
             languages,
             index=languages.index(shown),
-            format_func=lambda name: _NAMES.get(name, _NONE),
-            help="Only texts that it describes may be written.",
+            format_func=lambda name: say(_NAMES.get(name, _NONE)),
+            help=say("Only texts that it describes may be written."),
             **options,
             **bound(f"{self.key}_language", shown, self._choose),
         )
@@ -83,7 +89,7 @@ class ConstraintField:
         if language == NOTHING[0]:
             return
         st.text_area(
-            f"Source: {_NAMES[language]}",
+            say("Source: {language}", language=say(_NAMES[language])),
             source,
             height=height,
             **bound(f"{self.key}_source", source, lambda typed: self._take(language, typed)),
@@ -92,7 +98,7 @@ class ConstraintField:
         if draft is not None:
             st.error(markdown_text(draft.refusal))
             has_one = self.held != NOTHING
-            st.caption(_STILL_HOLDS if has_one else _STILL_NONE)
+            st.caption(say(_STILL_HOLDS if has_one else _STILL_NONE))
 
     @property
     def _shown(self) -> tuple[str, str]:

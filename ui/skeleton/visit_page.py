@@ -18,6 +18,7 @@ from ui.step.for_others import model_of
 from ui.visits.tab import this_visit
 from ui.visits.visits import PageState, Visit
 from ui.words.labels import markdown_text
+from ui.words.language import say
 
 
 class DecodingState(PageState, Protocol):
@@ -90,7 +91,7 @@ class VisitPage(Generic[State]):
             return None
         state, problem = None, ""
         try:
-            with st.spinner("Opening the page"):
+            with st.spinner(say("Opening the page")):
                 state = self.of(visit)
         except DecodingError as error:
             problem = str(error)

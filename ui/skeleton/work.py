@@ -9,6 +9,7 @@ import streamlit as st
 from ui.skeleton.background import BackgroundWork
 from ui.visits.tab import somebody_there
 from ui.words.labels import counted, markdown_text
+from ui.words.language import say
 
 LOOK_SECONDS = 0.5  # between two looks at work under way
 
@@ -62,9 +63,9 @@ def work_buttons(
     off = is_running or not can_begin
     st.button(start, type="primary", key=f"{name}_start", disabled=off, on_click=on_start)
     if is_running:
-        st.button("Cancel", key=f"{name}_cancel", on_click=on_cancel)
+        st.button(say("Cancel"), key=f"{name}_cancel", on_click=on_cancel)
     elif work is not None and not work.is_done:
-        st.button("Continue", key=f"{name}_continue", on_click=on_continue)
+        st.button(say("Continue"), key=f"{name}_continue", on_click=on_continue)
 
 
 def work_state(work: BackgroundWork | None, notices: Iterable[str] = ()) -> None:
@@ -80,6 +81,10 @@ def work_state(work: BackgroundWork | None, notices: Iterable[str] = ()) -> None
         st.warning(markdown_text(notice))
     if not work.is_done:
         st.info(
-            f"Ended early with {work.texts_done:,} of {counted(work.count, work.noun)}. Figures "
-            f"are of the {work.noun}s that have ended; Continue goes on from here."
+            say(
+                "Ended early with {done} of {all}. Figures are of what has ended; Continue goes on "
+                "from here.",
+                done=f"{work.texts_done:,}",
+                all=counted(work.count, work.noun),
+            )
         )

@@ -16,13 +16,14 @@ from ui.server.live import live_address
 from ui.skeleton.page import header
 from ui.skeleton.problems import guarded
 from ui.visits.tab import visit_or_reason
+from ui.words.language import marked, say
 
 if TYPE_CHECKING:
     from engine.model import LanguageModel
     from ui.step.session import Session
 
 LOOK_SECONDS = 0.5  # between two looks whether the server has started
-KEPT = "Prompt and settings are kept; the text before stays in the list of examples."
+KEPT = marked("Prompt and settings are kept; the text before stays in the list of examples.")
 
 
 def step_page() -> None:
@@ -51,13 +52,13 @@ def _waiting() -> None:
     """
     if _is_ready():
         st.rerun()
-    st.button("Model: loading", disabled=True, key="model_waiting")
+    st.button(say("Model: loading"), disabled=True, key="model_waiting")
 
 
 def _chooser() -> None:
     from ui.models.chooser import model_chooser
 
-    model_chooser(_session().model, _on_load, KEPT)
+    model_chooser(_session().model, _on_load, say(KEPT))
 
 
 def _on_load(model: LanguageModel) -> None:

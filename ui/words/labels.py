@@ -70,7 +70,23 @@ def tokens_text(count: int) -> str:
 
 def counted(count: int, noun: str) -> str:
     """A number of things in words: ``1 text``, ``25 texts``."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    one, many = _COUNTED.get(noun, (f"{{count}} {noun}", f"{{count}} {noun}s"))
+    return say(one if count == 1 else many, count=f"{count:,}")
+
+
+_COUNTED = {  # what is said on all pages
+    "beginning": (marked("{count} beginning"), marked("{count} beginnings")),
+    "mask": (marked("{count} mask"), marked("{count} masks")),
+    "other": (marked("{count} other"), marked("{count} others")),
+    "passage": (marked("{count} passage"), marked("{count} passages")),
+    "position": (marked("{count} position"), marked("{count} positions")),
+    "prompt": (marked("{count} prompt"), marked("{count} prompts")),
+    "round": (marked("{count} round"), marked("{count} rounds")),
+    "seed": (marked("{count} seed"), marked("{count} seeds")),
+    "step": (marked("{count} step"), marked("{count} steps")),
+    "text": (marked("{count} text"), marked("{count} texts")),
+    "token": (marked("{count} token"), marked("{count} tokens")),
+}
 
 
 def size(count: int) -> str:

@@ -63,6 +63,9 @@ def _table(tokenizer) -> np.ndarray:
     assert not others
     table[tokenizer.encode("the cat")[-1], answer] = SURE + 5
     table[answer, comma] = SURE + 5
+    # After a comma the likeliest token leads to a torn place, the second likeliest to a sure one.
+    table[comma] = np.minimum(table[comma], MOST)
+    table[comma, 5 * RING + 1], table[comma, 6 * RING] = TORN, TORN - LEAD[TORN]
     return table
 
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from engine.claims.beam import BeamExperiment
+from engine.claims.broken_json import BrokenJsonExperiment
+from engine.claims.determinism import DeterminismExperiment
 from engine.claims.experiment import Experiment
 from engine.claims.facts import Fact
 from engine.claims.greedy_loops import GreedyLoopsExperiment
+from engine.claims.letters import LettersExperiment
+from engine.claims.long_context import long_context_experiment
 from engine.claims.no_plan import NoPlanExperiment
 from engine.claims.penalties import PenaltiesExperiment
 from engine.claims.same_seed import SameSeedExperiment
+from engine.claims.speculative import SpeculativeExperiment
 from engine.claims.survivors import FixedK, NucleusAdapts, SurvivorsExperiment
 from engine.claims.tail import TailExperiment
 from engine.claims.temperature import TemperatureExperiment
@@ -20,10 +26,15 @@ PROMPTS = ("the dog", "one step", "and then", "the mat", "on the dog", "here the
 FACTS = [
     Fact("pets", f"{word} the cat", ("sat",)) for word in ("and", "on", "then", "in", "at", "re")
 ]
+CATS = [fact.question for fact in FACTS]
+SCHEMA = {"enum": [["the", "cat"], ["on", "mat"]]}
+WORDS = ("the", "cat", "and", "sat", "on", "mat", "then", "dog", "there", "one")
+RARE = ("zugzwang", "fjord", "quay", "sphinx", "wyvern", "vellum", "yurt", "umlaut", "kumquat")
 
 EXPERIMENTS: dict[str, Callable[[LanguageModel], Experiment]] = {
     "no_plan": lambda model: NoPlanExperiment(model, PROMPTS, 10, (2,)),
     "same_seed": lambda model: SameSeedExperiment(model, PROMPTS[:2], (1.0,), 4, 4),
+    "determinism": lambda model: DeterminismExperiment(model, PROMPTS[:2], 4, 3),
     "nucleus_adapts": lambda model: SurvivorsExperiment(NucleusAdapts, model, PROMPTS, 16, 1),
     "fixed_k": lambda model: SurvivorsExperiment(FixedK, model, PROMPTS, 16, 1, top_k=20),
     "tail": lambda model: TailExperiment(model, PROMPTS[:2], ("mat",), (0.05, 1.0)),
@@ -31,4 +42,9 @@ EXPERIMENTS: dict[str, Callable[[LanguageModel], Experiment]] = {
     "temperature": lambda model: TemperatureExperiment(model, FACTS, (1.0, 8.0)),
     "greedy_loops": lambda model: GreedyLoopsExperiment(model, PROMPTS, 16),
     "penalties": lambda model: PenaltiesExperiment(model, PROMPTS, "and the", 16),
+    "letters": lambda model: LettersExperiment(model, WORDS, RARE),
+    "beam": lambda model: BeamExperiment(model, CATS[:5], 12, 2),
+    "broken_json": lambda model: BrokenJsonExperiment(model, "the cat", SCHEMA, 6),
+    "speculative": lambda model: SpeculativeExperiment(model, PROMPTS[:1], lambda: model, (2,), 8),
+    "long_context": lambda model: long_context_experiment(model, 40),
 }

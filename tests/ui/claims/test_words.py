@@ -10,7 +10,7 @@ from engine.claims.verdict import ABOVE, DEPENDS, FAILS, HOLDS, OPEN, Check, ver
 from engine.errors import SettingError
 from ui.claims.claims import CLAIMS
 from ui.claims.facts import facts_of
-from ui.claims.inputs import lines, numbers
+from ui.claims.inputs import lines, numbers, wholes
 from ui.claims.words import KINDS, UNDECIDED, all_words
 
 NO_FIGURES = {"yes", "no", "open"}
@@ -56,6 +56,9 @@ def test_what_is_typed_is_read_or_refused_in_a_sentence():
     for typed in ("", "x", "nan", ",".join(map(str, range(99)))):
         with pytest.raises(SettingError, match="write them as in"):
             numbers("T", typed)
+    assert wholes("T", "8, 4") == [4, 8]
+    with pytest.raises(SettingError, match="is not whole"):
+        wholes("T", "1.5")
     assert len(facts_of("")) > 40 and facts_of('[k]\n"a b" = ["c"]')[0].answers == ("c",)
     for typed in ("x", "a = 1", '[k]\n"a" = "b"', '[k]\n"a" = [1]'):
         with pytest.raises(SettingError, match="cannot be read"):

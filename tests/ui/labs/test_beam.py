@@ -13,6 +13,7 @@ from engine.model import LanguageModel, load_model
 from engine.model.passes import counted_passes
 from engine.study.metrics import distinct_n
 from engine.study.search_error import SearchErrorStudy
+from engine.study.set_texts import BEAM, GREEDY, SAMPLE, SAMPLES
 from engine.trace.beam import FINISHED, KEPT, PRUNED
 from tests.ui.hostile import HOSTILE, language_model, tokenizer
 from tests.ui.labs.settling import settled
@@ -20,7 +21,6 @@ from ui.labs.beam import view
 from ui.labs.beam.charts import likely_figure, tree_figure
 from ui.labs.beam.inputs import BeamInputs
 from ui.labs.beam.lab import BeamLab
-from ui.labs.beam.texts import BEAM, GREEDY, SAMPLE, SAMPLES
 from ui.labs.beam.tree import MOST_ROWS, best_place, ids_of, text_of, tree_of, way_to
 from ui.words.metrics import number
 from ui.words.token_labels import labels_of

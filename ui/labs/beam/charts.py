@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 import plotly.graph_objects as go
 
+from engine.study.set_texts import KINDS, SetText
 from engine.trace.beam import FINISHED, KEPT, PRUNED
 from ui.charts.template import SYMBOLS, literal, palette, template
-from ui.labs.beam.texts import KINDS, SetText
 from ui.labs.beam.tree import Place, Tree, TreeNode
 from ui.skeleton import theme
 from ui.words.labels import with_minus

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from engine.decoding.beam import BeamSearch, NextToken, NextTokens
 from engine.study.search_error import Miss, SearchError
+from engine.study.set_texts import BEAM, GREEDY, SAMPLE, SetText
 from engine.trace.beam import FINISHED, PRUNED, BeamStep
 from ui.labs.beam.inputs import BeamInputs
-from ui.labs.beam.texts import BEAM, GREEDY, SAMPLE, SetText
 from ui.labs.beam.tree import Place, Tree, ids_of, text_of
 from ui.skeleton.tables import escaped, table, text_list
 from ui.words.labels import counted, visible

@@ -8,8 +8,8 @@ from engine.errors import DecodingError
 from engine.model import LanguageModel
 from engine.study.exact_best import CANCELLED, ExactProgress
 from engine.study.search_error import WIDTHS, SearchError, SearchErrorStudy
+from engine.study.set_texts import SAMPLES, SetText, set_texts
 from ui.labs.beam.inputs import BeamInputs
-from ui.labs.beam.texts import SAMPLES, SetText, set_texts
 from ui.skeleton.background import BackgroundWork
 from ui.words.catalogue import told
 from ui.words.labels import with_minus

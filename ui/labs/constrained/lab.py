@@ -13,8 +13,9 @@ from engine.sampling import SamplingSettings
 from engine.sampling.stages import Constraint
 from engine.study.constraint import ConstraintFigures, Ribbon, figures_at, ribbon
 from engine.study.verdict import Verdict, verdict
+from engine.study.wrong_token import Broken, without_constraint
 from engine.trace import Trace
-from ui.labs.constrained.experiments import Broken, WalkWork, without_constraint
+from ui.labs.constrained.work import WalkWork
 from ui.labs.inputs import ConstrainableInputs, Inputs
 from ui.labs.lab import Lab
 from ui.texts.constraints import EXAMPLES, FIRST, Example, typed_of

@@ -11,7 +11,7 @@ from engine.model.vocabulary import Vocabulary
 from engine.study.constraint import ConstraintFigures, Ribbon
 from engine.study.verdict import Verdict
 from engine.study.whole_texts import WholeTexts
-from ui.labs.constrained.experiments import Broken
+from engine.study.wrong_token import Broken
 from ui.skeleton.tables import escaped, facts, table
 from ui.words.labels import counted, token_label
 from ui.words.metrics import number, percent

@@ -3,6 +3,7 @@
 import { element, set_text } from '../../lib/dom.js';
 import { place_of } from '../../parts/glossary/place.js';
 import { matches } from '../../words/glossary.js';
+import { say } from '../../words/say.js';
 
 /** @import { Glossary } from '../../words/glossary.js' */
 /** @import { Site } from '../../parts/glossary/place.js' */
@@ -13,7 +14,11 @@ import { matches } from '../../words/glossary.js';
  */
 export function mount(root, { glossary, site }) {
   root.classList.add('dv-glossary');
-  const search = element('input', { type: 'search', 'aria-label': 'Search the glossary', placeholder: 'Search' });
+  const search = element('input', {
+    type: 'search',
+    'aria-label': say('Search the glossary'),
+    placeholder: say('Search'),
+  });
   const found = element('span', { class: 'dv-muted', role: 'status' });
   const list = element('dl', { class: 'dv-entries' });
   const entries = Object.entries(glossary)
@@ -24,7 +29,7 @@ export function mount(root, { glossary, site }) {
     });
   list.append(...entries.map(({ node }) => node));
   root.append(
-    element('h2', { id: 'glossary', tabindex: -1, text: 'Glossary' }),
+    element('h2', { id: 'glossary', tabindex: -1, text: say('Glossary') }),
     element('p', { class: 'dv-glossary-search' }, search, found),
     list,
   );
@@ -36,7 +41,7 @@ export function mount(root, { glossary, site }) {
       node.classList.toggle('dv-hidden', !is_found);
       count += Number(is_found);
     }
-    set_text(found, `${count} of ${entries.length} terms`);
+    set_text(found, say('{count} of {all} terms', { count, all: entries.length }));
   }
   search.addEventListener('input', filter);
   filter();

@@ -3,6 +3,7 @@
 import { element } from '../../lib/dom.js';
 import { create_menu } from '../../lib/menu.js';
 import { place_of } from '../../parts/glossary/place.js';
+import { say } from '../../words/say.js';
 
 /** @import { Found, Glossary } from '../../words/glossary.js' */
 /** @import { Site } from '../../parts/glossary/place.js' */
@@ -33,7 +34,11 @@ export function terms_on_page(find) {
  */
 export function create_list(glossary, site, find, more) {
   const entries = element('dl', { class: 'dv-entries' });
-  const menu = create_menu('Terms', element('p', {}, 'Terms on this page, in their order. ', more('')), entries);
+  const menu = create_menu(
+    say('Terms'),
+    element('p', {}, `${say('Terms on this page, in their order.')} `, more('')),
+    entries,
+  );
   menu.node.addEventListener('toggle', () => {
     if (!(/** @type {HTMLDetailsElement} */ (menu.node).open)) return entries.replaceChildren();
     for (const key of terms_on_page(find)) {

@@ -4,6 +4,7 @@ import { element } from '../../lib/dom.js';
 import { stay_in_app } from '../../lib/in_app.js';
 import { address_of } from '../../parts/glossary/place.js';
 import { term_finder } from '../../words/glossary.js';
+import { say } from '../../words/say.js';
 import { create_list } from './list.js';
 import { create_marks } from './marks.js';
 import { watch } from './pointing.js';
@@ -23,7 +24,7 @@ export function mount(root, { glossary, site }) {
   /** @param {string} key an entry; empty for all of them */
   const more = key => {
     const href = `${address_of(site, site.glossary)}#${encodeURIComponent(key || 'glossary')}`;
-    return stay_in_app(element('a', { href, text: 'Glossary' }));
+    return stay_in_app(element('a', { href, text: say('Glossary') }));
   };
   const find = term_finder(glossary);
   const marks = create_marks(find);

@@ -2,6 +2,7 @@
 
 import { element } from '../../lib/dom.js';
 import { stay_in_app } from '../../lib/in_app.js';
+import { say } from '../../words/say.js';
 
 /** @import { Term } from '../../words/glossary.js' */
 /**
@@ -17,6 +18,9 @@ export const address_of = ({ base, home }, page) => `${base}/${page === home ? '
 /** Where a term can be operated: a link, but to the page that one is on. @param {Site} site @param {Term} term */
 export function place_of(site, { page, at }) {
   const href = address_of(site, page);
-  if (location.pathname === href) return element('span', { class: 'dv-muted', text: `On this page: ${at}` });
-  return stay_in_app(element('a', { href, text: `Try it: ${site.titles[page]}, ${at}` }));
+  if (location.pathname === href)
+    return element('span', { class: 'dv-muted', text: say('On this page: {what}', { what: at }) });
+  return stay_in_app(
+    element('a', { href, text: say('Try it: {page}, {what}', { page: site.titles[page], what: at }) }),
+  );
 }

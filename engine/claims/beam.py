@@ -1,0 +1,125 @@
+"""Beam search finds likelier sequences and blander text: against greedy decoding and the nucleus.
+
+All texts of a prompt have the same number of tokens, as the end of the text is banned: sums of
+log-probabilities compare only at equal length, and so does the share of distinct pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from engine.claims.experiment import Experiment, checked_prompts, checked_range
+from engine.claims.uncertainty import Figure, mean
+from engine.claims.verdict import ABOVE, Check, noted
+from engine.decoding.beam import BeamSettings
+from engine.measure.pace import Pace
+from engine.model import LanguageModel
+from engine.sampling.stages import MinNewTokens
+from engine.study.set_texts import BEAM, GREEDY, SAMPLE, SetText, set_texts
+from engine.trace.values import Real, Record, Row, Text, of
+
+LIKELIER, BLANDER = "likelier", "blander"  # the halves of the claim
+SAMPLES = 2  # nucleus texts of each prompt
+MOST_TOKENS, MOST_WIDTH = 128, 16
+ROW_SHARE = 0.15  # of a step's time that each further beam adds, about
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A text.
+
+    Attributes:
+        prompt: what it goes on from.
+        kind: its decoder, one of `engine.study.set_texts.KINDS`.
+        text: what was written.
+        logprob: logarithm of its probability under the model itself, in nats.
+        distinct: distinct pairs of tokens over all pairs.
+    """
+
+    prompt: str = of(Text())
+    kind: str = of(Text(100))
+    text: str = of(Text())
+    logprob: float = of(Real(most=0, rounded=True))
+    distinct: float = of(Real(0, 1))
+
+
+@dataclass(frozen=True)
+class BeamTexts:
+    """Texts of some prompts, written in three ways; of a beam search the best one."""
+
+    texts: tuple[Searched, ...] = of(Row(Record(Searched)))
+
+    def means(self, kind: str, attribute: str) -> list[float]:
+        """Of each prompt, the mean of a figure over its texts of a decoder."""
+        groups: dict[str, list[float]] = {}
+        for text in self.texts:
+            if text.kind == kind:
+                groups.setdefault(text.prompt, []).append(getattr(text, attribute))
+        return [sum(group) / len(group) for group in groups.values()]
+
+    def _gap(self, first: str, second: str, attribute: str) -> Figure:
+        pairs = zip(self.means(first, attribute), self.means(second, attribute), strict=True)
+        return mean([one - other for one, other in pairs])
+
+    @cached_property
+    def checks(self) -> tuple[Check, ...]:
+        return (
+            Check("over_greedy", self._gap(BEAM, GREEDY, "logprob"), ABOVE, 0.0, LIKELIER),
+            Check("over_nucleus", self._gap(BEAM, SAMPLE, "logprob"), ABOVE, 0.0, LIKELIER),
+            Check("less", self._gap(SAMPLE, BEAM, "distinct"), ABOVE, 0.0, BLANDER),
+            noted("beam", mean(self.means(BEAM, "distinct")), BLANDER),
+            noted("greedy", mean(self.means(GREEDY, "distinct")), BLANDER),
+            noted("nucleus", mean(self.means(SAMPLE, "distinct")), BLANDER),
+        )
+
+
+class BeamExperiment(Experiment[BeamTexts]):
+    """Writes each prompt's text by beam search, greedily, and twice from the nucleus.
+
+    Args:
+        model: what writes.
+        prompts: what the texts go on from.
+        tokens: of each text, exactly.
+        width: beams.
+
+    Raises:
+        PromptError, SettingError: prompts or settings out of range.
+    """
+
+    noun = "prompt"
+
+    def __init__(
+        self, model: LanguageModel, prompts: Sequence[str], tokens: int = 32, width: int = 4
+    ) -> None:
+        checked_range("Tokens", tokens, 8, MOST_TOKENS)
+        checked_range("Beams", width, 2, MOST_WIDTH)
+        self._prompts = checked_prompts(model, prompts, tokens)
+        super().__init__([1.0] * len(prompts))
+        self._model, self._tokens = model, tokens
+        self._settings = BeamSettings(
+            width, length_penalty=0.0, max_new_tokens=tokens, chain=(MinNewTokens(tokens),)
+        )
+        self._texts: list[list[Searched]] = []
+
+    def _measure(self, part: int) -> None:
+        prompt = self._prompts[part]
+        every = set_texts(self._model, prompt, self._settings, samples=SAMPLES)
+        written = [text for text in every if text is not None]
+        best = next(text for text in written if text.kind == BEAM)
+        others = [text for text in written if text.kind != BEAM]
+        self._texts[part:] = [[_searched(prompt, text) for text in (best, *others)]]
+
+    @property
+    def result(self) -> BeamTexts | None:
+        texts = tuple(text for group in self._texts for text in group)
+        return BeamTexts(texts) if texts else None
+
+    def seconds(self, pace: Pace) -> float:
+        beams = 1 + ROW_SHARE * (self._settings.width - 1)
+        return pace.step_seconds(self._tokens) * (beams + 1 + SAMPLES) * len(self._prompts)
+
+
+def _searched(prompt: str, text: SetText) -> Searched:
+    return Searched(prompt, text.kind, text.text, text.logprob, text.distinct_2)

@@ -1,0 +1,189 @@
+"""One bad token breaks JSON: an object is written under a constraint, then with one wrong token.
+
+The wrong token is the likeliest of those that the constraint refuses: what the model itself would
+rather have written there. Twice it takes the place of the right one: all later tokens stay as they
+were, or the model goes on without the constraint. A control goes on in the same way from the right
+token, since a model may break JSON by itself. Parsers that share nothing with the constraint judge.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from engine.claims.experiment import Experiment, checked_prompts, checked_range
+from engine.claims.uncertainty import mean, share
+from engine.claims.verdict import ABOVE, Check, noted
+from engine.decoder import Decoder
+from engine.errors import SettingError
+from engine.measure.pace import Pace
+from engine.model import LanguageModel
+from engine.sampling import SamplingSettings
+from engine.sampling.stages import Constraint
+from engine.study.constraint import figures_at
+from engine.study.verdict import verdict
+from engine.study.wrong_token import FURTHER, without_constraint
+from engine.trace.values import Flag, Record, Row, Text, Whole, of
+
+KEPT, SPLICED, WENT_ON, CONTROL = "kept", "spliced", "went on", "control"
+WAYS = (KEPT, SPLICED, WENT_ON, CONTROL)
+SAME, ON = "all later tokens stay the same", "the model goes on"  # the parts of the experiment
+HALF = 0.5
+MOST_RUNS, MOST_TOKENS = 64, 256
+_USUAL_TOKENS = 32  # of an object, for the estimate
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A text, and what a parser says.
+
+    Attributes:
+        way: one of `WAYS`.
+        text: up to the end of its first object.
+        is_valid: whether it is an object that the schema describes.
+        problem: what the parser says is wrong.
+    """
+
+    way: str = of(Text(20))
+    text: str = of(Text())
+    is_valid: bool = of(Flag())
+    problem: str = of(Text(1000))
+
+
+@dataclass(frozen=True)
+class JsonRun:
+    """An object, and the texts that one wrong token makes of it.
+
+    Attributes:
+        seed: of the draws.
+        index: the step of the wrong token.
+        right, wrong: labels of the token that stood there, and of the one that took its place.
+        texts: one a way.
+    """
+
+    seed: int = of(Whole(0))
+    index: int = of(Whole(0))
+    right: str = of(Text(200))
+    wrong: str = of(Text(200))
+    texts: tuple[Judged, ...] = of(Row(Record(Judged), len(WAYS)))
+
+    def is_valid(self, way: str) -> bool:
+        """Whether the text of a way is valid."""
+        return next(text.is_valid for text in self.texts if text.way == way)
+
+
+@dataclass(frozen=True)
+class BrokenJson:
+    """Some runs."""
+
+    runs: tuple[JsonRun, ...] = of(Row(Record(JsonRun)))
+
+    def broken(self, way: str) -> list[bool]:
+        """Of each run, whether the text of a way is not valid."""
+        return [not run.is_valid(way) for run in self.runs]
+
+    @cached_property
+    def checks(self) -> tuple[Check, ...]:
+        pairs = zip(self.broken(WENT_ON), self.broken(CONTROL), strict=True)
+        caused = mean([float(wrong) - float(right) for wrong, right in pairs])
+        kept = share([not broken for broken in self.broken(KEPT)])
+        return (
+            Check("kept", kept, ABOVE, HALF, SAME),
+            Check("spliced", share(self.broken(SPLICED)), ABOVE, HALF, SAME),
+            Check("went_on", share(self.broken(WENT_ON)), ABOVE, HALF, ON),
+            Check("caused", caused, ABOVE, 0.0, ON),
+            noted("control", share(self.broken(CONTROL)), ON),
+        )
+
+
+class BrokenJsonExperiment(Experiment[BrokenJson]):
+    """Writes objects under a constraint, and again with one wrong token in each.
+
+    Args:
+        model: what writes.
+        prompt: what the objects follow.
+        schema: of the objects, as JSON schema.
+        runs: objects, each with a seed of its own.
+        place: where the wrong token comes, as a share of the object.
+
+    Raises:
+        PromptError, SettingError: prompt, schema or settings out of range.
+    """
+
+    noun = "object"
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        prompt: str,
+        schema: str | Mapping[str, Any],
+        runs: int = 8,
+        place: float = 0.5,
+    ) -> None:
+        checked_range("Objects", runs, 1, MOST_RUNS)
+        self._place = checked_range("Place", place, 0.0, 0.99)
+        checked_prompts(model, [prompt], _USUAL_TOKENS + FURTHER)
+        super().__init__([1.0] * runs)
+        self._model, self._prompt = model, prompt
+        self._constraint = Constraint("json_schema", schema)
+        self._runs: list[JsonRun] = []
+
+    def _measure(self, part: int) -> None:
+        settings = SamplingSettings(constraint=self._constraint, seed=part)
+        text = Decoder(self._model, self._prompt, settings)
+        for _ in text.run(MOST_TOKENS):
+            if verdict(self._constraint, text.text).is_valid:
+                break  # it is whole; a model without an end of the text could not go on
+        ids = [step.token_id for step in text.steps if not step.is_special]
+        index = int(self._place * len(ids))
+        wrong = self._wrong(text, index)
+        texts = {
+            KEPT: text.text,
+            SPLICED: self._written([*ids[:index], wrong, *ids[index + 1 :]]),
+            WENT_ON: without_constraint(text, index, wrong).text,
+            CONTROL: without_constraint(text, index, ids[index]).text,
+        }
+        text.release_cache()
+        label = self._model.vocabulary.label
+        judged = tuple(self._judged(way, own) for way, own in texts.items())
+        names = label(ids[index])[:200], label(wrong)[:200]
+        self._runs[part:] = [JsonRun(part, index, *names, judged)]
+
+    def _wrong(self, text: Decoder, index: int) -> int:
+        """The likeliest token that the constraint refuses in a step, and that has bytes."""
+        vocabulary = self._model.vocabulary
+        wanted = figures_at(text, index).wanted
+        for one in wanted:
+            if not vocabulary.is_special(one.token_id) and vocabulary.token_bytes(one.token_id):
+                return one.token_id
+        remedy = "use a schema that leaves less free"
+        raise SettingError("Schema", "this one", "refuses no token at this place", remedy)
+
+    def _written(self, ids: Sequence[int]) -> str:
+        data = b"".join(map(self._model.vocabulary.token_bytes, ids))
+        return data.decode("utf-8", "replace")
+
+    def _judged(self, way: str, text: str) -> Judged:
+        text = first_object(text)
+        said = verdict(self._constraint, text)
+        return Judged(way, text, said.is_valid is True, said.problem[:1000])
+
+    @property
+    def result(self) -> BrokenJson | None:
+        return BrokenJson(tuple(self._runs)) if self._runs else None
+
+    def seconds(self, pace: Pace) -> float:
+        return pace.step_seconds(_USUAL_TOKENS + 2 * FURTHER) * self.parts
+
+
+def first_object(text: str) -> str:
+    """A text up to the end of the JSON value that it begins with; all of it where it has none."""
+    start = len(text) - len(text.lstrip())
+    try:
+        _, end = json.JSONDecoder().raw_decode(text, start)
+    except (json.JSONDecodeError, RecursionError, ValueError):
+        return text
+    return text[:end]

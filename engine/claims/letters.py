@@ -1,0 +1,190 @@
+"""Rare words cost more tokens, and models cannot see letters: words are cut, then asked about.
+
+A question is a few lines that show the task, then the word. The model answers with the likeliest of
+all possible answers, by its exact probabilities. Whoever reads letters is always right.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from string import ascii_lowercase
+
+import numpy as np
+
+from engine.claims.experiment import Experiment, checked_range
+from engine.claims.uncertainty import bootstrap, counted, share
+from engine.claims.verdict import ABOVE, BELOW, Check, noted
+from engine.errors import PromptError
+from engine.measure.pace import Pace
+from engine.model import LanguageModel
+from engine.sampling.ranking import RankedRow
+from engine.study.likelihood import next_rows
+from engine.trace.values import Flag, Real, Record, Row, Text, of
+
+COMMON, RARE = "common", "rare"
+SHOWN = ("sun", "paper", "oak", "green", "it", "window")  # words of the lines that show a task
+MOST_LETTERS = 9  # so that every answer is one character
+_QUESTION_TOKENS = 40  # about, for the estimate
+
+
+@dataclass(frozen=True)
+class Task:
+    """Something to tell of a word.
+
+    Attributes:
+        answers: all possible ones.
+        right: the right one of a word.
+    """
+
+    answers: tuple[str, ...]
+    right: Callable[[str], str]
+
+    def question(self, word: str) -> str:
+        """The text that the answer follows."""
+        shown = "".join(f"{one}={self.right(one)}\n" for one in SHOWN)
+        return f"{shown}{word}="
+
+
+TASKS = {
+    "first letter": Task(tuple(ascii_lowercase), lambda word: word[0]),
+    "last letter": Task(tuple(ascii_lowercase), lambda word: word[-1]),
+    "number of letters": Task(
+        tuple(map(str, range(1, MOST_LETTERS + 1))), lambda word: str(len(word))
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Spelt:
+    """A word, how it is cut, and what the model says of it.
+
+    Attributes:
+        group: `COMMON` or `RARE`.
+        word: in small letters.
+        tokens: labels of its tokens, behind a space.
+        said: by task, in the order of `TASKS`, the likeliest answer.
+        right: by task, whether it is right.
+    """
+
+    group: str = of(Text(20))
+    word: str = of(Text(MOST_LETTERS))
+    tokens: tuple[str, ...] = of(Row(Text(200), 100))
+    said: tuple[str, ...] = of(Row(Text(2), len(TASKS)))
+    right: tuple[bool, ...] = of(Row(Flag(), len(TASKS)))
+
+
+@dataclass(frozen=True)
+class Letters:
+    """What some words came to.
+
+    Attributes:
+        words: the words.
+        bound: the share of right answers from which a model sees letters.
+    """
+
+    words: tuple[Spelt, ...] = of(Row(Record(Spelt)))
+    bound: float = of(Real(0, 1))
+
+    def group(self, name: str) -> list[Spelt]:
+        """The common or the rare words."""
+        return [word for word in self.words if word.group == name]
+
+    def guessed(self, task: str) -> float:
+        """The share that one fixed answer gets right at best, without a look at the word."""
+        answers = Counter(TASKS[task].right(word.word) for word in self.words)
+        return max(answers.values()) / len(self.words)
+
+    @cached_property
+    def checks(self) -> tuple[Check, ...]:
+        checks = [
+            Check("more", bootstrap(self.words, _more_tokens), ABOVE, 0.0),
+            noted("common", bootstrap(self.group(COMMON), _mean_tokens)),
+            noted("rare", bootstrap(self.group(RARE), _mean_tokens)),
+        ]
+        for place, task in enumerate(TASKS):
+            right = share([word.right[place] for word in self.words])
+            guessed = counted(self.guessed(task), len(self.words))
+            checks += [
+                Check("right", right, BELOW, self.bound, task),
+                noted("guessed", guessed, task),
+            ]
+        return tuple(checks)
+
+
+def _mean_tokens(words: Sequence[Spelt]) -> float:
+    return float(np.mean([len(word.tokens) for word in words])) if words else math.nan
+
+
+def _more_tokens(words: Sequence[Spelt]) -> float:
+    """By how many tokens the mean rare word is longer; NaN where a kind is missing."""
+    groups = ([word for word in words if word.group == name] for name in (RARE, COMMON))
+    rare, common = map(_mean_tokens, groups)
+    return rare - common
+
+
+class LettersExperiment(Experiment[Letters]):
+    """Cuts words into tokens, and asks the model for their letters.
+
+    Args:
+        model: what is asked.
+        common, rare: words of letters from a to z.
+        bound: share of right answers from which a model sees letters.
+
+    Raises:
+        PromptError, SettingError: words or bound out of range.
+    """
+
+    noun = "word"
+
+    def __init__(
+        self, model: LanguageModel, common: Sequence[str], rare: Sequence[str], bound: float = 0.5
+    ) -> None:
+        checked_range("Sees letters from", bound, 0.0, 1.0)
+        self._words = [
+            *((COMMON, _checked(word)) for word in common),
+            *((RARE, _checked(word)) for word in rare),
+        ]
+        if not common or not rare:
+            raise PromptError("One kind of word is missing; type common and rare words.")
+        super().__init__([1.0] * len(self._words))
+        self._model, self._bound = model, bound
+        self._spelt: list[Spelt] = []
+
+    def _measure(self, part: int) -> None:
+        group, word = self._words[part]
+        vocabulary = self._model.vocabulary
+        tokens = tuple(vocabulary.label(one)[:200] for one in vocabulary.encode(f" {word}"))
+        said = tuple(self._answer(task, word) for task in TASKS.values())
+        right = tuple(
+            task.right(word) == own for task, own in zip(TASKS.values(), said, strict=True)
+        )
+        self._spelt[part:] = [Spelt(group, word, tokens, said, right)]
+
+    def _answer(self, task: Task, word: str) -> str:
+        """The likeliest of the answers, each by its first token."""
+        model, question = self._model, task.question(word)
+        encoded = [model.vocabulary.encode(answer) for answer in task.answers]
+        (row,) = next_rows(model, question, [0])
+        ranked = RankedRow(row)
+        best = [ranked.logprob(ids[0]) if ids else -math.inf for ids in encoded]
+        return task.answers[int(np.argmax(best))]
+
+    @property
+    def result(self) -> Letters | None:
+        return Letters(tuple(self._spelt), self._bound) if self._spelt else None
+
+    def seconds(self, pace: Pace) -> float:
+        return pace.read_seconds(_QUESTION_TOKENS) * len(TASKS) * len(self._words)
+
+
+def _checked(word: str) -> str:
+    """A word in small letters; raises `PromptError` where it is none."""
+    small = word.strip().lower()
+    if not (1 <= len(small) <= MOST_LETTERS and set(small) <= set(ascii_lowercase)):
+        problem = f"The word {word!r} is not 1 to {MOST_LETTERS} letters from a to z"
+        raise PromptError(f"{problem}; leave it out or type another.")
+    return small

@@ -1,0 +1,37 @@
+"""Determinism: what follows from differences, and what a model does whose weights have no copy."""
+
+from engine.claims.determinism import Compared, Determinism, DeterminismExperiment
+from engine.claims.verdict import DEPENDS, FAILS, HOLDS, verdict
+from tests.engine.claims.experiments import PROMPTS
+
+
+def made_up(batch: float, dtype: float, again: float = 0.0) -> Determinism:
+    """Two texts in two ways, which differ by so much at their second step."""
+    ways = {"batch": batch, "dtype": dtype}
+    return Determinism(
+        tuple(
+            Compared(prompt, way, again, (0.0, far), 1 if far > 1 else None, "a", "b")
+            for prompt in ("one", "two")
+            for way, far in ways.items()
+        ),
+        left_out="",
+    )
+
+
+def test_a_way_is_as_claimed_that_repeats_itself_and_differs():
+    assert verdict(made_up(1e-6, 2.0).checks).outcome == HOLDS
+    assert verdict(made_up(0.0, 2.0).checks).outcome == DEPENDS
+    assert verdict(made_up(0.0, 0.0).checks).outcome == FAILS
+    assert verdict(made_up(1e-6, 2.0, again=1e-6).checks).outcome == FAILS, "no setting repeats it"
+    values = {(check.name, check.part): check.figure.value for check in made_up(0.5, 2.0).checks}
+    assert values["tokens", "batch"] == 0 and values["tokens", "dtype"] == 1
+    assert values["any", ""] == 1 and values["most", ""] == 2.0
+
+
+def test_without_a_copy_the_other_ways_are_computed_and_it_is_said(chain, monkeypatch):
+    monkeypatch.setattr("engine.claims.determinism.free_bytes", lambda device: 1)
+    experiment = DeterminismExperiment(chain, PROMPTS[:1], 3, 2)
+    for _ in experiment.run():
+        pass
+    assert experiment.result.ways == ["in a batch of 2", "without the cache"]
+    assert "other dtypes were not tried" in experiment.result.left_out

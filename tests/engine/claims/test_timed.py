@@ -1,0 +1,123 @@
+"""Claims on times: verdicts of made-up times, and short experiments whose times are not asked."""
+
+import pytest
+
+from engine.claims.cached_flat import CachedFlat, cached_flat_experiment
+from engine.claims.output_slower import OutputSlower, output_slower_experiment
+from engine.claims.output_time import OutputTime, output_time_experiment
+from engine.claims.verdict import DEPENDS, FAILS, HOLDS, OPEN, verdict
+from engine.errors import SettingError
+from engine.measure.machine import Setting
+from engine.measure.pace import Pace
+from engine.measure.prefill_and_decode import Cell, PrefillAndDecode
+from engine.measure.report import Report
+from engine.measure.with_and_without import WithAndWithout
+
+ROUNDS = 6
+PROMPTS, OUTPUTS = (10, 20, 80), (2, 4)
+
+
+def outcome(result) -> str:
+    return verdict(result.checks).outcome
+
+
+def cell(prompt: int, output: int, first: float, later: float) -> Cell:
+    """A cell whose rounds differ a little, as they do on a machine."""
+    noise = [1 + 0.01 * n for n in range(ROUNDS)]
+    firsts, laters = (tuple(ms * one for one in noise) for ms in (first, later))
+    return Cell(prompt, output, firsts, laters, (0.0,) * ROUNDS)
+
+
+@pytest.mark.parametrize(
+    ("prefill_ms", "wanted"),
+    [((10.0, 10.0), HOLDS), ((200.0, 400.0), FAILS), ((10.0, 400.0), DEPENDS)],
+)
+def test_output_is_slower_where_a_token_takes_longer_than_one_of_the_prompt(prefill_ms, wanted):
+    cells = [cell(n, 5, ms, 40.0) for n, ms in zip((10, 20), prefill_ms, strict=True)]
+    result = OutputSlower(PrefillAndDecode((10, 20), (5,), tuple(cells), (), 1))
+    assert outcome(result) == wanted
+    slower, prefill, decode = result.checks[:3]
+    assert slower.figure.value == pytest.approx(10 * 10 / prefill_ms[0])
+    assert slower.figure.value == pytest.approx(
+        prefill.figure.value / decode.figure.value, rel=0.01
+    )
+
+
+def grid(of_prompt: float, of_output: float, bend: float = 0.0, count: int = 6) -> OutputTime:
+    """Times that follow a plane, but for the longest prompt; the first `count` cells of it."""
+    cells = tuple(
+        cell(n, m, 3 + of_prompt * n + (bend if n == PROMPTS[-1] else 0), of_output * m)
+        for n in PROMPTS
+        for m in OUTPUTS
+    )
+    return OutputTime(PrefillAndDecode(PROMPTS, OUTPUTS, cells[:count], (), 1), hardly=0.1)
+
+
+def test_time_grows_with_output_where_the_plane_is_steep_that_way_alone():
+    result = grid(0.5, 10.0)
+    assert outcome(result) == HOLDS
+    values = {check.name: check.figure.value for check in result.checks}
+    assert values["share"] == pytest.approx(0.05)
+    assert values["output"] == pytest.approx(10.0, rel=0.05)
+    assert outcome(grid(5.0, 10.0)) == FAILS and outcome(grid(0.5, -1.0)) == FAILS
+    assert outcome(grid(0.5, 10.0, bend=200.0)) == DEPENDS, "long prompts take longer"
+    assert outcome(grid(0.5, 10.0, count=1)) == OPEN, "one cell says nothing of a slope"
+
+
+def steps(cached: float, uncached: float, blocks: int = 8) -> CachedFlat:
+    """Steps whose times grow by so many milliseconds a position, and two that stand out."""
+    count = 16 * blocks
+    with_cache, without = (
+        [10 + slope * n + 0.1 * (n % 3) for n in range(count)] for slope in (cached, uncached)
+    )
+    with_cache[0], with_cache[20] = 500.0, 90.0  # the first one reads the prompt
+    positions = tuple(range(5, 5 + count))
+    found = WithAndWithout(
+        *(5, "", tuple(with_cache), (0,) * count, positions, tuple(without)),
+        *((1,) * count, 1, None, False, (1.0,), 16),
+    )
+    return CachedFlat(found, flat=1.25)
+
+
+def test_cached_decoding_is_flat_where_its_later_half_takes_no_longer():
+    result = steps(0.01, 1.0)
+    assert outcome(result) == HOLDS
+    assert result.cached.value == pytest.approx((10 + 0.01 * 96) / (10 + 0.01 * 32), rel=0.02)
+    assert result.uncached.value == pytest.approx((10 + 96) / (10 + 32), rel=0.02)
+    assert outcome(steps(1.0, 1.0)) == DEPENDS and outcome(steps(0.0, 0.001)) == DEPENDS
+    assert outcome(steps(1.0, 0.0)) == FAILS
+    assert outcome(steps(0.01, 1.0, blocks=3)) == OPEN, "too few blocks"
+
+
+EXPERIMENTS = {
+    "output_slower": lambda model: output_slower_experiment(model, (2, 4), 3, 2),
+    "output_time": lambda model: output_time_experiment(model, (2, 4), (2, 3), 2),
+    "cached_flat": lambda model: cached_flat_experiment(model, "the dog", 20),
+}
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_an_experiment_measures_and_a_file_keeps_it(name, chain):
+    experiment = EXPERIMENTS[name](chain)
+    assert experiment.result is None and experiment.seconds(Pace((1, 8), (1.0, 2.0), 1.0)) > 0
+    assert verdict(next(_after_each(experiment)).checks).outcome, "a first part is enough to draw"
+    for _ in experiment.run():
+        pass
+    result = experiment.result
+    kept = Report.from_json(
+        Report(Setting.here(chain), {name: result}).to_json(), {name: type(result)}
+    )
+    assert kept.parts[name] == result
+
+
+def _after_each(experiment):
+    for _ in experiment.run():
+        yield experiment.result
+
+
+def test_what_cannot_be_timed_is_refused(chain):
+    for prompts, outputs, said in (((2,), (2, 3), "too few"), ((0, 2), (2, 3), "Prompt tokens")):
+        with pytest.raises(SettingError, match=said):
+            output_time_experiment(chain, prompts, outputs)
+    with pytest.raises(SettingError, match="Flat, below"):
+        cached_flat_experiment(chain, "the dog", 20, flat=0.5)

@@ -1,0 +1,36 @@
+"""The claim on JSON from a made-up result: few vocabularies of tests can write any."""
+
+from streamlit.testing.v1 import AppTest
+
+from engine.claims.broken_json import WAYS, BrokenJson, JsonRun, Judged, first_object
+from engine.claims.verdict import DEPENDS, HOLDS, verdict
+
+
+def made_up(*, control_is_valid: bool) -> BrokenJson:
+    """Eight objects, each broken by the wrong token."""
+    valid = {"kept": True, "spliced": False, "went on": False, "control": control_is_valid}
+    texts = tuple(Judged(way, "{<b>", valid[way], "no end") for way in WAYS)
+    return BrokenJson(tuple(JsonRun(seed, 3, '"', "<i>", texts) for seed in range(8)))
+
+
+def test_the_control_decides_whether_the_token_did_it():
+    outcomes = [verdict(made_up(control_is_valid=is_valid).checks) for is_valid in (True, False)]
+    assert [found.outcome for found in outcomes] == [HOLDS, DEPENDS]
+
+
+def test_a_text_is_judged_up_to_the_end_of_its_first_value():
+    assert first_object(' {"a": 1} and more }') == ' {"a": 1}'
+    assert first_object('{"a": 1 and more') == '{"a": 1 and more'
+
+
+def test_it_is_drawn():
+    def script() -> None:
+        from tests.ui.claims.test_broken_json import made_up
+        from ui.claims.broken_json import SECTION
+        from ui.measurements.section import Shown
+
+        SECTION.picture(made_up(control_is_valid=True), Shown("json", None, False, False))
+
+    app = AppTest.from_function(script, default_timeout=60).run()
+    assert not app.exception and len(app.get("plotly_chart")) == 1
+    assert "{&lt;b&gt;" in "".join(str(one.proto.body) for one in app.get("html"))

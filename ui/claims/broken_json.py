@@ -1,0 +1,108 @@
+"""The claim that one bad token breaks JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from engine.claims.broken_json import (
+    CONTROL,
+    KEPT,
+    MOST_RUNS,
+    SPLICED,
+    WENT_ON,
+    BrokenJson,
+    BrokenJsonExperiment,
+)
+from engine.claims.uncertainty import share
+from engine.model import LanguageModel
+from ui.claims.charts import intervals_figure
+from ui.claims.claim import claim
+from ui.claims.inputs import ClaimInputs
+from ui.labs import fields
+from ui.measurements.held import Held
+from ui.measurements.measured import chart, sheet
+from ui.measurements.section import Shown, Table
+from ui.texts.constraints import FIRST
+from ui.words.labels import token_label
+
+WAYS = {
+    KEPT: "constraint, no wrong token",
+    SPLICED: "wrong token, the rest the same",
+    WENT_ON: "wrong token, then no constraint",
+    CONTROL: "right token, then no constraint",
+}
+FIRST_OBJECT = FIRST["json_schema"]
+
+
+@dataclass(frozen=True)
+class BrokenJsonInputs(ClaimInputs):
+    """What is written.
+
+    Attributes, besides the prediction:
+        prompt: what the objects follow.
+        source: their schema.
+        runs: objects.
+        place: of the wrong token, as a share of the object.
+    """
+
+    prompt: str = FIRST_OBJECT.prompt
+    source: str = FIRST_OBJECT.source
+    runs: int = 8
+    place: float = 0.5
+
+
+def _experiment(model: LanguageModel, inputs: BrokenJsonInputs) -> BrokenJsonExperiment:
+    return BrokenJsonExperiment(model, inputs.prompt, inputs.source, inputs.runs, inputs.place)
+
+
+def _fields(held: Held) -> None:
+    fields.text(held, "prompt", "Prompt", height=80)
+    fields.text(held, "source", "JSON schema", height=150)
+    with fields.row():
+        fields.whole(held, "runs", "Objects", 1, MOST_RUNS)
+        about = "Share of the object that stands before the wrong token."
+        fields.real(held, "place", "Place of the wrong token", step=0.1, help=about)
+
+
+def _picture(result: BrokenJson, shown: Shown) -> None:
+    if not shown.is_running:
+        bars = [(name, share(result.broken(way))) for way, name in WAYS.items()]
+        chart(
+            f"{shown.name}_broken",
+            "Broken objects",
+            "Broken: it does not parse, or the schema does not allow it. Whiskers are 95 %.",
+            intervals_figure({"broken": bars}, "broken objects", shown.dark, bound=0.5),
+        )
+    with st.expander("The texts"):
+        sheet(_texts(result))
+
+
+def _texts(result: BrokenJson) -> Table:
+    rows = [
+        (
+            run.seed,
+            WAYS[text.way],
+            token_label(run.right),
+            token_label(run.wrong),
+            "yes" if text.is_valid else "no",
+            text.problem,
+            text.text,
+        )
+        for run in result.runs
+        for text in run.texts
+    ]
+    head = ("seed", "way", "right token", "wrong token", "is valid", "problem", "text")
+    return Table("Texts", head, rows)
+
+
+SECTION = claim(
+    "broken_json",
+    inputs=BrokenJsonInputs,
+    result=BrokenJson,
+    experiment=_experiment,
+    fields=_fields,
+    picture=_picture,
+    tables=lambda result: (_texts(result),),
+)

@@ -1,0 +1,114 @@
+"""The claim that rare words cost more tokens, and that models cannot see letters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from engine.claims.letters import COMMON, RARE, TASKS, Letters, LettersExperiment
+from engine.claims.uncertainty import counted, share
+from engine.model import LanguageModel
+from ui.claims.charts import dots_figure, intervals_figure
+from ui.claims.claim import claim
+from ui.claims.inputs import ClaimInputs, lines
+from ui.labs import fields
+from ui.measurements.held import Held
+from ui.measurements.measured import chart, sheet
+from ui.measurements.section import Shown, Table
+from ui.words.labels import token_label
+
+GROUPS = {COMMON: "common words", RARE: "rare words"}
+COMMONS = "cat sun door food water mother little garden people house morning river friend summer"
+RARES = "xylophone zugzwang quixotic yurt kumquat fjord sphinx obelisk wyvern ocelot narwhal vellum"
+
+
+@dataclass(frozen=True)
+class LettersInputs(ClaimInputs):
+    """What is asked.
+
+    Attributes, besides the prediction:
+        common, rare: words, one a line.
+        bound: share of right answers from which a model sees letters.
+    """
+
+    common: str = COMMONS.replace(" ", "\n")
+    rare: str = RARES.replace(" ", "\n")
+    bound: float = 0.5
+
+
+def _experiment(model: LanguageModel, inputs: LettersInputs) -> LettersExperiment:
+    return LettersExperiment(model, lines(inputs.common), lines(inputs.rare), inputs.bound)
+
+
+def _fields(held: Held) -> None:
+    fields.text(held, "common", "Common words, one a line", height=150)
+    fields.text(held, "rare", "Rare words, one a line", height=150)
+    about = "Share of right answers from which a model counts as seeing letters."
+    fields.real(held, "bound", "Sees letters from", step=0.05, help=about)
+
+
+def _picture(result: Letters, shown: Shown) -> None:
+    if not shown.is_running:
+        chart(
+            f"{shown.name}_tokens",
+            "Tokens of each word",
+            "Every word is cut with a space before it, as it stands within a sentence.",
+            dots_figure(
+                {
+                    name: [(word.word, len(word.tokens)) for word in result.group(group)]
+                    for group, name in GROUPS.items()
+                },
+                "tokens",
+                shown.dark,
+                shares=False,
+            ),
+        )
+        chart(
+            f"{shown.name}_right",
+            "Right answers",
+            "The line is where the model would count as seeing letters. Whiskers are 95 %.",
+            intervals_figure(
+                {
+                    "the model": [
+                        (task, share([word.right[place] for word in result.words]))
+                        for place, task in enumerate(TASKS)
+                    ],
+                    "the best single answer": [
+                        (task, counted(result.guessed(task), len(result.words))) for task in TASKS
+                    ],
+                },
+                "right answers",
+                shown.dark,
+                bound=result.bound,
+            ),
+        )
+    with st.expander("The words"):
+        sheet(_words(result))
+
+
+def _words(result: Letters) -> Table:
+    rows = [
+        (
+            word.word,
+            GROUPS[word.group],
+            " ".join(map(token_label, word.tokens)),
+            len(word.tokens),
+            *word.said,
+            sum(word.right),
+        )
+        for word in result.words
+    ]
+    head = ("word", "kind", "cut into", "tokens", *(f"said: {task}" for task in TASKS), "right")
+    return Table("Words", head, rows)
+
+
+SECTION = claim(
+    "letters",
+    inputs=LettersInputs,
+    result=Letters,
+    experiment=_experiment,
+    fields=_fields,
+    picture=_picture,
+    tables=lambda result: (_words(result),),
+)
