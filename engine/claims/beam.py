@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from engine.claims.experiment import Experiment, checked_prompts, checked_range
+from engine.claims.experiment import Experiment, checked_prompts, checked_range, writing_seconds
 from engine.claims.uncertainty import Figure, mean
 from engine.claims.verdict import ABOVE, Check, noted
 from engine.decoding.beam import BeamSettings
@@ -23,7 +23,6 @@ from engine.trace.values import Real, Record, Row, Text, of
 LIKELIER, BLANDER = "likelier", "blander"  # the halves of the claim
 SAMPLES = 2  # nucleus texts of each prompt
 MOST_TOKENS, MOST_WIDTH = 128, 16
-ROW_SHARE = 0.15  # of a step's time that each further beam adds, about
 
 
 @dataclass(frozen=True)
@@ -117,8 +116,8 @@ class BeamExperiment(Experiment[BeamTexts]):
         return BeamTexts(texts) if texts else None
 
     def seconds(self, pace: Pace) -> float:
-        beams = 1 + ROW_SHARE * (self._settings.width - 1)
-        return pace.step_seconds(self._tokens) * (beams + 1 + SAMPLES) * len(self._prompts)
+        beams = writing_seconds(pace, self._tokens, self._settings.width)
+        return (beams + (1 + SAMPLES) * writing_seconds(pace, self._tokens)) * len(self._prompts)
 
 
 def _searched(prompt: str, text: SetText) -> Searched:

@@ -5,10 +5,14 @@ from pathlib import Path
 import pytest
 
 from tests.ui.learn.written import LESSON, WORDS, write
+from ui.learn.course import FOLDER
 from ui.learn.lesson import read_lesson, words_missing
 from ui.learn.panels.step.panel import StepPanel
 from ui.learn.source import LessonError
-from ui.learn.words import with_figures
+from ui.learn.words import read_words, with_figures
+
+UNKEYED = ("how", "template")  # a text of its own; nobody's lesson yet
+WORDED = sorted(file.parent for file in FOLDER.rglob("en.md") if file.parent.name not in UNKEYED)
 
 
 def test_it_is_read(tmp_path: Path):
@@ -115,3 +119,14 @@ def test_what_a_language_lacks_is_english(tmp_path: Path):
 def test_only_names_in_braces_become_figures():
     text = 'It has {generated} tokens: {"a": 1} {other}'
     assert with_figures(text, {"generated": "4"}) == 'It has 4 tokens: {"a": 1} {other}'
+
+
+@pytest.mark.parametrize("folder", WORDED, ids=lambda folder: "/".join(folder.parts[-2:]))
+def test_german_says_all_that_english_says_with_the_same_figures(folder: Path):
+    words = read_words(folder)
+    english, german = words["en"].entries, words["de"].entries
+    assert german.keys() == english.keys()
+    for key, entry in english.items():
+        assert german[key].figures() == entry.figures(), key
+        assert bool(german[key].title) == bool(entry.title), key
+        assert bool(german[key].text) == bool(entry.text), key
