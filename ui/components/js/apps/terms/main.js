@@ -13,6 +13,9 @@ import { create_tip } from './tip.js';
 /** @import { Glossary } from '../../words/glossary.js' */
 /** @import { Site } from '../../parts/glossary/place.js' */
 
+/** @param {Node} node */
+const element_of = node => (node instanceof Element ? node : node.parentElement);
+
 const QUIET_MS = 200; // after a change of the page, until terms are looked for anew
 
 /**
@@ -41,7 +44,10 @@ export function mount(root, { glossary, site }) {
       marks.scan();
     }, QUIET_MS);
   };
-  const changes = new MutationObserver(scan_soon);
+  // Our own parts have their terms as buttons, and change many times a second.
+  const changes = new MutationObserver(records => {
+    if (records.some(({ target }) => !element_of(target)?.closest('.dv'))) scan_soon();
+  });
   changes.observe(document.body, { childList: true, characterData: true, subtree: true });
   scan_soon();
 
