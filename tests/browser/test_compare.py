@@ -13,6 +13,7 @@ from tests.browser.step_page import (
     slider,
     take_steps,
     wait_for,
+    wait_until,
 )
 
 
@@ -73,8 +74,9 @@ def test_the_page_opens_with_texts_that_part_at_a_mark_and_fits_its_window(page:
         page.set_viewport_size({"width": width, "height": height})
         if width == 390:
             opened_compare(page)
-        for element in (page.locator("html"), page.get_by_test_id("stMain")):
-            assert element.evaluate("e => e.scrollWidth - e.clientWidth") <= 0
+        for place in ("html", ".stMain"):
+            wide = f"(e => e.scrollWidth - e.clientWidth)(document.querySelector('{place}'))"
+            wait_until(page, f"() => {wide} <= 0")
     assert lengths(page) == [24] * 4
     marks = texts(page).get_by_role("mark")
     assert marks.count() >= 1
