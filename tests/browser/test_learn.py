@@ -77,4 +77,4 @@ def test_the_first_lesson_from_start_to_end(page: Page):
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert broken_rules(page) == []
     button(page, "Next lesson").click()
-    expect(page.get_by_text("Pieces of text")).to_be_visible()
+    expect(page.get_by_text("Pieces of text", exact=True)).to_be_visible()
