@@ -34,7 +34,8 @@ def length(page: Page) -> Locator:
 def opened_compare(page: Page) -> Page:
     """By its own address: the navigation is there all the same."""
     page.goto("/compare")
-    expect(page.get_by_role("link", name="Step", exact=True)).to_be_attached()
+    step = page.get_by_role("link", name="Step", exact=True)
+    expect(step.or_(page.get_by_role("button", name="Menu"))).to_be_attached()  # on a phone
     expect(button(page, "Play")).to_be_enabled()  # all texts are as long as they open with
     wait_until_drawn(page)
     return page
