@@ -167,7 +167,10 @@ def excuse(result: StageResult, theirs: np.ndarray, dtype: torch.dtype) -> str |
         f"{result.stage}: as many tokens kept, but not the same scores"
     )
     at_edge = distance_from_edge(result.stage, before, ours, theirs)
-    assert at_edge.max() < MARGIN[dtype], (
+    margin = MARGIN[dtype]
+    if isinstance(result.stage, TypicalP):
+        margin += rounding_of_typical_sum(before, dtype)
+    assert at_edge.max() < margin, (
         f"{result.stage} keeps {own:,} of {before.size:,}, transformers {other:,} in {dtype}: "
         f"{at_edge.max():.3g} from the setting, which no rounding explains"
     )
@@ -242,6 +245,25 @@ def typical_distance(
                 break
         needed.append(rounding)
     return np.array(needed)
+
+
+def rounding_of_typical_sum(before: np.ndarray, dtype: torch.dtype) -> float:
+    """How far the running sum of typical sampling is from the exact one, on this machine.
+
+    A processor sums a softmax in as many parts as it has lanes: with few of them, the sum of a
+    flat row of float32 is off by some 1e-6 of its value, and every probability with it.
+
+    Args:
+        before: (vocab,) float64 scores.
+        dtype: of the scores that transformers sees.
+    """
+    scores = torch.from_numpy(before)
+    log_probs = scores.log_softmax(dim=-1)
+    probs = log_probs.exp()
+    entropy = -(probs * log_probs).nan_to_num().sum()
+    nearest = (-log_probs - entropy).abs().argsort()
+    rounded = scores.to(dtype).softmax(dim=-1).double()
+    return float((rounded - probs)[nearest].cumsum(dim=-1).abs().max())
 
 
 def their_stages(
