@@ -74,7 +74,7 @@ class VisitPage(Generic[State]):
             try:
                 return self.restore(data, load_quietly)
             except DecodingError as error:
-                visit.notices.append(f"{self.lost} {error}")
+                visit.notices.append(f"{say(self.lost)} {error}")
                 return make()
 
         return visit.page(self.name, make, restore)
@@ -97,7 +97,7 @@ class VisitPage(Generic[State]):
             problem = str(error)
         show_notices(visit)
         with band:
-            model_chooser(state.model if state else None, self._load, self.kept)
+            model_chooser(state.model if state else None, self._load, say(self.kept))
         if problem:
             st.error(markdown_text(problem))
         return state

@@ -76,6 +76,7 @@ def counted(count: int, noun: str) -> str:
 
 _COUNTED = {  # what is said on all pages
     "beginning": (marked("{count} beginning"), marked("{count} beginnings")),
+    "character": (marked("{count} character"), marked("{count} characters")),
     "mask": (marked("{count} mask"), marked("{count} masks")),
     "other": (marked("{count} other"), marked("{count} others")),
     "passage": (marked("{count} passage"), marked("{count} passages")),
@@ -86,6 +87,7 @@ _COUNTED = {  # what is said on all pages
     "step": (marked("{count} step"), marked("{count} steps")),
     "text": (marked("{count} text"), marked("{count} texts")),
     "token": (marked("{count} token"), marked("{count} tokens")),
+    "word": (marked("{count} word"), marked("{count} words")),
 }
 
 

@@ -17,11 +17,12 @@ from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po, write_po
 
+from ui.tokens.samples import sentences_of_samples
 from ui.words.catalogue import sentences_of_table
 from ui.words.language import ENGLISH, FOLDER, LANGUAGES
 
 ROOT = Path(__file__).resolve().parents[2]
-KEYWORDS = {"say": None, "marked": None, "say_counted": (2, 3)}
+KEYWORDS = {"say": None, "marked": None, "say_counted": (2, 3), "guarded": (2,), "mount_app": (2,)}
 # In the browser's files: the call, then what its first argument is made of.
 CALL = re.compile(r"\b(?:say|marked)\(")
 PART = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|[\s\S]""")
@@ -37,7 +38,7 @@ def said_in_code() -> Catalog:
     for file in sorted((ROOT / "ui/components/js").rglob("*.js")):
         for sentence in said_in_script(file.read_text("utf-8")):
             found.add(sentence)
-    for sentence in sentences_of_table():
+    for sentence in (*sentences_of_table(), *sentences_of_samples()):
         found.add(sentence)
     return found
 
