@@ -15,7 +15,7 @@ from weakref import WeakSet
 
 from ui.skeleton.problems import report
 from ui.words.labels import about, counted
-from ui.words.language import marked, say
+from ui.words.language import ENGLISH, language, marked, say, speaking
 
 AT_ONCE = 2  # works of all visitors; the others wait in line
 LOOK_SECONDS = 2.0  # between two looks whether the visitor is still there
@@ -34,7 +34,7 @@ _ORDINALS = (
     marked("ninth"),
     marked("tenth"),
 )
-KEPT = "The texts that were finished are kept; press Continue to go on."
+KEPT = marked("The texts that were finished are kept; press Continue to go on.")
 
 
 class Line:
@@ -142,7 +142,7 @@ class BackgroundWork:
         seconds_left: estimate of the rest, None before there is anything to go by.
     """
 
-    doing = "this work"
+    doing = marked("this work")
     noun = "text"
 
     def __init__(self, count: int) -> None:
@@ -152,6 +152,7 @@ class BackgroundWork:
         self.seconds_left: float | None = None
         self._cancel = threading.Event()
         self._share = 0.0
+        self._language = ENGLISH
         self._thread: threading.Thread | None = None
 
     # --- what a class of work says ----------------------------------------------------------------
@@ -186,6 +187,7 @@ class BackgroundWork:
             return
         self._cancel.clear()
         self.problem = ""
+        self._language = language()  # which its thread does not know
         _begun.add(self)
         # A daemon: ending the app does not wait for texts.
         self._thread = threading.Thread(
@@ -194,6 +196,10 @@ class BackgroundWork:
         self._thread.start()
 
     def _work(self, visitor: _Visitor) -> None:
+        with speaking(self._language):
+            self._work_in_line(visitor)
+
+    def _work_in_line(self, visitor: _Visitor) -> None:
         try:
             if self._comes_in(visitor):
                 try:
