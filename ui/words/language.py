@@ -53,7 +53,7 @@ def _file(code: str) -> Catalog:
 def language() -> str:
     """The code of the language that is spoken here: ``en``."""
     spoken = _SPOKEN.get()
-    if spoken is None and get_script_run_ctx() is not None:
+    if spoken is None and get_script_run_ctx(suppress_warning=True) is not None:
         spoken = st.session_state.get(KEY)
     return spoken if spoken in LANGUAGES else ENGLISH
 
