@@ -15,7 +15,7 @@ from weakref import WeakSet
 
 from ui.skeleton.problems import report
 from ui.words.labels import about, counted
-from ui.words.language import ENGLISH, language, marked, say, speaking
+from ui.words.language import language, marked, say, speaking
 
 AT_ONCE = 2  # works of all visitors; the others wait in line
 LOOK_SECONDS = 2.0  # between two looks whether the visitor is still there
@@ -134,7 +134,7 @@ class BackgroundWork:
     and says how many there are.
 
     Attributes:
-        doing: what this is, for a sentence on an error that nobody expected.
+        doing: what this is, marked, for a sentence on an error that nobody expected.
         noun: what is counted, where that is not texts.
         count: texts in all.
         problem: why it ended early, empty if it did not.
@@ -152,7 +152,6 @@ class BackgroundWork:
         self.seconds_left: float | None = None
         self._cancel = threading.Event()
         self._share = 0.0
-        self._language = ENGLISH
         self._thread: threading.Thread | None = None
 
     # --- what a class of work says ----------------------------------------------------------------
@@ -187,31 +186,30 @@ class BackgroundWork:
             return
         self._cancel.clear()
         self.problem = ""
-        self._language = language()  # which its thread does not know
         _begun.add(self)
         # A daemon: ending the app does not wait for texts.
         self._thread = threading.Thread(
-            target=self._work, args=(_Visitor(is_there),), name=type(self).__name__, daemon=True
+            target=self._work,
+            args=(_Visitor(is_there), language()),
+            name=type(self).__name__,
+            daemon=True,
         )
         self._thread.start()
 
-    def _work(self, visitor: _Visitor) -> None:
-        with speaking(self._language):
-            self._work_in_line(visitor)
-
-    def _work_in_line(self, visitor: _Visitor) -> None:
-        try:
-            if self._comes_in(visitor):
-                try:
-                    self._make(visitor)
-                finally:
-                    _line.leave()
-        except Exception as error:  # for the page to show: here it would be lost
-            self.problem = report(error, self.doing, KEPT)
-        try:
-            self._ended()
-        except Exception as error:
-            self.problem = self.problem or report(error, self.doing, KEPT)
+    def _work(self, visitor: _Visitor, code: str) -> None:
+        with speaking(code):  # this thread draws no page
+            try:
+                if self._comes_in(visitor):
+                    try:
+                        self._make(visitor)
+                    finally:
+                        _line.leave()
+            except Exception as error:  # for the page to show: here it would be lost
+                self.problem = report(error, self.doing, KEPT)
+            try:
+                self._ended()
+            except Exception as error:
+                self.problem = self.problem or report(error, self.doing, KEPT)
 
     def _comes_in(self, visitor: _Visitor) -> bool:
         """Wait for a place in line; False if cancelled or left meanwhile."""

@@ -47,7 +47,7 @@ class VisitPage(Generic[State]):
         name: the name under which a visit has it.
         begin: a new state, with a model.
         restore: the state of a record; gets a function that gives a model by source and revision.
-        lost: what is said where a record cannot be read.
+        lost: what is said where a record cannot be read; marked, as is `kept`.
         kept: what a load of another model keeps.
     """
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -43,14 +42,6 @@ def samples() -> tuple[Sample, ...]:
     read = tomllib.loads((_HERE / "samples.toml").read_text("utf-8"))
     languages = (Sample(**one, is_language=True) for one in read["language"])
     return (*languages, *(Sample(**one) for one in read["other"]))
-
-
-def sentences_of_samples() -> Iterator[str]:
-    """All that is read of both files besides the texts, for the files of translations."""
-    for sample in samples():
-        yield sample.name
-    for experiment in experiments():
-        yield from (experiment.name, experiment.look)
 
 
 @cache

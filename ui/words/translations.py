@@ -17,8 +17,7 @@ from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po, write_po
 
-from ui.tokens.samples import sentences_of_samples
-from ui.words.catalogue import sentences_of_table
+from ui.words.elsewhere import sentences_elsewhere
 from ui.words.language import ENGLISH, FOLDER, LANGUAGES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,7 +37,7 @@ PART = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|[\s\S]""")
 
 
 def said_in_code() -> Catalog:
-    """Every sentence that the code marks or the table of samplers has, without translations."""
+    """Every sentence that the code marks, or that stands elsewhere, without translations."""
     found = Catalog()
     for folder, keywords in (("ui", KEYWORDS), ("engine", {"told": (1,)})):
         for _, _, sentence, _, _ in extract_from_dir(
@@ -48,7 +47,7 @@ def said_in_code() -> Catalog:
     for file in sorted((ROOT / "ui/components/js").rglob("*.js")):
         for sentence in said_in_script(file.read_text("utf-8")):
             found.add(sentence)
-    for sentence in (*sentences_of_table(), *sentences_of_samples()):
+    for sentence in sentences_elsewhere():
         found.add(sentence)
     return found
 

@@ -1,0 +1,42 @@
+"""Sentences that stand in no call of `say` or `marked`: in files of data, and in the engine.
+
+They are read at import, in English, and given to `say` where they are shown, as marked ones are.
+Here they are found for the files of translations, so a changed sentence is one to be translated.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+from engine.sampling.presets import PRESETS
+from ui.words.catalogue import WORDED, english_table
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = {  # of data -> the keys under which, at any depth, words for reading stand
+    "lessons/claims.toml": {"topic", "claim"},
+    "ui/tokens/samples.toml": {"name"},
+    "ui/tokens/experiments.toml": {"name", "look"},
+}
+
+
+def sentences_elsewhere() -> Iterator[str]:
+    """All of them, in English."""
+    yield from read_of(english_table(), WORDED)
+    yield from PRESETS
+    for file, keys in FILES.items():
+        yield from read_of(tomllib.loads((ROOT / file).read_text("utf-8")), keys)
+
+
+def read_of(value: Any, keys: Collection[str], is_read: bool = False) -> Iterator[str]:
+    """The texts of some data that are read: all that stand, however deep, under one of the keys."""
+    if isinstance(value, str) and is_read and value:
+        yield value
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from read_of(one, keys, is_read)
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            yield from read_of(one, keys, is_read or key in keys)
