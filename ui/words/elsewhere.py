@@ -16,7 +16,9 @@ from ui.words.catalogue import WORDED, english_table
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = {  # of data -> the keys under which, at any depth, words for reading stand
-    "lessons/claims.toml": {"topic", "claim"},
+    "lessons/claims.toml": {
+        *("topic", "name", "claim", "experiment", "holds", "fails", "depends"),
+    },
     "ui/tokens/samples.toml": {"name"},
     "ui/tokens/experiments.toml": {"name", "look"},
 }

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from engine.sampling import Distribution
 from engine.trace import Step
 from ui.learn.prediction.prediction import Unit
+from ui.words.language import marked
 
 SHARE = Unit("%")
 
@@ -17,7 +18,7 @@ class Figure:
     """Something that is measured at every step.
 
     Attributes:
-        label: what it is called.
+        label: what it is called, marked.
         unit: of its values.
         high: the end of its scale; None where only the lesson can tell.
         of: computes it from a step and what settings made of its logits.
@@ -33,21 +34,35 @@ class Figure:
 
 FIGURES: dict[str, Figure] = {
     "entropy": Figure(
-        "Uncertainty (entropy)", Unit("bits", 1), None, lambda step, row: row.final_entropy_bits
+        marked("Uncertainty (entropy)"),
+        Unit(marked("bits"), 1),
+        None,
+        lambda step, row: row.final_entropy_bits,
     ),
     "tokens_kept": Figure(
-        "Tokens kept", Unit("tokens", one="token"), None, lambda step, row: float(row.survivors)
+        marked("Tokens kept"),
+        Unit(marked("tokens"), one=marked("token")),
+        None,
+        lambda step, row: float(row.survivors),
     ),
     "top_probability": Figure(
-        "Probability of the top token",
+        marked("Probability of the top token"),
         SHARE,
         1.0,
         lambda step, row: row.probability(row.candidates(1)[0].token_id),
     ),
     "chosen_probability": Figure(
-        "Probability of the chosen token", SHARE, 1.0, lambda step, row: step.probability, False
+        marked("Probability of the chosen token"),
+        SHARE,
+        1.0,
+        lambda step, row: step.probability,
+        False,
     ),
     "milliseconds": Figure(
-        "Time of the forward pass", Unit("ms", 1), None, lambda step, row: step.forward_ms, False
+        marked("Time of the forward pass"),
+        Unit("ms", 1),
+        None,
+        lambda step, row: step.forward_ms,
+        False,
     ),
 }

@@ -13,6 +13,7 @@ from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from ui.learn.prediction.gap import Gap, mean_difference, total_variation
 from ui.learn.source import Table
+from ui.words.language import say
 
 FEWEST, MOST = 2, 32  # bars
 
@@ -22,7 +23,7 @@ class Unit:
     """How values are shown.
 
     Attributes:
-        name: behind a number: ``bits``; ``%`` for probabilities, which are 0 to 1 all the same.
+        name: behind a number, marked: ``bits``; ``%`` for probabilities, which are 0 to 1.
         digits: behind the decimal point.
         one: the name behind 1, where that differs: ``token``.
     """
@@ -34,9 +35,10 @@ class Unit:
     def text(self, value: float) -> str:
         """A value for reading: ``3.1 bits``, ``40 %``."""
         if self.name == "%":
-            return "below 1 %" if 0 < value < 0.005 else f"{100 * value:.0f} %"
+            return say("below 1 %") if 0 < value < 0.005 else f"{100 * value:.0f} %"
         figure = f"{value:,.{self.digits}f}"
-        return f"{figure} {self.one if figure == '1' and self.one else self.name}"
+        name = self.one if figure == "1" and self.one else self.name
+        return f"{figure} {say(name)}"
 
 
 @dataclass(frozen=True)
