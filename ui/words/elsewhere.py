@@ -17,6 +17,8 @@ from ui.words.catalogue import WORDED, english_table
 ROOT = Path(__file__).resolve().parents[2]
 FILES = {  # of data -> the keys under which, at any depth, words for reading stand
     "lessons/claims.toml": {"topic", "claim"},
+    "ui/tokens/experiments.toml": {"name", "look"},
+    "ui/tokens/samples.toml": {"name"},
 }
 
 

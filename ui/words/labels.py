@@ -81,6 +81,7 @@ _COUNTED = {  # what is said on several pages
     "cell": (marked("{count} cell"), marked("{count} cells")),
     "fact": (marked("{count} fact"), marked("{count} facts")),
     "length": (marked("{count} length"), marked("{count} lengths")),
+    "character": (marked("{count} character"), marked("{count} characters")),
     "mask": (marked("{count} mask"), marked("{count} masks")),
     "object": (marked("{count} object"), marked("{count} objects")),
     "other": (marked("{count} other"), marked("{count} others")),

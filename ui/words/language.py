@@ -71,7 +71,7 @@ def speaking(code: str) -> Iterator[None]:
 def say(sentence: str, /, **values: object) -> str:
     """A sentence in the language spoken here, with values in its places."""
     code = language()
-    said = sentence if code == ENGLISH else _translation(code).gettext(sentence)
+    said = sentence if code == ENGLISH or not sentence else _translation(code).gettext(sentence)
     return said.format(**values) if values else said
 
 

@@ -21,7 +21,7 @@ from ui.words.elsewhere import sentences_elsewhere
 from ui.words.language import ENGLISH, FOLDER, LANGUAGES
 
 ROOT = Path(__file__).resolve().parents[2]
-KEYWORDS = {"say": None, "marked": None, "say_counted": (2, 3)}
+KEYWORDS = {"say": None, "marked": None, "say_counted": (2, 3), "guarded": (2,), "mount_app": (2,)}
 # In the browser's files: the call, then what its first argument is made of.
 CALL = re.compile(r"\b(?:say|marked)\(")
 PART = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|[\s\S]""")
