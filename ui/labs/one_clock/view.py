@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from engine.study.one_clock import Timed
 from ui.labs.one_clock.decoders import DECODERS
 from ui.skeleton.tables import escaped, table
-from ui.words.labels import size, stop_name
+from ui.words.labels import stop_name
 from ui.words.metrics import number
 
 ABOUT = {one.name: one.about for one in DECODERS}
@@ -27,11 +27,12 @@ def cards(prompt: str, timed: Mapping[str, Timed], failed: Mapping[str, str]) ->
             body, facts = escaped(failed[name]), "not run"
         else:
             body, facts = "", "not run yet"
+        focus = ' tabindex="0"' if body else ""  # a long text can be scrolled
         parts.append(
             f'<section class="dv-card lab-card" aria-label="Text of {html.escape(name)}">'
             f"<h3>{html.escape(name)}</h3>"
             f'<p class="dv-facts">{html.escape(ABOUT[name])} · {html.escape(facts)}</p>'
-            f'<p class="dv-written" tabindex="0">{body}</p></section>'
+            f'<p class="dv-written"{focus}>{body}</p></section>'
         )
     return f'<div class="lab-grid">{"".join(parts)}</div>'
 
@@ -57,7 +58,7 @@ def figures(timed: Mapping[str, Timed]) -> str:
             f"{one.passes:,}",
             f"{one.passes - one.judge_passes:,}",
             f"{one.positions:,}",
-            size(one.weight_bytes),
+            f"{one.weight_bytes / 2**30:.2f} GiB",  # of one unit, to be compared
             f"{one.median_ms:,.0f} ms",
             "–" if one.ms_per_token is None else f"{one.ms_per_token:.1f} ms",
             f"{number(one.logprob, 1)} nats",

@@ -140,9 +140,9 @@ def overlap_sentence(found: RoundDistributions, step: SpeculativeStep) -> str:
     token, both = found.token, found.overlap
     count = both.target.size
     said = (
-        f"Over all {count:,} tokens the two share {both.shared:.3f}: the chance that a proposal "
-        f"is accepted here. The other {1 - both.shared:.3f} of the target, divided by its sum, is "
-        "the residual. "
+        f"Over all {count:,} tokens the two share {both.shared:.3f}: the probability that a "
+        f"proposal is accepted here. The other {1 - both.shared:.3f} of the target, divided by its "
+        "sum, is the residual. "
     )
     if token.target_probability is None:
         return said + "This proposal stands behind a rejection, so nobody looked at it."
@@ -212,7 +212,9 @@ def speed_sentence(curve: SpeedCurve, point: SpeedPoint) -> str:
     )
     best = curve.best
     if best.length != point.length:
-        said += f" The best length measured is g = {best.length}, with {best.measured:.2f}."
+        said += (
+            f" The best length measured is g = {best.length}: {best.measured:.2f} times the speed."
+        )
     return f"{INVALID}, acceptance is forced. {said}" if curve.text_invalid else said
 
 
