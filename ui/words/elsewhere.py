@@ -6,8 +6,9 @@ Here they are found for the files of translations, so a changed sentence is one 
 
 from __future__ import annotations
 
+import ast
 import tomllib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ def sentences_elsewhere() -> Iterator[str]:
     """All of them, in English."""
     yield from read_of(english_table(), WORDED)
     yield from PRESETS
+    yield from reasons()
     for file, keys in FILES.items():
         yield from read_of(tomllib.loads((ROOT / file).read_text("utf-8")), keys)
 
@@ -40,3 +42,21 @@ def read_of(value: Any, keys: Collection[str], is_read: bool = False) -> Iterato
     elif isinstance(value, dict):
         for key, one in value.items():
             yield from read_of(one, keys, is_read or key in keys)
+
+
+def reasons() -> Iterator[str]:
+    """Why a sampler has no effect: the fixed texts of the engine's functions of these names."""
+    for file in sorted((ROOT / "engine/sampling/stages").glob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef) and node.name in ("no_effect", "_remarks"):
+                body = node.body[1:] if ast.get_docstring(node) else node.body
+                yield from fixed_texts(body)
+
+
+def fixed_texts(parts: Iterable[ast.AST]) -> Iterator[str]:
+    """The texts of some code that hold no figures."""
+    for part in parts:
+        if isinstance(part, ast.Constant) and isinstance(part.value, str):
+            yield part.value
+        elif not isinstance(part, ast.JoinedStr):
+            yield from fixed_texts(ast.iter_child_nodes(part))
