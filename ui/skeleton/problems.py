@@ -25,7 +25,6 @@ from ui.words.labels import markdown_text
 from ui.words.language import marked, say
 
 KEPT = marked("Your texts and settings are kept; try it again, or reload the page.")
-THIS_PAGE = marked("this page")
 SAME_SECONDS = 600.0  # a fault that comes again within this has the same number
 MOST_KNOWN = 100  # faults whose numbers are remembered
 MOST_FRAMES = 30  # of a traceback in the log
@@ -46,13 +45,13 @@ _known: OrderedDict[str, _Fault] = OrderedDict()
 _lock = threading.Lock()
 
 
-def report(error: BaseException, doing: str = THIS_PAGE, kept: str = KEPT) -> str:
+def report(error: BaseException, doing: str = marked("this page"), kept: str = KEPT) -> str:
     """A sentence for the screen; an unexpected error is logged under the number that it names.
 
     Args:
         error: what was raised. The message of an expected one is that sentence by itself.
-        doing: what was interrupted, marked: "this page", "the sweep". The log has it in English.
-        kept: what has become of the person's work, and what to do; marked too.
+        doing: what was interrupted, marked: "this page", "the sweep".
+        kept: what has become of the person's work, and what to do; marked.
     """
     if isinstance(error, DecodingError):
         return str(error)

@@ -84,7 +84,7 @@ def tokens_page() -> None:
 
 
 def _fields(state: TokensState) -> None:
-    texts = {say(one.name): one.text for one in experiments()}
+    texts = {one.name: one.text for one in experiments()}
     fields.prompt(
         state,
         texts,
