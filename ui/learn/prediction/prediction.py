@@ -13,6 +13,7 @@ from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from ui.learn.prediction.gap import Gap, mean_difference, total_variation
 from ui.learn.source import Table
+from ui.texts.settings import named_settings
 
 FEWEST, MOST = 2, 32  # bars
 
@@ -135,7 +136,7 @@ def read_beginning(table: Table) -> dict[str, Any]:
     """Prompts and settings, as every kind has them."""
     settings = table.plain("settings", {})
     try:
-        checked = SamplingSettings(**{"seed": 0, **settings})
+        checked = named_settings({"seed": 0, **settings})
     except SettingError as error:
         table.wrong("settings", f"is refused: {str(error).rstrip('.')}", "mend that value")
     prompts = (table.text("prompt"), *table.texts("more_prompts", ()))

@@ -17,6 +17,8 @@ TOPICS = {
     "top_k",
     "top_p",
     "other_samplers",
+    "truncation_rules",
+    "xtc_and_mirostat",
     "stopping",
     "cache",
     "beam",
