@@ -14,7 +14,13 @@ from typing import ClassVar, Self
 from engine.decoder import Decoder
 from engine.model import LanguageModel
 from ui.learn.prediction.figures import SHARE
-from ui.learn.prediction.prediction import MOST, Bars, Prediction, PredictionError, read_beginning
+from ui.learn.prediction.prediction import (
+    MOST,
+    Bars,
+    PredictionError,
+    StepPrediction,
+    read_beginning,
+)
 from ui.learn.source import Table
 from ui.words.labels import token_label
 from ui.words.token_labels import labels_of
@@ -24,10 +30,10 @@ LEADING = 4  # tokens of the model's own choice
 
 
 @dataclass(frozen=True)
-class NextToken(Prediction):
+class NextToken(StepPrediction):
     """See the module.
 
-    Attributes, besides those of `Prediction`:
+    Attributes, besides those of `StepPrediction`:
         tokens: their texts; for the first prompt alone, as others have leading tokens of their own.
     """
 
