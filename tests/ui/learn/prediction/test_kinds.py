@@ -8,6 +8,7 @@ import pytest
 from engine.decoder import Decoder
 from engine.decoding.beam import BeamSearch, BeamSettings
 from engine.sampling import SamplingSettings
+from engine.sampling.stages import Xtc
 from ui.learn.learning import lesson_model
 from ui.learn.prediction.kinds import read_prediction
 from ui.learn.prediction.prediction import PredictionError
@@ -53,6 +54,25 @@ def test_another_prompt_has_leading_tokens_of_its_own(model):
     assert sorted(truth[:-1], reverse=True) == pytest.approx(leading)
     assert sum(truth) == pytest.approx(1)
     assert len(bars.labels) == 5
+
+
+def test_the_next_token_is_predicted_under_guidance_and_a_sampler_of_several_numbers(model):
+    token = model.vocabulary.label(7)
+    xtc = {"threshold": 0.3, "probability": 1.0}
+    prediction = read(
+        kind="next_token",
+        prompt=PROMPT,
+        tokens=[token],
+        settings={"xtc": xtc, "seed": 1},
+        negative_prompt="w3",
+        guidance_scale=2.0,
+    )
+    _, truth = truth_of(prediction, model)
+    settings = SamplingSettings(xtc=Xtc(**xtc), seed=1)
+    decoder = Decoder(model, PROMPT, settings, negative_prompt="w3", guidance_scale=2.0)
+    assert truth[0] == pytest.approx(decoder.next_distribution().probs[7])
+    with pytest.raises(LessonError, match="guidance_scale is refused: Guidance scale must be from"):
+        read(kind="next_token", prompt=PROMPT, guidance_scale=0.5)
 
 
 def test_a_text_of_several_tokens_is_refused_by_name(model):

@@ -19,13 +19,16 @@ TOPICS = {
     "other_samplers",
     "truncation_rules",
     "xtc_and_mirostat",
+    "repetition",
     "stopping",
     "cache",
     "beam",
+    "guidance_and_contrast",
     "speculative",
     "constrained",
     "diffusion",
     "choosing_settings",
+    "settings_of_apis",
 }
 
 

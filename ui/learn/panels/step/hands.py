@@ -13,7 +13,7 @@ from ui.learn.functions import Call, Functions
 from ui.learn.panels.step.session import LessonSession
 from ui.step.events import Event, Place
 from ui.step.replay import MOST_TOKENS
-from ui.texts.settings import parse_settings, plain_settings
+from ui.texts.settings import parse_settings, plain_settings, stage_defaults
 from ui.texts.texts import Contrastive, begun_anew
 
 ACTIONS = Functions()
@@ -179,6 +179,21 @@ def settings(hands: Hands, **values: Any) -> None:
 
 
 @ACTIONS.add
+def move(hands: Hands, sampler: str, before: str) -> None:
+    """Drag a sampler in front of another one."""
+    order = [name for name in hands.settings["order"] if name != sampler]
+    order.insert(order.index(before), sampler)
+    hands.settings["order"] = order
+    settings(hands)
+
+
+@ACTIONS.add
+def switch_on(hands: Hands, sampler: str) -> None:
+    """Switch a sampler of several numbers on, with the values that the page gives it: dry, xtc."""
+    settings(hands, **{sampler: stage_defaults(hands.session.model.vocabulary)[sampler]})
+
+
+@ACTIONS.add
 def bias(hands: Hands, token: str, by: float) -> None:
     """Add a token to Logit bias, or give it another bias."""
     chosen = token_id(hands.session.model, token)
@@ -189,7 +204,7 @@ def bias(hands: Hands, token: str, by: float) -> None:
 
 @ACTIONS.add
 def ban(hands: Hands, text: str) -> None:
-    """Add a token, or a text of several, to Banned tokens."""
+    """Add a token, or a text of several, to Banned words."""
     ids = hands.session.model.vocabulary.encode(text)
     before = (hands.settings.get("banned") or {"sequences": []})["sequences"]
     settings(hands, banned={"sequences": [*before, list(ids)]})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -19,8 +19,23 @@ from ui.learn.panels.step.session import LessonSession
 from ui.texts.answers import settings_as_code
 from ui.texts.settings import is_one_number
 from ui.words.labels import stop_name
+from ui.words.language import say
 
 MEASURES = Functions()
+
+
+def settings_named(names: str) -> str:
+    """Settings as their labels, of names with spaces between them: ``Top-k, Min-p``."""
+    return ", ".join(
+        say(STAGES[name].info.label) if name in STAGES else name.replace("_", " ")
+        for name in names.split()
+    )
+
+
+def _listed(remarks: Iterable[tuple[str, str]]) -> str:
+    """The settings of remarks, each once: ``top_k min_p``."""
+    return " ".join(dict.fromkeys(name.replace(" ", "_") for name, _ in remarks))
+
 
 # --- the text -------------------------------------------------------------------------------------
 
@@ -137,6 +152,7 @@ def setting(session: LessonSession, name: str, field: str = "") -> float | None:
 
 
 @MEASURES.add
+@shown_as(settings_named)
 def samplers(session: LessonSession) -> str:
     """The samplers that are on, in their order: ``temperature top_p``; empty for none."""
     return " ".join(stage.setting for stage in session.settings.chain)
@@ -202,15 +218,17 @@ def exported(session: LessonSession, program: str) -> str:
 
 
 @MEASURES.add
+@shown_as(settings_named)
 def lacking(session: LessonSession, program: str) -> str:
     """The settings in force that a program lacks: ``top_k min_p``; empty for none."""
-    return " ".join(dict.fromkeys(name for name, _ in _snippet(session, program).lacking))
+    return _listed(_snippet(session, program).lacking)
 
 
 @MEASURES.add
+@shown_as(settings_named)
 def differing(session: LessonSession, program: str) -> str:
     """The settings in force that mean something else in a program, or stand elsewhere there."""
-    return " ".join(dict.fromkeys(name for name, _ in _snippet(session, program).differs))
+    return _listed(_snippet(session, program).differs)
 
 
 # --- the step on screen ---------------------------------------------------------------------------
