@@ -21,6 +21,8 @@ NAMED_WAYS = "measure/roofline/ceilings.py"
 NAMED = {"number": (0,), "Number": (1, 3), "Layer": (0,), "Ceiling": (1,)}  # their arguments
 FILES = {  # of data -> the keys under which, at any depth, words for reading stand
     "lessons/claims.toml": {"topic", "claim"},
+    "ui/tokens/experiments.toml": {"name", "look"},
+    "ui/tokens/samples.toml": {"name"},
 }
 
 

@@ -79,6 +79,7 @@ _COUNTED = {  # what is said on several pages
     "beginning": (marked("{count} beginning"), marked("{count} beginnings")),
     "block": (marked("{count} block"), marked("{count} blocks")),
     "cell": (marked("{count} cell"), marked("{count} cells")),
+    "character": (marked("{count} character"), marked("{count} characters")),
     "fact": (marked("{count} fact"), marked("{count} facts")),
     "length": (marked("{count} length"), marked("{count} lengths")),
     "mask": (marked("{count} mask"), marked("{count} masks")),

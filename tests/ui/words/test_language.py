@@ -84,4 +84,4 @@ def test_words_of_data_are_found_under_their_keys_alone():
     with speaking("de"):
         for file, keys in FILES.items():
             words = list(read_of(tomllib.loads((ROOT / file).read_text("utf-8")), keys))
-            assert words and all(say(one) != one for one in words), file
+            assert words and all(one in sentences("de") for one in words), file
