@@ -24,12 +24,14 @@ _SHORT = {"temperature": "T", "top_p": "p", "top_k": "k"}
 
 def setting_name(setting: str) -> str:
     """A sampler's label, any other setting as it stands: ``Top-p``, ``None``."""
-    return STAGES[setting].info.label if setting in STAGES else setting.capitalize()
+    if setting in STAGES:
+        return say(STAGES[setting].info.label)
+    return say("None") if setting == "none" else setting.capitalize()
 
 
 def short_setting_name(setting: str) -> str:
     """A sampler where there is little room: ``p``, ``repetition penalty``."""
-    return _SHORT.get(setting, STAGES[setting].info.in_text)
+    return _SHORT.get(setting) or say(STAGES[setting].info.in_text)
 
 
 def told(error: Exception) -> str:

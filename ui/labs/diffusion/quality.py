@@ -83,9 +83,9 @@ def _results(work: PassagesWork) -> None:
         st.html(_table(rows))
         said = say(
             "Mean ± standard deviation over the seeds. Bits per byte from the first gap on, under "
-            "the model {model}: few are fluent or dull, so read the repetition beside them. "
-            "Diffusion: {parameters}; autoregressive: {others}. Times are of this machine, taken "
-            "in turn.",
+            "the model {model}. Few bits mean a fluent text or a dull one, so read the repetition "
+            "beside them. Diffusion: {parameters}; autoregressive: {others}. Times are of this "
+            "machine, taken in turn.",
             model=work.judge.name,
             parameters=parameters_text(work.model.parameters),
             others=parameters_text(work.judge.parameters),
@@ -128,7 +128,7 @@ def _table(rows: list[StepsSummary]) -> str:
             _spread(row.repeated_4, 2),
             _spread(row.remasked, 1),
             _spread(row.ms, 0),
-            f"{row.ms.lowest:.0f}",
+            f"{row.ms.lowest:,.0f}",
         )
         for row in rows
     ]
@@ -138,8 +138,8 @@ def _table(rows: list[StepsSummary]) -> str:
 def _spread(spread: Spread, digits: int) -> str:
     if math.isnan(spread.mean):
         return "–"
-    sd = "" if math.isnan(spread.sd) else f" ± {spread.sd:.{digits}f}"
-    return f"{spread.mean:.{digits}f}{sd}"
+    sd = "" if math.isnan(spread.sd) else f" ± {spread.sd:,.{digits}f}"
+    return f"{spread.mean:,.{digits}f}{sd}"
 
 
 def _outcome(rows: list[StepsSummary]) -> str:
@@ -150,20 +150,20 @@ def _outcome(rows: list[StepsSummary]) -> str:
         return say("The first passages are being written.")
     few, many = diffusion[0], diffusion[-1]
     said = say(
-        "From {few} to {many} bits per byte go from {low} to {high}, and time from {less} to "
-        "{more} ms.",
+        "With {few} a passage has {bits} bits per byte and takes {time} ms. With {many} it has "
+        "{other_bits} and takes {other_time} ms.",
         few=counted(few.steps, "step"),
+        bits=f"{few.bits_per_byte.mean:.2f}",
+        time=f"{few.ms.mean:,.0f}",
         many=many.steps,
-        low=f"{few.bits_per_byte.mean:.2f}",
-        high=f"{many.bits_per_byte.mean:.2f}",
-        less=f"{few.ms.mean:,.0f}",
-        more=f"{many.ms.mean:,.0f}",
+        other_bits=f"{many.bits_per_byte.mean:.2f}",
+        other_time=f"{many.ms.mean:,.0f}",
     )
     if not others:
         return said
     beside = say(
-        "The autoregressive model takes {time} ms for {bits} bits per byte.",
-        time=f"{others[0].ms.mean:,.0f}",
+        "The autoregressive model comes to {bits} in {time} ms.",
         bits=f"{others[0].bits_per_byte.mean:.2f}",
+        time=f"{others[0].ms.mean:,.0f}",
     )
     return f"{said} {beside}"

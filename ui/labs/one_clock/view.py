@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from engine.study.one_clock import Timed
 from ui.labs.one_clock.decoders import DECODERS
 from ui.skeleton.tables import escaped, table
-from ui.words.labels import counted, size, stop_name
+from ui.words.labels import counted, stop_name
 from ui.words.language import say
 from ui.words.metrics import number
 
@@ -28,12 +28,13 @@ def cards(prompt: str, timed: Mapping[str, Timed], failed: Mapping[str, str]) ->
             body, facts = escaped(failed[name]), say("not run")
         else:
             body, facts = "", say("not run yet")
+        focus = ' tabindex="0"' if body else ""  # a long text can be scrolled
         label = say("Text of {name}", name=say(name))
         parts.append(
             f'<section class="dv-card lab-card" aria-label="{html.escape(label)}">'
             f"<h3>{html.escape(say(name))}</h3>"
             f'<p class="dv-facts">{html.escape(say(ABOUT[name]))} · {html.escape(facts)}</p>'
-            f'<p class="dv-written" tabindex="0">{body}</p></section>'
+            f'<p class="dv-written"{focus}>{body}</p></section>'
         )
     return f'<div class="lab-grid">{"".join(parts)}</div>'
 
@@ -59,7 +60,7 @@ def figures(timed: Mapping[str, Timed]) -> str:
             f"{one.passes:,}",
             f"{one.passes - one.judge_passes:,}",
             f"{one.positions:,}",
-            size(one.weight_bytes),
+            f"{one.weight_bytes / 2**30:.2f} GiB",  # of one unit, to be compared
             f"{one.median_ms:,.0f} ms",
             "–" if one.ms_per_token is None else f"{one.ms_per_token:.1f} ms",
             say("{nats} nats", nats=number(one.logprob, 1)),

@@ -148,8 +148,8 @@ def overlap_sentence(found: RoundDistributions, step: SpeculativeStep) -> str:
     token, both = found.token, found.overlap
     count = both.target.size
     said = say(
-        "Over all {count} tokens the two share {shared}: the chance that a proposal is accepted "
-        "here. The other {rest} of the target, divided by its sum, is the residual.",
+        "Over all {count} tokens the two share {shared}: the probability that a proposal is "
+        "accepted here. The other {rest} of the target, divided by its sum, is the residual.",
         count=f"{count:,}",
         shared=f"{both.shared:.3f}",
         rest=f"{1 - both.shared:.3f}",
@@ -271,7 +271,7 @@ def speed_sentence(curve: SpeedCurve, point: SpeedPoint) -> str:
     if best.length != point.length:
         said.append(
             say(
-                "The best length measured is g = {length}, with {times}.",
+                "The best length measured is g = {length}: {times} times the speed.",
                 length=best.length,
                 times=f"{best.measured:.2f}",
             )

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
+from engine.model import LanguageModel
 from engine.sampling import Distribution
 from engine.trace import Step
 from ui.learn.prediction.prediction import Unit
 from ui.words.language import marked
 
 SHARE = Unit("%")
+
+
+Of = Callable[[Step, Distribution, LanguageModel], float]
 
 
 @dataclass(frozen=True)
@@ -21,15 +28,24 @@ class Figure:
         label: what it is called, marked.
         unit: of its values.
         high: the end of its scale; None where only the lesson can tell.
-        of: computes it from a step and what settings made of its logits.
+        of: computes it from a step, what settings made of its logits, and the model.
         follows_settings: whether other settings change it with the same logits.
     """
 
     label: str
     unit: Unit
     high: float | None
-    of: Callable[[Step, Distribution], float]
+    of: Of
     follows_settings: bool = True
+
+
+def _kept_share(step: Step, row: Distribution, model: LanguageModel) -> float:
+    weights = row.raw.all_weights
+    return float(weights[row.final_scores > -np.inf].sum() / weights.sum())
+
+
+def _end_probability(step: Step, row: Distribution, model: LanguageModel) -> float:
+    return sum(math.exp(row.raw.logprob(token_id)) for token_id in model.eos_ids)
 
 
 FIGURES: dict[str, Figure] = {
@@ -37,32 +53,43 @@ FIGURES: dict[str, Figure] = {
         marked("Uncertainty (entropy)"),
         Unit(marked("bits"), 1),
         None,
-        lambda step, row: row.final_entropy_bits,
+        lambda step, row, model: row.final_entropy_bits,
     ),
     "tokens_kept": Figure(
         marked("Tokens kept"),
         Unit(marked("tokens"), one=marked("token")),
         None,
-        lambda step, row: float(row.survivors),
+        lambda step, row, model: float(row.survivors),
     ),
+    "kept_share": Figure(marked("Share of the probability that is kept"), SHARE, 1.0, _kept_share),
     "top_probability": Figure(
         marked("Probability of the top token"),
         SHARE,
         1.0,
-        lambda step, row: row.probability(row.candidates(1)[0].token_id),
+        lambda step, row, model: row.probability(row.candidates(1)[0].token_id),
     ),
     "chosen_probability": Figure(
         marked("Probability of the chosen token"),
         SHARE,
         1.0,
-        lambda step, row: step.probability,
+        lambda step, row, model: step.probability,
         False,
+    ),
+    "model_probability": Figure(
+        marked("The model's own probability of the chosen token"),
+        SHARE,
+        1.0,
+        lambda step, row, model: math.exp(step.logprob),
+        False,
+    ),
+    "end_probability": Figure(
+        marked("Probability of the end of the text"), SHARE, 1.0, _end_probability, False
     ),
     "milliseconds": Figure(
         marked("Time of the forward pass"),
         Unit("ms", 1),
         None,
-        lambda step, row: step.forward_ms,
+        lambda step, row, model: step.forward_ms,
         False,
     ),
 }
