@@ -7,7 +7,13 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from engine.claims.beam import MOST_TOKENS, MOST_WIDTH, BeamExperiment, BeamTexts, Searched
+from engine.claims.experiments.beam import (
+    MOST_TOKENS,
+    MOST_WIDTH,
+    BeamExperiment,
+    BeamTexts,
+    Searched,
+)
 from engine.model import LanguageModel
 from engine.study.set_texts import BEAM, GREEDY, SAMPLE
 from ui.claims.charts import dots_figure

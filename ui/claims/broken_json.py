@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from engine.claims.broken_json import (
+from engine.claims.experiments.broken_json import (
     CONTROL,
     KEPT,
     MOST_RUNS,

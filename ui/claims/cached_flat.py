@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.claims.cached_flat import CachedFlat, cached_flat_experiment
 from engine.claims.experiment import Experiment
+from engine.claims.experiments.cached_flat import CachedFlat, cached_flat_experiment
 from engine.measure.with_and_without import MOST_POSITIONS
 from engine.model import LanguageModel
 from ui.cache.with_and_without.charts import latency_figure

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 import streamlit as st
 
-from engine.claims.determinism import (
+from engine.claims.experiments.determinism import (
     MOST_BATCH,
     MOST_TOKENS,
     Compared,

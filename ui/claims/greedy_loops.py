@@ -6,7 +6,12 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from engine.claims.greedy_loops import GREEDY, NUCLEUS, GreedyLoops, GreedyLoopsExperiment
+from engine.claims.experiments.greedy_loops import (
+    GREEDY,
+    NUCLEUS,
+    GreedyLoops,
+    GreedyLoopsExperiment,
+)
 from engine.claims.texts import LEAST_TOKENS, MOST_TOKENS
 from engine.model import LanguageModel
 from ui.claims.charts import dots_figure

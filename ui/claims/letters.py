@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from engine.claims.letters import COMMON, RARE, TASKS, Letters, LettersExperiment
+from engine.claims.experiments.letters import COMMON, RARE, TASKS, Letters, LettersExperiment
 from engine.claims.uncertainty import counted, share
 from engine.model import LanguageModel
 from ui.claims.charts import dots_figure, intervals_figure

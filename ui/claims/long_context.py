@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.claims.experiment import Experiment
-from engine.claims.long_context import LongContext, long_context_experiment
+from engine.claims.experiments.long_context import LongContext, long_context_experiment
 from engine.measure.cache_bytes import MOST_BATCH, MOST_POSITIONS
 from engine.model import LanguageModel
 from ui.cache.bytes.charts import bytes_figure

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 import streamlit as st
 
-from engine.claims.no_plan import MOST_TOKENS, Fork, NoPlan, NoPlanExperiment
+from engine.claims.experiments.no_plan import MOST_TOKENS, Fork, NoPlan, NoPlanExperiment
 from engine.model import LanguageModel
 from ui.charts.template import palette, template
 from ui.claims.claim import claim

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from engine.claims.experiment import Experiment
-from engine.claims.output_slower import OutputSlower, decode, output_slower_experiment, prefill
+from engine.claims.experiments.output_slower import (
+    OutputSlower,
+    decode,
+    output_slower_experiment,
+    prefill,
+)
 from engine.measure.prefill_and_decode import MOST_ROUNDS, MOST_TOKENS
 from engine.model import LanguageModel
 from ui.charts.template import DASHES, SYMBOLS, palette, template

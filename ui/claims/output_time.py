@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.claims.experiment import Experiment
-from engine.claims.output_time import OutputTime, output_time_experiment
+from engine.claims.experiments.output_time import OutputTime, output_time_experiment
 from engine.measure.prefill_and_decode import MOST_ROUNDS
 from engine.model import LanguageModel
 from ui.cache.prefill_and_decode.charts import time_figure

@@ -6,7 +6,13 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from engine.claims.penalties import PENALTY, PLAIN, WORDS, Penalties, PenaltiesExperiment
+from engine.claims.experiments.penalties import (
+    PENALTY,
+    PLAIN,
+    WORDS,
+    Penalties,
+    PenaltiesExperiment,
+)
 from engine.claims.texts import LEAST_TOKENS, MOST_TOKENS
 from engine.model import LanguageModel
 from ui.claims.charts import dots_figure

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from engine.claims.same_seed import MOST_RUNS, MOST_TOKENS, SameSeed, SameSeedExperiment
+from engine.claims.experiments.same_seed import MOST_RUNS, MOST_TOKENS, SameSeed, SameSeedExperiment
 from engine.claims.uncertainty import Figure, share
 from engine.model import LanguageModel
 from ui.claims.charts import intervals_figure

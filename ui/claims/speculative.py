@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from engine.claims.speculative import MOST_TOKENS, SpeculativeExperiment, Speedups
+from engine.claims.experiments.speculative import MOST_TOKENS, SpeculativeExperiment, Speedups
 from engine.model import BUNDLED_DRAFT, LanguageModel
 from ui.claims.charts import dots_figure
 from ui.claims.claim import claim

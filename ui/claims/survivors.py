@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from engine.claims.survivors import (
+from engine.claims.experiments.survivors import (
     MOST_TEXTS,
     MOST_TOKENS,
     FixedK,

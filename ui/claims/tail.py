@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from engine.claims.tail import TailExperiment, Tails
+from engine.claims.experiments.tail import TailExperiment, Tails
 from engine.model import LanguageModel
 from ui.charts.template import DASHES, literal, palette, template
 from ui.claims.claim import claim

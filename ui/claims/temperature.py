@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 import streamlit as st
 
-from engine.claims.temperature import TemperatureExperiment, Temperatures
+from engine.claims.experiments.temperature import TemperatureExperiment, Temperatures
 from engine.model import LanguageModel
 from ui.charts.template import DASHES, SYMBOLS, palette, template
 from ui.claims.charts import whiskers

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from engine.claims.truth import MOST_SAMPLES, Truth, TruthExperiment
+from engine.claims.experiments.truth import MOST_SAMPLES, Truth, TruthExperiment
 from engine.claims.uncertainty import Figure, share
 from engine.model import LanguageModel
 from ui.claims.charts import intervals_figure

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from engine.errors import DecodingError
-from engine.model import BUNDLED, LanguageModel
+from engine.model import LanguageModel
 from ui.learn.checks import all_hold
 from ui.learn.lesson import Lesson, Mistake, Step, Task
+from ui.learn.model import lesson_model
 from ui.learn.progress.done import Done, MyDone
 from ui.learn.progress.entries import StepRead, TaskSolved
 from ui.learn.progress.store import now
@@ -159,11 +160,6 @@ def _pairs(data: Fields, name: str, kind: type = object) -> list[tuple[str, Any]
 
 
 # --- live panels ----------------------------------------------------------------------------------
-
-
-def lesson_model() -> LanguageModel:
-    """The model of all lessons, whose words tell of it; raises `DecodingError`."""
-    return load_quietly(BUNDLED, None)
 
 
 def page_name(lesson: Lesson, step: Step) -> str:

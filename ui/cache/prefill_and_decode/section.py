@@ -27,6 +27,7 @@ from ui.measurements.section import Section, Shown, Table
 from ui.measurements.work import MeasureWork
 from ui.tune.values import parse_values
 from ui.words.glossary import meaning
+from ui.words.language import marked
 
 TIMED = (
     "Prompts are random tokens. A time goes from the moment at which a pass has the device to the "
@@ -134,7 +135,7 @@ def _picture(result: PrefillAndDecode, shown: Shown) -> None:
                 "A line for each prompt length. Lines go from the fastest to the slowest round.",
                 time_figure(result, shown.dark, shown.other),
             )
-    steadiness(result.reference_ms, result.changed_cells, "cell")
+    steadiness(result.reference_ms, result.changed_cells, marked("each cell"))
     st.caption(TIMED)
     st.subheader("Cost lens: why output costs more", anchor=False)
     if not shown.is_running:

@@ -27,6 +27,7 @@ from ui.measurements.work import MeasureWork
 from ui.tune.values import parse_values
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text
+from ui.words.language import marked
 
 COUNTED = (
     "Operations are counted from the shapes of each matrix product and of attention. Bytes are "
@@ -99,7 +100,7 @@ def _picture(result: Roofline, shown: Shown) -> None:
     if result.passes and not result.of_kind(BATCH) and not shown.is_running:
         st.caption("This model keeps more than keys and values, so its texts are not batched.")
     st.caption(COUNTED)
-    steadiness(result.reference_ms, result.changed_parts, "part")
+    steadiness(result.reference_ms, result.changed_parts, marked("each part"))
 
 
 def _notice(result: Roofline) -> str:

@@ -27,6 +27,7 @@ from ui.texts.examples import EXAMPLES
 from ui.texts.texts import check_prompt
 from ui.words.glossary import meaning
 from ui.words.labels import counted, size, token_label
+from ui.words.language import marked
 
 RANGES = 12  # most rows of the table by position
 LEAST_RANGE = 8  # steps of a row
@@ -114,7 +115,7 @@ def _picture(result: WithAndWithout, shown: Shown) -> None:
         )
     sheet(_totals(result))
     sheet(_by_position(result))
-    steadiness(result.reference_ms, result.changed_blocks, "block")
+    steadiness(result.reference_ms, result.changed_blocks, marked("each block"))
     st.caption(TIMED)
     if max(result.passes) > 1:
         st.caption(

@@ -83,8 +83,9 @@ def _results(work: PassagesWork) -> None:
         st.caption(
             markdown_text(
                 f"Mean ± standard deviation over the seeds. Bits per byte from the first gap on, "
-                f"under the model {work.judge.name}: few are fluent or dull, so read the "
-                f"repetition beside them. Diffusion: {parameters_text(work.model.parameters)}; "
+                f"under the model {work.judge.name}. Few bits mean a fluent text or a dull one, so "
+                "read the repetition beside them. "
+                f"Diffusion: {parameters_text(work.model.parameters)}; "
                 f"autoregressive: {parameters_text(work.judge.parameters)}. Times are of this "
                 f"machine, taken in turn.{same}"
             )
@@ -124,7 +125,7 @@ def _table(rows: list[StepsSummary]) -> str:
             _spread(row.repeated_4, 2),
             _spread(row.remasked, 1),
             _spread(row.ms, 0),
-            f"{row.ms.lowest:.0f}",
+            f"{row.ms.lowest:,.0f}",
         )
         for row in rows
     ]
@@ -134,8 +135,8 @@ def _table(rows: list[StepsSummary]) -> str:
 def _spread(spread: Spread, digits: int) -> str:
     if math.isnan(spread.mean):
         return "–"
-    sd = "" if math.isnan(spread.sd) else f" ± {spread.sd:.{digits}f}"
-    return f"{spread.mean:.{digits}f}{sd}"
+    sd = "" if math.isnan(spread.sd) else f" ± {spread.sd:,.{digits}f}"
+    return f"{spread.mean:,.{digits}f}{sd}"
 
 
 def _outcome(rows: list[StepsSummary]) -> str:
@@ -146,14 +147,14 @@ def _outcome(rows: list[StepsSummary]) -> str:
         return "The first passages are being written."
     few, many = diffusion[0], diffusion[-1]
     said = (
-        f"From {counted(few.steps, 'step')} to {many.steps} bits per byte go from "
-        f"{few.bits_per_byte.mean:.2f} to {many.bits_per_byte.mean:.2f}, and time from "
-        f"{few.ms.mean:,.0f} to {many.ms.mean:,.0f} ms."
+        f"With {counted(few.steps, 'step')} a passage has {few.bits_per_byte.mean:.2f} bits per "
+        f"byte and takes {few.ms.mean:,.0f} ms. With {many.steps} it has "
+        f"{many.bits_per_byte.mean:.2f} and takes {many.ms.mean:,.0f} ms."
     )
     if others:
         one = others[0]
         said += (
-            f" The autoregressive model takes {one.ms.mean:,.0f} ms for "
-            f"{one.bits_per_byte.mean:.2f} bits per byte."
+            f" The autoregressive model comes to {one.bits_per_byte.mean:.2f} in "
+            f"{one.ms.mean:,.0f} ms."
         )
     return said

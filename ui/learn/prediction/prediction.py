@@ -14,6 +14,7 @@ from engine.sampling import SamplingSettings
 from ui.learn.prediction.gap import Gap, mean_difference, total_variation
 from ui.learn.source import Table
 from ui.texts.settings import named_settings
+from ui.words.labels import with_minus
 
 FEWEST, MOST = 2, 32  # bars
 
@@ -36,7 +37,7 @@ class Unit:
         """A value for reading: ``3.1 bits``, ``40 %``."""
         if self.name == "%":
             return "below 1 %" if 0 < value < 0.005 else f"{100 * value:.0f} %"
-        figure = f"{value:,.{self.digits}f}"
+        figure = with_minus(f"{value:,.{self.digits}f}")
         return f"{figure} {self.one if figure == '1' and self.one else self.name}"
 
 
@@ -101,13 +102,11 @@ class Prediction(ABC):
 
     Attributes:
         prompts: the text that it is about, then others that are offered to predict again.
-        settings: how tokens are chosen.
     """
 
     kind: ClassVar[str]
 
     prompts: tuple[str, ...]
-    settings: SamplingSettings
 
     @classmethod
     @abstractmethod
@@ -132,18 +131,42 @@ class Prediction(ABC):
         """
 
 
+@dataclass(frozen=True)
+class StepPrediction(Prediction):
+    """One about steps of a text that is drawn token by token.
+
+    Attributes, besides those of `Prediction`:
+        settings: how tokens are chosen.
+    """
+
+    settings: SamplingSettings
+
+
 def read_beginning(table: Table) -> dict[str, Any]:
-    """Prompts and settings, as every kind has them."""
+    """Prompts and settings, as every `StepPrediction` has them."""
     settings = table.plain("settings", {})
     try:
         checked = named_settings({"seed": 0, **settings})
     except SettingError as error:
         table.wrong("settings", f"is refused: {str(error).rstrip('.')}", "mend that value")
+    return {"prompts": read_prompts(table), "settings": checked}
+
+
+def read_prompts(table: Table) -> tuple[str, ...]:
+    """The prompt, then those that are offered to predict again."""
     prompts = (table.text("prompt"), *table.texts("more_prompts", ()))
     for prompt in prompts:
         if not prompt:
             table.wrong("prompt", "is empty", "write the text that the model goes on from")
-    return {"prompts": prompts, "settings": checked}
+    return prompts
+
+
+def read_values(table: Table) -> tuple[float, ...]:
+    """The values on the axis of a curve."""
+    values = table.numbers("values")
+    if not FEWEST <= len(values) <= MOST:
+        table.wrong("values", f"has {len(values)} values", f"list {FEWEST} to {MOST}")
+    return values
 
 
 def read_scale(table: Table, low: float, high: float | None) -> tuple[float, float]:

@@ -15,6 +15,7 @@ from ui.words.catalogue import told
 from ui.words.labels import counted, markdown_text, with_minus
 
 ROUNDS = "quiz_rounds"  # in the session's state: by topic
+WANTED = "quiz_wanted"  # there too: the question to be at, by topic
 CONFIDENCES = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # above that of a guess
 NEAR = 0.1  # confidence and share of right answers that differ by no more fit each other
 SCORING = (
@@ -83,6 +84,11 @@ def confidences(answers: int) -> list[float]:
     return [guess, *(level for level in CONFIDENCES if level > guess + 0.01)]
 
 
+def turn_to(topic: str, question: str) -> None:
+    """Let a quiz be at one of its questions when it is drawn next."""
+    st.session_state.setdefault(WANTED, {})[topic] = question
+
+
 def draw_quiz(
     quiz: Quiz,
     before: Mapping[str, Given],
@@ -105,6 +111,8 @@ def draw_quiz(
         place = next((n for n, q in enumerate(quiz.questions) if q.key not in known), None)
         rounds[quiz.topic] = Round(known, len(quiz.questions) if place is None else place)
     round_: Round = rounds[quiz.topic]
+    wanted = st.session_state.get(WANTED, {}).pop(quiz.topic, None)
+    round_.place = next((n for n, q in enumerate(quiz.questions) if q.key == wanted), round_.place)
     with st.container(key=f"card_quiz_{quiz.topic}"):
         if round_.place < len(quiz.questions):
             _question(quiz, round_, take, visit)

@@ -18,7 +18,13 @@ from engine.errors import SettingError
 from engine.model import LanguageModel
 from engine.sampling import Distribution
 from ui.learn.prediction.figures import SHARE
-from ui.learn.prediction.prediction import MOST, Bars, Prediction, PredictionError, read_beginning
+from ui.learn.prediction.prediction import (
+    MOST,
+    Bars,
+    PredictionError,
+    StepPrediction,
+    read_beginning,
+)
 from ui.learn.source import Table
 from ui.texts.texts import Beginning, checked_scale, new_text
 from ui.words.labels import token_label
@@ -29,10 +35,10 @@ LEADING = 4  # tokens of the model's own choice
 
 
 @dataclass(frozen=True)
-class NextToken(Prediction):
+class NextToken(StepPrediction):
     """See the module.
 
-    Attributes, besides those of `Prediction`:
+    Attributes, besides those of `StepPrediction`:
         tokens: their texts; for the first prompt alone, as others have leading tokens of their own.
         negative_prompt: what guidance leads away from; None without guidance.
         guidance_scale: how strongly.

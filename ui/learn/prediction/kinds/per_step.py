@@ -20,7 +20,7 @@ from ui.learn.prediction.prediction import (
     FEWEST,
     MOST,
     Bars,
-    Prediction,
+    StepPrediction,
     read_beginning,
     read_scale,
 )
@@ -28,10 +28,10 @@ from ui.learn.source import Table
 
 
 @dataclass(frozen=True)
-class PerStep(Prediction):
+class PerStep(StepPrediction):
     """See the module.
 
-    Attributes, besides those of `Prediction`:
+    Attributes, besides those of `StepPrediction`:
         figure: a key of `FIGURES`.
         steps: how many.
         low, high: the ends of the scale.
@@ -65,5 +65,5 @@ class PerStep(Prediction):
         values = []
         for index in range(self.steps):
             step = decoder.step()  # an end of text is a step like any other
-            values.append(of(step, decoder.distribution(index)))
+            values.append(of(step, decoder.distribution(index), model))
         return tuple(values)
