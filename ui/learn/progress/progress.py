@@ -11,6 +11,7 @@ from engine.errors import DecodingError
 from ui.learn.progress.entries import Answered, Entry, Predicted, StepRead, TaskSolved, entry_of
 from ui.learn.quiz.score import Calibration, calibration
 from ui.visits.records import BrokenRecord, Fields
+from ui.words.language import say
 
 FORMAT = "decoding-visualiser-progress"
 VERSION = 1
@@ -58,8 +59,12 @@ class Progress:
         joined = Progress.of([*self, *other])
         if len(joined) > MOST_ENTRIES:
             raise ProgressError(
-                f"That is {len(joined):,} entries of progress, more than the {MOST_ENTRIES:,} that "
-                "are kept; what was there is kept. Forget it first to begin anew."
+                say(
+                    "That is {count} entries of progress, more than the {most} that are kept; "
+                    "what was there is kept. Forget it first to begin anew.",
+                    count=f"{len(joined):,}",
+                    most=f"{MOST_ENTRIES:,}",
+                )
             )
         return joined
 
@@ -123,17 +128,26 @@ class Progress:
             fields = Fields(data)
             if fields.plain("format") != FORMAT:
                 raise ProgressError(
-                    "This file is no progress of this app; choose one that Export progress wrote."
+                    say(
+                        "This file is no progress of this app; choose one that Export progress "
+                        "wrote."
+                    )
                 )
             version = fields.whole("version")
             if version > VERSION:
                 raise ProgressError(
-                    f"This progress was written by a newer version of the app (format {version}, "
-                    f"this one reads {VERSION}); update the app."
+                    say(
+                        "This progress was written by a newer version of the app (format "
+                        "{version}, this one reads {known}); update the app.",
+                        version=version,
+                        known=VERSION,
+                    )
                 )
             return cls.of(map(entry_of, fields.inners("entries", MOST_ENTRIES)))
         except BrokenRecord as error:
-            raise ProgressError(f"This progress cannot be read. {error} Export it again.") from None
+            raise ProgressError(
+                say("This progress cannot be read. {reason} Export it again.", reason=error)
+            ) from None
 
     @classmethod
     def imported(cls, text: str) -> Progress:
@@ -142,7 +156,7 @@ class Progress:
             data = json.loads(text)
         except (ValueError, RecursionError):
             raise ProgressError(
-                "This file is no JSON; choose one that Export progress wrote."
+                say("This file is no JSON; choose one that Export progress wrote.")
             ) from None
         return cls.restored(data)
 

@@ -17,6 +17,7 @@ import time
 from ui.learn.progress.entries import Entry
 from ui.learn.progress.progress import NOTHING, Progress, ProgressError
 from ui.visits.keeping import Keeper, keeper_here
+from ui.words.language import say
 
 FILE = "progress.sqlite3"
 KEPT_DAYS = 365  # after the last change
@@ -70,8 +71,10 @@ class ProgressStore:
         with self._lock:
             if not self._keeper.forget(person):
                 raise ProgressError(
-                    "Your progress cannot be deleted just now, as its file cannot be written; try "
-                    "again in a minute."
+                    say(
+                        "Your progress cannot be deleted just now, as its file cannot be written; "
+                        "try again in a minute."
+                    )
                 )
             self._unwritten.pop(person, None)
 
@@ -82,8 +85,10 @@ class ProgressStore:
         records, problems = self._keeper.records(person)
         if problems:
             raise ProgressError(
-                "What was kept of your progress is damaged; choose Forget my progress to begin "
-                "anew, and import an export of it, if you have one."
+                say(
+                    "What was kept of your progress is damaged; choose Forget my progress to "
+                    "begin anew, and import an export of it, if you have one."
+                )
             )
         return Progress.restored(records[_RECORD]).joined(waiting) if records else waiting
 

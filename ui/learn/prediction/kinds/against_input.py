@@ -30,7 +30,7 @@ from ui.learn.prediction.prediction import (
 )
 from ui.learn.source import Table
 from ui.visits.records import BrokenRecord, Fields
-from ui.words.language import marked
+from ui.words.language import marked, say
 
 OF_TEXTS: dict[str, tuple[str, Unit]] = {  # check of a panel: its label and its unit
     "logprob": (marked("Log-probability of the best text"), Unit(marked("nats"), 1)),
@@ -110,5 +110,5 @@ class AgainstInput(Prediction):
         finally:
             lab.release()
         if measured is None:
-            raise PredictionError("This text has nothing to measure; use another prompt.")
+            raise PredictionError(say("This text has nothing to measure; use another prompt."))
         return float(measured)

@@ -95,7 +95,12 @@ def _id(model: LanguageModel, text: str) -> int:
     ids = model.vocabulary.encode(text)
     if len(ids) != 1:
         raise PredictionError(
-            f"{token_label(text)} is {len(ids)} tokens in {model.name}, and this prediction needs "
-            "one; predict with the bundled model, or with another prompt."
+            say(
+                "{token} is {count} tokens in {model}, and this prediction needs one; "
+                "predict with the bundled model, or with another prompt.",
+                token=token_label(text),
+                count=len(ids),
+                model=model.name,
+            )
         )
     return ids[0]

@@ -24,7 +24,7 @@ from ui.learn.prediction.prediction import (
 )
 from ui.learn.source import Table
 from ui.words.labels import token_label
-from ui.words.language import marked
+from ui.words.language import marked, say
 
 WORD = re.compile(r"\s?\S+")
 
@@ -51,8 +51,13 @@ class TokensPerWord(Prediction):
         words = WORD.findall(prompt)
         if not FEWEST <= len(words) <= MOST:
             raise PredictionError(
-                f"The text has {len(words)} words, and this prediction needs {FEWEST} to {MOST}; "
-                "write another text."
+                say(
+                    "The text has {count} words, and this prediction needs {fewest} to {most}; "
+                    "write another text.",
+                    count=len(words),
+                    fewest=FEWEST,
+                    most=MOST,
+                )
             )
         labels = tuple(map(token_label, words))
         figure = marked("Tokens of the word")
