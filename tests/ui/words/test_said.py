@@ -13,7 +13,7 @@ import pytest
 from engine.sampling.presets import PRESETS
 
 UI = Path(__file__).resolve().parents[3] / "ui"
-FOLDERS = ("charts", "compare", "measurements", "tune")
+FOLDERS = ("cache", "charts", "compare", "measurements", "tune")
 SAID = {"say", "marked", "say_counted", "counted", "meaning"}
 # Of files and of faults in our own code, which nobody reads on a page.
 UNREAD = {"BrokenRecord", "AssertionError", "NotImplementedError", "TypeError", "ContextVar"}

@@ -3,6 +3,7 @@
 // Lying bars are set one at a time. Those of a curve stand, and are drawn by sweeping across them.
 
 import { element, set_attribute, set_class, set_text, svg } from '../../lib/dom.js';
+import { say } from '../../words/say.js';
 import { rounded, share_of, step_of, value_text } from './values.js';
 
 /**
@@ -202,7 +203,9 @@ export function create(root, actions) {
 /** What a bar says. @param {Bars} bars @param {number[]} values @param {Revealed | null} revealed @param {number} place */
 function words_of(bars, values, revealed, place) {
   const own = value_text(values[place], bars);
-  return revealed ? `you said ${own}, the model has ${value_text(revealed.truth[place], bars)}` : own;
+  return revealed
+    ? say('you said {own}, the model has {real}', { own, real: value_text(revealed.truth[place], bars) })
+    : own;
 }
 
 /** @param {HTMLElement} list @param {(event: KeyboardEvent) => void} on_key @param {() => void} on_look */
