@@ -15,6 +15,7 @@ from typing import Any
 from engine.errors import DecodingError
 from engine.model import LanguageModel
 from ui.learn.checks import Check, all_hold
+from ui.learn.figures import Figure
 from ui.learn.functions import Call
 from ui.learn.learning import mistake_made
 from ui.learn.lesson import Lesson, Mistake, Step, Task
@@ -28,7 +29,8 @@ class Trial:
     """One thing that was tried.
 
     Attributes:
-        place: the task, with the mistake where it is one: ``press/three/ran``; or the prediction.
+        place: the task, with the mistake where it is one: ``press/three/ran``; or the prediction,
+            or the figure.
         what: what was tried, as a sentence.
         problem: what is wrong with the lesson; empty where it is as it should be.
     """
@@ -39,7 +41,7 @@ class Trial:
 
 
 def trials(lesson: Lesson, model: LanguageModel) -> Iterator[Trial]:
-    """Try all tasks and all predictions of a lesson."""
+    """Try all tasks, predictions and figures of a lesson."""
     for step in lesson.steps:
         for task in step.tasks:
             yield from _trials_of(lesson, step, task, model)
@@ -47,6 +49,8 @@ def trials(lesson: Lesson, model: LanguageModel) -> Iterator[Trial]:
             if isinstance(extra, PredictionExtra):
                 for prompt in extra.prediction.prompts:
                     yield _revealed(extra, prompt, model)
+        for figure in step.figures:
+            yield _measured(step, figure, model)
 
 
 def _trials_of(lesson: Lesson, step: Step, task: Task, model: LanguageModel) -> Iterator[Trial]:
@@ -84,6 +88,16 @@ def _revealed(extra: PredictionExtra, prompt: str, model: LanguageModel) -> Tria
     off = [value for value in truth if not is_timed and not bars.low <= value <= bars.high]
     problem = f"The truth is {off}, and the scale {bars.low:g} to {bars.high:g}." if off else ""
     return Trial(extra.place, what, problem)
+
+
+def _measured(step: Step, figure: Figure, model: LanguageModel) -> Trial:
+    """A figure that the words of a step show: there must be something to measure."""
+    place, what = f"{step.key}/{figure.name}", "There is something to measure."
+    try:
+        found = figure.value(model)
+    except DecodingError as error:
+        return Trial(place, what, f"It is refused: {error}")
+    return Trial(place, what, "There is nothing to measure." if found is None else "")
 
 
 def _too_early(task: Task, live: Any) -> str:

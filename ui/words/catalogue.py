@@ -24,7 +24,9 @@ _SHORT = {"temperature": "T", "top_p": "p", "top_k": "k"}
 
 def setting_name(setting: str) -> str:
     """A sampler's label, any other setting as it stands: ``Top-p``, ``None``."""
-    return say(STAGES[setting].info.label) if setting in STAGES else setting.capitalize()
+    if setting in STAGES:
+        return say(STAGES[setting].info.label)
+    return say("None") if setting == "none" else setting.capitalize()
 
 
 def short_setting_name(setting: str) -> str:

@@ -16,8 +16,13 @@ from engine.sampling.presets import PRESETS
 from ui.words.catalogue import WORDED, english_table
 
 ROOT = Path(__file__).resolve().parents[2]
+ENGINE = ROOT / "engine"
+NAMED_WAYS = "measure/roofline/ceilings.py"
+NAMED = {"number": (0,), "Number": (1, 3), "Layer": (0,), "Ceiling": (1,)}  # their arguments
 FILES = {  # of data -> the keys under which, at any depth, words for reading stand
-    "lessons/claims.toml": {"topic", "claim"},
+    "lessons/claims.toml": {
+        *("topic", "name", "claim", "experiment", "holds", "fails", "depends"),
+    },
     "ui/tokens/experiments.toml": {"name", "look"},
     "ui/tokens/samples.toml": {"name"},
 }
@@ -28,6 +33,7 @@ def sentences_elsewhere() -> Iterator[str]:
     yield from read_of(english_table(), WORDED)
     yield from PRESETS
     yield from reasons()
+    yield from words_of_caches()
     for file, keys in FILES.items():
         yield from read_of(tomllib.loads((ROOT / file).read_text("utf-8")), keys)
 
@@ -46,7 +52,7 @@ def read_of(value: Any, keys: Collection[str], is_read: bool = False) -> Iterato
 
 def reasons() -> Iterator[str]:
     """Why a sampler has no effect: the fixed texts of the engine's functions of these names."""
-    for file in sorted((ROOT / "engine/sampling/stages").glob("*.py")):
+    for file in sorted((ENGINE / "sampling/stages").glob("*.py")):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.FunctionDef) and node.name in ("no_effect", "_remarks"):
                 body = node.body[1:] if ast.get_docstring(node) else node.body
@@ -60,3 +66,22 @@ def fixed_texts(parts: Iterable[ast.AST]) -> Iterator[str]:
             yield part.value
         elif not isinstance(part, ast.JoinedStr):
             yield from fixed_texts(ast.iter_child_nodes(part))
+
+
+def words_of_caches() -> Iterator[str]:
+    """What the engine calls layers, their numbers, ways to store them and to measure a machine."""
+    from engine.calculator import attention
+    from engine.calculator.storages import AS_DECLARED, CACHE_STORAGES, WEIGHT_STORAGES
+    from engine.model.quantised import AXES
+
+    yield from (attention.FULL, attention.SLIDING, attention.CHUNKED, attention.LATENT)
+    yield from (AS_DECLARED, *AXES)
+    for storage in (*CACHE_STORAGES.values(), *WEIGHT_STORAGES.values()):
+        yield from (storage.name, storage.about)
+    for file in (*sorted((ENGINE / "calculator").glob("*.py")), ENGINE / NAMED_WAYS):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Call):
+                called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+                wanted = NAMED.get(called, ())
+                some = [node.args[at] for at in wanted if at < len(node.args)]
+                yield from fixed_texts(one for one in some if isinstance(one, ast.Constant))

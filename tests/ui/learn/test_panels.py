@@ -9,7 +9,7 @@ import pytest
 from engine.errors import DecodingError
 from ui.claims.claims import CLAIMS
 from ui.labs.lab import Lab
-from ui.learn.learning import lesson_model
+from ui.learn.model import lesson_model
 from ui.learn.panels import PANELS, read_panel
 from ui.learn.panels.lab.panel import settle
 from ui.learn.panels.panel import Panel

@@ -14,9 +14,10 @@ from engine.decoding.diffusion import (
 )
 from engine.errors import SettingError
 from ui.labs.inputs import Inputs
+from ui.words.language import marked
 
 GAPS, AFTER = "gaps", "after"  # where the masks are
-WHERE = {GAPS: "In the gaps marked [n]", AFTER: "After the prompt"}
+WHERE = {GAPS: marked("In the gaps marked [n]"), AFTER: marked("After the prompt")}
 
 
 @dataclass(frozen=True)

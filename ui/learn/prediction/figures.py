@@ -26,7 +26,7 @@ class Figure:
     """Something that is measured at every step.
 
     Attributes:
-        label: what it is called.
+        label: what it is called, marked.
         unit: of its values.
         high: the end of its scale; None where only the lesson can tell.
         of: computes it from a step, what settings made of its logits, and the model.

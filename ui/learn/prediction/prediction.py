@@ -25,7 +25,7 @@ class Unit:
     """How values are shown.
 
     Attributes:
-        name: behind a number: ``bits``; ``%`` for probabilities, which are 0 to 1 all the same.
+        name: behind a number, marked: ``bits``; ``%`` for probabilities, which are 0 to 1.
         digits: behind the decimal point.
         one: the name behind 1, where that differs: ``token``.
     """
@@ -39,7 +39,8 @@ class Unit:
         if self.name == "%":
             return say("below 1 %") if 0 < value < 0.005 else f"{100 * value:.0f} %"
         figure = with_minus(f"{value:,.{self.digits}f}")
-        return f"{figure} {say(self.one if figure == '1' and self.one else self.name)}"
+        name = self.one if figure == "1" and self.one else self.name
+        return f"{figure} {say(name)}"
 
 
 @dataclass(frozen=True)

@@ -123,9 +123,9 @@ def draw_prediction(
         attempts[name] = _resumed(prediction, model, before)
     attempt: Attempt = attempts[name]
     with st.container(key=f"card_{key}"):
-        predict = say("Predict.")
-        st.markdown(f":material/insights: **{predict}** {asks}")
-        st.markdown(say("Prompt: **{prompt}**", prompt=markdown_text(attempt.prompt)))
+        title = say("Predict.")
+        st.markdown(f":material/insights: **{title}** {asks}")
+        st.markdown(say("Prompt: {text}", text=f"**{markdown_text(attempt.prompt)}**"))
         try:
             with st.spinner(say("The model computes"), show_time=True):
                 new = attempt.compute(prediction, model)
@@ -169,10 +169,10 @@ def _mount(key: str, attempt: Attempt) -> None:
         "number": attempt.number,
         "tries": attempt.tries,  # so that the browser hears of one that failed
         "labels": bars.labels,
-        "axis": say(bars.axis) if bars.axis else "",
+        "axis": say(bars.axis),
         "figure": say(bars.figure),
         "unit": say(bars.unit.name),
-        "one": say(bars.unit.one) if bars.unit.one else "",
+        "one": say(bars.unit.one),
         "digits": bars.unit.digits,
         "low": bars.low,
         "high": bars.high,
@@ -197,25 +197,26 @@ def gap_sentence(bars: Bars, revealed: Revealed) -> str:
     gap = revealed.gap
     if bars.is_distribution:
         distance = say(
-            "Your bars and the model's are {gap} apart (total variation): {share} % of the "
+            "Your bars and the model's are {distance} apart (total variation): {share} of the "
             "probability would have to move.",
-            gap=f"{gap.value:.2f}",
-            share=f"{100 * gap.value:.0f}",
+            distance=f"{gap.value:.2f}",
+            share=f"{100 * gap.value:.0f} %",
         )
     else:
         distance = say(
-            "Your values are {gap} off on average (mean absolute difference).",
-            gap=bars.unit.text(gap.value),
+            "Your values are {figure} off on average (mean absolute difference).",
+            figure=bars.unit.text(gap.value),
         )
     label = bars.labels[gap.worst]
+    place = f"{say(bars.axis)} {label}" if bars.axis else label
     mine, real = (bars.unit.text(row[gap.worst]) for row in (revealed.drawn, revealed.truth))
-    worst = say(
+    miss = say(
         "The largest miss is at {place}: you said {mine}, the model has {real}.",
-        place=f"{say(bars.axis)} {label}" if bars.axis else label,
+        place=place,
         mine=mine,
         real=real,
     )
-    return f"{distance} {worst}"
+    return f"{distance} {miss}"
 
 
 def _again(
