@@ -19,6 +19,7 @@ from ui.learn.progress.store import now
 from ui.models.opening import load_quietly
 from ui.visits.records import BrokenRecord, Fields
 from ui.visits.visits import PageState, Visit
+from ui.words.language import say
 
 MOST_KEPT = 10_000  # entries of a record
 LONGEST_PLACE = 200
@@ -182,7 +183,11 @@ def live_of(visit: Visit, lesson: Lesson, step: Step) -> PageState:
             return step.panel.restored(record, load_quietly)
         except DecodingError as error:
             visit.notices.append(
-                f"What you had in this lesson could not be made again, so it begins anew. {error}"
+                say(
+                    "What you had in this lesson could not be made again, so it begins anew. "
+                    "{reason}",
+                    reason=error,
+                )
             )
             return make()
 
@@ -196,7 +201,9 @@ def learning_of(visit: Visit) -> Learning:
         try:
             return Learning.restored(record)
         except BrokenRecord as error:
-            visit.notices.append(f"Your hints could not be read, so they begin anew. {error}")
+            visit.notices.append(
+                say("Your hints could not be read, so they begin anew. {reason}", reason=error)
+            )
             return Learning()
 
     learning = visit.page(Learning.name, Learning, restore)

@@ -12,8 +12,10 @@ from engine.model import LanguageModel
 from engine.sampling import Distribution
 from engine.trace import Step
 from ui.learn.prediction.prediction import Unit
+from ui.words.language import marked
 
 SHARE = Unit("%")
+TOKENS = Unit(marked("tokens"), one=marked("token"))
 
 
 Of = Callable[[Step, Distribution, LanguageModel], float]
@@ -24,7 +26,7 @@ class Figure:
     """Something that is measured at every step.
 
     Attributes:
-        label: what it is called.
+        label: what it is called, marked.
         unit: of its values.
         high: the end of its scale; None where only the lesson can tell.
         of: computes it from a step, what settings made of its logits, and the model.
@@ -49,43 +51,43 @@ def _end_probability(step: Step, row: Distribution, model: LanguageModel) -> flo
 
 FIGURES: dict[str, Figure] = {
     "entropy": Figure(
-        "Uncertainty (entropy)",
-        Unit("bits", 1),
+        marked("Uncertainty (entropy)"),
+        Unit(marked("bits"), 1),
         None,
         lambda step, row, model: row.final_entropy_bits,
     ),
     "tokens_kept": Figure(
-        "Tokens kept",
-        Unit("tokens", one="token"),
+        marked("Tokens kept"),
+        TOKENS,
         None,
         lambda step, row, model: float(row.survivors),
     ),
-    "kept_share": Figure("Share of the probability that is kept", SHARE, 1.0, _kept_share),
+    "kept_share": Figure(marked("Share of the probability that is kept"), SHARE, 1.0, _kept_share),
     "top_probability": Figure(
-        "Probability of the top token",
+        marked("Probability of the top token"),
         SHARE,
         1.0,
         lambda step, row, model: row.probability(row.candidates(1)[0].token_id),
     ),
     "chosen_probability": Figure(
-        "Probability of the chosen token",
+        marked("Probability of the chosen token"),
         SHARE,
         1.0,
         lambda step, row, model: step.probability,
         False,
     ),
     "model_probability": Figure(
-        "The model's own probability of the chosen token",
+        marked("The model's own probability of the chosen token"),
         SHARE,
         1.0,
         lambda step, row, model: math.exp(step.logprob),
         False,
     ),
     "end_probability": Figure(
-        "Probability of the end of the text", SHARE, 1.0, _end_probability, False
+        marked("Probability of the end of the text"), SHARE, 1.0, _end_probability, False
     ),
     "milliseconds": Figure(
-        "Time of the forward pass",
+        marked("Time of the forward pass"),
         Unit("ms", 1),
         None,
         lambda step, row, model: step.forward_ms,

@@ -15,6 +15,7 @@ from ui.learn.prediction.gap import Gap, mean_difference, total_variation
 from ui.learn.source import Table
 from ui.texts.settings import named_settings
 from ui.words.labels import with_minus
+from ui.words.language import say
 
 FEWEST, MOST = 2, 32  # bars
 
@@ -24,7 +25,7 @@ class Unit:
     """How values are shown.
 
     Attributes:
-        name: behind a number: ``bits``; ``%`` for probabilities, which are 0 to 1 all the same.
+        name: behind a number, marked: ``bits``; ``%`` for probabilities, which are 0 to 1.
         digits: behind the decimal point.
         one: the name behind 1, where that differs: ``token``.
     """
@@ -36,9 +37,10 @@ class Unit:
     def text(self, value: float) -> str:
         """A value for reading: ``3.1 bits``, ``40 %``."""
         if self.name == "%":
-            return "below 1 %" if 0 < value < 0.005 else f"{100 * value:.0f} %"
+            return say("below 1 %") if 0 < value < 0.005 else f"{100 * value:.0f} %"
         figure = with_minus(f"{value:,.{self.digits}f}")
-        return f"{figure} {self.one if figure == '1' and self.one else self.name}"
+        name = self.one if figure == "1" and self.one else self.name
+        return f"{figure} {say(name)}"
 
 
 @dataclass(frozen=True)

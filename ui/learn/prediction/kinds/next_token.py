@@ -28,9 +28,10 @@ from ui.learn.prediction.prediction import (
 from ui.learn.source import Table
 from ui.texts.texts import Beginning, checked_scale, new_text
 from ui.words.labels import token_label
+from ui.words.language import marked, say
 from ui.words.token_labels import labels_of
 
-OTHERS = "All other tokens"
+OTHERS = marked("All other tokens")
 LEADING = 4  # tokens of the model's own choice
 
 
@@ -68,8 +69,8 @@ class NextToken(StepPrediction):
     def bars(self, model: LanguageModel, prompt: str) -> Bars:
         labels = labels_of(model.vocabulary)
         named = tuple(labels[token_id] for token_id in self._ids(model, prompt))
-        figure = "Probability as the next token"
-        return Bars((*named, OTHERS), "", figure, SHARE, is_distribution=True)
+        figure = marked("Probability as the next token")
+        return Bars((*named, say(OTHERS)), "", figure, SHARE, is_distribution=True)
 
     def truth(self, model: LanguageModel, prompt: str, bars: Bars) -> tuple[float, ...]:
         row = self._row(model, prompt)

@@ -25,6 +25,7 @@ from ui.learn.prediction.prediction import (
     read_scale,
 )
 from ui.learn.source import Table
+from ui.words.language import marked
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,9 @@ class PerStep(StepPrediction):
     def bars(self, model: LanguageModel, prompt: str) -> Bars:
         figure = FIGURES[self.figure]
         labels = tuple(str(number) for number in range(1, self.steps + 1))
-        return Bars(labels, "Step", figure.label, figure.unit, self.low, self.high, is_curve=True)
+        return Bars(
+            labels, marked("Step"), figure.label, figure.unit, self.low, self.high, is_curve=True
+        )
 
     def truth(self, model: LanguageModel, prompt: str, bars: Bars) -> tuple[float, ...]:
         decoder = Decoder(model, prompt, self.settings)
