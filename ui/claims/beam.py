@@ -57,7 +57,7 @@ def _experiment(model: LanguageModel, inputs: BeamInputs) -> BeamExperiment:
 def _fields(held: Held) -> None:
     fields.text(held, "prompts", say("Prompts, one a line"), height=150)
     with fields.row():
-        fields.whole(held, say("tokens"), say("Tokens of a text"), 8, MOST_TOKENS)
+        fields.whole(held, "tokens", say("Tokens of a text"), 8, MOST_TOKENS)
         fields.whole(held, "width", say("Beams"), 2, MOST_WIDTH)
 
 

@@ -59,7 +59,7 @@ def _experiment(model: LanguageModel, inputs: BrokenJsonInputs) -> BrokenJsonExp
 
 
 def _fields(held: Held) -> None:
-    fields.text(held, say("prompt"), say("Prompt"), height=80)
+    fields.text(held, "prompt", say("Prompt"), height=80)
     fields.text(held, "source", say("JSON schema"), height=150)
     with fields.row():
         fields.whole(held, "runs", say("Objects"), 1, MOST_RUNS)
@@ -74,7 +74,7 @@ def _picture(result: BrokenJson, shown: Shown) -> None:
             f"{shown.name}_broken",
             say("Broken objects"),
             say("Broken: it does not parse, or the schema does not allow it. Whiskers are 95 %."),
-            intervals_figure({"broken": bars}, say("broken objects"), shown.dark, bound=0.5),
+            intervals_figure({say("broken"): bars}, say("broken objects"), shown.dark, bound=0.5),
         )
     with st.expander(say("The texts")):
         sheet(_texts(result))

@@ -40,9 +40,9 @@ def _experiment(model: LanguageModel, inputs: StepsInputs) -> Experiment[CachedF
 
 
 def _fields(held: Held) -> None:
-    fields.line(held, say("prompt"), say("Prompt"))
+    fields.line(held, "prompt", say("Prompt"))
     with fields.row():
-        fields.whole(held, say("positions"), say("Positions"), 2, MOST_POSITIONS)
+        fields.whole(held, "positions", say("Positions"), 2, MOST_POSITIONS)
         about = say("1 measures every step without the cache, 4 one in four.")
         fields.whole(
             held, "every", say("Without the cache, every"), 1, 10_000, width=190, help=about

@@ -55,7 +55,7 @@ def _experiment(model: LanguageModel, inputs: WaysInputs) -> DeterminismExperime
 def _fields(held: Held) -> None:
     fields.text(held, "prompts", say("Prompts, one a line"), height=150)
     with fields.row():
-        fields.whole(held, say("tokens"), say("Tokens of a text"), 1, MOST_TOKENS)
+        fields.whole(held, "tokens", say("Tokens of a text"), 1, MOST_TOKENS)
         fields.whole(
             held, "batch", say("Batch"), 2, MOST_BATCH, help=say("Rows, all with the same text.")
         )

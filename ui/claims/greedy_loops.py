@@ -54,7 +54,7 @@ def _experiment(model: LanguageModel, inputs: LoopsInputs) -> GreedyLoopsExperim
 def _fields(held: Held) -> None:
     fields.text(held, "prompts", say("Prompts, one a line"), height=150)
     with fields.row():
-        fields.whole(held, say("tokens"), say("Tokens of a text"), LEAST_TOKENS, MOST_TOKENS)
+        fields.whole(held, "tokens", say("Tokens of a text"), LEAST_TOKENS, MOST_TOKENS)
         fields.real(held, "top_p", say("Top-p of the nucleus"), step=0.05)
 
 

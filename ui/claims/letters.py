@@ -47,7 +47,7 @@ def _fields(held: Held) -> None:
     fields.text(held, "common", say("Common words, one a line"), height=150)
     fields.text(held, "rare", say("Rare words, one a line"), height=150)
     about = say("Share of right answers from which a model counts as seeing letters.")
-    fields.real(held, say("bound"), say("Sees letters from"), step=0.05, help=about)
+    fields.real(held, "bound", say("Sees letters from"), step=0.05, help=about)
 
 
 def _picture(result: Letters, shown: Shown) -> None:
@@ -72,11 +72,11 @@ def _picture(result: Letters, shown: Shown) -> None:
             say("The line is where the model would count as seeing letters. Whiskers are 95 %."),
             intervals_figure(
                 {
-                    "the model": [
+                    say("the model"): [
                         (part_said(task), share([word.right[place] for word in result.words]))
                         for place, task in enumerate(TASKS)
                     ],
-                    "the best single answer": [
+                    say("the best single answer"): [
                         (part_said(task), counted(result.guessed(task), len(result.words)))
                         for task in TASKS
                     ],

@@ -37,7 +37,7 @@ def _experiment(model: LanguageModel, inputs: LengthInputs) -> Experiment[LongCo
 
 def _fields(held: Held) -> None:
     with fields.row():
-        fields.whole(held, say("positions"), say("Positions"), 2, MOST_POSITIONS)
+        fields.whole(held, "positions", say("Positions"), 2, MOST_POSITIONS)
         fields.whole(held, "batch", say("Batch"), 1, MOST_BATCH, help=say("Texts at once."))
 
 

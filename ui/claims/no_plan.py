@@ -53,9 +53,9 @@ def _experiment(model: LanguageModel, inputs: ForkInputs) -> NoPlanExperiment:
 def _fields(held: Held) -> None:
     fields.text(held, "prompts", say("Prompts, one a line"), height=150)
     with fields.row():
-        fields.whole(held, say("tokens"), say("Tokens of a text"), 8, MOST_TOKENS)
+        fields.whole(held, "tokens", say("Tokens of a text"), 8, MOST_TOKENS)
         fields.line(held, "places", say("Tokens before the fork"))
-        fields.real(held, say("temperature"), say("Temperature"), help=say("0 is greedy decoding."))
+        fields.real(held, "temperature", say("Temperature"), help=say("0 is greedy decoding."))
 
 
 def changed_figure(result: NoPlan, dark: bool = False) -> go.Figure:

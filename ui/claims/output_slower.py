@@ -50,7 +50,7 @@ def _fields(held: Held) -> None:
     with fields.row():
         fields.line(held, "prompts", say("Prompt tokens"))
         fields.whole(held, "output", say("Output tokens"), 2, MOST_TOKENS)
-        fields.whole(held, say("rounds"), say("Rounds"), 1, MOST_ROUNDS)
+        fields.whole(held, "rounds", say("Rounds"), 1, MOST_ROUNDS)
 
 
 def speed_figure(result: OutputSlower, dark: bool = False) -> go.Figure:

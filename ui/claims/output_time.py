@@ -44,7 +44,7 @@ def _fields(held: Held) -> None:
     with fields.row():
         fields.line(held, "prompts", say("Prompt tokens"))
         fields.line(held, "outputs", say("Output tokens"))
-        fields.whole(held, say("rounds"), say("Rounds"), 1, MOST_ROUNDS)
+        fields.whole(held, "rounds", say("Rounds"), 1, MOST_ROUNDS)
         about = say("A prompt token hardly adds time below this share of an output token's.")
         fields.real(held, "hardly", say("Hardly, below"), step=0.05, help=about)
 

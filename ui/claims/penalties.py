@@ -64,7 +64,7 @@ def _fields(held: Held) -> None:
     fields.text(held, "prompts", say("Prompts, one a line"), height=150)
     fields.line(held, "words", say("Words that forbid repeating"), width="stretch")
     with fields.row():
-        fields.whole(held, say("tokens"), say("Tokens of a text"), LEAST_TOKENS, MOST_TOKENS)
+        fields.whole(held, "tokens", say("Tokens of a text"), LEAST_TOKENS, MOST_TOKENS)
         fields.real(held, "penalty", say("Repetition penalty"))
 
 

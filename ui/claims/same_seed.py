@@ -55,15 +55,15 @@ def _fields(held: Held) -> None:
     with fields.row():
         fields.line(held, "temperatures", say("Temperatures"))
         fields.whole(held, "runs", say("Texts of each kind"), 2, MOST_RUNS)
-        fields.whole(held, say("tokens"), say("Tokens of a text"), 1, MOST_TOKENS)
-        fields.whole(held, say("seed"), say("The same seed"), 0, LARGEST_SEED)
+        fields.whole(held, "tokens", say("Tokens of a text"), 1, MOST_TOKENS)
+        fields.whole(held, "seed", say("The same seed"), 0, LARGEST_SEED)
 
 
 def _others(result: SameSeed) -> dict[str, list[tuple[str, Figure]]]:
     """By kind of seed: temperature, and the share of texts that are other than the first."""
     kinds = {
-        "fresh seeds": result.other,
-        "the same seed": lambda temperature: [not same for same in result.same(temperature)],
+        say("fresh seeds"): result.other,
+        say("the same seed"): lambda temperature: [not same for same in result.same(temperature)],
     }
     return {
         name: [(f"T = {one:g}", share(flags(one))) for one in result.temperatures]

@@ -74,10 +74,10 @@ def _fields(held: Held) -> None:
     with fields.row():
         fields.choice(held, "proposer", say("Proposer"), fields.said(PROPOSERS))
         fields.line(held, "lengths", say("Draft lengths"))
-        fields.whole(held, say("tokens"), say("Tokens of a text"), 8, MOST_TOKENS)
+        fields.whole(held, "tokens", say("Tokens of a text"), 8, MOST_TOKENS)
     with fields.row():
-        fields.real(held, say("temperature"), say("Temperature"), step=0.1)
-        fields.real(held, say("bound"), say("Speed-up that the claim promises"), step=0.5)
+        fields.real(held, "temperature", say("Temperature"), step=0.1)
+        fields.real(held, "bound", say("Speed-up that the claim promises"), step=0.5)
 
 
 def _picture(result: Speedups, shown: Shown) -> None:

@@ -55,7 +55,7 @@ def _fields(held: Held) -> None:
     with fields.row():
         fields.whole(held, "top_k", say("Top-k"), 1, held.model.vocab_size)
         fields.real(held, "top_p", say("Top-p"), step=0.05)
-        fields.whole(held, say("tokens"), say("Tokens of a text"), 1, MOST_TOKENS)
+        fields.whole(held, "tokens", say("Tokens of a text"), 1, MOST_TOKENS)
         fields.whole(held, "texts", say("Texts of each prompt"), 1, MOST_TEXTS)
 
 

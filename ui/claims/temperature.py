@@ -14,11 +14,12 @@ from ui.claims.charts import whiskers
 from ui.claims.claim import claim
 from ui.claims.facts import FactsInputs, facts_field, facts_of
 from ui.claims.inputs import numbers
+from ui.claims.words import part_said
 from ui.labs import fields
 from ui.measurements.held import Held
 from ui.measurements.measured import chart
 from ui.measurements.section import Shown, Table
-from ui.words.language import marked, say
+from ui.words.language import say
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def score_figure(result: Temperatures, dark: bool = False) -> go.Figure:
             x=list(result.temperatures),
             y=[one.value for one in figures],
             error_y=whiskers(figures),
-            name=group,
+            name=part_said(group),
             mode="lines+markers",
             marker={"symbol": SYMBOLS[place % len(SYMBOLS)], "size": 9},
             line={
@@ -113,7 +114,7 @@ def _picture(result: Temperatures, shown: Shown) -> None:
 
 
 def _scores(result: Temperatures) -> Table:
-    rows = [(one.fact.question, one.fact.group, *one.right) for one in result.scored]
+    rows = [(one.fact.question, part_said(one.fact.group), *one.right) for one in result.scored]
     head = (
         say("question"),
         say("kind"),
@@ -123,7 +124,7 @@ def _scores(result: Temperatures) -> Table:
 
 
 SECTION = claim(
-    marked("temperature"),
+    "temperature",
     inputs=TemperatureInputs,
     result=Temperatures,
     experiment=_experiment,

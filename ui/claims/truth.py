@@ -12,6 +12,7 @@ from engine.model import LanguageModel
 from ui.claims.charts import intervals_figure
 from ui.claims.claim import claim
 from ui.claims.facts import FactsInputs, facts_field, facts_of
+from ui.claims.words import part_said
 from ui.labs import fields
 from ui.measurements.held import Held
 from ui.measurements.measured import chart, sheet
@@ -41,15 +42,18 @@ def _fields(held: Held) -> None:
     with fields.row():
         fields.whole(held, "samples", say("Samples of each fact"), 1, MOST_SAMPLES)
         about = say("Share of right answers from which greedy decoding counts as the truth.")
-        fields.real(held, say("bound"), say("The truth from"), step=0.05, help=about)
+        fields.real(held, "bound", say("The truth from"), step=0.05, help=about)
 
 
 def _right(result: Truth) -> dict[str, list[tuple[str, Figure]]]:
     """By way of answering: kind of fact, and the share that is right."""
-    ways = {"greedy": "greedy_right", "majority of the samples": "majority_right"}
+    ways = {
+        say("greedy"): "greedy_right",
+        say("majority of the samples"): "majority_right",
+    }
     return {
         name: [
-            (group, share([getattr(one, attribute) for one in result.group(group)]))
+            (part_said(group), share([getattr(one, attribute) for one in result.group(group)]))
             for group in result.groups
         ]
         for name, attribute in ways.items()
@@ -77,7 +81,7 @@ def _answers(result: Truth) -> Table:
             say("yes") if one.greedy_right else say("no"),
             one.majority,
             one.votes,
-            one.fact.group,
+            part_said(one.fact.group),
         )
         for one in result.answers
     ]

@@ -128,6 +128,9 @@ class ClaimWords:
 
 
 _PARTS = (  # of experiments, as the engine names them
+    marked("capitals"),
+    marked("everyday"),
+    marked("world"),
     marked("likelier"),
     marked("blander"),
     marked("all later tokens stay the same"),

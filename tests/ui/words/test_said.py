@@ -20,12 +20,19 @@ SAID |= {"guarded", "mount_app", "do", "Task", "told"}  # see `KEYWORDS` of `ui.
 UNREAD = {"BrokenRecord", "AssertionError", "NotImplementedError", "TypeError", "ContextVar"}
 # Where any text is read, prose or not: names of arguments and of keys, and who is called.
 # Texts for the model, and what a style sheet reads.
-TEXTS = {"PROMPTS", "WORDS", "COMMONS", "RARES"}  # names that hold some, as these inputs do
+TEXTS = {
+    "PROMPTS",
+    "WORDS",
+    "COMMONS",
+    "RARES",
+    "columns",
+}  # as names of data
 INPUTS = {"prompt", "words"}
 DATA = ("Once upon a time", "The capital of France", "Customer: ", "Visitor: ", "You are the")
 DATA += (
     "con-token con-shown",
     "figures claim-figures",
+    "code points",
     "'Source Sans'",
     "path/to/folder",
     "owner/name",
