@@ -21,7 +21,7 @@ def draw_map() -> None:
     """Draw it; `chosen_in_map` tells of the link that is pressed."""
     code = language()
     topics = [_topic(topic, code) for topic in concept_map(code)]
-    mount_app(APP, "Concepts", {"topics": topics}, go=_on_go)
+    mount_app(APP, "What you can learn here", {"topics": topics}, go=_on_go)
 
 
 def chosen_in_map() -> tuple[Concept, str] | None:

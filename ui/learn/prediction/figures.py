@@ -15,6 +15,7 @@ from ui.learn.prediction.prediction import Unit
 from ui.words.language import marked
 
 SHARE = Unit("%")
+TOKENS = Unit(marked("tokens"), one=marked("token"))
 
 
 Of = Callable[[Step, Distribution, LanguageModel], float]
@@ -57,7 +58,7 @@ FIGURES: dict[str, Figure] = {
     ),
     "tokens_kept": Figure(
         marked("Tokens kept"),
-        Unit(marked("tokens"), one=marked("token")),
+        TOKENS,
         None,
         lambda step, row, model: float(row.survivors),
     ),

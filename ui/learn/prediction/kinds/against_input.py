@@ -30,13 +30,20 @@ from ui.learn.prediction.prediction import (
 )
 from ui.learn.source import Table
 from ui.visits.records import BrokenRecord, Fields
+from ui.words.language import marked
 
 OF_TEXTS: dict[str, tuple[str, Unit]] = {  # check of a panel: its label and its unit
-    "logprob": ("Log-probability of the best text", Unit("nats", 1)),
-    "tokens_per_pass": ("Tokens per pass of the target", Unit("tokens", 1)),
-    "accepted": ("Share of proposed tokens that are accepted", SHARE),
-    "price": ("Price of the constraint", Unit("bits", 1)),
-    "mean_confidence": ("Mean confidence of the tokens when they are kept", SHARE),
+    "logprob": (marked("Log-probability of the best text"), Unit(marked("nats"), 1)),
+    "tokens_per_pass": (marked("Tokens per pass of the target"), Unit(marked("tokens"), 1)),
+    "accepted": (marked("Share of proposed tokens that are accepted"), SHARE),
+    "price": (marked("Price of the constraint"), Unit(marked("bits"), 1)),
+    "mean_confidence": (marked("Mean confidence of the tokens when they are kept"), SHARE),
+}
+INPUTS = {  # those that lessons use; another one is called as it is written
+    "width": marked("Width"),
+    "draft_length": marked("Draft length g"),
+    "steps": marked("Steps"),
+    "temperature": marked("Temperature"),
 }
 
 
@@ -85,7 +92,7 @@ class AgainstInput(Prediction):
     def bars(self, model: LanguageModel, prompt: str) -> Bars:
         label, unit = OF_TEXTS[self.figure]
         labels = tuple(f"{value:g}" for value in self.values)
-        axis = self.input.replace("_", " ").capitalize()
+        axis = INPUTS.get(self.input, self.input)
         return Bars(labels, axis, label, unit, self.low, self.high, is_curve=True)
 
     def truth(self, model: LanguageModel, prompt: str, bars: Bars) -> tuple[float, ...]:

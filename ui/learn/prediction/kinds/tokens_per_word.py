@@ -12,18 +12,19 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from engine.model import LanguageModel
+from ui.learn.prediction.figures import TOKENS
 from ui.learn.prediction.prediction import (
     FEWEST,
     MOST,
     Bars,
     Prediction,
     PredictionError,
-    Unit,
     read_prompts,
     read_scale,
 )
 from ui.learn.source import Table
 from ui.words.labels import token_label
+from ui.words.language import marked
 
 WORD = re.compile(r"\s?\S+")
 
@@ -54,8 +55,8 @@ class TokensPerWord(Prediction):
                 "write another text."
             )
         labels = tuple(map(token_label, words))
-        unit = Unit("tokens", one="token")
-        return Bars(labels, "", "Tokens of the word", unit, self.low, self.high)
+        figure = marked("Tokens of the word")
+        return Bars(labels, "", figure, TOKENS, self.low, self.high)
 
     def truth(self, model: LanguageModel, prompt: str, bars: Bars) -> tuple[float, ...]:
         return tuple(float(len(model.vocabulary.encode(word))) for word in WORD.findall(prompt))

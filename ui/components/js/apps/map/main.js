@@ -92,7 +92,7 @@ export function mount(root, { topics }, tell) {
 
   root.append(
     element('p', { class: 'dv-map-search' }, search, found),
-    element('div', { class: 'dv-map-table', tabindex: 0, role: 'region', 'aria-label': say('Concepts') }, table),
+    element('div', { class: 'dv-map-table', tabindex: 0, role: 'group', 'aria-label': say('Concepts') }, table),
   );
   return { restyle() {}, destroy() {} };
 }

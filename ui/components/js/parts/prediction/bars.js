@@ -140,9 +140,10 @@ export function create(root, actions) {
   function update(now) {
     state = now;
     const { bars, values, revealed } = now;
-    // The model's values may be larger than the scale that was drawn on.
+    // The model's values may lie beyond the scale that was drawn on.
     const top = Math.max(bars.high, ...(revealed?.truth ?? []));
-    const shown = { ...bars, high: top };
+    const bottom = Math.min(bars.low, ...(revealed?.truth ?? []));
+    const shown = { ...bars, low: bottom, high: top };
     while (rows.length > values.length) rows.pop()?.node.remove();
     while (rows.length < values.length) {
       const place = rows.length;
@@ -179,7 +180,7 @@ export function create(root, actions) {
     if (bars.is_curve) draw_lines(values, revealed, shown);
     else line.remove();
     scale.replaceChildren(
-      ...(bars.is_curve ? [top, (top + bars.low) / 2, bars.low] : []).map(at =>
+      ...(bars.is_curve ? [top, (top + bottom) / 2, bottom] : []).map(at =>
         element('span', { text: value_text(at, bars) }),
       ),
     );
