@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from ui.words.language import sentences
 
-SHORTEST = 12  # characters of a piece of a sentence that is looked for: `top-p` is the same in any
+SHORTEST = 15  # characters of a piece of a sentence: what is shorter may stand in any text
 PLACE = re.compile(r"%?\{+[^}]*\}+|<[^>]*>")
 UNREAD = {"bidi_component", "component_instance"}  # what they get holds all sentences, and texts
 

@@ -13,7 +13,7 @@ import unicodedata
 from engine.text import stopping
 from engine.trace.beam import FULL_POOL, NO_IMPROVEMENT
 from engine.trace.diffusion import FILLED
-from ui.words.language import marked, say, say_counted
+from ui.words.language import marked, say
 
 _GLYPHS = {" ": "␣", "\n": "⏎", "\r": "␍", "\t": "⇥"}
 
@@ -65,7 +65,7 @@ def markdown_text(text: str) -> str:
 
 def tokens_text(count: int) -> str:
     """A number of tokens in words."""
-    return say_counted(count, "{count} token", "{count} tokens")
+    return counted(count, "token")
 
 
 def counted(count: int, noun: str) -> str:

@@ -80,10 +80,10 @@ def translated(code: str) -> Catalog:
 
 
 def untranslated(catalog: Catalog) -> Iterator[Message]:
-    """The sentences that a language lacks."""
+    """The sentences that a language lacks; a fuzzy one is not said either."""
     for message in catalog:
         forms = message.string if isinstance(message.string, tuple) else (message.string,)
-        if message.id and not all(forms):
+        if message.id and (message.fuzzy or not all(forms)):
             yield message
 
 

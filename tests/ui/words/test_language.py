@@ -7,6 +7,7 @@ import pytest
 
 from ui.words.catalogue import english_table, table
 from ui.words.elsewhere import FILES, ROOT, read_of
+from ui.words.labels import counted
 from ui.words.language import (
     ENGLISH,
     LANGUAGES,
@@ -61,6 +62,7 @@ def test_what_a_language_lacks_is_said_in_english():
     with speaking("de"):
         assert language() == "de"
         assert say("Compare") == "Vergleichen"
+        assert [counted(n, "token") for n in (1, 2)] == ["1 Token", "2 Token"]
         assert say("Nobody has translated {this}.", this="it") == "Nobody has translated it."
         assert say_counted(2, "{count} odd thing", "{count} odd things") == "2 odd things"
     assert language() == ENGLISH

@@ -194,7 +194,7 @@ def _sources(formula: CacheFormula) -> Table:
     ]
     head = (
         say("kind of layer"),
-        say("values"),
+        say("values of a layer"),
         say("symbol"),
         say("number"),
         say("counts"),

@@ -185,7 +185,6 @@ def _same_text(result: WithAndWithout) -> str:
 
 def _totals(result: WithAndWithout) -> Table:
     steps = len(result.cached_ms)
-    about = ", estimated" if result.is_sampled else ""
     rows = [
         _total(
             say("with the state") if result.is_state else say("with the cache"),
@@ -194,7 +193,7 @@ def _totals(result: WithAndWithout) -> Table:
             (steps * result.weight_bytes, sum(result.cached_bytes)),
         ),
         _total(
-            f"without{about}",
+            say("without, estimated") if result.is_sampled else say("without"),
             result.uncached_ms,
             (result.uncached_seconds, result.uncached_tokens),
             (result.uncached_passes * result.weight_bytes, 0),
