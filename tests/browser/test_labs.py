@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.rules import LOOKS, broken_rules, look_at, wait_for_look
 from tests.browser.step_page import wait_until
 from ui.cache.sections import SECTIONS
+from ui.charts.template import palette
 from ui.skeleton.page import DECODERS
 
 PATHS = [
@@ -19,6 +20,10 @@ PATHS = [
 WITHOUT_STEPS = ("/one_clock", "/cache", "/tokens")
 RUNS_MS = 240_000  # on a machine that does other things as well
 FITS = "() => (e => e.scrollWidth - e.clientWidth)(document.querySelector('.stMain')) <= 0"
+FOLLOW = """
+colour => [...document.querySelectorAll('.stPlotlyChart .js-plotly-plot')]
+  .every(chart => chart._fullLayout?.font.color === colour)
+"""
 CANCEL = (
     "() => [...document.querySelectorAll('button')].find(b => b.innerText === 'Cancel')?.click()"
 )
@@ -37,6 +42,7 @@ def test_keys_and_looks(page: Page, path, tmp_path):
             expect(page.get_by_role("button", name="Cancel")).to_have_count(0, timeout=RUNS_MS)
         wait_for_look(page, size, scheme)
         wait_until(page, FITS)
+        wait_until(page, FOLLOW, palette(scheme == "dark").text)  # nobody did anything meanwhile
         assert broken_rules(page) == [], (size, scheme)
     if path not in WITHOUT_STEPS:
         keys_step_play_and_rewind(page)

@@ -12,10 +12,10 @@ from engine.errors import SettingError
 from ui.claims.inputs import ClaimInputs
 from ui.labs import fields
 from ui.measurements.held import Held
-from ui.words.language import say
+from ui.words.language import marked, say
 
 FILE = Path(__file__).resolve().parents[2] / "lessons" / "facts.toml"
-REMEDY = 'write each as in "Grass is" = ["green"], below a kind such as [colours]'
+REMEDY = marked('write each as in "Grass is" = ["green"], below a kind such as [colours]')
 
 
 @cache
@@ -49,7 +49,7 @@ def facts_of(text: str) -> list[Fact]:
             for question, answers in entries.items()
         ]
     except (tomllib.TOMLDecodeError, AttributeError, TypeError) as error:
-        raise SettingError(say("Facts"), text[:40], "cannot be read", REMEDY) from error
+        raise SettingError(say("Facts"), text[:40], say("cannot be read"), say(REMEDY)) from error
 
 
 def _texts(answers: object) -> list[str]:

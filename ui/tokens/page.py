@@ -43,7 +43,7 @@ from ui.tokens.tables import (
 )
 from ui.visits.tab import somebody_there
 from ui.words.labels import counted, markdown_text
-from ui.words.language import marked, say
+from ui.words.language import ENGLISH, marked, say, speaking
 
 PAGE = VisitPage(
     TokensState.name,
@@ -158,7 +158,8 @@ def _words(shown: Sequence[Shown]) -> None:
 
 
 def _csv(shown: Shown) -> bytes:
-    return spreadsheet_csv(token_frame(shown))
+    with speaking(ENGLISH):  # as all files that are saved
+        return spreadsheet_csv(token_frame(shown))
 
 
 def _file_name(shown: Shown) -> str:

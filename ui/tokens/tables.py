@@ -53,8 +53,8 @@ def _parts(stage: Stage) -> str:
 def token_frame(shown: Shown) -> pd.DataFrame:
     """Every token of a text, for a file; places count from 1."""
     rows = [_token_row(shown, place, token) for place, token in enumerate(shown.cut.tokens, 1)]
-    head = ("place", "id", "token", "bytes", "first character", "last character", "first byte")
-    return pd.DataFrame(rows, columns=[*head, "kind", "pre-token"])
+    columns = ("place", "id", "token", "bytes", "first character", "last character", "first byte")
+    return pd.DataFrame(rows, columns=[*columns, "kind", "pre-token"])
 
 
 def _token_row(shown: Shown, place: int, token: Token) -> tuple[str | int | None, ...]:
@@ -75,10 +75,10 @@ def _token_row(shown: Shown, place: int, token: Token) -> tuple[str | int | None
 def kind(token: Token) -> str:
     """Where a token comes from."""
     if token.is_inserted:
-        return "put there by the tokenizer"
+        return say("put there by the tokenizer")
     if token.is_unknown:
-        return "unknown to the tokenizer"
-    return "control token" if token.is_special else "text"
+        return say("unknown to the tokenizer")
+    return say("control token") if token.is_special else say("text")
 
 
 def figures(

@@ -13,14 +13,24 @@ import pytest
 from engine.sampling.presets import PRESETS
 
 UI = Path(__file__).resolve().parents[3] / "ui"
-FOLDERS = ("cache", "charts", "compare", "measurements", "tune")
+FOLDERS = ("cache", "charts", "claims", "compare", "labs", "measurements", "tokens", "tune")
 SAID = {"say", "marked", "say_counted", "counted", "meaning"}
+SAID |= {"guarded", "mount_app", "do", "Task", "told"}  # see `KEYWORDS` of `ui.words.translations`
 # Of files and of faults in our own code, which nobody reads on a page.
 UNREAD = {"BrokenRecord", "AssertionError", "NotImplementedError", "TypeError", "ContextVar"}
 # Where any text is read, prose or not: names of arguments and of keys, and who is called.
 # Texts for the model, and what a style sheet reads.
+TEXTS = {"PROMPTS", "WORDS", "COMMONS", "RARES"}  # names that hold some, as these inputs do
+INPUTS = {"prompt", "words"}
 DATA = ("Once upon a time", "The capital of France", "Customer: ", "Visitor: ", "You are the")
-DATA += ("'Source Sans'", "path/to/folder", "owner/name", "MiB")
+DATA += (
+    "con-token con-shown",
+    "figures claim-figures",
+    "'Source Sans'",
+    "path/to/folder",
+    "owner/name",
+    "MiB",
+)
 SHOWN = {"name", "title", "text", "help", "placeholder", "label", "hovertemplate", "annotation"}
 SHOWN |= {"xaxis_title", "yaxis_title", "head"}
 CALLED = {"button", "caption", "subheader", "expander", "popover", "checkbox", "selectbox", "info"}
@@ -72,10 +82,16 @@ def _unsaid(node: ast.AST, skipped: set[int], is_shown: bool) -> Iterator[tuple[
         return
     if isinstance(node, ast.Dict):
         for key, value in zip(node.keys, node.values, strict=True):
+            if isinstance(key, ast.Call) and _name(key.func) == "marked":
+                continue  # an example by its name
             is_read = isinstance(key, ast.Constant) and key.value in SHOWN
             yield from _unsaid(value, skipped, is_read)
         return
+    if isinstance(node, ast.AnnAssign) and _name(node.target) in INPUTS:
+        return
     if isinstance(node, ast.Assign):
+        if any(_name(one) in TEXTS for one in node.targets):
+            return
         yield from _unsaid(node.value, skipped, any(_name(one) in SHOWN for one in node.targets))
         return
     if isinstance(node, ast.Subscript | ast.Compare | ast.FormattedValue):

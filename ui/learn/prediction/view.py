@@ -123,9 +123,9 @@ def draw_prediction(
         attempts[name] = _resumed(prediction, model, before)
     attempt: Attempt = attempts[name]
     with st.container(key=f"card_{key}"):
-        title = say("Predict.")
-        st.markdown(f":material/insights: **{title}** {asks}")
-        st.markdown(say("Prompt: {text}", text=f"**{markdown_text(attempt.prompt)}**"))
+        predict = say("Predict.")
+        st.markdown(f":material/insights: **{predict}** {asks}")
+        st.markdown(say("Prompt: **{prompt}**", prompt=markdown_text(attempt.prompt)))
         try:
             with st.spinner(say("The model computes"), show_time=True):
                 new = attempt.compute(prediction, model)
@@ -169,10 +169,10 @@ def _mount(key: str, attempt: Attempt) -> None:
         "number": attempt.number,
         "tries": attempt.tries,  # so that the browser hears of one that failed
         "labels": bars.labels,
-        "axis": say(bars.axis),
+        "axis": say(bars.axis) if bars.axis else "",
         "figure": say(bars.figure),
         "unit": say(bars.unit.name),
-        "one": say(bars.unit.one),
+        "one": say(bars.unit.one) if bars.unit.one else "",
         "digits": bars.unit.digits,
         "low": bars.low,
         "high": bars.high,
@@ -197,26 +197,25 @@ def gap_sentence(bars: Bars, revealed: Revealed) -> str:
     gap = revealed.gap
     if bars.is_distribution:
         distance = say(
-            "Your bars and the model's are {distance} apart (total variation): {share} of the "
+            "Your bars and the model's are {gap} apart (total variation): {share} % of the "
             "probability would have to move.",
-            distance=f"{gap.value:.2f}",
-            share=f"{100 * gap.value:.0f} %",
+            gap=f"{gap.value:.2f}",
+            share=f"{100 * gap.value:.0f}",
         )
     else:
         distance = say(
-            "Your values are {figure} off on average (mean absolute difference).",
-            figure=bars.unit.text(gap.value),
+            "Your values are {gap} off on average (mean absolute difference).",
+            gap=bars.unit.text(gap.value),
         )
     label = bars.labels[gap.worst]
-    place = f"{say(bars.axis)} {label}" if bars.axis else label
     mine, real = (bars.unit.text(row[gap.worst]) for row in (revealed.drawn, revealed.truth))
-    miss = say(
+    worst = say(
         "The largest miss is at {place}: you said {mine}, the model has {real}.",
-        place=place,
+        place=f"{say(bars.axis)} {label}" if bars.axis else label,
         mine=mine,
         real=real,
     )
-    return f"{distance} {miss}"
+    return f"{distance} {worst}"
 
 
 def _again(

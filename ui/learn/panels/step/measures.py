@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -296,6 +297,14 @@ def model_probability(session: LessonSession, token: str) -> float | None:
     scores = raw.scores.astype(np.float64)
     weights = np.exp(scores - scores.max())
     return float(weights[token_id(session.model, token)] / weights.sum())
+
+
+@MEASURES.add
+@shown_as(bits)
+def surprisal(session: LessonSession, token: str) -> float | None:
+    """The surprisal of a token: -log2 of the model's own probability, in bits."""
+    share = model_probability(session, token)
+    return -math.log2(share) if share else None
 
 
 @MEASURES.add
