@@ -15,6 +15,7 @@ from ui.skeleton import theme
 from ui.words.labels import with_minus
 
 ROW_PIXELS = 50  # a node, its token and its figures
+FEWEST_ROWS = 4  # that a chart has room for: on a phone its legend takes two lines
 LONGEST_TOKEN = 11  # characters of a token in the tree
 # By fate: symbol, place in the palette's series (None: muted), dash of the line that leads to it.
 LOOKS = {
@@ -92,7 +93,7 @@ def tree_figure(
     steps = sorted({node.place[0] + 1 for node in tree.nodes}) or [1]
     figure.update_layout(
         template=template(dark),
-        height=90 + ROW_PIXELS * tree.rows,
+        height=90 + ROW_PIXELS * max(tree.rows, FEWEST_ROWS),
         xaxis={
             "title": "step",
             "tickvals": steps,
@@ -106,7 +107,7 @@ def tree_figure(
             "fixedrange": True,
         },
         annotations=[_label(node, label, dark) for node in tree.nodes],
-        legend={"itemclick": False, "itemdoubleclick": False},
+        legend={"itemclick": False, "itemdoubleclick": False, "itemsizing": "constant"},
         dragmode=False,
         clickmode="event+select",
     )
