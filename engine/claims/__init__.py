@@ -7,8 +7,9 @@
     grid           experiments that time prompt lengths x output lengths
     texts          experiments that write texts in several ways
     facts          questions with one right word
+    experiments/   the claims themselves
 
-A claim is a file of its own: an `Experiment`, and its result, a frozen dataclass that a file can
-keep. `checks` of the result are the figures that the verdict stands on; nothing else decides it.
-Words are no part of this: they stand in `lessons/claims.toml`.
+A claim is a file of its own in `experiments`: an `Experiment`, and its result, a frozen dataclass
+that a file can keep. `checks` of the result are the figures that the verdict stands on; nothing
+else decides it. Words are no part of this: they stand in `lessons/claims.toml`.
 """

@@ -34,11 +34,10 @@ from engine.decoding.row_file import RowFile, StoredRow
 from engine.decoding.shaping import shaped
 from engine.errors import ContextFullError, LogitsError, NoCandidatesError, SettingError
 from engine.model import LanguageModel
-from engine.model.kernels import ENGINE_LOCK
 from engine.runner.batch_runner import rows_at_once
 from engine.runner.budget import MemoryBudget, budget_of
 from engine.runner.runner import Runner
-from engine.runner.scheduler import this_job
+from engine.runner.scheduler import short_turn, this_job
 from engine.sampling import SamplingSettings, without_draw
 from engine.sampling.ranking import RankedRow
 from engine.sampling.stages import Context, Stage
@@ -97,7 +96,7 @@ class _Directions:
     def keep(self, vectors: torch.Tensor, start: int) -> None:
         """Write (positions, d_model) vectors of the text from position `start` on."""
         end = start + len(vectors)
-        with ENGINE_LOCK, torch.inference_mode():
+        with short_turn():
             if self._vectors is None or end > len(self._vectors):
                 grown = vectors.new_empty((2 * end, vectors.shape[-1]))
                 if start:
@@ -112,7 +111,7 @@ class _Directions:
 
     def fork(self) -> _Directions:
         """A copy that grows on its own."""
-        with ENGINE_LOCK, torch.inference_mode():
+        with short_turn():
             vectors = None if self._vectors is None else self._vectors.clone()
         return _Directions(self._budget, vectors)
 
@@ -334,7 +333,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         """(rows, vocab) logits, and (rows, tokens, d_model) unit vectors of the last layer."""
         logits, states = runner.read_rows(rows, hidden_states=True, tries=2)
         states = states[:, -len(rows[0]) :]  # the whole text, where it was read again
-        with ENGINE_LOCK, torch.inference_mode():
+        with short_turn():
             return logits, torch.nn.functional.normalize(states.to(torch.float32), dim=-1)
 
     def _own_file(self) -> RowFile:
@@ -410,7 +409,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
     def _scored(
         self, tokens: list[tuple[int, float]], directions: torch.Tensor
     ) -> list[ContrastiveCandidate]:
-        with ENGINE_LOCK, torch.inference_mode():
+        with short_turn():
             before = self._directions.before(self._sequence.ids.size)
             cosines = directions @ before.T  # (candidates, positions)
             penalties, nearest = (figures.tolist() for figures in cosines.max(-1))

@@ -26,8 +26,8 @@ from engine.decoding import inputs
 from engine.errors import PromptError, SettingError
 from engine.model import Forward
 from engine.model.cache import CacheSize
-from engine.model.kernels import ENGINE_LOCK
 from engine.runner.runner import Reading, Runner
+from engine.runner.scheduler import short_turn
 from engine.trace import Guidance
 
 if TYPE_CHECKING:
@@ -127,8 +127,8 @@ class GuidedRows:
 
 def guided_rows(prompt: np.ndarray, negative: np.ndarray, dtype: torch.dtype) -> GuidedRows:
     """The log-probabilities of two rows of raw logits; see `guided_row`."""
-    # Under the lock: a thread's first operation fixes its number of threads.
-    with ENGINE_LOCK, torch.inference_mode():
+    # In a turn: a thread's first operation fixes its number of threads.
+    with short_turn():
         towards = torch.log_softmax(torch.tensor(prompt), -1).numpy()
         away = torch.log_softmax(torch.tensor(negative).to(dtype), -1).float().numpy()
     towards.setflags(write=False)

@@ -14,7 +14,13 @@ import transformers
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from engine.errors import OutOfMemoryError
-from engine.model.kernels import DEFAULT_KERNELS, Kernels, cpu_kernels, keep_freed_memory
+from engine.model.kernels import (
+    DEFAULT_KERNELS,
+    Kernels,
+    cpu_kernels,
+    keep_freed_memory,
+    speed_up_exponentials,
+)
 
 
 class About(TypedDict, total=False):
@@ -61,6 +67,7 @@ class LoadedModel:
         kernels: Kernels | None = None,
     ) -> None:
         keep_freed_memory()
+        speed_up_exponentials()
         self.hf = hf.eval().requires_grad_(False)
         self.tokenizer = tokenizer
         self.name = name or type(hf).__name__

@@ -23,11 +23,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
+import torch
+
 from engine.errors import CancelledError
 from engine.model import pauses
+from engine.model.kernels import ENGINE_LOCK
 from engine.runner.snapshot import Kind, Pass, Snapshot
 
-__all__ = ["SCHEDULER", "Job", "Kind", "Scheduler", "job", "this_job"]
+__all__ = ["SCHEDULER", "Job", "Kind", "Scheduler", "job", "short_turn", "this_job"]
 
 LOOK_SECONDS = 0.05  # between two looks whether a job was cancelled while it waits
 PATIENCE_SECONDS = 1.0  # of waiting, after which a pass counts as the next kind up
@@ -262,8 +265,7 @@ class Scheduler:
         if work.waits is not None:
             work.waits(before)
         else:
-            passes = "1 other pass" if before == 1 else f"{before:,} other passes"
-            work.told(f"Waiting behind {passes}", 0, None)
+            work.told("Waiting behind other passes", before, None)
         return True
 
     def give_way(self, at_most: float = PATIENCE_SECONDS) -> float:
@@ -309,3 +311,16 @@ class Scheduler:
 
 
 SCHEDULER = Scheduler()
+
+
+@contextmanager
+def short_turn() -> Iterator[None]:
+    """Have the device for a few operations that are no forward pass; in line as a single step.
+
+    A long pass stands still for a turn, and for nobody who waits for `ENGINE_LOCK` alone.
+
+    Raises:
+        CancelledError: this thread's job was cancelled before its turn came.
+    """
+    with SCHEDULER.turn(Kind.STEP), ENGINE_LOCK, torch.inference_mode():
+        yield

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from engine.sampling.exponentials import fill_exponentials
+
 _COUNT = 2**16  # of intervals
 
 
@@ -52,7 +54,10 @@ class Intervals:
         self._highest = highest
         self._of_token = (sort_keys(scores) >> 16).astype(np.uint16)
         counts = np.bincount(self._of_token, minlength=_COUNT)
-        weights = np.bincount(self._of_token, weights=self._weights(scores), minlength=_COUNT)
+        all_weights = scores.astype(np.float64)
+        all_weights -= highest
+        fill_exponentials(all_weights, all_weights)
+        weights = np.bincount(self._of_token, weights=all_weights, minlength=_COUNT)
         self._ranks = np.cumsum(counts)  # up to the end of each interval
         self._reached = np.cumsum(weights)
 

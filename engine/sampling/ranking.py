@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from engine.errors import LogitsError, NoCandidatesError
+from engine.sampling.exponentials import fill_exponentials
 from engine.sampling.intervals import Intervals, Place, sort_keys
 
 # How many leading tokens are sorted at first, and at the second attempt; then the whole row. A full
@@ -25,7 +26,7 @@ _LARGE = 32_768
 # Groups of scores per leading token that is looked for: each group stands for its highest score.
 _GROUPS = 4
 # How many scores are summed at a time, so that what is made of them stays in the cache.
-_BLOCK = 32_768
+_BLOCK = 16_384
 # The longest product of two rows that BLAS computes on one thread; more threads would compete with
 # PyTorch's, and lose milliseconds.
 _ONE_THREAD = 8192
@@ -143,7 +144,7 @@ class RankedRow:
             shifts -= self.highest
             if self.count < self.scores.size:
                 np.maximum(shifts, _NO_WEIGHT, out=shifts)  # at -inf, 0 log 0 counts as 0
-            np.exp(shifts, out=weights)
+            fill_exponentials(shifts, weights)
             total += float(weights.sum())
             for first in range(0, block.size, _ONE_THREAD):
                 part = slice(first, first + _ONE_THREAD)

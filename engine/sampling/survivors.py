@@ -12,6 +12,7 @@ from bisect import bisect_left
 
 import numpy as np
 
+from engine.sampling.exponentials import fill_exponentials
 from engine.sampling.intervals import Place
 from engine.sampling.ranking import ENOUGH, RankedRow, deviation
 
@@ -136,7 +137,9 @@ class Survivors:
             weights = np.exp(row.scores[kept].astype(np.float64) - row.highest)
             probs[kept] = weights / weights.sum()
             return probs
-        weights = np.exp(row.scores.astype(np.float64) - row.highest)
+        weights = row.scores.astype(np.float64)
+        weights -= row.highest
+        fill_exponentials(weights, weights)
         weights[row.ids[: self.start]] = 0.0
         return weights / weights.sum()
 

@@ -7,8 +7,10 @@ from streamlit.testing.v1 import AppTest
 
 from engine.measure.roofline import measurement as roofline
 from tests.pages.tab import field, in_tab, new_app, restarted, visit_of
+from tests.pages.translated import left_in_english
 from ui.measurements.state import MeasurementState
 from ui.models.models import SharedModels
+from ui.words.language import say, speaking
 
 PAGE = "pages/cache.py"
 MEASURED = ("with_and_without", "prefill_and_decode", "roofline", "bytes", "window")
@@ -49,12 +51,16 @@ def html(app: AppTest) -> str:
     return "".join(str(one.proto.body) for one in app.get("html"))
 
 
-def test_every_section_is_drawn_and_all_go_into_one_file(app):
-    for key in KEYS:
-        field(app, "button_group", "cache_section").set_value(key).run()
-        state = measured(app)
-        assert state.chosen == key and state.held.result() is not None
-        assert any("What to notice" in one.value for one in app.markdown), key
+def test_every_section_is_drawn_in_another_language_and_all_go_into_one_file(app):
+    app.session_state["language"] = "de"
+    app.run()
+    with speaking("de"):  # of fields this side reads, as the page does, what is chosen
+        for key in KEYS:
+            field(app, "button_group", "cache_section").set_value(key).run()
+            state = measured(app)
+            assert state.chosen == key and state.held.result() is not None
+            assert any(say("What to notice:") in one.value for one in app.markdown), key
+            assert left_in_english(app, "de") == [], key
     assert set(json.loads(state.report().to_json())["parts"]) >= set(KEYS)
 
 

@@ -8,6 +8,7 @@ from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.sampling.presets import PRESETS
 from tests.pages.tab import field, in_tab, left, new_app, restarted, visit_of
+from tests.pages.translated import left_in_english
 from tests.ui import hostile
 from tests.ui.compare.comparing import PROMPT, ids, settle
 from ui.compare.column import OWN
@@ -54,6 +55,8 @@ def test_the_page_opens_with_texts_and_a_caption(app):
     assert not app.error
     assert any(caption.value.startswith("≠ marks the first") for caption in app.caption)
     assert all(column.length for column in held(app).columns)
+    app.session_state["language"] = "de"
+    assert left_in_english(app.run(), "de") == [] and not app.error
 
 
 def test_without_a_model_there_is_a_sentence_and_the_chooser(monkeypatch, app):

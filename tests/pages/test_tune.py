@@ -5,6 +5,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.sampling import SamplingSettings
 from tests.pages.tab import in_tab, left, new_app, restarted, visit_of
+from tests.pages.translated import left_in_english
 from tests.ui.tune.sweeping import PATIENCE_S, finished
 from ui.tune import results as tune_results
 from ui.tune.metrics import TRADE_OFFS
@@ -45,6 +46,8 @@ def test_the_page_opens_with_a_sweep_that_is_done(app):
     assert any("25 texts" in element.value for element in app.markdown)
     assert len(app.get("plotly_chart")) == 1
     assert field(app, "text_area", "Prompt 1").value == EXAMPLES[0].prompts[0]
+    app.session_state["language"] = "de"
+    assert left_in_english(app.run(), "de") == [] and not app.error
 
 
 def test_fields_change_the_plan_and_run_makes_it(app):

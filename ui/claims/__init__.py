@@ -11,7 +11,8 @@
 
 To add a claim:
 
-    engine/claims/<name>.py   an `Experiment` and its result, with `checks`
+    engine/claims/experiments/<name>.py
+                              an `Experiment` and its result, with `checks`
     lessons/claims.toml       a section: topic, sentence, words for each verdict, names of figures
     ui/claims/<name>.py       `SECTION = claim(...)`: inputs, fields, picture, tables
     ui/claims/claims.py       one more line

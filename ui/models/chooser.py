@@ -61,6 +61,11 @@ class Choice:
             return KINDS[self.source]
         return f"{self.source}@{self.revision}" if self.revision else self.source
 
+    @property
+    def shown(self) -> str:
+        """What a page calls it."""
+        return say(str(self))
+
 
 MODELS = SharedModels()
 
@@ -428,7 +433,10 @@ def _typed_choice(name: str) -> Choice | None:
 
 def _listed_choice(permitted: list[Choice], name: str) -> Choice | None:
     choice = st.selectbox(
-        say("Load one of these"), permitted, format_func=str, key=f"{name}_listed"
+        say("Load one of these"),
+        permitted,
+        format_func=lambda choice: choice.shown,
+        key=f"{name}_listed",
     )
     if os.environ.get("DECODING_MODELS", "").strip():
         st.caption(say("DECODING_MODELS names the models that may be loaded here."))

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine.claims.beam import BeamExperiment
-from engine.claims.broken_json import BrokenJsonExperiment
-from engine.claims.determinism import DeterminismExperiment
 from engine.claims.experiment import Experiment
+from engine.claims.experiments.beam import BeamExperiment
+from engine.claims.experiments.broken_json import BrokenJsonExperiment
+from engine.claims.experiments.determinism import DeterminismExperiment
+from engine.claims.experiments.greedy_loops import GreedyLoopsExperiment
+from engine.claims.experiments.letters import LettersExperiment
+from engine.claims.experiments.long_context import long_context_experiment
+from engine.claims.experiments.no_plan import NoPlanExperiment
+from engine.claims.experiments.penalties import PenaltiesExperiment
+from engine.claims.experiments.same_seed import SameSeedExperiment
+from engine.claims.experiments.speculative import SpeculativeExperiment
+from engine.claims.experiments.survivors import FixedK, NucleusAdapts, SurvivorsExperiment
+from engine.claims.experiments.tail import TailExperiment
+from engine.claims.experiments.temperature import TemperatureExperiment
+from engine.claims.experiments.truth import TruthExperiment
 from engine.claims.facts import Fact
-from engine.claims.greedy_loops import GreedyLoopsExperiment
-from engine.claims.letters import LettersExperiment
-from engine.claims.long_context import long_context_experiment
-from engine.claims.no_plan import NoPlanExperiment
-from engine.claims.penalties import PenaltiesExperiment
-from engine.claims.same_seed import SameSeedExperiment
-from engine.claims.speculative import SpeculativeExperiment
-from engine.claims.survivors import FixedK, NucleusAdapts, SurvivorsExperiment
-from engine.claims.tail import TailExperiment
-from engine.claims.temperature import TemperatureExperiment
-from engine.claims.truth import TruthExperiment
 from engine.model import LanguageModel
 
 PROMPTS = ("the dog", "one step", "and then", "the mat", "on the dog", "here the mat")

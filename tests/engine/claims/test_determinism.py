@@ -1,6 +1,6 @@
 """Determinism: what follows from differences, and what a model does whose weights have no copy."""
 
-from engine.claims.determinism import Compared, Determinism, DeterminismExperiment
+from engine.claims.experiments.determinism import Compared, Determinism, DeterminismExperiment
 from engine.claims.verdict import DEPENDS, FAILS, HOLDS, verdict
 from tests.engine.claims.experiments import PROMPTS
 
@@ -29,7 +29,7 @@ def test_a_way_is_as_claimed_that_repeats_itself_and_differs():
 
 
 def test_without_a_copy_the_other_ways_are_computed_and_it_is_said(chain, monkeypatch):
-    monkeypatch.setattr("engine.claims.determinism.free_bytes", lambda device: 1)
+    monkeypatch.setattr("engine.claims.experiments.determinism.free_bytes", lambda device: 1)
     experiment = DeterminismExperiment(chain, PROMPTS[:1], 3, 2)
     for _ in experiment.run():
         pass

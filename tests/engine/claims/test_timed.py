@@ -2,9 +2,9 @@
 
 import pytest
 
-from engine.claims.cached_flat import CachedFlat, cached_flat_experiment
-from engine.claims.output_slower import OutputSlower, output_slower_experiment
-from engine.claims.output_time import OutputTime, output_time_experiment
+from engine.claims.experiments.cached_flat import CachedFlat, cached_flat_experiment
+from engine.claims.experiments.output_slower import OutputSlower, output_slower_experiment
+from engine.claims.experiments.output_time import OutputTime, output_time_experiment
 from engine.claims.verdict import DEPENDS, FAILS, HOLDS, OPEN, verdict
 from engine.errors import SettingError
 from engine.measure.machine import Setting

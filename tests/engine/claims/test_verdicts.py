@@ -2,8 +2,8 @@
 
 import pytest
 
-from engine.claims.letters import TASKS, Letters, Spelt
-from engine.claims.speculative import Sped, Speedups
+from engine.claims.experiments.letters import TASKS, Letters, Spelt
+from engine.claims.experiments.speculative import Sped, Speedups
 from engine.claims.verdict import DEPENDS, FAILS, HOLDS, OPEN, verdict
 from engine.measure.machine import Setting
 from engine.measure.pace import Pace

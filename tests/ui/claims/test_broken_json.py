@@ -2,7 +2,7 @@
 
 from streamlit.testing.v1 import AppTest
 
-from engine.claims.broken_json import WAYS, BrokenJson, JsonRun, Judged, first_object
+from engine.claims.experiments.broken_json import WAYS, BrokenJson, JsonRun, Judged, first_object
 from engine.claims.verdict import DEPENDS, HOLDS, verdict
 
 

@@ -1,10 +1,13 @@
 """What pages say in other languages: what English falls back to, and files that fit the code."""
 
 import re
+import tomllib
 
 import pytest
 
 from ui.words.catalogue import english_table, table
+from ui.words.elsewhere import FILES, ROOT, read_of
+from ui.words.labels import counted
 from ui.words.language import (
     ENGLISH,
     LANGUAGES,
@@ -59,6 +62,7 @@ def test_what_a_language_lacks_is_said_in_english():
     with speaking("de"):
         assert language() == "de"
         assert say("Compare") == "Vergleichen"
+        assert [counted(n, "token") for n in (1, 2)] == ["1 Token", "2 Token"]
         assert say("Nobody has translated {this}.", this="it") == "Nobody has translated it."
         assert say_counted(2, "{count} odd thing", "{count} odd things") == "2 odd things"
     assert language() == ENGLISH
@@ -74,3 +78,12 @@ def test_the_table_of_samplers_changes_in_words_alone():
     for one in english_table()["samplers"]:
         assert by_name[one["name"]]["formula"] == one["formula"]
     assert [one["name"] for one in other["samplers"]] == english_table()["order"]
+
+
+def test_words_of_data_are_found_under_their_keys_alone():
+    data = {"a": {"topic": "One", "n": 1, "kind": "x"}, "b": [{"topic": ["Two", ""]}, "Three"]}
+    assert list(read_of(data, {"topic"})) == ["One", "Two"]
+    with speaking("de"):
+        for file, keys in FILES.items():
+            words = list(read_of(tomllib.loads((ROOT / file).read_text("utf-8")), keys))
+            assert words and all(one in sentences("de") for one in words), file
