@@ -265,8 +265,7 @@ class Scheduler:
         if work.waits is not None:
             work.waits(before)
         else:
-            passes = "1 other pass" if before == 1 else f"{before:,} other passes"
-            work.told(f"Waiting behind {passes}", 0, None)
+            work.told("Waiting behind other passes", before, None)
         return True
 
     def give_way(self, at_most: float = PATIENCE_SECONDS) -> float:

@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.rules import LOOKS, broken_rules, look_at, wait_for_look
 from tests.browser.step_page import wait_until
 from ui.cache.sections import SECTIONS
+from ui.charts.template import palette
 from ui.skeleton.page import DECODERS
 
 PATHS = [
@@ -19,6 +20,23 @@ PATHS = [
 WITHOUT_STEPS = ("/one_clock", "/cache", "/tokens")
 RUNS_MS = 240_000  # on a machine that does other things as well
 FITS = "() => (e => e.scrollWidth - e.clientWidth)(document.querySelector('.stMain')) <= 0"
+FOLLOW = """
+colour => [...document.querySelectorAll('.stPlotlyChart .js-plotly-plot')]
+  .every(chart => chart._fullLayout?.font.color === colour)
+"""
+# Chosen ones of several, and sliders, that nothing tells from what surrounds them.
+UNSEEN = """
+() => {
+  const ground = element => getComputedStyle(element).backgroundColor;
+  const chosen = [...document.querySelectorAll('[data-variant][data-selected="true"]')]
+    .filter(one => [...one.parentElement.children]
+      .some(other => other !== one && ground(other) === ground(one)));
+  const thumb = '[data-testid="stSlider"] [role="group"] [style*="left"]';
+  const thumbs = [...document.querySelectorAll(thumb)]
+    .filter(one => ground(one) === ground(document.querySelector('.stApp')));
+  return [...chosen, ...thumbs].map(element => element.outerHTML.slice(0, 200));
+}
+"""
 CANCEL = (
     "() => [...document.querySelectorAll('button')].find(b => b.innerText === 'Cancel')?.click()"
 )
@@ -37,7 +55,10 @@ def test_keys_and_looks(page: Page, path, tmp_path):
             expect(page.get_by_role("button", name="Cancel")).to_have_count(0, timeout=RUNS_MS)
         wait_for_look(page, size, scheme)
         wait_until(page, FITS)
+        wait_until(page, FOLLOW, palette(scheme == "dark").text)  # nobody did anything meanwhile
         assert broken_rules(page) == [], (size, scheme)
+    fits_at_twice_the_size(page)
+    states_show_in_forced_colours(page)
     if path not in WITHOUT_STEPS:
         keys_step_play_and_rewind(page)
     if path == "/beam":
@@ -46,6 +67,21 @@ def test_keys_and_looks(page: Page, path, tmp_path):
         every_other_section_is_drawn(page)
     if path == "/tokens":
         merges_end_in_the_tokens(page)
+
+
+def fits_at_twice_the_size(page: Page) -> None:
+    """A window of 1440 by 900 at 200 %."""
+    page.set_viewport_size({"width": 720, "height": 450})
+    wait_until(page, "width => innerWidth === width", 720)
+    wait_until(page, FITS)
+
+
+def states_show_in_forced_colours(page: Page) -> None:
+    """What is chosen differs from what is not, and a slider from its ground."""
+    page.emulate_media(forced_colors="active")
+    wait_until(page, "() => matchMedia('(forced-colors: active)').matches")
+    assert page.evaluate(UNSEEN) == []
+    page.emulate_media(forced_colors="none")
 
 
 def merges_end_in_the_tokens(page: Page) -> None:

@@ -53,7 +53,22 @@ def test_nothing_that_scrolls_shows_through_the_band(page: Page, path):
         assert seen["top"] == 0
         assert 40 < seen["height"] < 80
         assert seen["bare"] == [], (size, scheme)
+        if (path, size, scheme) == ("/compare", *LOOKS[2]):
+            keys_reach_a_menu(page)
 
     if path == "/tune":  # and the navigation can be used after scrolling
         page.get_by_role("link", name="Compare", exact=True).click()
         expect(button(page, "Play")).to_be_visible()
+
+
+def keys_reach_a_menu(page: Page) -> None:
+    """A menu that a key opens has the focus; Escape gives it back."""
+    menu = page.get_by_role("button", name="Decoders")
+    menu.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("link", name="Beam search", exact=True)).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Speculative", exact=True)).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(menu).to_be_focused()
+    expect(page.get_by_role("link", name="Speculative", exact=True)).to_have_count(0)

@@ -4,8 +4,8 @@ import pytest
 
 from ui.learn.command import MOST_WORDS, listed
 from ui.learn.course import FOLDER, read_course
-from ui.learn.learning import lesson_model
 from ui.learn.lesson import Lesson, read_lesson
+from ui.learn.model import lesson_model
 from ui.learn.trial import trials
 
 LESSONS = [*read_course().lessons, read_lesson(FOLDER / "template")]

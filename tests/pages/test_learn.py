@@ -6,7 +6,9 @@ from streamlit.testing.v1 import AppTest
 from tests.pages.tab import in_tab, left, new_app, restarted, visit_of
 from ui.learn.course import course
 from ui.learn.learning import Learning, page_name
+from ui.learn.map.view import CHOSEN
 from ui.learn.panels.step.hands import Hands
+from ui.visits.handover import STEP
 
 LOOP = course().lesson("the_loop")
 
@@ -97,3 +99,29 @@ def test_an_unknown_lesson_shows_the_list(app):
     app.run()
     assert not app.exception and not app.error
     assert "There is no lesson" in said(app) and "**1. The loop**" in said(app)
+
+
+def press_in_map(app: AppTest, key: str, cell: str) -> None:
+    """A press on a link of the map, as the browser tells of it."""
+    app.session_state[CHOSEN] = {"key": key, "cell": cell}
+    app.run()
+    assert not app.exception and not app.error
+
+
+def test_the_map_leads_to_a_step_a_question_and_an_experiment(app):
+    press_in_map(app, "loops", "lesson")
+    assert "### Loops" in said(app) and "step 3 of 3" in said(app)
+    press(app, "All lessons")
+    press_in_map(app, "plan", "question")
+    assert app.query_params["question"] == "plan"
+    assert "Question 3 of 4" in said(app)
+    assert any("Half a sentence" in one.label for one in app.radio)
+    press(app, "Open the lesson")
+    assert "### One token at a time" in said(app)
+    press(app, "All lessons")
+    press_in_map(app, "gone", "lesson")
+    assert "**1. The loop**" in said(app)
+    app.query_params["try"] = "greedy"
+    app.run()
+    assert not app.exception
+    assert visit_of(app).handed[STEP].settings.temperature == 0

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from ui.charts.template import DASHES, SYMBOLS, literal, palette, template
+from ui.words.language import say
 
 LOG_2 = math.log(2)
 
@@ -43,7 +44,8 @@ def surprisal_figure(series: Sequence[TextSeries], dark: bool = False) -> go.Fig
             name=literal(one.name),
             mode="lines",
             line={"color": colour, "dash": DASHES[place], "width": 2},
-            hovertemplate="token %{x}: %{y:.2f} bits<extra>%{fullData.name}</extra>",
+            hovertemplate=say("token {x}: {y} bits", x="%{x}", y="%{y:.2f}")
+            + "<extra>%{fullData.name}</extra>",
         )
         if one.parts_at is not None:
             figure.add_scatter(
@@ -54,13 +56,14 @@ def surprisal_figure(series: Sequence[TextSeries], dark: bool = False) -> go.Fig
                 textposition="top center",
                 marker={"color": colour, "symbol": SYMBOLS[place], "size": 10},
                 showlegend=False,
-                hovertemplate="differs from column 1 at token %{x}<extra></extra>",
+                hovertemplate=say("differs from column 1 at token {x}", x="%{x}")
+                + "<extra></extra>",
             )
     figure.update_layout(
         template=template(dark),
         height=300,
-        xaxis_title="token",
-        yaxis_title="bits per token so far",
+        xaxis_title=say("token"),
+        yaxis_title=say("bits per token so far"),
         yaxis_rangemode="tozero",
     )
     return figure
@@ -139,7 +142,7 @@ def balance_figure(
                 },
                 hovertemplate=(
                     f"%{{x:.3g}}, %{{y:.3g}}<extra>%{{fullData.name}}"
-                    f"{', mean' if is_mean else ''}</extra>"
+                    f"{', ' + say('mean') if is_mean else ''}</extra>"
                 ),
             )
     figure.update_layout(

@@ -78,7 +78,8 @@ def template(dark: bool) -> go.layout.Template:
                 "color": colours.muted,
                 "activecolor": colours.text,
             },
-            "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+            # From the top edge down: from the plot up, a legend that grows later covers the plot.
+            "legend": {"orientation": "h", "yref": "container", "y": 1, "yanchor": "top", "x": 0},
             "margin": {"l": 10, "r": 10, "t": 40, "b": 10},
         }
     )

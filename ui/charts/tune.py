@@ -15,6 +15,7 @@ from plotly.colors import sample_colorscale
 
 from ui.charts.template import literal, palette, template
 from ui.skeleton import theme
+from ui.words.language import say
 from ui.words.metrics import short_number
 
 MOST_LABELS = 14  # columns of a grid whose cells still have room for their values
@@ -221,10 +222,10 @@ def front_figure(
     colours = palette(dark)
     figure = go.Figure()
     looks = (
-        (others, "beaten by another cell", "circle-open", 9, colours.muted, "markers"),
+        (others, say("beaten by another cell"), "circle-open", 9, colours.muted, "markers"),
         (
             front,
-            "Pareto front: beaten by no cell",
+            say("Pareto front: beaten by no cell"),
             "diamond",
             12,
             colours.series[0],
@@ -255,7 +256,7 @@ def front_figure(
     figure.add_scatter(
         x=[point.x for point in ringed],
         y=[point.y for point in ringed],
-        name="chosen cell",
+        name=say("chosen cell"),
         mode="markers",
         hoverinfo="skip",
         marker={
@@ -290,8 +291,10 @@ def _labels(points: Sequence[Point]) -> list[str]:
     labels = []
     for number, (point, place) in enumerate(zip(points, places, strict=True)):
         others = places.count(place) - 1
-        more = f" and {others} more" if others else ""
-        labels.append(literal(point.label + more) if place not in places[:number] else "")
+        label = point.label
+        if others:
+            label = say("{label} and {others} more", label=label, others=others)
+        labels.append(literal(label) if place not in places[:number] else "")
     return labels
 
 

@@ -23,8 +23,9 @@ from ui.labs import fields
 from ui.measurements.held import Held
 from ui.measurements.measured import chart, sheet
 from ui.measurements.section import Shown, Table
+from ui.words.language import marked, say
 
-WAYS = {BEAM: "beam search", GREEDY: "greedy", SAMPLE: "nucleus"}
+WAYS = {BEAM: marked("beam search"), GREEDY: marked("greedy"), SAMPLE: marked("nucleus")}
 PROMPTS = """They think that
 The most important thing is
 The old house stood
@@ -54,10 +55,10 @@ def _experiment(model: LanguageModel, inputs: BeamInputs) -> BeamExperiment:
 
 
 def _fields(held: Held) -> None:
-    fields.text(held, "prompts", "Prompts, one a line", height=150)
+    fields.text(held, "prompts", say("Prompts, one a line"), height=150)
     with fields.row():
-        fields.whole(held, "tokens", "Tokens of a text", 8, MOST_TOKENS)
-        fields.whole(held, "width", "Beams", 2, MOST_WIDTH)
+        fields.whole(held, say("tokens"), say("Tokens of a text"), 8, MOST_TOKENS)
+        fields.whole(held, "width", say("Beams"), 2, MOST_WIDTH)
 
 
 def _dots(
@@ -65,7 +66,7 @@ def _dots(
 ) -> dict[str, list[tuple[str, float]]]:
     """By decoder: prompt and figure of each text."""
     return {
-        name: [(text.prompt, value(text)) for text in result.texts if text.kind == kind]
+        say(name): [(text.prompt, value(text)) for text in result.texts if text.kind == kind]
         for kind, name in WAYS.items()
     }
 
@@ -76,27 +77,33 @@ def _picture(result: BeamTexts, shown: Shown) -> None:
         varied = _dots(result, lambda text: text.distinct)
         chart(
             f"{shown.name}_likely",
-            "How likely each text is",
-            "A dot is a text. Far to the right, the model finds it likely.",
-            dots_figure(likely, "log-probability of the text, nats", shown.dark, shares=False),
+            say("How likely each text is"),
+            say("A dot is a text. Far to the right, the model finds it likely."),
+            dots_figure(likely, say("log-probability of the text, nats"), shown.dark, shares=False),
         )
         chart(
             f"{shown.name}_varied",
-            "How varied each text is",
-            "Far to the left, a text says the same pairs of tokens again and again.",
-            dots_figure(varied, "distinct pairs of tokens", shown.dark),
+            say("How varied each text is"),
+            say("Far to the left, a text says the same pairs of tokens again and again."),
+            dots_figure(varied, say("distinct pairs of tokens"), shown.dark),
         )
-    with st.expander("The texts"):
+    with st.expander(say("The texts")):
         sheet(_texts(result))
 
 
 def _texts(result: BeamTexts) -> Table:
     rows = [
-        (text.prompt, WAYS[text.kind], text.logprob, text.distinct, text.text)
+        (text.prompt, say(WAYS[text.kind]), text.logprob, text.distinct, text.text)
         for text in result.texts
     ]
-    head = ("prompt", "decoder", "log-probability, nats", "distinct pairs", "text")
-    return Table("Texts", head, rows)
+    head = (
+        say("prompt"),
+        say("decoder"),
+        say("log-probability, nats"),
+        say("distinct pairs"),
+        say("text"),
+    )
+    return Table(say("Texts"), head, rows)
 
 
 SECTION = claim(

@@ -26,12 +26,13 @@ from ui.measurements.measured import chart, sheet
 from ui.measurements.section import Shown, Table
 from ui.texts.constraints import FIRST
 from ui.words.labels import token_label
+from ui.words.language import marked, say
 
 WAYS = {
-    KEPT: "constraint, no wrong token",
-    SPLICED: "wrong token, the rest the same",
-    WENT_ON: "wrong token, then no constraint",
-    CONTROL: "right token, then no constraint",
+    KEPT: marked("constraint, no wrong token"),
+    SPLICED: marked("wrong token, the rest the same"),
+    WENT_ON: marked("wrong token, then no constraint"),
+    CONTROL: marked("right token, then no constraint"),
 }
 FIRST_OBJECT = FIRST["json_schema"]
 
@@ -58,24 +59,24 @@ def _experiment(model: LanguageModel, inputs: BrokenJsonInputs) -> BrokenJsonExp
 
 
 def _fields(held: Held) -> None:
-    fields.text(held, "prompt", "Prompt", height=80)
-    fields.text(held, "source", "JSON schema", height=150)
+    fields.text(held, say("prompt"), say("Prompt"), height=80)
+    fields.text(held, "source", say("JSON schema"), height=150)
     with fields.row():
-        fields.whole(held, "runs", "Objects", 1, MOST_RUNS)
-        about = "Share of the object that stands before the wrong token."
-        fields.real(held, "place", "Place of the wrong token", step=0.1, help=about)
+        fields.whole(held, "runs", say("Objects"), 1, MOST_RUNS)
+        about = say("Share of the object that stands before the wrong token.")
+        fields.real(held, "place", say("Place of the wrong token"), step=0.1, help=about)
 
 
 def _picture(result: BrokenJson, shown: Shown) -> None:
     if not shown.is_running:
-        bars = [(name, share(result.broken(way))) for way, name in WAYS.items()]
+        bars = [(say(name), share(result.broken(way))) for way, name in WAYS.items()]
         chart(
             f"{shown.name}_broken",
-            "Broken objects",
-            "Broken: it does not parse, or the schema does not allow it. Whiskers are 95 %.",
-            intervals_figure({"broken": bars}, "broken objects", shown.dark, bound=0.5),
+            say("Broken objects"),
+            say("Broken: it does not parse, or the schema does not allow it. Whiskers are 95 %."),
+            intervals_figure({"broken": bars}, say("broken objects"), shown.dark, bound=0.5),
         )
-    with st.expander("The texts"):
+    with st.expander(say("The texts")):
         sheet(_texts(result))
 
 
@@ -83,18 +84,26 @@ def _texts(result: BrokenJson) -> Table:
     rows = [
         (
             run.seed,
-            WAYS[text.way],
+            say(WAYS[text.way]),
             token_label(run.right),
             token_label(run.wrong),
-            "yes" if text.is_valid else "no",
+            say("yes") if text.is_valid else say("no"),
             text.problem,
             text.text,
         )
         for run in result.runs
         for text in run.texts
     ]
-    head = ("seed", "way", "right token", "wrong token", "is valid", "problem", "text")
-    return Table("Texts", head, rows)
+    head = (
+        say("seed"),
+        say("way"),
+        say("right token"),
+        say("wrong token"),
+        say("is valid"),
+        say("problem"),
+        say("text"),
+    )
+    return Table(say("Texts"), head, rows)
 
 
 SECTION = claim(

@@ -15,6 +15,7 @@ from ui.labs import fields
 from ui.measurements.held import Held
 from ui.measurements.measured import chart
 from ui.measurements.section import Shown, Table
+from ui.words.language import say
 
 
 @dataclass(frozen=True)
@@ -39,21 +40,25 @@ def _experiment(model: LanguageModel, inputs: StepsInputs) -> Experiment[CachedF
 
 
 def _fields(held: Held) -> None:
-    fields.line(held, "prompt", "Prompt")
+    fields.line(held, say("prompt"), say("Prompt"))
     with fields.row():
-        fields.whole(held, "positions", "Positions", 2, MOST_POSITIONS)
-        about = "1 measures every step without the cache, 4 one in four."
-        fields.whole(held, "every", "Without the cache, every", 1, 10_000, width=190, help=about)
-        about = "A time is flat where steps of the later half take less than so many times as long."
-        fields.real(held, "flat", "Flat, below", step=0.1, help=about)
+        fields.whole(held, say("positions"), say("Positions"), 2, MOST_POSITIONS)
+        about = say("1 measures every step without the cache, 4 one in four.")
+        fields.whole(
+            held, "every", say("Without the cache, every"), 1, 10_000, width=190, help=about
+        )
+        about = say(
+            "A time is flat where steps of the later half take less than so many times as long."
+        )
+        fields.real(held, "flat", say("Flat, below"), step=0.1, help=about)
 
 
 def _picture(result: CachedFlat, shown: Shown) -> None:
     if not shown.is_running:
         chart(
             f"{shown.name}_steps",
-            "Time per step",
-            "A cross marks a step that stands out among its neighbours.",
+            say("Time per step"),
+            say("A cross marks a step that stands out among its neighbours."),
             latency_figure(result.measured, shown.dark),
         )
 
@@ -65,7 +70,9 @@ def _steps(result: CachedFlat) -> Table:
         (position, ms, without.get(position))
         for position, ms in zip(found.cached_positions, found.cached_ms, strict=True)
     ]
-    return Table("Steps", ("position", "with the cache, ms", "without, ms"), rows)
+    return Table(
+        say("Steps"), (say("position"), say("with the cache, ms"), say("without, ms")), rows
+    )
 
 
 SECTION = claim(

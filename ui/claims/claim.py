@@ -16,6 +16,7 @@ from ui.measurements.held import Held
 from ui.measurements.section import AnyInputs, Section, Shown, Table
 from ui.measurements.work import MeasureWork
 from ui.skeleton.fields import bound
+from ui.words.language import say
 
 Experimented = Callable[[LanguageModel, AnyInputs], Experiment[AnyResult]]
 
@@ -46,7 +47,7 @@ def claim(
 
     def all_fields(held: Held) -> None:
         _prediction(held)
-        with st.expander("Parameters of the experiment"):
+        with st.expander(say("Parameters of the experiment")):
             fields(held)
 
     def drawn(found: AnyResult, shown: Shown) -> None:
@@ -69,7 +70,7 @@ def claim(
         notice=lambda found: "",
         tables=lambda found: (plain_table(words, verdict(found.checks)), *tables(found)),
         begin=lambda model, chosen: MeasureWork(experiment(model, chosen)),
-        start="Run",
+        start=say("Run"),
         seconds=lambda model, chosen, pace: experiment(model, chosen).seconds(pace),
         is_timed=is_timed,
         begins_alone=False,
@@ -90,9 +91,9 @@ def _prediction(held: Held) -> None:
     inputs: ClaimInputs = held.inputs
     chosen = inputs.predicted if inputs.predicted in PREDICTIONS else None
     st.segmented_control(
-        "What do you predict?",
+        say("What do you predict?"),
         list(PREDICTIONS),
-        format_func=PREDICTIONS.get,
+        format_func=lambda outcome: say(PREDICTIONS[outcome]),
         default=chosen,
         **bound(
             f"{held.name}_predicted",

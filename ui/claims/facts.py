@@ -12,9 +12,10 @@ from engine.errors import SettingError
 from ui.claims.inputs import ClaimInputs
 from ui.labs import fields
 from ui.measurements.held import Held
+from ui.words.language import marked, say
 
 FILE = Path(__file__).resolve().parents[2] / "lessons" / "facts.toml"
-REMEDY = 'write each as in "Grass is" = ["green"], below a kind such as [colours]'
+REMEDY = marked('write each as in "Grass is" = ["green"], below a kind such as [colours]')
 
 
 @cache
@@ -48,7 +49,7 @@ def facts_of(text: str) -> list[Fact]:
             for question, answers in entries.items()
         ]
     except (tomllib.TOMLDecodeError, AttributeError, TypeError) as error:
-        raise SettingError("Facts", text[:40], "cannot be read", REMEDY) from error
+        raise SettingError(say("Facts"), text[:40], say("cannot be read"), say(REMEDY)) from error
 
 
 def _texts(answers: object) -> list[str]:
@@ -62,8 +63,8 @@ def facts_field(held: Held) -> None:
     fields.text(
         held,
         "facts",
-        "Facts; empty for the usual ones",
+        say("Facts; empty for the usual ones"),
         height=150,
         placeholder=known_facts()[:600],
-        help="A kind of fact in brackets; below it each fact, and the words that are right.",
+        help=say("A kind of fact in brackets; below it each fact, and the words that are right."),
     )

@@ -22,8 +22,9 @@ from ui.labs import fields
 from ui.measurements.held import Held
 from ui.measurements.measured import chart
 from ui.measurements.section import Shown
+from ui.words.language import marked, say
 
-WAYS = {GREEDY: "greedy", NUCLEUS: "nucleus"}
+WAYS = {GREEDY: marked("greedy"), NUCLEUS: marked("nucleus")}
 PROMPTS = """They think that
 The most important thing is
 The meaning of life is
@@ -51,10 +52,10 @@ def _experiment(model: LanguageModel, inputs: LoopsInputs) -> GreedyLoopsExperim
 
 
 def _fields(held: Held) -> None:
-    fields.text(held, "prompts", "Prompts, one a line", height=150)
+    fields.text(held, "prompts", say("Prompts, one a line"), height=150)
     with fields.row():
-        fields.whole(held, "tokens", "Tokens of a text", LEAST_TOKENS, MOST_TOKENS)
-        fields.real(held, "top_p", "Top-p of the nucleus", step=0.05)
+        fields.whole(held, say("tokens"), say("Tokens of a text"), LEAST_TOKENS, MOST_TOKENS)
+        fields.real(held, "top_p", say("Top-p of the nucleus"), step=0.05)
 
 
 def _picture(result: GreedyLoops, shown: Shown) -> None:
@@ -62,11 +63,11 @@ def _picture(result: GreedyLoops, shown: Shown) -> None:
         dots = repeated_dots(result.texts, WAYS)
         chart(
             f"{shown.name}_repeated",
-            "Repeated 4-grams",
-            "A dot is a text. Far to the right it says the same again and again.",
-            dots_figure(dots, "share of 4-grams that repeat", shown.dark),
+            say("Repeated 4-grams"),
+            say("A dot is a text. Far to the right it says the same again and again."),
+            dots_figure(dots, say("share of 4-grams that repeat"), shown.dark),
         )
-    with st.expander("The texts"):
+    with st.expander(say("The texts")):
         written_texts(result.texts, WAYS)
 
 

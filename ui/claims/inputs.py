@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from engine.errors import SettingError
 from ui.labs.inputs import PlainInputs
+from ui.words.language import say
 
 MOST_LINES = 200
 MOST_NUMBERS = 16
@@ -42,8 +43,8 @@ def lines(text: str) -> list[str]:
     """
     found = [line for line in text.splitlines() if line.strip()]
     if len(found) > MOST_LINES:
-        problem, remedy = f"are more than {MOST_LINES}", "remove some"
-        raise SettingError("Lines", len(found), problem, remedy)
+        problem = say("are more than {most}", most=MOST_LINES)
+        raise SettingError(say("Lines"), len(found), problem, say("remove some"))
     return found
 
 
@@ -67,10 +68,12 @@ def wholes(name: str, text: str) -> list[int]:
     found = numbers(name, text)
     for number in found:
         if not number.is_integer():
-            raise SettingError(name, number, "is not whole", "use whole numbers as in 4, 12")
+            raise SettingError(
+                name, number, say("is not whole"), say("use whole numbers as in 4, 12")
+            )
     return [int(number) for number in found]
 
 
 def _no_numbers(name: str, text: str) -> SettingError:
-    problem = f"must be 1 to {MOST_NUMBERS} numbers with commas between them"
-    return SettingError(name, text, problem, "write them as in 0.5, 1, 2")
+    problem = say("must be 1 to {most} numbers with commas between them", most=MOST_NUMBERS)
+    return SettingError(name, text, problem, say("write them as in 0.5, 1, 2"))

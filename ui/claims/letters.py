@@ -12,13 +12,15 @@ from engine.model import LanguageModel
 from ui.claims.charts import dots_figure, intervals_figure
 from ui.claims.claim import claim
 from ui.claims.inputs import ClaimInputs, lines
+from ui.claims.words import part_said
 from ui.labs import fields
 from ui.measurements.held import Held
 from ui.measurements.measured import chart, sheet
 from ui.measurements.section import Shown, Table
 from ui.words.labels import token_label
+from ui.words.language import marked, say
 
-GROUPS = {COMMON: "common words", RARE: "rare words"}
+GROUPS = {COMMON: marked("common words"), RARE: marked("rare words")}
 COMMONS = "cat sun door food water mother little garden people house morning river friend summer"
 RARES = "xylophone zugzwang quixotic yurt kumquat fjord sphinx obelisk wyvern ocelot narwhal vellum"
 
@@ -42,48 +44,49 @@ def _experiment(model: LanguageModel, inputs: LettersInputs) -> LettersExperimen
 
 
 def _fields(held: Held) -> None:
-    fields.text(held, "common", "Common words, one a line", height=150)
-    fields.text(held, "rare", "Rare words, one a line", height=150)
-    about = "Share of right answers from which a model counts as seeing letters."
-    fields.real(held, "bound", "Sees letters from", step=0.05, help=about)
+    fields.text(held, "common", say("Common words, one a line"), height=150)
+    fields.text(held, "rare", say("Rare words, one a line"), height=150)
+    about = say("Share of right answers from which a model counts as seeing letters.")
+    fields.real(held, say("bound"), say("Sees letters from"), step=0.05, help=about)
 
 
 def _picture(result: Letters, shown: Shown) -> None:
     if not shown.is_running:
         chart(
             f"{shown.name}_tokens",
-            "Tokens of each word",
-            "Every word is cut with a space before it, as it stands within a sentence.",
+            say("Tokens of each word"),
+            say("Every word is cut with a space before it, as it stands within a sentence."),
             dots_figure(
                 {
-                    name: [(word.word, len(word.tokens)) for word in result.group(group)]
+                    say(name): [(word.word, len(word.tokens)) for word in result.group(group)]
                     for group, name in GROUPS.items()
                 },
-                "tokens",
+                say("tokens"),
                 shown.dark,
                 shares=False,
             ),
         )
         chart(
             f"{shown.name}_right",
-            "Right answers",
-            "The line is where the model would count as seeing letters. Whiskers are 95 %.",
+            say("Right answers"),
+            say("The line is where the model would count as seeing letters. Whiskers are 95 %."),
             intervals_figure(
                 {
                     "the model": [
-                        (task, share([word.right[place] for word in result.words]))
+                        (part_said(task), share([word.right[place] for word in result.words]))
                         for place, task in enumerate(TASKS)
                     ],
                     "the best single answer": [
-                        (task, counted(result.guessed(task), len(result.words))) for task in TASKS
+                        (part_said(task), counted(result.guessed(task), len(result.words)))
+                        for task in TASKS
                     ],
                 },
-                "right answers",
+                say("right answers"),
                 shown.dark,
                 bound=result.bound,
             ),
         )
-    with st.expander("The words"):
+    with st.expander(say("The words")):
         sheet(_words(result))
 
 
@@ -91,7 +94,7 @@ def _words(result: Letters) -> Table:
     rows = [
         (
             word.word,
-            GROUPS[word.group],
+            say(GROUPS[word.group]),
             " ".join(map(token_label, word.tokens)),
             len(word.tokens),
             *word.said,
@@ -99,8 +102,15 @@ def _words(result: Letters) -> Table:
         )
         for word in result.words
     ]
-    head = ("word", "kind", "cut into", "tokens", *(f"said: {task}" for task in TASKS), "right")
-    return Table("Words", head, rows)
+    head = (
+        say("word"),
+        say("kind"),
+        say("cut into"),
+        say("tokens"),
+        *(say("said: {task}", task=part_said(task)) for task in TASKS),
+        say("right answers"),
+    )
+    return Table(say("Words"), head, rows)
 
 
 SECTION = claim(

@@ -15,6 +15,7 @@ from ui.labs import fields
 from ui.measurements.held import Held
 from ui.measurements.measured import chart
 from ui.measurements.section import Shown, Table
+from ui.words.language import say
 
 
 @dataclass(frozen=True)
@@ -36,16 +37,16 @@ def _experiment(model: LanguageModel, inputs: LengthInputs) -> Experiment[LongCo
 
 def _fields(held: Held) -> None:
     with fields.row():
-        fields.whole(held, "positions", "Positions", 2, MOST_POSITIONS)
-        fields.whole(held, "batch", "Batch", 1, MOST_BATCH, help="Texts at once.")
+        fields.whole(held, say("positions"), say("Positions"), 2, MOST_POSITIONS)
+        fields.whole(held, "batch", say("Batch"), 1, MOST_BATCH, help=say("Texts at once."))
 
 
 def _picture(result: LongContext, shown: Shown) -> None:
     if not shown.is_running:
         chart(
             f"{shown.name}_bytes",
-            "Bytes of the cache",
-            "Each dot is counted in memory; the line is computed from the configuration.",
+            say("Bytes of the cache"),
+            say("Each dot is counted in memory; the line is computed from the configuration."),
             bytes_figure(result.measured, (), shown.dark),
         )
 
@@ -55,7 +56,9 @@ def _lengths(result: LongContext) -> Table:
         (one.positions, one.measured, one.computed if result.measured.is_known else None)
         for one in result.measured.points
     ]
-    return Table("Lengths", ("positions", "bytes, counted", "bytes by the formula"), rows)
+    return Table(
+        say("Lengths"), (say("positions"), say("bytes, counted"), say("bytes by the formula")), rows
+    )
 
 
 SECTION = claim(

@@ -18,6 +18,7 @@ from ui.measurements.measured import chart
 from ui.measurements.section import Shown, Table
 from ui.skeleton.tables import text_list
 from ui.words.labels import token_label
+from ui.words.language import say
 from ui.words.metrics import percent
 
 PROMPTS = """Once upon a time, there was a little
@@ -45,16 +46,16 @@ class ForkInputs(PromptsInputs):
 
 
 def _experiment(model: LanguageModel, inputs: ForkInputs) -> NoPlanExperiment:
-    places = wholes("Tokens before the fork", inputs.places)
+    places = wholes(say("Tokens before the fork"), inputs.places)
     return NoPlanExperiment(model, lines(inputs.prompts), inputs.tokens, places, inputs.temperature)
 
 
 def _fields(held: Held) -> None:
-    fields.text(held, "prompts", "Prompts, one a line", height=150)
+    fields.text(held, "prompts", say("Prompts, one a line"), height=150)
     with fields.row():
-        fields.whole(held, "tokens", "Tokens of a text", 8, MOST_TOKENS)
-        fields.line(held, "places", "Tokens before the fork")
-        fields.real(held, "temperature", "Temperature", help="0 is greedy decoding.")
+        fields.whole(held, say("tokens"), say("Tokens of a text"), 8, MOST_TOKENS)
+        fields.line(held, "places", say("Tokens before the fork"))
+        fields.real(held, say("temperature"), say("Temperature"), help=say("0 is greedy decoding."))
 
 
 def changed_figure(result: NoPlan, dark: bool = False) -> go.Figure:
@@ -70,13 +71,19 @@ def changed_figure(result: NoPlan, dark: bool = False) -> go.Figure:
         mode="lines+markers",
         marker={"size": 7, "color": colours.series[0]},
         line={"color": colours.series[0]},
-        hovertemplate="%{x} tokens after: %{y:.0%} of %{customdata} forks<extra></extra>",
+        hovertemplate=say(
+            "{count} tokens after: {share} of {forks} forks",
+            count="%{x}",
+            share="%{y:.0%}",
+            forks="%{customdata}",
+        )
+        + "<extra></extra>",
     )
     figure.update_layout(
         template=template(dark),
         height=300,
-        xaxis={"title": "tokens after the replaced one"},
-        yaxis={"title": "forks with another token", "range": [0, 1.05], "tickformat": ".0%"},
+        xaxis={"title": say("tokens after the replaced one")},
+        yaxis={"title": say("forks with another token"), "range": [0, 1.05], "tickformat": ".0%"},
     )
     return figure
 
@@ -85,21 +92,23 @@ def _picture(result: NoPlan, shown: Shown) -> None:
     if not shown.is_running:
         chart(
             f"{shown.name}_changed",
-            "After the fork",
-            "A text that came back to a plan would let the curve fall.",
+            say("After the fork"),
+            say("A text that came back to a plan would let the curve fall."),
             changed_figure(result, shown.dark),
         )
-    with st.expander("The texts"):
+    with st.expander(say("The texts")):
         for fork in result.forks:
-            pair = [(("as written",), fork.old), (_facts(fork), fork.new)]
-            st.html(text_list(f"Texts of {fork.prompt}", fork.prompt + fork.before, pair))
+            pair = [((say("as written"),), fork.old), (_facts(fork), fork.new)]
+            st.html(
+                text_list(say("Texts of {name}", name=fork.prompt), fork.prompt + fork.before, pair)
+            )
 
 
 def _facts(fork: Fork) -> tuple[str, ...]:
     return (
-        f"{token_label(fork.forced)} instead of {token_label(fork.taken)}",
-        f"it had {percent(fork.share)}",
-        f"{fork.changed_share:.0%} of the later tokens changed",
+        say("{new} instead of {old}", new=token_label(fork.forced), old=token_label(fork.taken)),
+        say("it had {share}", share=percent(fork.share)),
+        say("{share} of the later tokens changed", share=f"{fork.changed_share:.0%}"),
     )
 
 
@@ -109,10 +118,16 @@ def _forks(result: NoPlan) -> Table:
         for f in result.forks
     ]
     head = (
-        *("prompt", "before the fork", "token", "replaced by", "its probability"),
-        *("later tokens that changed", "text as written", "text after the fork"),
+        *(
+            say("prompt"),
+            say("before the fork"),
+            say("token"),
+            say("replaced by"),
+            say("its probability"),
+        ),
+        *(say("later tokens that changed"), say("text as written"), say("text after the fork")),
     )
-    return Table("Forks", head, rows)
+    return Table(say("Forks"), head, rows)
 
 
 SECTION = claim(

@@ -23,6 +23,7 @@ from ui.labs import fields
 from ui.measurements.held import Held
 from ui.measurements.measured import chart
 from ui.measurements.section import Shown, Table
+from ui.words.language import say
 
 
 @dataclass(frozen=True)
@@ -41,22 +42,22 @@ class SpeedInputs(ClaimInputs):
 
 
 def _experiment(model: LanguageModel, inputs: SpeedInputs) -> Experiment[OutputSlower]:
-    prompts = wholes("Prompt tokens", inputs.prompts)
+    prompts = wholes(say("Prompt tokens"), inputs.prompts)
     return output_slower_experiment(model, prompts, inputs.output, inputs.rounds)
 
 
 def _fields(held: Held) -> None:
     with fields.row():
-        fields.line(held, "prompts", "Prompt tokens")
-        fields.whole(held, "output", "Output tokens", 2, MOST_TOKENS)
-        fields.whole(held, "rounds", "Rounds", 1, MOST_ROUNDS)
+        fields.line(held, "prompts", say("Prompt tokens"))
+        fields.whole(held, "output", say("Output tokens"), 2, MOST_TOKENS)
+        fields.whole(held, say("rounds"), say("Rounds"), 1, MOST_ROUNDS)
 
 
 def speed_figure(result: OutputSlower, dark: bool = False) -> go.Figure:
     """Tokens a second that are read and written, against the length of the prompt."""
     colours = palette(dark)
     figure = go.Figure()
-    series = (("prefill: tokens read", prefill), ("decode: tokens written", decode))
+    series = ((say("prefill: tokens read"), prefill), (say("decode: tokens written"), decode))
     for place, (name, rate) in enumerate(series):
         figures = [rate(cell) for cell in result.cells]
         figure.add_scatter(
@@ -67,13 +68,16 @@ def speed_figure(result: OutputSlower, dark: bool = False) -> go.Figure:
             mode="lines+markers",
             marker={"symbol": SYMBOLS[place], "size": 9},
             line={"color": colours.series[place], "dash": DASHES[place]},
-            hovertemplate="%{x:,} prompt tokens: %{y:,.0f} tokens/s<extra>%{fullData.name}</extra>",
+            hovertemplate=say(
+                "{count} prompt tokens: {rate} tokens/s", count="%{x:,}", rate="%{y:,.0f}"
+            )
+            + "<extra>%{fullData.name}</extra>",
         )
     figure.update_layout(
         template=template(dark),
         height=320,
-        xaxis={"title": "prompt tokens", "rangemode": "tozero"},
-        yaxis={"title": "tokens per second", "type": "log"},
+        xaxis={"title": say("prompt tokens"), "rangemode": "tozero"},
+        yaxis={"title": say("tokens per second"), "type": "log"},
     )
     return figure
 
@@ -82,8 +86,8 @@ def _picture(result: OutputSlower, shown: Shown) -> None:
     if not shown.is_running:
         chart(
             f"{shown.name}_speed",
-            "Tokens per second",
-            "Powers of ten. Whiskers are 95 %, from the rounds.",
+            say("Tokens per second"),
+            say("Powers of ten. Whiskers are 95 %, from the rounds."),
             speed_figure(result, shown.dark),
         )
 
@@ -96,8 +100,14 @@ def _times(result: OutputSlower) -> Table:
             zip(cell.first_ms, cell.later_ms, strict=True), start=1
         )
     ]
-    head = ("prompt tokens", "output tokens", "round", "first token, ms", "later tokens, ms")
-    return Table("Times", head, rows)
+    head = (
+        say("prompt tokens"),
+        say("output tokens"),
+        say("round"),
+        say("first token, ms"),
+        say("later tokens, ms"),
+    )
+    return Table(say("Times"), head, rows)
 
 
 SECTION = claim(

@@ -15,6 +15,7 @@ from ui.labs import fields
 from ui.measurements.held import Held
 from ui.measurements.measured import chart
 from ui.measurements.section import Shown, Table
+from ui.words.language import say
 
 
 @dataclass(frozen=True)
@@ -34,26 +35,28 @@ class TimeInputs(ClaimInputs):
 
 
 def _experiment(model: LanguageModel, inputs: TimeInputs) -> Experiment[OutputTime]:
-    prompts = wholes("Prompt tokens", inputs.prompts)
-    outputs = wholes("Output tokens", inputs.outputs)
+    prompts = wholes(say("Prompt tokens"), inputs.prompts)
+    outputs = wholes(say("Output tokens"), inputs.outputs)
     return output_time_experiment(model, prompts, outputs, inputs.rounds, inputs.hardly)
 
 
 def _fields(held: Held) -> None:
     with fields.row():
-        fields.line(held, "prompts", "Prompt tokens")
-        fields.line(held, "outputs", "Output tokens")
-        fields.whole(held, "rounds", "Rounds", 1, MOST_ROUNDS)
-        about = "A prompt token hardly adds time below this share of an output token's."
-        fields.real(held, "hardly", "Hardly, below", step=0.05, help=about)
+        fields.line(held, "prompts", say("Prompt tokens"))
+        fields.line(held, "outputs", say("Output tokens"))
+        fields.whole(held, say("rounds"), say("Rounds"), 1, MOST_ROUNDS)
+        about = say("A prompt token hardly adds time below this share of an output token's.")
+        fields.real(held, "hardly", say("Hardly, below"), step=0.05, help=about)
 
 
 def _picture(result: OutputTime, shown: Shown) -> None:
     if not shown.is_running:
         chart(
             f"{shown.name}_time",
-            "Time in all",
-            "How far the lines rise is what output tokens add; how far apart they lie, prompts.",
+            say("Time in all"),
+            say(
+                "How far the lines rise is what output tokens add; how far apart they lie, prompts."
+            ),
             time_figure(result.measured, shown.dark),
         )
 
@@ -63,8 +66,14 @@ def _cells(result: OutputTime) -> Table:
         (one.prompt, one.output, one.first, one.total, len(one.first_ms))
         for one in result.measured.cells
     ]
-    head = ("prompt tokens", "output tokens", "first token, ms", "in all, ms", "rounds")
-    return Table("Cells", head, rows)
+    head = (
+        say("prompt tokens"),
+        say("output tokens"),
+        say("first token, ms"),
+        say("in all, ms"),
+        say("rounds"),
+    )
+    return Table(say("Cells"), head, rows)
 
 
 SECTION = claim(

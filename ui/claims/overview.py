@@ -13,42 +13,47 @@ from ui.measurements.section import Table
 from ui.measurements.state import MeasurementState
 from ui.visits.tab import somebody_there
 from ui.words.labels import about
+from ui.words.language import say
 
 
 def overview(state: MeasurementState) -> None:
     """The button that runs all claims, and what has come of each."""
-    with st.expander("All claims: run them, and see every verdict"):
+    with st.expander(say("All claims: run them, and see every verdict")):
         seconds = state.seconds(state.sections)
         there = somebody_there()
         with st.container(horizontal=True, vertical_alignment="center"):
             if state.is_busy:
-                st.button("Cancel all", key=f"{state.name}_cancel_all", on_click=state.cancel)
+                st.button(say("Cancel all"), key=f"{state.name}_cancel_all", on_click=state.cancel)
             else:
                 st.button(
-                    "Run all claims",
+                    say("Run all claims"),
                     key=f"{state.name}_run_all",
                     on_click=lambda: state.begin_each(state.sections, there),
                 )
             if seconds is not None:
-                st.caption(f"Takes {about(seconds)}; an estimate.", width="content")
+                st.caption(say("Takes {time}; an estimate.", time=about(seconds)), width="content")
         sheet(overview_table(state), "")
 
 
 def overview_table(state: MeasurementState) -> Table:
     """Each claim with every model: prediction, verdict, its sentence, time."""
     rows = [
-        (held.section.heading, bench.model.name, *_cells(held))
+        (say(held.section.heading), bench.model.name, *_cells(held))
         for key in state.sections
         for bench in state.benches
         for held in (bench.sections[key],)
     ]
-    return Table("All claims", ("claim", "model", "predicted", "verdict", "s", "why"), rows)
+    return Table(
+        say("All claims"),
+        (say("claim"), say("model"), say("predicted"), say("verdict"), "s", say("why")),
+        rows,
+    )
 
 
 def _cells(held: Held) -> tuple[str, str, float | None, str]:
     outcome = outcome_of(held)
     if not outcome:
-        return "", "under way" if held.is_running else "", None, ""
+        return "", say("under way") if held.is_running else "", None, ""
     said = all_words()[held.section.key].sentence(verdict(held.result().checks))
-    predicted = PREDICTIONS.get(held.measured.predicted, "")
-    return predicted, f"{SYMBOLS[outcome]} {NAMES[outcome]}", held.work.took, said
+    predicted = say(PREDICTIONS.get(held.measured.predicted, ""))
+    return predicted, f"{SYMBOLS[outcome]} {say(NAMES[outcome])}", held.work.took, said

@@ -23,8 +23,13 @@ from ui.labs import fields
 from ui.measurements.held import Held
 from ui.measurements.measured import chart
 from ui.measurements.section import Shown
+from ui.words.language import marked, say
 
-WAYS = {PLAIN: "plain", PENALTY: "with the penalty", WORDS: "with the words"}
+WAYS = {
+    PLAIN: marked("plain"),
+    PENALTY: marked("with the penalty"),
+    WORDS: marked("with the words"),
+}
 PROMPTS = """They think that
 The most important thing is
 He said that he
@@ -56,11 +61,11 @@ def _experiment(model: LanguageModel, inputs: PenaltiesInputs) -> PenaltiesExper
 
 
 def _fields(held: Held) -> None:
-    fields.text(held, "prompts", "Prompts, one a line", height=150)
-    fields.line(held, "words", "Words that forbid repeating", width="stretch")
+    fields.text(held, "prompts", say("Prompts, one a line"), height=150)
+    fields.line(held, "words", say("Words that forbid repeating"), width="stretch")
     with fields.row():
-        fields.whole(held, "tokens", "Tokens of a text", LEAST_TOKENS, MOST_TOKENS)
-        fields.real(held, "penalty", "Repetition penalty")
+        fields.whole(held, say("tokens"), say("Tokens of a text"), LEAST_TOKENS, MOST_TOKENS)
+        fields.real(held, "penalty", say("Repetition penalty"))
 
 
 def _picture(result: Penalties, shown: Shown) -> None:
@@ -68,11 +73,11 @@ def _picture(result: Penalties, shown: Shown) -> None:
         dots = repeated_dots(result.texts, WAYS)
         chart(
             f"{shown.name}_repeated",
-            "Repeated 4-grams",
-            "Three texts of each prompt. Far to the right, one says the same again and again.",
-            dots_figure(dots, "share of 4-grams that repeat", shown.dark),
+            say("Repeated 4-grams"),
+            say("Three texts of each prompt. Far to the right, one says the same again and again."),
+            dots_figure(dots, say("share of 4-grams that repeat"), shown.dark),
         )
-    with st.expander("The texts"):
+    with st.expander(say("The texts")):
         written_texts(result.texts, WAYS)
 
 

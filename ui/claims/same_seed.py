@@ -18,6 +18,7 @@ from ui.measurements.measured import chart
 from ui.measurements.section import Shown, Table
 from ui.skeleton.tables import text_list
 from ui.texts.limits import LARGEST_SEED
+from ui.words.language import say
 
 PROMPTS = """Once upon a time
 The capital of France is
@@ -43,19 +44,19 @@ class SeedInputs(PromptsInputs):
 
 
 def _experiment(model: LanguageModel, inputs: SeedInputs) -> SameSeedExperiment:
-    temperatures = numbers("Temperatures", inputs.temperatures)
+    temperatures = numbers(say("Temperatures"), inputs.temperatures)
     return SameSeedExperiment(
         model, lines(inputs.prompts), temperatures, inputs.runs, inputs.tokens, inputs.seed
     )
 
 
 def _fields(held: Held) -> None:
-    fields.text(held, "prompts", "Prompts, one a line", height=100)
+    fields.text(held, "prompts", say("Prompts, one a line"), height=100)
     with fields.row():
-        fields.line(held, "temperatures", "Temperatures")
-        fields.whole(held, "runs", "Texts of each kind", 2, MOST_RUNS)
-        fields.whole(held, "tokens", "Tokens of a text", 1, MOST_TOKENS)
-        fields.whole(held, "seed", "The same seed", 0, LARGEST_SEED)
+        fields.line(held, "temperatures", say("Temperatures"))
+        fields.whole(held, "runs", say("Texts of each kind"), 2, MOST_RUNS)
+        fields.whole(held, say("tokens"), say("Tokens of a text"), 1, MOST_TOKENS)
+        fields.whole(held, say("seed"), say("The same seed"), 0, LARGEST_SEED)
 
 
 def _others(result: SameSeed) -> dict[str, list[tuple[str, Figure]]]:
@@ -74,26 +75,26 @@ def _picture(result: SameSeed, shown: Shown) -> None:
     if not shown.is_running:
         chart(
             f"{shown.name}_others",
-            "Texts that differ from the first",
-            "With the same seed no bar may rise. Whiskers are 95 %.",
-            intervals_figure(_others(result), "other than the first text", shown.dark),
+            say("Texts that differ from the first"),
+            say("With the same seed no bar may rise. Whiskers are 95 %."),
+            intervals_figure(_others(result), say("other than the first text"), shown.dark),
         )
-    with st.expander("The texts"):
+    with st.expander(say("The texts")):
         for run in result.runs:
-            fresh = [(("fresh seed",), text) for text in run.unseeded]
-            same = [((f"seed {run.seed}",), text) for text in run.seeded]
+            fresh = [((say("fresh seed"),), text) for text in run.unseeded]
+            same = [((say("seed {seed}", seed=run.seed),), text) for text in run.seeded]
             name = f"{run.prompt}, T = {run.temperature:g}"
-            st.html(text_list(f"Texts of {name}", run.prompt, [*fresh, *same]))
+            st.html(text_list(say("Texts of {name}", name=name), run.prompt, [*fresh, *same]))
 
 
 def _texts(result: SameSeed) -> Table:
     rows = [
         (run.prompt, run.temperature, kind, text)
         for run in result.runs
-        for kind, texts in (("fresh", run.unseeded), (str(run.seed), run.seeded))
+        for kind, texts in ((say("fresh"), run.unseeded), (str(run.seed), run.seeded))
         for text in texts
     ]
-    return Table("Texts", ("prompt", "temperature", "seed", "text"), rows)
+    return Table(say("Texts"), (say("prompt"), say("temperature"), say("seed"), say("text")), rows)
 
 
 SECTION = claim(

@@ -17,6 +17,7 @@ from ui.measurements.held import Held
 from ui.measurements.measured import chart, sheet
 from ui.measurements.section import Shown, Table
 from ui.models.chooser import Choice, shared_model
+from ui.words.language import say
 
 PROMPTS = """Once upon a time, there was a little
 The old house stood
@@ -51,7 +52,7 @@ def _experiment(model: LanguageModel, inputs: SpeculativeInputs) -> SpeculativeE
         model,
         lines(inputs.prompts),
         lambda: _draft(model, inputs.proposer),
-        numbers("Draft lengths", inputs.lengths),
+        numbers(say("Draft lengths"), inputs.lengths),
         inputs.tokens,
         inputs.temperature,
         inputs.bound,
@@ -69,32 +70,34 @@ def _draft(model: LanguageModel, proposer: str) -> LanguageModel | None:
 
 
 def _fields(held: Held) -> None:
-    fields.text(held, "prompts", "Prompts, one a line", height=150)
+    fields.text(held, "prompts", say("Prompts, one a line"), height=150)
     with fields.row():
-        fields.choice(held, "proposer", "Proposer", PROPOSERS)
-        fields.line(held, "lengths", "Draft lengths")
-        fields.whole(held, "tokens", "Tokens of a text", 8, MOST_TOKENS)
+        fields.choice(held, "proposer", say("Proposer"), fields.said(PROPOSERS))
+        fields.line(held, "lengths", say("Draft lengths"))
+        fields.whole(held, say("tokens"), say("Tokens of a text"), 8, MOST_TOKENS)
     with fields.row():
-        fields.real(held, "temperature", "Temperature", step=0.1)
-        fields.real(held, "bound", "Speed-up that the claim promises", step=0.5)
+        fields.real(held, say("temperature"), say("Temperature"), step=0.1)
+        fields.real(held, say("bound"), say("Speed-up that the claim promises"), step=0.5)
 
 
 def _picture(result: Speedups, shown: Shown) -> None:
     if not result.has_draft:
         st.caption(
-            "Prompt lookup proposed. A draft model must have the same vocabulary as the target."
+            say(
+                "Prompt lookup proposed. A draft model must have the same vocabulary as the target."
+            )
         )
     if not shown.is_running:
         chart(
             f"{shown.name}_speedup",
-            "Speed-up",
-            "A dot is a prompt and a draft length. Left of 1, plain decoding is faster.",
+            say("Speed-up"),
+            say("A dot is a prompt and a draft length. Left of 1, plain decoding is faster."),
             dots_figure(
                 {
                     f"g = {length}": [(one.prompt, one.speedup) for one in result.at(length)]
                     for length in result.lengths
                 },
-                "times as fast as plain decoding",
+                say("times as fast as plain decoding"),
                 shown.dark,
                 shares=False,
             ),
@@ -113,8 +116,14 @@ def _trials(result: Speedups) -> Table:
         )
         for one in result.trials
     ]
-    head = ("prompt", "draft length", "acceptance rate", "tokens per target pass", "speed-up")
-    return Table("Trials", head, rows)
+    head = (
+        say("prompt"),
+        say("draft length"),
+        say("acceptance rate"),
+        say("tokens per target pass"),
+        say("speed-up"),
+    )
+    return Table(say("Trials"), head, rows)
 
 
 SECTION = claim(

@@ -23,6 +23,7 @@ from ui.labs import fields
 from ui.measurements.held import Held
 from ui.measurements.measured import chart
 from ui.measurements.section import Section, Shown, Table
+from ui.words.language import say
 
 PROMPTS = """Once upon a time, there was a little
 The capital of France is
@@ -50,12 +51,12 @@ class SurvivorsInputs(PromptsInputs):
 
 
 def _fields(held: Held) -> None:
-    fields.text(held, "prompts", "Prompts, one a line", height=150)
+    fields.text(held, "prompts", say("Prompts, one a line"), height=150)
     with fields.row():
-        fields.whole(held, "top_k", "Top-k", 1, held.model.vocab_size)
-        fields.real(held, "top_p", "Top-p", step=0.05)
-        fields.whole(held, "tokens", "Tokens of a text", 1, MOST_TOKENS)
-        fields.whole(held, "texts", "Texts of each prompt", 1, MOST_TEXTS)
+        fields.whole(held, "top_k", say("Top-k"), 1, held.model.vocab_size)
+        fields.real(held, "top_p", say("Top-p"), step=0.05)
+        fields.whole(held, say("tokens"), say("Tokens of a text"), 1, MOST_TOKENS)
+        fields.whole(held, "texts", say("Texts of each prompt"), 1, MOST_TEXTS)
 
 
 def steps_figure(result: Survivors, dark: bool = False) -> go.Figure:
@@ -67,16 +68,22 @@ def steps_figure(result: Survivors, dark: bool = False) -> go.Figure:
         x=[bits for text in result.texts for bits in text.bits],
         y=[size for text in result.texts for size in text.nucleus],
         customdata=[literal(label, 30) for text in result.texts for label in text.tokens],
-        name=f"nucleus, p = {result.top_p:g}",
+        name=say("nucleus, p = {p}", p=f"{result.top_p:g}"),
         mode="markers",
         marker={"size": 6, "color": colours.series[0], "opacity": 0.6},
-        hovertemplate="before “%{customdata}”: %{x:.2f} bits, %{y:,} tokens<extra></extra>",
+        hovertemplate=say(
+            "before {token}: {count} tokens, {bits} bits",
+            token="“%{customdata}”",
+            count="%{y:,}",
+            bits="%{x:.2f}",
+        )
+        + "<extra></extra>",
     )
     widest = max(max(text.bits) for text in result.texts)
     figure.add_scatter(
         x=[0, widest],
         y=[result.top_k, result.top_k],
-        name=f"top-k, k = {result.top_k:,}",
+        name=say("top-k, k = {k}", k=f"{result.top_k:,}"),
         mode="lines",
         line={"color": colours.series[1], "dash": "dash", "width": 2},
         hoverinfo="skip",
@@ -86,8 +93,8 @@ def steps_figure(result: Survivors, dark: bool = False) -> go.Figure:
     figure.update_layout(
         template=template(dark),
         height=340,
-        xaxis={"title": "entropy of the model, bits", "rangemode": "tozero"},
-        yaxis={"title": "tokens kept", "type": "log", "dtick": 1},
+        xaxis={"title": say("entropy of the model, bits"), "rangemode": "tozero"},
+        yaxis={"title": say("tokens kept"), "type": "log", "dtick": 1},
     )
     return figure
 
@@ -102,13 +109,19 @@ def size_figure(result: Survivors, dark: bool = False) -> go.Figure:
         y=list(text.nucleus),
         customdata=list(text.bits),
         marker={"color": palette(dark).series[0]},
-        hovertemplate="before %{x}: %{y:,} tokens, %{customdata:.2f} bits<extra></extra>",
+        hovertemplate=say(
+            "before {token}: {count} tokens, {bits} bits",
+            token="%{x}",
+            count="%{y:,}",
+            bits="%{customdata:.2f}",
+        )
+        + "<extra></extra>",
     )
     figure.update_layout(
         template=template(dark),
         height=320,
         xaxis={"type": "category", "tickangle": -60},
-        yaxis={"title": "tokens in the nucleus", "type": "log", "dtick": 1},
+        yaxis={"title": say("tokens in the nucleus"), "type": "log", "dtick": 1},
     )
     return figure
 
@@ -118,9 +131,11 @@ def _picture(result: Survivors, shown: Shown) -> None:
         return
     chart(
         f"{shown.name}_steps",
-        "Every step",
-        "A dot is a step. Left of the first dotted line is the surest quarter of the steps, right "
-        "of the second the least sure.",
+        say("Every step"),
+        say(
+            "A dot is a step. Left of the first dotted line is the surest quarter of "
+            "the steps, right of the second the least sure."
+        ),
         steps_figure(result, shown.dark),
     )
 
@@ -129,8 +144,8 @@ def _adapting(result: Survivors, shown: Shown) -> None:
     if not shown.is_running:
         chart(
             f"{shown.name}_sizes",
-            "One text, step by step",
-            "How many tokens the nucleus holds before each token of the first text.",
+            say("One text, step by step"),
+            say("How many tokens the nucleus holds before each token of the first text."),
             size_figure(result, shown.dark),
         )
     _picture(result, shown)
@@ -145,10 +160,17 @@ def _steps(result: Survivors) -> Table:
         )
     ]
     head = (
-        *("prompt", "step", "token", "entropy, bits", "tokens in the nucleus", "k"),
-        "probability of the k likeliest",
+        *(
+            say("prompt"),
+            say("step"),
+            say("token"),
+            say("entropy, bits"),
+            say("tokens in the nucleus"),
+            "k",
+        ),
+        say("probability of the k likeliest"),
     )
-    return Table("Steps", head, rows)
+    return Table(say("Steps"), head, rows)
 
 
 def _claim(key: str, kind: type[Survivors], picture: Callable[[Survivors, Shown], None]) -> Section:

@@ -16,6 +16,7 @@ from ui.measurements.held import Held
 from ui.measurements.measured import chart, sheet
 from ui.measurements.section import Shown, Table
 from ui.words.labels import token_label, with_minus
+from ui.words.language import say
 
 PROMPTS = """The capital of France is
 Once upon a time, there was a little
@@ -40,14 +41,14 @@ class TailInputs(PromptsInputs):
 
 
 def _experiment(model: LanguageModel, inputs: TailInputs) -> TailExperiment:
-    temperatures = numbers("Temperatures", inputs.temperatures)
+    temperatures = numbers(say("Temperatures"), inputs.temperatures)
     return TailExperiment(model, lines(inputs.prompts), lines(inputs.words), temperatures)
 
 
 def _fields(held: Held) -> None:
-    fields.text(held, "prompts", "Prompts, one a line", height=100)
-    fields.text(held, "words", "Absurd words, one a line", height=100)
-    fields.line(held, "temperatures", "Temperatures")
+    fields.text(held, "prompts", say("Prompts, one a line"), height=100)
+    fields.text(held, "words", say("Absurd words, one a line"), height=100)
+    fields.line(held, "temperatures", say("Temperatures"))
 
 
 def tail_figure(result: Tails, dark: bool = False) -> go.Figure:
@@ -62,7 +63,10 @@ def tail_figure(result: Tails, dark: bool = False) -> go.Figure:
             name=literal(tail.prompt, 40),
             mode="lines",
             line={"color": colour, "dash": DASHES[place % len(DASHES)]},
-            hovertemplate="rank %{x:,}: 10 to the power %{y:.1f}<extra></extra>",
+            hovertemplate=say(
+                "rank {rank}: 10 to the power {power}", rank="%{x:,}", power="%{y:.1f}"
+            )
+            + "<extra></extra>",
         )
         figure.add_scatter(
             x=[one.rank for one in tail.absurd],
@@ -71,13 +75,15 @@ def tail_figure(result: Tails, dark: bool = False) -> go.Figure:
             mode="markers",
             showlegend=False,
             marker={"symbol": "x", "size": 10, "color": colour},
-            hovertemplate="“%{customdata}”: rank %{x:,}, 10 to the power %{y:.1f}<extra></extra>",
+            hovertemplate="“%{customdata}”, "
+            + say("rank {rank}: 10 to the power {power}", rank="%{x:,}", power="%{y:.1f}")
+            + "<extra></extra>",
         )
     figure.update_layout(
         template=template(dark),
         height=340,
-        xaxis={"title": "rank", "type": "log", "dtick": 1},
-        yaxis={"title": "probability, power of ten"},
+        xaxis={"title": say("rank"), "type": "log", "dtick": 1},
+        yaxis={"title": say("probability, power of ten")},
     )
     return figure
 
@@ -86,8 +92,11 @@ def _picture(result: Tails, shown: Shown) -> None:
     if not shown.is_running:
         chart(
             f"{shown.name}_tail",
-            "The whole vocabulary",
-            "Every token has a place on the curve of its prompt. The crosses are the absurd words.",
+            say("The whole vocabulary"),
+            say(
+                "Every token has a place on the curve of its prompt. The crosses are the "
+                "absurd words."
+            ),
             tail_figure(result, shown.dark),
         )
     sheet(_absurd(result))
@@ -105,8 +114,14 @@ def _absurd(result: Tails) -> Table:
         for tail in result.tails
         for one in tail.absurd
     ]
-    head = ("prompt", "absurd token", "rank", "probability", "draws until it comes once")
-    return Table("Absurd words", head, rows)
+    head = (
+        say("prompt"),
+        say("absurd token"),
+        say("rank"),
+        say("probability"),
+        say("draws until it comes once"),
+    )
+    return Table(say("Absurd words"), head, rows)
 
 
 SECTION = claim(

@@ -18,6 +18,7 @@ from ui.labs import fields
 from ui.measurements.held import Held
 from ui.measurements.measured import chart
 from ui.measurements.section import Shown, Table
+from ui.words.language import marked, say
 
 
 @dataclass(frozen=True)
@@ -32,13 +33,13 @@ class TemperatureInputs(FactsInputs):
 
 
 def _experiment(model: LanguageModel, inputs: TemperatureInputs) -> TemperatureExperiment:
-    temperatures = numbers("Temperatures", inputs.temperatures)
+    temperatures = numbers(say("Temperatures"), inputs.temperatures)
     return TemperatureExperiment(model, facts_of(inputs.facts), temperatures)
 
 
 def _fields(held: Held) -> None:
     facts_field(held)
-    fields.line(held, "temperatures", "Temperatures")
+    fields.line(held, "temperatures", say("Temperatures"))
 
 
 def score_figure(result: Temperatures, dark: bool = False) -> go.Figure:
@@ -63,8 +64,8 @@ def score_figure(result: Temperatures, dark: bool = False) -> go.Figure:
     figure.update_layout(
         template=template(dark),
         height=300,
-        xaxis={"title": "temperature", "rangemode": "tozero"},
-        yaxis={"title": "a draw is right", "range": [0, 1.05], "tickformat": ".0%"},
+        xaxis={"title": say("temperature"), "rangemode": "tozero"},
+        yaxis={"title": say("a draw is right"), "range": [0, 1.05], "tickformat": ".0%"},
     )
     return figure
 
@@ -80,13 +81,13 @@ def entropy_figure(result: Temperatures, dark: bool = False) -> go.Figure:
         mode="lines+markers",
         marker={"size": 9},
         line={"color": palette(dark).series[0]},
-        hovertemplate="T = %{x}: %{y:.2f} bits<extra></extra>",
+        hovertemplate="T = %{x}: " + say("{count} bits", count="%{y:.2f}") + "<extra></extra>",
     )
     figure.update_layout(
         template=template(dark),
         height=300,
-        xaxis={"title": "temperature", "rangemode": "tozero"},
-        yaxis={"title": "entropy, bits", "rangemode": "tozero"},
+        xaxis={"title": say("temperature"), "rangemode": "tozero"},
+        yaxis={"title": say("entropy, bits"), "rangemode": "tozero"},
     )
     return figure
 
@@ -98,27 +99,31 @@ def _picture(result: Temperatures, shown: Shown) -> None:
     with left:
         chart(
             f"{shown.name}_score",
-            "Capable",
-            "Exact: the probability that a draw is a right answer. Whiskers are 95 %.",
+            say("Capable"),
+            say("Exact: the probability that a draw is a right answer. Whiskers are 95 %."),
             score_figure(result, shown.dark),
         )
     with right:
         chart(
             f"{shown.name}_entropy",
-            "Random",
-            "Uncertainty of the first token that is drawn.",
+            say("Random"),
+            say("Uncertainty of the first token that is drawn."),
             entropy_figure(result, shown.dark),
         )
 
 
 def _scores(result: Temperatures) -> Table:
     rows = [(one.fact.question, one.fact.group, *one.right) for one in result.scored]
-    head = ("question", "kind", *(f"right at T = {one:g}" for one in result.temperatures))
-    return Table("Scores", head, rows)
+    head = (
+        say("question"),
+        say("kind"),
+        *(say("right at T = {t}", t=f"{one:g}") for one in result.temperatures),
+    )
+    return Table(say("Scores"), head, rows)
 
 
 SECTION = claim(
-    "temperature",
+    marked("temperature"),
     inputs=TemperatureInputs,
     result=Temperatures,
     experiment=_experiment,

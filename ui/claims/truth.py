@@ -16,6 +16,7 @@ from ui.labs import fields
 from ui.measurements.held import Held
 from ui.measurements.measured import chart, sheet
 from ui.measurements.section import Shown, Table
+from ui.words.language import say
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,9 @@ def _experiment(model: LanguageModel, inputs: TruthInputs) -> TruthExperiment:
 def _fields(held: Held) -> None:
     facts_field(held)
     with fields.row():
-        fields.whole(held, "samples", "Samples of each fact", 1, MOST_SAMPLES)
-        about = "Share of right answers from which greedy decoding counts as the truth."
-        fields.real(held, "bound", "The truth from", step=0.05, help=about)
+        fields.whole(held, "samples", say("Samples of each fact"), 1, MOST_SAMPLES)
+        about = say("Share of right answers from which greedy decoding counts as the truth.")
+        fields.real(held, say("bound"), say("The truth from"), step=0.05, help=about)
 
 
 def _right(result: Truth) -> dict[str, list[tuple[str, Figure]]]:
@@ -59,11 +60,11 @@ def _picture(result: Truth, shown: Shown) -> None:
     if not shown.is_running:
         chart(
             f"{shown.name}_right",
-            "Right answers",
-            "The line is where greedy decoding would count as the truth. Whiskers are 95 %.",
-            intervals_figure(_right(result), "right answers", shown.dark, bound=result.bound),
+            say("Right answers"),
+            say("The line is where greedy decoding would count as the truth. Whiskers are 95 %."),
+            intervals_figure(_right(result), say("right answers"), shown.dark, bound=result.bound),
         )
-    with st.expander("The answers"):
+    with st.expander(say("The answers")):
         sheet(_answers(result))
 
 
@@ -73,15 +74,23 @@ def _answers(result: Truth) -> Table:
             one.fact.question,
             " or ".join(one.fact.answers),
             one.greedy,
-            "yes" if one.greedy_right else "no",
+            say("yes") if one.greedy_right else say("no"),
             one.majority,
             one.votes,
             one.fact.group,
         )
         for one in result.answers
     ]
-    head = ("question", "right", "greedy", "is right", "majority", "votes for it", "kind")
-    return Table("Answers", head, rows)
+    head = (
+        say("question"),
+        say("right answers"),
+        say("greedy"),
+        say("is right"),
+        say("majority"),
+        say("votes for it"),
+        say("kind"),
+    )
+    return Table(say("Answers"), head, rows)
 
 
 SECTION = claim(

@@ -10,22 +10,35 @@ import streamlit as st
 from engine.claims.verdict import Check, Verdict
 from ui.claims.words import (
     ANSWERS,
-    METHODS,
     NAMES,
     SYMBOLS,
     ClaimWords,
     interval,
+    method_said,
+    part_said,
 )
 from ui.measurements.measured import sheet
 from ui.measurements.section import Table
+from ui.words.language import marked, say
 
 PREDICTED = {
-    "holds": "You predicted that it holds.",
-    "fails": "You predicted that it does not hold.",
-    "depends": "You predicted that it depends.",
+    "holds": marked("You predicted that it holds."),
+    "fails": marked("You predicted that it does not hold."),
+    "depends": marked("You predicted that it depends."),
 }
-MET, MISSED = "The verdict is the one that you predicted.", "The verdict is another one."
-HEAD = ("figure", "part", "measured", "95 % interval", "n", "the claim says", "so it is")
+MET, MISSED = (
+    marked("The verdict is the one that you predicted."),
+    marked("The verdict is another one."),
+)
+HEAD = (
+    marked("figure"),
+    marked("part"),
+    marked("measured"),
+    marked("95 % interval"),
+    "n",
+    marked("the claim says"),
+    marked("so it is"),
+)
 
 
 def draw_verdict(words: ClaimWords, verdict: Verdict, predicted: str, took: float | None) -> None:
@@ -39,11 +52,11 @@ def draw_verdict(words: ClaimWords, verdict: Verdict, predicted: str, took: floa
     """
     said = [words.sentence(verdict)]
     if predicted in PREDICTED:
-        said.append(PREDICTED[predicted])
-        said.append(MET if predicted == verdict.outcome else MISSED)
+        said.append(say(PREDICTED[predicted]))
+        said.append(say(MET if predicted == verdict.outcome else MISSED))
     if took is not None:
-        said.append(f"The experiment took {took:.1f} s.")
-    name = f"{SYMBOLS[verdict.outcome]} {NAMES[verdict.outcome]}"
+        said.append(say("The experiment took {time} s.", time=f"{took:.1f}"))
+    name = f"{SYMBOLS[verdict.outcome]} {say(NAMES[verdict.outcome])}"
     sentences = html.escape(" ".join(said))
     st.html(
         f'<div class="claim-verdict claim-{verdict.outcome}" role="status">'
@@ -51,35 +64,46 @@ def draw_verdict(words: ClaimWords, verdict: Verdict, predicted: str, took: floa
     )
     sheet(figures_table(words, verdict), "figures claim-figures")
     methods = dict.fromkeys(check.figure.method for check in verdict.checks)
-    st.caption(" ".join(METHODS[method] for method in methods))
+    st.caption(" ".join(map(method_said, methods)))
 
 
 def figures_table(words: ClaimWords, verdict: Verdict) -> Table:
     """What the verdict stands on."""
-    rows = [HEAD, *(_row(words, check) for check in verdict.checks)]
+    rows = [tuple(map(say, HEAD)), *(_row(words, check) for check in verdict.checks)]
     if not any(check.part for check in verdict.checks):
         rows = [(first, *others) for first, _, *others in rows]
     head, *figures = rows
-    return Table("What the verdict stands on", head, figures)
+    return Table(say("What the verdict stands on"), head, figures)
 
 
 def plain_table(words: ClaimWords, verdict: Verdict) -> Table:
     """The same as plain numbers, for a file; what is unknown or unbounded is empty."""
     rows = [
         (
-            words.figures[check.name].name,
-            check.part,
+            say(words.figures[check.name].name),
+            part_said(check.part),
             *map(_known, (check.figure.value, check.figure.low, check.figure.high)),
             check.figure.count,
             check.figure.method,
             check.side,
             check.bound if check.side else None,
-            ANSWERS[check.answer],
+            say(ANSWERS[check.answer]),
         )
         for check in verdict.checks
     ]
-    head = ("figure", "part", "measured", "low", "high", "n", "method", "side", "bound", "so it is")
-    return Table("Figures", head, rows)
+    head = (
+        say("figure"),
+        say("part"),
+        say("measured"),
+        say("low"),
+        say("high"),
+        "n",
+        say("method"),
+        say("side"),
+        say("bound"),
+        say("so it is"),
+    )
+    return Table(say("Figures"), head, rows)
 
 
 def _known(value: float) -> float | None:
@@ -89,11 +113,11 @@ def _known(value: float) -> float | None:
 def _row(words: ClaimWords, check: Check) -> tuple[str | int, ...]:
     name = words.figures[check.name]
     return (
-        name.name,
-        check.part,
+        say(name.name),
+        part_said(check.part),
         name.said(check.figure.value),
         interval(check.figure, name),
         check.figure.count,
-        f"{check.side} {name.said(check.bound)}" if check.side else "",
-        ANSWERS[check.answer],
+        f"{say(check.side)} {name.said(check.bound)}" if check.side else "",
+        say(ANSWERS[check.answer]),
     )

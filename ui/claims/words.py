@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,26 +14,36 @@ from engine.claims.uncertainty import BOOTSTRAP, CLOPPER_PEARSON, COUNTED, RESAM
 from engine.claims.verdict import NO, OPEN, YES, Check, Verdict
 from ui.measurements.measured import digits
 from ui.words.labels import size
+from ui.words.language import marked, say
 from ui.words.metrics import number
 
 FILE = Path(__file__).resolve().parents[2] / "lessons" / "claims.toml"
 NAMES = {  # of the outcomes
-    "holds": "Holds here",
-    "fails": "Does not hold here",
-    "depends": "Depends",
-    "open": "Not decided here",
+    "holds": marked("Holds here"),
+    "fails": marked("Does not hold here"),
+    "depends": marked("Depends"),
+    "open": marked("Not decided here"),
 }
 SYMBOLS = {"holds": "✓", "fails": "✗", "depends": "◐", "open": "?"}
-PREDICTIONS = {"holds": "It holds", "fails": "It does not hold", "depends": "It depends"}
-ANSWERS = {YES: "as claimed", NO: "not as claimed", OPEN: "not decided", "": "noted"}
-METHODS = {  # of intervals
-    CLOPPER_PEARSON: "Shares have the exact interval of Clopper and Pearson.",
-    BOOTSTRAP: f"Means have the interval of a bootstrap with {RESAMPLES:,} resamples.",
-    COUNTED: "What is counted over all there is has no uncertainty.",
+PREDICTIONS = {
+    "holds": marked("It holds"),
+    "fails": marked("It does not hold"),
+    "depends": marked("It depends"),
 }
-UNDECIDED = (
-    "What was measured does not decide it: every interval holds values on both sides of what the "
-    "claim says. More prompts make the intervals shorter."
+ANSWERS = {
+    YES: marked("as claimed"),
+    NO: marked("not as claimed"),
+    OPEN: marked("not decided"),
+    "": marked("noted"),
+}
+METHODS = {  # of intervals
+    CLOPPER_PEARSON: marked("Shares have the exact interval of Clopper and Pearson."),
+    BOOTSTRAP: marked("Means have the interval of a bootstrap with {count} resamples."),
+    COUNTED: marked("What is counted over all there is has no uncertainty."),
+}
+UNDECIDED = marked(
+    "What was measured does not decide it: every interval holds values on both "
+    "sides of what the claim says. More prompts make the intervals shorter."
 )
 
 
@@ -48,14 +59,14 @@ KINDS: dict[str, Callable[[float], str]] = {
     "percent": _percent,
     "number": _plain,
     "small": lambda value: f"{value:.2g}",
-    "bits": lambda value: f"{number(value, 2)} bits",
+    "bits": lambda value: say("{count} bits", count=number(value, 2)),
     "count": lambda value: number(value, 0),
-    "times": lambda value: f"{_plain(value)} times",
+    "times": lambda value: say("{count} times", count=_plain(value)),
     "ms": lambda value: f"{_plain(value)} ms",
-    "bytes": lambda value: f"{number(value, 0)} bytes",
-    "rate": lambda value: f"{_plain(value)} tokens/s",
+    "bytes": lambda value: say("{count} bytes", count=number(value, 0)),
+    "rate": lambda value: say("{count} tokens/s", count=_plain(value)),
     "size": lambda value: size(round(value)),
-    "nats": lambda value: f"{number(value, 2)} nats",
+    "nats": lambda value: say("{nats} nats", nats=number(value, 2)),
 }
 
 
@@ -96,11 +107,14 @@ class ClaimWords:
     def sentence(self, verdict: Verdict) -> str:
         """The words of a verdict, with its figures."""
         if verdict.outcome == OPEN:
-            return UNDECIDED
-        marks = {answer: ", ".join(verdict.parts(answer)) or "none" for answer in ANSWERS}
+            return say(UNDECIDED)
+        marks = {
+            answer: ", ".join(map(part_said, verdict.parts(answer))) or say("none")
+            for answer in ANSWERS
+        }
         for check in verdict.checks:
             marks |= self._marks(check)
-        return getattr(self, verdict.outcome).format_map(marks)
+        return say(getattr(self, verdict.outcome)).format_map(marks)
 
     def _marks(self, check: Check) -> dict[str, str]:
         """The marks of a figure; of several parts of an experiment, those of the last one."""
@@ -113,13 +127,47 @@ class ClaimWords:
         }
 
 
+_PARTS = (  # of experiments, as the engine names them
+    marked("likelier"),
+    marked("blander"),
+    marked("all later tokens stay the same"),
+    marked("the model goes on"),
+    marked("without the cache"),
+    marked("first letter"),
+    marked("last letter"),
+    marked("number of letters"),
+    marked("in a batch of {count}"),
+    marked("in {dtype}"),
+    marked("{low} to {high} positions"),
+    marked("{low} to {high} prompt tokens"),
+    marked("{count} prompt tokens"),
+    marked("T {low} to {high}"),
+    marked("at most {bits} bits"),
+    marked("at least {bits} bits"),
+)
+
+
+def part_said(part: str) -> str:
+    """A part of an experiment; one that is not known, such as a kind of fact, as it stands."""
+    for words in _PARTS:
+        found = re.fullmatch(re.sub(r"\{(\w+)\}", r"(?P<\1>\\S+)", words), part)
+        if found is not None:
+            return say(words, **found.groupdict())
+    return part
+
+
+def method_said(method: str) -> str:
+    """How an interval comes about, in a sentence."""
+    return say(METHODS[method], count=f"{RESAMPLES:,}")
+
+
 def interval(figure: Figure, name: FigureName) -> str:
     """The interval of a figure in words."""
     if not (math.isfinite(figure.low) and math.isfinite(figure.high)):
-        return "too few to say"
+        return say("too few to say")
     if figure.low == figure.high:
         return name.said(figure.low)
-    return f"{name.said(figure.low)} to {name.said(figure.high)}"
+    return say("{low} to {high}", low=name.said(figure.low), high=name.said(figure.high))
 
 
 @cache

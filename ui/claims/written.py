@@ -10,7 +10,8 @@ import streamlit as st
 from engine.claims.texts import Written
 from ui.measurements.section import Table
 from ui.skeleton.tables import text_list
-from ui.words.labels import tokens_text
+from ui.words.labels import stop_name, tokens_text
+from ui.words.language import say
 
 
 def repeated_dots(
@@ -18,7 +19,7 @@ def repeated_dots(
 ) -> dict[str, list[tuple[str, float]]]:
     """By way: prompt and share of repeated 4-grams of each text that is long enough."""
     return {
-        name: [
+        say(name): [
             (text.prompt, text.repeated)
             for text in texts
             if text.way == way and text.repeated is not None
@@ -32,28 +33,36 @@ def texts_table(texts: Sequence[Written], ways: Mapping[str, str]) -> Table:
     rows = [
         (
             text.prompt,
-            ways[text.way],
+            say(ways[text.way]),
             text.tokens,
             text.repeated,
             text.loop_tokens,
-            text.stop_reason,
+            stop_name(text.stop_reason),
             text.text,
         )
         for text in texts
     ]
-    head = ("prompt", "way", "tokens", "repeated 4-grams", "tokens in a loop", "ended by", "text")
-    return Table("Texts", head, rows)
+    head = (
+        say("prompt"),
+        say("way"),
+        say("tokens"),
+        say("repeated 4-grams"),
+        say("tokens in a loop"),
+        say("ended by"),
+        say("text"),
+    )
+    return Table(say("Texts"), head, rows)
 
 
 def written_texts(texts: Sequence[Written], ways: Mapping[str, str]) -> None:
     """The texts to read, prompt by prompt."""
     for prompt, group in groupby(texts, key=lambda text: text.prompt):
-        shown = [(_facts(text, ways[text.way]), text.text) for text in group]
-        st.html(text_list(f"Texts of {prompt}", prompt, shown))
+        shown = [(_facts(text, say(ways[text.way])), text.text) for text in group]
+        st.html(text_list(say("Texts of {name}", name=prompt), prompt, shown))
 
 
 def _facts(text: Written, way: str) -> list[str]:
     facts = [way, tokens_text(text.tokens)]
     if text.looped:
-        facts.append(f"loop of {tokens_text(text.loop_tokens)}")
+        facts.append(say("loop of {tokens}", tokens=tokens_text(text.loop_tokens)))
     return facts

@@ -16,8 +16,9 @@ from engine.text import stopping
 from engine.trace import Step
 from ui.words.catalogue import told
 from ui.words.labels import with_minus
+from ui.words.language import marked, say
 
-OWN = "Custom"
+OWN = marked("Custom")
 
 
 @dataclass
@@ -39,12 +40,12 @@ class Column:
     @property
     def preset(self) -> str:
         """The preset that these settings are, `OWN` if none."""
-        return next((name for name, s in PRESETS.items() if s.chain == self.settings.chain), OWN)
+        return preset_of(self.settings)
 
     @property
     def title(self) -> str:
         """The preset's name, else the chain in words."""
-        return self.preset if self.preset != OWN else summary_of(self.settings)
+        return title_of(self.settings)
 
     @property
     def steps(self) -> list[Step]:
@@ -118,11 +119,22 @@ def divergence(column: Column, first: Column) -> Divergence | None:
     return None
 
 
+def preset_of(settings: SamplingSettings) -> str:
+    """The preset that settings are, `OWN` if none."""
+    return next((name for name, one in PRESETS.items() if one.chain == settings.chain), OWN)
+
+
+def title_of(settings: SamplingSettings) -> str:
+    """The preset's name, else the chain in words."""
+    preset = preset_of(settings)
+    return summary_of(settings) if preset == OWN else say(preset)
+
+
 def summary_of(settings: SamplingSettings) -> str:
     """A chain in a few words: ``temperature 0.7, top-p 0.9``."""
     shown = []
     for stage in settings.chain:
-        value, name = stage.value, stage.info.in_text
+        value, name = stage.value, say(stage.info.in_text)
         is_number = isinstance(value, (int, float))
         shown.append(f"{name} {with_minus(f'{value:g}')}" if is_number else name)
-    return ", ".join(shown) or "no sampler on"
+    return ", ".join(shown) or say("no sampler on")

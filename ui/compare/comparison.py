@@ -25,13 +25,14 @@ from ui.texts.limits import LARGEST_SEED, LONGEST_PROMPT, MOST_TOKENS, checked_w
 from ui.texts.settings import fitted
 from ui.visits.records import BrokenRecord, Fields, choice_of, choice_record
 from ui.words.catalogue import told
+from ui.words.language import ENGLISH, marked, say, speaking
 
 FEWEST, MOST = 2, 6  # columns
 FIRST_TOKENS = 24  # that a column has when the page opens
-SPEEDS = {  # seconds between two looks, and of generating in each; one token at least
-    "2 tokens/s": (0.5, 0.0),
-    "5 tokens/s": (0.2, 0.0),
-    "Fastest": (0.2, 0.15),
+SPEEDS = {  # by name, seconds between two looks, and of generating in each; one token at least
+    marked("2 tokens/s"): (0.5, 0.0),
+    marked("5 tokens/s"): (0.2, 0.0),
+    marked("Fastest"): (0.2, 0.15),
 }
 BUDGET_S = 0.8  # of generating at once; the rest comes in further looks
 
@@ -112,7 +113,7 @@ class Comparison:
         """Whether all columns draw with the numbers of one seed, and which, as it was typed."""
         before = self.same_u, self.seed
         try:
-            self.same_u, self.seed = same_u, checked_whole("Seed", seed, 0, LARGEST_SEED)
+            self.same_u, self.seed = same_u, checked_whole(say("Seed"), seed, 0, LARGEST_SEED)
         except DecodingError as error:
             self.error = told(error)
             return
@@ -123,7 +124,7 @@ class Comparison:
         """Another limit, as it was typed; texts that are longer already stay."""
         self.error = ""
         try:
-            self.max_tokens = checked_whole("Max tokens", max_tokens, 1, MOST_TOKENS)
+            self.max_tokens = checked_whole(say("Max tokens"), max_tokens, 1, MOST_TOKENS)
         except DecodingError as error:
             self.error = told(error)
 
@@ -140,8 +141,8 @@ class Comparison:
             return
         try:
             if "seed" in changes:
-                seed = changes["seed"]
-                changes["seed"] = checked_whole("Seed of this column", seed, 0, LARGEST_SEED)
+                label, seed = say("Seed of this column"), changes["seed"]
+                changes["seed"] = checked_whole(label, seed, 0, LARGEST_SEED)
             self._set(column, column.settings.replace(**changes))
         except DecodingError as error:
             self.error = told(error)
@@ -166,7 +167,9 @@ class Comparison:
         """One column more: the first preset that is not there yet."""
         self.error = ""
         if len(self.columns) >= MOST:
-            self.error = f"There are {MOST} columns, the most there can be; remove one first."
+            self.error = say(
+                "There are {most} columns, the most there can be; remove one first.", most=MOST
+            )
             return
         present = {column.preset for column in self.columns}
         name = next((name for name in self.presets if name not in present), "Pure sampling")
@@ -299,8 +302,10 @@ class Comparison:
         if self.can_go_on:
             return ""
         if any(column.can_go_on(MOST_TOKENS) for column in self.columns):
-            return f"No text may have more than {self.max_tokens} tokens; raise Max tokens."
-        return "Every text has ended; adjust a column, or press Rewind."
+            return say(
+                "No text may have more than {most} tokens; raise Max tokens.", most=self.max_tokens
+            )
+        return say("Every text has ended; adjust a column, or press Rewind.")
 
     @property
     def is_growing(self) -> bool:
@@ -378,12 +383,13 @@ class Comparison:
         ]
         self._recorded = {}
         if all(same):
-            self.said = "The texts were generated again. All tokens are the same."
+            self.said = say("The texts were generated again. All tokens are the same.")
             return
         others = ", ".join(str(place) for place, is_same in enumerate(same, start=1) if not is_same)
-        self.said = (
-            f"The texts were generated again. Those of these columns differ: {others}. The model, "
-            "its software or this computer has changed since."
+        self.said = say(
+            "The texts were generated again. Those of these columns differ: {columns}. The model, "
+            "its software or this computer has changed since.",
+            columns=others,
         )
 
     def _going_on(self) -> list[Column]:
@@ -399,14 +405,16 @@ class Comparison:
         """`count` texts per column, to be started; None, and `error`, where that cannot be."""
         self.error = ""
         self.drop_sampling()
+        with speaking(ENGLISH):  # the files of all languages are the same
+            columns = [
+                (column.number, f"{place}. {column.title}", column.settings)
+                for place, column in enumerate(self.columns, start=1)
+            ]
         try:
             self.sampling = SamplingRun(
                 self.model,
                 _readable(self.model, self.prompt, self.chat),
-                [
-                    (column.number, f"{place}. {column.title}", column.settings)
-                    for place, column in enumerate(self.columns, start=1)
-                ],
+                columns,
                 count=count,
                 first_seed=self.seed,
                 max_tokens=self.max_tokens,
@@ -520,8 +528,13 @@ class Comparison:
 def _readable(model: LanguageModel, prompt: str, chat: bool) -> str | list[int]:
     """A prompt as decoders take it; raises `PromptError` or `TokenizerError` if none can."""
     if len(prompt) > LONGEST_PROMPT:
-        length = f"{len(prompt):,} characters"
-        raise PromptError(f"The prompt has {length}; use at most {LONGEST_PROMPT:,}.")
+        raise PromptError(
+            say(
+                "The prompt has {length} characters; use at most {most}.",
+                length=f"{len(prompt):,}",
+                most=f"{LONGEST_PROMPT:,}",
+            )
+        )
     return list(model.vocabulary.chat_ids(prompt)) if chat else prompt
 
 

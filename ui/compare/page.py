@@ -37,21 +37,22 @@ from ui.visits.visits import Visit
 from ui.words.catalogue import setting_name, told
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text
+from ui.words.language import marked, say
 
 PAGE = VisitPage(
     "compare",
     begin=Comparison,
     restore=Comparison.restored,
-    lost="Your last comparison could not be read, so a new one begins.",
-    kept="Prompt and settings are kept; every column writes its text again.",
+    lost=marked("Your last comparison could not be read, so a new one begins."),
+    kept=marked("Prompt and settings are kept; every column writes its text again."),
 )
-CAPTION = "≠ marks the first token that differs from column 1."
-SAME_U = (
+CAPTION = marked("≠ marks the first token that differs from column 1.")
+SAME_U = marked(
     "Every column draws its n-th token with the same random number u, so texts differ because of "
     "their settings."
 )
-OWN_U = "Each column has its own seed, so differences may be chance."
-PARTING = (
+OWN_U = marked("Each column has its own seed, so differences may be chance.")
+PARTING = marked(
     "Up to this token all texts are the same, so all columns start from the same logits. What "
     "differs here is the settings."
 )
@@ -65,7 +66,7 @@ def compare_page() -> None:
     comparison = PAGE.opened(STYLE)
     if comparison is None:
         return
-    st.caption(CAPTION)
+    st.caption(say(CAPTION))
     _common(comparison)
     with st.container(key="compare_settings"):
         for place, (holder, column) in enumerate(
@@ -78,13 +79,13 @@ def compare_page() -> None:
     if comparison.said:
         st.info(markdown_text(comparison.said))
     every = SPEEDS[comparison.speed][0] if comparison.is_growing else None
-    st.fragment(guarded(_live, "the texts"), run_every=every)(comparison)
-    with st.expander("What the metrics say"):
+    st.fragment(guarded(_live, marked("the texts")), run_every=every)(comparison)
+    with st.expander(say("What the metrics say")):
         st.html(meanings())
-    guarded(_parting, "the distributions")(comparison)
+    guarded(_parting, marked("the distributions"))(comparison)
     _surprisal(comparison)
     every = look_every(comparison.sampling)
-    st.fragment(guarded(samples, "the samples"), run_every=every)(comparison)
+    st.fragment(guarded(samples, marked("the samples")), run_every=every)(comparison)
 
 
 # --- what all columns have in common --------------------------------------------------------------
@@ -98,26 +99,26 @@ def _common(comparison: Comparison) -> None:
     left, right = st.columns([3, 1], vertical_alignment="top")
     with left:
         st.text_area(
-            "Prompt",
+            say("Prompt"),
             prompt,
             height=76,
             help=meaning("prompt"),
             **field("prompt", prompt, lambda typed: comparison.set_prompt(typed, comparison.chat)),
         )
     with right:
-        prompts = {example.name: example.prompt for example in EXAMPLES}
+        prompts = {say(example.name): example.prompt for example in EXAMPLES}
         st.selectbox(
-            "Example",
+            say("Example"),
             list(prompts),
             index=None,
-            placeholder="Choose a prompt",
-            help="Takes the prompt of an example. The columns keep their settings.",
+            placeholder=say("Choose a prompt"),
+            help=say("Takes the prompt of an example. The columns keep their settings."),
             **field("example", None, lambda name: comparison.set_prompt(prompts[name])),
         )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         same_u, seed = comparison.same_u, comparison.seed
         whole_number(
-            "Seed",
+            say("Seed"),
             seed,
             width=140,
             disabled=not same_u,
@@ -125,21 +126,21 @@ def _common(comparison: Comparison) -> None:
             **field("seed", seed, lambda typed: comparison.set_seeds(comparison.same_u, typed)),
         )
         whole_number(
-            "Max tokens",
+            say("Max tokens"),
             comparison.max_tokens,
             width=140,
             help=meaning("max tokens"),
             **field("max_tokens", comparison.max_tokens, comparison.set_max_tokens),
         )
         st.checkbox(
-            "Same random numbers",
+            say("Same random numbers"),
             same_u,
             help=meaning("u"),
             **field("same_u", same_u, lambda same: comparison.set_seeds(same, comparison.seed)),
         )
         if comparison.model.vocabulary.has_chat_template:
             st.checkbox(
-                "Chat template",
+                say("Chat template"),
                 comparison.chat,
                 help=meaning("chat template"),
                 **field(
@@ -147,14 +148,14 @@ def _common(comparison: Comparison) -> None:
                 ),
             )
         st.button(
-            "Add column",
+            say("Add column"),
             disabled=len(comparison.columns) >= MOST,
             icon=":material/add:",
             key="compare_add",
             on_click=comparison.add,
-            help=f"{FEWEST} to {MOST} columns.",
+            help=say("{fewest} to {most} columns.", fewest=FEWEST, most=MOST),
         )
-    st.caption(SAME_U if comparison.same_u else OWN_U)
+    st.caption(say(SAME_U if comparison.same_u else OWN_U))
 
 
 # --- one column's settings ------------------------------------------------------------------------
@@ -170,12 +171,13 @@ def _column_fields(comparison: Comparison, column: Column, place: int) -> None:
             comparison.set_settings(column.number, settings)
 
     st.selectbox(
-        f"Column {place}",
+        say("Column {place}", place=place),
         names,
         index=names.index(column.preset),
+        format_func=say,
         **bound(f"{key}_preset", column.preset, take_preset),
     )
-    with st.popover(f"Adjust column {place}"), st.container(width=320):
+    with st.popover(say("Adjust column {place}", place=place)), st.container(width=320):
         _sampler_fields(comparison, column, key)
         with st.container(horizontal=True):
             _ways(comparison, column, key)
@@ -192,18 +194,18 @@ def _sampler_fields(comparison: Comparison, column: Column, key: str) -> None:
     with boxes[1]:
         seed = column.settings.seed
         whole_number(
-            "Seed of this column",
+            say("Seed of this column"),
             seed,
             disabled=comparison.same_u,
-            help="Used where the columns do not draw with the same random numbers.",
+            help=say("Used where the columns do not draw with the same random numbers."),
             **bound(f"{key}_seed", seed, partial(take, "seed")),
         )
     on = [stage.name for stage in column.settings.chain if stage.name in OTHERS]
     another = st.selectbox(
-        "Another sampler",
+        say("Another sampler"),
         OTHERS,
         index=OTHERS.index(on[0]) if on else None,
-        placeholder="Choose a sampler",
+        placeholder=say("Choose a sampler"),
         format_func=setting_name,
         key=f"{key}_another_{'_'.join(on)}",
         persist_state="session",
@@ -222,9 +224,9 @@ def _ways(comparison: Comparison, column: Column, key: str) -> None:
     """To the step page, from it, and away."""
     visit = this_visit()
     if st.button(
-        "Open in the step page",
+        say("Open in the step page"),
         key=f"{key}_open",
-        help="Begins a new text there, with this prompt, these settings and this seed.",
+        help=say("Begins a new text there, with this prompt, these settings and this seed."),
     ):
         open_in_step_page(
             visit,
@@ -236,15 +238,15 @@ def _ways(comparison: Comparison, column: Column, key: str) -> None:
             ),
         )
     st.button(
-        "Take from the step page",
+        say("Take from the step page"),
         key=f"{key}_from",
         disabled=not has_text(visit),
         on_click=_take_over,
         args=(visit, comparison, column),
-        help="Takes its model and prompt for all columns, its settings and seed for this one.",
+        help=say("Takes its model and prompt for all columns, its settings and seed for this one."),
     )
     st.button(
-        "Remove this column",
+        say("Remove this column"),
         key=f"{key}_remove",
         disabled=len(comparison.columns) <= FEWEST,
         on_click=comparison.remove,
@@ -275,21 +277,24 @@ def _live(comparison: Comparison) -> None:
     over = bool(why_over)
     with st.container(horizontal=True, vertical_alignment="center"):
         if comparison.is_growing:
-            if st.button("Stop", type="primary", key="compare_stop", width=90):
+            if st.button(say("Stop"), type="primary", key="compare_stop", width=90):
                 comparison.stop()
                 st.rerun()
-        elif st.button("Play", type="primary", key="compare_play", disabled=over, width=90):
+        elif st.button(say("Play"), type="primary", key="compare_play", disabled=over, width=90):
             comparison.playing, comparison.error = True, ""
             st.rerun()
-        if st.button("Step", key="compare_step", disabled=over):
+        if st.button(say("Step"), key="compare_step", disabled=over):
             comparison.step()
             st.rerun()
-        if st.button("Rewind", key="compare_rewind", help="Takes all texts back to the prompt."):
+        if st.button(
+            say("Rewind"), key="compare_rewind", help=say("Takes all texts back to the prompt.")
+        ):
             comparison.reset()
             st.rerun()
         st.segmented_control(
-            "Speed",
+            say("Speed"),
             list(SPEEDS),
+            format_func=say,
             default=comparison.speed,
             required=True,
             label_visibility="collapsed",
@@ -304,12 +309,13 @@ def _live(comparison: Comparison) -> None:
 def _parting(comparison: Comparison) -> None:
     """Every column's distribution at the first token that is not the same in all."""
     data = parting_data(comparison)
-    st.subheader("First token that differs", anchor=False)
+    st.subheader(say("First token that differs"), anchor=False)
     if data is None:
-        st.caption("All texts are the same so far. Press Play, or adjust a column.")
+        st.caption(say("All texts are the same so far. Press Play, or adjust a column."))
         return
-    st.caption(f"Token {data.pop('place') + 1}. {PARTING}")
-    mount_app("distributions", "First token that differs", data)
+    where = say("Token {place}.", place=data.pop("place") + 1)
+    st.caption(f"{where} {say(PARTING)}")
+    mount_app("distributions", marked("First token that differs"), data)
 
 
 def _surprisal(comparison: Comparison) -> None:
@@ -320,10 +326,12 @@ def _surprisal(comparison: Comparison) -> None:
         logprobs = [step.logprob for step in column.steps]
         name = f"{place}. {column.title}"
         series.append(TextSeries(name, logprobs, parts.index if parts else None))
-    with st.expander("Mean surprisal so far (bits per token)", expanded=True):
+    with st.expander(say("Mean surprisal so far (bits per token)"), expanded=True):
         st.caption(
-            "Low and falling: the model expects the text, as in a loop. High: the settings choose "
-            "what it hardly expects. Drawn when the texts stand still.",
+            say(
+                "Low and falling: the model expects the text, as in a loop. High: the settings "
+                "choose what it hardly expects. Drawn when the texts stand still."
+            ),
             help=meaning("surprisal"),
         )
         figure = surprisal_figure(series, is_dark())

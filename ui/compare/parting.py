@@ -20,6 +20,7 @@ from ui.components.shown_step import needed_tokens, shown_step
 from ui.texts.settings import plain_settings
 from ui.words.catalogue import table
 from ui.words.labels import visible
+from ui.words.language import say
 from ui.words.metrics import percent
 from ui.words.token_labels import TokenLabels, labels_of
 
@@ -92,6 +93,12 @@ def _said(decoder: Decoder, place: int, labels: TokenLabels) -> str:
     """What a column did there: "takes ␣witch, which has 2.9 % by the model and 11.2 % here"."""
     step = decoder.steps[place]
     label, drawn_with = visible(labels[step.token_id]), step.u
-    how = "takes" if drawn_with is None else f"u = {drawn_with:.4f} draws"
-    own, here = percent(math.exp(step.logprob)), percent(step.probability)
-    return f"{how} {label}: {own} by the model, {here} here"
+    values = {
+        "token": label,
+        "own": percent(math.exp(step.logprob)),
+        "here": percent(step.probability),
+    }
+    if drawn_with is None:
+        return say("takes {token}: {own} by the model, {here} here", **values)
+    u = f"{drawn_with:.4f}"
+    return say("u = {u} draws {token}: {own} by the model, {here} here", u=u, **values)

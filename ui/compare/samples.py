@@ -9,6 +9,7 @@ import streamlit as st
 from engine.errors import DecodingError
 from ui.charts.compare import SampleSeries, balance_figure, spread_figure
 from ui.charts.template import CONFIG
+from ui.compare.column import title_of
 from ui.compare.comparison import Comparison
 from ui.compare.sampling_run import SAMPLES, SamplingRun
 from ui.compare.view import SHOWN, sample_texts, summary_table
@@ -18,17 +19,18 @@ from ui.skeleton.theme import is_dark
 from ui.skeleton.work import work_buttons, work_state
 from ui.texts.limits import MOST_SAMPLES, checked_whole
 from ui.words.labels import markdown_text
+from ui.words.language import say
 
 USUAL = 16  # samples per setting
 
 
 def samples(comparison: Comparison) -> None:
     """Many texts per column: asking for them, their progress, their figures."""
-    st.subheader("Many texts of each column", anchor=False)
+    st.subheader(say("Many texts of each column"), anchor=False)
     run = comparison.sampling
     with st.container(horizontal=True, vertical_alignment="bottom"):
         count = whole_number(
-            SAMPLES, USUAL, width=180, key="compare_samples", persist_state="session"
+            say(SAMPLES), USUAL, width=180, key="compare_samples", persist_state="session"
         )
         problem = _problem(count)
 
@@ -37,13 +39,15 @@ def samples(comparison: Comparison) -> None:
             if begun is not None:
                 begun.start(there)
 
-        work_buttons("compare_sampling", "Sample", run, begin, can_begin=not problem)
+        work_buttons("compare_sampling", say("Sample"), run, begin, can_begin=not problem)
     if problem:
         st.error(markdown_text(problem))
     if run is None:
         st.caption(
-            "One text is one draw of many. Many texts of each column, with the same seeds in all, "
-            "show what its settings do."
+            say(
+                "One text is one draw of many. Many texts of each column, with the same seeds in "
+                "all, show what its settings do."
+            )
         )
         return
     work_state(run, run.notices)
@@ -54,14 +58,17 @@ def samples(comparison: Comparison) -> None:
 def _problem(count: float | None) -> str:
     """Why there can be no such number of samples; empty if there can."""
     try:
-        checked_whole(SAMPLES, count, 1, MOST_SAMPLES)
+        checked_whole(say(SAMPLES), count, 1, MOST_SAMPLES)
     except DecodingError as error:
         return str(error)
     return ""
 
 
 def _results(run: SamplingRun) -> None:
-    titles = {number: title for number, title, _ in run.columns}
+    titles = {
+        number: f"{place}. {title_of(settings)}"
+        for place, (number, _, settings) in enumerate(run.columns, start=1)
+    }
     st.html(summary_table(titles, run.summaries()))
     if not run.samples():
         return
@@ -69,7 +76,7 @@ def _results(run: SamplingRun) -> None:
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     with left:
         column = st.selectbox(
-            "Texts of column",
+            say("Texts of column"),
             list(titles),
             format_func=titles.get,
             key="compare_texts_of",
@@ -77,13 +84,13 @@ def _results(run: SamplingRun) -> None:
         )
     with right:
         st.download_button(
-            "Download CSV",
+            say("Download CSV"),
             run.csv,
             "samples.csv",
             "text/csv",
             key="compare_csv",
             on_click="ignore",
-            help=NOTE,
+            help=say(NOTE),
         )
     with st.container(key="compare_samples_texts"):
         st.html(sample_texts(run.prompt_text, run.samples(column)))
@@ -101,25 +108,28 @@ def _sample_charts(run: SamplingRun, titles: dict[int, str]) -> None:
     left, right = st.columns(2)
     with left:
         metric = st.selectbox(
-            "Metric",
+            say("Metric"),
             list(SHOWN),
             index=list(SHOWN).index("perplexity"),
-            format_func=lambda name: SHOWN[name].name,
+            format_func=lambda name: say(SHOWN[name].name),
             key="compare_metric",
             persist_state="session",
         )
-        st.caption(SHOWN[metric].about)
-        figure = spread_figure(series(metric, metric), SHOWN[metric].name, is_dark())
+        st.caption(say(SHOWN[metric].about))
+        figure = spread_figure(series(metric, metric), say(SHOWN[metric].name), is_dark())
         st.plotly_chart(figure, theme=None, key="compare_spread", config=CONFIG)
     with right:
         st.caption(
-            "Diversity against likelihood: both grow towards the upper right. A small mark is a "
-            "text, a large one the mean of its column."
+            say(
+                "Diversity against likelihood: both grow towards the upper right. A small mark is "
+                "a text, a large one the mean of its column."
+            )
         )
+        diversity, likelihood = SHOWN["distinct_2"], SHOWN["mean_logprob"]
         figure = balance_figure(
             series("distinct_2", "mean_logprob"),
-            SHOWN["distinct_2"].name,
-            f"{SHOWN['mean_logprob'].name}, nats per token",
+            say(diversity.name),
+            say("{metric}, nats per token", metric=say(likelihood.name)),
             is_dark(),
         )
         st.plotly_chart(figure, theme=None, key="compare_balance", config=CONFIG)

@@ -19,11 +19,12 @@ from ui.skeleton.background import BackgroundWork
 from ui.skeleton.csv_file import spreadsheet_csv
 from ui.texts.limits import LONGEST_PROMPT, MOST_SAMPLES, MOST_TOKENS, checked_whole
 from ui.visits.records import BrokenRecord, Fields
+from ui.words.language import marked, say
 
 MOST_COLUMNS = 6
 LONGEST_TEXT = 50_000  # characters of a sample in a record
 MAX_ROWS = 32  # in one forward pass, for which other visitors' steps wait
-SAMPLES = "Samples per setting"  # what the page calls their number
+SAMPLES = marked("Samples per setting")  # what the page calls their number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +54,7 @@ class SamplingRun(BackgroundWork):
     Args:
         model: the model.
         prompt: text or token ids.
-        columns: number, title and settings of each.
+        columns: number, title in English and settings of each.
         count: texts per column.
         first_seed: seed of the first text of each column; the others follow.
         max_tokens: most tokens of a text.
@@ -67,7 +68,7 @@ class SamplingRun(BackgroundWork):
         DecodingError: a count out of range, settings or a prompt that do not fit.
     """
 
-    doing = "the samples"
+    doing = marked("the samples")
 
     def __init__(
         self,
@@ -80,7 +81,7 @@ class SamplingRun(BackgroundWork):
         max_tokens: int,
         prompt_text: str = "",
     ) -> None:
-        per_column = checked_whole(SAMPLES, count, 1, MOST_SAMPLES)
+        per_column = checked_whole(say(SAMPLES), count, 1, MOST_SAMPLES)
         super().__init__(per_column * len(columns))
         self.columns = tuple(columns)
         self.prompt_text = prompt_text

@@ -14,7 +14,8 @@ from ui.compare.comparison import Comparison
 from ui.compare.sampling_run import Sample
 from ui.skeleton.tables import escaped, table, text_list
 from ui.words.catalogue import setting_name
-from ui.words.labels import stop_name
+from ui.words.labels import stop_name, tokens_text
+from ui.words.language import say
 from ui.words.metrics import METRICS, OF_TEXT, number, percent
 from ui.words.token_labels import TokenLabels, labels_of
 
@@ -25,9 +26,9 @@ TOGETHER = ("sample_distinct_2", "self_bleu", "looped")
 def reason(column: Column, max_tokens: int) -> str:
     """Why a text has ended, or that it has not."""
     if column.error:
-        return "failed"
+        return say("failed")
     if column.can_go_on(max_tokens):
-        return "goes on"
+        return say("goes on")
     return stop_name(column.stop_reason or stopping.MAX_TOKENS)
 
 
@@ -48,7 +49,9 @@ def _card(comparison: Comparison, column: Column, place: int, parts: Divergence 
     labels = labels_of(comparison.model.vocabulary)
     title = html.escape(f"{place}. {column.title}")
     seed = comparison.effective(column).seed
-    about = html.escape(f"{summary_of(column.settings)}; seed {seed}")
+    about = html.escape(
+        say("{settings}; seed {seed}", settings=summary_of(column.settings), seed=seed)
+    )
     texts = [step.text for step in column.steps]
     if parts is None:
         shown = escaped("".join(texts))
@@ -59,8 +62,9 @@ def _card(comparison: Comparison, column: Column, place: int, parts: Divergence 
             f"{escaped(''.join(texts[parts.index + 1 :]))}"
         )
     notes = "".join(f'<p class="cmp-parts">{escaped(note)}</p>' for note in _notes(column))
+    label = html.escape(say("Text of column {place}", place=place))
     return (
-        f'<section class="dv-card cmp-card" aria-label="Text of column {place}"><h3>{title}</h3>'
+        f'<section class="dv-card cmp-card" aria-label="{label}"><h3>{title}</h3>'
         f'<p class="dv-facts">{about}</p><p class="dv-written cmp-text" tabindex="0">'
         f"<span>{escaped(comparison.prompt)}</span>{shown}</p>"
         f'<p class="cmp-parts">{_parting(column, place, parts, labels)}</p>{notes}</section>'
@@ -72,23 +76,35 @@ def _notes(column: Column) -> list[str]:
     notes = []
     for remark in remarks(column.settings.chain):
         name = setting_name(remark.stage.setting)
-        notes.append(f"{name}{':' if remark.has_effect else ' has no effect:'} {remark.reason}.")
+        sentence = (
+            "{sampler}: {why}." if remark.has_effect else say("{sampler} has no effect: {why}.")
+        )
+        notes.append(sentence.format(sampler=name, why=say(remark.reason)))
     return [*notes, column.error] if column.error else notes
 
 
 def _parting(column: Column, place: int, parts: Divergence | None, labels: TokenLabels) -> str:
     if place == 1:
-        return "The others are compared with this one."
+        return say("The others are compared with this one.")
     if parts is None:
-        return "The same as column 1 so far." if column.length else "Nothing generated yet."
+        if column.length:
+            return say("The same as column 1 so far.")
+        return say("Nothing generated yet.")
     here, there = (
         f"<bdi>{escaped(labels[step.token_id])}</bdi>" for step in (parts.here, parts.there)
     )
     drawn = [percent(step.probability) for step in (parts.here, parts.there)]
     model = [percent(math.exp(step.logprob)) for step in (parts.here, parts.there)]
-    return (
-        f"≠ at token {parts.index + 1}. Here {here}: model {model[0]}, after settings {drawn[0]}. "
-        f"Column 1 {there}: model {model[1]}, after settings {drawn[1]}."
+    return say(
+        "≠ at token {place}. Here {here}: model {here_model}, after settings {here_drawn}. Column "
+        "1 {there}: model {there_model}, after settings {there_drawn}.",
+        place=parts.index + 1,
+        here=here,
+        here_model=model[0],
+        here_drawn=drawn[0],
+        there=there,
+        there_model=model[1],
+        there_drawn=drawn[1],
     )
 
 
@@ -97,7 +113,7 @@ def _parting(column: Column, place: int, parts: Divergence | None, labels: Token
 
 def figures(comparison: Comparison) -> str:
     """What every column's text measures so far."""
-    head = ["column", *(metric.name for metric in SHOWN.values()), "end"]
+    head = [say("column"), *(say(metric.name) for metric in SHOWN.values()), say("end")]
     rows = [
         (
             f"{place}. {column.title}",
@@ -106,13 +122,14 @@ def figures(comparison: Comparison) -> str:
         )
         for place, column in enumerate(comparison.columns, start=1)
     ]
-    return table("So far", head, rows, "figures")
+    return table(say("So far"), head, rows, "figures")
 
 
 def meanings() -> str:
     """What every metric of this page says."""
     shown = [*SHOWN.values(), *(METRICS[name] for name in TOGETHER)]
-    return table("Metrics", ("metric", "what it says"), [(m.name, m.about) for m in shown])
+    rows = [(say(metric.name), say(metric.about)) for metric in shown]
+    return table(say("Metrics"), (say("metric"), say("what it says")), rows)
 
 
 def _values(metrics: TextMetrics) -> list[str]:
@@ -122,7 +139,7 @@ def _values(metrics: TextMetrics) -> list[str]:
 def summary_table(titles: dict[int, str], summaries: dict[int, Summary]) -> str:
     """Mean ± standard deviation of every metric over the samples of each column."""
     several = [*SHOWN.values(), *(METRICS[name] for name in TOGETHER)]
-    head = ["column", "texts", *(metric.name for metric in several)]
+    head = [say("column"), say("texts"), *(say(metric.name) for metric in several)]
     rows = []
     for column, title in titles.items():
         found = summaries.get(column)
@@ -136,7 +153,7 @@ def summary_table(titles: dict[int, str], summaries: dict[int, Summary]) -> str:
             spreads.append(shown if shown in "–∞" else f"{shown} ± {number(spread.sd, digits)}")
         last = [number(found.distinct_2, 2), number(found.self_bleu, 2), percent(found.looped)]
         rows.append((title, f"{found.count:,}", *spreads, *last))
-    return table("Samples: mean ± standard deviation", head, rows, "figures")
+    return table(say("Samples: mean ± standard deviation"), head, rows, "figures")
 
 
 def sample_texts(prompt: str, samples: Sequence[Sample]) -> str:
@@ -144,11 +161,12 @@ def sample_texts(prompt: str, samples: Sequence[Sample]) -> str:
     texts = []
     for sample in samples:
         metrics = sample.metrics
+        perplexity, distinct = SHOWN["perplexity"], SHOWN["distinct_2"]
         about = (
-            f"seed {sample.text.settings.seed}",
-            f"{metrics.length} tokens, {stop_name(sample.text.stop_reason)}",
-            f"perplexity {number(metrics.perplexity, 1)}",
-            f"distinct-2 {number(metrics.distinct_2, 2)}",
+            say("seed {seed}", seed=sample.text.settings.seed),
+            f"{tokens_text(metrics.length)}, {stop_name(sample.text.stop_reason)}",
+            f"{say(perplexity.name)} {number(metrics.perplexity, 1)}",
+            f"{say(distinct.name)} {number(metrics.distinct_2, 2)}",
         )
         texts.append((about, sample.text.text))
-    return text_list("Sampled texts", prompt, texts)
+    return text_list(say("Sampled texts"), prompt, texts)

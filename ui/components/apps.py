@@ -14,7 +14,7 @@ import plotly
 import streamlit as st
 
 from ui.server.served_files import address
-from ui.words.language import language, sentences
+from ui.words.language import language, say, sentences
 
 HERE = Path(__file__).parent
 MODULES = HERE / "js"
@@ -45,7 +45,7 @@ def mount_app(
 
     Args:
         name: its folder.
-        label: its accessible name.
+        label: its accessible name, marked.
         data: what it gets; as JSON.
         kind: the class of its element; that of the parts in `css` is ``dv``.
         key: in the session's state, where that is not the name; another key is another mount.
@@ -53,7 +53,7 @@ def mount_app(
     """
     component = _component(name, label, kind, address(MODULES), address(STYLES), address(PLOTLY))
     changes = {f"on_{event}_change": call for event, call in told.items()}
-    component(key=key or name, data=dict(data) | _spoken(), **changes)
+    component(key=key or name, data=dict(data) | _spoken() | {"label": say(label)}, **changes)
 
 
 def _spoken() -> dict[str, Any]:

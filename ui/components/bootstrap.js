@@ -1,7 +1,7 @@
 // Streamlit sends this text with every message, so it only fetches what the app serves and hands over.
 
 /** @typedef {{update?: (data: object) => void, restyle: () => void, destroy: () => void}} App */
-/** @typedef {{language?: string, sentences?: Record<string, string>}} Spoken what the page speaks */
+/** @typedef {{language?: string, sentences?: Record<string, string>, label?: string}} Spoken what the page speaks, and the app's name in it */
 /** @typedef {{data: Spoken, tell: (name: string, value: unknown) => void, app?: App, is_gone?: boolean}} Held */
 
 /** @type {WeakMap<HTMLElement, Held>} */
@@ -23,6 +23,7 @@ function begin(root, held) {
   root.replaceChildren(); // an earlier mount may have filled it
   root.dataset.plotly = '{{plotly}}';
   root.style.visibility = 'hidden';
+  if (held.data.label) root.setAttribute('aria-label', held.data.label);
   const program = new URL('{{app}}', location.origin).href;
   const words = new URL('{{words}}', location.origin).href;
   Promise.all([import(program), import(words), ...'{{styles}}'.split(' ').map(stylesheet)]).then(

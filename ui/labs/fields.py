@@ -74,7 +74,7 @@ def prompt(
 ) -> None:
     """The prompt, and examples of it beside it; until one is chosen, `placeholder` stands there.
 
-    Without a label or a placeholder it has those of a prompt.
+    Without a label or a placeholder it has those of a prompt. Names of examples are marked.
     """
     left, right = st.columns([3, 1])
     with left:
@@ -84,6 +84,7 @@ def prompt(
             say("Example"),
             list(examples),
             index=None,
+            format_func=say,
             placeholder=placeholder or say("Choose a prompt"),
             **bound(
                 f"{lab.name}_example", None, lambda name: name and lab.change(prompt=examples[name])
@@ -128,7 +129,7 @@ def real(
 
     def read(typed: float | None) -> float:
         if typed is None:
-            raise DecodingError(f"{label} is empty; type a number.")
+            raise DecodingError(say("{field} is empty; type a number.", field=label))
         return checked(float(typed))
 
     value = float(getattr(lab.inputs, name))
@@ -177,6 +178,11 @@ def several(lab: Changeable, name: str, label: str, options: Sequence[str], **ot
         lambda chosen: lab.change(**{name: SEPARATOR.join(chosen)}),
     )
     st.multiselect(label, list(options), known, **bound_to, **others)
+
+
+def said(names: Mapping[Any, str]) -> dict[Any, str]:
+    """Marked names of values, for `choice`."""
+    return {value: say(name) for value, name in names.items()}
 
 
 def names_in(text: str) -> list[str]:

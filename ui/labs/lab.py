@@ -21,6 +21,7 @@ from ui.texts.texts import check_prompt
 from ui.texts.traces import trace_of
 from ui.visits.records import BrokenRecord, Fields, choice_of, choice_record
 from ui.words.catalogue import told
+from ui.words.language import marked
 
 AnyInputs = TypeVar("AnyInputs", bound=Inputs)
 AnyGeneration = TypeVar("AnyGeneration", bound=Generation)
@@ -28,9 +29,9 @@ AnyGeneration = TypeVar("AnyGeneration", bound=Generation)
 PATIENCE_SECONDS = 0.8  # that a press of a button waits; what takes longer shows progress
 BUDGET_SECONDS = 0.6  # of steps at once where a text catches up
 SPEEDS = {  # name: seconds between two looks, and of stepping in each; one step at least
-    "1 step/s": (1.0, 0.0),
-    "3 steps/s": (0.33, 0.0),
-    "Fastest": (0.2, 0.15),
+    marked("1 step/s"): (1.0, 0.0),
+    marked("3 steps/s"): (0.33, 0.0),
+    marked("Fastest"): (0.2, 0.15),
 }
 LOOK_SECONDS = 0.3  # between two looks at a step that takes long
 

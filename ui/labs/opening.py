@@ -57,7 +57,9 @@ def check_one_setting(trace: Trace) -> None:
     """Raise `TraceError` where settings change on the way, which no decoder page can show."""
     values = [dict(each) | {_MAY_CHANGE: None} for _, each in trace.settings]
     if any(each != values[0] for each in values):
-        raise TraceError(f"The settings of the trace change on its way; {REMEDY}.")
+        raise TraceError(
+            say("The settings of the trace change on its way; {remedy}.", remedy=say(REMEDY))
+        )
 
 
 def _check_same(trace: Trace, own: Trace) -> None:
@@ -69,8 +71,13 @@ def _check_same(trace: Trace, own: Trace) -> None:
         before, here = _plain(recorded.get(name)), _plain(now.get(name))
         if before != here and (name in recorded or here not in ("[]", "null")):
             raise TraceError(
-                f"The trace has {name} {_short(before)}, and this page can only set "
-                f"{_short(here)}; {REMEDY}."
+                say(
+                    "The trace has {name} {before}, and this page can only set {here}; {remedy}.",
+                    name=name,
+                    before=_short(before),
+                    here=_short(here),
+                    remedy=say(REMEDY),
+                )
             )
 
 

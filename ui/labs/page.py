@@ -14,7 +14,7 @@ from ui.labs.transport import transport
 from ui.skeleton.problems import guarded
 from ui.skeleton.visit_page import VisitPage
 from ui.words.labels import markdown_text
-from ui.words.language import say
+from ui.words.language import marked, say
 
 AnyLab = TypeVar("AnyLab", bound=Lab)
 STYLE = Path(__file__).with_suffix(".css")
@@ -68,8 +68,8 @@ class LabPage(Generic[AnyLab]):
             self.lab.name,
             begin=self.lab,
             restore=self.lab.restored,
-            lost=say("Your last text on this page could not be read, so a new one begins."),
-            kept=say("Prompt and settings are kept; the text begins anew."),
+            lost=marked("Your last text on this page could not be read, so a new one begins."),
+            kept=marked("Prompt and settings are kept; the text begins anew."),
         )
 
     def draw(self) -> None:

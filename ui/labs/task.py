@@ -11,18 +11,19 @@ from engine.errors import CancelledError, DecodingError
 from engine.runner.scheduler import job
 from ui.skeleton.problems import report
 from ui.words.catalogue import told
+from ui.words.language import language, marked, say, speaking
 
 # Streamlit runs a script in a new thread every time, and PyTorch gives each a new pool to warm up.
 # These threads stay; forward passes take turns with those of everybody else.
 _WORKERS = ThreadPoolExecutor(max_workers=4, thread_name_prefix="lab")
 
-KEPT = "The steps so far are kept; try again."
-CANCELLED = "Cancelled: the steps so far are kept."
+KEPT = marked("The steps so far are kept; try again.")
+CANCELLED = marked("Cancelled: the steps so far are kept.")
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a task is: what is done, how much of it, and of how much (None if unknown)."""
+    """How far a task is: what is done, marked; how much of it, of how much (None if unknown)."""
 
     what: str
     done: int = 0
@@ -33,7 +34,7 @@ class Task:
     """One piece of work, from its start to its end.
 
     Args:
-        doing: what it does, as the page says it.
+        doing: what it does, as the page says it; marked.
         work: does it, in a worker; what it raises becomes `problem`.
 
     Attributes:
@@ -45,11 +46,16 @@ class Task:
         self.progress = Progress(doing)
         self.problem = ""
         self._doing = doing
+        self._language = language()  # which a worker does not know
         self._work = work
         self._cancel = threading.Event()
         self._future: Future[None] = _WORKERS.submit(self._run)
 
     def _run(self) -> None:
+        with speaking(self._language):
+            self._do()
+
+    def _do(self) -> None:
         def tell(what: str, done: int, total: int | None) -> None:
             self.progress = Progress(what, done, total)
 
@@ -58,11 +64,11 @@ class Task:
                 work.check()
                 self._work()
         except CancelledError:
-            self.problem = CANCELLED
+            self.problem = say(CANCELLED)
         except DecodingError as error:
             self.problem = told(error)
         except Exception as error:  # for the page to show: here it would be lost
-            self.problem = report(error, self._doing.lower(), KEPT)
+            self.problem = report(error, self._doing, KEPT)
 
     def wait(self, seconds: float) -> bool:
         """Whether it has ended, at most so many seconds from now."""

@@ -33,6 +33,7 @@ def transport(lab: Lab, unit: str = "step") -> None:
         st.segmented_control(
             say("Speed"),
             list(SPEEDS),
+            format_func=say,
             default=lab.speed,
             required=True,
             label_visibility="collapsed",
@@ -94,7 +95,7 @@ def _busy(lab: Lab) -> None:
             lab.cancel()
             st.rerun()
         share = min(1.0, progress.done / progress.total) if progress.total else 0.0
-        said = progress.what
+        said = say(progress.what)
         if progress.total:
             said = say(
                 "{what}: {one} of {all}",
@@ -102,4 +103,6 @@ def _busy(lab: Lab) -> None:
                 one=f"{progress.done:,}",
                 all=f"{progress.total:,}",
             )
+        elif progress.done:
+            said = f"{said}: {progress.done:,}"
         st.progress(share, text=markdown_text(said))

@@ -6,6 +6,7 @@
     extras.py      what else a step may hold: predictions, quizzes
     prediction/    predict, then reveal; quiz/: questions with a confidence
     progress/      what a person has done, kept beyond the tab
+    map/           every concept with its lesson, experiment and question
     course.py      the lessons in order
     learning.py    what a visitor has done, and their live panels
     page.py        the list, one lesson; step_view.py: one step of it

@@ -73,6 +73,14 @@ def label(text: str) -> str:
 _READINGS = {"int": figure, "float": figure, "str": label, "bool": {True: "yes", False: "no"}.get}
 
 
+def written(measure: Call, measured: Any) -> str:
+    """What a measure gave, as it says how that is written for people."""
+    if measured is None:
+        return "none"
+    function = measure.function
+    return getattr(function, "reading", _READINGS[result_type(function)])(measured)
+
+
 @dataclass(frozen=True)
 class Check(Generic[Live]):
     """One condition.
@@ -97,10 +105,7 @@ class Check(Generic[Live]):
 
     def shown(self, live: Live) -> str:
         """What is measured just now, for a sentence."""
-        measured, function = self.measure(live), self.measure.function
-        if measured is None:
-            return "none"
-        return getattr(function, "reading", _READINGS[result_type(function)])(measured)
+        return written(self.measure, self.measure(live))
 
 
 def read_check(table: Table, measures: Functions) -> Check:

@@ -17,8 +17,8 @@ from pathlib import Path
 from ui.learn.checks import COMPARISONS
 from ui.learn.course import FOLDER, PREVIEW
 from ui.learn.functions import Functions, result_type
-from ui.learn.learning import lesson_model
 from ui.learn.lesson import Lesson, read_lesson, words_missing
+from ui.learn.model import lesson_model
 from ui.learn.panels import PANELS
 from ui.learn.source import LessonError
 from ui.learn.trial import trials

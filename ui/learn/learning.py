@@ -9,15 +9,17 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from engine.errors import DecodingError
-from engine.model import BUNDLED, LanguageModel
+from engine.model import LanguageModel
 from ui.learn.checks import all_hold
 from ui.learn.lesson import Lesson, Mistake, Step, Task
+from ui.learn.model import lesson_model
 from ui.learn.progress.done import Done, MyDone
 from ui.learn.progress.entries import StepRead, TaskSolved
 from ui.learn.progress.store import now
 from ui.models.opening import load_quietly
 from ui.visits.records import BrokenRecord, Fields
 from ui.visits.visits import PageState, Visit
+from ui.words.language import say
 
 MOST_KEPT = 10_000  # entries of a record
 LONGEST_PLACE = 200
@@ -161,11 +163,6 @@ def _pairs(data: Fields, name: str, kind: type = object) -> list[tuple[str, Any]
 # --- live panels ----------------------------------------------------------------------------------
 
 
-def lesson_model() -> LanguageModel:
-    """The model of all lessons, whose words tell of it; raises `DecodingError`."""
-    return load_quietly(BUNDLED, None)
-
-
 def page_name(lesson: Lesson, step: Step) -> str:
     """The name under which a visit has the live state of a step's panel."""
     return f"{Learning.name}/{lesson.key}/{step.panel_key}"
@@ -186,7 +183,11 @@ def live_of(visit: Visit, lesson: Lesson, step: Step) -> PageState:
             return step.panel.restored(record, load_quietly)
         except DecodingError as error:
             visit.notices.append(
-                f"What you had in this lesson could not be made again, so it begins anew. {error}"
+                say(
+                    "What you had in this lesson could not be made again, so it begins anew. "
+                    "{reason}",
+                    reason=error,
+                )
             )
             return make()
 
@@ -200,7 +201,9 @@ def learning_of(visit: Visit) -> Learning:
         try:
             return Learning.restored(record)
         except BrokenRecord as error:
-            visit.notices.append(f"Your hints could not be read, so they begin anew. {error}")
+            visit.notices.append(
+                say("Your hints could not be read, so they begin anew. {reason}", reason=error)
+            )
             return Learning()
 
     learning = visit.page(Learning.name, Learning, restore)

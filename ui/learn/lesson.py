@@ -9,6 +9,7 @@ from pathlib import Path
 from ui.learn.checks import Check, read_check
 from ui.learn.extra import Extra
 from ui.learn.extras import last_extras, read_extras
+from ui.learn.figures import Figure
 from ui.learn.functions import Call
 from ui.learn.panels import SAME, read_panel
 from ui.learn.panels.panel import Panel
@@ -66,6 +67,7 @@ class Step:
         panel_key: the step that the panel was begun in: this one, or one before it.
         tasks: what is to be done in the panel.
         extras: what stands below the tasks, such as predictions and questions.
+        figures: what its words show that is measured in another state.
     """
 
     key: str
@@ -73,6 +75,7 @@ class Step:
     panel_key: str
     tasks: tuple[Task, ...]
     extras: tuple[Extra, ...]
+    figures: tuple[Figure, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -155,8 +158,20 @@ def _step(table: Table, before: list[Step]) -> Step:
     tasks = tuple(_task(each, key, panel) for each in table.tables("tasks", []))
     _check_keys(table, "tasks", [task.key for task in tasks])
     extras = read_extras(table, key)
+    figures = tuple(_figure(each, panel) for each in table.tables("figures", []))
+    _check_keys(table, "figures", [figure.name for figure in figures])
     table.end()
-    return Step(key, panel, panel_key, tasks, extras)
+    return Step(key, panel, panel_key, tasks, extras, figures)
+
+
+def _figure(table: Table, panel: Panel | None) -> Figure:
+    if panel is None:
+        table.wrong("", "has no panel to be measured in", "add [steps.panel] to its step")
+    name = table.text("as")
+    measure = panel.measures.read(table, "check")
+    actions = _actions(table, "actions", panel) if table.has("actions") else ()
+    table.end()
+    return Figure(name, panel, measure, actions)
 
 
 def _task(table: Table, step: str, panel: Panel | None) -> Task:
@@ -205,16 +220,17 @@ def words_needed(lesson: Lesson) -> dict[str, set[str]]:
     """The headings that a lesson's words must have, each with the figures that it may show."""
     needed: dict[str, set[str]] = {"": set()}
     for step in lesson.steps:
-        needed[step.key] = set()
+        elsewhere = {figure.name for figure in step.figures}
+        needed[step.key] = elsewhere
         for task in step.tasks:
-            solved = {check.name for check in task.solved}
-            needed[task.place] = set()
+            solved = elsewhere | {check.name for check in task.solved}
+            needed[task.place] = elsewhere
             needed[task.words_of("solved")] = needed[task.words_of("hint")] = solved
             for mistake in task.mistakes:
                 own = {check.name for check in mistake.when}
                 needed[task.words_of(mistake.key)] = solved | own
         for extra in step.extras:
-            needed |= {key: set() for key in extra.words_needed}
+            needed |= dict.fromkeys(extra.words_needed, elsewhere)
     return needed
 
 

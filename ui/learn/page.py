@@ -1,8 +1,10 @@
 """The page of lessons: their list, or one step of one lesson, by the page's address.
 
-/learn                              the list
-/learn?lesson=the_loop              a lesson, from where the visitor left it
-/learn?lesson=the_loop&step=press   one step
+/learn                                  the list
+/learn?lesson=the_loop                  a lesson, from where the visitor left it
+/learn?lesson=the_loop&step=press       one step
+/learn?lesson=the_loop&question=plan    one question of its quiz
+/learn?try=draw                         the experiment of a concept, on its own page
 """
 
 from __future__ import annotations
@@ -16,8 +18,11 @@ from ui.labs.page import STYLE as LABS_STYLE
 from ui.learn.course import Course, course
 from ui.learn.learning import Learning, learning_of, live_of
 from ui.learn.lesson import Lesson, Step
+from ui.learn.map.view import chosen_in_map, draw_map, tried_by_address
 from ui.learn.progress.view import STYLE as PROGRESS_STYLE
 from ui.learn.progress.view import draw_progress
+from ui.learn.quiz.extra import QuizExtra, quiz_in
+from ui.learn.quiz.view import turn_to
 from ui.learn.step_view import step_view
 from ui.skeleton.page import header, opened_visit, show_notices
 from ui.skeleton.problems import guarded
@@ -40,14 +45,37 @@ def learn_page() -> None:
     try:
         lessons = course()
         learning = learning_of(visit)
+        _follow(visit)
         lesson = lessons.lesson(st.query_params.get("lesson", ""))
         if lesson is None:
             show_notices(visit)
             _list(lessons, learning)
         else:
-            _lesson(lessons, lesson, learning, visit)
+            quiz = quiz_in(lesson.folder) if "question" in st.query_params else None
+            if quiz is None:
+                _lesson(lessons, lesson, learning, visit)
+            else:
+                show_notices(visit)
+                _question(lesson, quiz, learning)
     except DecodingError as error:
         st.error(markdown_text(str(error)))
+
+
+def _follow(visit: Visit) -> None:
+    """Go where a link of the map leads; raises `DecodingError` where its experiment cannot be."""
+    tried = tried_by_address()
+    if tried is not None:
+        tried.place.open(visit)
+    chosen = chosen_in_map()
+    if chosen is None:
+        return
+    concept, cell = chosen
+    if cell == "experiment":
+        concept.place.open(visit)
+    elif cell == "question":
+        go_to(concept.asked_in, question=concept.question.key)
+    else:
+        go_to(concept.lesson, concept.step.key)
 
 
 # --- the list -------------------------------------------------------------------------------------
@@ -62,6 +90,8 @@ def _list(lessons: Course, learning: Learning) -> None:
     with st.container(key="learn_list"):
         for number, lesson in enumerate(lessons.lessons, start=1):
             _entry(number, lesson, learning)
+    st.subheader(say("What you can learn here"), anchor=False)
+    draw_map()
     st.subheader(say("Your progress"), anchor=False)
     st.fragment(guarded(draw_progress, "your progress"))()
 
@@ -92,13 +122,15 @@ def _entry(number: int, lesson: Lesson, learning: Learning) -> None:
             go_to(lesson)
 
 
-def go_to(lesson: Lesson | None, step: str = "") -> None:
-    """Show another lesson, or the list, by the address of the page."""
+def go_to(lesson: Lesson | None, step: str = "", question: str = "") -> None:
+    """Show another lesson, one of its questions, or the list, by the address of the page."""
     st.query_params.clear()
     if lesson is not None:
         st.query_params["lesson"] = lesson.key
         if step:
             st.query_params["step"] = step
+        if question:
+            st.query_params["question"] = question
     st.rerun()
 
 
@@ -140,3 +172,20 @@ def _bar(lessons: Course, lesson: Lesson, step: Step) -> None:
             label = say("Next lesson") if following else say("Finish")
             if st.button(label, key="learn_finish", type="primary"):
                 go_to(following)
+
+
+# --- one question ---------------------------------------------------------------------------------
+
+
+def _question(lesson: Lesson, quiz: QuizExtra, learning: Learning) -> None:
+    """The quiz of a lesson at the question of the address, without the lesson's panel."""
+    turn_to(lesson.key, st.query_params["question"])
+    with st.container(key="learn_bar", horizontal=True, vertical_alignment="center"):
+        if st.button(say("All lessons"), key="learn_all", type="tertiary"):
+            go_to(None)
+        st.markdown(f"**{lesson.words(language()).entry('').title}**", width="content")
+        st.space("stretch")
+        if st.button(say("Open the lesson"), key="learn_open"):
+            go_to(lesson)
+    with st.container(key="learn_question"):
+        st.fragment(guarded(quiz.draw, "the quiz"))(lesson.key, lesson.words(language()), learning)

@@ -12,6 +12,7 @@ import streamlit as st
 
 from engine.errors import DecodingError
 from ui.learn.checks import figures
+from ui.learn.figures import as_words
 from ui.learn.learning import Learning
 from ui.learn.lesson import Lesson, Mistake, Step, Task
 from ui.learn.words import Words, with_figures
@@ -31,7 +32,7 @@ def step_view(lesson: Lesson, step: Step, live: Any, learning: Learning, visit: 
         learning: what the visitor has done.
         visit: the visitor's.
     """
-    words = lesson.words(language())
+    words = lesson.words(language()).showing(as_words(step.figures))
     learning.done.look()
     if live is None:
         _text(lesson, step, live, learning, words)

@@ -1,7 +1,8 @@
 """A lesson tried as a program is: its solutions and its typical mistakes, without a browser.
 
 A task must not be solved before anything was done, nor show a hint. Its solution solves it. Each of
-its mistakes leaves it unsolved and brings its own hint.
+its mistakes leaves it unsolved and brings its own hint. What the model gives for a prediction lies
+on the scale that a person draws on.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from typing import Any
 from engine.errors import DecodingError
 from engine.model import LanguageModel
 from ui.learn.checks import Check, all_hold
+from ui.learn.figures import Figure
 from ui.learn.functions import Call
 from ui.learn.learning import mistake_made
 from ui.learn.lesson import Lesson, Mistake, Step, Task
+from ui.learn.prediction.extra import PredictionExtra
 
 Judge = Callable[[], str]  # what is wrong with the state, empty where nothing is
 
@@ -26,7 +29,8 @@ class Trial:
     """One thing that was tried.
 
     Attributes:
-        place: the task, with the mistake where it is one: ``press/three/ran``.
+        place: the task, with the mistake where it is one: ``press/three/ran``; or the prediction,
+            or the figure.
         what: what was tried, as a sentence.
         problem: what is wrong with the lesson; empty where it is as it should be.
     """
@@ -37,10 +41,16 @@ class Trial:
 
 
 def trials(lesson: Lesson, model: LanguageModel) -> Iterator[Trial]:
-    """Try all tasks of a lesson."""
+    """Try all tasks, predictions and figures of a lesson."""
     for step in lesson.steps:
         for task in step.tasks:
             yield from _trials_of(lesson, step, task, model)
+        for extra in step.extras:
+            if isinstance(extra, PredictionExtra):
+                for prompt in extra.prediction.prompts:
+                    yield _revealed(extra, prompt, model)
+        for figure in step.figures:
+            yield _measured(step, figure, model)
 
 
 def _trials_of(lesson: Lesson, step: Step, task: Task, model: LanguageModel) -> Iterator[Trial]:
@@ -63,6 +73,31 @@ def _trials_of(lesson: Lesson, step: Step, task: Task, model: LanguageModel) -> 
         yield tried(place, what, made, partial(_not_caught, task, mistake, live))
     yield tried(task.place, "The solution solves it.", way, partial(_not_solved, task, live))
     live.release()
+
+
+def _revealed(extra: PredictionExtra, prompt: str, model: LanguageModel) -> Trial:
+    """The truth of a prediction, which its bars can show."""
+    what = f'After "{prompt}" the truth lies on the scale.'
+    try:
+        bars = extra.prediction.bars(model, prompt)
+        truth = extra.prediction.truth(model, prompt, bars)
+    except DecodingError as error:
+        return Trial(extra.place, what, f"It is refused: {error}")
+    # A time is that of this machine; every other value is to be within reach of a person's bars.
+    is_timed = bars.unit.name == "ms"
+    off = [value for value in truth if not is_timed and not bars.low <= value <= bars.high]
+    problem = f"The truth is {off}, and the scale {bars.low:g} to {bars.high:g}." if off else ""
+    return Trial(extra.place, what, problem)
+
+
+def _measured(step: Step, figure: Figure, model: LanguageModel) -> Trial:
+    """A figure that the words of a step show: there must be something to measure."""
+    place, what = f"{step.key}/{figure.name}", "There is something to measure."
+    try:
+        found = figure.value(model)
+    except DecodingError as error:
+        return Trial(place, what, f"It is refused: {error}")
+    return Trial(place, what, "There is nothing to measure." if found is None else "")
 
 
 def _too_early(task: Task, live: Any) -> str:

@@ -73,6 +73,17 @@ class Words:
             return self.others.entry(key)
         return self.entries[key]
 
+    def showing(self, figures: Mapping[str, str]) -> Words:
+        """The same with figures put in, wherever a text shows one of their names."""
+        if not figures:
+            return self
+        entries = {
+            key: Entry(with_figures(entry.title, figures), with_figures(entry.text, figures))
+            for key, entry in self.entries.items()
+        }
+        others = None if self.others is None else self.others.showing(figures)
+        return Words(self.file, entries, others)
+
     def has(self, key: str) -> bool:
         """Whether there are words for a key, here or in English."""
         return key in self.entries or (self.others is not None and self.others.has(key))

@@ -9,13 +9,14 @@ import streamlit as st
 from ui.measurements.held import Held
 from ui.measurements.state import MeasurementState
 from ui.skeleton.fields import bound
+from ui.words.language import say
 
 
 def side_by_side(state: MeasurementState) -> None:
     """All sections in a row."""
-    names = {key: held.section.name for key, held in state.sections.items()}
+    names = {key: say(held.section.name) for key, held in state.sections.items()}
     st.segmented_control(
-        "Section",
+        say("Section"),
         list(names),
         format_func=names.get,
         default=state.chosen,
@@ -32,9 +33,11 @@ def by_topic(state: MeasurementState) -> None:
         for topic, group in groupby(held, key=lambda one: one.section.topic):
             _topic(state, topic, list(group))
     with st.container(key=f"{state.name}_select"):
-        names = {one.section.key: f"{one.section.topic}: {one.section.name}" for one in held}
+        names = {
+            one.section.key: f"{say(one.section.topic)}: {say(one.section.name)}" for one in held
+        }
         st.selectbox(
-            "Section",
+            say("Section"),
             list(names),
             index=list(names).index(state.chosen),
             format_func=names.get,
@@ -45,10 +48,10 @@ def by_topic(state: MeasurementState) -> None:
 
 def _topic(state: MeasurementState, topic: str, group: list[Held]) -> None:
     """The sections of a topic; none is chosen where another topic has the one in sight."""
-    names = {one.section.key: one.section.name for one in group}
+    names = {one.section.key: say(one.section.name) for one in group}
     chosen = state.chosen if state.chosen in names else None
     st.radio(
-        topic,
+        say(topic),
         list(names),
         index=None if chosen is None else list(names).index(chosen),
         format_func=names.get,

@@ -12,7 +12,7 @@ import streamlit as st
 from ui.charts.template import CONFIG
 from ui.measurements.section import Table
 from ui.skeleton.tables import table
-from ui.words.labels import counted
+from ui.words.language import say
 from ui.words.metrics import number
 
 SAVED = CONFIG | {  # with the camera alone: on a phone Plotly's other buttons hide the legend
@@ -53,20 +53,32 @@ def chart(key: str, title: str, caption: str, figure: go.Figure) -> None:
     )
 
 
-def steadiness(reference_ms: Sequence[float], changed: Sequence[int], noun: str) -> None:
-    """Whether the machine kept its speed: the reference product, and how far it went apart."""
+def steadiness(reference_ms: Sequence[float], changed: Sequence[int], each: str) -> None:
+    """Whether the machine kept its speed: the reference product, and how far it went apart.
+
+    Args:
+        reference_ms: milliseconds of the product, before each part.
+        changed: parts before which it took another time.
+        each: what the parts are, marked: "each block".
+    """
     if len(reference_ms) < 2:
         return
-    low, high = min(reference_ms), max(reference_ms)
-    middle = median(reference_ms)
-    words = (
-        f"Before each {noun} one product of two matrices is timed: {low:.3g} to {high:.3g} ms, "
-        f"median {middle:.3g} ms."
+    words = say(
+        "Before {each} one product of two matrices is timed: {low} to {high} ms, median {median} "
+        "ms.",
+        each=say(each),
+        low=f"{min(reference_ms):.3g}",
+        high=f"{max(reference_ms):.3g}",
+        median=f"{median(reference_ms):.3g}",
     )
     if not changed:
-        st.caption(f"{words} The machine kept its speed.")
+        kept = say("The machine kept its speed.")
+        st.caption(f"{words} {kept}")
         return
-    st.warning(
-        f"{words} The machine ran at another speed before {counted(len(changed), noun)} of "
-        f"{len(reference_ms):,}, so figures of these do not compare. Measure again when it is idle."
+    other = say(
+        "The machine ran at another speed before {some} of {all}, so figures of these do not "
+        "compare. Measure again when it is idle.",
+        some=f"{len(changed):,}",
+        all=f"{len(reference_ms):,}",
     )
+    st.warning(f"{words} {other}")

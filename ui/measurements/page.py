@@ -25,7 +25,8 @@ from ui.skeleton.theme import is_dark
 from ui.skeleton.visit_page import VisitPage
 from ui.skeleton.work import LOOK_SECONDS, look_every, work_buttons, work_state
 from ui.visits.tab import somebody_there
-from ui.words.labels import about, counted, markdown_text
+from ui.words.labels import about, markdown_text
+from ui.words.language import marked, say, say_counted
 
 LONG_SECONDS = 300.0  # from which a measurement is better taken in parts
 STYLE = Path(__file__).with_suffix(".css")
@@ -37,7 +38,7 @@ class MeasurementPage:
 
     Attributes:
         name: names its state, its fields and its files.
-        about: a line or two: what is measured.
+        about: a line or two, marked: what is measured.
         sections: in their order; where they have topics, they are listed under them.
         style: the page's own style sheet, None where it has none.
         has_second: whether a second model can be measured beside the first.
@@ -64,8 +65,8 @@ class MeasurementPage:
             restore=lambda data, load: MeasurementState.restored(
                 self.name, data, load, self.sections
             ),
-            lost="Your last inputs on this page could not be read, so it begins anew.",
-            kept="Inputs are kept; everything is measured anew.",
+            lost=marked("Your last inputs on this page could not be read, so it begins anew."),
+            kept=marked("Inputs are kept; everything is measured anew."),
         )
 
     def draw(self) -> None:
@@ -77,7 +78,7 @@ class MeasurementPage:
 
     def draw_state(self, state: MeasurementState) -> None:
         """Draw what a visitor has, below the header."""
-        st.caption(self.about)
+        st.caption(say(self.about))
         if not any(section.topic for section in self.sections):
             side_by_side(state)
             self._section(state)
@@ -91,21 +92,21 @@ class MeasurementPage:
     def _section(self, state: MeasurementState) -> None:
         self.draw_section(state)
         if self.overview is not None:
-            guarded(self.overview, "the overview")(state)
-        guarded(export, "the export")(state)
+            guarded(self.overview, marked("the overview"))(state)
+        guarded(export, marked("the export"))(state)
 
     def draw_section(self, state: MeasurementState) -> None:
         """Draw the section in sight: its fields and its results."""
         held = state.held
         if held.section.heading:
-            st.subheader(held.section.heading, anchor=False)
-        st.caption(held.section.about)
+            st.subheader(say(held.section.heading), anchor=False)
+        st.caption(say(held.section.about))
         with st.container(key=f"{held.name}_fields"):
-            guarded(held.section.fields, "the fields")(held)
+            guarded(held.section.fields, marked("the fields"))(held)
         if self.has_second:
-            guarded(second_model, "the choice of a second model")(state)
+            guarded(second_model, marked("the choice of a second model"))(state)
         state.look(somebody_there())
-        st.fragment(guarded(_live, "the results"), run_every=_look_every(state))(state)
+        st.fragment(guarded(_live, marked("the results")), run_every=_look_every(state))(state)
 
 
 def _look_every(state: MeasurementState) -> float | None:
@@ -121,7 +122,8 @@ def _live(state: MeasurementState) -> None:
         state.look(somebody_there())
         with fields.row():
             version = (id(held), state.stage)
-            work_buttons(held.name, held.section.start, state.work, state.begin, version=version)
+            start = say(held.section.start)
+            work_buttons(held.name, start, state.work, state.begin, version=version)
             st.caption(_duration(state), width="content")
     if state.error:
         st.error(markdown_text(state.error))
@@ -147,7 +149,8 @@ def _results(state: MeasurementState, held: Held) -> None:
     if result is None:
         waits = held.began_alone or not section.begins_alone
         if waits and held.work is None and section.begin is not None:
-            st.caption(f"Nothing is measured yet. Press {section.start}.")
+            start = say(section.start)
+            st.caption(say("Nothing is measured yet. Press {button}.", button=start))
         return
     _busy(held)
     _notice(held.name, section, result)
@@ -175,22 +178,27 @@ def _busy(held: Held) -> None:
     load, cores = held.setting.machine.load[0], held.setting.machine.cores
     if load >= cores:
         st.warning(
-            f"Other programs kept the processor busy when this began: {load:.1f} ran on average, "
-            f"on {counted(cores, 'core')}. On an idle machine times are shorter."
+            say(
+                "Other programs kept the processor busy when this began: {load} ran on average, on "
+                "{cores}. On an idle machine times are shorter.",
+                load=f"{load:.1f}",
+                cores=say_counted(cores, "{count} core", "{count} cores"),
+            )
         )
 
 
 def _duration(state: MeasurementState) -> str:
     """How long a measurement with these inputs would take."""
     if state.is_pacing or state.bench.pacing is None:
-        return "Timing a few passes, to estimate how long this takes."
+        return say("Timing a few passes, to estimate how long this takes.")
     problems = [bench.pacing.problem for bench in state.benches if bench.pacing is not None]
     if any(problems):
         return markdown_text(" ".join(filter(None, problems)))
     seconds = state.seconds()
     if seconds is None:
         return ""
-    words = f"Takes {about(seconds)}; an estimate."
+    words = say("Takes {time}; an estimate.", time=about(seconds))
     if seconds > LONG_SECONDS:
-        words += " Cancel keeps what is measured, and Continue goes on from there."
+        later = say("Cancel keeps what is measured, and Continue goes on from there.")
+        return f"{words} {later}"
     return words

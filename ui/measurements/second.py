@@ -6,6 +6,7 @@ import streamlit as st
 
 from ui.measurements.state import MeasurementState
 from ui.models.chooser import model_chooser
+from ui.words.language import say
 
 
 def second_model(state: MeasurementState) -> None:
@@ -15,9 +16,9 @@ def second_model(state: MeasurementState) -> None:
         model_chooser(
             second,
             state.load_second,
-            "It is measured beside the first model, with the same inputs.",
+            say("It is measured beside the first model, with the same inputs."),
             name=f"{state.name}_second_model",
-            label="Second model",
+            label=say("Second model"),
         )
         if second is not None:
-            st.button("Remove it", key=f"{state.name}_drop", on_click=state.drop_second)
+            st.button(say("Remove it"), key=f"{state.name}_drop", on_click=state.drop_second)

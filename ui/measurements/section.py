@@ -10,6 +10,7 @@ from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from ui.labs.inputs import PlainInputs
 from ui.measurements.work import SectionWork
+from ui.words.language import marked
 
 if TYPE_CHECKING:
     from ui.measurements.held import Held
@@ -20,10 +21,10 @@ AnyResult = TypeVar("AnyResult")
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a section: on the page, and as a CSV file.
+    """A table of a section, in the language that is spoken as it is made.
 
     Attributes:
-        name: its caption, and the name of its file.
+        name: its caption, and the name of its file; of a file a sentence without figures.
         head: names of the columns, with their units.
         rows: the cells; numbers stay numbers, None is an empty cell.
     """
@@ -75,7 +76,8 @@ class Section(Generic[AnyInputs, AnyResult]):
 
     Attributes:
         key: its name in keys, records and files.
-        name: its name on the page.
+        name: its name on the page; this, `about`, `heading`, `start` and `topic` are marked
+            sentences, or such of a file (`ui.words.elsewhere`), and said where they are shown.
         about: one line: what it shows, and what to notice.
         heading: stands above that, where the name alone says too little.
         inputs: the class of its inputs.
@@ -85,7 +87,7 @@ class Section(Generic[AnyInputs, AnyResult]):
         picture: draws a result.
         notice: one or two sentences computed from a result: what there is to see in it; empty where
             the picture itself says so.
-        tables: the tables of a result, for the CSV files.
+        tables: the tables of a result, for the CSV files, which are made in English.
         begin: work that measures, not started yet; raises `DecodingError` to refuse the inputs.
         start: the label of the button that begins it.
         seconds: an estimate of how long that takes, None where nobody knows. It is asked for at
@@ -110,7 +112,7 @@ class Section(Generic[AnyInputs, AnyResult]):
     notice: Callable[[AnyResult], str]
     tables: Callable[[AnyResult], Sequence[Table]] = lambda result: ()
     begin: Callable[[LanguageModel, AnyInputs], SectionWork[AnyResult]] | None = None
-    start: str = "Measure"
+    start: str = marked("Measure")
     seconds: Callable[[LanguageModel, AnyInputs, Pace], float | None] = lambda *_: None
     computed: Callable[[LanguageModel, AnyInputs], AnyResult] | None = None
     first: Callable[[LanguageModel], AnyInputs] | None = None

@@ -9,6 +9,7 @@ from engine.errors import CancelledError
 from engine.measure.measurement import Measurement
 from engine.runner.scheduler import job
 from ui.skeleton.background import BackgroundWork
+from ui.words.language import marked
 
 AnyResult = TypeVar("AnyResult")
 
@@ -16,7 +17,7 @@ AnyResult = TypeVar("AnyResult")
 class SectionWork(BackgroundWork, Generic[AnyResult]):
     """Work of a section: background work that has results so far."""
 
-    doing = "the measurement"
+    doing = marked("the measurement")
     noun = "part"
 
     @property

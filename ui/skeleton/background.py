@@ -15,7 +15,7 @@ from weakref import WeakSet
 
 from ui.skeleton.problems import report
 from ui.words.labels import about, counted
-from ui.words.language import marked, say
+from ui.words.language import language, marked, say, speaking
 
 AT_ONCE = 2  # works of all visitors; the others wait in line
 LOOK_SECONDS = 2.0  # between two looks whether the visitor is still there
@@ -34,7 +34,7 @@ _ORDINALS = (
     marked("ninth"),
     marked("tenth"),
 )
-KEPT = "The texts that were finished are kept; press Continue to go on."
+KEPT = marked("The texts that were finished are kept; press Continue to go on.")
 
 
 class Line:
@@ -134,7 +134,7 @@ class BackgroundWork:
     and says how many there are.
 
     Attributes:
-        doing: what this is, for a sentence on an error that nobody expected.
+        doing: what this is, marked, for a sentence on an error that nobody expected.
         noun: what is counted, where that is not texts.
         count: texts in all.
         problem: why it ended early, empty if it did not.
@@ -142,7 +142,7 @@ class BackgroundWork:
         seconds_left: estimate of the rest, None before there is anything to go by.
     """
 
-    doing = "this work"
+    doing = marked("this work")
     noun = "text"
 
     def __init__(self, count: int) -> None:
@@ -189,23 +189,27 @@ class BackgroundWork:
         _begun.add(self)
         # A daemon: ending the app does not wait for texts.
         self._thread = threading.Thread(
-            target=self._work, args=(_Visitor(is_there),), name=type(self).__name__, daemon=True
+            target=self._work,
+            args=(_Visitor(is_there), language()),
+            name=type(self).__name__,
+            daemon=True,
         )
         self._thread.start()
 
-    def _work(self, visitor: _Visitor) -> None:
-        try:
-            if self._comes_in(visitor):
-                try:
-                    self._make(visitor)
-                finally:
-                    _line.leave()
-        except Exception as error:  # for the page to show: here it would be lost
-            self.problem = report(error, self.doing, KEPT)
-        try:
-            self._ended()
-        except Exception as error:
-            self.problem = self.problem or report(error, self.doing, KEPT)
+    def _work(self, visitor: _Visitor, code: str) -> None:
+        with speaking(code):  # this thread draws no page
+            try:
+                if self._comes_in(visitor):
+                    try:
+                        self._make(visitor)
+                    finally:
+                        _line.leave()
+            except Exception as error:  # for the page to show: here it would be lost
+                self.problem = report(error, self.doing, KEPT)
+            try:
+                self._ended()
+            except Exception as error:
+                self.problem = self.problem or report(error, self.doing, KEPT)
 
     def _comes_in(self, visitor: _Visitor) -> bool:
         """Wait for a place in line; False if cancelled or left meanwhile."""

@@ -7,7 +7,9 @@ import re
 
 import pandas as pd
 
-NOTE = "A text that a spreadsheet would run as a formula has an apostrophe before it."
+from ui.words.language import marked
+
+NOTE = marked("A text that a spreadsheet would run as a formula has an apostrophe before it.")
 
 # Where a cell may begin: at the beginning of a text, and, in a spreadsheet of a country where `;`
 # separates, after one within it. There the quotation marks around our texts stand in the middle of

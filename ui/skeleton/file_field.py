@@ -13,6 +13,8 @@ from typing import Any
 
 import streamlit as st
 
+from ui.words.language import say
+
 MOST_BYTES = 2**20
 PROGRAM = """
 export default function ({ parentElement, data, setTriggerValue }) {
@@ -71,8 +73,12 @@ def chosen(said: object, take: Callable[[str], None], refuse: Callable[[str], No
         return
     if size > MOST_BYTES:
         refuse(
-            f"The file has {size:,} bytes, more than the {MOST_BYTES:,} that this field takes; "
-            "choose another file."
+            say(
+                "The file has {size} bytes, more than the {most} that this field takes; choose "
+                "another file.",
+                size=f"{size:,}",
+                most=f"{MOST_BYTES:,}",
+            )
         )
     else:
         take(text)

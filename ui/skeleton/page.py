@@ -122,9 +122,17 @@ def header(*styles: Path, has_terms: bool = True) -> DeltaGenerator:
             data = {"glossary": glossary(language()), "site": site()}
             mount_app("terms", "Terms", data, kind="dv-terms")
     keep_language()
+    _serve_page(scheme)
     show_pending()
     visit_tab()
     return band
+
+
+def _serve_page(theme_drawn: str) -> None:
+    """Draw the page again where the visitor sees another theme, and let keys reach popovers."""
+    with st.container(key="page_app"):
+        # With any word of the browser's Streamlit knows the theme, and runs the script.
+        mount_app("page", "Page", {"theme": theme_drawn}, kind="dv-page", theme=lambda: None)
 
 
 def site() -> dict[str, Any]:

@@ -22,8 +22,9 @@ from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 
 from engine.errors import DecodingError
 from ui.words.labels import markdown_text
+from ui.words.language import marked, say
 
-KEPT = "Your texts and settings are kept; try it again, or reload the page."
+KEPT = marked("Your texts and settings are kept; try it again, or reload the page.")
 SAME_SECONDS = 600.0  # a fault that comes again within this has the same number
 MOST_KNOWN = 100  # faults whose numbers are remembered
 MOST_FRAMES = 30  # of a traceback in the log
@@ -44,20 +45,23 @@ _known: OrderedDict[str, _Fault] = OrderedDict()
 _lock = threading.Lock()
 
 
-def report(error: BaseException, doing: str = "this page", kept: str = KEPT) -> str:
+def report(error: BaseException, doing: str = marked("this page"), kept: str = KEPT) -> str:
     """A sentence for the screen; an unexpected error is logged under the number that it names.
 
     Args:
         error: what was raised. The message of an expected one is that sentence by itself.
-        doing: what was interrupted: "this page", "the sweep".
-        kept: what has become of the person's work, and what to do.
+        doing: what was interrupted, marked: "this page", "the sweep".
+        kept: what has become of the person's work, and what to do; marked.
     """
     if isinstance(error, DecodingError):
         return str(error)
     number = _logged(error, doing)
-    return (
-        f"An unexpected error interrupted {doing}. {kept} If it comes back, tell whoever runs this "
-        f"app its number: {number}."
+    return say(
+        "An unexpected error interrupted {doing}. {kept} If it comes back, tell whoever runs this "
+        "app its number: {number}.",
+        doing=say(doing),
+        kept=say(kept),
+        number=number,
     )
 
 
@@ -113,7 +117,12 @@ def show_pending() -> None:
 
 
 def guarded(draw: Callable[..., None], doing: str) -> Callable[..., None]:
-    """A part of a page: where it fails, the sentence stands in its place, and the page goes on."""
+    """A part of a page: where it fails, the sentence stands in its place, and the page goes on.
+
+    Args:
+        draw: draws it.
+        doing: what it is, marked: "the fields".
+    """
 
     @wraps(draw)
     def drawn(*arguments: object) -> None:

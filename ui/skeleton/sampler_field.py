@@ -9,6 +9,7 @@ import streamlit as st
 from engine.sampling import STAGES, SamplingSettings
 from ui.skeleton.fields import bound
 from ui.words.catalogue import setting_name
+from ui.words.language import say
 
 
 def sampler_number(
@@ -25,13 +26,17 @@ def sampler_number(
     value = getattr(settings, name)
     if value is not None:
         value = int(value) if is_whole else float(value)
-    switch = "Empty" if off is None else f"{off:g}"
+    about = say(STAGES[name].info.about)
+    if off is None:
+        switch = say("Empty switches it off.")
+    else:
+        switch = say("{value} switches it off.", value=f"{off:g}")
     st.number_input(
         setting_name(name),
         value=value,
         step=1 if is_whole else 0.05,
         format="%d" if is_whole else "%.4g",
-        help=f"{STAGES[name].info.about} {switch} switches it off.",
+        help=f"{about} {switch}",
         disabled=disabled,
         **bound(f"{key}_{name}", value, lambda typed: take(name, typed)),
     )

@@ -47,7 +47,7 @@ class VisitPage(Generic[State]):
         name: the name under which a visit has it.
         begin: a new state, with a model.
         restore: the state of a record; gets a function that gives a model by source and revision.
-        lost: what is said where a record cannot be read.
+        lost: what is said where a record cannot be read; marked, as is `kept`.
         kept: what a load of another model keeps.
     """
 
@@ -74,7 +74,7 @@ class VisitPage(Generic[State]):
             try:
                 return self.restore(data, load_quietly)
             except DecodingError as error:
-                visit.notices.append(f"{self.lost} {error}")
+                visit.notices.append(f"{say(self.lost)} {error}")
                 return make()
 
         return visit.page(self.name, make, restore)
@@ -97,7 +97,7 @@ class VisitPage(Generic[State]):
             problem = str(error)
         show_notices(visit)
         with band:
-            model_chooser(state.model if state else None, self._load, self.kept)
+            model_chooser(state.model if state else None, self._load, say(self.kept))
         if problem:
             st.error(markdown_text(problem))
         return state

@@ -21,6 +21,7 @@ from ui.texts.limits import checked_stops
 from ui.texts.settings import parse_settings, plain_settings, shown_samplers
 from ui.texts.texts import Beginning, Contrastive, Text, new_text
 from ui.texts.traces import REMEDY, check_prompt_ids, made_again, trace_of
+from ui.words.language import marked, say
 
 OPENS = (*Decoder.strategies, *ContrastiveSearch.strategies)
 _USUAL_SCALE = 1.5  # to begin with, where the trace ends without guidance
@@ -81,13 +82,22 @@ def _last_settings(trace: Trace) -> SamplingSettings:
         SamplingSettings.from_dict({"chain": [], **values}) for _, values in trace.settings
     ] or [SamplingSettings()]
     if any(settings.parity for settings in found):
-        raise TraceError(f"The trace was made in parity mode, which no page has; {REMEDY}.")
+        raise TraceError(
+            say(
+                "The trace was made in parity mode, which no page has; {remedy}.",
+                remedy=say(REMEDY),
+            )
+        )
     if trace.strategy in ContrastiveSearch.strategies:
         for stage in (stage for settings in found for stage in settings.chain):
             if stage.kind != "edit":
                 raise TraceError(
-                    f"The trace has {stage.setting}, and a contrastive search on this page takes "
-                    f"only samplers that edit single tokens; {REMEDY}."
+                    say(
+                        "The trace has {setting}, and a contrastive search on this page takes only "
+                        "samplers that edit single tokens; {remedy}.",
+                        setting=stage.setting,
+                        remedy=say(REMEDY),
+                    )
                 )
     last = found[-1]
     parse_settings(plain_settings(last, shown_samplers(last)))  # as the page will send them
@@ -105,7 +115,7 @@ def _beginning(trace: Trace, model: LanguageModel) -> Beginning:
                 check_prompt_ids(
                     trace.guidance.negative_prompt_ids,
                     own.guidance.negative_prompt_ids,
-                    "negative prompt",
+                    marked("Negative prompt"),
                 )
         except TraceError as error:
             refusal = refusal or error

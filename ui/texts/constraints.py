@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from engine.sampling import SamplingSettings
 from engine.sampling.stages import Constraint
+from ui.words.language import marked
 
 NOTHING = "", ""  # language and source of no constraint
 
@@ -42,7 +43,7 @@ class Example:
     """A constraint and a prompt.
 
     Attributes:
-        name: what it is, in a few words.
+        name: what it is, in a few words, marked.
         language, source: as `engine.grammar` has them.
         prompt: the text to go on from.
     """
@@ -55,28 +56,32 @@ class Example:
 
 EXAMPLES = (
     Example(
-        "A person as JSON",
+        marked("A person as JSON"),
         "json_schema",
         json.dumps(PERSON, indent=1),
         '{"name": "Lily", "age": 6, "likes": ["books"]}\n',
     ),
-    Example("A move in a game", "json_schema", json.dumps(MOVE, indent=1), "The next move is\n"),
     Example(
-        "How the dog was",
+        marked("A move in a game"), "json_schema", json.dumps(MOVE, indent=1), "The next move is\n"
+    ),
+    Example(
+        marked("How the dog was"),
         "choices",
         json.dumps([" happy", " sad", " very tired", " lost"]),
         "The little dog was",
     ),
-    Example("Yes or no", "choices", json.dumps([" yes", " no"]), "Are cats animals? Answer:"),
     Example(
-        "A month and a year",
+        marked("Yes or no"), "choices", json.dumps([" yes", " no"]), "Are cats animals? Answer:"
+    ),
+    Example(
+        marked("A month and a year"),
         "regex",
         " (January|May|June|August) [12][0-9]{3}\\.",
         "The war ended in",
     ),
-    Example("A small number", "regex", " [0-9]{1,2}", "Question: What is 12 + 5?\nAnswer:"),
+    Example(marked("A small number"), "regex", " [0-9]{1,2}", "Question: What is 12 + 5?\nAnswer:"),
     Example(
-        "A tiny tale",
+        marked("A tiny tale"),
         "lark",
         'start: ", " who " " what "."\n'
         'who: "a " ("cat" | "dog" | "king" | "girl")\n'
@@ -84,7 +89,7 @@ EXAMPLES = (
         "Once upon a time",
     ),
     Example(
-        "A shopping list",
+        marked("A shopping list"),
         "lark",
         'start: item{3}\nitem: "- " /[a-z ]{3,16}/ "\\n"',
         "Things to buy:\n",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.errors import DecodingError, SettingError
+from ui.words.language import say
 
 LONGEST_PROMPT = 20_000  # characters
 MOST_TOKENS = 512  # of a text on the pages that make many
@@ -25,23 +26,33 @@ def checked_whole(field: str, value: float | None, lowest: int, highest: int) ->
     Raises:
         DecodingError: an empty field, a fraction, a number out of range.
     """
-    remedy = f"use a whole number from {lowest:,} to {highest:,}"
+    remedy = say("use a whole number from {low} to {high}", low=f"{lowest:,}", high=f"{highest:,}")
     if value is None:
-        raise DecodingError(f"{field} is empty; {remedy}.")
+        raise DecodingError(say("{field} is empty; {remedy}.", field=field, remedy=remedy))
     if not float(value).is_integer():
-        raise SettingError(field, value, "must be a whole number", remedy)
+        raise SettingError(field, value, say("must be a whole number"), remedy)
     if not lowest <= value <= highest:
-        raise SettingError(field, int(value), "is out of range", remedy)
+        raise SettingError(field, int(value), say("is out of range"), remedy)
     return int(value)
 
 
 def checked_stops(stop_strings: Sequence[str]) -> tuple[str, ...]:
     """Stop strings as they were typed; raises `DecodingError` where they are too many or long."""
     if len(stop_strings) > MOST_STOP_STRINGS:
-        remedy = f"use at most {MOST_STOP_STRINGS}, one per line"
-        raise DecodingError(f"There are {len(stop_strings):,} stop strings; {remedy}.")
+        raise DecodingError(
+            say(
+                "There are {count} stop strings; use at most {most}, one per line.",
+                count=f"{len(stop_strings):,}",
+                most=MOST_STOP_STRINGS,
+            )
+        )
     longest = max(map(len, stop_strings), default=0)
     if longest > LONGEST_STOP_STRING:
-        remedy = f"use at most {LONGEST_STOP_STRING}"
-        raise DecodingError(f"A stop string has {longest:,} characters; {remedy}.")
+        raise DecodingError(
+            say(
+                "A stop string has {count} characters; use at most {most}.",
+                count=f"{longest:,}",
+                most=LONGEST_STOP_STRING,
+            )
+        )
     return tuple(stop_strings)

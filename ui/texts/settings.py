@@ -10,7 +10,7 @@ is off at the engine's off value, any other at None and else an object of its fi
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -119,6 +119,25 @@ def parse_settings(data: Any) -> tuple[SamplingSettings, tuple[str, ...]]:
         [name, _fields(name, data.get(name))] for name in order if not _is_off(name, data.get(name))
     ]
     return SamplingSettings.from_dict({"chain": chain, "seed": data.get("seed", 0)}), order
+
+
+def named_settings(values: Mapping[str, Any]) -> SamplingSettings:
+    """Settings by name, in the engine's order: ``{"top_p": 0.9, "xtc": {"threshold": 0.1}}``.
+
+    Args:
+        values: the seed, and of each sampler its number or all its fields by name.
+
+    Raises:
+        SettingError: an unknown setting, or a value outside its range.
+    """
+    return SamplingSettings(**{name: _whole(name, value) for name, value in values.items()})
+
+
+def _whole(name: str, value: Any) -> Any:
+    """A sampler out of its fields; any other value as it is."""
+    if name not in STAGES or not isinstance(value, dict):
+        return value
+    return SamplingSettings.from_dict({"chain": [[name, value]]}).chain[0]
 
 
 def _order(data: Any) -> tuple[str, ...]:

@@ -9,8 +9,10 @@ from engine.decoding.replay import replay
 from engine.errors import TraceError
 from engine.runner.scheduler import this_job
 from engine.trace import Trace
+from ui.words.language import marked, say
 
-REMEDY = "make it again with `replay` in Python"
+PROMPT = marked("Prompt")
+REMEDY = marked("make it again with `replay` in Python")
 
 
 def trace_of(data: str, opens: Sequence[str]) -> Trace:
@@ -25,24 +27,31 @@ def trace_of(data: str, opens: Sequence[str]) -> Trace:
     """
     trace = Trace.from_json(data)
     if trace.strategy not in opens:
-        shown = " and ".join(opens)
         raise TraceError(
-            f"This is a trace of the strategy {trace.strategy}; this page opens {shown}."
+            say(
+                "This is a trace of the strategy {strategy}; this page opens {shown}.",
+                strategy=trace.strategy,
+                shown=", ".join(opens),
+            )
         )
     return trace
 
 
-def check_prompt_ids(recorded: Sequence[int], own: Sequence[int], name: str = "prompt") -> None:
+def check_prompt_ids(recorded: Sequence[int], own: Sequence[int], name: str = PROMPT) -> None:
     """Raise `TraceError` where the text of a trace's prompt has other tokens here.
 
     Args:
         recorded: token ids of the trace.
         own: those of the page's text.
-        name: of the prompt, in the sentence.
+        name: of the prompt, marked.
     """
     if tuple(recorded) != tuple(own):
         raise TraceError(
-            f"The {name} of the trace has other tokens than its text has here; {REMEDY}."
+            say(
+                "{name}: the trace has other tokens than its text has here; {remedy}.",
+                name=say(name),
+                remedy=say(REMEDY),
+            )
         )
 
 
@@ -62,5 +71,6 @@ def made_again(trace: Trace, text: Generation) -> str:
         this_job().told("Making the text again", done, total)
         this_job().check()
 
+    opened = say("Opened the trace.")
     found = replay(trace, text.model, text=text, progress=tell)
-    return f"Opened the trace. {found.told(1)}"  # pages count steps from 1
+    return f"{opened} {found.told(1)}"  # pages count steps from 1

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from engine.tokenizing import TokenizedText
 from ui.tokens.samples import Sample
+from ui.words.language import marked
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,11 @@ def _against_first(sample: Sample, cut: TokenizedText, first: TokenizedText) -> 
 
 
 MEASURES = {
-    "tokens": Measure("tokens", lambda sample, cut, first: len(cut.typed)),
-    "english": Measure("times the tokens of English", _against_first),
-    "words": Measure("tokens per word", _words),
+    "tokens": Measure(marked("tokens"), lambda sample, cut, first: len(cut.typed)),
+    "english": Measure(marked("times the tokens of English"), _against_first),
+    "words": Measure(marked("tokens per word"), _words),
     "characters": Measure(
-        "characters per token", lambda sample, cut, first: cut.characters_per_token
+        marked("characters per token"), lambda sample, cut, first: cut.characters_per_token
     ),
-    "bytes": Measure("bytes per token", lambda sample, cut, first: cut.bytes_per_token),
+    "bytes": Measure(marked("bytes per token"), lambda sample, cut, first: cut.bytes_per_token),
 }

@@ -18,16 +18,17 @@ from engine.tokenizing import (
 )
 from ui.tokens.state import Shown
 from ui.words.labels import counted, token_label, visible
+from ui.words.language import marked, say
 
 MOST_DRAWN = 1_500  # tokens of a text that the browser draws
 MOST_SYMBOLS = 150  # of a pre-token whose merges are shown
 LONGEST_LABEL = 60  # characters of a pre-token's label
 _NO_STEPS = {
-    "Bytes": "Every byte is a token. Nothing is merged.",
-    "Code points": "Every code point is a token. Nothing is merged.",
-    "WordLevel": "The vocabulary holds whole pre-tokens. Nothing is merged.",
+    marked("Bytes"): marked("Every byte is a token. Nothing is merged."),
+    marked("Code points"): marked("Every code point is a token. Nothing is merged."),
+    "WordLevel": marked("The vocabulary holds whole pre-tokens. Nothing is merged."),
 }
-_OTHER_KIND = "This kind of tokenizer has no steps that the page can show."
+_OTHER_KIND = marked("This kind of tokenizer has no steps that the page can show.")
 
 
 def packed(shown: Iterable[Shown]) -> str:
@@ -39,7 +40,7 @@ def _side(shown: Shown) -> dict[str, Any]:
     cut, tokenizer = shown.cut, shown.tokenizer
     drawn = cut.tokens[:MOST_DRAWN]
     last = max((one.pre_token for one in drawn if one.pre_token is not None), default=-1)
-    problem = _NO_STEPS.get(tokenizer.kind, cut.problem)
+    problem = say(_NO_STEPS.get(tokenizer.kind, cut.problem))
     pre_tokens = cut.pre_tokens[: last + 1]
     different = {one.text: one for one in pre_tokens}  # a word that comes again is made as before
     numbers = {text: number for number, text in enumerate(different)}
@@ -58,20 +59,25 @@ def _side(shown: Shown) -> dict[str, Any]:
 
 def facts(tokenizer: TextTokenizer, cut: TokenizedText) -> str:
     """A line on a tokenizer, and on a text that it has cut."""
-    parts = [tokenizer.kind, f"{tokenizer.size:,} tokens in the vocabulary"]
+    parts = [
+        say(tokenizer.kind),
+        say("{count} tokens in the vocabulary", count=f"{tokenizer.size:,}"),
+    ]
     if isinstance(tokenizer, StagedTokenizer) and tokenizer.merges is not None:
-        parts.append(f"{tokenizer.merges:,} merges")
-    parts.append(f"this text: {counted(len(cut.tokens), 'token')}")
+        parts.append(say("{count} merges", count=f"{tokenizer.merges:,}"))
+    parts.append(say("this text: {tokens}", tokens=counted(len(cut.tokens), "token")))
     if cut.characters_per_token is not None:
-        parts.append(f"{cut.characters_per_token:.2f} characters per token")
+        parts.append(say("{figure} characters per token", figure=f"{cut.characters_per_token:.2f}"))
     return " · ".join(parts)
 
 
 def _left_out(cut: TokenizedText) -> str:
     if len(cut.tokens) <= MOST_DRAWN:
         return ""
-    return (
-        f"The first {MOST_DRAWN:,} of {len(cut.tokens):,} tokens are drawn; the CSV file has all."
+    return say(
+        "The first {shown} of {all} tokens are drawn; the CSV file has all.",
+        shown=f"{MOST_DRAWN:,}",
+        all=f"{len(cut.tokens):,}",
     )
 
 
@@ -116,8 +122,11 @@ def shortened(text: str) -> str:
 
 def _making(tokenizer: TextTokenizer, pre_token: PreToken) -> dict[str, Any]:
     if len(pre_token.text) > MOST_SYMBOLS:
-        length = f"{len(pre_token.text):,} symbols"
-        reason = f"This pre-token has {length}; steps are shown for at most {MOST_SYMBOLS:,}."
+        reason = say(
+            "This pre-token has {count} symbols; steps are shown for at most {most}.",
+            count=f"{len(pre_token.text):,}",
+            most=f"{MOST_SYMBOLS:,}",
+        )
         return {"kind": "none", "reason": reason}
     making = tokenizer.making(pre_token)
 
@@ -152,4 +161,4 @@ def _making(tokenizer: TextTokenizer, pre_token: PreToken) -> dict[str, Any]:
                 for cut in making.cuts
             ],
         }
-    return {"kind": "none", "reason": _NO_STEPS.get(tokenizer.kind, _OTHER_KIND)}
+    return {"kind": "none", "reason": say(_NO_STEPS.get(tokenizer.kind, _OTHER_KIND))}

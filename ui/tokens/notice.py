@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ui.tokens.message import shortened
 from ui.tokens.state import Shown
 from ui.words.labels import counted
+from ui.words.language import say
 
 
 def notice(shown: Sequence[Shown]) -> str:
@@ -15,7 +16,13 @@ def notice(shown: Sequence[Shown]) -> str:
     text = first.cut.text
     tokens, words = counted(len(first.cut.tokens), "token"), counted(len(text.split()), "word")
     characters = counted(len(text), "character")
-    count = f"The tokenizer {first.name} makes {tokens} of {words} with {characters}."
+    count = say(
+        "The tokenizer {name} makes {tokens} of {words} with {characters}.",
+        name=first.name,
+        tokens=tokens,
+        words=words,
+        characters=characters,
+    )
     against = (_against(first, other) for other in others)
     return " ".join(filter(None, (count, _most_cut(first), *against)))
 
@@ -27,12 +34,14 @@ def _most_cut(shown: Shown) -> str:
     word = shortened(shown.cut.text[most.start : most.end])
     word = f"\u2068{word}\u2069"  # set apart, whichever way its letters run
     if len(most.ids) == 1:
-        return "No word is cut: the model gets a single id for each."
-    return f"“{word}” is cut most, into {counted(len(most.ids), 'token')}."
+        return say("No word is cut: the model gets a single id for each.")
+    return say(
+        "“{word}” is cut most, into {tokens}.", word=word, tokens=counted(len(most.ids), "token")
+    )
 
 
 def _against(first: Shown, other: Shown) -> str:
     times = len(other.cut.tokens) / len(first.cut.tokens)
     if times == 1:
-        return f"{other.name} makes as many."
-    return f"{other.name} makes {times:.2g} times as many."
+        return say("{name} makes as many.", name=other.name)
+    return say("{name} makes {times} times as many.", name=other.name, times=f"{times:.2g}")

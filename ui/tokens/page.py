@@ -43,17 +43,19 @@ from ui.tokens.tables import (
 )
 from ui.visits.tab import somebody_there
 from ui.words.labels import counted, markdown_text
+from ui.words.language import ENGLISH, marked, say, speaking
 
 PAGE = VisitPage(
     TokensState.name,
     begin=TokensState,
     restore=TokensState.restored,
-    lost="Your last text on this page could not be read, so it begins anew.",
-    kept="Text and prices are kept; the text is cut and timed anew.",
+    lost=marked("Your last text on this page could not be read, so it begins anew."),
+    kept=marked("Text and prices are kept; the text is cut and timed anew."),
 )
-ABOUT = (
-    "**Tokens.** A model reads ids, not letters. Point at a token for its id and bytes; choose one "
-    "for the merges that made it. Every merge is computed here and equals the tokenizer's result."
+ABOUT = marked(
+    "**Tokens.** A model reads ids, not letters. Point at a token for its id "
+    "and bytes; choose one for the merges that made it. Every merge is "
+    "computed here and equals the tokenizer's result."
 )
 STYLE = Path(__file__).with_suffix(".css")
 
@@ -63,7 +65,7 @@ def tokens_page() -> None:
     state = PAGE.opened(LABS_STYLE, STYLE)
     if state is None:
         return
-    st.caption(ABOUT)
+    st.caption(say(ABOUT))
     with st.container(key="tokens_fields"):
         guarded(_fields, "the fields")(state)
     if state.error:
@@ -86,18 +88,19 @@ def _fields(state: TokensState) -> None:
     fields.prompt(
         state,
         texts,
-        label="Text",
-        placeholder="Choose a text",
-        help=f"At most {LONGEST:,} characters.",
+        label=say("Text"),
+        placeholder=say("Choose a text"),
+        help=say("At most {count} characters.", count=f"{LONGEST:,}"),
     )
     look = {one.text: one.look for one in experiments()}.get(state.inputs.prompt)
     if look:
-        st.caption(f"**Look at this:** {markdown_text(look)}")
+        title = say("Look at this:")
+        st.caption(f"**{title}** {markdown_text(say(look))}")
     inputs = state.inputs
     with fields.row():
-        fields.choice(state, "first", "Tokenizer", names(state.model, inputs.first), width=320)
-        others = {NOTHING: "None"} | names(state.model, inputs.second)
-        fields.choice(state, "second", "Beside it", others, width=320)
+        fields.choice(state, "first", say("Tokenizer"), names(state.model, inputs.first), width=320)
+        others = {NOTHING: say("None")} | names(state.model, inputs.second)
+        fields.choice(state, "second", say("Beside it"), others, width=320)
         if allowed() is None:
             _another(state)
 
@@ -110,47 +113,53 @@ def _another(state: TokensState) -> None:
             state.change(second=typed.strip())
 
     st.text_input(
-        "Another tokenizer",
+        say("Another tokenizer"),
         "",
-        placeholder="folder, or owner/name",
+        placeholder=say("folder, or owner/name"),
         max_chars=1000,
         width=230,
-        help="A folder with tokenizer.json, or a hub id. Of a hub id only the files of the "
-        "tokenizer are fetched; what lies in the hub's cache needs no connection.",
+        help=say(
+            "A folder with tokenizer.json, or a hub id. Of a hub id only the files of "
+            "the tokenizer are fetched; what lies in the hub's cache needs no "
+            "connection."
+        ),
         **bound("tokens_another", "", take),
     )
 
 
 def _stages(shown: Sequence[Shown]) -> None:
-    with st.expander("Stages, from text to ids"):
-        st.caption("A pre-token is cut by itself: no token crosses its ends.")
+    with st.expander(say("Stages, from text to ids")):
+        st.caption(say("A pre-token is cut by itself: no token crosses its ends."))
         for one in shown:
-            head = ("stage", "done by", "what there is then")
+            head = (say("stage"), say("done by"), say("what there is then"))
             st.html(table(one.name, head, stage_rows(one.cut)))
             if one.cut.problem:
                 st.caption(markdown_text(one.cut.problem))
         with fields.row():
             for one in shown:
                 st.download_button(
-                    markdown_text(f"Tokens of {one.name} as CSV"),
+                    markdown_text(say("Tokens of {name} as CSV", name=one.name)),
                     partial(_csv, one),
                     f"tokens-{_file_name(one)}.csv",
                     "text/csv",
                     key=f"tokens_csv_{one.key}",
                     on_click="ignore",
-                    help=NOTE,
+                    help=say(NOTE),
                 )
 
 
 def _words(shown: Sequence[Shown]) -> None:
-    with st.expander("Words of the text, and how many tokens each takes"):
-        head = ("word", *(f"tokens, {one.name}" for one in shown))
-        st.html(table("Words", head, word_rows(shown), "figures"))
-        st.caption("Those cut most stand first. A token with a leading space counts to its word.")
+    with st.expander(say("Words of the text, and how many tokens each takes")):
+        head = (say("word"), *(say("tokens, {name}", name=one.name) for one in shown))
+        st.html(table(say("Words"), head, word_rows(shown), "figures"))
+        st.caption(
+            say("Those cut most stand first. A token with a leading space counts to its word.")
+        )
 
 
 def _csv(shown: Shown) -> bytes:
-    return spreadsheet_csv(token_frame(shown))
+    with speaking(ENGLISH):  # as all files that are saved
+        return spreadsheet_csv(token_frame(shown))
 
 
 def _file_name(shown: Shown) -> str:
@@ -158,30 +167,32 @@ def _file_name(shown: Shown) -> str:
 
 
 def _samples(state: TokensState, shown: Sequence[Shown]) -> None:
-    st.subheader("Languages, numbers, code, emoji", anchor=False)
-    st.caption("All languages say the same two sentences. A word is what stands between spaces.")
+    st.subheader(say("Languages, numbers, code, emoji"), anchor=False)
+    st.caption(
+        say("All languages say the same two sentences. A word is what stands between spaces.")
+    )
     fields.choice(
         state,
         "measure",
-        "Measure of the samples",
-        {key: measure.name for key, measure in MEASURES.items()},
+        say("Measure of the samples"),
+        {key: say(measure.name) for key, measure in MEASURES.items()},
         width=260,
     )
     measure, text = MEASURES[state.inputs.measure], shown[0].cut.text
     rows = figures(shown, state.cut, state.inputs.measure, text)
-    figure = sample_figure(measure.name, [one.name for one in shown], rows, is_dark())
+    figure = sample_figure(say(measure.name), [one.name for one in shown], rows, is_dark())
     st.plotly_chart(figure, theme=None, key="tokens_samples", config=SAVED)
-    with st.expander("All figures, and the samples themselves"):
+    with st.expander(say("All figures, and the samples themselves")):
         sheet(sample_table(shown, state.cut, text))
-        st.html(text_list("Samples", "", (((one.name,), one.text) for one in samples())))
+        st.html(text_list(say("Samples"), "", (((say(one.name),), one.text) for one in samples())))
 
 
 def _cost(state: TokensState, shown: Sequence[Shown]) -> None:
-    st.subheader("What these tokens cost", anchor=False)
+    st.subheader(say("What these tokens cost"), anchor=False)
     cost_fields(state)
     inputs = state.inputs
     sheet(price_table(shown, inputs.input_price, inputs.output_price))
-    st.caption("An estimate: a provider counts with a tokenizer of its own.")
+    st.caption(say("An estimate: a provider counts with a tokenizer of its own."))
     if not state.began_alone:
         state.begin(somebody_there())
     st.fragment(guarded(_times, "the times"), run_every=look_every(state.work))(state)
@@ -190,16 +201,20 @@ def _cost(state: TokensState, shown: Sequence[Shown]) -> None:
 def _times(state: TokensState) -> None:
     """What the tokens take on this model."""
     with fields.row():
-        work_buttons("tokens", "Measure", state.work, state.begin)
+        work_buttons("tokens", say("Measure"), state.work, state.begin)
     work_state(state.work)
     result = state.work.result if state.work is not None else None
     if result is None:
-        st.caption("Nothing is measured yet. Press Measure.")
+        st.caption(say("Nothing is measured yet. Press Measure."))
         return
     prompt = counted(result.largest.prompt, "token")
     st.caption(
-        f"Measured on this model: {prompt} read, and {OUTPUT} decoded behind them, three times. "
-        "Figures are medians."
+        say(
+            "Measured on this model: {prompt} read, and {output} decoded behind them, "
+            "three times. Figures are medians.",
+            prompt=prompt,
+            output=OUTPUT,
+        )
     )
     cost = Cost(result.largest, state.inputs.input_price, state.inputs.output_price)
     sheet(time_table(cost))

@@ -15,11 +15,12 @@ from engine.tokenizing import (
     text_tokenizer,
 )
 from ui.models.chooser import Choice, allowed, check_allowed
+from ui.words.language import marked, say
 
 MODEL, BYTES, CODE_POINTS, NOTHING = "model", "bytes", "code points", ""
 _OWN = {  # those that need no files
-    BYTES: ("ByT5 (bytes)", byte_tokenizer),
-    CODE_POINTS: ("CANINE (code points)", code_point_tokenizer),
+    BYTES: (marked("ByT5 (bytes)"), byte_tokenizer),
+    CODE_POINTS: (marked("CANINE (code points)"), code_point_tokenizer),
 }
 
 
@@ -30,10 +31,10 @@ def names(model: LanguageModel, chosen: str) -> dict[str, str]:
         model: the page's model.
         chosen: what is chosen now; it stays in the list.
     """
-    found = {MODEL: f"{name_of(MODEL, model)} (this model's)"}
+    found = {MODEL: say("{name} (this model's)", name=name_of(MODEL, model))}
     if model.source != BUNDLED:
         found[BUNDLED] = name_of(BUNDLED, model)
-    found |= {key: name for key, (name, _) in _OWN.items()}
+    found |= {key: say(name) for key, (name, _) in _OWN.items()}
     permitted = allowed()
     others = cached_tokenizers() if permitted is None else map(_typed, permitted)
     listed = [key for key in others if key != model.source]
@@ -46,7 +47,7 @@ def name_of(key: str, model: LanguageModel) -> str:
     if key == MODEL:
         return model.name
     if key in _OWN:
-        return _OWN[key][0]
+        return say(_OWN[key][0])
     folder = Path(key).expanduser()
     return folder.resolve().name if _is_folder(folder) else str(Choice.parse(key))
 

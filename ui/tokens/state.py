@@ -17,6 +17,7 @@ from ui.tokens.samples import experiments, samples
 from ui.tokens.sources import BYTES, MODEL, NOTHING, name_of, tokenizer_of
 from ui.visits.records import BrokenRecord, Fields, choice_of, choice_record
 from ui.words.catalogue import told
+from ui.words.language import say
 
 TOKENIZERS = {"first", "second"}  # inputs that are keys of tokenizers
 LONGEST = 5_000  # characters of a text
@@ -117,8 +118,12 @@ class TokensState:
         text = self.inputs.prompt
         if len(text) > LONGEST:
             raise PromptError(
-                f"The text has {len(text):,} characters, and the page shows at most {LONGEST:,}; "
-                "shorten it."
+                say(
+                    "The text has {count} characters, and the page shows at most {most}; "
+                    "shorten it.",
+                    count=f"{len(text):,}",
+                    most=f"{LONGEST:,}",
+                )
             )
         return text
 

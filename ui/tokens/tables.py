@@ -16,16 +16,17 @@ from ui.tokens.message import shortened
 from ui.tokens.samples import Sample, samples
 from ui.tokens.state import Shown
 from ui.words.labels import token_label, visible
+from ui.words.language import marked, say
 
 MOST_PARTS = 40  # of a stage that are shown
 MOST_WORDS = 100  # of a text that are shown
-YOURS = "Your text"
+YOURS = marked("Your text")
 _NAMES = {
-    "text": "text",
-    "control tokens": "control tokens set apart",
-    "normalised": "normalised",
-    "pre-tokens": "pre-tokens",
-    "ids": "ids, with those put around the text",
+    "text": marked("text"),
+    "control tokens": marked("control tokens set apart"),
+    "normalised": marked("normalised"),
+    "pre-tokens": marked("pre-tokens"),
+    "ids": marked("ids, with those put around the text"),
 }
 
 Cutter = Callable[[str, str], TokenizedText]  # a text by the tokenizer of a key
@@ -33,27 +34,27 @@ Cutter = Callable[[str, str], TokenizedText]  # a text by the tokenizer of a key
 
 def stage_rows(cut: TokenizedText) -> list[tuple[str, str, str]]:
     """What each stage does to a text: its name, the parts that do it, what there is then."""
-    return [(_NAMES[stage.name], _by(stage), _parts(stage)) for stage in cut.stages]
+    return [(say(_NAMES[stage.name]), _by(stage), _parts(stage)) for stage in cut.stages]
 
 
 def _by(stage: Stage) -> str:
     if stage.by:
         return ", ".join(stage.by)
-    return "none: nothing changes" if stage.name == "normalised" else ""
+    return say("none: nothing changes") if stage.name == "normalised" else ""
 
 
 def _parts(stage: Stage) -> str:
     shown = [str(part) if isinstance(part, int) else visible(part) for part in stage.parts]
     rest = len(shown) - MOST_PARTS
-    more = [f"and {rest:,} more"] if rest > 0 else []
+    more = [say("and {rest} more", rest=f"{rest:,}")] if rest > 0 else []
     return " | ".join(shown[:MOST_PARTS] + more)
 
 
 def token_frame(shown: Shown) -> pd.DataFrame:
     """Every token of a text, for a file; places count from 1."""
     rows = [_token_row(shown, place, token) for place, token in enumerate(shown.cut.tokens, 1)]
-    head = ("place", "id", "token", "bytes", "first character", "last character", "first byte")
-    return pd.DataFrame(rows, columns=[*head, "kind", "pre-token"])
+    columns = ("place", "id", "token", "bytes", "first character", "last character", "first byte")
+    return pd.DataFrame(rows, columns=[*columns, "kind", "pre-token"])
 
 
 def _token_row(shown: Shown, place: int, token: Token) -> tuple[str | int | None, ...]:
@@ -74,10 +75,10 @@ def _token_row(shown: Shown, place: int, token: Token) -> tuple[str | int | None
 def kind(token: Token) -> str:
     """Where a token comes from."""
     if token.is_inserted:
-        return "put there by the tokenizer"
+        return say("put there by the tokenizer")
     if token.is_unknown:
-        return "unknown to the tokenizer"
-    return "control token" if token.is_special else "text"
+        return say("unknown to the tokenizer")
+    return say("control token") if token.is_special else say("text")
 
 
 def figures(
@@ -85,24 +86,25 @@ def figures(
 ) -> list[tuple[str, list[float | None]]]:
     """A measure of the visitor's text and of every sample, by tokenizer."""
     return [
-        (one.name, [_figure(side, cut, measure, one) for side in shown]) for one in _texts(text)
+        (say(one.name), [_figure(side, cut, measure, one) for side in shown])
+        for one in _texts(text)
     ]
 
 
 def sample_table(shown: Sequence[Shown], cut: Cutter, text: str) -> Table:
     """All measures of all samples."""
-    head = ["text", "characters", "bytes"]
-    head += [f"{measure.name}, {one.name}" for one in shown for measure in MEASURES.values()]
+    head = [say("text"), say("characters"), say("bytes")]
+    head += [f"{say(measure.name)}, {one.name}" for one in shown for measure in MEASURES.values()]
     rows = [
         (
-            one.name,
+            say(one.name),
             len(one.text),
             len(one.text.encode()),
             *(_figure(side, cut, measure, one) for side in shown for measure in MEASURES),
         )
         for one in _texts(text)
     ]
-    return Table("Samples", head, rows)
+    return Table(say("Samples"), head, rows)
 
 
 def _texts(text: str) -> tuple[Sample, ...]:
@@ -125,18 +127,25 @@ def price_table(shown: Sequence[Shown], input_price: float, output_price: float)
         )
         for one in shown
     ]
-    head = ("by the count of", "tokens", "a million texts as input", "a million texts as output")
-    return Table("Price of such texts", head, rows)
+    head = (
+        say("by the count of"),
+        say("tokens"),
+        say("a million texts as input"),
+        say("a million texts as output"),
+    )
+    return Table(say("Price of such texts"), head, rows)
 
 
 def time_table(cost: Cost) -> Table:
     """What a token takes on the page's model, beside its price."""
     rows = [
-        ("an input token", cost.input_ms, cost.input_price),
-        ("an output token", cost.output_ms, cost.output_price),
-        ("output / input", cost.time_ratio, cost.price_ratio),
+        (say("an input token"), cost.input_ms, cost.input_price),
+        (say("an output token"), cost.output_ms, cost.output_price),
+        (say("output / input"), cost.time_ratio, cost.price_ratio),
     ]
-    return Table("Time and price of a token", ("", "measured, ms", "$ per million"), rows)
+    return Table(
+        say("Time and price of a token"), ("", say("measured, ms"), say("$ per million")), rows
+    )
 
 
 def word_rows(shown: Sequence[Shown]) -> list[tuple[str, ...]]:

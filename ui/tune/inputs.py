@@ -15,12 +15,16 @@ from ui.skeleton.sampler_field import sampler_number
 from ui.step.for_others import has_text, text_of
 from ui.texts.constraints import typed_of
 from ui.texts.settings import FIRST
-from ui.tune.tuning import EXAMPLES, MOST_PROMPTS, NONE, SWEEPABLE, AxisInput, Tuning
+from ui.tune.tuning import EXAMPLES, MOST_PROMPTS, NONE, SWEEPABLE, AxisInput, Tuning, values_name
 from ui.visits.tab import this_visit
 from ui.visits.visits import Visit
 from ui.words.catalogue import setting_name, told
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text
+from ui.words.language import marked, say
+
+MARK = "\\\\n"  # as Markdown has it
+LINE_BREAK = marked("Write a line break as {mark}.")
 
 
 def _field(name: str, held: object, take: Callable) -> dict:
@@ -35,61 +39,61 @@ def inputs(tuning: Tuning) -> None:
     left, right = st.columns(2)
     with left:
         whole_number(
-            "Seeds",
+            say("Seeds"),
             tuning.seeds,
-            help="Texts per cell and prompt. Every cell draws with the same random numbers.",
+            help=say("Texts per cell and prompt. Every cell draws with the same random numbers."),
             **_field("seeds", tuning.seeds, tuning.set_seeds),
         )
     with right:
         whole_number(
-            "Max tokens",
+            say("Max tokens"),
             tuning.max_tokens,
             help=meaning("max tokens"),
             **_field("max_tokens", tuning.max_tokens, tuning.set_max_tokens),
         )
     constraint = ConstraintField(tuning, "tune", typed_of(tuning.base), tuning.constrain)
-    constraint.language("Constraint of every cell")
+    constraint.language(say("Constraint of every cell"))
     constraint.source()
     _base(tuning)
 
 
 def _prompts(tuning: Tuning) -> None:
-    examples = {example.name: example for example in EXAMPLES}
+    examples = {say(example.name): example for example in EXAMPLES}
     st.selectbox(
-        "Example",
+        say("Example"),
         list(examples),
         index=None,
-        placeholder="Choose prompts",
-        help="Takes the prompts and the stop string of an example.",
+        placeholder=say("Choose prompts"),
+        help=say("Takes the prompts and the stop string of an example."),
         **_field("example", None, lambda name: tuning.take_example(examples[name])),
     )
     for place, prompt in enumerate(tuning.prompts):
         st.text_area(
-            f"Prompt {place + 1}",
+            say("Prompt {place}", place=place + 1),
             prompt,
             height=116,
             **_field(f"prompt_{place}", prompt, partial(tuning.set_prompt, place)),
         )
     with st.container(horizontal=True):
         full = len(tuning.prompts) >= MOST_PROMPTS
-        st.button("Add prompt", disabled=full, key="tune_add", on_click=tuning.add_prompt)
+        st.button(say("Add prompt"), disabled=full, key="tune_add", on_click=tuning.add_prompt)
         last = len(tuning.prompts)
         if last > 1:
             st.button(
-                f"Remove prompt {last}",
+                say("Remove prompt {last}", last=last),
                 key="tune_remove",
                 on_click=tuning.remove_prompt,
                 args=(last - 1,),
             )
     st.text_input(
-        "Stop string",
+        say("Stop string"),
         tuning.stop,
-        help=f"{meaning('stop string')} Write a line break as \\\\n.",
+        help=f"{meaning('stop string')} {say(LINE_BREAK, mark=MARK)}",
         **_field("stop", tuning.stop, tuning.set_stop),
     )
     if tuning.model.vocabulary.has_chat_template:
         st.checkbox(
-            "Chat template",
+            say("Chat template"),
             tuning.chat,
             help=meaning("chat template"),
             **_field("chat", tuning.chat, tuning.set_chat),
@@ -100,7 +104,7 @@ def _axis(tuning: Tuning, name: str, axis: AxisInput, settings: tuple[str, ...])
     left, right = st.columns(2)
     with left:
         st.selectbox(
-            f"{name} axis",
+            say("{name} axis", name=name),
             settings,
             settings.index(axis.setting),
             format_func=setting_name,
@@ -108,10 +112,10 @@ def _axis(tuning: Tuning, name: str, axis: AxisInput, settings: tuple[str, ...])
         )
     with right:
         st.text_input(
-            f"{name} values",
+            values_name(name),
             axis.text,
             disabled=axis.setting == NONE,
-            help="A list such as 0.5, 0.7, 1 or a range such as 0.2 to 1.4 step 0.3.",
+            help=say("A list such as 0.5, 0.7, 1 or a range such as 0.2 to 1.4 step 0.3."),
             **_field(f"values_{name}_{axis.setting}", axis.text, partial(tuning.set_values, axis)),
         )
 
@@ -121,8 +125,12 @@ def _base(tuning: Tuning) -> None:
     axes = (tuning.x.setting, tuning.y.setting)
     on = [stage.setting for stage in tuning.base.chain]
     count = sum(name not in (*axes, Constraint.setting) for name in on)
-    with st.expander(f"Other samplers ({count} on)" if count else "Other samplers (all off)"):
-        st.caption("Used in every cell. An axis overrides its own setting.")
+    with st.expander(
+        say("Other samplers ({count} on)", count=count)
+        if count
+        else say("Other samplers (all off)")
+    ):
+        st.caption(say("Used in every cell. An axis overrides its own setting."))
         boxes = st.columns(2)
         others_on = [name for name in on if name in SWEEPABLE and name not in FIRST]
         for place, name in enumerate([*FIRST, *others_on]):
@@ -130,10 +138,10 @@ def _base(tuning: Tuning) -> None:
                 _base_number(tuning, name)
         others = [name for name in SWEEPABLE if name not in FIRST and name not in on]
         another = st.selectbox(
-            "Another sampler",
+            say("Another sampler"),
             others,
             index=None,
-            placeholder="Choose a sampler",
+            placeholder=say("Choose a sampler"),
             format_func=setting_name,
             key=f"tune_another_{len(on)}",
             help=meaning("sampler"),
@@ -144,14 +152,19 @@ def _base(tuning: Tuning) -> None:
         shown_above = (*SWEEPABLE, Constraint.setting)
         several = [setting_name(name) for name in on if name not in shown_above]
         if several:
-            st.caption(f"Also on, from the step page: {markdown_text(', '.join(several))}.")
+            st.caption(
+                say(
+                    "Also on, from the step page: {several}.",
+                    several=markdown_text(", ".join(several)),
+                )
+            )
         st.button(
-            "Take from the step page",
+            say("Take from the step page"),
             key="tune_from_step",
             disabled=not has_text(visit),
             on_click=_from_step,
             args=(visit, tuning),
-            help="Takes its model and all of its settings, in their order.",
+            help=say("Takes its model and all of its settings, in their order."),
         )
 
 

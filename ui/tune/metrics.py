@@ -8,12 +8,13 @@ from itertools import zip_longest
 from engine.study.sweep import Sweep, SweepResult
 from ui.words.catalogue import short_setting_name
 from ui.words.labels import with_minus
+from ui.words.language import marked
 from ui.words.metrics import METRICS
 
 TRADE_OFFS = {  # name: columns along x and y, as `SweepResult.pareto` takes them
-    "diversity against likelihood": ("mean_logprob", "sample_distinct_2"),
-    "diversity against repetition": ("-seq_rep_4", "sample_distinct_2"),
-    "likelihood against repetition": ("-seq_rep_4", "mean_logprob"),
+    marked("diversity against likelihood"): ("mean_logprob", "sample_distinct_2"),
+    marked("diversity against repetition"): ("-seq_rep_4", "sample_distinct_2"),
+    marked("likelihood against repetition"): ("-seq_rep_4", "mean_logprob"),
 }
 
 

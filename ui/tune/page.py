@@ -12,10 +12,11 @@ from ui.tune.inputs import inputs
 from ui.tune.results import results
 from ui.tune.tuning import PAGE, Tuning
 from ui.words.labels import about, counted, markdown_text
+from ui.words.language import marked, say
 
-CAPTION = (
-    "Look how far the colour changes along each axis: a setting that hardly changes it needs no "
-    "tuning. Click a cell to read its texts."
+CAPTION = marked(
+    "Look how far the colour changes along each axis: a setting that hardly "
+    "changes it needs no tuning. Click a cell to read its texts."
 )
 STYLE = Path(__file__).with_suffix(".css")
 
@@ -25,15 +26,15 @@ def tune_page() -> None:
     tuning = PAGE.opened(STYLE)
     if tuning is None:
         return
-    st.caption(CAPTION)
+    st.caption(say(CAPTION))
     with st.container(key="tune"):
         left, right = st.columns([1, 3], gap="medium")
         with left, st.container(key="tune_inputs"):
             inputs(tuning)
         with right:
-            sweep = guarded(_sweep, "the sweep's progress")
+            sweep = guarded(_sweep, marked("the sweep's progress"))
             st.fragment(sweep, run_every=look_every(tuning.work))(tuning)
-            st.fragment(guarded(results, "the results"))(tuning)
+            st.fragment(guarded(results, marked("the results")))(tuning)
 
 
 def _sweep(tuning: Tuning) -> None:
@@ -42,7 +43,7 @@ def _sweep(tuning: Tuning) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         work_buttons(
             "tune_sweep",
-            "Run sweep",
+            say("Run sweep"),
             work,
             tuning.run,
             can_begin=sweep is not None,
@@ -55,14 +56,23 @@ def _sweep(tuning: Tuning) -> None:
     if tuning.removed_stop:
         st.info(
             markdown_text(
-                f"The stop string {tuning.removed_stop} belonged to the example and was removed "
-                "with it. Type it again to keep it."
+                say(
+                    "The stop string {removed_stop} belonged to the example and was removed with "
+                    "it. Type it again to keep it.",
+                    removed_stop=tuning.removed_stop,
+                )
             )
         )
     work_state(work, work.result.notices if work and work.result else ())
     if work and work.is_done and tuning.has_changed and sweep is not None:
-        made = f"by {work.model.name}, " if work.model is not tuning.model else ""
-        st.info(markdown_text(f"Below is the last sweep, {made}before your changes. Run again."))
+        if work.model is tuning.model:
+            said = say("Below is the last sweep, before your changes. Run again.")
+        else:
+            said = say(
+                "Below is the last sweep, by {model}, before your changes. Run again.",
+                model=work.model.name,
+            )
+        st.info(markdown_text(said))
 
 
 def _count(tuning: Tuning) -> str:
@@ -70,13 +80,17 @@ def _count(tuning: Tuning) -> str:
     sweep = tuning.plan.sweep
     cells = f"{len(sweep.x.values):,}" + (f" × {len(sweep.y.values):,}" if sweep.y else "")
     factors = (
-        f"{cells} cells",
+        say("{count} cells", count=cells),
         counted(len(sweep.seeds), "seed"),
         counted(len(sweep.prompts), "prompt"),
     )
     seconds = tuning.seconds
-    time = f", **{about(seconds)}** if none ends early" if seconds is not None else ""
-    return (
-        f"{' × '.join(factors)} = **{counted(sweep.count, 'text')}** of at most "
-        f"{sweep.max_tokens} tokens{time}"
+    texts = say(
+        "{factors} = **{texts}** of at most {max_tokens} tokens",
+        factors=" × ".join(factors),
+        texts=counted(sweep.count, "text"),
+        max_tokens=sweep.max_tokens,
     )
+    if seconds is None:
+        return texts
+    return say("{texts}, **{time}** if none ends early", texts=texts, time=about(seconds))

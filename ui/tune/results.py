@@ -32,6 +32,7 @@ from ui.visits.tab import this_visit
 from ui.words.catalogue import setting_name, told
 from ui.words.glossary import meaning
 from ui.words.labels import counted, markdown_text
+from ui.words.language import say
 from ui.words.metrics import METRICS, short_number
 
 MOST_SMALL_CELLS = 400  # of a grid that is shown once for every metric
@@ -42,14 +43,16 @@ def results(tuning: Tuning) -> None:
     work = tuning.work
     if work is None or work.result is None or work.result.texts.empty:
         st.caption(
-            "The first texts are being written."
+            say("The first texts are being written.")
             if tuning.is_running
-            else "No texts yet. Press Run sweep."
+            else say("No texts yet. Press Run sweep.")
         )
         return
     left, right = st.columns([1.15, 1], gap="medium")
     with left:
-        _choice(tuning, "Metric", "metric", list(METRICS), lambda name: METRICS[name].name)
+        _choice(
+            tuning, say("Metric"), "metric", list(METRICS), lambda name: say(METRICS[name].name)
+        )
         grid = _grid(work.result, tuning.metric)
         st.plotly_chart(
             heatmap_figure(grid, tuning.chosen, is_dark()),
@@ -58,30 +61,35 @@ def results(tuning: Tuning) -> None:
             on_select=_on_cell,
             selection_mode="points",
             config=CONFIG,
-            alt=f"Heatmap of {grid.metric}",
+            alt=say("Heatmap of {metric}", metric=grid.metric),
         )
-        st.caption(f"{METRICS[tuning.metric].about} {_colours(grid)}")
+        st.caption(f"{say(METRICS[tuning.metric].about)} {_colours(grid)}")
     with right:
         _cell(tuning)
     st.segmented_control(
-        "View",
+        say("View"),
         VIEWS,
+        format_func=say,
         default=tuning.view,
         required=True,
         label_visibility="collapsed",
         **_held(tuning, "view"),
     )
-    {"All metrics": _all, "Trade-off": _trade_off, "Lowest and highest": _ends, "Export": _export}[
-        tuning.view
-    ](tuning)
+    draw = (_all, _trade_off, _ends, _export)[VIEWS.index(tuning.view)]
+    draw(tuning)
 
 
 def _colours(grid: Grid) -> str:
     """What the colours of a grid say."""
     if grid.is_constant:
-        return "It is the same in every cell."
-    darker = "Brighter" if is_dark() else "Darker"
-    return f"{darker} is higher{', by powers of ten' if grid.log else ''}."
+        return say("It is the same in every cell.")
+    if grid.log:
+        return (
+            say("Brighter is higher, by powers of ten.")
+            if is_dark()
+            else say("Darker is higher, by powers of ten.")
+        )
+    return say("Brighter is higher.") if is_dark() else say("Darker is higher.")
 
 
 def _held(tuning: Tuning, name: str) -> dict:
@@ -100,7 +108,7 @@ def _choice(
 def _grid(result: SweepResult, metric: str) -> Grid:
     sweep = result.sweep
     return Grid(
-        metric=METRICS[metric].name,
+        metric=say(METRICS[metric].name),
         x_name=setting_name(sweep.x.setting),
         y_name=setting_name(sweep.y.setting) if sweep.y else "",
         x_values=[value_text(value) for value in sweep.x.values],
@@ -131,7 +139,7 @@ def _cell(tuning: Tuning) -> None:
     for place, (name, axis) in enumerate(pickers):
         with boxes[place]:
             st.selectbox(
-                f"Cell: {setting_name(axis.setting)}",
+                say("Cell: {setting}", setting=setting_name(axis.setting)),
                 range(len(axis.values)),
                 tuning.chosen[place],
                 format_func=lambda at, axis=axis: value_text(axis.values[at]),
@@ -140,21 +148,25 @@ def _cell(tuning: Tuning) -> None:
     if len(work.prompts) > 1:
         with boxes[-1]:
             numbers = range(len(work.prompts))
-            _choice(tuning, "Prompt", "prompt_shown", numbers, lambda at: _prompt_label(work, at))
+            _choice(
+                tuning, say("Prompt"), "prompt_shown", numbers, lambda at: _prompt_label(work, at)
+            )
     st.markdown(_cell_metrics(tuning))
     texts = tuning.chosen_texts()
     if texts.empty:
-        st.caption("No text of this cell has begun.")
+        st.caption(say("No text of this cell has begun."))
     else:
         st.html(texts_list(work.prompts[tuning.prompt_shown], texts))
     with st.container(horizontal=True, vertical_alignment="center"):
         use = st.button(
-            "Use these settings",
+            say("Use these settings"),
             key="tune_use",
-            help="Begins a new text in the step page, with the prompt, settings, seed and stop "
-            "string of the first of these texts. In bfloat16 it may differ from this one.",
+            help=say(
+                "Begins a new text in the step page, with the prompt, settings, seed and stop "
+                "string of the first of these texts. In bfloat16 it may differ from this one."
+            ),
         )
-        with st.popover("Export code"), st.container(width=520):
+        with st.popover(say("Export code")), st.container(width=520):
             _code(tuning)
     if use:
         open_in_step_page(
@@ -187,13 +199,18 @@ def _cell_metrics(tuning: Tuning) -> str:
     cells = result.cells
     row = cells[(cells["x"] == cell.x) & ((cells["y"] == cell.y) | (cell.y is None))]
     if row.empty:
-        return f"**{markdown_text(label)}**: no text has ended yet"
+        return say("**{label}**: no text has ended yet", label=markdown_text(label))
     names = dict.fromkeys(
         [tuning.metric, "perplexity", "sample_distinct_2", "seq_rep_4", "mean_logprob"]
     )
-    figures = [f"{METRICS[name].name} {short_number(row.iloc[0][name])}" for name in names]
+    figures = [f"{say(METRICS[name].name)} {short_number(row.iloc[0][name])}" for name in names]
     texts = counted(int(row.iloc[0]["texts"]), "text")
-    return f"**{markdown_text(label)}**, mean of {texts}: {' · '.join(figures)}"
+    return say(
+        "**{label}**, mean of {texts}: {figures}",
+        label=markdown_text(label),
+        texts=texts,
+        figures=" · ".join(figures),
+    )
 
 
 def _code(tuning: Tuning) -> None:
@@ -213,13 +230,13 @@ def _code(tuning: Tuning) -> None:
     snippets = {snippet.target: snippet for snippet in found}
     target = tuning.target if tuning.target in snippets else next(iter(snippets))
     tuning.target = target
-    _choice(tuning, "Code for", "target", list(snippets))
+    _choice(tuning, say("Code for"), "target", list(snippets))
     snippet = snippets[target]
     st.code(snippet.code, language=snippet.language)
     for name, why in snippet.lacking:
-        st.caption(markdown_text(f"Missing there: {name}. {why}"))
+        st.caption(markdown_text(say("Missing there: {name}. {why}", name=name, why=why)))
     for name, why in snippet.differs:
-        st.caption(markdown_text(f"What differs there: {name}. {why}"))
+        st.caption(markdown_text(say("What differs there: {name}. {why}", name=name, why=why)))
 
 
 # --- views ----------------------------------------------------------------------------------------
@@ -228,17 +245,19 @@ def _code(tuning: Tuning) -> None:
 def _all(tuning: Tuning) -> None:
     result = tuning.work.result
     if len(result.sweep.cells) > MOST_SMALL_CELLS:
-        st.caption("The grid is too large to show all metrics at once. Choose one under Metric.")
+        st.caption(
+            say("The grid is too large to show all metrics at once. Choose one under Metric.")
+        )
         return
     grids = [_grid(result, name) for name in METRICS if result.cells[name].notna().any()]
     st.html(small_heatmaps([grid for grid in grids if not grid.is_constant], is_dark()))
     same = [grid.metric for grid in grids if grid.is_constant]
     if same:
-        st.caption(f"The same in every cell: {' · '.join(same)}.")
+        st.caption(say("The same in every cell: {same}.", same=" · ".join(same)))
 
 
 def _trade_off(tuning: Tuning) -> None:
-    _choice(tuning, "Trade-off", "trade_off", list(TRADE_OFFS))
+    _choice(tuning, say("Trade-off"), "trade_off", list(TRADE_OFFS), say)
     result, names = tuning.work.result, TRADE_OFFS[tuning.trade_off]
     cells = result.cells
     front = set(result.pareto(*names).index)
@@ -258,25 +277,30 @@ def _trade_off(tuning: Tuning) -> None:
         on_select=_on_point,
         selection_mode="points",
         config=CONFIG,
-        alt=f"Trade-off: {tuning.trade_off}",
+        alt=say("Trade-off: {metrics}", metrics=say(tuning.trade_off)),
     )
     st.caption(
-        "Off the Pareto front, another cell is as good on both metrics and better on one. Choose "
-        "on the front by reading the texts.",
+        say(
+            "Off the Pareto front, another cell is as good on both metrics and better on "
+            "one. Choose on the front by reading the texts."
+        ),
         help=meaning("Pareto front"),
     )
 
 
 def _axis_title(name: str) -> str:
     if name.startswith("-"):
-        return f"minus {METRICS[name[1:]].name}"
-    return METRICS[name].name
+        metric = METRICS[name[1:]]
+        return say("minus {metric}", metric=say(metric.name))
+    return say(METRICS[name].name)
 
 
 def _ends(tuning: Tuning) -> None:
     st.caption(
-        "★ marks the better end. Repetition and loops alone have one: less is better. Any other "
-        "metric can be too low or too high, so read the texts."
+        say(
+            "★ marks the better end. Repetition and loops alone have one: less is better. "
+            "Any other metric can be too low or too high, so read the texts."
+        )
     )
     st.html(extremes_table(extremes(tuning.work.result)))
 
@@ -284,8 +308,10 @@ def _ends(tuning: Tuning) -> None:
 def _export(tuning: Tuning) -> None:
     frame = tuning.export()
     st.caption(
-        f"{counted(len(frame), 'text')}, each with its model, settings, prompt, seed, stop rules "
-        "and metrics."
+        say(
+            "{texts}, each with its model, settings, prompt, seed, stop rules and metrics.",
+            texts=counted(len(frame), "text"),
+        )
     )
 
     def parquet() -> bytes:
@@ -295,16 +321,16 @@ def _export(tuning: Tuning) -> None:
 
     with st.container(horizontal=True):
         st.download_button(
-            "Download CSV",
+            say("Download CSV"),
             lambda: spreadsheet_csv(frame),
             "sweep.csv",
             "text/csv",
             key="tune_csv",
             on_click="ignore",
-            help=NOTE,
+            help=say(NOTE),
         )
         st.download_button(
-            "Download Parquet",
+            say("Download Parquet"),
             parquet,
             "sweep.parquet",
             "application/vnd.apache.parquet",

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from engine.model import LanguageModel
 from engine.study.sweep import Sweep, SweepProgress, SweepResult
 from ui.skeleton.background import BackgroundWork
+from ui.words.language import marked
 
 MAX_ROWS = 32  # that go together: a Cancel loses at most one token of each
 SUM_UP_SECONDS = 2.0  # at least, between two summaries
@@ -48,7 +49,7 @@ class SweepWork(BackgroundWork):
         PromptError, TokenizerError, SettingError: what does not fit this model.
     """
 
-    doing = "the sweep"
+    doing = marked("the sweep")
 
     def __init__(
         self,

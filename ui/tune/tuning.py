@@ -30,10 +30,16 @@ from ui.tune.values import INITIAL, parse_values, unescaped
 from ui.visits.records import BrokenRecord, Fields, choice_of, choice_record
 from ui.visits.tab import somebody_there
 from ui.words.catalogue import setting_name, told
+from ui.words.language import language, marked, say
 from ui.words.metrics import METRICS
 
 NONE = "none"
-VIEWS = ("All metrics", "Trade-off", "Lowest and highest", "Export")
+VIEWS = (
+    marked("All metrics"),
+    marked("Trade-off"),
+    marked("Lowest and highest"),
+    marked("Export"),
+)
 VIEW = ("metric", "trade_off", "view", "target")  # what the page shows of a sweep
 MANY_TEXTS = 500
 SWEEPABLE = tuple(name for name in STAGES if is_one_number(name))
@@ -48,7 +54,7 @@ class Example:
     """Prompts worth tuning for.
 
     Attributes:
-        name: in a few words.
+        name: in a few words, marked.
         prompts: the texts to go on from.
         stop: text that ends an answer, as it is typed: a line break is ``\\n``.
     """
@@ -58,24 +64,20 @@ class Example:
     stop: str = ""
 
 
+_PARCEL = "Customer: My parcel arrived broken. What can I do?\nAgent: I am sorry to hear that."
+_LOGIN = "Customer: I cannot log in to my account any more.\nAgent:"
+_BOOKING = "Customer: Can I change the date of my booking?\nAgent: Yes,"
 EXAMPLES = (
-    Example(
-        "Support answer",
-        ("Customer: My parcel arrived broken. What can I do?\nAgent: I am sorry to hear that.",),
-        "\\nCustomer:",
-    ),
-    Example(
-        "Three support answers",
-        (
-            "Customer: My parcel arrived broken. What can I do?\nAgent: I am sorry to hear that.",
-            "Customer: I cannot log in to my account any more.\nAgent:",
-            "Customer: Can I change the date of my booking?\nAgent: Yes,",
-        ),
-        "\\nCustomer:",
-    ),
-    Example("Story", ("Once upon a time, there was a little",)),
-    Example("Fact", ("The capital of France is",), "."),
+    Example(marked("Support answer"), (_PARCEL,), "\\nCustomer:"),
+    Example(marked("Three support answers"), (_PARCEL, _LOGIN, _BOOKING), "\\nCustomer:"),
+    Example(marked("Story"), ("Once upon a time, there was a little",)),
+    Example(marked("Fact"), ("The capital of France is",), "."),
 )
+
+
+def values_name(axis: str) -> str:
+    """What the page calls the values of an axis: ``X values``."""
+    return say("{axis} values", axis=axis)
 
 
 @dataclass
@@ -148,7 +150,7 @@ class Tuning:
         self.chosen = (0, 0)
         self.metric = "perplexity"
         self.trade_off = next(iter(TRADE_OFFS))
-        self.view = "All metrics"
+        self.view = VIEWS[0]
         self.prompt_shown = 0
         self.target = ""
         self._plan: tuple[object, Plan] | None = None
@@ -159,6 +161,7 @@ class Tuning:
     def plan(self) -> Plan:
         """What Run would do with the inputs as they stand."""
         inputs = (
+            language(),
             id(self.model),
             tuple(self.prompts),
             self.chat,
@@ -175,21 +178,35 @@ class Tuning:
         return self._plan[1]
 
     def _sweep(self) -> Sweep:
-        x, y = self.x.axis("X values"), self.y.axis("Y values")
+        x, y = self.x.axis(values_name("X")), self.y.axis(values_name("Y"))
         if y and x.setting == y.setting:
-            remedy = "choose another one, or none"
+            remedy = say("choose another one, or none")
             name = setting_name(x.setting)
-            raise SettingError("Y axis", name, "is the setting of the X axis too", remedy)
+            raise SettingError(
+                say("{name} axis", name="Y"), name, say("is the setting of the X axis too"), remedy
+            )
         cells = len(x.values) * (len(y.values) if y else 1)
         texts = cells * self.seeds * len(self.prompts)
         if texts <= MOST_TEXTS and cells > MOST_CELLS:
-            remedy = "use fewer values at first, then a closer range around what looks good"
-            raise SettingError("grid", cells, f"has more than {MOST_CELLS:,} cells", remedy)
+            remedy = say("use fewer values at first, then a closer range around what looks good")
+            raise SettingError(
+                say("grid"),
+                cells,
+                say("has more than {most_cells} cells", most_cells=f"{MOST_CELLS:,}"),
+                remedy,
+            )
         if texts <= MOST_TEXTS and texts * self.max_tokens > MOST_TOKENS_IN_ALL:
-            remedy = f"use at most {MOST_TOKENS_IN_ALL // texts:,} max tokens, or fewer texts"
-            problem = f"has {texts:,} texts with more than {MOST_TOKENS_IN_ALL:,} tokens in all"
-            raise SettingError("sweep", texts * self.max_tokens, problem, remedy)
-        for field_name, axis in (("X values", x), ("Y values", y)):
+            remedy = say(
+                "use at most {most_tokens_in_all} max tokens, or fewer texts",
+                most_tokens_in_all=f"{MOST_TOKENS_IN_ALL // texts:,}",
+            )
+            problem = say(
+                "has {texts} texts with more than {most_tokens_in_all} tokens in all",
+                texts=f"{texts:,}",
+                most_tokens_in_all=f"{MOST_TOKENS_IN_ALL:,}",
+            )
+            raise SettingError(say("sweep"), texts * self.max_tokens, problem, remedy)
+        for field_name, axis in ((values_name("X"), x), (values_name("Y"), y)):
             if axis and texts <= MOST_TEXTS:  # else `Sweep` refuses it, before it looks at values
                 self._check(field_name, axis)
         stop = unescaped(self.stop)
@@ -214,7 +231,9 @@ class Tuning:
     def _read(self, place: int, prompt: str) -> str | tuple[int, ...]:
         """A prompt as the sweep takes it."""
         if not prompt:
-            raise PromptError(f"Prompt {place + 1} is empty; write something or remove it.")
+            raise PromptError(
+                say("Prompt {place} is empty; write something or remove it.", place=place + 1)
+            )
         return tuple(self.model.vocabulary.chat_ids(prompt)) if self.chat else prompt
 
     @property
@@ -235,8 +254,12 @@ class Tuning:
         """Another text for one prompt."""
         self.error = ""
         if len(prompt) > LONGEST_PROMPT:
-            length = f"{len(prompt):,} characters; use at most {LONGEST_PROMPT:,}"
-            self.error = f"Prompt {place + 1} has {length}."
+            self.error = say(
+                "Prompt {place} has {length} characters; use at most {most}.",
+                place=place + 1,
+                length=f"{len(prompt):,}",
+                most=f"{LONGEST_PROMPT:,}",
+            )
         elif place < len(self.prompts):
             was_of_example = self._is_stop_of_example
             self.prompts[place] = prompt.encode("utf-8", "replace").decode("utf-8")
@@ -286,12 +309,12 @@ class Tuning:
     def set_seeds(self, seeds: float | None) -> None:
         """Another number of texts per cell and prompt, as it was typed."""
         with self._typed():
-            self.seeds = checked_whole("Seeds", seeds, 1, MOST_SEEDS)
+            self.seeds = checked_whole(say("Seeds"), seeds, 1, MOST_SEEDS)
 
     def set_max_tokens(self, max_tokens: float | None) -> None:
         """Another limit for every text, as it was typed."""
         with self._typed():
-            self.max_tokens = checked_whole("Max tokens", max_tokens, 1, MOST_TOKENS)
+            self.max_tokens = checked_whole(say("Max tokens"), max_tokens, 1, MOST_TOKENS)
 
     @contextmanager
     def _typed(self) -> Iterator[None]:
@@ -538,6 +561,6 @@ PAGE = VisitPage(
     "tuning",
     begin=begun,
     restore=restored,
-    lost="Your last sweep could not be read, so a new one begins.",
-    kept="Prompts and settings are kept, and so is the last sweep until you run another.",
+    lost=marked("Your last sweep could not be read, so a new one begins."),
+    kept=marked("Prompts and settings are kept, and so is the last sweep until you run another."),
 )

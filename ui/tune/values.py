@@ -12,6 +12,7 @@ from decimal import Decimal
 
 from engine.errors import SettingError
 from engine.study.sweep import MOST_TEXTS
+from ui.words.language import marked, say
 
 INITIAL = {
     "temperature": "0.4, 0.7, 1, 1.3, 1.6",
@@ -35,7 +36,7 @@ LONGEST_NUMBER = 40  # characters: more than any setting needs, and short enough
 LONGEST_RANGE = 4 * LONGEST_NUMBER
 LARGEST = 1e15  # up to here steps of a range come out exactly
 
-_REMEDY = "write numbers such as 0.5, 0.7, 1 or a range such as 0.2 to 1.4 step 0.3"
+_REMEDY = marked("write numbers such as 0.5, 0.7, 1 or a range such as 0.2 to 1.4 step 0.3")
 # Possessive (`++`, `*+`, `?+`): what has been read is never tried again in other pieces, so that no
 # text takes longer than its length. A dot before another dot belongs to the range `1..5`. Optional
 # groups are not possessive: Python before 3.11.5 takes them half read (CPython issue 106052).
@@ -63,16 +64,18 @@ def parse_values(field: str, text: str) -> tuple[int | float, ...]:
             than any sweep takes.
     """
     if len(text) > LONGEST:
-        remedy = f"use at most {LONGEST:,} characters"
-        raise SettingError(field, text, "are too long a list", remedy)
+        remedy = say("use at most {longest} characters", longest=f"{LONGEST:,}")
+        raise SettingError(field, text, say("are too long a list"), remedy)
     values: dict[int | float, None] = {}  # in their order, each once
     for part in re.split(r"[,;\n]", text):
         for value in _values(field, part.strip(), room=MOST_TEXTS - len(values)):
             if value in values:
-                raise SettingError(field, value, "hold a value twice", "write each value once")
+                raise SettingError(
+                    field, value, say("hold a value twice"), say("write each value once")
+                )
             values[value] = None
     if not values:
-        raise SettingError(field, text, "are missing", _REMEDY)
+        raise SettingError(field, text, say("are missing"), say(_REMEDY))
     return tuple(values)
 
 
@@ -91,11 +94,13 @@ def _range(
     field: str, part: str, first: str, last: str, step: str | None, room: int
 ) -> list[int | float]:
     if step is None:
-        remedy = f"write how far apart the values are: {first} to {last} step 0.1"
-        raise SettingError(field, part, "hold a range without a step", remedy)
+        remedy = say(
+            "write how far apart the values are: {first} to {last} step 0.1", first=first, last=last
+        )
+        raise SettingError(field, part, say("hold a range without a step"), remedy)
     start, end, width = (_number(field, text) for text in (first, last, step))
     if not width:
-        raise SettingError(field, part, "hold a range with a step of 0", _REMEDY)
+        raise SettingError(field, part, say("hold a range with a step of 0"), say(_REMEDY))
     width = abs(width) if end >= start else -abs(width)
     count = math.floor((end - start) / width) + 1
     if count > room:
@@ -106,13 +111,15 @@ def _range(
 def _number(field: str, text: str) -> Decimal:
     # Decimal, so that three steps of 0.1 are 0.3.
     if len(text) > LONGEST_NUMBER:
-        problem = f"hold something of more than {LONGEST_NUMBER} characters"
-        raise SettingError(field, text, problem, _REMEDY)
+        problem = say(
+            "hold something of more than {longest_number} characters", longest_number=LONGEST_NUMBER
+        )
+        raise SettingError(field, text, problem, say(_REMEDY))
     if not _ONE.fullmatch(text):
-        raise SettingError(field, text, "hold something that is no number", _REMEDY)
+        raise SettingError(field, text, say("hold something that is no number"), say(_REMEDY))
     if abs(float(text)) > LARGEST:
-        remedy = f"use values up to {LARGEST:,.0f}"
-        raise SettingError(field, text, "hold a value that no setting takes", remedy)
+        remedy = say("use values up to {largest}", largest=f"{LARGEST:,.0f}")
+        raise SettingError(field, text, say("hold a value that no setting takes"), remedy)
     return Decimal(text)
 
 
@@ -121,8 +128,11 @@ def _plain(value: Decimal) -> int | float:
 
 
 def _too_many(field: str, count: int) -> SettingError:
-    remedy = f"use at most {MOST_TEXTS:,}, as a sweep takes no more texts; 5 or 6 are usual"
-    return SettingError(field, count, "are too many", remedy)
+    remedy = say(
+        "use at most {most_texts}, as a sweep takes no more texts; 5 or 6 are usual",
+        most_texts=f"{MOST_TEXTS:,}",
+    )
+    return SettingError(field, count, say("are too many"), remedy)
 
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\"}

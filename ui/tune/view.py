@@ -11,6 +11,7 @@ from ui.charts.tune import Grid, colours_of, shades
 from ui.skeleton.tables import table, text_list
 from ui.tune.metrics import Extreme
 from ui.words.labels import counted, stop_name
+from ui.words.language import say
 from ui.words.metrics import METRICS, short_number
 
 SHOWN_OF_PROMPT = 60  # characters before a text
@@ -29,21 +30,21 @@ def texts_list(prompt: str, texts: pd.DataFrame) -> str:
     shown = []
     for row in texts.itertuples():
         about = [
-            f"seed {row.seed}",
+            say("seed {seed}", seed=row.seed),
             f"{counted(row.length, 'token')}, {_ending(row)}",
             *(
-                f"{METRICS[name].name} {short_number(getattr(row, name))}"
+                f"{say(METRICS[name].name)} {short_number(getattr(row, name))}"
                 for name in ("perplexity", "distinct_2", "seq_rep_4")
             ),
         ]
         shown.append((about, row.text))
-    return text_list("Texts of the chosen cell", tail, shown)
+    return text_list(say("Texts of the chosen cell"), tail, shown)
 
 
 def _ending(row: tuple) -> str:
     if isinstance(row.error, str):
-        return f"failed: {row.error}"
-    return stop_name(row.stop_reason) if row.ended else "unfinished"
+        return say("failed: {error}", error=row.error)
+    return stop_name(row.stop_reason) if row.ended else say("unfinished")
 
 
 def small_heatmaps(grids: Iterable[Grid], dark: bool) -> str:
@@ -67,7 +68,10 @@ def _small(grid: Grid, dark: bool) -> str:
             )
         rows.append(f'<tr><th scope="row">{html.escape(y_value)}</th>{"".join(cells)}</tr>')
     head = "".join(f'<th scope="col">{html.escape(value)}</th>' for value in grid.x_values)
-    axes = f"{grid.y_name} down, {grid.x_name} across" if grid.y_name else f"{grid.x_name} across"
+    if grid.y_name:
+        axes = say("{y} down, {x} across", y=grid.y_name, x=grid.x_name)
+    else:
+        axes = say("{x} across", x=grid.x_name)
     return (
         f'<table title="{html.escape(axes)}"><caption>{html.escape(grid.metric)}</caption>'
         f"<tbody>{''.join(rows)}</tbody><tfoot><tr><td></td>{head}</tr></tfoot></table>"
@@ -80,10 +84,10 @@ def extremes_table(found: dict[str, tuple[Extreme, ...]]) -> str:
     for name, ends in found.items():
         shown = [_end_text(end) for end in ends]
         if len(ends) == 1:
-            shown = [f"{short_number(ends[0].value)} in every cell", "–"]
-        rows.append((METRICS[name].name, *shown, METRICS[name].about))
-    head = ("metric", "lowest", "highest", "what it says")
-    return table("Lowest and highest cell of each metric", head, rows)
+            shown = [say("{value} in every cell", value=short_number(ends[0].value)), "–"]
+        rows.append((say(METRICS[name].name), *shown, say(METRICS[name].about)))
+    head = (say("metric"), say("lowest"), say("highest"), say("what it says"))
+    return table(say("Lowest and highest cell of each metric"), head, rows)
 
 
 def _end_text(end: Extreme) -> str:

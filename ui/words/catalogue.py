@@ -6,7 +6,7 @@ new sampler is in the table, and thereby on every page, as soon as it is in `DEF
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -24,12 +24,14 @@ _SHORT = {"temperature": "T", "top_p": "p", "top_k": "k"}
 
 def setting_name(setting: str) -> str:
     """A sampler's label, any other setting as it stands: ``Top-p``, ``None``."""
-    return STAGES[setting].info.label if setting in STAGES else setting.capitalize()
+    if setting in STAGES:
+        return say(STAGES[setting].info.label)
+    return say("None") if setting == "none" else setting.capitalize()
 
 
 def short_setting_name(setting: str) -> str:
     """A sampler where there is little room: ``p``, ``repetition penalty``."""
-    return _SHORT.get(setting, STAGES[setting].info.in_text)
+    return _SHORT.get(setting) or say(STAGES[setting].info.in_text)
 
 
 def told(error: Exception) -> str:
@@ -40,7 +42,7 @@ def told(error: Exception) -> str:
 
 
 # What is read on a page of what a sampler, a group or a preset is.
-_WORDED = frozenset(
+WORDED = frozenset(
     {"label", "in_text", "about", "idle", "says", "note", "words"},
 )
 
@@ -48,23 +50,6 @@ _WORDED = frozenset(
 def table() -> dict[str, Any]:
     """The table in the language spoken here, as JSON has it; nobody may change it."""
     return _table(language())
-
-
-def sentences_of_table() -> Iterator[str]:
-    """All that is read of the table, in English, for the files of translations."""
-
-    def read(value: Any, worded: bool) -> Iterator[str]:
-        if isinstance(value, str) and worded and value:
-            yield value
-        elif isinstance(value, list | tuple):
-            for one in value:
-                yield from read(one, worded)
-        elif isinstance(value, dict):
-            for key, one in value.items():
-                yield from read(one, worded or key in _WORDED)
-
-    yield from read(english_table(), worded=False)
-    yield from PRESETS
 
 
 @cache
@@ -75,7 +60,7 @@ def _table(code: str) -> dict[str, Any]:
         if isinstance(value, list | tuple):
             return [said(one, worded) for one in value]
         if isinstance(value, dict):
-            return {key: said(one, worded or key in _WORDED) for key, one in value.items()}
+            return {key: said(one, worded or key in WORDED) for key, one in value.items()}
         return value
 
     with speaking(code):

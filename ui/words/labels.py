@@ -74,18 +74,40 @@ def counted(count: int, noun: str) -> str:
     return say(one if count == 1 else many, count=f"{count:,}")
 
 
-_COUNTED = {  # what is said on all pages
+_COUNTED = {  # what is said on several pages
+    "answer": (marked("{count} answer"), marked("{count} answers")),
     "beginning": (marked("{count} beginning"), marked("{count} beginnings")),
+    "block": (marked("{count} block"), marked("{count} blocks")),
+    "cell": (marked("{count} cell"), marked("{count} cells")),
+    "character": (marked("{count} character"), marked("{count} characters")),
+    "fact": (marked("{count} fact"), marked("{count} facts")),
+    "length": (marked("{count} length"), marked("{count} lengths")),
     "mask": (marked("{count} mask"), marked("{count} masks")),
+    "object": (marked("{count} object"), marked("{count} objects")),
     "other": (marked("{count} other"), marked("{count} others")),
+    "part": (marked("{count} part"), marked("{count} parts")),
+    "pass": (marked("{count} pass"), marked("{count} passes")),
     "passage": (marked("{count} passage"), marked("{count} passages")),
+    "path": (marked("{count} path"), marked("{count} paths")),
     "position": (marked("{count} position"), marked("{count} positions")),
+    "prediction": (marked("{count} prediction"), marked("{count} predictions")),
     "prompt": (marked("{count} prompt"), marked("{count} prompts")),
+    "reading": (marked("{count} reading"), marked("{count} readings")),
     "round": (marked("{count} round"), marked("{count} rounds")),
+    "run": (marked("{count} run"), marked("{count} runs")),
+    "search": (marked("{count} search"), marked("{count} searches")),
+    "second": (marked("{count} second"), marked("{count} seconds")),
     "seed": (marked("{count} seed"), marked("{count} seeds")),
+    "simulated visitor": (
+        marked("{count} simulated visitor"),
+        marked("{count} simulated visitors"),
+    ),
     "step": (marked("{count} step"), marked("{count} steps")),
+    "task": (marked("{count} task"), marked("{count} tasks")),
     "text": (marked("{count} text"), marked("{count} texts")),
     "token": (marked("{count} token"), marked("{count} tokens")),
+    "user": (marked("{count} user"), marked("{count} users")),
+    "word": (marked("{count} word"), marked("{count} words")),
 }
 
 

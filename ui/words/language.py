@@ -53,7 +53,7 @@ def _file(code: str) -> Catalog:
 def language() -> str:
     """The code of the language that is spoken here: ``en``."""
     spoken = _SPOKEN.get()
-    if spoken is None and get_script_run_ctx() is not None:
+    if spoken is None and get_script_run_ctx(suppress_warning=True) is not None:
         spoken = st.session_state.get(KEY)
     return spoken if spoken in LANGUAGES else ENGLISH
 
@@ -71,7 +71,7 @@ def speaking(code: str) -> Iterator[None]:
 def say(sentence: str, /, **values: object) -> str:
     """A sentence in the language spoken here, with values in its places."""
     code = language()
-    said = sentence if code == ENGLISH else _translation(code).gettext(sentence)
+    said = sentence if code == ENGLISH or not sentence else _translation(code).gettext(sentence)
     return said.format(**values) if values else said
 
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from ui.words.labels import with_minus
+from ui.words.language import marked, say
 
 
 @dataclass(frozen=True)
@@ -13,7 +14,7 @@ class Metric:
     """A metric for reading.
 
     Attributes:
-        name: on a page.
+        name: on a page; marked, as is `about`.
         about: what it says, in one or two sentences.
         digits: after the point, in a table.
         better: ``low`` where less is better whatever else holds; empty for all that can be too low
@@ -30,51 +31,72 @@ class Metric:
 
 # Of one text: the fields of `TextMetrics`.
 OF_TEXT = {
-    "length": Metric("tokens", "Generated tokens, an end-of-text token included.", 0),
+    "length": Metric(
+        marked("tokens"), marked("Generated tokens, an end-of-text token included."), 0
+    ),
     "mean_logprob": Metric(
-        "mean log-probability",
-        "Per token, under the model itself, in nats. Higher: the model expected the text more.",
+        marked("mean log-probability"),
+        marked(
+            "Per token, under the model itself, in nats. Higher: the model expected the text more."
+        ),
     ),
     "perplexity": Metric(
-        "perplexity", "Effective number of equally likely choices per token.", 1, log=True
+        marked("perplexity"),
+        marked("Effective number of equally likely choices per token."),
+        1,
+        log=True,
     ),
     "model_entropy_bits": Metric(
-        "entropy, model’s own", "Mean uncertainty of the model's own distributions, in bits."
+        marked("entropy, model’s own"),
+        marked("Mean uncertainty of the model's own distributions, in bits."),
     ),
     "final_entropy_bits": Metric(
-        "entropy, after settings",
-        "Mean uncertainty of the distributions that tokens were drawn from, in bits.",
+        marked("entropy, after settings"),
+        marked("Mean uncertainty of the distributions that tokens were drawn from, in bits."),
     ),
-    "distinct_1": Metric("distinct-1", "Different tokens over all tokens, within a text."),
-    "distinct_2": Metric("distinct-2", "Different pairs of neighbours over all, within a text."),
-    "distinct_3": Metric("distinct-3", "Different runs of three over all, within a text."),
+    "distinct_1": Metric(
+        marked("distinct-1"), marked("Different tokens over all tokens, within a text.")
+    ),
+    "distinct_2": Metric(
+        marked("distinct-2"), marked("Different pairs of neighbours over all, within a text.")
+    ),
+    "distinct_3": Metric(
+        marked("distinct-3"), marked("Different runs of three over all, within a text.")
+    ),
     "seq_rep_4": Metric(
-        "repeated 4-grams",
-        "Share of the runs of four tokens that came before in the same text.",
+        marked("repeated 4-grams"),
+        marked("Share of the runs of four tokens that came before in the same text."),
         better="low",
     ),
     "loop_tokens": Metric(
-        "tokens in a loop", "Tokens of the loop that a text ended in, 0 without one.", 0, "low"
+        marked("tokens in a loop"),
+        marked("Tokens of the loop that a text ended in, 0 without one."),
+        0,
+        "low",
     ),
     "logprob": Metric(
-        "log-probability of the text", "Sum over its tokens, in nats. Longer texts have less."
+        marked("log-probability of the text"),
+        marked("Sum over its tokens, in nats. Longer texts have less."),
     ),
 }
 # Of several texts from one prompt.
 OF_SEVERAL = {
     "sample_distinct_1": Metric(
-        "distinct-1, all texts", "Distinct-1 of all texts of a prompt together."
+        marked("distinct-1, all texts"), marked("Distinct-1 of all texts of a prompt together.")
     ),
     "sample_distinct_2": Metric(
-        "distinct-2, all texts", "Distinct-2 of all texts of a prompt together."
+        marked("distinct-2, all texts"), marked("Distinct-2 of all texts of a prompt together.")
     ),
     "sample_distinct_3": Metric(
-        "distinct-3, all texts", "Distinct-3 of all texts of a prompt together."
+        marked("distinct-3, all texts"), marked("Distinct-3 of all texts of a prompt together.")
     ),
     "self_bleu": Metric(
-        "self-BLEU", "How alike the texts of a prompt are, 0 to 1. It needs two texts or more."
+        marked("self-BLEU"),
+        marked("How alike the texts of a prompt are, 0 to 1. It needs two texts or more."),
     ),
-    "looped": Metric("texts in a loop", "Share of the texts that ended in a loop.", better="low"),
+    "looped": Metric(
+        marked("texts in a loop"), marked("Share of the texts that ended in a loop."), better="low"
+    ),
 }
 METRICS = OF_TEXT | OF_SEVERAL
 
@@ -100,5 +122,5 @@ def percent(probability: float) -> str:
     """A probability for reading."""
     value = 100 * probability
     if 0 < value < 0.01:
-        return "below 0.01 %"
+        return say("below {share}", share="0.01 %")
     return f"{value:.2f} %" if value < 1 else f"{value:.1f} %"

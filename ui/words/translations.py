@@ -17,27 +17,37 @@ from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po, write_po
 
-from ui.words.catalogue import sentences_of_table
+from ui.words.elsewhere import sentences_elsewhere
 from ui.words.language import ENGLISH, FOLDER, LANGUAGES
 
 ROOT = Path(__file__).resolve().parents[2]
-KEYWORDS = {"say": None, "marked": None, "say_counted": (2, 3)}
+KEYWORDS = {
+    "say": None,
+    "marked": None,
+    "say_counted": (2, 3),
+    "guarded": (2,),
+    "mount_app": (2,),
+    "do": (1,),
+    "Task": (1,),
+    "told": (1,),
+}
 # In the browser's files: the call, then what its first argument is made of.
 CALL = re.compile(r"\b(?:say|marked)\(")
 PART = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|[\s\S]""")
 
 
 def said_in_code() -> Catalog:
-    """Every sentence that the code marks or the table of samplers has, without translations."""
+    """Every sentence that the code marks, or that stands elsewhere, without translations."""
     found = Catalog()
-    for _, _, sentence, _, _ in extract_from_dir(
-        ROOT / "ui", [("**.py", "python")], keywords=KEYWORDS, comment_tags=()
-    ):
-        found.add(sentence)
+    for folder, keywords in (("ui", KEYWORDS), ("engine", {"told": (1,)})):
+        for _, _, sentence, _, _ in extract_from_dir(
+            ROOT / folder, [("**.py", "python")], keywords=keywords, comment_tags=()
+        ):
+            found.add(sentence)
     for file in sorted((ROOT / "ui/components/js").rglob("*.js")):
         for sentence in said_in_script(file.read_text("utf-8")):
             found.add(sentence)
-    for sentence in sentences_of_table():
+    for sentence in sentences_elsewhere():
         found.add(sentence)
     return found
 

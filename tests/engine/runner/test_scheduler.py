@@ -117,7 +117,7 @@ def test_whoever_waits_hears_of_their_place(monkeypatch):
                 break
             time.sleep(0.01)
     thread.join()
-    assert told[0] == ("Waiting behind 1 other pass", 0, None)
+    assert told[0] == ("Waiting behind other passes", 1, None)
 
 
 def test_whoever_listens_hears_the_number_and_when_the_turn_has_come(monkeypatch):

@@ -262,7 +262,7 @@ def test_what_is_out_of_reach_is_said_with_its_interval(model):
     list(study.run())
     best = study.result.best
     said = view.verdict(study.result, BeamInputs())
-    assert said.startswith("Out of reach: after 3 beginnings, no text of at most 8 tokens")
+    assert said.startswith("Out of reach (3 beginnings read): no text of at most 8 tokens")
     assert f"between {number(best.score, 3)} and {number(best.bound, 3)}." in said
     assert best.bound > best.score
     cancelled = SearchErrorStudy(model, PROMPT, 8, widths=(4,))
@@ -271,7 +271,7 @@ def test_what_is_out_of_reach_is_said_with_its_interval(model):
         if progress.exact:
             cancel.set()
     said = view.verdict(cancelled.result, BeamInputs())
-    assert said.startswith("Out of reach: cancelled after 1 beginning")
+    assert said.startswith("Out of reach (cancelled, 1 beginning read): no text of at most")
 
 
 def test_an_exact_search_that_cannot_begin_says_why(lab):

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.ui.learn.written import write
-from ui.learn.learning import Learning, lesson_model
+from ui.learn.learning import Learning
 from ui.learn.lesson import read_lesson
+from ui.learn.model import lesson_model
 from ui.visits.records import BrokenRecord
 
 

@@ -9,12 +9,14 @@ import pytest
 from engine.errors import DecodingError
 from ui.claims.claims import CLAIMS
 from ui.labs.lab import Lab
-from ui.learn.learning import lesson_model
+from ui.learn.model import lesson_model
 from ui.learn.panels import PANELS, read_panel
 from ui.learn.panels.lab.panel import settle
 from ui.learn.panels.panel import Panel
+from ui.learn.panels.step.measures import settings_named
 from ui.learn.source import Table
 
+MOVED = {"do": "move", "sampler": "xtc", "before": "top_p"}
 STEP = {"kind": "step", "prompt": "The capital of France is", "settings": {"seed": 3}}
 SMALL = {
     "step": STEP | {"generated": 1},
@@ -139,6 +141,66 @@ def test_a_stop_rule_ends_a_run(panel, live):
     assert measured(panel, live, "generated") == 3
     assert measured(panel, live, "stopped_by") == "max_tokens"
     assert measured(panel, live, "max_tokens") == 3
+
+
+def test_guidance_and_contrastive_search_begin_with_start(panel, live):
+    assert measured(panel, live, "strategy") == "sampling"
+    assert measured(panel, live, "guidance_scale") == 1
+    do(panel, live, {"do": "guide", "negative_prompt": "The", "scale": 2}, {"do": "step"})
+    assert measured(panel, live, "guidance_scale") == 2
+    assert measured(panel, live, "negative_prompt") == "The"
+    rows = live.guided_rows()
+    (place,) = live.model.vocabulary.encode(" Rome")
+    before = 1 + int((rows.prompt > rows.prompt[place]).sum())
+    assert measured(panel, live, "unguided_rank", token=" Rome") == before
+    do(panel, live, {"do": "search", "candidates": 3, "alpha": 0.5}, {"do": "step"})
+    assert measured(panel, live, "strategy") == "contrastive search"
+    assert (live.search.top_k, live.search.penalty_alpha) == (3, 0.5)
+    assert measured(panel, live, "candidates") == 3
+    assert measured(panel, live, "penalty_alpha") == 0.5
+    assert measured(panel, live, "not_likeliest") == (live.search.steps[0].chosen > 0)
+    do(panel, live)
+    assert measured(panel, live, "strategy") == "sampling"
+    assert measured(panel, live, "candidates") is None
+    assert measured(panel, live, "guidance_scale") == 1
+
+
+def test_samplers_of_several_numbers_are_set_moved_and_asked(panel, live):
+    xtc = {"threshold": 0.2, "probability": 1}
+    do(panel, live, {"do": "settings", "xtc": xtc, "top_p": 0.9})
+    assert measured(panel, live, "setting", name="xtc", field="threshold") == 0.2
+    assert measured(panel, live, "figure", sampler="xtc", name="removed") == 0
+    assert measured(panel, live, "figure", sampler="mirostat", name="mu") is None
+    assert measured(panel, live, "samplers") == "top_p xtc"
+    do(panel, live, {"do": "settings", "xtc": xtc, "top_p": 0.9}, MOVED)
+    assert measured(panel, live, "samplers") == "xtc top_p"
+    do(panel, live, {"do": "switch_on", "sampler": "dry"})
+    assert measured(panel, live, "setting", name="dry", field="multiplier") == 0.8
+    with pytest.raises(DecodingError, match="figure is none of dry, got 'mu'; use multiplier"):
+        measured(panel, live, "figure", sampler="dry", name="mu")
+    with pytest.raises(DecodingError, match="is no number of xtc, got 'tau'; use threshold"):
+        measured(panel, live, "setting", name="xtc", field="tau")
+
+
+def test_tokens_are_biased_and_banned(panel, live):
+    biased = [{"do": "bias", "token": " Rome", "by": by} for by in (1, 50)]
+    do(panel, live, *biased, {"do": "ban", "text": " London"})
+    (rome,), (london,) = (live.model.vocabulary.encode(text) for text in (" Rome", " London"))
+    bias, banned = live.settings.chain
+    assert (bias.bias, banned.sequences) == (((rome, 50.0),), ((london,),))
+    assert measured(panel, live, "top_token") == " Rome"
+    assert measured(panel, live, "removed_by", token=" London") == "banned"
+
+
+def test_the_settings_are_read_as_code(panel, live):
+    do(panel, live, {"do": "settings", "top_k": 5, "min_p": 0.1}, {"do": "stop", "max_tokens": 7})
+    openai = "OpenAI-style API (Python)"
+    assert measured(panel, live, "lacking", program=openai) == "top_k min_p"
+    assert "max_new_tokens=7" in measured(panel, live, "exported", program="transformers")
+    assert measured(panel, live, "differing", program="transformers") == "seed"
+    assert settings_named("top_k min_p contrastive_search") == "Top-k, Min-p, contrastive search"
+    with pytest.raises(DecodingError, match="is none of Export code, got 'none'; use transformers"):
+        measured(panel, live, "lacking", program="none")
 
 
 def test_what_is_refused_says_so(panel, live):

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.ui.learn.written import LESSON, write
+from tests.ui.learn.written import LESSON, WORDS, write
 from ui.learn.command import main
-from ui.learn.learning import lesson_model
+from ui.learn.figures import as_words
 from ui.learn.lesson import read_lesson
+from ui.learn.model import lesson_model
 from ui.learn.trial import trials
 
 
@@ -83,3 +84,37 @@ def test_the_command_says_what_holds_and_ends_with_it(tmp_path: Path, capsys):
     (folder / "lesson.toml").unlink()
     assert main([str(folder)]) == 1
     assert "two/lesson.toml is missing; copy lessons/template." in capsys.readouterr().out
+
+
+FIGURE = """
+[[steps.figures]]
+as = "after_three"
+check = "generated"
+actions = [{ do = "step", times = 3 }]
+"""
+
+
+def test_a_figure_of_another_state_is_measured_and_shown_in_all_words(tmp_path: Path):
+    words = WORDS.replace("Press it.", "After three, {after_three}.").replace(
+        "You forced", "{after_three}, not"
+    )
+    lesson = read_lesson(write(tmp_path / "two", LESSON + FIGURE, words))
+    assert not [each.problem for each in trials(lesson, lesson_model()) if each.problem]
+    shown = lesson.words().showing(as_words(lesson.steps[1].figures))
+    assert shown.entry("press").text == "After three, 3."
+    assert shown.entry("press/two/forced").text == "3, not {hands} of {generated}."
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('do = "step", times = 3', 'do = "force", token = " Rome Paris"', "It is refused"),
+        ("generated", "last_token", "There is nothing to measure."),
+    ],
+)
+def test_a_figure_that_cannot_be_measured(tmp_path: Path, before: str, after: str, said: str):
+    figure = FIGURE.replace(before, after)
+    if after == "last_token":
+        figure = figure.partition("actions")[0]
+    found = problems(write(tmp_path / "two", LESSON + figure))
+    assert said in found["press/after_three"]

@@ -1,10 +1,12 @@
 """What pages say in other languages: what English falls back to, and files that fit the code."""
 
 import re
+import tomllib
 
 import pytest
 
 from ui.words.catalogue import english_table, table
+from ui.words.elsewhere import FILES, ROOT, read_of
 from ui.words.language import (
     ENGLISH,
     LANGUAGES,
@@ -74,3 +76,12 @@ def test_the_table_of_samplers_changes_in_words_alone():
     for one in english_table()["samplers"]:
         assert by_name[one["name"]]["formula"] == one["formula"]
     assert [one["name"] for one in other["samplers"]] == english_table()["order"]
+
+
+def test_words_of_data_are_found_under_their_keys_alone():
+    data = {"a": {"topic": "One", "n": 1, "kind": "x"}, "b": [{"topic": ["Two", ""]}, "Three"]}
+    assert list(read_of(data, {"topic"})) == ["One", "Two"]
+    with speaking("de"):
+        for file, keys in FILES.items():
+            words = list(read_of(tomllib.loads((ROOT / file).read_text("utf-8")), keys))
+            assert words and all(one in sentences("de") for one in words), file

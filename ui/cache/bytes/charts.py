@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from engine.measure.cache_bytes import CacheBytes
 from ui.charts.template import DASHES, SYMBOLS, literal, palette, template
 from ui.measurements.section import Laid
+from ui.words.language import say
 
 
 def bytes_figure(
@@ -29,10 +30,10 @@ def bytes_figure(
     figure = go.Figure()
     positions = [point.positions for point in result.points]
     curves = [
-        ("held here, with room", [point.held for point in result.points], "lines+markers"),
-        ("paged", list(paged), "lines+markers"),
-        ("formula", [point.computed for point in result.points] * result.is_known, "lines"),
-        ("tensors, counted", [point.measured for point in result.points], "markers"),
+        (say("held here, with room"), [point.held for point in result.points], "lines+markers"),
+        (say("paged"), list(paged), "lines+markers"),
+        (say("formula"), [point.computed for point in result.points] * result.is_known, "lines"),
+        (say("tensors, counted"), [point.measured for point in result.points], "markers"),
     ]
     for place, (name, values, mode) in enumerate(curves):
         if not values:
@@ -44,21 +45,23 @@ def bytes_figure(
             mode=mode,
             line={"color": colours.series[place], "dash": DASHES[place], "width": 1.8},
             marker={"color": colours.series[place], "symbol": SYMBOLS[place], "size": 7},
-            hovertemplate=f"{name}: %{{x:,}} positions, %{{y:.3f}} MiB<extra></extra>",
+            hovertemplate=say(
+                "{name}: %{{x:,}} positions, %{{y:.3f}} MiB<extra></extra>", name=name
+            ),
         )
     if other is not None:
         points = other.result.points
         figure.add_scatter(
             x=[point.positions for point in points],
             y=[point.measured / 2**20 for point in points],
-            name=f"tensors, {literal(other.name, 40)}",
+            name=say("tensors, {name}", name=literal(other.name, 40)),
             mode="lines",
             line={"color": colours.muted, "dash": "dash"},
         )
     figure.update_layout(
         template=template(dark),
         height=360,
-        xaxis={"title": "positions", "rangemode": "tozero"},
+        xaxis={"title": say("positions"), "rangemode": "tozero"},
         yaxis={"title": "MiB", "rangemode": "tozero"},
     )
     return figure

@@ -28,11 +28,13 @@ from ui.measurements.section import Section, Shown, Table
 from ui.measurements.work import MeasureWork
 from ui.words.glossary import meaning
 from ui.words.labels import counted, size
+from ui.words.language import marked, say
 
 MOST_BLOCK = 4096
-COUNTED = (
-    "Tensors are counted after a step, value by value. Held is the memory behind them: this app "
-    "keeps room for further positions. Paged is computed: whole blocks, a window one block more."
+COUNTED = marked(
+    "Tensors are counted after a step, value by value. Held is the memory behind "
+    "them: this app keeps room for further positions. Paged is computed: whole "
+    "blocks, a window one block more."
 )
 
 
@@ -70,21 +72,30 @@ def _fields(held: Held) -> None:
         fields.whole(
             held,
             "positions",
-            "Positions",
+            say("Positions"),
             2,
             MOST_POSITIONS,
-            help=f"Tokens of the longest text; {held.model.name} takes {most:,}.",
+            help=say(
+                "Tokens of the longest text; {name} takes {most}.",
+                name=held.model.name,
+                most=f"{most:,}",
+            ),
         )
         fields.whole(
-            held, "batch", "Batch", 1, MOST_BATCH, help="Texts at once, each with its own cache."
+            held,
+            "batch",
+            say("Batch"),
+            1,
+            MOST_BATCH,
+            help=say("Texts at once, each with its own cache."),
         )
         fields.whole(
             held,
             "block",
-            "Block size",
+            say("Block size"),
             1,
             MOST_BLOCK,
-            help=f"{meaning('block')} Nothing is counted anew.",
+            help=say("{value} Nothing is counted anew.", value=meaning("block")),
         )
 
 
@@ -95,7 +106,9 @@ def _picture(result: CacheBytes, shown: Shown) -> None:
     formula = formula_of(shown.held.model) if result.is_known else None
     layout = Paged(shown.held.inputs.block)
     if formula is None:
-        st.warning(f"{result.problem} What is counted below has no formula beside it.")
+        st.warning(
+            say("{problem} What is counted below has no formula beside it.", problem=result.problem)
+        )
     sheet(_kinds(result, formula, layout))
     if not shown.is_running:
         paged = [
@@ -104,11 +117,16 @@ def _picture(result: CacheBytes, shown: Shown) -> None:
         ]
         chart(
             "cache_bytes",
-            "Bytes over positions",
-            f"{counted(result.batch, 'text')} in {result.dtype}, blocks of {layout.block:,}.",
+            say("Bytes over positions"),
+            say(
+                "{texts} in {dtype}, blocks of {block}.",
+                texts=counted(result.batch, "text"),
+                dtype=result.dtype,
+                block=f"{layout.block:,}",
+            ),
             bytes_figure(result, paged if formula else (), shown.dark, shown.other),
         )
-    st.caption(COUNTED)
+    st.caption(say(COUNTED))
     if formula is not None:
         sheet(_sources(formula))
         sheet(_stored_otherwise(formula, result))
@@ -121,13 +139,25 @@ def _kinds(result: CacheBytes, formula: CacheFormula | None, layout: Paged) -> T
     for place, one in enumerate(result.layers):
         alike.setdefault((one.kind, one.formula), []).append(place)
     rows = [
-        (len(places), kind, said, *_bytes(result, places, formula, layout))
+        (len(places), say(kind), said, *_bytes(result, places, formula, layout))
         for (kind, said), places in alike.items()
     ]
     every = range(len(result.layers))
-    rows.append((len(every), "all", "", *_bytes(result, every, formula, layout)))
-    head = ("layers", "kind", "bytes of one layer and text", "formula", "tensors", "held", "paged")
-    return Table(f"Bytes at {positions:,} positions", (*head, "equal"), rows)
+    rows.append((len(every), say("all"), "", *_bytes(result, every, formula, layout)))
+    head = (
+        say("layers"),
+        say("kind"),
+        say("bytes of one layer and text"),
+        say("formula"),
+        say("tensors"),
+        say("held"),
+        say("paged"),
+    )
+    return Table(
+        say("Bytes at {positions} positions", positions=f"{positions:,}"),
+        (*head, say("equal")),
+        rows,
+    )
 
 
 def _bytes(
@@ -137,7 +167,7 @@ def _bytes(
     some = [result.layers[place] for place in places]
     measured, held = sum(one.measured for one in some), sum(one.held for one in some)
     if formula is None:
-        return None, measured, held, None, "no formula"
+        return None, measured, held, None, say("no formula")
     layers = [formula.layers[place] for place in places]
     paged = replace(formula, layers=tuple(layers))
     return (
@@ -145,18 +175,32 @@ def _bytes(
         measured,
         held,
         paged.bytes_at(result.points[-1].positions, layout, result.batch),
-        "to the byte" if all(one.is_equal for one in some) else "NO",
+        say("to the byte") if all(one.is_equal for one in some) else say("NO"),
     )
 
 
 def _sources(formula: CacheFormula) -> Table:
     rows = [
-        (layer.kind, in_symbols(layer), number.symbol, number.value, number.words, number.source)
+        (
+            say(layer.kind),
+            in_symbols(layer),
+            number.symbol,
+            number.value,
+            say(number.words),
+            say(number.source),
+        )
         for _, layer in formula.groups
         for number in numbers([layer])
     ]
-    head = ("kind of layer", "values", "symbol", "number", "counts", "from config.json")
-    return Table("Where each number comes from", head, rows)
+    head = (
+        say("kind of layer"),
+        say("values"),
+        say("symbol"),
+        say("number"),
+        say("counts"),
+        say("from config.json"),
+    )
+    return Table(say("Where each number comes from"), head, rows)
 
 
 def _stored_otherwise(formula: CacheFormula, result: CacheBytes) -> Table:
@@ -166,48 +210,72 @@ def _stored_otherwise(formula: CacheFormula, result: CacheBytes) -> Table:
         other = CacheFormula(formula.layers, storage, formula.model)
         whole = other.bytes_at(positions, batch=result.batch)
         per_token = other.bytes_per_token * result.batch
-        rows.append((storage.name, float(storage.bits_per_value), size(whole), size(per_token)))
-    head = ("stored in", "bits per value", "bytes", "bytes per further position")
-    return Table("Stored otherwise, computed", head, rows)
+        rows.append(
+            (say(storage.name), float(storage.bits_per_value), size(whole), size(per_token))
+        )
+    head = (
+        say("stored in"),
+        say("bits per value"),
+        say("bytes"),
+        say("bytes per further position"),
+    )
+    return Table(say("Stored otherwise, computed"), head, rows)
 
 
 def _notice(result: CacheBytes) -> str:
     last = result.points[-1]
     if not result.is_known:
-        return f"The tensors hold {size(last.measured)} at {last.positions:,} positions."
+        return say(
+            "The tensors hold {measured} at {positions} positions.",
+            measured=size(last.measured),
+            positions=f"{last.positions:,}",
+        )
     unequal = result.unequal
     if unequal:
-        return (
-            f"Layers {', '.join(map(str, unequal[:8]))} hold other bytes than the formula says: "
-            f"{size(last.measured)} counted, {size(last.computed)} computed."
+        return say(
+            "Layers {layers} hold other bytes than the formula says: {measured} counted, "
+            "{computed} computed.",
+            layers=", ".join(map(str, unequal[:8])),
+            measured=size(last.measured),
+            computed=size(last.computed),
         )
     more = last.held / last.measured - 1
-    return (
-        f"At {last.positions:,} positions formula and tensors agree to the byte: "
-        f"{last.measured:,} bytes. This app holds {100 * more:.0f} % more, as room for "
-        "what comes next."
+    return say(
+        "At {positions} positions formula and tensors agree to the byte: {measured} "
+        "bytes. This app holds {more} % more, as room for what comes next.",
+        positions=f"{last.positions:,}",
+        measured=f"{last.measured:,}",
+        more=f"{100 * more:.0f}",
     )
 
 
 def _points(result: CacheBytes) -> Table:
     rows = [(one.positions, one.computed, one.measured, one.held) for one in result.points]
-    head = ("positions", "formula, bytes", "tensors, bytes", "held, bytes")
-    return Table("Lengths", head, rows)
+    head = (say("positions"), say("formula, bytes"), say("tensors, bytes"), say("held, bytes"))
+    return Table(say("Lengths"), head, rows)
 
 
 def _layers(result: CacheBytes) -> Table:
     rows = [
-        (place, one.kind, one.formula, one.computed, one.measured, one.held, one.is_equal)
+        (place, say(one.kind), one.formula, one.computed, one.measured, one.held, one.is_equal)
         for place, one in enumerate(result.layers, start=1)
     ]
-    head = ("layer", "kind", "formula of one text", "formula, bytes", "tensors, bytes")
-    return Table("Layers", (*head, "held, bytes", "equal"), rows)
+    head = (
+        say("layer"),
+        say("kind"),
+        say("formula of one text"),
+        say("formula, bytes"),
+        say("tensors, bytes"),
+    )
+    return Table(say("Layers"), (*head, say("held, bytes"), say("equal")), rows)
 
 
 SECTION = Section(
     key="bytes",
-    name="Bytes",
-    about="What each layer keeps: counted, by formula, and in blocks. Notice whether they agree.",
+    name=marked("Bytes"),
+    about=marked(
+        "What each layer keeps: counted, by formula, and in blocks. Notice whether they agree."
+    ),
     inputs=BytesInputs,
     result=CacheBytes,
     fields=_fields,
@@ -217,6 +285,6 @@ SECTION = Section(
     begin=_begin,
     first=_first,
     is_timed=False,
-    start="Count",
+    start=marked("Count"),
     seconds=_seconds,
 )

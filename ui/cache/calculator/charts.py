@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from ui.cache.calculator.costs import POINTS, Cost, Costs
 from ui.charts.template import SYMBOLS, Palette, literal, palette, template
+from ui.words.language import say
 
 
 def growth_figure(result: Costs, dark: bool = False) -> go.Figure:
@@ -23,7 +24,7 @@ def growth_figure(result: Costs, dark: bool = False) -> go.Figure:
         xref="paper",
         y=math.log10(memory),  # as Plotly places annotations on a logarithmic axis
         yref="y",
-        text=f"memory of the card, {memory:,.0f} GB",
+        text=say("memory of the card, {memory} GB", memory=f"{memory:,.0f}"),
         showarrow=False,
         xanchor="left",
         yanchor="bottom",
@@ -35,8 +36,13 @@ def growth_figure(result: Costs, dark: bool = False) -> go.Figure:
     figure.update_layout(
         template=template(dark),
         height=460,
-        xaxis={"title": "positions", "type": "log", "dtick": 1, "tickformat": "~s"},
-        yaxis={"title": "GB of one text's cache", "type": "log", "dtick": 1, "tickformat": "~g"},
+        xaxis={"title": say("positions"), "type": "log", "dtick": 1, "tickformat": "~s"},
+        yaxis={
+            "title": say("GB of one text's cache"),
+            "type": "log",
+            "dtick": 1,
+            "tickformat": "~g",
+        },
     )
     return figure
 
@@ -65,5 +71,7 @@ def _curve(figure: go.Figure, model: Cost, place: int, colours: Palette) -> None
                 "size": [8 if n % 8 == 0 else 0 for n in places],
                 "line": {"width": 0},
             },
-            hovertemplate=f"{name}: %{{x:,}} positions, %{{y:.3g}} GB<extra></extra>",
+            hovertemplate=say(
+                "{name}: %{{x:,}} positions, %{{y:.3g}} GB<extra></extra>", name=name
+            ),
         )

@@ -15,13 +15,15 @@ from engine.model import LanguageModel
 from ui.cache.calculator.counting import counted
 from ui.models.chooser import Choice, check_allowed
 from ui.words.catalogue import told
+from ui.words.language import marked
 
+LOADED = marked("configuration of the loaded model")  # said where it is shown
 FOLDER, HUB, PASTED = "folder", "hub", "pasted"
 OWN = {  # what else a visitor may add, by what the page calls it
-    "": "None",
-    PASTED: "Paste its config.json",
-    FOLDER: "A folder on this computer",
-    HUB: "A hub id in the cache",
+    "": marked("None"),
+    PASTED: marked("Paste its config.json"),
+    FOLDER: marked("A folder on this computer"),
+    HUB: marked("A hub id in the cache"),
 }
 
 
@@ -76,7 +78,7 @@ def formula_of_shape(name: str) -> CacheFormula:
 
 @lru_cache(maxsize=8)
 def _loaded(model: LanguageModel) -> Described:
-    return Described(model.name, "configuration of the loaded model", model.hf.config)
+    return Described(model.name, LOADED, model.hf.config)
 
 
 @lru_cache(maxsize=64)

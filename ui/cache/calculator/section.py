@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -27,17 +29,19 @@ from ui.measurements.section import Section, Shown
 from ui.skeleton.work import LOOK_SECONDS
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text, size
+from ui.words.language import marked, say
 
-OWN_CARD = "Own numbers"
+OWN_CARD = marked("Own numbers")
+HALF = next(iter(CACHE_STORAGES))
 MOST_MODELS = 12
 MOST_POSITIONS = 2**24
 FIRST = ("Llama 3.1 8B", "Qwen3 8B", "Gemma 3 12B", "gpt-oss 120B", "DeepSeek V3")
-COMPUTED = (
-    "Everything here is computed from configurations; nothing is measured. Caches are counted in "
-    "blocks, states once per text. The reserve stands for activations and the program. Tokens/s "
-    "is a bound: bandwidth by the bytes that one pass reads. It assumes "
-    "that every token chooses its experts evenly and by itself. Active are the weights that the "
-    "pass of one token reads."
+COMPUTED = marked(
+    "Everything here is computed from configurations; nothing is measured. Caches "
+    "are counted in blocks, states once per text. The reserve stands for "
+    "activations and the program. Tokens/s is a bound: bandwidth by the bytes that "
+    "one pass reads. It assumes that every token chooses its experts evenly and by "
+    "itself. Active are the weights that the pass of one token reads."
 )
 
 
@@ -62,7 +66,7 @@ class CalculatorInputs(PlainInputs):
     own_text: str = ""
     positions: int = 8192
     batch: int = 1
-    stored: str = "bfloat16 or float16"
+    stored: str = HALF
     weighed: str = AS_DECLARED
     block: int = 16
     card: str = "NVIDIA H100 SXM"
@@ -96,59 +100,72 @@ def _fields(held: Held) -> None:
     fields.several(
         held,
         "shapes",
-        "Models",
+        say("Models"),
         list(shapes()),
         max_selections=MOST_MODELS,
-        help="Each by the fields of its published config.json.",
+        help=say("Each by the fields of its published config.json."),
     )
     with fields.row():
         fields.whole(
-            held, "positions", "Context", 1, MOST_POSITIONS, help=meaning("context"), width=140
+            held, "positions", say("Context"), 1, MOST_POSITIONS, help=meaning("context"), width=140
         )
-        fields.whole(held, "batch", "Batch", 1, 65_536, help="Texts at once.", width=110)
+        fields.whole(held, "batch", say("Batch"), 1, 65_536, help=say("Texts at once."), width=110)
         fields.choice(
-            held, "stored", "Cache in", list(CACHE_STORAGES), help=_abouts(CACHE_STORAGES)
+            held,
+            "stored",
+            say("Cache in"),
+            _said(list(CACHE_STORAGES)),
+            help=_abouts(CACHE_STORAGES),
         )
         fields.choice(
             held,
             "weighed",
-            "Weights in",
-            [AS_DECLARED, *WEIGHT_STORAGES],
+            say("Weights in"),
+            _said([AS_DECLARED, *WEIGHT_STORAGES]),
             help=_abouts(WEIGHT_STORAGES),
         )
-        fields.whole(held, "block", "Block size", 1, 4096, help=meaning("block"), width=120)
+        fields.whole(held, "block", say("Block size"), 1, 4096, help=meaning("block"), width=120)
     with fields.row():
         fields.choice(
             held,
             "card",
-            "Card",
-            [*cards(), OWN_CARD],
+            say("Card"),
+            _said([*cards(), OWN_CARD]),
             width=250,
-            help="Published figures; the table below names their source.",
+            help=say("Published figures; the table below names their source."),
         )
         if inputs.card == OWN_CARD:
-            fields.whole(held, "gigabytes", "Memory, GB", 1, 1_000_000, help="GB of 10⁹ bytes.")
-            fields.whole(held, "bandwidth", "Bandwidth, GB/s", 1, 10_000_000, width=150)
+            fields.whole(
+                held, "gigabytes", say("Memory, GB"), 1, 1_000_000, help=say("GB of 10⁹ bytes.")
+            )
+            fields.whole(held, "bandwidth", say("Bandwidth, GB/s"), 1, 10_000_000, width=150)
         fields.whole(
             held,
             "reserve",
-            "Reserve, %",
+            say("Reserve, %"),
             0,
             90,
-            help="Memory left for activations and the program.",
+            help=say("Memory left for activations and the program."),
         )
-        fields.choice(held, "own", "Your own model", OWN, width=230)
-        fields.switch(held, "loaded", "The loaded model")
+        fields.choice(held, "own", say("Your own model"), _said(OWN), width=230)
+        fields.switch(held, "loaded", say("The loaded model"))
         if inputs.own == FOLDER:
-            fields.line(held, "own_text", "Folder", placeholder="path/to/folder")
+            fields.line(held, "own_text", say("Folder"), placeholder="path/to/folder")
         elif inputs.own == HUB:
-            fields.line(held, "own_text", "Hub id", placeholder="owner/name")
+            fields.line(held, "own_text", say("Hub id"), placeholder="owner/name")
     if inputs.own == PASTED:
         fields.text(held, "own_text", "config.json", height=160, placeholder='{"model_type": …}')
 
 
-def _abouts(storages: dict) -> str:
-    return "\n".join(f"- {name}: {storage.about}." for name, storage in storages.items())
+def _said(names: Iterable[str] | Mapping[str, str]) -> dict[str, str]:
+    """Values by what the page calls them."""
+    words = names if isinstance(names, Mapping) else {name: name for name in names}
+    return {value: say(word) for value, word in words.items()}
+
+
+def _abouts(storages: Mapping[str, Any]) -> str:
+    lines = ((say(name), say(storage.about)) for name, storage in storages.items())
+    return "\n".join(f"- {name}: {about}." for name, about in lines)
 
 
 # --- results --------------------------------------------------------------------------------------
@@ -163,25 +180,38 @@ def _picture(result: Costs, shown: Shown) -> None:
     notices = dict.fromkeys(notice for model in result.models for notice in model.notices)
     for notice in (*notices, *_beyond(result)):
         st.warning(markdown_text(notice))
-    st.subheader("How many users fit on one card?", anchor=False)
-    figures = f"{result.gigabytes:,.0f} GB and {result.bandwidth:,.0f} GB/s"
-    source = f"published figures ({result.card_source})" if result.card_source else "typed in"
+    st.subheader(say("How many users fit on one card?"), anchor=False)
+    figures = say(
+        "{gigabytes} GB and {bandwidth} GB/s",
+        gigabytes=f"{result.gigabytes:,.0f}",
+        bandwidth=f"{result.bandwidth:,.0f}",
+    )
+    source = (
+        say("published figures ({card_source})", card_source=result.card_source)
+        if result.card_source
+        else say("typed in")
+    )
     st.caption(
-        f"{result.card}: {figures}, {source}. Left free: {100 * result.reserve:.0f} % of "
-        "the memory."
+        say(
+            "{card}: {figures}, {source}. Left free: {reserve} % of the memory.",
+            card=say(result.card),
+            figures=figures,
+            source=source,
+            reserve=f"{100 * result.reserve:.0f}",
+        )
     )
     sheet(on_card_table(result))
     chart(
         "cache_growth",
-        "One text's cache, to a million positions",
-        "A flat stretch is a full window or a state. Dotted: beyond the model's context.",
+        say("One text's cache, to a million positions"),
+        say("A flat stretch is a full window or a state. Dotted: beyond the model's context."),
         growth_figure(result, shown.dark),
     )
     sheet(sizes_table(result))
-    st.caption(COMPUTED)
-    with st.expander("Formulas, with the fields that each number comes from"):
+    st.caption(say(COMPUTED))
+    with st.expander(say("Formulas, with the fields that each number comes from")):
         sheet(formulas_table(result))
-    with st.expander("Published figures, and ours"):
+    with st.expander(say("Published figures, and ours")):
         sheet(published_table())
 
 
@@ -193,7 +223,7 @@ def _to_come(held: Held) -> None:
         left = _compared(held.model, held.inputs).to_come
         if left != names:
             st.rerun()
-        st.caption(markdown_text(f"Counting the weights of {', '.join(left)}."))
+        st.caption(markdown_text(say("Counting the weights of {left}.", left=", ".join(left))))
 
     if names:
         st.fragment(look, run_every=LOOK_SECONDS)()
@@ -204,28 +234,44 @@ def _beyond(result: Costs) -> list[str]:
         return []
     named = ", ".join(f"{one.name} ({one.context:,})" for one in result.beyond)
     return [
-        f"{result.positions:,} positions are beyond the context of {named}: computed beyond what a "
-        "model was trained for."
+        say(
+            "{positions} positions are beyond the context of {named}: computed beyond what "
+            "a model was trained for.",
+            positions=f"{result.positions:,}",
+            named=named,
+        )
     ]
 
 
 def _notice(result: Costs) -> str:
     grown = [one for one in result.models if one.per_token]
     if not result.models:
-        return "Choose a model to compare, or wait until the first one is counted."
+        return say("Choose a model to compare, or wait until the first one is counted.")
     fits = max(result.models, key=lambda one: one.users)
-    most = f"{fits.name} has room for {fits.users:,}" if fits.users else "none of them fits"
-    sentence = (
-        f"With {result.positions:,} positions each, {most} on one card of "
-        f"{result.gigabytes:,.0f} GB."
+    most = (
+        say("{name} has room for {users}", name=fits.name, users=f"{fits.users:,}")
+        if fits.users
+        else say("none of them fits")
+    )
+    sentence = say(
+        "With {positions} positions each, {most} on one card of {gigabytes} GB.",
+        positions=f"{result.positions:,}",
+        most=most,
+        gigabytes=f"{result.gigabytes:,.0f}",
     )
     if len(grown) < 2:
         return sentence
     least, largest = min(grown, key=_per_token), max(grown, key=_per_token)
     times = largest.per_token / least.per_token
-    return (
-        f"{sentence} A further position takes {size(largest.per_token)} in {largest.name} and "
-        f"{size(least.per_token)} in {least.name}: {times:,.0f} times less."
+    return say(
+        "{sentence} A further position takes {per_token} in {name} and {per_token_2} "
+        "in {name_2}: {times} times less.",
+        sentence=sentence,
+        per_token=size(largest.per_token),
+        name=largest.name,
+        per_token_2=size(least.per_token),
+        name_2=least.name,
+        times=f"{times:,.0f}",
     )
 
 
@@ -235,8 +281,10 @@ def _per_token(one: Cost) -> int:
 
 SECTION = Section(
     key="calculator",
-    name="Calculator",
-    about="Any model by its config.json, to a million positions. Notice whose line bends, and why.",
+    name=marked("Calculator"),
+    about=marked(
+        "Any model by its config.json, to a million positions. Notice whose line bends, and why."
+    ),
     inputs=CalculatorInputs,
     result=Costs,
     fields=_fields,

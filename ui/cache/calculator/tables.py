@@ -8,6 +8,7 @@ from ui.cache.calculator.models import formula_of_shape
 from ui.measurements.measured import digits
 from ui.measurements.section import Table
 from ui.words.labels import counted, size
+from ui.words.language import say
 from ui.words.metrics import number
 
 
@@ -17,26 +18,26 @@ def on_card_table(result: Costs) -> Table:
         (
             one.name,
             _gigabytes(one.weights),
-            one.weighed,
+            say(one.weighed),
             _left(result, one),
             _gigabytes(one.cache / result.batch),
-            one.users if _left_bytes(result, one) > 0 else "weights do not fit",
+            one.users if _left_bytes(result, one) > 0 else say("weights do not fit"),
             _longest(one),
             f"{one.speed:,.0f}" if _fits(result, one) else None,
         )
         for one in result.models
     ]
     head = (
-        "model",
-        "weights",
-        "stored in",
-        "left for caches",
-        "cache of one user",
-        f"users of {result.positions:,} positions",
-        f"largest context for {counted(result.batch, 'user')}",
-        f"tokens/s at most, batch {result.batch:,}",
+        say("model"),
+        say("weights"),
+        say("stored in"),
+        say("left for caches"),
+        say("cache of one user"),
+        say("users of {positions} positions", positions=f"{result.positions:,}"),
+        say("largest context for {users}", users=counted(result.batch, "user")),
+        say("tokens/s at most, batch {batch}", batch=f"{result.batch:,}"),
     )
-    return Table("On one card, computed", head, rows)
+    return Table(say("On one card, computed"), head, rows)
 
 
 def _fits(result: Costs, one: Cost) -> bool:
@@ -49,7 +50,7 @@ def _left_bytes(result: Costs, one: Cost) -> float:
 
 def _left(result: Costs, one: Cost) -> str:
     left = _left_bytes(result, one)
-    return _gigabytes(left) if left > 0 else "none"
+    return _gigabytes(left) if left > 0 else say("none")
 
 
 def _gigabytes(count: float) -> str:
@@ -58,9 +59,11 @@ def _gigabytes(count: float) -> str:
 
 def _longest(one: Cost) -> str:
     if one.longest is None:
-        return "no limit by memory"
+        return say("no limit by memory")
     if one.context and one.longest > one.context:
-        return f"{one.longest:,} (made for {one.context:,})"
+        return say(
+            "{longest} (made for {context})", longest=f"{one.longest:,}", context=f"{one.context:,}"
+        )
     return f"{one.longest:,}"
 
 
@@ -74,20 +77,24 @@ def sizes_table(result: Costs) -> Table:
             size(one.cache),
             f"{one.parameters / 1e9:,.3f}",
             f"{one.active / 1e9:,.3f}",
-            " + ".join(f"{term.layers} {term.kind}" for term in one.terms),
+            " + ".join(f"{term.layers} {say(term.kind)}" for term in one.terms),
         )
         for one in result.models
     ]
     head = (
-        "model",
-        "per further position",
-        f"one text of {result.positions:,}",
-        f"{counted(result.batch, 'text')} in blocks of {result.block:,}",
-        "parameters, 10⁹",
-        "active, 10⁹",
-        "layers",
+        say("model"),
+        say("per further position"),
+        say("one text of {positions}", positions=f"{result.positions:,}"),
+        say(
+            "{texts} in blocks of {block}",
+            texts=counted(result.batch, "text"),
+            block=f"{result.block:,}",
+        ),
+        say("parameters, 10⁹"),
+        say("active, 10⁹"),
+        say("layers"),
     )
-    return Table("Sizes, computed", head, rows)
+    return Table(say("Sizes, computed"), head, rows)
 
 
 def formulas_table(result: Costs) -> Table:
@@ -95,18 +102,24 @@ def formulas_table(result: Costs) -> Table:
     rows = [
         (
             one.name if place == 0 else "",
-            f"{term.layers} x {term.kind}",
+            f"{term.layers} x {say(term.kind)}",
             term.symbols,
             term.spelled,
             size(term.bytes),
             term.fields,
-            one.source if place == 0 else "",
+            say(one.source) if place == 0 else "",
         )
         for one in result.models
         for place, term in enumerate(one.terms)
     ]
-    head = ("model", "layers", "values of a layer", "bytes of a layer", "all of them")
-    return Table("Formulas", (*head, "numbers", "source"), rows)
+    head = (
+        say("model"),
+        say("layers"),
+        say("values of a layer"),
+        say("bytes of a layer"),
+        say("all of them"),
+    )
+    return Table(say("Formulas"), (*head, say("numbers"), say("source")), rows)
 
 
 def published_table() -> Table:
@@ -117,12 +130,21 @@ def published_table() -> Table:
         rows.append(
             (
                 figure.shape,
-                f"{figure.positions:,} positions" if figure.positions else "a further position",
+                counted(figure.positions, "position")
+                if figure.positions
+                else say("a further position"),
                 f"{figure.value:,.{figure.decimals}f} {figure.unit}",
                 f"{figure.ours(formula):,.{figure.decimals or 1}f} {figure.unit}",
-                "yes" if figure.agrees(formula) else "NO",
+                say("yes") if figure.agrees(formula) else say("NO"),
                 figure.cited,
             )
         )
-    head = ("model, 16 bits", "of", "published", "ours", "agree", "source")
-    return Table("Published figures", head, rows)
+    head = (
+        say("model, 16 bits"),
+        say("of"),
+        say("published"),
+        say("ours"),
+        say("agree"),
+        say("source"),
+    )
+    return Table(say("Published figures"), head, rows)

@@ -10,6 +10,7 @@ from engine.measure.prefill_and_decode import Cell, PrefillAndDecode
 from engine.measure.samples import median
 from ui.charts.template import SYMBOLS, Palette, literal, palette, template
 from ui.measurements.section import Laid
+from ui.words.language import say
 
 
 def wait_figure(
@@ -17,8 +18,8 @@ def wait_figure(
 ) -> go.Figure:
     """Milliseconds to the first token against prompt tokens, over all outputs."""
     colours = palette(dark)
-    figure = _figure(dark, "prompt tokens", "milliseconds to the first token")
-    _waits(figure, result, colours, "this machine")
+    figure = _figure(dark, say("prompt tokens"), say("milliseconds to the first token"))
+    _waits(figure, result, colours, say("this machine"))
     if other is not None:
         _waits(figure, other.result, colours, literal(other.name, 40), is_other=True)
     return figure
@@ -42,7 +43,7 @@ def time_figure(
 ) -> go.Figure:
     """Milliseconds in all against output tokens, a line for each prompt length."""
     colours = palette(dark)
-    figure = _figure(dark, "output tokens", "milliseconds in all")
+    figure = _figure(dark, say("output tokens"), say("milliseconds in all"))
     _totals(figure, result, colours, "")
     if other is not None:
         _totals(figure, other.result, colours, literal(other.name, 40))
@@ -56,7 +57,7 @@ def _totals(figure: go.Figure, result: PrefillAndDecode, colours: Palette, machi
         )
         if not cells:
             continue
-        name = f"{prompt:,} prompt tokens"
+        name = say("{prompt} prompt tokens", prompt=f"{prompt:,}")
         _line(
             figure,
             [one.output for one in cells],
@@ -97,7 +98,7 @@ def _line(
             "arrayminus": [middle - min(one) for middle, one in zip(middles, times, strict=True)],
             "thickness": 1,
         },
-        hovertemplate="%{x:,} tokens: %{y:.1f} ms<extra></extra>",
+        hovertemplate=say("%{x:,} tokens: %{y:.1f} ms<extra></extra>"),
     )
 
 

@@ -21,6 +21,7 @@ from ui.measurements.measured import sheet
 from ui.measurements.section import Table
 from ui.skeleton.fields import bound
 from ui.words.labels import markdown_text, size
+from ui.words.language import say
 
 if TYPE_CHECKING:
     from ui.cache.prefill_and_decode.section import GridInputs
@@ -39,15 +40,18 @@ def cost_fields(held: fields.Changeable) -> None:
 
     with fields.row():
         st.selectbox(
-            "Prices of",
+            say("Prices of"),
             names,
             names.index(whose),
+            format_func=say,
             width=200,
-            help="Published prices are typed in, with date and source; they are not measured.",
+            help=say("Published prices are typed in, with date and source; they are not measured."),
             **bound(f"{held.name}_prices", whose, choose),
         )
-        for side in ("input", "output"):
-            label = f"{side.capitalize()}, $ per million"
+        for side, label in (
+            ("input", say("Input, $ per million")),
+            ("output", say("Output, $ per million")),
+        ):
             fields.real(
                 held,
                 f"{side}_price",
@@ -55,12 +59,12 @@ def cost_fields(held: fields.Changeable) -> None:
                 step=0.5,
                 width=190,
                 checked=partial(checked_price, label),
-                help="Dollars per million tokens.",
+                help=say("Dollars per million tokens."),
             )
     if whose != OWN:
         price = published()[whose]
         where = cited(price["source"], price["address"], price["checked"])
-        st.caption(markdown_text(f"Typed in, not measured: {where}."))
+        st.caption(markdown_text(say("Typed in, not measured: {where}.", where=where)))
 
 
 def cost_lens(result: PrefillAndDecode, inputs: GridInputs) -> None:
@@ -75,7 +79,7 @@ def cost_table(cost: Cost, weight_bytes: int) -> Table:
     cell = cost.cell
     rows = [
         (
-            "an input token",
+            say("an input token"),
             cost.input_ms,
             cost.input_price,
             size(weight_bytes // cell.prompt),
@@ -84,7 +88,7 @@ def cost_table(cost: Cost, weight_bytes: int) -> Table:
             f"$ {cost.input_dollars:.3g}",
         ),
         (
-            "an output token",
+            say("an output token"),
             cost.output_ms,
             cost.output_price,
             size(weight_bytes),
@@ -93,7 +97,7 @@ def cost_table(cost: Cost, weight_bytes: int) -> Table:
             f"$ {cost.output_dollars:.3g}",
         ),
         (
-            "output / input",
+            say("output / input"),
             cost.time_ratio,
             cost.price_ratio,
             f"{cell.prompt:,} x",
@@ -103,30 +107,34 @@ def cost_table(cost: Cost, weight_bytes: int) -> Table:
         ),
     ]
     head = (
-        "the largest cell",
-        "measured, ms",
-        "price, $ per million",
-        "weights read for it, computed",
-        "tokens",
-        "time, ms",
-        "money",
+        say("the largest cell"),
+        say("measured, ms"),
+        say("price, $ per million"),
+        say("weights read for it, computed"),
+        say("tokens"),
+        say("time, ms"),
+        say("money"),
     )
-    return Table("Time and price", head, rows)
+    return Table(say("Time and price"), head, rows)
 
 
 def cost_words(cost: Cost, weight_bytes: int) -> str:
     """Why output costs more, with the figures at hand."""
     prompt = cost.cell.prompt
-    words = (
-        f"Prefill reads the weights ({size(weight_bytes)}) once for all {prompt:,} input tokens. "
-        "Decode reads them again for every output token."
+    words = say(
+        "Prefill reads the weights ({weight_bytes}) once for all {prompt} input "
+        "tokens. Decode reads them again for every output token.",
+        weight_bytes=size(weight_bytes),
+        prompt=f"{prompt:,}",
     )
     if cost.time_ratio is not None and cost.price_ratio is not None:
-        words += (
-            f" Here an output token takes {cost.time_ratio:.1f} times as long; it costs "
-            f"{cost.price_ratio:.1f} times as much."
+        words += " " + say(
+            "Here an output token takes {time_ratio} times as long; it costs "
+            "{price_ratio} times as much.",
+            time_ratio=f"{cost.time_ratio:.1f}",
+            price_ratio=f"{cost.price_ratio:.1f}",
         )
-    return (
-        f"{words} A provider decodes many texts in one pass, so its ratio is another: see batch 1 "
-        "to 64 under Roofline."
+    return f"{words} " + say(
+        "A provider decodes many texts in one pass, so its ratio is another: see batch 1 to 64 "
+        "under Roofline."
     )

@@ -11,9 +11,10 @@ from typing import TypedDict
 
 from engine.errors import SettingError
 from engine.measure.prefill_and_decode import Cell
+from ui.words.language import marked, say
 
 FILE = Path(__file__).with_suffix(".toml")
-OWN = "Own prices"
+OWN = marked("Own prices")
 
 
 class Price(TypedDict):
@@ -44,7 +45,7 @@ def source_of(input_price: float, output_price: float) -> str:
 def checked_price(field: str, price: float) -> float:
     """A price per million tokens; raises `SettingError` for one that is none."""
     if not 0 <= price <= 1e6:
-        raise SettingError(field, price, "is no price", "use dollars from 0 to 1,000,000")
+        raise SettingError(field, price, say("is no price"), say("use dollars from 0 to 1,000,000"))
     return price
 
 

@@ -27,11 +27,13 @@ from ui.measurements.section import Section, Shown, Table
 from ui.measurements.work import MeasureWork
 from ui.tune.values import parse_values
 from ui.words.glossary import meaning
+from ui.words.language import marked, say
 
-TIMED = (
-    "Prompts are random tokens. A time goes from the moment at which a pass has the device to the "
-    "one at which the logits are in memory; waiting for others is not in it. Figures are medians "
-    "of the rounds; first tokens come from the prefill, later ones from a step each."
+TIMED = marked(
+    "Prompts are random tokens. A time goes from the moment at which a pass has "
+    "the device to the one at which the logits are in memory; waiting for others "
+    "is not in it. Figures are medians of the rounds; first tokens come from the "
+    "prefill, later ones from a step each."
 )
 
 
@@ -69,17 +71,20 @@ def _first(model: LanguageModel) -> GridInputs:
 
 
 def _lengths(field: str, typed: str) -> list[int]:
-    remedy = f"use whole numbers from 1 to {MOST_TOKENS:,} such as 16, 64, 256"
+    remedy = say(
+        "use whole numbers from 1 to {most_tokens} such as 16, 64, 256",
+        most_tokens=f"{MOST_TOKENS:,}",
+    )
     values = parse_values(field, typed)
     for value in values:
         if not isinstance(value, int) or not 1 <= value <= MOST_TOKENS:
-            raise SettingError(field, value, "is no length", remedy)
+            raise SettingError(field, value, say("is no length"), remedy)
     return sorted(values)
 
 
 def _plan(inputs: GridInputs) -> tuple[list[int], list[int], int]:
-    prompts = _lengths("Prompt lengths", inputs.prompts)
-    return prompts, _lengths("Output lengths", inputs.outputs), inputs.rounds
+    prompts = _lengths(say("Prompt lengths"), inputs.prompts)
+    return prompts, _lengths(say("Output lengths"), inputs.outputs), inputs.rounds
 
 
 def _begin(model: LanguageModel, inputs: GridInputs) -> MeasureWork[PrefillAndDecode]:
@@ -97,19 +102,31 @@ def _fields(held: Held) -> None:
         fields.line(
             held,
             "prompts",
-            "Prompt lengths",
-            help=f"Tokens. {meaning('prefill')} A range is written 16 to 256 step 16.",
+            say("Prompt lengths"),
+            help=say(
+                "Tokens. {value} A range is written 16 to 256 step 16.", value=meaning("prefill")
+            ),
         )
-        fields.line(held, "outputs", "Output lengths", help=f"Tokens. {meaning('decode')}")
+        fields.line(
+            held,
+            "outputs",
+            say("Output lengths"),
+            help=say("Tokens. {value}", value=meaning("decode")),
+        )
         fields.whole(
-            held, "rounds", "Rounds", 1, MOST_ROUNDS, help="How often each cell is measured."
+            held,
+            "rounds",
+            say("Rounds"),
+            1,
+            MOST_ROUNDS,
+            help=say("How often each cell is measured."),
         )
         fields.choice(
             held,
             "metric",
-            "Cells show",
-            {name: metric.name for name, metric in METRICS.items()},
-            help="Changes what is shown; nothing is measured again.",
+            say("Cells show"),
+            {name: say(metric.name) for name, metric in METRICS.items()},
+            help=say("Changes what is shown; nothing is measured again."),
             width=230,
         )
 
@@ -117,26 +134,31 @@ def _fields(held: Held) -> None:
 def _picture(result: PrefillAndDecode, shown: Shown) -> None:
     metric = shown.held.inputs.metric
     st.html(grid_table(result, metric, shown.other))
-    st.caption(METRICS[metric].about)
+    st.caption(say(METRICS[metric].about))
     if not shown.is_running:
         left, right = st.columns(2)
         with left:
             chart(
                 "cache_first_token",
-                "First-token wait",
-                "Over all cells with that prompt. Lines go from the fastest to the slowest round.",
+                say("First-token wait"),
+                say(
+                    "Over all cells with that prompt. Lines go from the fastest to the slowest "
+                    "round."
+                ),
                 wait_figure(result, shown.dark, shown.other),
             )
         with right:
             chart(
                 "cache_total_time",
-                "Time of the whole output",
-                "A line for each prompt length. Lines go from the fastest to the slowest round.",
+                say("Time of the whole output"),
+                say(
+                    "A line for each prompt length. Lines go from the fastest to the slowest round."
+                ),
                 time_figure(result, shown.dark, shown.other),
             )
-    steadiness(result.reference_ms, result.changed_cells, "cell")
-    st.caption(TIMED)
-    st.subheader("Cost lens: why output costs more", anchor=False)
+    steadiness(result.reference_ms, result.changed_cells, marked("each cell"))
+    st.caption(say(TIMED))
+    st.subheader(say("Cost lens: why output costs more"), anchor=False)
     if not shown.is_running:
         cost_fields(shown.held)
     cost_lens(result, shown.held.inputs)
@@ -145,23 +167,37 @@ def _picture(result: PrefillAndDecode, shown: Shown) -> None:
 def _notice(result: PrefillAndDecode) -> str:
     cell = result.largest
     per_output = cell.per_output
-    read = (
-        f"The first token waits for prefill, which reads all {cell.prompt:,} prompt tokens: "
-        f"{cell.first:,.0f} ms, {cell.prefill_per_second:,.0f} tokens/s."
+    read = say(
+        "The first token waits for prefill, which reads all {prompt} prompt tokens: "
+        "{first} ms, {prefill_per_second} tokens/s.",
+        prompt=f"{cell.prompt:,}",
+        first=f"{cell.first:,.0f}",
+        prefill_per_second=f"{cell.prefill_per_second:,.0f}",
     )
     if per_output is None:
         return read
     ratio = per_output / (cell.first / cell.prompt)
-    decode = (
-        f"Decode takes {per_output:.1f} ms for each later token, "
-        f"{cell.decode_per_second:,.0f} tokens/s: a pass reads one token."
+    decode = say(
+        "Decode takes {per_output} ms for each later token, {decode_per_second} "
+        "tokens/s: a pass reads one token.",
+        per_output=f"{per_output:.1f}",
+        decode_per_second=f"{cell.decode_per_second:,.0f}",
     )
     if ratio < 1:
-        return f"{read} {decode} The prompt is so short that prefill is slower per token."
+        return say(
+            "{read} {decode} The prompt is so short that prefill is slower per token.",
+            read=read,
+            decode=decode,
+        )
     share = 1 - cell.first / cell.total
-    return (
-        f"{read} {decode} An output token takes {ratio:.1f} times as long as an input token. "
-        f"With {cell.output:,} output tokens, decode is {100 * share:.0f} % of the time."
+    return say(
+        "{read} {decode} An output token takes {ratio} times as long as an input "
+        "token. With {output} output tokens, decode is {share} % of the time.",
+        read=read,
+        decode=decode,
+        ratio=f"{ratio:.1f}",
+        output=f"{cell.output:,}",
+        share=f"{100 * share:.0f}",
     )
 
 
@@ -182,26 +218,28 @@ def _cells(result: PrefillAndDecode) -> Table:
         for one in sorted(result.cells, key=lambda one: (one.prompt, one.output))
     ]
     head = (
-        "prompt tokens",
-        "output tokens",
-        "first-token wait, ms",
-        "per output token, ms",
-        "p95 of the worst round, ms",
-        "total, ms",
-        "prefill, tokens/s",
-        "decode, tokens/s",
-        "slowest / fastest round",
-        "rounds",
+        say("prompt tokens"),
+        say("output tokens"),
+        say("first-token wait, ms"),
+        say("per output token, ms"),
+        say("p95 of the worst round, ms"),
+        say("total, ms"),
+        say("prefill, tokens/s"),
+        say("decode, tokens/s"),
+        say("slowest / fastest round"),
+        say("rounds"),
     )
-    return Table("Cells", head, rows)
+    return Table(say("Cells"), head, rows)
 
 
 SECTION = Section(
     key="prefill_and_decode",
-    name="Prefill and decode",
+    name=marked("Prefill and decode"),
     about=(
-        "Every cell is one prompt length and one output length. Notice along which side the time "
-        "grows."
+        marked(
+            "Every cell is one prompt length and one output length. Notice along which "
+            "side the time grows."
+        )
     ),
     inputs=GridInputs,
     result=PrefillAndDecode,
@@ -210,7 +248,7 @@ SECTION = Section(
     notice=_notice,
     tables=lambda result: (_cells(result),),
     begin=_begin,
-    start="Measure grid",
+    start=marked("Measure grid"),
     seconds=_seconds,
     first=_first,
 )

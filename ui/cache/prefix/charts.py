@@ -10,10 +10,11 @@ from engine.measure.prefix_reuse import PrefixResult, Reuse
 from engine.measure.samples import outliers
 from ui.charts.template import SYMBOLS, Palette, literal, palette, template
 from ui.measurements.section import Laid
+from ui.words.language import marked, say
 
 SERIES: Sequence[tuple[str, Callable[[Reuse], Sequence[float]], Callable[[Reuse], float]]] = (
-    ("full prefill", lambda one: one.full_ms, lambda one: one.full),
-    ("prefix reused", lambda one: one.reused_ms, lambda one: one.reused),
+    (marked("full prefill"), lambda one: one.full_ms, lambda one: one.full),
+    (marked("prefix reused"), lambda one: one.reused_ms, lambda one: one.reused),
 )
 
 
@@ -29,8 +30,8 @@ def reuse_figure(
     figure.update_layout(
         template=template(dark),
         height=380,
-        xaxis={"title": "shared tokens", "rangemode": "tozero"},
-        yaxis={"title": "milliseconds", "rangemode": "tozero"},
+        xaxis={"title": say("shared tokens"), "rangemode": "tozero"},
+        yaxis={"title": say("milliseconds"), "rangemode": "tozero"},
     )
     return figure
 
@@ -38,7 +39,7 @@ def reuse_figure(
 def _lines(figure: go.Figure, result: PrefixResult, colours: Palette, machine: str = "") -> None:
     shared = [one.shared for one in result.lengths]
     for place, (name, times, middle) in enumerate(SERIES):
-        colour = colours.series[1 - place]
+        colour, name = colours.series[1 - place], say(name)
         medians = [middle(one) for one in result.lengths]
         figure.add_scatter(
             x=shared,
@@ -54,7 +55,7 @@ def _lines(figure: go.Figure, result: PrefixResult, colours: Palette, machine: s
                 "arrayminus": [middle(one) - min(times(one)) for one in result.lengths],
                 "thickness": 1.2,
             },
-            hovertemplate="%{x:,} tokens shared: %{y:.1f} ms<extra></extra>",
+            hovertemplate=say("%{x:,} tokens shared: %{y:.1f} ms<extra></extra>"),
         )
         far = [
             (one.shared, times(one)[at]) for one in result.lengths for at in outliers(times(one))
@@ -66,5 +67,5 @@ def _lines(figure: go.Figure, result: PrefixResult, colours: Palette, machine: s
                 mode="markers",
                 showlegend=False,
                 marker={"symbol": "x-thin", "size": 8, "line": {"color": colour, "width": 2}},
-                hovertemplate="stands out: %{y:.1f} ms<extra></extra>",
+                hovertemplate=say("stands out: %{y:.1f} ms<extra></extra>"),
             )

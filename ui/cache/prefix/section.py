@@ -21,19 +21,21 @@ from ui.measurements.section import Section, Shown, Table
 from ui.measurements.work import MeasureWork
 from ui.texts.texts import check_prompt
 from ui.words.glossary import meaning
+from ui.words.language import marked, say
 
 SHARES = (1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.0)  # of the longest beginning that are measured
 MOST_SHARED = 100_000
 CLASS = 30  # visitors of the example in words
-TIMED = (
-    "Full: an empty cache reads the whole second prompt. Reused: a copy of the first prompt's "
-    "cache is cropped to the shared tokens and reads the rest; copy and crop are timed too. "
-    "Waiting for others is not. One round before the first warms up. Bars go from the fastest to "
-    "the slowest repeat, and a cross stands out."
+TIMED = marked(
+    "Full: an empty cache reads the whole second prompt. Reused: a copy of the "
+    "first prompt's cache is cropped to the shared tokens and reads the rest; copy "
+    "and crop are timed too. Waiting for others is not. One round before the first "
+    "warms up. Bars go from the fastest to the slowest repeat, and a cross stands "
+    "out."
 )
-ROUNDING = (
-    "Both ways give the same logits up to float rounding: passes of other lengths add in another "
-    "order."
+ROUNDING = marked(
+    "Both ways give the same logits up to float rounding: passes of other lengths "
+    "add in another order."
 )
 
 
@@ -57,13 +59,13 @@ class PrefixInputs(PlainInputs):
 
 def _parts(model: LanguageModel, inputs: PrefixInputs) -> tuple[list[int], list[int], list[int]]:
     texts = {
-        "shared beginning": inputs.beginning,
-        "text that the first prompt goes on with": inputs.first,
-        "text that the second prompt goes on with": inputs.second,
+        say("shared beginning"): inputs.beginning,
+        say("text that the first prompt goes on with"): inputs.first,
+        say("text that the second prompt goes on with"): inputs.second,
     }
     for name, text in texts.items():
         if not text:
-            raise PromptError(f"The {name} is empty; type at least one character.")
+            raise PromptError(say("The {name} is empty; type at least one character.", name=name))
         check_prompt(name, text)
     return tuple(map(model.vocabulary.encode, texts.values()))
 
@@ -87,25 +89,35 @@ def _seconds(model: LanguageModel, inputs: PrefixInputs, pace: Pace) -> float:
 
 def _fields(held: Held) -> None:
     fields.text(
-        held, "beginning", "Shared beginning, such as a system prompt", help=meaning("prefix reuse")
+        held,
+        "beginning",
+        say("Shared beginning, such as a system prompt"),
+        help=meaning("prefix reuse"),
     )
     left, right = st.columns(2)
     with left:
-        fields.text(held, "first", "First prompt goes on with", help=meaning("prompt"))
+        fields.text(held, "first", say("First prompt goes on with"), help=meaning("prompt"))
     with right:
-        fields.text(held, "second", "Second prompt goes on with", help=meaning("prompt"))
+        fields.text(held, "second", say("Second prompt goes on with"), help=meaning("prompt"))
     with fields.row():
         fields.whole(
             held,
             "longest",
-            "Shared tokens, at most",
+            say("Shared tokens, at most"),
             1,
             MOST_SHARED,
             width=190,
-            help="The first so many tokens of the beginning; shorter parts of it are measured too.",
+            help=say(
+                "The first so many tokens of the beginning; shorter parts of it are measured too."
+            ),
         )
         fields.whole(
-            held, "repeats", "Repeats", 1, 50, help="Timed readings of each kind and length."
+            held,
+            "repeats",
+            say("Repeats"),
+            1,
+            50,
+            help=say("Timed readings of each kind and length."),
         )
 
 
@@ -113,16 +125,19 @@ def _picture(result: PrefixResult, shown: Shown) -> None:
     if not shown.is_running:
         chart(
             "cache_prefix",
-            "Time until the second prompt is read",
-            "The gap between the lines is what the cache of the shared beginning saves.",
+            say("Time until the second prompt is read"),
+            say("The gap between the lines is what the cache of the shared beginning saves."),
             reuse_figure(result, shown.dark, shown.other),
         )
     sheet(_table(result))
-    st.caption(TIMED)
+    st.caption(say(TIMED))
     if not result.can_crop:
         st.caption(
-            "Not all states of this model can be cropped. Where they cannot, the state after the "
-            "shared tokens was kept instead, which an engine must know to do beforehand."
+            say(
+                "Not all states of this model can be cropped. Where they cannot, the state "
+                "after the shared tokens was kept instead, which an engine must know to do "
+                "beforehand."
+            )
         )
 
 
@@ -130,29 +145,52 @@ def _notice(result: PrefixResult) -> str:
     longest = result.lengths[-1]
     saved = longest.full - longest.reused
     share = saved / longest.full
-    sentences = [f"{longest.shared:,} of {longest.tokens:,} tokens are shared."]
+    sentences = [
+        say(
+            "{shared} of {tokens} tokens are shared.",
+            shared=f"{longest.shared:,}",
+            tokens=f"{longest.tokens:,}",
+        )
+    ]
     if saved > 0:
         sentences.append(
-            f"The second prompt takes {longest.reused:.0f} ms instead of {longest.full:.0f} ms, "
-            f"{100 * share:.0f} % less."
+            say(
+                "The second prompt takes {reused} ms instead of {full} ms, {share} % less.",
+                reused=f"{longest.reused:.0f}",
+                full=f"{longest.full:.0f}",
+                share=f"{100 * share:.0f}",
+            )
         )
         sentences.append(
-            f"Were it the system prompt of {CLASS} visitors, each but the first would be spared "
-            f"that: {(CLASS - 1) * saved / 1e3:.1f} s together (computed)."
+            say(
+                "Were it the system prompt of {visitors} visitors, each but the first would be "
+                "spared that: {seconds} s together (computed).",
+                visitors=CLASS,
+                seconds=f"{(CLASS - 1) * saved / 1e3:.1f}",
+            )
         )
     else:
         sentences.append(
-            f"Reuse saves no time here: {longest.reused:.0f} ms against {longest.full:.0f} ms."
+            say(
+                "Reuse saves no time here: {reused} ms against {full} ms.",
+                reused=f"{longest.reused:.0f}",
+                full=f"{longest.full:.0f}",
+            )
         )
     difference = max(one.largest_difference for one in result.lengths)
     if difference == 0:
-        sentences.append("All logits are equal to the last bit.")
+        sentences.append(say("All logits are equal to the last bit."))
     else:
         same = all(one.same_top for one in result.lengths)
-        token = "the same" if same else "another one at some length"
+        token = say("the same") if same else say("another one at some length")
         sentences.append(
-            f"Logits differ by up to {difference:.2g}, and the likeliest token is {token}. "
-            f"{ROUNDING}"
+            say(
+                "Logits differ by up to {difference}, and the likeliest token is {token}. "
+                "{rounding}",
+                difference=f"{difference:.2g}",
+                token=token,
+                rounding=say(ROUNDING),
+            )
         )
     return " ".join(sentences)
 
@@ -160,7 +198,7 @@ def _notice(result: PrefixResult) -> str:
 def _table(result: PrefixResult) -> Table:
     rows = [
         (
-            f"{one.shared:,} of {one.tokens:,}",
+            say("{some} of {all}", some=f"{one.shared:,}", all=f"{one.tokens:,}"),
             round(one.full, 1),
             round(p95(one.full_ms), 1),
             round(one.reused, 1),
@@ -169,25 +207,25 @@ def _table(result: PrefixResult) -> Table:
             round(one.full / one.reused, 2) if one.reused else None,
             f"{one.full_passes:,}, {one.reused_passes:,}",
             f"{one.largest_difference:.2g}",
-            "yes" if one.same_top else "no",
+            say("yes") if one.same_top else say("no"),
             len(one.full_ms),
         )
         for one in result.lengths
     ]
     head = (
-        "shared tokens",
-        "full, median ms",
+        say("shared tokens"),
+        say("full, median ms"),
         "p95",
-        "reused, median ms",
+        say("reused, median ms"),
         "p95 ",
-        "saved, ms",
-        "times as fast",
-        "passes: full, reused",
-        "logits differ by",
-        "same likeliest token",
-        "repeats",
+        say("saved, ms"),
+        say("times as fast"),
+        say("passes: full, reused"),
+        say("logits differ by"),
+        say("same likeliest token"),
+        say("repeats"),
     )
-    return Table("Prefix reuse", head, rows)
+    return Table(say("Prefix reuse"), head, rows)
 
 
 def _repeats(result: PrefixResult) -> Table:
@@ -198,14 +236,20 @@ def _repeats(result: PrefixResult) -> Table:
             zip(one.full_ms, one.reused_ms, strict=True), start=1
         )
     ]
-    return Table("Repeats", ("shared tokens", "repeat", "full, ms", "reused, ms"), rows)
+    return Table(
+        say("Repeats"),
+        (say("shared tokens"), say("repeat"), say("full, ms"), say("reused, ms")),
+        rows,
+    )
 
 
 SECTION = Section(
     key="prefix",
-    name="Prefix reuse",
-    about="A second prompt with the same beginning reads only what is new. Notice that its time "
-    "hardly grows with what is shared.",
+    name=marked("Prefix reuse"),
+    about=marked(
+        "A second prompt with the same beginning reads only what is new. Notice that "
+        "its time hardly grows with what is shared."
+    ),
     inputs=PrefixInputs,
     result=PrefixResult,
     fields=_fields,

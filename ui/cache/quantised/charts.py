@@ -8,10 +8,11 @@ import plotly.graph_objects as go
 
 from engine.measure.quantised.result import Along, Point, QuantisedResult
 from engine.model.quantised import BITS
-from ui.cache.quantised.words import bits_text, rounding
+from ui.cache.quantised.words import bits_text, how_text, rounding
 from ui.charts.template import DASHES, SYMBOLS, Palette, literal, palette, template
 from ui.measurements.section import Laid
 from ui.words.labels import token_label
+from ui.words.language import say
 
 LEAST = 1e-9  # bits, from which a logarithmic axis begins at most
 LOG = {"type": "log", "dtick": 1, "exponentformat": "power"}
@@ -30,10 +31,10 @@ def divergence_figure(
     figure.add_scatter(
         x=list(range(1, len(result.read) + 1)),
         y=_above_zero(result.rounding_kl_bits),
-        name="rounding alone",
+        name=say("rounding alone"),
         mode="lines",
         line={"color": colours.muted, "dash": "dot", "width": 1.2},
-        hovertemplate="rounding alone: %{y:.2g} bits<extra></extra>",
+        hovertemplate=say("rounding alone: %{y:.2g} bits<extra></extra>"),
     )
     for one in result.along:
         _line(figure, result, one, colours)
@@ -48,7 +49,7 @@ def divergence_figure(
             opacity=0.35,
             line_width=0,
             annotation={
-                "text": "nothing quantised yet",
+                "text": say("nothing quantised yet"),
                 "font": {"size": 12, "color": colours.muted},
             },
             annotation_position="bottom left",
@@ -56,8 +57,8 @@ def divergence_figure(
     figure.update_layout(
         template=template(dark),
         height=380,
-        xaxis={"title": "position", "range": [0.5, len(result.read) + 0.5]},
-        yaxis={"title": "KL, bits", **LOG},
+        xaxis={"title": say("position"), "range": [0.5, len(result.read) + 0.5]},
+        yaxis={"title": say("KL, bits"), **LOG},
     )
     return figure
 
@@ -66,7 +67,7 @@ def _line(
     figure: go.Figure, result: QuantisedResult, one: Along, colours: Palette, machine: str = ""
 ) -> None:
     place = BITS.index(one.bits)
-    name = f"{one.bits} bits"
+    name = say("{bits} bits", bits=one.bits)
     figure.add_scatter(
         x=list(range(1, len(result.read) + 1)),
         y=_above_zero(one.kl_bits),
@@ -109,13 +110,18 @@ def _hovers(result: QuantisedResult, one: Along) -> list[str]:
     for place, (read, kl, difference) in enumerate(
         zip(result.read, one.kl_bits, one.logit_difference, strict=True)
     ):
-        words = (
-            f"{one.bits} bits, position {place + 1:,}, after {literal(token_label(read))}<br>"
-            f"KL {bits_text(kl)}, logits differ by up to {difference:.2g}<br>likeliest next: "
-            f"{literal(token_label(result.top[place]))}"
+        words = say(
+            "{bits} bits, position {place}, after {read}<br>KL {kl}, logits differ by up "
+            "to {difference}<br>likeliest next: {top}",
+            bits=one.bits,
+            place=f"{place + 1:,}",
+            read=literal(token_label(read)),
+            kl=bits_text(kl),
+            difference=f"{difference:.2g}",
+            top=literal(token_label(result.top[place])),
         )
         if one.is_changed[place]:
-            words += f", here {literal(token_label(one.top[place]))}"
+            words += say(", here {token}", token=literal(token_label(one.top[place])))
         found.append(words)
     return found
 
@@ -140,16 +146,16 @@ def saving_figure(
         figure.add_scatter(
             x=[min(shares), max(shares)],
             y=[floor, floor],
-            name="rounding alone",
+            name=say("rounding alone"),
             mode="lines",
             line={"color": colours.muted, "dash": "dot", "width": 1.5},
-            hovertemplate="rounding alone: %{y:.2g} bits<extra></extra>",
+            hovertemplate=say("rounding alone: %{y:.2g} bits<extra></extra>"),
         )
     figure.update_layout(
         template=template(dark),
         height=400,
-        xaxis={"title": "bytes of the cache, % of exact", "rangemode": "tozero"},
-        yaxis={"title": "mean KL, bits", **LOG},
+        xaxis={"title": say("bytes of the cache, % of exact"), "rangemode": "tozero"},
+        yaxis={"title": say("mean KL, bits"), **LOG},
     )
     return figure
 
@@ -170,7 +176,12 @@ def _points(
             ]
             if not some:
                 continue
-            name = f"{bits} bits, keys {pair[0]}, values {pair[1]}"
+            name = say(
+                "{bits} bits, keys {keys}, values {values}",
+                bits=bits,
+                keys=say(pair[0]),
+                values=say(pair[1]),
+            )
             figure.add_scatter(
                 x=[_share(point, result) for point in some],
                 y=[point.mean_kl_bits for point in some],
@@ -182,7 +193,7 @@ def _points(
                     "color": colours.series[BITS.index(bits)],
                 },
                 hovertext=[_point_hover(point) for point in some],
-                hovertemplate="%{hovertext}<br>%{x:.1f} % of exact<extra></extra>",
+                hovertemplate=say("%{hovertext}<br>%{x:.1f} % of exact<extra></extra>"),
             )
 
 
@@ -196,8 +207,12 @@ def _pixels(group: int) -> int:
 
 
 def _point_hover(point: Point) -> str:
-    return (
-        f"{point.how.name}<br>mean KL {bits_text(point.mean_kl_bits)}, largest "
-        f"{bits_text(point.largest_kl_bits)}<br>{point.changed:,} of {point.positions:,} "
-        "likeliest tokens changed"
+    return say(
+        "{name}<br>mean KL {mean_kl_bits}, largest {largest_kl_bits}<br>{changed} of "
+        "{positions} likeliest tokens changed",
+        name=how_text(point.how),
+        mean_kl_bits=bits_text(point.mean_kl_bits),
+        largest_kl_bits=bits_text(point.largest_kl_bits),
+        changed=f"{point.changed:,}",
+        positions=f"{point.positions:,}",
     )

@@ -26,22 +26,25 @@ from ui.texts.examples import EXAMPLES
 from ui.texts.limits import LARGEST_SEED
 from ui.texts.texts import check_prompt
 from ui.words.glossary import meaning
+from ui.words.language import marked, say
 
 GREEDY_TEXT, SAMPLED_TEXT, GIVEN_TEXT = "greedy", "sampled", "given"
 TEXTS = {
-    GREEDY_TEXT: "the model's own, greedy",
-    SAMPLED_TEXT: "the model's own, sampled",
-    GIVEN_TEXT: "the prompt alone",
+    GREEDY_TEXT: marked("the model's own, greedy"),
+    SAMPLED_TEXT: marked("the model's own, sampled"),
+    GIVEN_TEXT: marked("the prompt alone"),
 }
-PUBLISHED = (
-    "Published: KIVI (arXiv:2402.02750) takes keys per channel and values per token, since a few "
-    "channels of the keys are far larger than the others. A group keeps its minimum and its step, "
-    "16 bits each, and they are counted in the bytes."
+PUBLISHED = marked(
+    "Published: KIVI (arXiv:2402.02750) takes keys per channel and values per "
+    "token, since a few channels of the keys are far larger than the others. A "
+    "group keeps its minimum and its step, 16 bits each, and they are counted in "
+    "the bytes."
 )
-HOW = (
-    "All caches read the same tokens in the rows of one batch, one token a pass. The codes are "
-    "packed, and the pass reads what they give back. Rounding: the exact cache read in passes of "
-    "its own, in which the model adds in another order."
+HOW = marked(
+    "All caches read the same tokens in the rows of one batch, one token a pass. "
+    "The codes are packed, and the pass reads what they give back. Rounding: the "
+    "exact cache read in passes of its own, in which the model adds in another "
+    "order."
 )
 
 
@@ -98,35 +101,43 @@ def _seconds(model: LanguageModel, inputs: QuantisedInputs, pace: Pace) -> float
 
 def _fields(held: Held) -> None:
     inputs = held.inputs
-    fields.prompt(held, {one.name: one.prompt for one in EXAMPLES}, help=meaning("prompt"))
+    axes = {axis: say(axis) for axis in AXES}
+    fields.prompt(held, {say(one.name): one.prompt for one in EXAMPLES}, help=meaning("prompt"))
     with fields.row():
         fields.choice(
-            held, "text", "Text", TEXTS, width=230, help="Who writes what follows the prompt."
+            held,
+            "text",
+            say("Text"),
+            {key: say(text) for key, text in TEXTS.items()},
+            width=230,
+            help=say("Who writes what follows the prompt."),
         )
         fields.whole(
             held,
             "positions",
-            "Positions",
+            say("Positions"),
             2,
             MOST_POSITIONS,
-            help="Tokens that are read, those of the prompt among them.",
+            help=say("Tokens that are read, those of the prompt among them."),
         )
         if inputs.text == SAMPLED_TEXT:
-            fields.real(held, "temperature", "Temperature", help=meaning("temperature"))
-            fields.whole(held, "seed", "Seed", 0, LARGEST_SEED, help=meaning("seed"))
-        fields.choice(held, "keys", "Keys", AXES, width=150, help=meaning("quantisation axis"))
-        fields.choice(held, "values", "Values", AXES, width=150, help=meaning("quantisation axis"))
-        fields.whole(held, "group", "Group", 2, 1024, help=meaning("quantisation group"))
+            fields.real(held, "temperature", say("Temperature"), help=meaning("temperature"))
+            fields.whole(held, "seed", say("Seed"), 0, LARGEST_SEED, help=meaning("seed"))
+        fields.choice(held, "keys", say("Keys"), axes, width=150, help=meaning("quantisation axis"))
+        fields.choice(
+            held, "values", say("Values"), axes, width=150, help=meaning("quantisation axis")
+        )
+        fields.whole(held, "group", say("Group"), 2, 1024, help=meaning("quantisation group"))
         fields.whole(
-            held, "residual", "Residual", 0, MOST_POSITIONS, help=meaning("residual length")
+            held, "residual", say("Residual"), 0, MOST_POSITIONS, help=meaning("residual length")
         )
         fields.switch(
             held,
             "compares",
-            "Compare other groups and axes",
-            help="All with this residual, each with 8, 4 and 2 bits, in one more reading.",
+            say("Compare other groups and axes"),
+            help=say("All with this residual, each with 8, 4 and 2 bits, in one more reading."),
         )
-    st.caption(PUBLISHED)
+    st.caption(say(PUBLISHED))
 
 
 def _picture(result: QuantisedResult, shown: Shown) -> None:
@@ -135,29 +146,35 @@ def _picture(result: QuantisedResult, shown: Shown) -> None:
     if not shown.is_running:
         chart(
             "cache_divergence",
-            "Divergence per token",
-            "KL from the exact distribution, whole vocabulary. A cross marks another likeliest "
-            "token. Positions of 0 have no place on a logarithmic axis.",
+            say("Divergence per token"),
+            say(
+                "KL from the exact distribution, whole vocabulary. A cross marks another "
+                "likeliest token. Positions of 0 have no place on a logarithmic axis."
+            ),
             divergence_figure(result, shown.dark, shown.other),
         )
         chart(
             "cache_saving",
-            "Bytes against divergence",
-            "Each mark is a setting measured here, larger for larger groups. Lower and further "
-            "left is better.",
+            say("Bytes against divergence"),
+            say(
+                "Each mark is a setting measured here, larger for larger groups. Lower and "
+                "further left is better."
+            ),
             saving_figure(result, shown.dark, shown.other),
         )
-        with st.expander("Tokens that changed, and all settings"):
+        with st.expander(say("Tokens that changed, and all settings")):
             sheet(changes(result))
             sheet(settings_table(result))
-    st.caption(HOW)
+    st.caption(say(HOW))
 
 
 SECTION = Section(
     key="quantised",
-    name="Quantised",
-    about="The cache in 8, 4 and 2 bits. Notice where the likeliest token changes, and what the "
-    "bytes saved cost in bits of divergence.",
+    name=marked("Quantised"),
+    about=marked(
+        "The cache in 8, 4 and 2 bits. Notice where the likeliest token changes, and "
+        "what the bytes saved cost in bits of divergence."
+    ),
     inputs=QuantisedInputs,
     result=QuantisedResult,
     fields=_fields,

@@ -9,6 +9,7 @@ from engine.measure.quantised.result import QuantisedResult
 from ui.cache.quantised.words import bits_text
 from ui.skeleton.tables import escaped
 from ui.words.labels import token_label
+from ui.words.language import say
 
 SHADES = 6  # `--dv-shade-0` to `-5`
 LEAST, MOST = 1e-4, 1.0  # bits: of the lightest shade and of the darkest, in equal ratios
@@ -26,14 +27,17 @@ def strip(result: QuantisedResult) -> str:
     )
     legend = "".join(
         f'<span class="dv-kl-{shade}">{html.escape(label)}</span>'
-        for shade, label in ((0, "up to 0.0001"), (2, "0.01"), (5, "1 bit and more"))
+        for shade, label in ((0, say("up to 0.0001")), (2, "0.01"), (5, say("1 bit and more")))
     )
+    about = say(
+        "The text with {bits} bits: divergence of the next token, {legend}",
+        bits=SHOWN_BITS,
+        legend=legend,
+    )
+    changed, name = say("likeliest next token changed"), html.escape(say("Text by divergence"))
     return (
-        f'<p class="dv-facts dv-kl-legend">The text with {SHOWN_BITS} bits: divergence of the next '
-        f"token, {legend} "
-        '<span class="dv-kl-changed">likeliest next token changed</span></p>'
-        f'<p class="dv-written dv-kl" tabindex="0" role="region" aria-label="Text by divergence">'
-        f"{tokens}</p>"
+        f'<p class="dv-facts dv-kl-legend">{about} <span class="dv-kl-changed">{changed}</span></p>'
+        f'<p class="dv-written dv-kl" tabindex="0" role="region" aria-label="{name}">{tokens}</p>'
     )
 
 
@@ -50,7 +54,7 @@ def _token(read: str, kl: float, is_changed: bool, exact: str, own: str) -> str:
     changed = ""
     if is_changed:
         changed = " dv-kl-changed"
-        title += f"; next {token_label(exact)} became {token_label(own)}"
+        title += say("; next {exact} became {own}", exact=token_label(exact), own=token_label(own))
     return (
         f'<span class="dv-kl-{shade_of(kl)}{changed}" title="{html.escape(title)}">'
         f"{escaped(read)}</span>"

@@ -10,9 +10,10 @@ from engine.measure.roofline.results import BATCH, DECODE, PREFILL, Pass, Roofli
 from ui.cache.roofline.tables import bandwidth_text, pass_name, rate_text
 from ui.charts.template import SYMBOLS, Palette, literal, palette, template
 from ui.measurements.section import Laid
+from ui.words.language import marked, say
 
 GIGA = 1e9
-KINDS = {PREFILL: "prefill", DECODE: "decode", BATCH: "batch"}
+KINDS = {PREFILL: marked("prefill"), DECODE: marked("decode"), BATCH: marked("batch")}
 
 
 def roofline_figure(
@@ -34,13 +35,13 @@ def roofline_figure(
         template=template(dark),
         height=460,
         xaxis={
-            "title": "arithmetic intensity, operations per byte",
+            "title": say("arithmetic intensity, operations per byte"),
             "type": "log",
             "range": [math.log10(low), math.log10(high)],
             "dtick": 1,
         },
         yaxis={
-            "title": "GFLOP/s",
+            "title": say("GFLOP/s"),
             "type": "log",
             "range": [
                 math.log10(least / 3),
@@ -72,16 +73,16 @@ def _roof(
         x=places,
         y=[result.roof(place) / GIGA for place in places],
         mode="lines",
-        name=f"roof of {machine}" if machine else "roof",
+        name=say("roof of {machine}", machine=machine) if machine else say("roof"),
         line={"color": colours.text, "width": 2.2, "dash": "dash" if machine else "solid"},
         hoverinfo="skip",
     )
     if machine:
         return
     at = low * 1.2
-    memory = f"memory {bandwidth_text(result.bandwidth)}"
+    memory = say("memory {bandwidth}", bandwidth=bandwidth_text(result.bandwidth))
     _label(figure, (at, result.roof(at)), memory, colours, xanchor="left", yanchor="top")
-    products = f"{result.peak.dtype} products {rate_text(result.peak)}"
+    products = say("{dtype} products {rate}", dtype=result.peak.dtype, rate=rate_text(result.peak))
     _label(figure, (high, result.peak.best), products, colours, xanchor="right", yanchor="bottom")
     small = result.small_bandwidth
     if small is not None and small.best > result.bandwidth.best:
@@ -90,7 +91,7 @@ def _roof(
             x=[low, edge],
             y=[low * small.best / GIGA, edge * small.best / GIGA],
             mode="lines",
-            name=f"as little memory as the weights, {bandwidth_text(small)}",
+            name=say("as little memory as the weights, {small}", small=bandwidth_text(small)),
             line={"color": colours.muted, "width": 1.4, "dash": "dot"},
             hoverinfo="skip",
         )
@@ -115,7 +116,7 @@ def _points(figure: go.Figure, result: Roofline, colours: Palette, machine: str 
         passes = result.of_kind(kind)
         if not passes:
             continue
-        symbol = SYMBOLS[place]
+        symbol, name = SYMBOLS[place], say(name)
         figure.add_scatter(
             x=[one.intensity for one in passes],
             y=[one.rate / GIGA for one in passes],
@@ -132,8 +133,10 @@ def _points(figure: go.Figure, result: Roofline, colours: Palette, machine: str 
             },
             customdata=[[pass_name(one), one.seconds * 1e3] for one in passes],
             hovertemplate=(
-                "%{customdata[0]}: %{x:.2f} operations per byte, %{y:.2f} GFLOP/s, "
-                "%{customdata[1]:.2f} ms<extra></extra>"
+                say(
+                    "%{customdata[0]}: %{x:.2f} operations per byte, %{y:.2f} GFLOP/s, "
+                    "%{customdata[1]:.2f} ms<extra></extra>"
+                )
             ),
         )
 

@@ -27,16 +27,18 @@ from ui.measurements.work import MeasureWork
 from ui.tune.values import parse_values
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text
+from ui.words.language import marked, say
 
-COUNTED = (
-    "Operations are counted from the shapes of each matrix product and of attention. Bytes are "
-    "those of the weights, read once a pass, and of the cache, read and written. Activations are "
-    "not in them. Where a model has experts, its weights are the most that a pass may read."
+COUNTED = marked(
+    "Operations are counted from the shapes of each matrix product and of "
+    "attention. Bytes are those of the weights, read once a pass, and of the "
+    "cache, read and written. Activations are not in them. Where a model has "
+    "experts, its weights are the most that a pass may read."
 )
-MEASURED = (
-    "A ceiling is the fastest of seven repetitions: memory far above the processor's caches is "
-    "summed, multiplied by one row, copied; matrices of growing size are multiplied. Passes show "
-    "their median."
+MEASURED = marked(
+    "A ceiling is the fastest of seven repetitions: memory far above the "
+    "processor's caches is summed, multiplied by one row, copied; matrices of "
+    "growing size are multiplied. Passes show their median."
 )
 
 
@@ -52,11 +54,11 @@ class RooflineInputs(PlainInputs):
 
 
 def _plan(model: LanguageModel, inputs: RooflineInputs) -> Plan:
-    batches = parse_values("Batches", inputs.batches)
+    batches = parse_values(say("Batches"), inputs.batches)
     for rows in batches:
         if not isinstance(rows, int):
-            remedy = f"use whole numbers from 1 to {MOST_ROWS}"
-            raise SettingError("Batches", rows, "is no number of texts", remedy)
+            remedy = say("use whole numbers from 1 to {most_rows}", most_rows=MOST_ROWS)
+            raise SettingError(say("Batches"), rows, say("is no number of texts"), remedy)
     return Plan.usual(model, batches)
 
 
@@ -73,9 +75,11 @@ def _fields(held: Held) -> None:
         fields.line(
             held,
             "batches",
-            "Batches",
-            help="How many texts are decoded in one pass, a list. They share one reading of the "
-            "weights.",
+            say("Batches"),
+            help=say(
+                "How many texts are decoded in one pass, a list. They share one reading of "
+                "the weights."
+            ),
         )
 
 
@@ -83,44 +87,52 @@ def _picture(result: Roofline, shown: Shown) -> None:
     if result.peak is not None and result.bandwidth is not None and not shown.is_running:
         chart(
             "cache_roofline",
-            "Roofline",
-            f"{meaning('roofline')} Both axes go by powers of ten.",
+            say("Roofline"),
+            say("{value} Both axes go by powers of ten.", value=meaning("roofline")),
             roofline_figure(result, shown.dark, shown.other),
         )
     if not shown.is_running:
-        st.subheader("Decode law: tokens/s = bandwidth / bytes read per token", anchor=False)
+        st.subheader(say("Decode law: tokens/s = bandwidth / bytes read per token"), anchor=False)
         st.markdown(markdown_text(_law_words(result)))
     for table in (law_table, layers_table, passes_table):
         if table(result).rows:
             sheet(table(result))
-    with st.expander("Ceilings, and how they are measured", expanded=shown.is_running):
+    with st.expander(say("Ceilings, and how they are measured"), expanded=shown.is_running):
         sheet(TABLES[0](result))
-        st.caption(MEASURED)
+        st.caption(say(MEASURED))
     if result.passes and not result.of_kind(BATCH) and not shown.is_running:
-        st.caption("This model keeps more than keys and values, so its texts are not batched.")
-    st.caption(COUNTED)
-    steadiness(result.reference_ms, result.changed_parts, "part")
+        st.caption(say("This model keeps more than keys and values, so its texts are not batched."))
+    st.caption(say(COUNTED))
+    steadiness(result.reference_ms, result.changed_parts, marked("each part"))
 
 
 def _notice(result: Roofline) -> str:
     steps = result.of_kind(DECODE)
     if not steps or result.ridge is None:
-        return "The ceilings of this machine are measured first, then the model's passes."
+        return say("The ceilings of this machine are measured first, then the model's passes.")
     step = steps[0]
     predicted = result.predicted_per_second(step)
-    ceiling = "memory" if step.intensity < result.ridge else "arithmetic"
-    words = (
-        f"A decode step does {step.intensity:.2f} operations per byte. Below {result.ridge:,.0f} a "
-        f"pass waits for memory, above for arithmetic: decode waits for {ceiling}. The law "
-        f"predicts {predicted:,.0f} tokens/s; {step.per_second:,.0f} are measured, "
-        f"{100 * step.per_second / predicted:.0f} % of it."
+    ceiling = say("memory") if step.intensity < result.ridge else say("arithmetic")
+    words = say(
+        "A decode step does {intensity} operations per byte. Below {ridge} a pass "
+        "waits for memory, above for arithmetic: decode waits for {ceiling}. The law "
+        "predicts {predicted} tokens/s; {per_second} are measured, {share} % of "
+        "it.",
+        intensity=f"{step.intensity:.2f}",
+        ridge=f"{result.ridge:,.0f}",
+        ceiling=ceiling,
+        predicted=f"{predicted:,.0f}",
+        per_second=f"{step.per_second:,.0f}",
+        share=f"{100 * step.per_second / predicted:.0f}",
     )
     batches = result.of_kind(BATCH)
     if len(batches) > 1:
         most = batches[-1]
-        words += (
-            f" {most.rows} texts in one pass give {most.per_second / batches[0].per_second:.1f} "
-            f"times the tokens/s of {batches[0].rows}."
+        words += " " + say(
+            "{rows} texts in one pass give {times} times the tokens/s of {fewest}.",
+            rows=most.rows,
+            times=f"{most.per_second / batches[0].per_second:.1f}",
+            fewest=batches[0].rows,
         )
     return words
 
@@ -128,25 +140,36 @@ def _notice(result: Roofline) -> str:
 def _law_words(result: Roofline) -> str:
     layers, bandwidth = result.layers, result.bandwidth
     if layers is None or bandwidth is None:
-        return "The time of single layers is not measured: the model keeps no list of them."
+        return say("The time of single layers is not measured: the model keeps no list of them.")
     reading = layers.reading_ms(bandwidth.best)
     calls_ms = layers.calls * layers.call_us / 1e3
-    return (
-        f"At {bandwidth_text(bandwidth)}, a layer's weights are read in {reading:.3f} ms; a layer "
-        f"takes {layers.layer_ms:.2f} ms. The other {layers.overhead_ms(bandwidth.best):.2f} ms "
-        f"are overhead, in each of {layers.count} layers. The output layer takes "
-        f"{layers.head_ms:.2f} ms, and all else {layers.around_ms:.2f} ms. A step calls "
-        f"{layers.calls:,} operators of PyTorch: at {layers.call_us:.1f} µs, what a call takes "
-        f"with one number, {calls_ms:.2f} ms at least."
+    return say(
+        "At {bandwidth}, a layer's weights are read in {reading} ms; a layer takes "
+        "{layer_ms} ms. The other {overhead} ms are overhead, in each of {count} layers. "
+        "The output layer takes {head_ms} ms, and all else {around_ms} ms. A step "
+        "calls {calls} operators of PyTorch: at {call_us} µs, what a call takes with "
+        "one number, {calls_ms} ms at least.",
+        bandwidth=bandwidth_text(bandwidth),
+        reading=f"{reading:.3f}",
+        layer_ms=f"{layers.layer_ms:.2f}",
+        overhead=f"{layers.overhead_ms(bandwidth.best):.2f}",
+        count=layers.count,
+        head_ms=f"{layers.head_ms:.2f}",
+        around_ms=f"{layers.around_ms:.2f}",
+        calls=f"{layers.calls:,}",
+        call_us=f"{layers.call_us:.1f}",
+        calls_ms=f"{calls_ms:.2f}",
     )
 
 
 SECTION = Section(
     key="roofline",
-    name="Roofline",
+    name=marked("Roofline"),
     about=(
-        "What this machine can do at most, and where prefill, decode and batches lie. Notice which "
-        "of the two ceilings each stands under."
+        marked(
+            "What this machine can do at most, and where prefill, decode and batches lie. "
+            "Notice which of the two ceilings each stands under."
+        )
     ),
     inputs=RooflineInputs,
     result=Roofline,
@@ -155,6 +178,6 @@ SECTION = Section(
     notice=_notice,
     tables=lambda result: [table(result) for table in TABLES],
     begin=_begin,
-    start="Measure roofline",
+    start=marked("Measure roofline"),
     seconds=_seconds,
 )

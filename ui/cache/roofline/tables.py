@@ -6,13 +6,14 @@ from engine.measure.roofline.results import DECODE, PRODUCT, Ceiling, Pass, Roof
 from engine.measure.samples import outliers, p95
 from ui.measurements.section import Table
 from ui.words.labels import size
+from ui.words.language import say
 
 
 def ceilings_table(result: Roofline) -> Table:
     """How fast memory and arithmetic are here."""
     rows = [
         (
-            one.way,
+            say(one.way),
             one.dtype,
             one.threads or None,
             f"{one.size:,} x {one.size:,}" if one.kind == PRODUCT else size(one.size),
@@ -21,8 +22,15 @@ def ceilings_table(result: Roofline) -> Table:
         )
         for one in result.ceilings
     ]
-    head = ("way", "dtype", "CPU threads", "size", "fastest", "fastest / slowest")
-    return Table("Ceilings", head, rows)
+    head = (
+        say("way"),
+        say("dtype"),
+        say("CPU threads"),
+        say("size"),
+        say("fastest"),
+        say("fastest / slowest"),
+    )
+    return Table(say("Ceilings"), head, rows)
 
 
 def rate_text(ceiling: Ceiling) -> str:
@@ -55,27 +63,31 @@ def passes_table(result: Roofline) -> Table:
         for one in result.passes
     ]
     head = (
-        "pass",
-        "million operations, counted",
-        "bytes, computed",
-        "operations per byte",
-        "median, ms",
+        say("pass"),
+        say("million operations, counted"),
+        say("bytes, computed"),
+        say("operations per byte"),
+        say("median, ms"),
         "p95, ms",
-        "outliers",
-        "GFLOP/s",
-        "tokens/s",
-        "share of the roof",
+        say("outliers"),
+        say("GFLOP/s"),
+        say("tokens/s"),
+        say("share of the roof"),
     )
-    return Table("Passes", head, rows)
+    return Table(say("Passes"), head, rows)
 
 
 def pass_name(one: Pass) -> str:
     """A pass in words."""
     if one.kind == DECODE:
-        return f"decode after {one.positions:,} tokens"
+        return say("decode after {positions} tokens", positions=f"{one.positions:,}")
     if one.rows > 1 or one.kind != "prefill":
-        return f"batch of {one.rows:,} after {one.positions:,} tokens"
-    return f"prefill of {one.tokens:,} tokens"
+        return say(
+            "batch of {rows} after {positions} tokens",
+            rows=f"{one.rows:,}",
+            positions=f"{one.positions:,}",
+        )
+    return say("prefill of {tokens} tokens", tokens=f"{one.tokens:,}")
 
 
 def _share(result: Roofline, one: Pass) -> str | None:
@@ -96,7 +108,7 @@ def law_table(result: Roofline) -> Table:
         if predicted is not None:
             rows.append(
                 (
-                    f"after {one.positions:,} tokens",
+                    say("after {positions} tokens", positions=f"{one.positions:,}"),
                     size(one.weight_bytes),
                     size(one.cache_bytes),
                     predicted,
@@ -106,15 +118,15 @@ def law_table(result: Roofline) -> Table:
                 )
             )
     head = (
-        "a decode step",
-        "weights",
-        "cache",
-        "predicted, tokens/s",
-        "if as little is read again and again",
-        "measured, tokens/s",
-        "measured / predicted",
+        say("a decode step"),
+        say("weights"),
+        say("cache"),
+        say("predicted, tokens/s"),
+        say("if as little is read again and again"),
+        say("measured, tokens/s"),
+        say("measured / predicted"),
     )
-    return Table("Decode law", head, rows)
+    return Table(say("Decode law"), head, rows)
 
 
 def layers_table(result: Roofline) -> Table:
@@ -124,7 +136,7 @@ def layers_table(result: Roofline) -> Table:
     if layers is not None and bandwidth is not None:
         rows.append(
             (
-                f"{layers.count:,} layers",
+                say("{count} layers", count=f"{layers.count:,}"),
                 layers.layer_ms,
                 layers.reading_ms(bandwidth.best),
                 layers.overhead_ms(bandwidth.best),
@@ -136,17 +148,17 @@ def layers_table(result: Roofline) -> Table:
             )
         )
     head = (
-        "a decode step",
-        "one layer, ms",
-        "of it reading weights, computed",
-        "overhead per layer, ms",
-        "output layer, ms",
-        "of that reading weights, computed",
-        "all else, ms",
-        "whole step, ms",
-        "operator calls",
+        say("a decode step"),
+        say("one layer, ms"),
+        say("of it reading weights, computed"),
+        say("overhead per layer, ms"),
+        say("output layer, ms"),
+        say("of that reading weights, computed"),
+        say("all else, ms"),
+        say("whole step, ms"),
+        say("operator calls"),
     )
-    return Table("Layers", head, rows)
+    return Table(say("Layers"), head, rows)
 
 
 TABLES = (ceilings_table, passes_table, law_table, layers_table)

@@ -6,12 +6,13 @@ It is HTML that is replaced in place: a chart would be built anew at each look.
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from engine.measure.visitors import ShownPass, VisitorsResult
 from ui.words.labels import counted
+from ui.words.language import marked, say
 
-NAMES = {"step": "step", "batch": "batch", "prefill": "prompt"}
+NAMES = {"step": marked("step"), "batch": marked("batch"), "prefill": marked("prompt")}
 MOST_NAMED = 10  # of those who wait
 
 
@@ -24,16 +25,21 @@ def lanes(result: VisitorsResult) -> str:
         for name, passes in _sorted(result.shown)
     )
     if not rows:
-        rows = '<div class="line-name"></div><div class="line-none">No pass in this time.</div>'
+        none = html.escape(say("No pass in this time."))
+        rows = f'<div class="line-name"></div><div class="line-none">{none}</div>'
     legend = "".join(
-        f'<span><i class="line-{kind}"></i>{html.escape(name)}</span>'
+        f'<span><i class="line-{kind}"></i>{html.escape(say(name))}</span>'
         for kind, name in NAMES.items()
     )
-    about = f"Passes of the last {result.span:.0f} seconds, a lane for each visitor"
+    about = say(
+        "Passes of the last {span} seconds, a lane for each visitor", span=f"{result.span:.0f}"
+    )
+    waits, now = html.escape(say("waits")), html.escape(say("now"))
+    ago = html.escape(say("{seconds} s ago", seconds=f"{result.span:.0f}"))
     return (
-        f'<p class="dv-facts line-legend">{legend}<span><i class="line-waits"></i>waits</span></p>'
-        f'<div class="line-lanes" role="img" aria-label="{about}" tabindex="0">'
-        f'<div></div><div class="line-axis"><span>{result.span:.0f} s ago</span><span>now</span>'
+        f'<p class="dv-facts line-legend">{legend}<span><i class="line-waits"></i>{waits}</span>'
+        f'</p><div class="line-lanes" role="img" aria-label="{html.escape(about)}" tabindex="0">'
+        f'<div></div><div class="line-axis"><span>{ago}</span><span>{now}</span>'
         f"</div>{rows}</div>"
     )
 
@@ -43,21 +49,28 @@ def queue(result: VisitorsResult) -> str:
     running = [one for one in result.shown if one.began is not None and one.ended is None]
     waiting = [one for one in result.shown if one.began is None]
     if running:
-        now = f"Runs: {_who(running[0])}, for {_ms(running[0].began)}."
+        who, time = _who(running[0]), _ms(running[0].began)
+        words = say("Runs: {who}, for {time}.", who=who, time=time)
     else:
-        now = "The device is free."
-    if not waiting:
-        return f'<p class="dv-facts line-queue">{now} Nobody waits.</p>'
-    named = "; ".join(f"{_who(one)}, {_ms(one.came)}" for one in waiting[:MOST_NAMED])
-    more = len(waiting) - MOST_NAMED
-    named += f"; and {more:,} more" if more > 0 else ""
-    waits = f"{counted(len(waiting), 'pass')}" if len(waiting) == 1 else f"{len(waiting):,} passes"
-    return f'<p class="dv-facts line-queue">{now} {waits} wait, the next first: {named}.</p>'
+        words = say("The device is free.")
+    words += " " + (_waiting(waiting) if waiting else say("Nobody waits."))
+    return f'<p class="dv-facts line-queue">{html.escape(words)}</p>'
+
+
+def _waiting(passes: Sequence[ShownPass]) -> str:
+    named = "; ".join(f"{_who(one)}, {_ms(one.came)}" for one in passes[:MOST_NAMED])
+    more = len(passes) - MOST_NAMED
+    if more > 0:
+        named += say("; and {count} more", count=f"{more:,}")
+    waits = counted(len(passes), "pass")
+    return say("{passes} wait, the next first: {named}.", passes=waits, named=named)
 
 
 def _who(one: ShownPass) -> str:
-    who = "a visitor" if one.visitor is None else f"simulated {one.visitor}"
-    return f"{NAMES[one.kind]} of {who}"
+    kind = say(NAMES[one.kind])
+    if one.visitor is None:
+        return say("{kind} of a visitor", kind=kind)
+    return say("{kind} of simulated {number}", kind=kind, number=one.visitor)
 
 
 def _ms(seconds: float) -> str:
@@ -73,9 +86,13 @@ def _sorted(passes: Iterable[ShownPass]) -> list[tuple[str, list[ShownPass]]]:
             simulated.setdefault(one.visitor, []).append(one)
         else:
             _put(others.setdefault(one.kind, []), one)
-    found = [(f"simulated {number}", simulated[number]) for number in sorted(simulated)]
+    found = [
+        (say("simulated {number}", number=number), simulated[number])
+        for number in sorted(simulated)
+    ]
     for kind in NAMES:
-        found += [(f"{NAMES[kind]}, real", lane) for lane in others.get(kind, ())]
+        name = say("{kind}, real", kind=say(NAMES[kind]))
+        found += [(name, lane) for lane in others.get(kind, ())]
     return found
 
 
@@ -93,11 +110,11 @@ def _bars(one: ShownPass, span: float) -> str:
     began = 0.0 if one.began is None else one.began
     bars = ""
     if one.came > began:
-        words = f"waited {_ms(one.came - began)}"
+        words = say("waited {time}", time=_ms(one.came - began))
         bars += _bar("waits", one.came, began, span, words)
     if one.began is not None:
         ended = 0.0 if one.ended is None else one.ended
-        words = f"{NAMES[one.kind]}, {_ms(began - ended)}"
+        words = f"{say(NAMES[one.kind])}, {_ms(began - ended)}"
         bars += _bar(one.kind, began, ended, span, words)
     return bars
 

@@ -17,16 +17,23 @@ from ui.measurements.held import Held
 from ui.measurements.measured import sheet
 from ui.measurements.section import Section, Shown, Table
 from ui.words.labels import counted
+from ui.words.language import marked, say
 
-SIMULATED = (
-    "Simulated visitors use the loaded model for real, so whoever works with it meanwhile waits "
-    "for them too. They leave when their time is over, at Cancel, or when the page is closed. They "
-    "stay while you look at other pages: take a step there, and feel the wait."
+SIMULATED = marked(
+    "Simulated visitors use the loaded model for real, so whoever works with it "
+    "meanwhile waits for them too. They leave when their time is over, at Cancel, "
+    "or when the page is closed. They stay while you look at other pages: take a "
+    "step there, and feel the wait."
 )
-HOW = (
-    "Figures are of the last {span:.0f} s. One pass has the device at a time. Steps go before "
-    "batches, and these before prompts, which are read in chunks. Whoever has waited for a second "
-    "counts as the next kind up. Visitors of the app appear by kind alone."
+SLOWEST = {
+    "batch": marked("The batches wait longest, {wait_p95} ms at p95: steps go first."),
+    "prefill": marked("The prompts wait longest, {wait_p95} ms at p95: steps go first."),
+}
+HOW = marked(
+    "Figures are of the last {span} s. One pass has the device at a time. "
+    "Steps go before batches, and these before prompts, which are read in chunks. "
+    "Whoever has waited for a second counts as the next kind up. Visitors of the "
+    "app appear by kind alone."
 )
 
 
@@ -57,24 +64,32 @@ def _seconds(model: LanguageModel, inputs: VisitorsInputs, pace: Pace) -> float:
 def _fields(held: Held) -> None:
     with fields.row():
         for name, label, about in (
-            ("stepping", "Who step", "Each takes a step of a text of its own every second."),
+            (
+                "stepping",
+                say("Who step"),
+                say("Each takes a step of a text of its own every second."),
+            ),
             (
                 "batching",
-                "Who write batches",
-                "Each writes batches of 16 texts of 64 tokens.",
+                say("Who write batches"),
+                say("Each writes batches of 16 texts of 64 tokens."),
             ),
-            ("prompting", "Who read prompts", "Each reads prompts of 1,000 tokens in turn."),
+            (
+                "prompting",
+                say("Who read prompts"),
+                say("Each reads prompts of 1,000 tokens in turn."),
+            ),
         ):
             fields.whole(held, name, label, 0, MOST_VISITORS, width=160, help=about)
         fields.whole(
             held,
             "seconds",
-            "Seconds",
+            say("Seconds"),
             1,
             LONGEST_SECONDS,
-            help="When simulated visitors leave by themselves.",
+            help=say("When simulated visitors leave by themselves."),
         )
-    st.caption(SIMULATED)
+    st.caption(say(SIMULATED))
 
 
 def _picture(result: VisitorsResult, shown: Shown) -> None:
@@ -83,47 +98,55 @@ def _picture(result: VisitorsResult, shown: Shown) -> None:
     sheet(_table(result))
     if shown.other is not None:
         sheet(_table(shown.other.result, shown.other.name))
-    st.caption(HOW.format(span=result.span))
+    st.caption(say(HOW, span=f"{result.span:.0f}"))
 
 
 def _notice(result: VisitorsResult) -> str:
     count = result.stepping + result.batching + result.prompting
     by_kind = {one.kind: one for one in result.kinds}
     line = (
-        f"at most {result.longest_line:,} wait at once" if result.longest_line else "nobody waits"
+        say("at most {longest_line} wait at once", longest_line=f"{result.longest_line:,}")
+        if result.longest_line
+        else say("nobody waits")
     )
     sentences = [
-        f"{counted(count, 'simulated visitor')}: {line}, and the device is busy "
-        f"{100 * result.busy:.0f} % of the time."
+        say(
+            "{simulated_visitors}: {line}, and the device is busy {busy} % of the time.",
+            simulated_visitors=counted(count, "simulated visitor"),
+            line=line,
+            busy=f"{100 * result.busy:.0f}",
+        )
     ]
     step = by_kind.get("step")
     if step is not None:
         sentences.append(
-            f"A step has the device for {step.pass_p50:.1f} ms (median) and waits "
-            f"{step.wait_p50:,.1f} ms for it, {step.wait_p95:,.1f} ms at p95."
+            say(
+                "A step has the device for {pass_p50} ms (median) and waits {wait_p50} ms for "
+                "it, {wait_p95} ms at p95.",
+                pass_p50=f"{step.pass_p50:.1f}",
+                wait_p50=f"{step.wait_p50:,.1f}",
+                wait_p95=f"{step.wait_p95:,.1f}",
+            )
         )
     slow = max(by_kind.values(), key=lambda one: one.wait_p95, default=None)
     if slow is not None and slow.kind != "step" and slow.wait_p95 > 0:
-        sentences.append(
-            f"The {_plural(slow.kind)} wait longest, {slow.wait_p95:,.0f} ms at p95: "
-            "steps go first."
-        )
+        sentences.append(say(SLOWEST[slow.kind], wait_p95=f"{slow.wait_p95:,.0f}"))
     if result.step_p95 is not None:
         sentences.append(
-            f"From the press to the token a simulated visitor's step takes {result.step_p50:,.0f} "
-            f"ms, p95 {result.step_p95:,.0f} ms."
+            say(
+                "From the press to the token a simulated visitor's step takes {step_p50} ms, "
+                "p95 {step_p95} ms.",
+                step_p50=f"{result.step_p50:,.0f}",
+                step_p95=f"{result.step_p95:,.0f}",
+            )
         )
     return " ".join(sentences)
-
-
-def _plural(kind: str) -> str:
-    return {"batch": "batches", "prefill": "prompts"}[kind]
 
 
 def _table(result: VisitorsResult, machine: str = "") -> Table:
     rows = [
         (
-            NAMES[one.kind],
+            say(NAMES[one.kind]),
             one.passes,
             round(one.wait_p50, 1),
             round(one.wait_p95, 1),
@@ -133,21 +156,42 @@ def _table(result: VisitorsResult, machine: str = "") -> Table:
         )
         for one in result.kinds
     ]
-    head = ("pass", "passes", "wait p50, ms", "p95", "longest", "has device p50, ms", "p95 ")
-    return Table(f"Waits by kind, {machine}" if machine else "Waits by kind", head, rows)
+    head = (
+        say("pass"),
+        say("passes"),
+        say("wait p50, ms"),
+        "p95",
+        say("longest"),
+        say("has device p50, ms"),
+        "p95 ",
+    )
+    return Table(
+        say("Waits by kind, {machine}", machine=machine) if machine else say("Waits by kind"),
+        head,
+        rows,
+    )
 
 
 def _passes(result: VisitorsResult) -> Table:
-    rows = [(one.kind, one.visitor, one.came, one.began, one.ended) for one in result.shown]
-    head = ("kind", "simulated visitor", "came, s ago", "began, s ago", "ended, s ago")
-    return Table("Passes", head, rows)
+    rows = [(say(one.kind), one.visitor, one.came, one.began, one.ended) for one in result.shown]
+    head = (
+        say("kind"),
+        say("simulated visitor"),
+        say("came, s ago"),
+        say("began, s ago"),
+        say("ended, s ago"),
+    )
+    return Table(say("Passes"), head, rows)
 
 
 SECTION = Section(
     key="visitors",
-    name="Visitors",
-    about="Who waits for the model, what runs, and for how long. Notice how little a step waits "
-    "beside others who step, and who waits for whom beside batches and prompts.",
+    name=marked("Visitors"),
+    about=marked(
+        "Who waits for the model, what runs, and for how long. Notice how little a "
+        "step waits beside others who step, and who waits for whom beside batches and "
+        "prompts."
+    ),
     inputs=VisitorsInputs,
     result=VisitorsResult,
     fields=_fields,
@@ -155,6 +199,6 @@ SECTION = Section(
     notice=_notice,
     tables=lambda result: (_table(result), _passes(result)),
     begin=_begin,
-    start="Let them in",
+    start=marked("Let them in"),
     seconds=_seconds,
 )

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from engine.measure.visitors import Guests, Visitors, VisitorsResult
 from engine.model import LanguageModel
 from ui.measurements.work import SectionWork
+from ui.words.language import marked
 
 EVERY_SECONDS = 0.25  # between two looks at the line
 
@@ -26,7 +27,7 @@ class VisitorsWork(SectionWork[VisitorsResult]):
         SettingError: a time out of range.
     """
 
-    doing = "the simulated visitors"
+    doing = marked("the simulated visitors")
     noun = "second"
 
     def __init__(self, model: LanguageModel, guests: Guests, seconds: int) -> None:

@@ -6,6 +6,7 @@ import plotly.graph_objects as go
 
 from engine.measure.window import TOUCHED, WindowEdge
 from ui.charts.template import DASHES, PATTERNS, SYMBOLS, palette, template
+from ui.words.language import say
 
 
 def edge_figure(result: WindowEdge, dark: bool = False) -> go.Figure:
@@ -14,9 +15,13 @@ def edge_figure(result: WindowEdge, dark: bool = False) -> go.Figure:
     figure = go.Figure()
     read = [step.positions for step in result.steps]
     curves = (
-        ("read so far", read, "lines"),
-        ("attended to by the last token", [step.seen for step in result.steps], "lines+markers"),
-        ("kept after the step", [step.kept for step in result.steps], "lines+markers"),
+        (say("read so far"), read, "lines"),
+        (
+            say("attended to by the last token"),
+            [step.seen for step in result.steps],
+            "lines+markers",
+        ),
+        (say("kept after the step"), [step.kept for step in result.steps], "lines+markers"),
     )
     for place, (name, values, mode) in enumerate(curves):
         figure.add_scatter(
@@ -26,13 +31,13 @@ def edge_figure(result: WindowEdge, dark: bool = False) -> go.Figure:
             mode=mode,
             line={"color": colours.series[place], "dash": DASHES[place], "width": 1.8},
             marker={"symbol": SYMBOLS[place], "size": 5},
-            hovertemplate=f"{name}: %{{y:,}} at %{{x:,}} tokens<extra></extra>",
+            hovertemplate=say("{name}: %{{y:,}} at %{{x:,}} tokens<extra></extra>", name=name),
         )
     figure.add_vline(x=result.window, line={"color": colours.muted, "dash": "dot"})
     figure.add_annotation(
         x=result.window,
         y=max(read),
-        text=f"window of {result.window}",
+        text=say("window of {window}", window=result.window),
         showarrow=False,
         xanchor="left",
         xshift=4,
@@ -40,8 +45,8 @@ def edge_figure(result: WindowEdge, dark: bool = False) -> go.Figure:
     figure.update_layout(
         template=template(dark),
         height=340,
-        xaxis={"title": "tokens read", "rangemode": "tozero"},
-        yaxis={"title": "positions", "rangemode": "tozero"},
+        xaxis={"title": say("tokens read"), "rangemode": "tozero"},
+        yaxis={"title": say("positions"), "rangemode": "tozero"},
     )
     return figure
 
@@ -52,8 +57,8 @@ def reach_figure(result: WindowEdge, dark: bool = False) -> go.Figure:
     count = len(result.changes)
     least = TOUCHED * max(result.changes)
     kinds = (
-        ("attended to", lambda back: back < result.window),
-        ("through earlier layers", lambda back: back >= result.window),
+        (say("attended to"), lambda back: back < result.window),
+        (say("through earlier layers"), lambda back: back >= result.window),
     )
     figure = go.Figure()
     for place, (name, belongs) in enumerate(kinds):
@@ -71,13 +76,13 @@ def reach_figure(result: WindowEdge, dark: bool = False) -> go.Figure:
                 "pattern": {"shape": PATTERNS[place]},
                 "line": {"width": 0},
             },
-            hovertemplate=f"position %{{x}}, {name}: %{{y:.3g}}<extra></extra>",
+            hovertemplate=say("position %{{x}}, {name}: %{{y:.3g}}<extra></extra>", name=name),
         )
     figure.update_layout(
         template=template(dark),
         height=340,
         bargap=0.15,
-        xaxis={"title": "position of the changed token", "range": [0.5, count + 0.5]},
-        yaxis={"title": "largest change of a logit", "rangemode": "tozero"},
+        xaxis={"title": say("position of the changed token"), "range": [0.5, count + 0.5]},
+        yaxis={"title": say("largest change of a logit"), "rangemode": "tozero"},
     )
     return figure

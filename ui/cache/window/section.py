@@ -24,6 +24,7 @@ from ui.measurements.section import Section, Shown, Table
 from ui.measurements.work import MeasureWork
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text, size
+from ui.words.language import marked, say
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def _fields(held: Held) -> None:
         fields.whole(
             held,
             "window",
-            "Window",
+            say("Window"),
             LEAST_WINDOW,
             MOST_WINDOW,
             help=meaning("sliding window"),
@@ -55,15 +56,24 @@ def _fields(held: Held) -> None:
 
 def _picture(result: WindowEdge, shown: Shown) -> None:
     own = (
-        f"{result.model} has a window of {result.own_window:,} positions"
+        say(
+            "{model} has a window of {own_window} positions",
+            model=result.model,
+            own_window=f"{result.own_window:,}",
+        )
         if result.own_window
-        else f"{result.model} has no sliding window"
+        else say("{model} has no sliding window", model=result.model)
     )
     st.info(
         markdown_text(
-            f"{own}. The edge below is of a model with random weights, built for this: "
-            f"{result.layers} layers, a window of {result.window}. Its text means nothing; which "
-            "positions it keeps and sees does not depend on the weights."
+            say(
+                "{own}. The edge below is of a model with random weights, built for this: "
+                "{layers} layers, a window of {window}. Its text means nothing; which "
+                "positions it keeps and sees does not depend on the weights.",
+                own=own,
+                layers=result.layers,
+                window=result.window,
+            )
         )
     )
     if not shown.is_running:
@@ -71,26 +81,31 @@ def _picture(result: WindowEdge, shown: Shown) -> None:
         with left:
             chart(
                 "cache_window",
-                "At the window's edge",
-                "The cache stops growing; the oldest position is forgotten at each step.",
+                say("At the window's edge"),
+                say("The cache stops growing; the oldest position is forgotten at each step."),
                 edge_figure(result, shown.dark),
             )
         with right:
             if result.changes:
                 chart(
                     "cache_reach",
-                    "Which positions change the last logits",
-                    "One token is replaced at a time. Where there is no bar, nothing changes.",
+                    say("Which positions change the last logits"),
+                    say("One token is replaced at a time. Where there is no bar, nothing changes."),
                     reach_figure(result, shown.dark),
                 )
     sheet(_around(result))
     end = result.end
     if end is not None:
-        st.subheader(f"The end of the context of {result.model}", anchor=False)
+        st.subheader(say("The end of the context of {model}", model=result.model), anchor=False)
         if end.reached:
             st.text(
-                f"At {end.reached:,} cached positions ({size(end.bytes)}) the last token is drawn. "
-                f"One step more is refused: {end.said}"
+                say(
+                    "At {reached} cached positions ({bytes}) the last token is drawn. One step "
+                    "more is refused: {said}",
+                    reached=f"{end.reached:,}",
+                    bytes=size(end.bytes),
+                    said=end.said,
+                )
             )
         else:
             st.text(end.said)
@@ -108,27 +123,41 @@ def _around(result: WindowEdge) -> Table:
             step.measured,
             step.computed,
             step.held,
-            "to the byte" if step.measured == step.computed else "NO",
+            say("to the byte") if step.measured == step.computed else say("NO"),
         )
         for step in result.steps
         if step.positions in wanted
     ]
-    head = ("tokens read", "positions kept", "positions seen", "tensors, bytes", "formula, bytes")
-    return Table("Around the edge", (*head, "held, bytes", "equal"), rows)
+    head = (
+        say("tokens read"),
+        say("positions kept"),
+        say("positions seen"),
+        say("tensors, bytes"),
+        say("formula, bytes"),
+    )
+    return Table(say("Around the edge"), (*head, say("held, bytes"), say("equal")), rows)
 
 
 def _notice(result: WindowEdge) -> str:
     last = result.steps[-1]
-    kept = (
-        f"After {last.positions} tokens the cache keeps {last.kept} positions: one fewer than the "
-        f"window of {result.window}, as the next token brings its own."
+    kept = say(
+        "After {positions} tokens the cache keeps {kept} positions: one fewer than the "
+        "window of {window}, as the next token brings its own.",
+        positions=last.positions,
+        kept=last.kept,
+        window=result.window,
     )
     if not result.changes:
         return kept
     far = 1 + result.layers * (result.window - 1)
-    return (
-        f"{kept} The last token attends to {last.seen}, yet {result.reached} change its logits: "
-        f"{result.layers} layers reach back up to {far}."
+    return say(
+        "{kept} The last token attends to {seen}, yet {reached} change its logits: "
+        "{layers} layers reach back up to {far}.",
+        kept=kept,
+        seen=last.seen,
+        reached=result.reached,
+        layers=result.layers,
+        far=far,
     )
 
 
@@ -137,19 +166,28 @@ def _steps(result: WindowEdge) -> Table:
         (step.positions, step.kept, step.seen, step.measured, step.computed, step.held)
         for step in result.steps
     ]
-    head = ("tokens read", "kept", "seen", "tensors, bytes", "formula, bytes", "held, bytes")
-    return Table("Steps at the edge", head, rows)
+    head = (
+        say("tokens read"),
+        say("kept"),
+        say("seen"),
+        say("tensors, bytes"),
+        say("formula, bytes"),
+        say("held, bytes"),
+    )
+    return Table(say("Steps at the edge"), head, rows)
 
 
 def _reach(result: WindowEdge) -> Table:
     rows = list(enumerate(result.changes, start=1))
-    return Table("Reach", ("position", "largest change of a logit"), rows)
+    return Table(say("Reach"), (say("position"), say("largest change of a logit")), rows)
 
 
 SECTION = Section(
     key="window",
-    name="Window",
-    about="A sliding window's edge and the context's end. Notice what is forgotten, and when.",
+    name=marked("Window"),
+    about=marked(
+        "A sliding window's edge and the context's end. Notice what is forgotten, and when."
+    ),
     inputs=WindowInputs,
     result=WindowEdge,
     fields=_fields,

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from engine.measure.with_and_without import WithAndWithout
 from ui.charts.template import SYMBOLS, Palette, literal, palette, template
 from ui.measurements.section import Laid
+from ui.words.language import say
 
 WIDE = 30.0  # times from the least to the most, from which powers of ten are shown
 
@@ -27,9 +28,9 @@ def latency_figure(
     figure.update_layout(
         template=template(dark),
         height=380,
-        xaxis={"title": "tokens in the text", "rangemode": "tozero"},
+        xaxis={"title": say("tokens in the text"), "rangemode": "tozero"},
         yaxis={
-            "title": "milliseconds per step",
+            "title": say("milliseconds per step"),
             **({"type": "log"} if is_wide else {"rangemode": "tozero"}),
         },
     )
@@ -38,8 +39,8 @@ def latency_figure(
 
 def _curves(figure: go.Figure, result: WithAndWithout, colours: Palette, machine: str = "") -> None:
     curves = (
-        ("without the cache", result.positions, result.uncached_ms, result.uncached_outliers),
-        ("with the cache", result.cached_positions, result.cached_ms, result.cached_outliers),
+        (say("without the cache"), result.positions, result.uncached_ms, result.uncached_outliers),
+        (say("with the cache"), result.cached_positions, result.cached_ms, result.cached_outliers),
     )
     for place, (name, positions, times, far) in enumerate(curves):
         colour = colours.series[1 - place]
@@ -50,7 +51,7 @@ def _curves(figure: go.Figure, result: WithAndWithout, colours: Palette, machine
             mode="lines" if len(positions) > 64 else "lines+markers",
             line={"color": colour, "dash": "dash" if machine else "solid", "width": 1.8},
             marker={"symbol": SYMBOLS[place], "size": 5},
-            hovertemplate="%{x:,} tokens: %{y:.2f} ms<extra></extra>",
+            hovertemplate=say("%{x:,} tokens: %{y:.2f} ms<extra></extra>"),
         )
         _marks(figure, [positions[i] for i in far], [times[i] for i in far], colour)
 
@@ -66,5 +67,5 @@ def _marks(
         mode="markers",
         marker={"symbol": "x-thin", "size": 8, "line": {"color": colour, "width": 2}},
         showlegend=False,
-        hovertemplate="stands out: %{x:,} tokens, %{y:.2f} ms<extra></extra>",
+        hovertemplate=say("stands out: %{x:,} tokens, %{y:.2f} ms<extra></extra>"),
     )

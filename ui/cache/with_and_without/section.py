@@ -27,14 +27,15 @@ from ui.texts.examples import EXAMPLES
 from ui.texts.texts import check_prompt
 from ui.words.glossary import meaning
 from ui.words.labels import counted, size, token_label
+from ui.words.language import marked, say
 
 RANGES = 12  # most rows of the table by position
 LEAST_RANGE = 8  # steps of a row
-TIMED = (
-    "A time goes from the moment at which the pass has the device to the one at which the logits "
-    "are in memory. Waiting for others, also between two layers, and choosing the token are not in "
-    "it. Without the cache, a "
-    "step reads the whole text again into an empty cache, which is thrown away."
+TIMED = marked(
+    "A time goes from the moment at which the pass has the device to the one at "
+    "which the logits are in memory. Waiting for others, also between two layers, "
+    "and choosing the token are not in it. Without the cache, a step reads the "
+    "whole text again into an empty cache, which is thrown away."
 )
 
 
@@ -73,26 +74,32 @@ def _seconds(model: LanguageModel, inputs: TextInputs, pace: Pace) -> float:
 
 
 def _fields(held: Held) -> None:
-    fields.prompt(held, {one.name: one.prompt for one in EXAMPLES}, help=meaning("prompt"))
+    fields.prompt(held, {say(one.name): one.prompt for one in EXAMPLES}, help=meaning("prompt"))
     most = min(held.model.context_length or MOST_POSITIONS, MOST_POSITIONS)
     with fields.row():
         fields.whole(
             held,
             "positions",
-            "Positions",
+            say("Positions"),
             2,
             MOST_POSITIONS,
-            help=f"Tokens of the text at its last step; {held.model.name} takes {most:,}.",
+            help=say(
+                "Tokens of the text at its last step; {name} takes {most}.",
+                name=held.model.name,
+                most=f"{most:,}",
+            ),
         )
         fields.whole(
             held,
             "every",
-            "Without the cache, every",
+            say("Without the cache, every"),
             1,
             10_000,
             width=190,
-            help="1 measures every step without the cache, 16 one in sixteen; the total is then an "
-            "estimate.",
+            help=say(
+                "1 measures every step without the cache, 16 one in sixteen; the total is "
+                "then an estimate."
+            ),
         )
 
 
@@ -103,25 +110,31 @@ def _picture(result: WithAndWithout, shown: Shown) -> None:
     if not shown.is_running:
         chart(
             "cache_latency",
-            "Latency per step",
-            "A cross marks a step that stands out among its neighbours.",
+            say("Latency per step"),
+            say("A cross marks a step that stands out among its neighbours."),
             latency_figure(result, shown.dark, shown.other),
         )
     if result.is_state:
         st.info(
-            f"This model has no KV cache. It keeps a state of {size(result.cached_bytes[-1])}, "
-            "however long the text is, and goes on from that."
+            say(
+                "This model has no KV cache. It keeps a state of {cached_bytes}, however long "
+                "the text is, and goes on from that.",
+                cached_bytes=size(result.cached_bytes[-1]),
+            )
         )
     sheet(_totals(result))
     sheet(_by_position(result))
-    steadiness(result.reference_ms, result.changed_blocks, "block")
-    st.caption(TIMED)
+    steadiness(result.reference_ms, result.changed_blocks, marked("each block"))
+    st.caption(say(TIMED))
     if max(result.passes) > 1:
         st.caption(
-            f"One pass over so long a text would make others wait: without the cache, a step took "
-            f"up to {max(result.passes):,} passes."
+            say(
+                "One pass over so long a text would make others wait: without the cache, a "
+                "step took up to {passes} passes.",
+                passes=f"{max(result.passes):,}",
+            )
         )
-    with st.expander("The text"):
+    with st.expander(say("The text")):
         st.text(result.text)
 
 
@@ -132,12 +145,23 @@ def _notice(result: WithAndWithout) -> str:
     times = without / cached
     first = result.cached_ms[0]
     tokens = counted(result.prompt_tokens, "token")
-    what = "a state of constant size" if result.is_state else "the cache"
+    what = say("a state of constant size") if result.is_state else say("the cache")
     sentences = [
-        f"At {result.positions[-1]:,} positions a step takes {cached:.1f} ms with {what} and "
-        f"{without:.1f} ms without, {times:.1f} times as long.",
-        f"The first token took {first:.1f} ms: its pass reads all {tokens} of the prompt. The wait "
-        "grows with the prompt, see Prefill and decode.",
+        say(
+            "At {positions} positions a step takes {cached} ms with {what} and {without} "
+            "ms without, {times} times as long.",
+            positions=f"{result.positions[-1]:,}",
+            cached=f"{cached:.1f}",
+            what=what,
+            without=f"{without:.1f}",
+            times=f"{times:.1f}",
+        ),
+        say(
+            "The first token took {first} ms: its pass reads all {tokens} of the prompt. "
+            "The wait grows with the prompt, see Prefill and decode.",
+            first=f"{first:.1f}",
+            tokens=tokens,
+        ),
         _same_text(result),
     ]
     return " ".join(sentences)
@@ -146,13 +170,16 @@ def _notice(result: WithAndWithout) -> str:
 def _same_text(result: WithAndWithout) -> str:
     difference = result.difference
     if difference is None:
-        checked = "every step" if not result.is_sampled else "every measured step"
-        return f"Both texts are the same: {checked} chose the same token."
-    return (
-        f"The texts first differ at {difference.position:,} tokens: "
-        f"“{token_label(difference.cached)}” with the cache, “{token_label(difference.uncached)}” "
-        f"without. Rounding decides there, as the two logits lie {difference.margin:.3g} apart. "
-        "Both go on with the first."
+        checked = say("every step") if not result.is_sampled else say("every measured step")
+        return say("Both texts are the same: {checked} chose the same token.", checked=checked)
+    return say(
+        "The texts first differ at {position} tokens: “{cached}” with the cache, "
+        "“{uncached}” without. Rounding decides there, as the two logits lie {margin} "
+        "apart. Both go on with the first.",
+        position=f"{difference.position:,}",
+        cached=token_label(difference.cached),
+        uncached=token_label(difference.uncached),
+        margin=f"{difference.margin:.3g}",
     )
 
 
@@ -161,7 +188,7 @@ def _totals(result: WithAndWithout) -> Table:
     about = ", estimated" if result.is_sampled else ""
     rows = [
         _total(
-            "with the state" if result.is_state else "with the cache",
+            say("with the state") if result.is_state else say("with the cache"),
             result.cached_ms[1:] or result.cached_ms,
             (result.cached_seconds, result.cached_tokens),
             (steps * result.weight_bytes, sum(result.cached_bytes)),
@@ -174,15 +201,15 @@ def _totals(result: WithAndWithout) -> Table:
         ),
     ]
     head = (
-        "decoding",
-        "median, ms",
+        say("decoding"),
+        say("median, ms"),
         "p95, ms",
-        f"{counted(steps, 'step')}, s",
-        "tokens read",
-        "weights read",
-        "cache read",
+        say("{steps}, s", steps=counted(steps, "step")),
+        say("tokens read"),
+        say("weights read"),
+        say("cache read"),
     )
-    return Table("Totals", head, rows)
+    return Table(say("Totals"), head, rows)
 
 
 def _total(name: str, ms: Sequence[float], work: tuple[float, int], read: tuple[int, int]) -> tuple:
@@ -206,7 +233,7 @@ def _by_position(result: WithAndWithout) -> Table:
         ]
         rows.append(
             (
-                f"{first + start:,} to {first + end - 1:,}",
+                say("{first} to {last}", first=f"{first + start:,}", last=f"{first + end - 1:,}"),
                 median(cached),
                 p95(cached),
                 median(without) if without else None,
@@ -215,14 +242,14 @@ def _by_position(result: WithAndWithout) -> Table:
             )
         )
     head = (
-        "positions",
-        "with, median ms",
-        "with, p95 ms",
-        "without, median ms",
-        "without, p95 ms",
-        "times as long",
+        say("positions"),
+        say("with, median ms"),
+        say("with, p95 ms"),
+        say("without, median ms"),
+        say("without, p95 ms"),
+        say("times as long"),
     )
-    return Table("By position", head, rows)
+    return Table(say("By position"), head, rows)
 
 
 def _steps(result: WithAndWithout) -> Table:
@@ -234,14 +261,22 @@ def _steps(result: WithAndWithout) -> Table:
             zip(result.cached_positions, result.cached_ms, result.cached_bytes, strict=True)
         )
     ]
-    head = ("position", "with cache, ms", "without, ms", "cache bytes read", "stands out, with")
-    return Table("Steps", head, rows)
+    head = (
+        say("position"),
+        say("with cache, ms"),
+        say("without, ms"),
+        say("cache bytes read"),
+        say("stands out, with"),
+    )
+    return Table(say("Steps"), head, rows)
 
 
 SECTION = Section(
     key="with_and_without",
-    name="With and without",
-    about="The same text, with the cache and without. Notice how each curve grows with the text.",
+    name=marked("With and without"),
+    about=marked(
+        "The same text, with the cache and without. Notice how each curve grows with the text."
+    ),
     inputs=TextInputs,
     result=WithAndWithout,
     fields=_fields,

@@ -11,8 +11,10 @@ from engine.study.set_texts import KINDS, SetText
 from engine.trace.beam import FINISHED, KEPT, PRUNED
 from ui.charts.template import SYMBOLS, literal, palette, template
 from ui.labs.beam.tree import Place, Tree, TreeNode
+from ui.labs.beam.words import text_name, word
 from ui.skeleton import theme
 from ui.words.labels import with_minus
+from ui.words.language import say
 
 ROW_PIXELS = 50  # a node, its token and its figures
 LONGEST_TOKEN = 11  # characters of a token in the tree
@@ -52,7 +54,7 @@ def tree_figure(
         figure.add_scatter(
             x=[node.place[0] + 1 for node in some],
             y=[-node.row for node in some],
-            name=fate,
+            name=word(fate),
             mode="markers",
             marker={
                 "symbol": symbol,
@@ -72,13 +74,13 @@ def tree_figure(
             unselected={"marker": {"opacity": 1}},
         )
     figure.add_scatter(
-        x=[None], y=[None], name="best", mode="lines", line={"color": best, "width": 4}
+        x=[None], y=[None], name=say("best"), mode="lines", line={"color": best, "width": 4}
     )
     ringed = [node for node in tree.nodes if node.place == chosen]
     figure.add_scatter(
         x=[node.place[0] + 1 for node in ringed],
         y=[-node.row for node in ringed],
-        name="chosen",
+        name=say("chosen"),
         mode="markers",
         marker={
             "symbol": "circle-open",
@@ -94,7 +96,7 @@ def tree_figure(
         template=template(dark),
         height=90 + ROW_PIXELS * tree.rows,
         xaxis={
-            "title": "step",
+            "title": say("step"),
             "tickvals": steps,
             "range": [steps[0] - (1.1 if tree.before else 0.55), steps[-1] + 0.55],
             "showgrid": False,
@@ -171,24 +173,29 @@ def _words(node: TreeNode, label: Callable[[int], str]) -> str:
 
 
 def _hover(node: TreeNode, label: Callable[[int], str]) -> str:
-    group = f", group {node.group + 1}" if node.group else ""
-    return (
-        f"{literal(label(node.token_id))}: {node.fate}{group}<br>"
-        f"probability {100 * math.exp(node.logprob):.2f} %<br>"
-        + with_minus(f"step score {node.logprob:.3f} nats<br>sum {node.total:.3f} nats")
+    fate = word(node.fate)
+    if node.group:
+        fate = say("{fate}, group {number}", fate=fate, number=node.group + 1)
+    lines = (
+        f"{literal(label(node.token_id))}: {fate}",
+        say("probability {share}", share=f"{100 * math.exp(node.logprob):.2f} %"),
+        say("step score {nats} nats", nats=with_minus(f"{node.logprob:.3f}")),
+        say("sum {nats} nats", nats=with_minus(f"{node.total:.3f}")),
     )
+    return "<br>".join(lines)
 
 
 def likely_figure(texts: Sequence[SetText], dark: bool = False) -> go.Figure:
     """Every text by the share of its tokens that differ, and by its likelihood per token."""
     colours = palette(dark)
     figure = go.Figure()
+    per_token = say("{nats} nats per token", nats="%{y:.2f}")
     for place, kind in enumerate(KINDS):
         some = [one for one in texts if one.kind == kind and one.token_ids]
         figure.add_scatter(
             x=[one.distinct_1 for one in some],
             y=[one.per_token for one in some],
-            name=kind,
+            name=word(kind),
             mode="markers",
             marker={
                 "symbol": SYMBOLS[place],
@@ -196,15 +203,13 @@ def likely_figure(texts: Sequence[SetText], dark: bool = False) -> go.Figure:
                 "color": colours.series[place],
                 "line": {"color": colours.ground, "width": 1},
             },
-            hovertext=[f"{one.name}: {literal(one.text, 60)}" for one in some],
-            hovertemplate=(
-                "%{hovertext}<br>distinct-1 %{x:.2f}, %{y:.2f} nats per token<extra></extra>"
-            ),
+            hovertext=[f"{text_name(one)}: {literal(one.text, 60)}" for one in some],
+            hovertemplate=f"%{{hovertext}}<br>distinct-1 %{{x:.2f}}, {per_token}<extra></extra>",
         )
     figure.update_layout(
         template=template(dark),
         height=340,
-        xaxis={"title": "different tokens, share (distinct-1)"},
-        yaxis={"title": "log-probability per token, nats"},
+        xaxis={"title": say("different tokens, share (distinct-1)")},
+        yaxis={"title": say("log-probability per token, nats")},
     )
     return figure

@@ -23,41 +23,42 @@ from ui.skeleton.work import look_every, work_buttons, work_state
 from ui.visits.tab import somebody_there
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text
+from ui.words.language import marked, say
 from ui.words.token_labels import TokenLabels, labels_of
 
 MOST_TOKENS = 128
 MOST_SHOWN = 24
 EXAMPLES = {
-    "Width matters": "At the end of the day,",
-    "The best text is short": "The sun rises in the",
-    "Greedy decoding loops": "They think that",
-    "Beams agree": "The days of the week are Monday,",
-    "Fact": "Water freezes at",
+    marked("Width matters"): "At the end of the day,",
+    marked("The best text is short"): "The sun rises in the",
+    marked("Greedy decoding loops"): "They think that",
+    marked("Beams agree"): "The days of the week are Monday,",
+    marked("Fact"): "Water freezes at",
 }
 STOPS = {
-    "false": "no improvement likely (False)",
-    "true": "as many texts as beams (True)",
-    "never": "no improvement possible (never)",
+    "false": marked("no improvement likely (False)"),
+    "true": marked("as many texts as beams (True)"),
+    "never": marked("no improvement possible (never)"),
 }
-SCORES = {True: "plain sum", False: "with length penalty"}
+SCORES = {True: marked("plain sum"), False: marked("with length penalty")}
 
 
 def _fields(lab: BeamLab) -> None:
     fields.prompt(lab, EXAMPLES)
     inputs, constraint = lab.inputs, fields.constraint(lab)
     with fields.row():
-        fields.whole(lab, "width", "Width", 1, MOST_BEAMS, help=meaning("beam"))
-        fields.real(lab, "length_penalty", "Length penalty", help=meaning("length penalty"))
-        fields.choice(lab, "early_stopping", "Early stopping", STOPS, width=230)
-        fields.whole(lab, "groups", "Groups", 1, MOST_BEAMS, help=meaning("diverse groups"))
-        fields.real(lab, "diversity_penalty", "Diversity penalty")
-        fields.whole(lab, "max_new_tokens", "Max tokens", 1, MOST_TOKENS)
+        fields.whole(lab, "width", say("Width"), 1, MOST_BEAMS, help=meaning("beam"))
+        fields.real(lab, "length_penalty", say("Length penalty"), help=meaning("length penalty"))
+        fields.choice(lab, "early_stopping", say("Early stopping"), fields.said(STOPS), width=230)
+        fields.whole(lab, "groups", say("Groups"), 1, MOST_BEAMS, help=meaning("diverse groups"))
+        fields.real(lab, "diversity_penalty", say("Diversity penalty"))
+        fields.whole(lab, "max_new_tokens", say("Max tokens"), 1, MOST_TOKENS)
     is_open = bool(inputs.language or inputs.stop_strings)
-    with st.expander("Constraint, stop strings", expanded=is_open):
+    with st.expander(say("Constraint, stop strings"), expanded=is_open):
         with fields.row():
             constraint.language(width=230)
-            hint = "one in each line"
-            fields.text(lab, "stop_strings", "Stop strings", placeholder=hint, width=230)
+            hint = say("one in each line")
+            fields.text(lab, "stop_strings", say("Stop strings"), placeholder=hint, width=230)
         constraint.source()
     lab.begin_alone(somebody_there())
 
@@ -87,16 +88,19 @@ def _tree(lab: BeamLab, labels: TokenLabels) -> None:
         on_select=partial(_on_node, lab),
         selection_mode="points",
         config=CONFIG,
-        alt=f"Tree of hypotheses, steps {first + 1} to {last + 1}",
+        alt=say("Tree of hypotheses, steps {first} to {last}", first=first + 1, last=last + 1),
     )
     st.caption(
-        "Below a token: its log-probability, then Σ, the sum of its hypothesis. Press a node to "
-        f"see what may follow it. {view.hidden(tree)}"
+        say(
+            "Below a token: its log-probability, then Σ, the sum of its hypothesis. "
+            "Press a node to see what may follow it. {hidden}",
+            hidden=view.hidden(tree),
+        )
     )
     newest = len(lab.text.steps)
     with fields.row():
         st.number_input(
-            "Steps shown",
+            say("Steps shown"),
             1,
             MOST_SHOWN,
             lab.shown,
@@ -105,7 +109,7 @@ def _tree(lab: BeamLab, labels: TokenLabels) -> None:
         )
         if newest > 1:
             st.slider(
-                "Up to step",
+                say("Up to step"),
                 1,
                 newest,
                 last + 1,
@@ -136,7 +140,7 @@ def _node(lab: BeamLab, labels: TokenLabels) -> None:
     named = {view.place_name(steps, one, labels.__getitem__): one for one in places}
     name = view.place_name(steps, place, labels.__getitem__)
     st.selectbox(
-        "Node",
+        say("Node"),
         list(named),
         list(named).index(name),
         **bound("beam_node", name, lambda name: name in named and lab.choose(named[name])),
@@ -154,14 +158,21 @@ def _node(lab: BeamLab, labels: TokenLabels) -> None:
 
 
 def _texts(lab: BeamLab) -> None:
-    st.subheader("Likelier, blander?", anchor=False)
+    st.subheader(say("Likelier, blander?"), anchor=False)
     st.caption(
-        "The whole beam search beside greedy decoding and six samples with top-p 0.9, all from "
-        "this prompt, with the same stop strings and constraint. Likelihoods are the model’s own."
+        say(
+            "The whole beam search beside greedy decoding and six samples with top-p "
+            "0.9, all from this prompt, with the same stop strings and constraint. "
+            "Likelihoods are the model’s own."
+        )
     )
     with fields.row():
         work_buttons(
-            "beam_texts", "Write the texts", lab.texts, lab.begin_texts, can_begin=bool(lab.text)
+            "beam_texts",
+            say("Write the texts"),
+            lab.texts,
+            lab.begin_texts,
+            can_begin=bool(lab.text),
         )
     work = lab.texts
     if work is None:
@@ -169,7 +180,9 @@ def _texts(lab: BeamLab) -> None:
     work_state(work)
     if not work.texts or work.is_running:  # a chart is built anew at each drawing
         return
-    notice_line("beam_texts", view.texts_notice(work.texts) or "Some of the texts are missing.")
+    notice_line(
+        "beam_texts", view.texts_notice(work.texts) or say("Some of the texts are missing.")
+    )
     left, right = st.columns([1, 1.5], gap="medium")
     with left:
         chart = likely_figure(work.texts, is_dark())
@@ -178,28 +191,33 @@ def _texts(lab: BeamLab) -> None:
             theme=None,
             key="beam_likely",
             config=CONFIG,
-            alt="Texts by log-probability per token and distinct-1",
+            alt=say("Texts by log-probability per token and distinct-1"),
         )
     with right:
         st.html(view.texts_list(work.inputs.prompt, work.texts))
 
 
 def _exact(lab: BeamLab) -> None:
-    st.subheader("Search error", anchor=False, help=meaning("search error"))
+    st.subheader(say("Search error"), anchor=False, help=meaning("search error"))
     st.caption(
-        "Is there a likelier text than the beams found? An exact search proves the best one by "
-        f"branch and bound; it reads at most {MOST_NODES:,} beginnings."
+        say(
+            "Is there a likelier text than the beams found? An exact search proves the "
+            "best one by branch and bound; it reads at most {count} beginnings.",
+            count=f"{MOST_NODES:,}",
+        )
     )
     if lab.inputs.language:
-        st.caption("Both keep to the constraint: the best text is that of all it allows.")
+        st.caption(say("Both keep to the constraint: the best text is that of all it allows."))
     if lab.inputs.stop_strings:
-        st.caption("Stop strings have no part in it: the best text and the beams go on past them.")
+        st.caption(
+            say("Stop strings have no part in it: the best text and the beams go on past them.")
+        )
     with fields.row():
-        fields.whole(lab, "exact_tokens", "Tokens at most", 1, MOST_EXACT)
-        fields.choice(lab, "exact_by_sum", "Score", SCORES, width=230)
+        fields.whole(lab, "exact_tokens", say("Tokens at most"), 1, MOST_EXACT)
+        fields.choice(lab, "exact_by_sum", say("Score"), fields.said(SCORES), width=230)
         work_buttons(
             "beam_exact",
-            "Prove the best",
+            say("Prove the best"),
             lab.exact,
             lab.begin_exact,
             can_begin=bool(lab.text),
@@ -222,14 +240,14 @@ def _exact(lab: BeamLab) -> None:
 
 PAGE = LabPage(
     BeamLab,
-    "Beam search",
-    "The best few hypotheses are carried on together; the rest is pruned.",
+    marked("Beam search"),
+    marked("The best few hypotheses are carried on together; the rest is pruned."),
     _fields,
     _picture,
     lambda lab: view.notice(lab.text),
     experiments=(
-        Experiment("the texts", _texts, lambda lab: look_every(lab.texts)),
-        Experiment("the exact search", _exact, lambda lab: look_every(lab.exact)),
+        Experiment(marked("the texts"), _texts, lambda lab: look_every(lab.texts)),
+        Experiment(marked("the exact search"), _exact, lambda lab: look_every(lab.exact)),
     ),
     styles=(Path(__file__).with_suffix(".css"),),
 )

@@ -12,13 +12,15 @@ from engine.study.set_texts import BEAM, GREEDY, SAMPLE, SetText
 from engine.trace.beam import FINISHED, PRUNED, BeamStep
 from ui.labs.beam.inputs import BeamInputs
 from ui.labs.beam.tree import Place, Tree, ids_of, text_of
+from ui.labs.beam.words import text_name, word
 from ui.skeleton.tables import escaped, table, text_list
 from ui.words.labels import counted, visible
+from ui.words.language import marked, say, say_counted
 from ui.words.metrics import number, percent
 
 LONGEST = 60  # characters of a text within a sentence
-NOT_CONSIDERED = "not considered"
-RULED_OUT = "ruled out"  # by the constraint
+NOT_CONSIDERED = marked("not considered")
+RULED_OUT = marked("ruled out")  # by the constraint
 
 
 def notice(search: BeamSearch) -> str:
@@ -29,11 +31,19 @@ def notice(search: BeamSearch) -> str:
     greedy = ids_of(steps, way[-1])
     text = quoted(text_of(steps, way[-1]))
     if way[-1][0] < last.index and steps[way[-1][0]].candidates[way[-1][1]].fate != FINISHED:
-        said = f"Greedy decoding went for {text}; in step {way[-1][0] + 2} no beam goes on from it."
+        said = say(
+            "Greedy decoding went for {text}; in step {step} no beam goes on from it.",
+            text=text,
+            step=way[-1][0] + 2,
+        )
     elif steps[way[-1][0]].candidates[way[-1][1]].fate == PRUNED and last.stop_reason is None:
-        said = f"Step {way[-1][0] + 1} pruned {text}, which greedy decoding would have written."
+        said = say(
+            "Step {step} pruned {text}, which greedy decoding would have written.",
+            step=way[-1][0] + 1,
+            text=text,
+        )
     elif greedy == last.ids_after:
-        said = "So far the best hypothesis is the text of greedy decoding."
+        said = say("So far the best hypothesis is the text of greedy decoding.")
     else:
         at = next(
             (
@@ -43,17 +53,26 @@ def notice(search: BeamSearch) -> str:
             ),
             min(len(greedy), len(last.ids_after)),
         )
-        said = (
-            f"The best hypothesis leaves greedy decoding at token {at + 1}; "
-            f"greedy’s {text} is not the best any more."
+        said = say(
+            "The best hypothesis leaves greedy decoding at token {place}; greedy’s {text} is not "
+            "the best any more.",
+            place=at + 1,
+            text=text,
         )
     parents = len({one.parent for one in last.kept})
     if last.index and last.kept and parents < len(last.kept):
-        beams = "1 beam" if parents == 1 else f"{parents} beams"
-        said += f" All {len(last.kept)} beams come from {beams} of the step before."
+        said += " " + say_counted(
+            parents,
+            "All {beams} beams come from {count} beam of the step before.",
+            "All {beams} beams come from {count} beams of the step before.",
+            beams=len(last.kept),
+        )
     if last.pool:
-        said += f" {counted(len(last.pool), 'text')} finished; the best scores "
-        said += f"{number(last.pool[0].score, 2)}."
+        said += " " + say(
+            "{texts} finished; the best scores {score}.",
+            texts=counted(len(last.pool), "text"),
+            score=number(last.pool[0].score, 2),
+        )
     return said
 
 
@@ -81,7 +100,8 @@ def plain(text: str) -> str:
 def quoted(text: str) -> str:
     """A text within a sentence."""
     shown = plain(text)
-    return f"“{shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + '…'}”"
+    shown = shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"
+    return say("“{text}”", text=shown)
 
 
 def place_name(steps: Sequence[BeamStep], place: Place, label: Callable[[int], str]) -> str:
@@ -89,8 +109,17 @@ def place_name(steps: Sequence[BeamStep], place: Place, label: Callable[[int], s
     step, at = place
     one = steps[step].candidates[at]
     groups = max(other.group for other in steps[step].candidates)
-    group = f", group {one.group + 1}" if groups else ""
-    return f"step {step + 1}{group}, rank {one.rank}: {label(one.token_id)} ({one.fate})"
+    values = {
+        "step": step + 1,
+        "rank": one.rank,
+        "token": label(one.token_id),
+        "fate": word(one.fate),
+    }
+    if not groups:
+        return say("step {step}, rank {rank}: {token} ({fate})", **values)
+    return say(
+        "step {step}, group {group}, rank {rank}: {token} ({fate})", group=one.group + 1, **values
+    )
 
 
 def hypothesis(prompt: str, steps: Sequence[BeamStep], place: Place) -> str:
@@ -106,10 +135,15 @@ def no_more(steps: Sequence[BeamStep], place: Place) -> str:
     step, at = place
     one = steps[step].candidates[at]
     if one.fate == FINISHED:
-        return f"This text is complete; its score is {number(one.score, 3)}. Nothing follows it."
+        return say(
+            "This text is complete; its score is {score}. Nothing follows it.",
+            score=number(one.score, 3),
+        )
     if steps[step].stop_reason is not None:
-        return "The search ended in this step, so nothing follows this beam."
-    return f"It was rank {one.rank} of its step and was pruned, so nothing follows it."
+        return say("The search ended in this step, so nothing follows this beam.")
+    return say(
+        "It was rank {rank} of its step and was pruned, so nothing follows it.", rank=one.rank
+    )
 
 
 def following_table(
@@ -132,23 +166,31 @@ def following_table(
         )
         for token in found.tokens
     ]
-    rows.append((f"{found.rest:,} other tokens", percent(found.rest_mass), "", "", ""))
-    head = ("token", "probability", "step score", "sum", "became")
-    return table("What may follow", head, rows, "figures")
+    rows.append(
+        (say("{count} other tokens", count=f"{found.rest:,}"), percent(found.rest_mass), "", "", "")
+    )
+    head = (say("token"), say("probability"), say("step score"), say("sum"), say("became"))
+    return table(say("What may follow"), head, rows, "figures")
 
 
 def _became(token: NextToken, fates: Mapping[int, str], is_next: bool) -> str:
     if not token.is_left:
-        return RULED_OUT
-    return "next step" if is_next else fates.get(token.token_id, NOT_CONSIDERED)
+        return say(RULED_OUT)
+    if is_next:
+        return say("next step")
+    fate = fates.get(token.token_id)
+    return say(NOT_CONSIDERED) if fate is None else word(fate)
 
 
 def hidden(tree: Tree) -> str:
     """What the tree leaves out; empty where it shows all."""
     if not tree.hidden:
         return ""
-    noun = "hypothesis is" if tree.hidden == 1 else "hypotheses are"
-    return f"{tree.hidden:,} pruned {noun} not shown."
+    return say_counted(
+        tree.hidden,
+        "{count} pruned hypothesis is not shown.",
+        "{count} pruned hypotheses are not shown.",
+    )
 
 
 def ranking_table(search: BeamSearch) -> str:
@@ -156,7 +198,7 @@ def ranking_table(search: BeamSearch) -> str:
     rows = [
         (
             f"{place}",
-            "finished" if one.is_finished else "beam",
+            word(FINISHED if one.is_finished else BEAM),
             number(one.score, 3),
             number(one.logprob, 3),
             f"{len(one.token_ids)}",
@@ -164,8 +206,15 @@ def ranking_table(search: BeamSearch) -> str:
         )
         for place, one in enumerate(search.hypotheses, 1)
     ]
-    head = ("rank", "is", "score", "log-probability", "tokens", "text")
-    return table("Ranking of this search", head, rows)
+    head = (
+        say("rank"),
+        say("is"),
+        say("score"),
+        say("log-probability"),
+        say("tokens"),
+        say("text"),
+    )
+    return table(say("Ranking of this search"), head, rows)
 
 
 def texts_list(prompt: str, texts: Sequence[SetText]) -> str:
@@ -173,17 +222,17 @@ def texts_list(prompt: str, texts: Sequence[SetText]) -> str:
     ranked = sorted(texts, key=lambda one: -one.logprob)
     about = [
         (
-            one.name,
-            f"{number(one.logprob, 2)} nats",
-            f"{number(one.per_token, 2)} per token",
-            f"distinct-1 {number(one.distinct_1, 2)}",
-            f"distinct-2 {number(one.distinct_2, 2)}",
+            text_name(one),
+            say("{nats} nats", nats=number(one.logprob, 2)),
+            say("{nats} per token", nats=number(one.per_token, 2)),
+            say("distinct-1 {value}", value=number(one.distinct_1, 2)),
+            say("distinct-2 {value}", value=number(one.distinct_2, 2)),
             counted(len(one.token_ids), "token"),
         )
         for one in ranked
     ]
     pairs = zip(about, (one.text for one in ranked), strict=True)
-    return text_list("Texts, likeliest first", prompt, pairs)
+    return text_list(say("Texts, likeliest first"), prompt, pairs)
 
 
 def texts_notice(texts: Sequence[SetText]) -> str:
@@ -196,19 +245,28 @@ def texts_notice(texts: Sequence[SetText]) -> str:
     best = beams[0]
     gain = best.logprob - greedy[0].logprob
     if best.token_ids == greedy[0].token_ids:
-        said = "The best beam wrote the text of greedy decoding."
+        said = say("The best beam wrote the text of greedy decoding.")
     else:
-        than = "more" if gain >= 0 else "less"
-        said = f"The best beam’s text has {number(abs(gain), 2)} nats {than} than greedy’s."
+        more, less = (
+            marked("The best beam’s text has {nats} nats more than greedy’s."),
+            marked("The best beam’s text has {nats} nats less than greedy’s."),
+        )
+        said = say(more if gain >= 0 else less, nats=number(abs(gain), 2))
     mean = statistics.fmean(one.per_token for one in samples)
     varied = statistics.fmean(one.distinct_1 for one in samples)
-    bland = "blander" if best.distinct_1 < varied else "no blander"
-    likelier = "likelier" if best.per_token > mean else "no likelier"
-    return (
-        f"{said} It is {likelier} than the samples ({number(best.per_token, 2)} against "
-        f"{number(mean, 2)} nats per token), and {bland}: distinct-1 {number(best.distinct_1, 2)} "
-        f"against {number(varied, 2)}."
+    likelier = (
+        marked("It is likelier than the samples ({own} against {others} nats per token),")
+        if best.per_token > mean
+        else marked("It is no likelier than the samples ({own} against {others} nats per token),")
     )
+    blander = (
+        marked("and blander: distinct-1 {own} against {others}.")
+        if best.distinct_1 < varied
+        else marked("and no blander: distinct-1 {own} against {others}.")
+    )
+    likelier = say(likelier, own=number(best.per_token, 2), others=number(mean, 2))
+    blander = say(blander, own=number(best.distinct_1, 2), others=number(varied, 2))
+    return f"{said} {likelier} {blander}"
 
 
 def verdict(found: SearchError, inputs: BeamInputs) -> str:
@@ -216,65 +274,99 @@ def verdict(found: SearchError, inputs: BeamInputs) -> str:
     own = next(miss for miss in found.misses if miss.width == inputs.width)
     tokens = counted(inputs.exact_tokens, "token")
     if not found.best.is_proven:
+        read, left = counted(found.best.visited, "beginning"), counted(found.best.open, "beginning")
         why = {
-            "nodes": f"after {counted(found.best.visited, 'beginning')}",
-            "memory": f"with {counted(found.best.open, 'beginning')} waiting",
-            "cancelled": f"cancelled after {counted(found.best.visited, 'beginning')}",
+            "nodes": say("{beginnings} read", beginnings=read),
+            "memory": say("{beginnings} wait", beginnings=left),
+            "cancelled": say("cancelled, {beginnings} read", beginnings=read),
         }[found.best.stopped]
-        return (
-            f"Out of reach: {why}, no text of at most {tokens} is proven best. The best text "
-            f"scores between {number(found.best.score, 3)} and {number(found.best.bound, 3)}."
+        return say(
+            "Out of reach ({why}): no text of at most {tokens} is proven best. The best text "
+            "scores between {low} and {high}.",
+            why=why,
+            tokens=tokens,
+            low=number(found.best.score, 3),
+            high=number(found.best.bound, 3),
         )
-    ending = "" if len(found.best.token_ids) >= inputs.exact_tokens else ", which ends there"
-    shown = f"{quoted(found.best.text)}{ending}"
-    kept = " All of these texts keep to the constraint." if inputs.language else ""
-    return (
-        f"Proven: no text of at most {tokens} is likelier than {shown}. {_missed(own, found)}{kept}"
-    )
+    shown = quoted(found.best.text)
+    if len(found.best.token_ids) < inputs.exact_tokens:
+        shown = say("{text}, which ends there", text=shown)
+    said = [
+        say(
+            "Proven: no text of at most {tokens} is likelier than {text}.",
+            tokens=tokens,
+            text=shown,
+        ),
+        _missed(own, found),
+    ]
+    if inputs.language:
+        said.append(say("All of these texts keep to the constraint."))
+    return " ".join(said)
 
 
 def _missed(miss: Miss, found: SearchError) -> str:
-    name = f"Beam {miss.width}"
     if miss.token_ids == found.best.token_ids:
-        return f"{name} found it."
+        return say("Beam {width} found it.", width=miss.width)
     if miss.found:
-        return f"{name} found one that is as likely."
-    return f"{name} misses it by {number(miss.nats, 2)} nats."
+        return say("Beam {width} found one that is as likely.", width=miss.width)
+    return say(
+        "Beam {width} misses it by {nats} nats.", width=miss.width, nats=number(miss.nats, 2)
+    )
 
 
 def _outcome(miss: Miss, found: SearchError) -> str:
     if miss.token_ids == found.best.token_ids:
-        return "found"
-    return "as likely" if miss.found else f"{number(miss.nats, 2)} nats"
+        return say("found")
+    if miss.found:
+        return say("as likely")
+    return say("{nats} nats", nats=number(miss.nats, 2))
 
 
 def proof(found: SearchError, dtype: str) -> str:
     """The figures of the proof; the dtype decides how exact they are."""
     best = found.best
-    passes = "1 pass" if best.passes == 1 else f"{best.passes:,} passes"
-    said = (
-        f"{best.visited:,} beginnings read in {passes}, {best.pruned:,} pruned unread, "
-        f"{best.open:,} left, in {number(best.seconds, 1)} s. The best text has "
-        f"{number(best.score, 3)}"
-    )
+    said = [
+        say(
+            "{read} beginnings read in {passes}, {pruned} pruned unread, {left} left, in {time} s.",
+            read=f"{best.visited:,}",
+            passes=counted(best.passes, "pass"),
+            pruned=f"{best.pruned:,}",
+            left=f"{best.open:,}",
+            time=number(best.seconds, 1),
+        ),
+        say("The best text has {score}.", score=number(best.score, 3)),
+    ]
     if best.largest_pruned is not None:
-        said += f"; what was pruned could reach {number(best.largest_pruned, 3)} at most"
-    if dtype == "float32":
-        return f"{said}."
-    return f"{said}. Passes in {dtype} round, so figures hold to some hundredths of a nat."
+        said.append(
+            say(
+                "What was pruned could reach {score} at most.",
+                score=number(best.largest_pruned, 3),
+            )
+        )
+    if dtype != "float32":
+        said.append(
+            say(
+                "Passes in {dtype} round, so figures hold to some hundredths of a nat.", dtype=dtype
+            )
+        )
+    return " ".join(said)
 
 
 def misses_table(found: SearchError) -> str:
     """The best text, and what every width found."""
-    name = "exact" if found.best.is_proven else "best known"
+    name = say("exact") if found.best.is_proven else say("best known")
     rows = [(name, number(found.score, 3), "", plain(found.best.text))]
     rows += [
         (
-            f"beam {miss.width}",
+            say("beam {number}", number=miss.width),
             number(miss.score, 3),
             _outcome(miss, found),
             plain(miss.text),
         )
         for miss in found.misses
     ]
-    return table("Exact search and beams", ("search", "score", "misses by", "text"), rows)
+    return table(
+        say("Exact search and beams"),
+        (say("search"), say("score"), say("misses by"), say("text")),
+        rows,
+    )

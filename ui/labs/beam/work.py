@@ -13,6 +13,7 @@ from ui.labs.beam.inputs import BeamInputs
 from ui.skeleton.background import BackgroundWork
 from ui.words.catalogue import told
 from ui.words.labels import with_minus
+from ui.words.language import marked, say
 
 
 class TextsWork(BackgroundWork):
@@ -23,7 +24,7 @@ class TextsWork(BackgroundWork):
         texts: those there are so far.
     """
 
-    doing = "the texts"
+    doing = marked("the texts")
 
     def __init__(self, model: LanguageModel, inputs: BeamInputs) -> None:
         super().__init__(inputs.width + 1 + SAMPLES)
@@ -71,7 +72,7 @@ class ExactWork(BackgroundWork):
         DecodingError: the inputs allow no search.
     """
 
-    doing = "the exact search"
+    doing = marked("the exact search")
     noun = "search"
 
     def __init__(self, model: LanguageModel, inputs: BeamInputs) -> None:
@@ -130,5 +131,10 @@ class ExactWork(BackgroundWork):
         if self.is_waiting or self.exact is None:
             return super().progress
         one = self.exact
-        figures = with_minus(f"best {one.best:.3f}, bound {one.bound:.3f}")
-        return f"{one.visited:,} beginnings read, {one.open:,} wait; {figures}"
+        return say(
+            "{read} beginnings read, {left} wait; best {best}, bound {bound}",
+            read=f"{one.visited:,}",
+            left=f"{one.open:,}",
+            best=with_minus(f"{one.best:.3f}"),
+            bound=with_minus(f"{one.bound:.3f}"),
+        )

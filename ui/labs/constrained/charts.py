@@ -11,6 +11,7 @@ from plotly.subplots import make_subplots
 from engine.study.constraint import ConstraintFigures
 from engine.study.whole_texts import WholeText
 from ui.charts.template import literal, palette, template
+from ui.words.language import say
 
 MOST_TEXTS = 8
 
@@ -28,9 +29,15 @@ def price_figure(
     """
     colours = palette(dark)
     free, forced, total = colours.series[0], colours.series[1], colours.series[5]
+    allowed = say("allowed probability {share}", share="%{y:.4g}")
+    bits = say("{count} bits", count="%{y:.2f}")
+    bits_so_far = say("{count} bits so far", count="%{y:.2f}")
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.08)
     steps = list(range(1, len(figures) + 1))
-    hover = [f"step {n}: {literal(token)}" for n, token in zip(steps, tokens, strict=True)]
+    hover = [
+        say("step {n}: {token}", n=n, token=literal(token))
+        for n, token in zip(steps, tokens, strict=True)
+    ]
     figure.add_scatter(
         x=steps,
         y=[each.allowed_mass for each in figures],
@@ -42,14 +49,14 @@ def price_figure(
             "symbol": ["square" if each.is_forced else "circle" for each in figures],
         },
         customdata=hover,
-        hovertemplate="%{customdata}<br>allowed probability %{y:.4g}<extra></extra>",
+        hovertemplate="%{customdata}<br>" + allowed + "<extra></extra>",
         showlegend=False,
         row=1,
         col=1,
     )
     for name, is_forced, colour, pattern in (
-        ("price of a step with a choice", False, free, ""),
-        ("price of a step with one allowed token", True, forced, "/"),
+        (say("price of a step with a choice"), False, free, ""),
+        (say("price of a step with one allowed token"), True, forced, "/"),
     ):
         own = [n for n, each in zip(steps, figures, strict=True) if each.is_forced == is_forced]
         figure.add_bar(
@@ -58,27 +65,27 @@ def price_figure(
             name=name,
             marker={"color": colour, "pattern": {"shape": pattern}},
             customdata=[hover[n - 1] for n in own],
-            hovertemplate="%{customdata}<br>%{y:.2f} bits<extra></extra>",
+            hovertemplate="%{customdata}<br>" + bits + "<extra></extra>",
             row=2,
             col=1,
         )
     figure.add_scatter(
         x=steps,
         y=list(accumulate(each.price_bits for each in figures)),
-        name="price so far",
+        name=say("price so far"),
         mode="lines",
         line={"color": total, "dash": "dash", "shape": "hv"},
-        hovertemplate="%{y:.2f} bits so far<extra></extra>",
+        hovertemplate=bits_so_far + "<extra></extra>",
         row=2,
         col=1,
     )
     if shown is not None and shown < len(figures):
         figure.add_vline(x=shown + 1, line={"color": colours.muted, "dash": "dot"})
-    figure.update_yaxes(title="allowed Z", range=[-0.06, 1.06], row=1, col=1)
-    figure.update_yaxes(title="bits", rangemode="tozero", row=2, col=1)
+    figure.update_yaxes(title=say("allowed Z"), range=[-0.06, 1.06], row=1, col=1)
+    figure.update_yaxes(title=say("bits"), rangemode="tozero", row=2, col=1)
     every = max(1, round(len(figures) / 12))
     figure.update_xaxes(range=[0.3, len(figures) + 0.7], dtick=every, tick0=1)
-    figure.update_xaxes(title="step", row=2, col=1)
+    figure.update_xaxes(title=say("step"), row=2, col=1)
     figure.update_layout(template=template(dark), height=380, bargap=0.25)
     figure.update_layout(margin={"l": 10, "r": 10, "t": 60, "b": 10})
     return figure
@@ -89,7 +96,10 @@ def whole_texts_figure(texts: Sequence[WholeText], dark: bool) -> go.Figure:
     colours = palette(dark)
     leading = sorted(texts, key=lambda each: -max(each.conditional, each.masked))[:MOST_TEXTS]
     figure = go.Figure()
-    series = (("exact: model’s odds", "conditional", 0, ""), ("step by step", "masked", 1, "/"))
+    series = (
+        (say("exact: model’s odds"), "conditional", 0, ""),
+        (say("step by step"), "masked", 1, "/"),
+    )
     for name, field, place, pattern in series:
         figure.add_bar(
             y=[literal(each.text, 28) for each in leading],
@@ -104,7 +114,7 @@ def whole_texts_figure(texts: Sequence[WholeText], dark: bool) -> go.Figure:
         template=template(dark),
         height=110 + 44 * len(leading),
         barmode="group",
-        xaxis={"title": "share of texts", "rangemode": "tozero"},
+        xaxis={"title": say("share of texts"), "rangemode": "tozero"},
         yaxis={"autorange": "reversed", "type": "category"},
         margin={"l": 10, "r": 10, "t": 50, "b": 10},
     )

@@ -22,6 +22,7 @@ from ui.texts.constraints import EXAMPLES, FIRST, Example, typed_of
 from ui.texts.limits import checked_whole
 from ui.texts.traces import REMEDY
 from ui.words.catalogue import told
+from ui.words.language import say
 
 
 @dataclass(frozen=True)
@@ -74,10 +75,20 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
     def inputs_of(self, trace: Trace) -> ConstrainedInputs:
         settings = SamplingSettings.from_dict(trace.settings_at(0))
         if settings.stage(Constraint.setting) is None:
-            raise TraceError(f"The trace has no constraint, and this page needs one; {REMEDY}.")
+            raise TraceError(
+                say(
+                    "The trace has no constraint, and this page needs one; {remedy}.",
+                    remedy=say(REMEDY),
+                )
+            )
         if any(step.forced for step in trace.steps):
-            problem = "The trace has tokens that a person forced, which this page does not keep"
-            raise TraceError(f"{problem}; {REMEDY}.")
+            raise TraceError(
+                say(
+                    "The trace has tokens that a person forced, which this page does not keep; "
+                    "{remedy}.",
+                    remedy=say(REMEDY),
+                )
+            )
         language, source = typed_of(settings)
         return replace(
             self.inputs,
@@ -149,7 +160,7 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
         """Show the figures of a step, counted from 1."""
         try:
             steps = max(1, len(self.text.steps))
-            self.looked_at = checked_whole("Step to look at", typed, 1, steps) - 1
+            self.looked_at = checked_whole(say("Step to look at"), typed, 1, steps) - 1
             self.error = ""
         except DecodingError as error:
             self.refuse(error)

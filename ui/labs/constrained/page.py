@@ -20,20 +20,22 @@ from ui.texts.constraints import EXAMPLES
 from ui.texts.limits import LARGEST_SEED
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text
+from ui.words.language import marked, say
 
 
 def _fields(lab: ConstrainedLab) -> None:
     constraint = ConstraintField(lab, "constrained", lab.inputs.typed, lab.take, is_optional=False)
     left, right = st.columns(2)
     with left:
-        fields.text(lab, "prompt", "Prompt", height=68)
+        fields.text(lab, "prompt", say("Prompt"), height=68)
         with fields.row():
             names = [each.name for each in EXAMPLES]
             st.selectbox(
-                "Example",
+                say("Example"),
                 names,
                 index=None,
-                placeholder="Choose one",
+                format_func=say,
+                placeholder=say("Choose one"),
                 width=170,
                 **bound(
                     "constrained_example",
@@ -42,8 +44,8 @@ def _fields(lab: ConstrainedLab) -> None:
                 ),
             )
             constraint.language(width=170)
-            fields.real(lab, "temperature", "Temperature", width=105)
-            fields.whole(lab, "seed", "Seed", 0, LARGEST_SEED, help=meaning("seed"), width=105)
+            fields.real(lab, "temperature", say("Temperature"), width=105)
+            fields.whole(lab, "seed", say("Seed"), 0, LARGEST_SEED, help=meaning("seed"), width=105)
     with right:
         constraint.source(height=178)
 
@@ -65,14 +67,14 @@ def _picture(lab: ConstrainedLab) -> None:
         _step_field(lab, shown)
         st.html(view.step_text(figures[shown]))
         st.html(view.wanted_html(vocabulary, text, figures[shown]))
-    with st.expander("Every step"):
+    with st.expander(say("Every step")):
         st.html(view.steps_html(vocabulary, text, figures))
 
 
 def _step_field(lab: ConstrainedLab, shown: int) -> None:
     """Which step is looked at."""
     whole_number(
-        f"Step to look at, 1 to {len(lab.text.steps)}",
+        say("Step to look at, 1 to {count}", count=len(lab.text.steps)),
         shown + 1,
         width=220,
         **bound("constrained_step_shown", float(shown + 1), lab.look_at),
@@ -84,29 +86,32 @@ def _notice(lab: ConstrainedLab) -> str:
 
 
 def _one_bad_token(lab: ConstrainedLab) -> None:
-    st.subheader("One bad token", anchor=False)
+    st.subheader(say("One bad token"), anchor=False)
     if lab.text is None or lab.shown is None:
-        st.caption("There is no step yet; take one, or wait while the text is being written.")
+        st.caption(say("There is no step yet; take one, or wait while the text is being written."))
         return
     vocabulary, index = lab.model.vocabulary, lab.shown
     wanted = lab.figures[index].wanted
     st.caption(
-        f"Force a refused token at step {index + 1}, the one looked at above, and go on without "
-        "the constraint."
+        say(
+            "Force a refused token at step {step}, the one looked at above, and go on "
+            "without the constraint.",
+            step=index + 1,
+        )
     )
     if not wanted:
-        st.caption("The constraint refuses no token that the model could give here.")
+        st.caption(say("The constraint refuses no token that the model could give here."))
         return
     with fields.row():
         ids = [each.token_id for each in wanted]
         token_id = st.selectbox(
-            "Wrong token",
+            say("Wrong token"),
             ids,
             format_func=lambda i: view.label(vocabulary, i),
             key=f"constrained_wrong_{index}_{ids[0]}",
             width=200,
         )
-        pressed = st.button("Force it", key="constrained_force", disabled=lab.is_busy)
+        pressed = st.button(say("Force it"), key="constrained_force", disabled=lab.is_busy)
     if pressed:
         lab.break_at(index, token_id)
         st.rerun()
@@ -115,15 +120,18 @@ def _one_bad_token(lab: ConstrainedLab) -> None:
 
 
 def _whole_texts(lab: ConstrainedLab) -> None:
-    st.subheader("Whole texts: exact against step by step", anchor=False)
+    st.subheader(say("Whole texts: exact against step by step"), anchor=False)
     st.caption(
-        "Masking renormalises in every step. Among whole texts the model’s own odds are others. "
-        "For small constraints both are computed, over every path of tokens, at temperature 1."
+        say(
+            "Masking renormalises in every step. Among whole texts the model’s own "
+            "odds are others. For small constraints both are computed, over every path "
+            "of tokens, at temperature 1."
+        )
     )
     if lab.text is None:
         return
     with fields.row():
-        work_buttons("constrained_walk", "Compute both", lab.walk, lab.begin_walk)
+        work_buttons("constrained_walk", say("Compute both"), lab.walk, lab.begin_walk)
     walk = lab.walk
     if walk is None:
         return
@@ -135,20 +143,23 @@ def _whole_texts(lab: ConstrainedLab) -> None:
     if found.texts:
         chart = whole_texts_figure(found.texts, is_dark())
         st.plotly_chart(chart, theme=None, key="constrained_whole_texts", config=CONFIG)
-        with st.expander("Texts"):
+        with st.expander(say("Texts")):
             st.html(view.whole_texts_html(found))
 
 
 PAGE = LabPage(
     ConstrainedLab,
-    "Constrained decoding",
-    "Each step masks every token after which the text could not become what the source describes.",
+    marked("Constrained decoding"),
+    marked(
+        "Each step masks every token after which the text could not become what "
+        "the source describes."
+    ),
     _fields,
     _picture,
     _notice,
     (
-        Experiment("one bad token", _one_bad_token),
-        Experiment("the whole texts", _whole_texts, lambda lab: look_every(lab.walk)),
+        Experiment(marked("one bad token"), _one_bad_token),
+        Experiment(marked("the whole texts"), _whole_texts, lambda lab: look_every(lab.walk)),
     ),
     unit="token",
     styles=(Path(__file__).with_suffix(".css"),),

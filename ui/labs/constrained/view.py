@@ -14,6 +14,7 @@ from engine.study.whole_texts import WholeTexts
 from engine.study.wrong_token import Broken
 from ui.skeleton.tables import escaped, facts, table
 from ui.words.labels import counted, token_label
+from ui.words.language import say
 from ui.words.metrics import number, percent
 
 
@@ -24,7 +25,7 @@ def label(vocabulary: Vocabulary, token_id: int) -> str:
 
 def bits(value: float) -> str:
     """A number of bits for reading."""
-    return f"{number(value, 1)} bits"
+    return say("{count} bits", count=number(value, 1))
 
 
 # --- the text -------------------------------------------------------------------------------------
@@ -46,11 +47,14 @@ def text_html(prompt: str, text: Decoder, ribbon: Ribbon, shown: int | None) -> 
             inside.append((character, bool(own) and all(own)))
         kind = "con-token con-shown" if step.index == shown else "con-token"
         parts.append(f'<span class="{kind}">{_runs(inside)}</span>')
+    name = html.escape(say("Text under the constraint"))
+    dashed, no_choice = say("dashed"), say("nothing else could stand there")
+    between = say("between tokens")
     return (
-        '<p class="dv-written con-text" tabindex="0" aria-label="Text under the constraint">'
+        f'<p class="dv-written con-text" tabindex="0" aria-label="{name}">'
         f"<span>{escaped(prompt)}</span>{''.join(parts)}</p>"
-        '<p class="dv-facts con-legend"><span class="con-forced">dashed</span> nothing else could '
-        'stand there · <span class="con-token">|</span> between tokens</p>'
+        f'<p class="dv-facts con-legend"><span class="con-forced">{dashed}</span> {no_choice} · '
+        f'<span class="con-token">|</span> {between}</p>'
     )
 
 
@@ -71,10 +75,13 @@ def state_html(figures: Sequence[ConstraintFigures], text: Decoder, verdict: Ver
     total = sum(each.price_bits for each in figures)
     has_ended = text.stop_reason == "eos"
     words = [
-        f"price so far {bits(total)}",
-        f"{bits(total / len(figures))} a token" if figures else "",
-        f"{counted(sum(each.is_forced for each in figures), 'step')} without a choice",
-        "complete" if has_ended else "not complete yet",
+        say("price so far {bits}", bits=bits(total)),
+        say("{bits} a token", bits=bits(total / len(figures))) if figures else "",
+        say(
+            "{steps} without a choice",
+            steps=counted(sum(each.is_forced for each in figures), "step"),
+        ),
+        say("complete") if has_ended else say("not complete yet"),
         verdict_text(verdict) if has_ended else "",
     ]
     return f'<p class="dv-facts">{facts(word for word in words if word)}</p>'
@@ -83,11 +90,14 @@ def state_html(figures: Sequence[ConstraintFigures], text: Decoder, verdict: Ver
 def verdict_text(verdict: Verdict) -> str:
     """What a parser says, in a few words."""
     if verdict.is_valid is None:
-        return f"not judged: {verdict.problem}"
+        return say("not judged: {problem}", problem=verdict.problem)
     if verdict.is_valid:
-        return f"✓ valid, says {verdict.parser}"
-    at = f" (character {verdict.position + 1:,})" if verdict.position is not None else ""
-    return f"✗ not valid, says {verdict.parser}: {verdict.problem}{at}"
+        return say("✓ valid, says {parser}", parser=verdict.parser)
+    said = say("✗ not valid, says {parser}", parser=verdict.parser)
+    if verdict.position is not None:
+        place = say("character {place}", place=f"{verdict.position + 1:,}")
+        return f"{said}: {verdict.problem} ({place})"
+    return f"{said}: {verdict.problem}"
 
 
 # --- figures --------------------------------------------------------------------------------------
@@ -98,7 +108,7 @@ def wanted_html(vocabulary: Vocabulary, text: Decoder, each: ConstraintFigures) 
     step = text.steps[each.index]
     rows = [
         (
-            f"{label(vocabulary, step.token_id)} (written)",
+            say("{token} (written)", token=label(vocabulary, step.token_id)),
             percent(math.exp(step.logprob)),
             f"{step.rank:,}",
         )
@@ -107,24 +117,24 @@ def wanted_html(vocabulary: Vocabulary, text: Decoder, each: ConstraintFigures) 
         (label(vocabulary, wanted.token_id), percent(wanted.probability), f"{wanted.rank:,}")
         for wanted in each.wanted
     ]
-    caption = f"Step {each.index + 1}: what the model wanted instead"
-    return table(caption, ("token", "model’s probability", "rank"), rows, "figures")
+    caption = say("Step {step}: what the model wanted instead", step=each.index + 1)
+    return table(caption, (say("token"), say("model’s probability"), say("rank")), rows, "figures")
 
 
 def step_text(each: ConstraintFigures) -> str:
     """One step's figures in a line."""
     forced = each.forced_bytes.decode("utf-8", "replace")
     words = [
-        f"{counted(each.allowed, 'token')} allowed",
-        f"allowed probability {percent(each.allowed_mass)}",
-        f"price {bits(each.price_bits)}",
+        say("{tokens} allowed", tokens=counted(each.allowed, "token")),
+        say("allowed probability {share}", share=percent(each.allowed_mass)),
+        say("price {bits}", bits=bits(each.price_bits)),
     ]
     if each.must_end:
-        words.append("only the end is left")
+        words.append(say("only the end is left"))
     elif each.may_end:
-        words.append("the text may end here")
+        words.append(say("the text may end here"))
     if forced:
-        words.append(f"forced next: {token_label(forced)}")
+        words.append(say("forced next: {text}", text=token_label(forced)))
     return f'<p class="dv-facts">{facts(words)}</p>'
 
 
@@ -147,8 +157,16 @@ def steps_html(vocabulary: Vocabulary, text: Decoder, figures: Sequence[Constrai
                 else "–",
             )
         )
-    head = ("step", "token", "allowed", "probability", "bits", "so far", "wanted most, refused")
-    return table("Every step", head, rows, "figures")
+    head = (
+        say("step"),
+        say("token"),
+        say("allowed"),
+        say("probability"),
+        say("bits"),
+        say("so far"),
+        say("wanted most, refused"),
+    )
+    return table(say("Every step"), head, rows, "figures")
 
 
 def notice(
@@ -157,22 +175,36 @@ def notice(
     """What there is to notice: where the price comes from, and how much was no choice at all."""
     total = sum(each.price_bits for each in figures)
     forced = sum(ribbon.forced)
-    share = f"{forced:,} of {len(ribbon.forced):,} bytes left no choice."
+    share = say(
+        "{forced} of {all} bytes left no choice.",
+        forced=f"{forced:,}",
+        all=f"{len(ribbon.forced):,}",
+    )
     if total < 0.5:
-        return f"The constraint costs {bits(total)}: the model wanted such a text anyway. {share}"
+        cheap = say(
+            "The constraint costs {bits}: the model wanted such a text anyway.", bits=bits(total)
+        )
+        return f"{cheap} {share}"
     dearest = max(figures, key=lambda each: each.price_bits)
     token = label(vocabulary, text.steps[dearest.index].token_id)
     wanted = dearest.wanted[0] if dearest.wanted else None
-    instead = (
-        f", where the model wanted “{label(vocabulary, wanted.token_id)}” "
-        f"({percent(wanted.probability)}) and “{token}” came"
-        if wanted
-        else ""
-    )
-    return (
-        f"The constraint costs {bits(total)} so far. {bits(dearest.price_bits)} of them at step "
-        f"{dearest.index + 1}{instead}. {share}"
-    )
+    values = {
+        "bits": bits(total),
+        "most": bits(dearest.price_bits),
+        "step": dearest.index + 1,
+        "token": token,
+    }
+    if wanted is None:
+        said = say("The constraint costs {bits} so far. {most} of them at step {step}.", **values)
+    else:
+        said = say(
+            "The constraint costs {bits} so far. {most} of them at step {step}, where the model "
+            "wanted “{wanted}” ({share}) and “{token}” came.",
+            wanted=label(vocabulary, wanted.token_id),
+            share=percent(wanted.probability),
+            **values,
+        )
+    return f"{said} {share}"
 
 
 # --- experiments ----------------------------------------------------------------------------------
@@ -182,18 +214,18 @@ def broken_html(prompt: str, broken: Broken, text: Decoder, verdict: Verdict) ->
     """The broken text beside the constrained one, each with its verdict."""
     where = ""
     if broken.left_at is not None:
-        where = f"leaves the constraint at character {broken.left_at + 1:,}"
+        where = say("leaves the constraint at character {place}", place=f"{broken.left_at + 1:,}")
     elif not broken.is_complete:
-        where = "keeps to the constraint, but is not complete"
+        where = say("keeps to the constraint, but is not complete")
     without = (
         f"<span>{escaped(prompt)}</span>{escaped(broken.before)}"
         f'<mark class="con-wrong">{escaped(broken.wrong) or "⟨end⟩"}</mark>{escaped(broken.after)}'
     )
     within = f"<span>{escaped(prompt)}</span>{escaped(text.text)}"
-    ended = "complete" if text.stop_reason == "eos" else "not complete yet"
+    ended = say("complete") if text.stop_reason == "eos" else say("not complete yet")
     parts = [
-        _card("Without the constraint", without, [verdict_text(broken.verdict), where]),
-        _card("With the constraint", within, [verdict_text(verdict), ended]),
+        _card(say("Without the constraint"), without, [verdict_text(broken.verdict), where]),
+        _card(say("With the constraint"), within, [verdict_text(verdict), ended]),
     ]
     return f'<div class="lab-grid">{"".join(parts)}</div>'
 
@@ -210,23 +242,40 @@ def _card(name: str, body: str, words: Sequence[str]) -> str:
 def whole_texts_text(found: WholeTexts) -> str:
     """What the walk over all texts found, in two or three sentences."""
     if not found.texts:
-        return (
-            f"No complete text was found in {found.passes:,} passes; choose a smaller constraint, "
-            "such as the example “How the dog was”."
+        return say(
+            "No complete text was found in {passes}; choose a smaller constraint, such as the "
+            "example “{example}”.",
+            passes=counted(found.passes, "pass"),
+            example=say("How the dog was"),
         )
     most = max(found.texts, key=lambda each: abs(each.masked - each.conditional))
     parts = [
-        f"{counted(len(found.texts), 'text')} by {counted(found.paths, 'path')} of tokens.",
-        f"The two distributions differ by {percent(found.total_variation)} (total variation), "
-        f"{bits(found.kl_bits)} of divergence.",
-        f"“{token_label(most.text)}” has {percent(most.conditional)} of the model’s odds, and "
-        f"masking writes it in {percent(most.masked)} of texts.",
+        say(
+            "{texts} by {paths} of tokens.",
+            texts=counted(len(found.texts), "text"),
+            paths=counted(found.paths, "path"),
+        ),
+        say(
+            "The two distributions differ by {share} (total variation), {bits} of divergence.",
+            share=percent(found.total_variation),
+            bits=bits(found.kl_bits),
+        ),
+        say(
+            "“{text}” has {exact} of the model’s odds, and masking writes it in {masked} of texts.",
+            text=token_label(most.text),
+            exact=percent(most.conditional),
+            masked=percent(most.masked),
+        ),
     ]
     whole = found.mass + found.missing
     if not found.is_exact and whole > 0:
         parts.append(
-            f"The walk may have missed {percent(found.missing / whole)} of the odds and "
-            f"{percent(found.masked_missing)} of what masking writes, not more."
+            say(
+                "The walk may have missed {odds} of the odds and {masked} of what masking writes, "
+                "not more.",
+                odds=percent(found.missing / whole),
+                masked=percent(found.masked_missing),
+            )
         )
     return " ".join(parts)
 
@@ -238,5 +287,5 @@ def whole_texts_html(found: WholeTexts) -> str:
         (token_label(each.text), percent(each.conditional), percent(each.masked), f"{each.paths:,}")
         for each in leading
     ]
-    head = ("text", "exact", "step by step", "paths")
-    return table("Texts of the constraint", head, rows, "figures")
+    head = (say("text"), say("exact"), say("step by step"), say("paths"))
+    return table(say("Texts of the constraint"), head, rows, "figures")

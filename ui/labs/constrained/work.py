@@ -12,6 +12,7 @@ from engine.runner.scheduler import job
 from engine.sampling.stages import Constraint
 from engine.study.whole_texts import Progress, Walk, WholeTexts
 from ui.skeleton.background import BackgroundWork
+from ui.words.language import marked
 
 MOST_PASSES = 300
 
@@ -23,7 +24,7 @@ class WalkWork(BackgroundWork):
         DecodingError: the constraint or the prompt does not fit the model.
     """
 
-    doing = "the walk over all texts"
+    doing = marked("the walk over all texts")
     noun = "beginning"
 
     def __init__(self, model: LanguageModel, prompt: str, constraint: Constraint) -> None:

@@ -14,8 +14,11 @@ from engine.study.joint_error import JointError
 from engine.study.metrics import Spread
 from engine.study.steps_and_quality import StepsSummary
 from ui.charts.template import DASHES, PATTERNS, SYMBOLS, literal, palette, template
+from ui.words.labels import counted
+from ui.words.language import marked, say
 
 COMMITTED_MARK, REMASKED_MARK = "●", "↺"
+_DID = {COMMITTED_MARK: marked("committed here"), REMASKED_MARK: marked("masked again here")}
 MOST_CELLS = 6_000  # of a heat map whose cells can be clicked: a browser draws a point for each
 MOST_MARKS = 60  # positions of a heat map whose cells still have room for a mark
 
@@ -95,7 +98,7 @@ def confidence_figure(
         )
     places = range(0, columns, max(1, math.ceil(columns / 12)))
     figure.update_xaxes(
-        title="position",
+        title=say("position"),
         tickvals=list(places),
         ticktext=[str(shown.positions[place]) for place in places],
         range=[-0.5, columns - 0.5],
@@ -104,7 +107,7 @@ def confidence_figure(
         fixedrange=True,
     )
     figure.update_yaxes(
-        title="step",
+        title=say("step"),
         tickvals=list(range(0, total, max(1, math.ceil(total / 12)))),
         ticktext=[str(row + 1) for row in range(0, total, max(1, math.ceil(total / 12)))],
         range=[total - 0.5, -0.5],
@@ -156,11 +159,18 @@ def _ink(value: float, dark: bool) -> str:
 
 def _cell(shown: ConfidenceMap, column: int, row: int, mark: str) -> str:
     value = shown.values[column, row]
-    known = "unknown" if math.isnan(value) else f"{value:.1%}"
-    did = {COMMITTED_MARK: ", committed here", REMASKED_MARK: ", masked again here"}.get(mark, "")
     place = shown.positions[column]
-    name = literal(shown.names[row][place])
-    return f"position {place}, step {row + 1}: {name}, confidence {known}{did}"
+    said = say(
+        "position {place}, step {step}: {token}, confidence {share}",
+        place=place,
+        step=row + 1,
+        token=literal(shown.names[row][place]),
+        share=say("unknown") if math.isnan(value) else f"{value:.1%}",
+    )
+    if mark not in _DID:
+        return said
+    did = say(_DID[mark])
+    return f"{said}, {did}"
 
 
 def order_figure(
@@ -182,7 +192,12 @@ def order_figure(
         mode="markers",
         marker={"size": 9, "color": look.series[0], "symbol": SYMBOLS[0]},
         hovertext=[
-            f"{literal(name)}, position {place}: step {step + 1}"
+            say(
+                "{token}, position {place}: step {step}",
+                token=literal(name),
+                place=place,
+                step=step + 1,
+            )
             for name, place, step in zip(names, order.positions, order.steps, strict=True)
         ],
         hovertemplate="%{hovertext}<extra></extra>",
@@ -190,8 +205,8 @@ def order_figure(
     figure.update_layout(
         template=template(dark),
         height=250,
-        xaxis_title="position",
-        yaxis_title="committed in step",
+        xaxis_title=say("position"),
+        yaxis_title=say("committed in step"),
         dragmode=False,
         margin={"l": 10, "r": 10, "t": 10, "b": 10},
     )
@@ -207,8 +222,8 @@ def counts_figure(counts: Sequence[StepCount], dark: bool = False) -> go.Figure:
     figure = go.Figure()
     for number, (name, values) in enumerate(
         (
-            ("committed", [count.committed for count in counts]),
-            ("masked again", [-count.remasked for count in counts]),
+            (say("committed"), [count.committed for count in counts]),
+            (say("masked again"), [-count.remasked for count in counts]),
         )
     ):
         figure.add_bar(
@@ -217,14 +232,15 @@ def counts_figure(counts: Sequence[StepCount], dark: bool = False) -> go.Figure:
             name=name,
             marker={"color": look.series[number], "pattern": {"shape": PATTERNS[number]}},
             customdata=[abs(value) for value in values],
-            hovertemplate="step %{x}: %{customdata} " + name + "<extra></extra>",
+            hovertemplate=say("step {step}: {count}", step="%{x}", count="%{customdata}")
+            + f" {name}<extra></extra>",
         )
     figure.update_layout(
         template=template(dark),
         height=250,
         barmode="relative",
-        xaxis_title="step",
-        yaxis_title="positions",
+        xaxis_title=say("step"),
+        yaxis_title=say("positions"),
         dragmode=False,
         margin={"l": 10, "r": 10, "t": 30, "b": 10},
     )
@@ -255,7 +271,7 @@ class Bars:
 def distribution_figure(bars: Bars, dark: bool = False) -> go.Figure:
     """Bars from top to bottom, the token that was drawn or stands in another colour and pattern."""
     look = palette(dark)
-    names = [*map(literal, bars.names), f"{bars.others:,} others"]
+    names = [*map(literal, bars.names), counted(bars.others, "other")]
     shares = [*bars.shares, bars.rest]
     place = list(range(len(shares)))
     is_chosen = [number == bars.chosen for number in place]
@@ -295,12 +311,12 @@ def distribution_figure(bars: Bars, dark: bool = False) -> go.Figure:
 def joint_figure(errors: Sequence[JointError], dark: bool = False) -> go.Figure:
     """The total variation of each order: what was computed, and how much more it may be."""
     look = palette(dark)
-    names = [f"{error.first} first" for error in errors]
+    names = [say("{place} first", place=error.first) for error in errors]
     figure = go.Figure()
     for number, (name, values) in enumerate(
         (
-            ("computed", [error.lowest for error in errors]),
-            ("may be more by", [error.highest - error.lowest for error in errors]),
+            (say("computed"), [error.lowest for error in errors]),
+            (say("may be more by"), [error.highest - error.lowest for error in errors]),
         )
     ):
         figure.add_bar(
@@ -315,7 +331,7 @@ def joint_figure(errors: Sequence[JointError], dark: bool = False) -> go.Figure:
         template=template(dark),
         height=170,
         barmode="stack",
-        xaxis_title="total variation",
+        xaxis_title=say("total variation"),
         dragmode=False,
         margin={"l": 10, "r": 10, "t": 30, "b": 10},
     )
@@ -325,9 +341,9 @@ def joint_figure(errors: Sequence[JointError], dark: bool = False) -> go.Figure:
 
 
 QUALITIES = {  # field of `StepsSummary`: name of its axis
-    "bits_per_byte": "bits per byte",
-    "repeated_2": "repeated pairs",
-    "ms": "milliseconds per passage",
+    "bits_per_byte": marked("bits per byte"),
+    "repeated_2": marked("repeated pairs"),
+    "ms": marked("milliseconds per passage"),
 }
 
 
@@ -343,7 +359,9 @@ def quality_figure(rows: Sequence[StepsSummary], field: str, dark: bool = False)
     diffusion = [row for row in rows if row.steps is not None]
     others = [row for row in rows if row.steps is None]
     figure = go.Figure()
-    for number, (name, some) in enumerate((("diffusion", diffusion), ("autoregressive", others))):
+    for number, (name, some) in enumerate(
+        ((say("diffusion"), diffusion), (say("autoregressive"), others))
+    ):
         spreads: list[Spread] = [getattr(row, field) for row in some]
         # The autoregressive model has one figure, drawn over the whole width.
         wide = number == 1 and diffusion and spreads
@@ -370,8 +388,8 @@ def quality_figure(rows: Sequence[StepsSummary], field: str, dark: bool = False)
     figure.update_layout(
         template=template(dark),
         height=270,
-        yaxis_title=QUALITIES[field],
-        xaxis_title="steps",
+        yaxis_title=say(QUALITIES[field]),
+        xaxis_title=say("steps"),
         dragmode=False,
         margin={"l": 10, "r": 10, "t": 30, "b": 10},
     )

@@ -36,6 +36,7 @@ from ui.labs.diffusion.notice import percent, token
 from ui.skeleton.fields import bound
 from ui.skeleton.theme import is_dark
 from ui.words.labels import with_minus
+from ui.words.language import marked, say
 
 NAMED = 10  # tokens of a distribution with a bar of their own
 _MAP = "diffusion_map"
@@ -49,7 +50,7 @@ def history(lab: DiffusionLab) -> None:
     if lab.text is None or not lab.text.steps:
         return
     if lab.is_growing:
-        st.caption("The charts follow once it stands still.")
+        st.caption(say("The charts follow once it stands still."))
     left, right = st.columns([3, 2], gap="medium")
     with left:
         _map(lab)
@@ -75,7 +76,7 @@ def _map(lab: DiffusionLab) -> None:
         for step in (steps if is_clicked else ())
     ]
     shown = ConfidenceMap(gaps, names, confidence_map(steps), marks, len(lab.text.schedule))
-    st.subheader("Confidence by position and step", anchor=False)
+    st.subheader(say("Confidence by position and step"), anchor=False)
     st.plotly_chart(
         confidence_figure(shown, (lab.shown_position, lab.shown_steps), is_dark()),
         theme=None,
@@ -83,14 +84,18 @@ def _map(lab: DiffusionLab) -> None:
         on_select=lambda: _on_cell(lab),
         selection_mode="points",
         config=CONFIG,
-        alt="Heat map of the model's confidence by position and step",
+        alt=say("Heat map of the model's confidence by position and step"),
     )
-    st.caption(
-        f"{COMMITTED_MARK} committed, {REMASKED_MARK} masked again. Confidence is the model's own "
-        "probability of the predicted or standing token. Training asks for predictions at masks "
-        "alone, so at a standing token it is a hint."
-        + (" Click a cell to look at it." if is_clicked else "")
+    said = say(
+        "{committed} committed, {again} masked again. Confidence is the model's own probability of "
+        "the predicted or standing token. Training asks for predictions at masks alone, so at a "
+        "standing token it is a hint.",
+        committed=COMMITTED_MARK,
+        again=REMASKED_MARK,
     )
+    if is_clicked:
+        said += " " + say("Click a cell to look at it.")
+    st.caption(said)
 
 
 def _predicted_or_standing(step: DiffusionStep, place: int) -> int:
@@ -109,16 +114,16 @@ def _distribution(lab: DiffusionLab) -> None:
     step = lab.shown
     gaps = list(gap_positions(lab.text.steps))
     place = lab.shown_position
-    st.subheader("What the model said at one position", anchor=False)
+    st.subheader(say("What the model said at one position"), anchor=False)
     st.selectbox(
-        "Position",
+        say("Position"),
         gaps,
         gaps.index(place),
         format_func=lambda one: f"{one}: {_name(lab, step, one)}",
         **bound("diffusion_position", place, lambda one: lab.look_at(position=one)),
     )
     if lab.is_busy:
-        st.caption("A step is being taken.")
+        st.caption(say("A step is being taken."))
         return
     found = lab.text.distribution(step.index, place)
     was_masked = step.predicted[place] is not None
@@ -129,14 +134,26 @@ def _distribution(lab: DiffusionLab) -> None:
         theme=None,
         key="diffusion_distribution",
         config=CONFIG,
-        alt=f"Leading tokens at position {place}",
+        alt=say("Leading tokens at position {place}", place=place),
     )
-    role = "drawn" if was_masked else "standing"
-    share = math.exp(found.raw.logprob(token_id))
+    words = (
+        marked(
+            "Step {step}, before it changed the canvas. ◆ is the token drawn, with {share}. "
+            "Probabilities at temperature 1, over all {count} tokens that a text may hold."
+        )
+        if was_masked
+        else marked(
+            "Step {step}, before it changed the canvas. ◆ is the token standing, with {share}. "
+            "Probabilities at temperature 1, over all {count} tokens that a text may hold."
+        )
+    )
     st.caption(
-        f"Step {step.index + 1}, before it changed the canvas. ◆ is the token {role}, with "
-        f"{percent(share)}. Probabilities at temperature 1, over all {found.raw.count:,} tokens "
-        "that a text may hold."
+        say(
+            words,
+            step=step.index + 1,
+            share=percent(math.exp(found.raw.logprob(token_id))),
+            count=f"{found.raw.count:,}",
+        )
     )
 
 
@@ -144,7 +161,7 @@ def _name(lab: DiffusionLab, step: DiffusionStep, place: int) -> str:
     predicted = step.predicted[place]
     if predicted is None:
         return token(lab, step.ids_before[place])
-    return f"░, predicted {token(lab, predicted)}"
+    return say("░, predicted {token}", token=token(lab, predicted))
 
 
 def _bars(lab: DiffusionLab, found: Distribution, token_id: int) -> Bars:
@@ -163,36 +180,43 @@ def _bars(lab: DiffusionLab, found: Distribution, token_id: int) -> Bars:
 
 def _order(lab: DiffusionLab) -> None:
     order = generation_order(lab.text.steps[: lab.shown_steps])
-    st.subheader("Order of generation", anchor=False)
+    st.subheader(say("Order of generation"), anchor=False)
     names = [token(lab, lab.shown_ids[place]) for place in order.positions]
     st.plotly_chart(
         order_figure(order, names, gap_positions(lab.text.steps), is_dark()),
         theme=None,
         key="diffusion_order",
         config=CONFIG,
-        alt="The step that committed each position",
+        alt=say("The step that committed each position"),
     )
-    tau = "not defined yet" if math.isnan(order.tau) else with_minus(f"{order.tau:.2f}")
+    tau = say("not defined yet") if math.isnan(order.tau) else with_minus(f"{order.tau:.2f}")
     st.caption(
-        f"Kendall's tau-b to left-to-right: **{tau}**. 1 is left to right, −1 right to left; "
-        "positions of one step are ties."
+        say(
+            "Kendall's tau-b to left-to-right: **{tau}**. 1 is left to right, −1 right "
+            "to left; positions of one step are ties.",
+            tau=tau,
+        )
     )
 
 
 def _counts(lab: DiffusionLab) -> None:
     counts = positions_per_step(lab.text.steps)
-    st.subheader("Positions per step", anchor=False)
+    st.subheader(say("Positions per step"), anchor=False)
     st.plotly_chart(
         counts_figure(counts, is_dark()),
         theme=None,
         key="diffusion_counts",
         config=CONFIG,
-        alt="Positions committed and masked again by each step",
+        alt=say("Positions committed and masked again by each step"),
     )
     committed, again = (
         sum(getattr(one, name) for one in counts) for name in ("committed", "remasked")
     )
     st.caption(
-        f"{committed / len(counts):.2g} committed per pass, {again:,} masked again in all. An "
-        "autoregressive model commits 1 per pass."
+        say(
+            "{committed} committed per pass, {again} masked again in all. An autoregressive model "
+            "commits 1 per pass.",
+            committed=f"{committed / len(counts):.2g}",
+            again=f"{again:,}",
+        )
     )

@@ -14,9 +14,10 @@ from engine.decoding.diffusion import (
 )
 from engine.errors import SettingError
 from ui.labs.inputs import Inputs
+from ui.words.language import marked, say
 
 GAPS, AFTER = "gaps", "after"  # where the masks are
-WHERE = {GAPS: "In the gaps marked [n]", AFTER: "After the prompt"}
+WHERE = {GAPS: marked("In the gaps marked [n]"), AFTER: marked("After the prompt")}
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class DiffusionInputs(Inputs):
             return fill_gaps(model, self.prompt)
         if self.where == AFTER:
             return continuation(model, self.prompt, self.masks)
-        raise SettingError("where", self.where, "is not known", f"use {GAPS} or {AFTER}")
+        raise SettingError("where", self.where, say("is not known"), f"use {GAPS} or {AFTER}")
 
     def settings(self) -> DiffusionSettings:
         """How the masks are filled; raises what `DiffusionSettings` raises."""

@@ -14,6 +14,7 @@ from ui.skeleton.tables import table
 from ui.skeleton.theme import is_dark
 from ui.skeleton.work import LOOK_SECONDS
 from ui.words.labels import markdown_text
+from ui.words.language import say
 
 _SEEN = "diffusion_joint_seen"
 ROWS = 6  # of the table of first tokens
@@ -24,23 +25,31 @@ def joint(lab: DiffusionLab) -> None:
     if st.session_state.get(_SEEN, False) != lab.is_comparing:
         st.session_state[_SEEN] = lab.is_comparing
         st.rerun()  # with the clock, or without
-    st.subheader("Two positions at once: joint against independent", anchor=False)
+    st.subheader(say("Two positions at once: joint against independent"), anchor=False)
     st.caption(
-        "A step draws both tokens from p(xᵢ) p(xⱼ). Committing xᵢ first would draw xⱼ from "
-        "p(xⱼ | xᵢ). The difference is what few steps cost."
+        say(
+            "A step draws both tokens from p(xᵢ) p(xⱼ). Committing xᵢ first would draw "
+            "xⱼ from p(xⱼ | xᵢ). The difference is what few steps cost."
+        )
     )
     if lab.text is None:
         return
     pair = lab.pair
     if pair is None:
-        st.info("Fewer than two masks are left here; choose an earlier step above.")
+        st.info(say("Fewer than two masks are left here; choose an earlier step above."))
     else:
         _choice(lab, pair)
     task = lab.joint_task
     if lab.is_comparing:
         progress = task.progress
         share = progress.done / progress.total if progress.total else 0.0
-        st.progress(share, text=f"{progress.what}: {progress.done} of {progress.total or '?'}")
+        said = say(
+            "{what}: {one} of {all}",
+            what=say(progress.what),
+            one=progress.done,
+            all=progress.total or "?",
+        )
+        st.progress(share, text=said)
     elif task is not None and task.problem:
         st.error(markdown_text(task.problem))
     if lab.joint is not None:
@@ -55,7 +64,7 @@ def look_every(lab: DiffusionLab) -> float | None:
 def _choice(lab: DiffusionLab, pair: tuple[int, int]) -> None:
     masks = lab.shown_masks
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        for number, name in enumerate(("Position i", "Position j")):
+        for number, name in enumerate((say("Position i"), say("Position j"))):
 
             def take(place: int, number: int = number) -> None:
                 other = pair[1 - number]
@@ -71,26 +80,29 @@ def _choice(lab: DiffusionLab, pair: tuple[int, int]) -> None:
                 **bound(f"diffusion_pair_{number}", pair[number], take),
             )
         if lab.is_comparing:
-            if st.button("Cancel", key="diffusion_joint_cancel"):
+            if st.button(say("Cancel"), key="diffusion_joint_cancel"):
                 lab.joint_task.cancel()
-        elif st.button("Compare", key="diffusion_joint_start", type="primary"):
+        elif st.button(say("Compare"), key="diffusion_joint_start", type="primary"):
             lab.compare_pair()
             st.rerun()
 
 
 def _result(lab: DiffusionLab, canvas: tuple[int, ...], errors: tuple[JointError, ...]) -> None:
     one = errors[0]
-    more = "" if canvas == lab.shown_ids else " (of an earlier look)"
+    pair = say("Positions {first} and {second}", first=one.first, second=one.second)
+    if canvas != lab.shown_ids:
+        pair = say("{pair} (of an earlier look)", pair=pair)
     lines = [
-        f"position {error.first} first: {_range(error)}, at least {error.kl_bits:.2f} bits of "
-        "mutual information"
+        say(
+            "position {place} first: {range}, at least {bits} bits of mutual information",
+            place=error.first,
+            range=_range(error),
+            bits=f"{error.kl_bits:.2f}",
+        )
         for error in errors
     ]
-    st.markdown(
-        markdown_text(f"Positions {one.first} and {one.second}{more}. Total variation, ")
-        + "; ".join(lines)
-        + "."
-    )
+    said = say("{pair}. Total variation, {lines}.", pair=pair, lines="; ".join(lines))
+    st.markdown(markdown_text(said))
     left, right = st.columns([2, 3], gap="medium")
     with left:
         st.plotly_chart(
@@ -98,11 +110,14 @@ def _result(lab: DiffusionLab, canvas: tuple[int, ...], errors: tuple[JointError
             theme=None,
             key="diffusion_joint",
             config=CONFIG,
-            alt="Total variation between product and joint, both orders",
+            alt=say("Total variation between product and joint, both orders"),
         )
         st.caption(
-            f"0: the two are independent, 1: they share nothing. Over the {len(one.outcomes)} "
-            f"likeliest first tokens and the whole vocabulary of the second; the rest is bounded."
+            say(
+                "0: the two are independent, 1: they share nothing. Over the {count} likeliest "
+                "first tokens and the whole vocabulary of the second; the rest is bounded.",
+                count=len(one.outcomes),
+            )
         )
     with right:
         st.html(_table(lab, one))
@@ -111,17 +126,17 @@ def _result(lab: DiffusionLab, canvas: tuple[int, ...], errors: tuple[JointError
 def _range(error: JointError) -> str:
     if error.highest - error.lowest < 0.005:
         return f"{error.lowest:.2f}"
-    return f"{error.lowest:.2f} to {error.highest:.2f}"
+    return say("{low} to {high}", low=f"{error.lowest:.2f}", high=f"{error.highest:.2f}")
 
 
 def _table(lab: DiffusionLab, error: JointError) -> str:
     head = (
-        f"if position {error.first} is",
+        say("if position {place} is", place=error.first),
         "p(xᵢ)",
-        f"then position {error.second} is likeliest",
+        say("then position {place} is likeliest", place=error.second),
         "p(xⱼ | xᵢ)",
-        "p(xⱼ) alone",
-        "TV",
+        say("p(xⱼ) alone"),
+        say("TV"),
     )
     rows = [
         (
@@ -134,4 +149,4 @@ def _table(lab: DiffusionLab, error: JointError) -> str:
         )
         for outcome in error.outcomes[:ROWS]
     ]
-    return table("What the first token does to the second", head, rows, "figures")
+    return table(say("What the first token does to the second"), head, rows, "figures")

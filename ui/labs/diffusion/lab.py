@@ -29,6 +29,7 @@ from ui.labs.lab import PATIENCE_SECONDS, Lab
 from ui.labs.task import Task
 from ui.models.opening import load_quietly
 from ui.texts.limits import checked_whole
+from ui.words.language import marked, say
 
 MOST_SEEDS = 20
 MOST_STEP_COUNTS = 7  # points of the chart of quality
@@ -78,7 +79,7 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
     def take_seeds(self, typed: float | None) -> None:
         """Another number of seeds, as it was typed."""
         try:
-            self.seeds = checked_whole("Seeds", typed, 1, MOST_SEEDS)
+            self.seeds = checked_whole(say("Seeds"), typed, 1, MOST_SEEDS)
             self.error = ""
         except DecodingError as error:
             self.refuse(error)
@@ -117,9 +118,10 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
         self.joint_task = self._ended(self.joint_task)
         if changes.get("remasking", "low_confidence") != "low_confidence" and self.inputs.eta:
             changes = {"eta": 0.0} | changes
-            self.adjusted = (
-                f"Re-masking η went from {self.inputs.eta:g} to 0: it compares confidences, so it "
-                "needs the order by confidence."
+            self.adjusted = say(
+                "Re-masking η went from {before} to 0: it compares confidences, so it needs the "
+                "order by confidence.",
+                before=f"{self.inputs.eta:g}",
             )
         if changes.keys() & {"prompt", "where", "masks", "block_length", "folder"}:
             changes |= self._fitting(replace(self.inputs, **changes), changes)
@@ -141,11 +143,20 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
         if fitted == inputs:
             return {}
         words = [
-            f"{name} went from {getattr(inputs, field)} to {getattr(fitted, field) or 'one block'}"
-            for field, name in (("steps", "Steps"), ("block_length", "Block length"))
+            say(
+                "{name} went from {before} to {now}, to fit {masks} masks.",
+                name=say(name),
+                before=getattr(inputs, field),
+                now=getattr(fitted, field) or say("one block"),
+                masks=f"{masks:,}",
+            )
+            for field, name in (
+                ("steps", marked("Steps")),
+                ("block_length", marked("Block length")),
+            )
             if getattr(inputs, field) != getattr(fitted, field)
         ]
-        self.adjusted = f"{' and '.join(words)}, to fit {masks:,} masks."
+        self.adjusted = " ".join(words)
         return {"steps": fitted.steps, "block_length": fitted.block_length}
 
     # --- what is looked at ------------------------------------------------------------------------

@@ -9,12 +9,14 @@ from engine.errors import ModelNotFoundError
 from engine.model import BUNDLED
 from ui.models.chooser import Choice, check_allowed
 from ui.models.models import SharedModels
+from ui.words.language import marked, say
 
 _MODELS = SharedModels()
-WHY = (
-    "The model in the band above is causal: it sees no token to the right, so it cannot fill "
-    "gaps. This page uses the bundled masked diffusion model. Another one can be loaded from a "
-    "folder whose config.json holds `is_causal: false` and a `mask_token_id`."
+WHY = marked(
+    "The model in the band above is causal: it sees no token to the right, so "
+    "it cannot fill gaps. This page uses the bundled masked diffusion model. "
+    "Another one can be loaded from a folder whose config.json holds "
+    "`is_causal: false` and a `mask_token_id`."
 )
 
 
@@ -29,7 +31,10 @@ def masked_model(folder: str) -> DiffusionModel:
         check_allowed(Choice(source))
         if not Path(source).is_dir():
             raise ModelNotFoundError(
-                f"There is no folder {source}; type the folder of a masked diffusion model, or "
-                "leave the field empty for the bundled one."
+                say(
+                    "There is no folder {folder}; type the folder of a masked diffusion model, "
+                    "or leave the field empty for the bundled one.",
+                    folder=source,
+                )
             )
     return _MODELS.get(source, None, lambda: load_diffusion_model(source))

@@ -9,7 +9,28 @@ from engine.trace import DiffusionStep
 from ui.labs.diffusion.lab import DiffusionLab
 from ui.words.labels import counted, token_label
 from ui.words.labels import with_minus as minus
+from ui.words.language import marked, say
 
+_MASKED_AGAIN = marked(
+    "“{token}” at position {place} is masked again: {then} when it was committed, {now} now."
+)
+_STAYS = marked(
+    "The model doubts “{token}” at position {place}: {then} when it was committed, {now} now; with "
+    "re-masking at 0 it stays."
+)
+_HELD = marked(
+    "The model doubts “{token}” at position {place}: {then} when it was committed, {now} now; it "
+    "held its place."
+)
+_KEEPS_ALL = marked(
+    "The model doubts “{token}” at position {place}: {then} when it was committed, {now} now; the "
+    "last step keeps all."
+)
+_NO_DIRECTION = marked("The order follows no direction: Kendall's tau is {tau}.")
+_MOSTLY_RIGHT = marked("The order goes mostly from left to right: Kendall's tau is {tau}.")
+_MOSTLY_LEFT = marked("The order goes mostly from right to left: Kendall's tau is {tau}.")
+_RIGHT = marked("The order goes strictly from left to right: Kendall's tau is {tau}.")
+_LEFT = marked("The order goes from right to left: Kendall's tau is {tau}.")
 DOUBT = 0.2  # of the model's probability, below which a token that stands is worth a word
 
 
@@ -29,14 +50,18 @@ def notice(lab: DiffusionLab) -> str:
     """What there is to see."""
     step = lab.shown
     if step is None:
-        return "Nothing is filled yet: move the scrubber to the first step."
+        return say("Nothing is filled yet: move the scrubber to the first step.")
     done = lab.text.steps[: lab.shown_steps]
     return f"{_step(lab, step)} {_doubt(lab, done)}{_order(done)}"
 
 
 def _step(lab: DiffusionLab, step: DiffusionStep) -> str:
-    one = f"One pass predicted {counted(len(step.predicted_at), 'mask')} and committed"
-    return f"{one} {len(step.unmasked)}; {counted(len(step.masked), 'mask')} remain."
+    return say(
+        "One pass predicted {masks} and committed {count}; {left} remain.",
+        masks=counted(len(step.predicted_at), "mask"),
+        count=len(step.unmasked),
+        left=counted(len(step.masked), "mask"),
+    )
 
 
 def _doubt(lab: DiffusionLab, done: list[DiffusionStep]) -> str:
@@ -52,16 +77,20 @@ def _doubt(lab: DiffusionLab, done: list[DiffusionStep]) -> str:
         return ""
     place = min(places, key=standing.__getitem__)
     before = _confidence_then(done, place)
-    shown = f"“{token(lab, step.ids_before[place])}” at position {place}"
-    then = f"{percent(before)} when it was committed, {percent(standing[place])} now"
     if place in step.remasked:
-        return f"{shown} is masked again: {then}. "
-    kept = "it held its place"
-    if not lab.text.settings.eta:
-        kept = "with re-masking at 0 it stays"
-    elif not step.masked:
-        kept = "the last step keeps all"
-    return f"The model doubts {shown}: {then}; {kept}. "
+        words = _MASKED_AGAIN
+    elif not lab.text.settings.eta:
+        words = _STAYS
+    else:
+        words = _HELD if step.masked else _KEEPS_ALL
+    said = say(
+        words,
+        token=token(lab, step.ids_before[place]),
+        place=place,
+        then=percent(before),
+        now=percent(standing[place]),
+    )
+    return f"{said} "
 
 
 def _confidence_then(done: list[DiffusionStep], place: int) -> float:
@@ -73,9 +102,9 @@ def _order(done: list[DiffusionStep]) -> str:
     tau = generation_order(done).tau
     if math.isnan(tau):
         return ""
-    words = "follows no direction"
+    words = _NO_DIRECTION
     if abs(tau) >= 0.3:
-        words = "goes mostly from left to right" if tau > 0 else "goes mostly from right to left"
+        words = _MOSTLY_RIGHT if tau > 0 else _MOSTLY_LEFT
     if abs(tau) == 1:
-        words = "goes strictly from left to right" if tau > 0 else "goes from right to left"
-    return f"The order {words}: Kendall's tau is {minus(f'{tau:.2f}')}."
+        words = _RIGHT if tau > 0 else _LEFT
+    return say(words, tau=minus(f"{tau:.2f}"))

@@ -20,19 +20,22 @@ from ui.labs.diffusion.quality import quality
 from ui.labs.page import Experiment, LabPage
 from ui.texts.limits import LARGEST_SEED, MOST_TOKENS
 from ui.words.labels import markdown_text
+from ui.words.language import marked, say
 
 STYLE = Path(__file__).with_suffix(".css")
 EXAMPLES = {
-    "Two gaps in a story": "Once upon a time, there was a[16]. She was very happy.[12]",
-    "One short gap": "The [6] sat on the mat.",
-    "A gap between two facts": "Tim lost his red ball.[14] At last he found it under the bed.",
-    "A question and its answer": "Question: What is the capital of France?\nAnswer:[8]",
+    marked("Two gaps in a story"): "Once upon a time, there was a[16]. She was very happy.[12]",
+    marked("One short gap"): "The [6] sat on the mat.",
+    marked(
+        "A gap between two facts"
+    ): "Tim lost his red ball.[14] At last he found it under the bed.",
+    marked("A question and its answer"): "Question: What is the capital of France?\nAnswer:[8]",
 }
 ORDERS = {
-    "low_confidence": "most confident first",
-    "entropy": "lowest entropy first",
-    "random": "random",
-    "left_to_right": "left to right",
+    "low_confidence": marked("most confident first"),
+    "entropy": marked("lowest entropy first"),
+    "random": marked("random"),
+    "left_to_right": marked("left to right"),
 }
 
 
@@ -41,60 +44,75 @@ def draw_fields(lab: DiffusionLab) -> None:
     fields.prompt(
         lab,
         EXAMPLES,
-        label="Text with gaps",
-        help="A number in brackets is a gap of so many tokens: The [4] sat. Write \\\\[4] for the "
-        "text itself. A token is a word or a part of one.",
+        label=say("Text with gaps"),
+        help=say(
+            "A number in brackets is a gap of so many tokens: The [4] sat. Write \\\\[4] "
+            "for the text itself. A token is a word or a part of one."
+        ),
     )
     with fields.row():
-        fields.choice(lab, "where", "Masks", WHERE, width=210)
+        fields.choice(lab, "where", say("Masks"), fields.said(WHERE), width=210)
         if lab.inputs.where == AFTER:
-            fields.whole(lab, "masks", "New tokens", 1, MOST_TOKENS)
+            fields.whole(lab, "masks", say("New tokens"), 1, MOST_TOKENS)
         fields.whole(
-            lab, "steps", "Steps", 0, 100_000, help="Forward passes; 0 is one for each mask."
+            lab,
+            "steps",
+            say("Steps"),
+            0,
+            100_000,
+            help=say("Forward passes; 0 is one for each mask."),
         )
         fields.choice(
             lab,
             "remasking",
-            "Unmask order",
-            ORDERS,
-            help="Which predictions a step keeps; the others are masked again at once.",
+            say("Unmask order"),
+            fields.said(ORDERS),
+            help=say("Which predictions a step keeps; the others are masked again at once."),
         )
-        fields.real(lab, "temperature", "Temperature", help="0 takes the likeliest token.")
+        fields.real(
+            lab, "temperature", say("Temperature"), help=say("0 takes the likeliest token.")
+        )
         fields.real(
             lab,
             "eta",
-            "Re-masking η",
-            help="0: committed tokens stay. Above 0 they compete with the new predictions, and "
-            "those that the model has come to doubt are masked again; 1 is on equal terms (P2, "
-            "arXiv:2502.03540). The number of steps stays the same.",
+            say("Re-masking η"),
+            help=say(
+                "0: committed tokens stay. Above 0 they compete with the new predictions, "
+                "and those that the model has come to doubt are masked again; 1 is on "
+                "equal terms (P2, arXiv:2502.03540). The number of steps stays the same."
+            ),
         )
         fields.whole(
             lab,
             "block_length",
-            "Block length",
+            say("Block length"),
             0,
             100_000,
-            help="Masks per block; blocks are filled from left to right. 0 is one block.",
+            help=say("Masks per block; blocks are filled from left to right. 0 is one block."),
         )
-        fields.whole(lab, "seed", "Seed", 0, LARGEST_SEED)
+        fields.whole(lab, "seed", say("Seed"), 0, LARGEST_SEED)
     if lab.adjusted:
         st.info(markdown_text(lab.adjusted))
-    with st.expander("Which model fills the gaps?"):
-        st.markdown(WHY)
-        fields.text(lab, "folder", "Folder of a masked diffusion model, empty for the bundled one")
+    with st.expander(say("Which model fills the gaps?")):
+        st.markdown(say(WHY))
+        fields.text(
+            lab, "folder", say("Folder of a masked diffusion model, empty for the bundled one")
+        )
 
 
 PAGE = LabPage(
     lab=DiffusionLab,
-    title="Masked diffusion",
-    about="It predicts all masked positions at once and keeps the best few of them, step by step.",
+    title=marked("Masked diffusion"),
+    about=marked(
+        "It predicts all masked positions at once and keeps the best few of them, step by step."
+    ),
     fields=draw_fields,
     picture=picture,
     notice=notice,
     experiments=(
-        Experiment("the charts", history),
-        Experiment("the comparison of two positions", joint, joint_every),
-        Experiment("the passages", quality, quality_every),
+        Experiment(marked("the charts"), history),
+        Experiment(marked("the comparison of two positions"), joint, joint_every),
+        Experiment(marked("the passages"), quality, quality_every),
     ),
     styles=(STYLE,),
 )

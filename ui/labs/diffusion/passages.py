@@ -11,6 +11,7 @@ from engine.model.diffusion_model import DiffusionModel
 from engine.study.steps_and_quality import Passage, Plan
 from ui.skeleton.background import BackgroundWork
 from ui.words.catalogue import told
+from ui.words.language import marked
 
 
 class PassagesWork(BackgroundWork):
@@ -29,7 +30,7 @@ class PassagesWork(BackgroundWork):
         PromptError, SettingError: what does not fit the models.
     """
 
-    doing = "the passages"
+    doing = marked("the passages")
     noun = "passage"
 
     def __init__(self, plan: Plan, model: DiffusionModel, judge: LanguageModel) -> None:

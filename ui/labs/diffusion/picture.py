@@ -20,7 +20,14 @@ from ui.labs.diffusion.lab import DiffusionLab
 from ui.labs.diffusion.notice import percent, token
 from ui.skeleton.fields import bound
 from ui.skeleton.tables import escaped
+from ui.words.language import marked, say
 
+_STATES = {
+    MASKED: marked("masked"),
+    NEW: marked("new"),
+    COMMITTED: marked("committed"),
+    REMASKED: marked("re-masked"),
+}
 SIGNS = {MASKED: "░", NEW: "●", COMMITTED: "■", REMASKED: "↺"}
 
 
@@ -37,10 +44,10 @@ def picture(lab: DiffusionLab) -> None:
 def _scrubber(lab: DiffusionLab) -> None:
     taken = len(lab.text.steps)
     if taken < 2:  # there is nothing to choose yet; the place is kept, so that nothing moves
-        st.slider("Canvas after step", 0, 1, taken, disabled=True)
+        st.slider(say("Canvas after step"), 0, 1, taken, disabled=True)
         return
     st.slider(
-        "Canvas after step",
+        say("Canvas after step"),
         1,
         taken,
         lab.shown_steps,
@@ -53,13 +60,13 @@ def _scrubber(lab: DiffusionLab) -> None:
 
 def _legend() -> str:
     words = {
-        MASKED: "masked: the prediction was not kept",
-        NEW: "new: committed in this step",
-        COMMITTED: "committed earlier",
-        REMASKED: "re-masked in this step",
+        MASKED: marked("masked: the prediction was not kept"),
+        NEW: marked("new: committed in this step"),
+        COMMITTED: marked("committed earlier"),
+        REMASKED: marked("re-masked in this step"),
     }
     items = "".join(
-        f'<span class="dv-{name}"><b>{SIGNS[name]}</b> {text}</span>'
+        f'<span class="dv-{name}"><b>{SIGNS[name]}</b> {say(text)}</span>'
         for name, text in words.items()
     )
     return f'<p class="dv-canvas-legend">{items}</p>'
@@ -84,7 +91,8 @@ def _tiles_before(lab: DiffusionLab) -> str:
 
 
 def _joined(tiles: list[str]) -> str:
-    return f'<ol aria-label="Canvas, position by position">{"".join(tiles)}</ol>'
+    name = say("Canvas, position by position")
+    return f'<ol aria-label="{name}">{"".join(tiles)}</ol>'
 
 
 def _given(lab: DiffusionLab, token_id: int) -> str:
@@ -92,7 +100,8 @@ def _given(lab: DiffusionLab, token_id: int) -> str:
 
 
 def _masked_tile(place: int) -> str:
-    return f'<li class="dv-{MASKED}"><small>{place}</small><span>░</span><i>░ {MASKED}</i></li>'
+    state = say(_STATES[MASKED])
+    return f'<li class="dv-{MASKED}"><small>{place}</small><span>░</span><i>░ {state}</i></li>'
 
 
 def _tile(lab: DiffusionLab, step: DiffusionStep, place: int, state: str) -> str:
@@ -108,5 +117,5 @@ def _tile(lab: DiffusionLab, step: DiffusionStep, place: int, state: str) -> str
     return (
         f'<li class="dv-{state}"><small>{place}</small>'
         f"<span>{escaped(token(lab, token_id))}</span>"
-        f"<i>{SIGNS[state]} {state}{escape(figure)}</i></li>"
+        f"<i>{SIGNS[state]} {say(_STATES[state])}{escape(figure)}</i></li>"
     )

@@ -18,39 +18,44 @@ from ui.skeleton.theme import is_dark
 from ui.skeleton.work import look_every as work_look_every
 from ui.skeleton.work import work_buttons, work_state
 from ui.words.labels import counted, markdown_text, parameters_text
+from ui.words.language import say
 
 
 def quality(lab: DiffusionLab) -> None:
     """Buttons, progress, charts, table."""
-    st.subheader("Quality and time against the number of steps", anchor=False)
+    st.subheader(say("Quality and time against the number of steps"), anchor=False)
     if lab.text is None:
         return
     work, plan = lab.passages, lab.plan
     with st.container(horizontal=True, vertical_alignment="bottom"):
         whole_number(
-            "Seeds",
+            say("Seeds"),
             lab.seeds,
             width=130,
             **bound("diffusion_seeds", float(lab.seeds), lab.take_seeds),
         )
         work_buttons(
             "diffusion_passages",
-            "Write passages",
+            say("Write passages"),
             work,
             lab.write_passages,
             version=work.version if work else 0,
         )
         steps = ", ".join(map(str, plan.step_counts))
         st.caption(
-            f"{counted(plan.count, 'passage')}: one per seed in {steps} steps, and one by the "
-            "bundled autoregressive model.",
+            say(
+                "{passages}: one per seed in {steps} steps, and one by the bundled "
+                "autoregressive model.",
+                passages=counted(plan.count, "passage"),
+                steps=steps,
+            ),
             width="content",
         )
     work_state(work)
     if work is None or not work.passages:
         return
     if work.plan != plan:
-        st.info("These passages are of the settings before your changes. Write them again.")
+        st.info(say("These passages are of the settings before your changes. Write them again."))
     _results(work)
 
 
@@ -69,26 +74,25 @@ def _results(work: PassagesWork) -> None:
                 theme=None,
                 key=f"diffusion_{field}",
                 config=CONFIG,
-                alt=f"{QUALITIES[field]} against the number of steps",
+                alt=say("{measure} against the number of steps", measure=say(QUALITIES[field])),
             )
-    st.markdown(f"**Measured:** {markdown_text(_outcome(rows))}")
+    title = say("Measured:")
+    st.markdown(f"**{title}** {markdown_text(_outcome(rows))}")
     left, right = st.columns([3, 2], gap="medium")
     with left:
         st.html(_table(rows))
-        same = (
-            " At temperature 0 all seeds give one text."
-            if not work.plan.settings.temperature
-            else ""
+        said = say(
+            "Mean ± standard deviation over the seeds. Bits per byte from the first gap on, under "
+            "the model {model}. Few bits mean a fluent text or a dull one, so read the repetition "
+            "beside them. Diffusion: {parameters}; autoregressive: {others}. Times are of this "
+            "machine, taken in turn.",
+            model=work.judge.name,
+            parameters=parameters_text(work.model.parameters),
+            others=parameters_text(work.judge.parameters),
         )
-        st.caption(
-            markdown_text(
-                f"Mean ± standard deviation over the seeds. Bits per byte from the first gap on, "
-                f"under the model {work.judge.name}: few are fluent or dull, so read the "
-                f"repetition beside them. Diffusion: {parameters_text(work.model.parameters)}; "
-                f"autoregressive: {parameters_text(work.judge.parameters)}. Times are of this "
-                f"machine, taken in turn.{same}"
-            )
-        )
+        if not work.plan.settings.temperature:
+            said += " " + say("At temperature 0 all seeds give one text.")
+        st.caption(markdown_text(said))
     with right:
         first = work.passages[0].seed
         texts = [
@@ -97,23 +101,23 @@ def _results(work: PassagesWork) -> None:
             if passage.seed == first
         ]
         begin = work.plan.canvas[: work.plan.canvas.index(work.model.mask_id)]
-        st.html(text_list("Passages of the first seed", work.model.text(begin), texts))
+        st.html(text_list(say("Passages of the first seed"), work.model.text(begin), texts))
 
 
 def _name(steps: int | None) -> str:
-    return "autoregressive" if steps is None else counted(steps, "step")
+    return say("autoregressive") if steps is None else counted(steps, "step")
 
 
 def _table(rows: list[StepsSummary]) -> str:
     head = (
         "",
-        "passages",
-        "bits per byte",
-        "repeated pairs",
-        "repeated 4-grams",
-        "masked again",
-        "ms per passage",
-        "fastest",
+        say("passages"),
+        say("bits per byte"),
+        say("repeated pairs"),
+        say("repeated 4-grams"),
+        say("masked again"),
+        say("ms per passage"),
+        say("fastest"),
     )
     cells = [
         (
@@ -124,18 +128,18 @@ def _table(rows: list[StepsSummary]) -> str:
             _spread(row.repeated_4, 2),
             _spread(row.remasked, 1),
             _spread(row.ms, 0),
-            f"{row.ms.lowest:.0f}",
+            f"{row.ms.lowest:,.0f}",
         )
         for row in rows
     ]
-    return table("Quality and time by the number of steps", head, cells, "figures")
+    return table(say("Quality and time by the number of steps"), head, cells, "figures")
 
 
 def _spread(spread: Spread, digits: int) -> str:
     if math.isnan(spread.mean):
         return "–"
-    sd = "" if math.isnan(spread.sd) else f" ± {spread.sd:.{digits}f}"
-    return f"{spread.mean:.{digits}f}{sd}"
+    sd = "" if math.isnan(spread.sd) else f" ± {spread.sd:,.{digits}f}"
+    return f"{spread.mean:,.{digits}f}{sd}"
 
 
 def _outcome(rows: list[StepsSummary]) -> str:
@@ -143,17 +147,23 @@ def _outcome(rows: list[StepsSummary]) -> str:
     diffusion = [row for row in rows if row.steps is not None]
     others = [row for row in rows if row.steps is None]
     if len(diffusion) < 2:
-        return "The first passages are being written."
+        return say("The first passages are being written.")
     few, many = diffusion[0], diffusion[-1]
-    said = (
-        f"From {counted(few.steps, 'step')} to {many.steps} bits per byte go from "
-        f"{few.bits_per_byte.mean:.2f} to {many.bits_per_byte.mean:.2f}, and time from "
-        f"{few.ms.mean:,.0f} to {many.ms.mean:,.0f} ms."
+    said = say(
+        "With {few} a passage has {bits} bits per byte and takes {time} ms. With {many} it has "
+        "{other_bits} and takes {other_time} ms.",
+        few=counted(few.steps, "step"),
+        bits=f"{few.bits_per_byte.mean:.2f}",
+        time=f"{few.ms.mean:,.0f}",
+        many=many.steps,
+        other_bits=f"{many.bits_per_byte.mean:.2f}",
+        other_time=f"{many.ms.mean:,.0f}",
     )
-    if others:
-        one = others[0]
-        said += (
-            f" The autoregressive model takes {one.ms.mean:,.0f} ms for "
-            f"{one.bits_per_byte.mean:.2f} bits per byte."
-        )
-    return said
+    if not others:
+        return said
+    beside = say(
+        "The autoregressive model comes to {bits} in {time} ms.",
+        bits=f"{others[0].bits_per_byte.mean:.2f}",
+        time=f"{others[0].ms.mean:,.0f}",
+    )
+    return f"{said} {beside}"

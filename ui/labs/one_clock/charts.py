@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from engine.study.one_clock import Timed
 from ui.charts.template import PATTERNS, SYMBOLS, literal, palette, template
+from ui.words.language import say
 
 
 def time_figure(timed: Mapping[str, Timed], dark: bool = False) -> go.Figure:
@@ -20,7 +21,7 @@ def time_figure(timed: Mapping[str, Timed], dark: bool = False) -> go.Figure:
         each = [ms / one.tokens for ms in one.milliseconds]
         middle = one.ms_per_token
         figure.add_bar(
-            y=[literal(name)],
+            y=[literal(say(name))],
             x=[middle],
             orientation="h",
             marker={
@@ -35,11 +36,12 @@ def time_figure(timed: Mapping[str, Timed], dark: bool = False) -> go.Figure:
                 "color": colours.text,
             },
             showlegend=False,
-            hovertemplate="%{y}: %{x:.2f} ms per token<extra></extra>",
+            hovertemplate=say("{name}: {time} ms per token", name="%{y}", time="%{x:.2f}")
+            + "<extra></extra>",
         )
         figure.add_annotation(
             x=max(each),
-            y=literal(name),
+            y=literal(say(name)),
             text=f"{middle:.1f} ms",
             xanchor="left",
             xshift=8,
@@ -51,7 +53,7 @@ def time_figure(timed: Mapping[str, Timed], dark: bool = False) -> go.Figure:
     figure.update_layout(
         template=template(dark),
         height=90 + 34 * len(names),
-        xaxis={"title": "milliseconds per token", "range": [0, most * 1.25]},
+        xaxis={"title": say("milliseconds per token"), "range": [0, most * 1.25]},
         yaxis={"autorange": "reversed"},
         margin={"l": 10, "r": 10, "t": 10, "b": 10},
     )
@@ -68,7 +70,7 @@ def balance_figure(timed: Mapping[str, Timed], dark: bool = False) -> go.Figure:
         figure.add_scatter(
             x=[one.ms_per_token],
             y=[one.nats_per_token],
-            name=literal(name),
+            name=literal(say(name)),
             mode="markers",
             marker={
                 "size": 14,
@@ -76,12 +78,18 @@ def balance_figure(timed: Mapping[str, Timed], dark: bool = False) -> go.Figure:
                 "symbol": SYMBOLS[place % len(SYMBOLS)],
                 "line": {"color": colours.text, "width": 1 if place >= len(SYMBOLS) else 0},
             },
-            hovertemplate=f"{literal(name)}: %{{x:.1f}} ms, %{{y:.2f}} nats<extra></extra>",
+            hovertemplate=say(
+                "{name}: {time} ms, {nats} nats",
+                name=literal(say(name)),
+                time="%{x:.1f}",
+                nats="%{y:.2f}",
+            )
+            + "<extra></extra>",
         )
     figure.update_layout(
         template=template(dark),
         height=330,
-        xaxis={"title": "milliseconds per token", "rangemode": "tozero"},
-        yaxis={"title": "log-probability per token, nats"},
+        xaxis={"title": say("milliseconds per token"), "rangemode": "tozero"},
+        yaxis={"title": say("log-probability per token, nats")},
     )
     return figure

@@ -18,6 +18,7 @@ from engine.sampling.stages import Constraint
 from engine.study.one_clock import Entrant
 from ui.labs.diffusion.masked_model import masked_model
 from ui.models.chooser import Choice, shared_model
+from ui.words.language import marked
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,8 @@ class TimedDecoder:
     """A decoder as the page has it.
 
     Attributes:
-        name: what it is called.
-        about: its settings in a few words.
+        name: what it is called, marked.
+        about: its settings in a few words, marked.
         entrant: how it takes part; raises `DecodingError` where it cannot.
     """
 
@@ -96,11 +97,19 @@ def _constrained(name: str, one: Beginning) -> Entrant:
 
 
 DECODERS = (
-    TimedDecoder("Greedy", "T 0", partial(_sampled, SamplingSettings(temperature=0))),
-    TimedDecoder("Sampling", "top-p 0.9", partial(_sampled, SamplingSettings(top_p=0.9))),
-    TimedDecoder("Contrastive search", "4 candidates, penalty 0.6", _contrastive),
-    TimedDecoder("Beam search", "width 4", _beam),
-    TimedDecoder("Speculative", "bundled draft, 4 tokens a round, top-p 0.9", _speculative),
-    TimedDecoder("Constrained", "its constraint, top-p 0.9", _constrained),
-    TimedDecoder("Diffusion", "one token a step, bundled diffusion model", _diffusion),
+    TimedDecoder(
+        marked("Greedy"), marked("T 0"), partial(_sampled, SamplingSettings(temperature=0))
+    ),
+    TimedDecoder(
+        marked("Sampling"), marked("top-p 0.9"), partial(_sampled, SamplingSettings(top_p=0.9))
+    ),
+    TimedDecoder(marked("Contrastive search"), marked("4 candidates, penalty 0.6"), _contrastive),
+    TimedDecoder(marked("Beam search"), marked("width 4"), _beam),
+    TimedDecoder(
+        marked("Speculative"), marked("bundled draft, 4 tokens a round, top-p 0.9"), _speculative
+    ),
+    TimedDecoder(marked("Constrained"), marked("its constraint, top-p 0.9"), _constrained),
+    TimedDecoder(
+        marked("Diffusion"), marked("one token a step, bundled diffusion model"), _diffusion
+    ),
 )

@@ -19,17 +19,19 @@ from ui.texts.limits import LARGEST_SEED
 from ui.visits.tab import somebody_there
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text
+from ui.words.language import marked, say
 
 PAGE = VisitPage(
     Clock.name,
     begin=Clock,
     restore=Clock.restored,
-    lost="Your last inputs on this page could not be read, so it begins anew.",
-    kept="Prompt and settings are kept; the runs begin anew.",
+    lost=marked("Your last inputs on this page could not be read, so it begins anew."),
+    kept=marked("Prompt and settings are kept; the runs begin anew."),
 )
-ABOUT = (
-    "**One clock.** Every decoder goes on from one prompt, three times, in turn. Times are medians "
-    "measured here; bytes of weights are computed from the counted passes."
+ABOUT = marked(
+    "**One clock.** Every decoder goes on from one prompt, three times, in "
+    "turn. Times are medians measured here; bytes of weights are computed from "
+    "the counted passes."
 )
 
 
@@ -38,7 +40,7 @@ def one_clock_page() -> None:
     clock = PAGE.opened(STYLE)
     if clock is None:
         return
-    st.caption(ABOUT)
+    st.caption(say(ABOUT))
     with st.container(key="one_clock_fields"):
         guarded(_fields, "the fields")(clock)
     if not clock.began_alone:  # something to look at, without a press
@@ -52,10 +54,16 @@ def _fields(clock: Clock) -> None:
     constraint = fields.constraint(clock, is_optional=False)
     with fields.row():
         fields.whole(
-            clock, "tokens", "Max tokens", 1, MOST_TOKENS, help=meaning("max tokens"), width=140
+            clock,
+            "tokens",
+            say("Max tokens"),
+            1,
+            MOST_TOKENS,
+            help=meaning("max tokens"),
+            width=140,
         )
-        fields.whole(clock, "seed", "Seed", 0, LARGEST_SEED, help=meaning("seed"), width=140)
-    with st.expander("The constraint of constrained decoding"):
+        fields.whole(clock, "seed", say("Seed"), 0, LARGEST_SEED, help=meaning("seed"), width=140)
+    with st.expander(say("The constraint of constrained decoding")):
         constraint.language(width=230)
         constraint.source(height=68)
 
@@ -63,7 +71,7 @@ def _fields(clock: Clock) -> None:
 def _runs(clock: Clock) -> None:
     """Buttons, progress, and what there is so far."""
     with fields.row():
-        work_buttons("one_clock", "Run all", clock.work, clock.begin)
+        work_buttons("one_clock", say("Run all"), clock.work, clock.begin)
     if clock.error:
         st.error(markdown_text(clock.error))
     work = clock.work
@@ -71,7 +79,7 @@ def _runs(clock: Clock) -> None:
         return
     work_state(work)
     timed, failed = work.timed, work.failed
-    notice_line(clock.name, notice(timed) or "The first runs are under way.")
+    notice_line(clock.name, notice(timed) or say("The first runs are under way."))
     st.html(cards(work.beginning.prompt, timed, failed))
     if not timed:
         return
@@ -80,12 +88,12 @@ def _runs(clock: Clock) -> None:
         return
     left, right = st.columns(2)
     with left:
-        st.subheader("Time per token", anchor=False)
-        st.caption("Bar: median round. Line: from the fastest to the slowest round.")
+        st.subheader(say("Time per token"), anchor=False)
+        st.caption(say("Bar: median round. Line: from the fastest to the slowest round."))
         chart = time_figure(timed, is_dark())
         st.plotly_chart(chart, theme=None, key="one_clock_time", config=CONFIG)
     with right:
-        st.subheader("Time against likelihood", anchor=False)
-        st.caption("Likely is not the same as good: the likeliest texts repeat themselves.")
+        st.subheader(say("Time against likelihood"), anchor=False)
+        st.caption(say("Likely is not the same as good: the likeliest texts repeat themselves."))
         chart = balance_figure(timed, is_dark())
         st.plotly_chart(chart, theme=None, key="one_clock_balance", config=CONFIG)

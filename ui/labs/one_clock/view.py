@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from engine.study.one_clock import Timed
 from ui.labs.one_clock.decoders import DECODERS
 from ui.skeleton.tables import escaped, table
-from ui.words.labels import size, stop_name
+from ui.words.labels import counted, stop_name
+from ui.words.language import say
 from ui.words.metrics import number
 
 ABOUT = {one.name: one.about for one in DECODERS}
@@ -20,18 +21,20 @@ def cards(prompt: str, timed: Mapping[str, Timed], failed: Mapping[str, str]) ->
     for name in ABOUT:
         if name in timed:
             one = timed[name]
-            end = stop_name(one.stop_reason) if one.stop_reason else "all tokens written"
+            end = stop_name(one.stop_reason) if one.stop_reason else say("all tokens written")
             body = f"<span>{escaped(prompt)}</span>{escaped(one.text)}"
-            facts = f"{one.tokens} tokens · {end}"
+            facts = f"{counted(one.tokens, 'token')} · {end}"
         elif name in failed:
-            body, facts = escaped(failed[name]), "not run"
+            body, facts = escaped(failed[name]), say("not run")
         else:
-            body, facts = "", "not run yet"
+            body, facts = "", say("not run yet")
+        focus = ' tabindex="0"' if body else ""  # a long text can be scrolled
+        label = say("Text of {name}", name=say(name))
         parts.append(
-            f'<section class="dv-card lab-card" aria-label="Text of {html.escape(name)}">'
-            f"<h3>{html.escape(name)}</h3>"
-            f'<p class="dv-facts">{html.escape(ABOUT[name])} · {html.escape(facts)}</p>'
-            f'<p class="dv-written" tabindex="0">{body}</p></section>'
+            f'<section class="dv-card lab-card" aria-label="{html.escape(label)}">'
+            f"<h3>{html.escape(say(name))}</h3>"
+            f'<p class="dv-facts">{html.escape(say(ABOUT[name]))} · {html.escape(facts)}</p>'
+            f'<p class="dv-written"{focus}>{body}</p></section>'
         )
     return f'<div class="lab-grid">{"".join(parts)}</div>'
 
@@ -39,33 +42,35 @@ def cards(prompt: str, timed: Mapping[str, Timed], failed: Mapping[str, str]) ->
 def figures(timed: Mapping[str, Timed]) -> str:
     """What every decoder took, and how likely its text is."""
     head = (
-        "decoder",
-        "tokens",
-        "model passes",
-        "of other models",
-        "positions computed",
-        "weights read",
-        "time",
-        "per token",
-        "log-probability",
-        "per token",
+        say("decoder"),
+        say("tokens"),
+        say("model passes"),
+        say("of other models"),
+        say("positions computed"),
+        say("weights read"),
+        say("time"),
+        say("per token"),
+        say("log-probability"),
+        say("per token"),
     )
     rows = [
         (
-            name,
+            say(name),
             f"{one.tokens:,}",
             f"{one.passes:,}",
             f"{one.passes - one.judge_passes:,}",
             f"{one.positions:,}",
-            size(one.weight_bytes),
+            f"{one.weight_bytes / 2**30:.2f} GiB",  # of one unit, to be compared
             f"{one.median_ms:,.0f} ms",
             "–" if one.ms_per_token is None else f"{one.ms_per_token:.1f} ms",
-            f"{number(one.logprob, 1)} nats",
-            "–" if one.nats_per_token is None else f"{number(one.nats_per_token, 2)} nats",
+            say("{nats} nats", nats=number(one.logprob, 1)),
+            "–"
+            if one.nats_per_token is None
+            else say("{nats} nats", nats=number(one.nats_per_token, 2)),
         )
         for name, one in timed.items()
     ]
-    return table("What each took", head, rows, "figures")
+    return table(say("What each took"), head, rows, "figures")
 
 
 def notice(timed: Mapping[str, Timed]) -> str:
@@ -77,7 +82,11 @@ def notice(timed: Mapping[str, Timed]) -> str:
     slowest = max(told, key=lambda name: told[name].ms_per_token)
     likeliest = max(told, key=lambda name: told[name].nats_per_token)
     ratio = told[slowest].ms_per_token / told[fastest].ms_per_token
-    return (
-        f"{slowest} takes {ratio:.1f} times as long per token as {fastest}. "
-        f"The model finds the text of {likeliest} likeliest per token."
+    return say(
+        "{slowest} takes {ratio} times as long per token as {fastest}. The model finds the text of "
+        "{likeliest} likeliest per token.",
+        slowest=say(slowest),
+        ratio=f"{ratio:.1f}",
+        fastest=say(fastest),
+        likeliest=say(likeliest),
     )

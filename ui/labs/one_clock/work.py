@@ -11,6 +11,7 @@ from engine.study.one_clock import OneClock, Timed
 from ui.labs.one_clock.decoders import DECODERS, Beginning
 from ui.skeleton.background import BackgroundWork
 from ui.words.catalogue import told
+from ui.words.language import marked, say
 
 
 class ClockWork(BackgroundWork):
@@ -27,7 +28,7 @@ class ClockWork(BackgroundWork):
         DecodingError: the prompt does not fit the model.
     """
 
-    doing = "the runs"
+    doing = marked("the runs")
     noun = "run"
 
     def __init__(self, beginning: Beginning) -> None:
@@ -62,7 +63,7 @@ class ClockWork(BackgroundWork):
     @property
     def progress(self) -> str:
         """How far it has come, and what runs just now."""
-        return f"{super().progress}: {self.running}" if self.running else super().progress
+        return f"{super().progress}: {say(self.running)}" if self.running else super().progress
 
     @property
     def is_done(self) -> bool:

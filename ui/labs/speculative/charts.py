@@ -11,8 +11,10 @@ from engine.study.acceptance import Acceptance
 from engine.study.speedup import SpeedCurve, SpeedPoint
 from ui.charts.template import literal, palette, template
 from ui.skeleton import theme
+from ui.words.language import marked, say
 
-BOTH, TARGET_MORE, DRAFT_MORE = "shared by both", "target above draft", "draft above target"
+BOTH = marked("shared by both")
+TARGET_MORE, DRAFT_MORE = marked("target above draft"), marked("draft above target")
 ROW = 26  # pixels of one bar
 
 
@@ -38,13 +40,16 @@ def overlap_figure(bars: Sequence[TokenBar], dark: bool = False) -> go.Figure:
         (TARGET_MORE, "chosen", "/", [max(0.0, bar.target - bar.draft) for bar in bars]),
         (DRAFT_MORE, "before", ".", [max(0.0, bar.draft - bar.target) for bar in bars]),
     )
-    said = [f"target {bar.target:.4g}, draft {bar.draft:.4g}" for bar in bars]
+    said = [
+        say("target {target}, draft {draft}", target=f"{bar.target:.4g}", draft=f"{bar.draft:.4g}")
+        for bar in bars
+    ]
     figure = go.Figure()
     for name, colour, pattern, widths in parts:
         figure.add_bar(
             y=labels,
             x=widths,
-            name=name,
+            name=say(name),
             orientation="h",
             marker={
                 "color": theme.colour(colour, dark=dark),
@@ -57,7 +62,7 @@ def overlap_figure(bars: Sequence[TokenBar], dark: bool = False) -> go.Figure:
         template=template(dark),
         barmode="stack",
         height=96 + ROW * len(bars),
-        xaxis={"title": "probability", "rangemode": "tozero"},
+        xaxis={"title": say("probability"), "rangemode": "tozero"},
         yaxis={"autorange": "reversed"},
         legend={"traceorder": "normal"},
     )
@@ -68,24 +73,25 @@ def acceptance_figure(found: Acceptance, dark: bool = False) -> go.Figure:
     """Acceptance by position, in both definitions."""
     colours = palette(dark)
     places = [str(place) for place in range(1, len(found.accepted) + 1)]
+    hover = say("position {place}: {share}", place="%{x}", share="%{y:.0%}")
     figure = go.Figure()
     for name, values, pattern, series in (
-        ("of those looked at", found.conditional, "", 0),
-        ("of all rounds with a draft", found.unconditional, "/", 1),
+        (say("of those looked at"), found.conditional, "", 0),
+        (say("of all rounds with a draft"), found.unconditional, "/", 1),
     ):
         figure.add_bar(
             x=places,
             y=values,
             name=name,
             marker={"color": colours.series[series], "pattern": {"shape": pattern}},
-            hovertemplate="position %{x}: %{y:.0%}<extra>%{fullData.name}</extra>",
+            hovertemplate=hover + "<extra>%{fullData.name}</extra>",
         )
     figure.update_layout(
         template=template(dark),
         barmode="group",
         height=260,
-        xaxis={"title": "position in the draft", "type": "category"},
-        yaxis={"title": "accepted", "range": [0, 1], "tickformat": ".0%"},
+        xaxis={"title": say("position in the draft"), "type": "category"},
+        yaxis={"title": say("accepted"), "range": [0, 1], "tickformat": ".0%"},
     )
     return figure
 
@@ -96,8 +102,8 @@ def curve_figure(curve: SpeedCurve, dark: bool = False) -> go.Figure:
     lengths = [point.length for point in curve.points]
     figure = go.Figure()
     for name, values, symbol, dash, series in (
-        ("measured", [point.measured for point in curve.points], "circle", "solid", 0),
-        ("formula", [point.predicted for point in curve.points], "square", "dash", 1),
+        (say("measured"), [point.measured for point in curve.points], "circle", "solid", 0),
+        (say("formula"), [point.predicted for point in curve.points], "square", "dash", 1),
     ):
         figure.add_scatter(
             x=lengths,
@@ -106,7 +112,8 @@ def curve_figure(curve: SpeedCurve, dark: bool = False) -> go.Figure:
             mode="lines+markers",
             marker={"symbol": symbol, "size": 9},
             line={"color": colours.series[series], "dash": dash},
-            hovertemplate="g = %{x}: %{y:.2f} times<extra>%{fullData.name}</extra>",
+            hovertemplate=say("g = {length}: {times} times", length="%{x}", times="%{y:.2f}")
+            + "<extra>%{fullData.name}</extra>",
         )
     pairs = [(point.measured, point.by_turn) for point in curve.points]
     figure.data[0].error_y = {
@@ -119,8 +126,8 @@ def curve_figure(curve: SpeedCurve, dark: bool = False) -> go.Figure:
     figure.update_layout(
         template=template(dark),
         height=320,
-        xaxis={"title": "draft length g", "dtick": 1},
-        yaxis={"title": "speed-up", "rangemode": "tozero"},
+        xaxis={"title": say("draft length g"), "dtick": 1},
+        yaxis={"title": say("speed-up"), "rangemode": "tozero"},
     )
     return figure
 
@@ -130,17 +137,17 @@ def waterfall_figure(point: SpeedPoint, words: dict[str, str], dark: bool = Fals
 
     Args:
         point: one draft length.
-        words: a short name for every loss.
+        words: a short name for every loss, marked.
         dark: the theme.
     """
     fall = point.waterfall
-    rows = [("one pass a round", 0.0, fall.tokens, "t")]
+    rows = [(say("one pass a round"), 0.0, fall.tokens, "t")]
     for loss in fall.losses:
         kind = "loss" if loss.change < 0 else "gain"
-        rows.append((words[loss.name], loss.before, loss.after, kind))
+        rows.append((say(words[loss.name]), loss.before, loss.after, kind))
         if loss.name == "verification":
-            rows.append(("the formula", 0, fall.formula, "t"))
-    rows.append(("measured", 0, fall.measured, "t"))
+            rows.append((say("the formula"), 0, fall.formula, "t"))
+    rows.append((say("measured"), 0, fall.measured, "t"))
     looks = {"t": ("kept", "", ""), "loss": ("cut", "/", "−"), "gain": ("cut-2", "x", "+")}
     figure = go.Figure()
     for label, start, end, kind in rows:
@@ -152,7 +159,10 @@ def waterfall_figure(point: SpeedPoint, words: dict[str, str], dark: bool = Fals
             orientation="h",
             marker={"color": theme.colour(colour, dark=dark), "pattern": {"shape": pattern}},
             showlegend=False,
-            hovertemplate=f"%{{y}}: {start:.3f} to {end:.3f}<extra></extra>",
+            hovertemplate=say(
+                "{name}: {low} to {high}", name="%{y}", low=f"{start:.3f}", high=f"{end:.3f}"
+            )
+            + "<extra></extra>",
         )
     most = max(max(start, end) for _, start, end, _ in rows)
     _plain_line(figure, "x", dark)
@@ -160,7 +170,7 @@ def waterfall_figure(point: SpeedPoint, words: dict[str, str], dark: bool = Fals
         template=template(dark),
         barmode="overlay",
         height=90 + 30 * len(rows),
-        xaxis={"title": "speed-up over plain decoding", "range": [0, most * 1.05]},
+        xaxis={"title": say("speed-up over plain decoding"), "range": [0, most * 1.05]},
         yaxis={"autorange": "reversed"},
     )
     return figure
@@ -171,4 +181,4 @@ def _plain_line(figure: go.Figure, axis: str, dark: bool) -> None:
     line = {"color": palette(dark).muted, "dash": "dot", "width": 2}
     add = figure.add_vline if axis == "x" else figure.add_hline
     place = "top" if axis == "x" else "bottom right"
-    add(1, line=line, annotation={"text": "plain"}, annotation_position=place)
+    add(1, line=line, annotation={"text": say("plain")}, annotation_position=place)

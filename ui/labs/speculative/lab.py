@@ -20,12 +20,13 @@ from ui.labs.speculative.work import SpeedWork
 from ui.models.chooser import Choice, check_allowed, shared_model
 from ui.texts.constraints import typed_of
 from ui.texts.limits import MOST_TOKENS
+from ui.words.language import marked, say
 
 LOOKUP, ITSELF = "lookup", "itself"
 PROPOSERS = {
-    BUNDLED_DRAFT: "Bundled draft",
-    LOOKUP: "Prompt lookup (no model)",
-    ITSELF: "The target itself",
+    BUNDLED_DRAFT: marked("Bundled draft"),
+    LOOKUP: marked("Prompt lookup (no model)"),
+    ITSELF: marked("The target itself"),
 }
 
 
@@ -100,9 +101,10 @@ class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
     def begun(self, model: LanguageModel, inputs: SpeculativeInputs) -> SpeculativeDecoder:
         settings, draft, why = inputs.settings, self._draft(model, inputs.proposer), ""
         if inputs.proposer == BUNDLED_DRAFT and draft.tokenizer_hash != model.tokenizer_hash:
-            why = (
-                f"The bundled draft has another vocabulary than {model.name}, so prompt lookup "
-                "proposes. Choose a draft with the same tokenizer."
+            why = say(
+                "The bundled draft has another vocabulary than {model}, so prompt lookup proposes. "
+                "Choose a draft with the same tokenizer.",
+                model=model.name,
             )
             draft = None
         text = SpeculativeDecoder(model, inputs.prompt, draft, settings)
@@ -137,7 +139,9 @@ class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
         if draft is None:
             return LOOKUP
         if draft["source"] == "memory":
-            raise TraceError("The draft of the trace was in memory only, so it cannot be loaded.")
+            raise TraceError(
+                say("The draft of the trace was in memory only, so it cannot be loaded.")
+            )
         own = self.model.facts
         if all(draft[name] == own[name] for name in ("source", "revision", "dtype")):
             return ITSELF
@@ -171,7 +175,7 @@ class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
         typed = typed.strip()
         try:
             if not typed:
-                raise DecodingError("The draft has no name; type a folder or a hub id.")
+                raise DecodingError(say("The draft has no name; type a folder or a hub id."))
             check_allowed(Choice.parse(typed))
         except DecodingError as error:
             self.refuse(error)

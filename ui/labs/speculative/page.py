@@ -27,6 +27,7 @@ from ui.texts.examples import EXAMPLES
 from ui.texts.limits import LARGEST_SEED, MOST_TOKENS
 from ui.words.glossary import meaning
 from ui.words.labels import counted, markdown_text
+from ui.words.language import marked, say
 
 LONGEST_DRAFT = 64
 MOST_NGRAM = 16
@@ -36,40 +37,52 @@ def _fields(lab: SpeculativeLab) -> None:
     fields.prompt(lab, {example.name: example.prompt for example in EXAMPLES})
     inputs, constraint = lab.inputs, fields.constraint(lab)
     with fields.row():
-        proposers = dict(PROPOSERS)
+        proposers = fields.said(PROPOSERS)
         proposers.setdefault(inputs.proposer, inputs.proposer)
-        fields.choice(lab, "proposer", "Proposed by", proposers, width=230)
-        about = "Tokens that a round proposes. A check takes one pass, however many they are."
-        fields.whole(lab, "draft_length", "Draft length g", 1, LONGEST_DRAFT, help=about)
+        fields.choice(lab, "proposer", say("Proposed by"), proposers, width=230)
+        about = say("Tokens that a round proposes. A check takes one pass, however many they are.")
+        fields.whole(lab, "draft_length", say("Draft length g"), 1, LONGEST_DRAFT, help=about)
         fields.switch(
-            lab, "adaptive", "Adaptive g", help="2 more after full acceptance, else 1 less."
+            lab,
+            "adaptive",
+            say("Adaptive g"),
+            help=say("2 more after full acceptance, else 1 less."),
         )
         if inputs.proposer == LOOKUP or lab.fell_back:
-            fields.whole(lab, "ngram", "Longest match", 1, MOST_NGRAM)
-        fields.real(lab, "temperature", "Temperature")
-        fields.real(lab, "top_p", "Top-p", step=0.05)
-        fields.whole(lab, "seed", "Seed", 0, LARGEST_SEED, help=meaning("seed"))
-        fields.whole(lab, "max_tokens", "Max tokens", 1, MOST_TOKENS, help=meaning("max tokens"))
+            fields.whole(lab, "ngram", say("Longest match"), 1, MOST_NGRAM)
+        fields.real(lab, "temperature", say("Temperature"))
+        fields.real(lab, "top_p", say("Top-p"), step=0.05)
+        fields.whole(lab, "seed", say("Seed"), 0, LARGEST_SEED, help=meaning("seed"))
+        fields.whole(
+            lab, "max_tokens", say("Max tokens"), 1, MOST_TOKENS, help=meaning("max tokens")
+        )
     is_open = inputs.forced or bool(inputs.language)
-    with st.expander("Constraint, another draft, forced acceptance", expanded=is_open):
+    with st.expander(say("Constraint, another draft, forced acceptance"), expanded=is_open):
         with fields.row():
             constraint.language(width=170)
-            fields.switch(lab, "forced", "Force acceptance")
+            fields.switch(lab, "forced", say("Force acceptance"))
             if inputs.forced:
-                fields.real(lab, "acceptance", "Accept with", step=0.05)
+                fields.real(lab, "acceptance", say("Accept with"), step=0.05)
             if allowed() is None:
                 st.text_input(
-                    "Draft: folder or hub id",
+                    say("Draft: folder or hub id"),
                     placeholder="owner/name",
-                    help="A smaller model with the target's tokenizer.",
+                    help=say("A smaller model with the target's tokenizer."),
                     **bound("speculative_own", "", lambda typed: typed and lab.load_draft(typed)),
                 )
         constraint.source()
-        st.caption("Forced acceptance ignores both models. It shows the formula; its text is void.")
+        st.caption(
+            say("Forced acceptance ignores both models. It shows the formula; its text is void.")
+        )
     if lab.fell_back:
         st.info(markdown_text(lab.fell_back))
     if inputs.forced:
-        st.warning(f"**{view.INVALID}:** acceptance is forced, so the text follows no model.")
+        st.warning(
+            say(
+                "**{invalid}:** acceptance is forced, so the text follows no model.",
+                invalid=say(view.INVALID),
+            )
+        )
 
 
 def _picture(lab: SpeculativeLab) -> None:
@@ -81,18 +94,20 @@ def _picture(lab: SpeculativeLab) -> None:
     st.html(view.rounds(text.steps, chosen))
     left, right = st.columns(2)
     with left:
-        st.subheader("One proposal: target and draft", anchor=False)
+        st.subheader(say("One proposal: target and draft"), anchor=False)
         if chosen is None:
-            st.caption("No round has proposed a token yet.")
+            st.caption(say("No round has proposed a token yet."))
         else:
             _distributions(lab, *chosen)
     with right:
         found = Acceptance.of(text.steps)
-        st.subheader("Acceptance by position", anchor=False)
+        st.subheader(say("Acceptance by position"), anchor=False)
         if found.drafted:
             st.caption(
-                "Behind a rejection nothing is looked at. The solid bars leave that out; the "
-                "hatched ones count it as not accepted, as vLLM and llama.cpp do."
+                say(
+                    "Behind a rejection nothing is looked at. The solid bars leave that out; "
+                    "the hatched ones count it as not accepted, as vLLM and llama.cpp do."
+                )
             )
             chart = acceptance_figure(found, is_dark())
             st.plotly_chart(chart, theme=None, key="speculative_acceptance", config=CONFIG)
@@ -105,7 +120,7 @@ def _distributions(lab: SpeculativeLab, index: int, position: int) -> None:
     with fields.row():
         drafted = [step.index for step in text.steps if step.proposed]
         st.selectbox(
-            "Round",
+            say("Round"),
             drafted,
             index=drafted.index(index),
             format_func=lambda place: str(place + 1),
@@ -114,7 +129,7 @@ def _distributions(lab: SpeculativeLab, index: int, position: int) -> None:
         )
         step = text.steps[index]
         st.selectbox(
-            "Proposal",
+            say("Proposal"),
             list(range(len(step.proposed))),
             index=position,
             format_func=lambda place: view.position_name(place, step.proposed[place]),
@@ -122,7 +137,7 @@ def _distributions(lab: SpeculativeLab, index: int, position: int) -> None:
             **bound("speculative_place", position, lambda place: _choose(lab, index, place)),
         )
     if lab.is_busy:
-        st.caption("The text is growing; the distributions come when it stands.")
+        st.caption(say("The text is growing; the distributions come when it stands."))
         return
     try:
         found = text.distribution(index, position)
@@ -142,16 +157,22 @@ def _choose(lab: SpeculativeLab, index: object, position: object) -> None:
 
 def _speed(lab: SpeculativeLab) -> None:
     """The speed trial: begin, progress, curve, waterfall."""
-    st.subheader("Speed against plain decoding", anchor=False)
+    st.subheader(say("Speed against plain decoding"), anchor=False)
     with fields.row():
         work_buttons(
-            "speculative_speed", "Measure speed", lab.work, lab.measure, can_begin=bool(lab.text)
+            "speculative_speed",
+            say("Measure speed"),
+            lab.work,
+            lab.measure,
+            can_begin=bool(lab.text),
         )
     work = lab.work
     if work is None:
         st.caption(
-            "Plain decoding and g = 1 to 8 take turns on this prompt and these settings, three "
-            "times. All times are measured here."
+            say(
+                "Plain decoding and g = 1 to 8 take turns on this prompt and these "
+                "settings, three times. All times are measured here."
+            )
         )
         return
     work_state(work)
@@ -164,37 +185,51 @@ def _speed(lab: SpeculativeLab) -> None:
         return
     point = curve.at(lab.inputs.draft_length)
     if lab.measured != lab.inputs:
-        st.caption("These figures are of the inputs that were there when it was measured.")
+        st.caption(say("These figures are of the inputs that were there when it was measured."))
     st.markdown(markdown_text(view.speed_sentence(curve, point)))
     left, right = st.columns(2)
     with left:
-        st.caption(f"**Where the speed goes at g = {point.length}.** The bars add up exactly.")
+        st.caption(
+            say(
+                "**Where the speed goes at g = {length}.** The bars add up exactly.",
+                length=point.length,
+            )
+        )
         chart = waterfall_figure(point, view.LOSS_NAMES, is_dark())
         st.plotly_chart(chart, theme=None, key="speculative_waterfall", config=CONFIG)
     with right:
         st.caption(
-            "**Speed-up by draft length.** Formula: E / (g c + v), from measured a, c, v. Thin "
-            "lines: the slowest and the fastest single turn."
+            say(
+                "**Speed-up by draft length.** Formula: E / (g c + v), from measured a, c, "
+                "v. Thin lines: the slowest and the fastest single turn."
+            )
         )
         chart = curve_figure(curve, is_dark())
         st.plotly_chart(chart, theme=None, key="speculative_curve", config=CONFIG)
-    with st.expander("All figures"):
+    with st.expander(say("All figures")):
         st.html(view.speed_table(curve))
         kept = counted(len(curve.points), "length")
         st.caption(
-            f"{kept}; a = {curve.rate:.2f} over all. c: a draft pass in units of a one-token "
-            "target pass. v: a checking pass in the same unit. Prefill is left out."
+            say(
+                "{lengths}; a = {rate} over all. c: a draft pass in units of a one-token "
+                "target pass. v: a checking pass in the same unit. Prefill is left out.",
+                lengths=kept,
+                rate=f"{curve.rate:.2f}",
+            )
         )
 
 
 PAGE = LabPage(
     SpeculativeLab,
-    "Speculative decoding",
-    "A draft proposes tokens; the target checks them in one pass and keeps its own distribution.",
+    marked("Speculative decoding"),
+    marked(
+        "A draft proposes tokens; the target checks them in one pass and keeps its "
+        "own distribution."
+    ),
     _fields,
     _picture,
     lambda lab: view.notice(lab.text),
-    [Experiment("the speed trial", _speed, lambda lab: look_every(lab.work))],
+    [Experiment(marked("the speed trial"), _speed, lambda lab: look_every(lab.work))],
     unit="round",
     styles=[Path(__file__).with_suffix(".css")],
 )

@@ -15,40 +15,42 @@ from engine.trace.speculative import ACCEPTED, REJECTED, RESAMPLED, ProposedToke
 from ui.labs.speculative.charts import TokenBar
 from ui.skeleton.tables import escaped, table
 from ui.words.labels import counted, size, token_label, with_minus
+from ui.words.language import marked, say
 
 SIGNS = {  # of a verdict or a kind: never told by colour alone
-    "accepted": "✓",
-    "rejected": "✗",
-    "not looked at": "–",
-    "resampled": "↻",
-    "bonus": "+",
-    "plain": "•",
+    marked("accepted"): "✓",
+    marked("rejected"): "✗",
+    marked("not looked at"): "–",
+    marked("resampled"): "↻",
+    marked("bonus"): "+",
+    marked("plain"): "•",
 }
 LOSS_NAMES = {
-    "drafting": "drafting",
-    "verification": "dearer checks",
-    "acceptance": "uneven acceptance",
-    "shaping": "chains and draws",
-    "bookkeeping": "bookkeeping",
+    "drafting": marked("drafting"),
+    "verification": marked("dearer checks"),
+    "acceptance": marked("uneven acceptance"),
+    "shaping": marked("chains and draws"),
+    "bookkeeping": marked("bookkeeping"),
 }
 LOSS_SENTENCES = {
-    "drafting": "the passes of the draft",
-    "verification": "a check of several tokens, which is dearer than a pass over one",
-    "acceptance": "acceptance that differs by position, and rounds cut short",
-    "shaping": "chains and draws for both models",
-    "bookkeeping": "caches, records and stop rules",
+    "drafting": marked("the passes of the draft"),
+    "verification": marked("a check of several tokens, which is dearer than a pass over one"),
+    "acceptance": marked("acceptance that differs by position, and rounds cut short"),
+    "shaping": marked("chains and draws for both models"),
+    "bookkeeping": marked("caches, records and stop rules"),
 }
-INVALID = "TEXT INVALID"
+INVALID = marked("TEXT INVALID")
 MOST_BARS = 10
 
 
 def written(text: SpeculativeDecoder, prompt: str) -> str:
     """The text so far, with its mark where acceptance was forced."""
     invalid = any(step.text_invalid for step in text.steps)
-    mark = f'<strong class="spec-invalid">{INVALID}</strong>' if invalid else ""
+    mark = f'<strong class="spec-invalid">{say(INVALID)}</strong>' if invalid else ""
+    name = say("Text")
     body = f"<span>{escaped(prompt)}</span>{escaped(text.text)}"
     return (
-        f'{mark}<div class="dv-written spec-text" tabindex="0" role="region" aria-label="Text">'
+        f'{mark}<div class="dv-written spec-text" tabindex="0" role="region" aria-label="{name}">'
         f"{body}</div>"
     )
 
@@ -56,8 +58,9 @@ def written(text: SpeculativeDecoder, prompt: str) -> str:
 def rounds(steps: Sequence[SpeculativeStep], chosen: tuple[int, int] | None) -> str:
     """Every round, the latest first."""
     parts = [_round(step, chosen) for step in reversed(steps)]
+    name = say("Rounds")
     return (
-        '<div class="spec-rounds" tabindex="0" role="region" aria-label="Rounds">'
+        f'<div class="spec-rounds" tabindex="0" role="region" aria-label="{name}">'
         f"{''.join(parts)}</div>"
     )
 
@@ -71,27 +74,32 @@ def _round(step: SpeculativeStep, chosen: tuple[int, int] | None) -> str:
     if drawn is not None:
         number = "greedy" if drawn.u is None else f"u {drawn.u:.2f}"
         from_residual = drawn.kind == RESAMPLED and step.forced_acceptance is None
-        source = "residual" if from_residual else "target"
-        cells.append(
-            _cell(drawn.kind, drawn.text, f"{number}, {drawn.probability:.2f} in the {source}", "")
+        words = (
+            marked("{number}, {share} in the residual")
+            if from_residual
+            else marked("{number}, {share} in the target")
         )
+        said = say(words, number=number, share=f"{drawn.probability:.2f}")
+        cells.append(_cell(drawn.kind, drawn.text, said, ""))
     tokens = counted(len(step.token_ids), "token")
-    facts = f"{step.accepted} of {len(step.proposed)} accepted · {tokens}"
+    accepted = say("{one} of {all} accepted", one=step.accepted, all=len(step.proposed))
+    facts = f"{accepted} · {tokens}"
+    name = say("Round {number}", number=step.index + 1)
     return (
-        f'<section class="spec-round"><h3>Round {step.index + 1}</h3>'
+        f'<section class="spec-round"><h3>{name}</h3>'
         f'<p class="dv-facts">{facts}</p><ol>{"".join(cells)}</ol></section>'
     )
 
 
 def _proposed(token: ProposedToken, step: SpeculativeStep, is_chosen: bool) -> str:
     if token.ratio is None:
-        return _cell(
-            token.verdict, token.text, f"draft {token.draft_probability:.2f}", "", is_chosen
-        )
+        said = say("draft {share}", share=f"{token.draft_probability:.2f}")
+        return _cell(token.verdict, token.text, said, "", is_chosen)
     bound = min(1.0, token.ratio) if step.forced_acceptance is None else step.forced_acceptance
     bar = f'<i style="width:{100 * bound:.1f}%"></i>'
     if token.u is None:
-        said = "greedy: the same token" if token.verdict == ACCEPTED else "greedy: another token"
+        is_same = token.verdict == ACCEPTED
+        said = say("greedy: the same token") if is_same else say("greedy: another token")
     else:
         bar += f'<b style="left:{100 * token.u:.1f}%"></b>'
         said = f"u {token.u:.2f} {'<' if token.verdict == ACCEPTED else '≥'} {bound:.2f}"
@@ -103,7 +111,7 @@ def _cell(kind: str, text: str, said: str, bar: str, is_chosen: bool = False) ->
     look = f"spec-{kind.replace(' ', '-')}{' spec-chosen' if is_chosen else ''}"
     return (
         f'<li class="{look}"><code>{html.escape(token_label(text))}</code>{bar}'
-        f"<span>{html.escape(said)}</span><strong>{SIGNS[kind]} {kind}</strong></li>"
+        f"<span>{html.escape(said)}</span><strong>{SIGNS[kind]} {say(kind)}</strong></li>"
     )
 
 
@@ -119,9 +127,9 @@ def bars(
     both, vocabulary = found.overlap, text.model.vocabulary
     most = np.maximum(both.target, both.draft)
     ids = np.argsort(-most, kind="stable")[:MOST_BARS].tolist()
-    marks = {found.token.token_id: "proposed"}
+    marks = {found.token.token_id: say("proposed")}
     if found.token.verdict == REJECTED:
-        marks[step.drawn.token_id] = "drawn"
+        marks[step.drawn.token_id] = say("drawn")
     ids += [token_id for token_id in marks if token_id not in ids]
     return [
         TokenBar(
@@ -139,22 +147,41 @@ def overlap_sentence(found: RoundDistributions, step: SpeculativeStep) -> str:
     """What the two distributions share, over the full vocabulary, in words."""
     token, both = found.token, found.overlap
     count = both.target.size
-    said = (
-        f"Over all {count:,} tokens the two share {both.shared:.3f}: the chance that a proposal "
-        f"is accepted here. The other {1 - both.shared:.3f} of the target, divided by its sum, is "
-        "the residual. "
+    said = say(
+        "Over all {count} tokens the two share {shared}: the probability that a proposal is "
+        "accepted here. The other {rest} of the target, divided by its sum, is the residual.",
+        count=f"{count:,}",
+        shared=f"{both.shared:.3f}",
+        rest=f"{1 - both.shared:.3f}",
     )
     if token.target_probability is None:
-        return said + "This proposal stands behind a rejection, so nobody looked at it."
-    target, draft = token.target_probability, token.draft_probability
-    said += f"For the proposed token the target has {target:.4f} and the draft {draft:.4f}"
+        behind = say("This proposal stands behind a rejection, so nobody looked at it.")
+        return f"{said} {behind}"
+    shares = say(
+        "For the proposed token the target has {target} and the draft {draft}.",
+        target=f"{token.target_probability:.4f}",
+        draft=f"{token.draft_probability:.4f}",
+    )
+    return f"{said} {shares} {_why(token, step)}"
+
+
+def _why(token: ProposedToken, step: SpeculativeStep) -> str:
+    """Why a proposal that was looked at is accepted or rejected."""
+    is_accepted = token.verdict == ACCEPTED
     if token.u is None:
-        return f"{said}, so it is {token.verdict}."
-    bound, name = token.ratio, "the ratio"
-    if step.forced_acceptance is not None:
-        bound, name = step.forced_acceptance, "the forced acceptance"
-    below = "is below" if token.verdict == ACCEPTED else "is not below"
-    return f"{said}; u = {token.u:.3f} {below} {name}, {bound:.3f}, so it is {token.verdict}."
+        return say("So it is accepted.") if is_accepted else say("So it is rejected.")
+    forced = step.forced_acceptance
+    below = (
+        marked("u = {u} is below the ratio, {bound}, so it is accepted."),
+        marked("u = {u} is below the forced acceptance, {bound}, so it is accepted."),
+    )
+    above = (
+        marked("u = {u} is not below the ratio, {bound}, so it is rejected."),
+        marked("u = {u} is not below the forced acceptance, {bound}, so it is rejected."),
+    )
+    words = (below if is_accepted else above)[forced is not None]
+    bound = token.ratio if forced is None else forced
+    return say(words, u=f"{token.u:.3f}", bound=f"{bound:.3f}")
 
 
 def figures(found: Acceptance, last: SpeculativeStep) -> str:
@@ -164,13 +191,13 @@ def figures(found: Acceptance, last: SpeculativeStep) -> str:
         return "–" if value is None else f"{value:.2f}"
 
     rows = [
-        ("acceptance rate: accepted / looked at", shown(found.rate)),
-        ("mean accepted length: 1 + accepted / rounds", shown(found.mean_accepted_length)),
-        ("tokens per target pass", shown(found.tokens_per_pass)),
-        ("target's cache", size(last.target_cache_bytes)),
-        ("draft's cache", size(last.draft_cache_bytes)),
+        (say("acceptance rate: accepted / looked at"), shown(found.rate)),
+        (say("mean accepted length: 1 + accepted / rounds"), shown(found.mean_accepted_length)),
+        (say("tokens per target pass"), shown(found.tokens_per_pass)),
+        (say("target's cache"), size(last.target_cache_bytes)),
+        (say("draft's cache"), size(last.draft_cache_bytes)),
     ]
-    return table("All rounds so far", ("figure", "value"), rows, "figures")
+    return table(say("All rounds so far"), (say("figure"), say("value")), rows, "figures")
 
 
 def notice(text: SpeculativeDecoder) -> str:
@@ -179,46 +206,93 @@ def notice(text: SpeculativeDecoder) -> str:
     found = Acceptance.of(steps)
     if any(step.text_invalid for step in steps):
         forced = next(s.forced_acceptance for s in reversed(steps) if s.text_invalid)
-        return (
-            f"Acceptance is forced to {forced:.2f}, whatever the models say: {INVALID}. Only the "
-            f"pace means something: {found.tokens_per_pass:.2f} tokens per pass of the target."
+        return say(
+            "Acceptance is forced to {share}, whatever the models say: {invalid}. Only the pace "
+            "means something: {tokens} tokens per pass of the target.",
+            share=f"{forced:.2f}",
+            invalid=say(INVALID),
+            tokens=f"{found.tokens_per_pass:.2f}",
         )
     if found.rate is None:
-        return "Nothing was proposed yet, so every pass of the target gave one token."
-    said = (
-        f"The target accepted {sum(found.accepted)} of the {sum(found.looked_at)} proposals that "
-        f"it looked at: {found.tokens_per_pass:.2f} tokens per pass of the target."
+        return say("Nothing was proposed yet, so every pass of the target gave one token.")
+    said = say(
+        "The target accepted {one} of the {all} proposals that it looked at: {tokens} tokens per "
+        "pass of the target.",
+        one=sum(found.accepted),
+        all=sum(found.looked_at),
+        tokens=f"{found.tokens_per_pass:.2f}",
     )
     for step in reversed(steps):
         for token in step.proposed:
             if token.verdict == REJECTED:
-                return (
-                    f"{said} Round {step.index + 1} rejected {token_label(token.text)}: the draft "
-                    f"gave it {token.draft_probability:.2f}, the target "
-                    f"{token.target_probability:.2f}."
+                rejected = say(
+                    "Round {number} rejected {token}: the draft gave it {draft}, the target "
+                    "{target}.",
+                    number=step.index + 1,
+                    token=token_label(token.text),
+                    draft=f"{token.draft_probability:.2f}",
+                    target=f"{token.target_probability:.2f}",
                 )
-    return f"{said} None was rejected."
+                return f"{said} {rejected}"
+    none = say("None was rejected.")
+    return f"{said} {none}"
 
 
 def speed_sentence(curve: SpeedCurve, point: SpeedPoint) -> str:
     """What the trial came to, in words; where it is slower it says so, and why."""
     plain, own = curve.plain.ms_per_token, point.cost.ms_per_token
     largest = point.waterfall.largest
-    verdict = "faster" if point.measured >= 1 else "slower"
-    said = (
-        f"At g = {point.length} a token takes {own:.2f} ms and by plain decoding {plain:.2f} ms: "
-        f"{point.measured:.2f} times the speed, so it is {verdict} here. The largest loss is "
-        f"{LOSS_SENTENCES[largest.name]}: {with_minus(f'{largest.change:.2f}')}."
+    verdict = (
+        marked(
+            "At g = {length} a token takes {own} ms and by plain decoding {plain} ms: {times} "
+            "times the speed, so it is faster here."
+        )
+        if point.measured >= 1
+        else marked(
+            "At g = {length} a token takes {own} ms and by plain decoding {plain} ms: {times} "
+            "times the speed, so it is slower here."
+        )
     )
+    said = [
+        say(
+            verdict,
+            length=point.length,
+            own=f"{own:.2f}",
+            plain=f"{plain:.2f}",
+            times=f"{point.measured:.2f}",
+        ),
+        say(
+            "The largest loss is {loss}: {change}.",
+            loss=say(LOSS_SENTENCES[largest.name]),
+            change=with_minus(f"{largest.change:.2f}"),
+        ),
+    ]
     best = curve.best
     if best.length != point.length:
-        said += f" The best length measured is g = {best.length}, with {best.measured:.2f}."
-    return f"{INVALID}, acceptance is forced. {said}" if curve.text_invalid else said
+        said.append(
+            say(
+                "The best length measured is g = {length}: {times} times the speed.",
+                length=best.length,
+                times=f"{best.measured:.2f}",
+            )
+        )
+    if curve.text_invalid:
+        said.insert(0, say("{invalid}, acceptance is forced.", invalid=say(INVALID)))
+    return " ".join(said)
 
 
 def speed_table(curve: SpeedCurve) -> str:
     """Every draft length of the trial."""
-    head = ("g", "acceptance", "tokens per pass", "c", "v", "ms per token", "formula", "measured")
+    head = (
+        "g",
+        say("acceptance"),
+        say("tokens per pass"),
+        "c",
+        "v",
+        say("ms per token"),
+        say("formula"),
+        say("measured"),
+    )
     rows = [
         (
             str(point.length),
@@ -232,4 +306,4 @@ def speed_table(curve: SpeedCurve) -> str:
         )
         for point in curve.points
     ]
-    return table("Speed by draft length", head, rows, "figures")
+    return table(say("Speed by draft length"), head, rows, "figures")

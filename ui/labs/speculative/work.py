@@ -12,6 +12,7 @@ from engine.runner.scheduler import job
 from engine.sampling.speculation import SpeculativeSettings
 from engine.study.speedup import SpeedCurve, SpeedTrial
 from ui.skeleton.background import BackgroundWork
+from ui.words.language import marked
 
 TOKENS = 40  # of each text
 TURNS = 3
@@ -27,7 +28,7 @@ class SpeedWork(BackgroundWork):
         DecodingError: a setting out of range, or a draft that does not fit.
     """
 
-    doing = "the measurement"
+    doing = marked("the measurement")
 
     def __init__(
         self,

@@ -13,6 +13,9 @@ from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from ui.learn.prediction.gap import Gap, mean_difference, total_variation
 from ui.learn.source import Table
+from ui.texts.settings import named_settings
+from ui.words.labels import with_minus
+from ui.words.language import say
 
 FEWEST, MOST = 2, 32  # bars
 
@@ -22,7 +25,7 @@ class Unit:
     """How values are shown.
 
     Attributes:
-        name: behind a number: ``bits``; ``%`` for probabilities, which are 0 to 1 all the same.
+        name: behind a number, marked: ``bits``; ``%`` for probabilities, which are 0 to 1.
         digits: behind the decimal point.
         one: the name behind 1, where that differs: ``token``.
     """
@@ -34,9 +37,10 @@ class Unit:
     def text(self, value: float) -> str:
         """A value for reading: ``3.1 bits``, ``40 %``."""
         if self.name == "%":
-            return "below 1 %" if 0 < value < 0.005 else f"{100 * value:.0f} %"
-        figure = f"{value:,.{self.digits}f}"
-        return f"{figure} {self.one if figure == '1' and self.one else self.name}"
+            return say("below 1 %") if 0 < value < 0.005 else f"{100 * value:.0f} %"
+        figure = with_minus(f"{value:,.{self.digits}f}")
+        name = self.one if figure == "1" and self.one else self.name
+        return f"{figure} {say(name)}"
 
 
 @dataclass(frozen=True)
@@ -100,13 +104,11 @@ class Prediction(ABC):
 
     Attributes:
         prompts: the text that it is about, then others that are offered to predict again.
-        settings: how tokens are chosen.
     """
 
     kind: ClassVar[str]
 
     prompts: tuple[str, ...]
-    settings: SamplingSettings
 
     @classmethod
     @abstractmethod
@@ -131,18 +133,42 @@ class Prediction(ABC):
         """
 
 
+@dataclass(frozen=True)
+class StepPrediction(Prediction):
+    """One about steps of a text that is drawn token by token.
+
+    Attributes, besides those of `Prediction`:
+        settings: how tokens are chosen.
+    """
+
+    settings: SamplingSettings
+
+
 def read_beginning(table: Table) -> dict[str, Any]:
-    """Prompts and settings, as every kind has them."""
+    """Prompts and settings, as every `StepPrediction` has them."""
     settings = table.plain("settings", {})
     try:
-        checked = SamplingSettings(**{"seed": 0, **settings})
+        checked = named_settings({"seed": 0, **settings})
     except SettingError as error:
         table.wrong("settings", f"is refused: {str(error).rstrip('.')}", "mend that value")
+    return {"prompts": read_prompts(table), "settings": checked}
+
+
+def read_prompts(table: Table) -> tuple[str, ...]:
+    """The prompt, then those that are offered to predict again."""
     prompts = (table.text("prompt"), *table.texts("more_prompts", ()))
     for prompt in prompts:
         if not prompt:
             table.wrong("prompt", "is empty", "write the text that the model goes on from")
-    return {"prompts": prompts, "settings": checked}
+    return prompts
+
+
+def read_values(table: Table) -> tuple[float, ...]:
+    """The values on the axis of a curve."""
+    values = table.numbers("values")
+    if not FEWEST <= len(values) <= MOST:
+        table.wrong("values", f"has {len(values)} values", f"list {FEWEST} to {MOST}")
+    return values
 
 
 def read_scale(table: Table, low: float, high: float | None) -> tuple[float, float]:

@@ -18,6 +18,7 @@ from ui.texts.limits import LONGEST_PROMPT
 from ui.texts.texts import check_prompt
 from ui.words.catalogue import told
 from ui.words.labels import markdown_text
+from ui.words.language import say
 
 APP = "prediction"
 ATTEMPTS = "prediction_attempts"  # in the session's state: by name
@@ -122,10 +123,11 @@ def draw_prediction(
         attempts[name] = _resumed(prediction, model, before)
     attempt: Attempt = attempts[name]
     with st.container(key=f"card_{key}"):
-        st.markdown(f":material/insights: **Predict.** {asks}")
-        st.markdown(f"Prompt: **{markdown_text(attempt.prompt)}**")
+        predict = say("Predict.")
+        st.markdown(f":material/insights: **{predict}** {asks}")
+        st.markdown(say("Prompt: **{prompt}**", prompt=markdown_text(attempt.prompt)))
         try:
-            with st.spinner("The model computes", show_time=True):
+            with st.spinner(say("The model computes"), show_time=True):
                 new = attempt.compute(prediction, model)
         except DecodingError as error:
             st.error(markdown_text(told(error)))
@@ -167,10 +169,10 @@ def _mount(key: str, attempt: Attempt) -> None:
         "number": attempt.number,
         "tries": attempt.tries,  # so that the browser hears of one that failed
         "labels": bars.labels,
-        "axis": bars.axis,
-        "figure": bars.figure,
-        "unit": bars.unit.name,
-        "one": bars.unit.one,
+        "axis": say(bars.axis) if bars.axis else "",
+        "figure": say(bars.figure),
+        "unit": say(bars.unit.name),
+        "one": say(bars.unit.one) if bars.unit.one else "",
         "digits": bars.unit.digits,
         "low": bars.low,
         "high": bars.high,
@@ -194,19 +196,26 @@ def gap_sentence(bars: Bars, revealed: Revealed) -> str:
     """The gap as a number, what it means, and where it is largest."""
     gap = revealed.gap
     if bars.is_distribution:
-        distance = (
-            f"Your bars and the model's are {gap.value:.2f} apart (total variation): "
-            f"{100 * gap.value:.0f} % of the probability would have to move."
+        distance = say(
+            "Your bars and the model's are {gap} apart (total variation): {share} % of the "
+            "probability would have to move.",
+            gap=f"{gap.value:.2f}",
+            share=f"{100 * gap.value:.0f}",
         )
     else:
-        distance = (
-            f"Your values are {bars.unit.text(gap.value)} off on average (mean absolute "
-            "difference)."
+        distance = say(
+            "Your values are {gap} off on average (mean absolute difference).",
+            gap=bars.unit.text(gap.value),
         )
     label = bars.labels[gap.worst]
-    place = f"{bars.axis} {label}" if bars.axis else label
     mine, real = (bars.unit.text(row[gap.worst]) for row in (revealed.drawn, revealed.truth))
-    return f"{distance} The largest miss is at {place}: you said {mine}, the model has {real}."
+    worst = say(
+        "The largest miss is at {place}: you said {mine}, the model has {real}.",
+        place=f"{say(bars.axis)} {label}" if bars.axis else label,
+        mine=mine,
+        real=real,
+    )
+    return f"{distance} {worst}"
 
 
 def _again(
@@ -217,7 +226,7 @@ def _again(
     number = attempt.number
     with st.container(horizontal=True, vertical_alignment="bottom"):
         prompt = st.text_input(
-            "Another prompt",
+            say("Another prompt"),
             value=offered[0] if offered else "",
             max_chars=LONGEST_PROMPT,
             key=f"{key}_{number}_prompt",
@@ -226,4 +235,4 @@ def _again(
         def on_again() -> None:
             begin(Attempt(prompt, number + 1))
 
-        st.button("Predict again", key=f"{key}_again", disabled=not prompt, on_click=on_again)
+        st.button(say("Predict again"), key=f"{key}_again", disabled=not prompt, on_click=on_again)

@@ -18,7 +18,7 @@ from ui.learn.quiz.view import ROUNDS, calibration_sentence
 from ui.skeleton.file_field import file_field
 from ui.visits.tab import this_person
 from ui.words.labels import counted, markdown_text, with_minus
-from ui.words.language import language
+from ui.words.language import language, say
 
 STYLE = Path(__file__).with_name("progress.css")
 _SAID = "progress_said"  # in the session's state: what came of the last file or deletion
@@ -44,15 +44,17 @@ def draw_progress() -> None:
 def points_sentence(worth: Points, progress: Progress) -> str:
     """The points, and what they are for."""
     if not len(progress):
-        return "**0 points.** Solve a task, predict, or answer a question to collect some."
+        return say("**0 points.** Solve a task, predict, or answer a question to collect some.")
     parts = [
         (worth.tasks, counted(len(progress.tasks), "task")),
         (worth.predictions, counted(len(progress.predictions), "prediction")),
         (worth.answers, counted(len(progress.answers), "answer")),
-        (worth.steps, f"{counted(len(progress.steps), 'step')} read"),
+        (worth.steps, say("{steps} read", steps=counted(len(progress.steps), "step"))),
     ]
-    listed = ", ".join(f"{_figure(value)} for {what}" for value, what in parts)
-    return f"**{_figure(worth.total)} points:** {listed}."
+    listed = ", ".join(
+        say("{points} for {what}", points=_figure(value), what=what) for value, what in parts
+    )
+    return say("**{points} points:** {listed}.", points=_figure(worth.total), listed=listed)
 
 
 def _figure(value: float) -> str:
@@ -64,29 +66,37 @@ def badges_html(found: list[Standing]) -> str:
     items = "".join(
         f'<li class="{"earned" if one.is_earned else "open"}">'
         f"<b>{html.escape(one.badge.name)}</b> "
-        f"<span>{'earned' if one.is_earned else f'{one.have} of {one.need}'}</span>"
+        f"<span>{_state(one)}</span>"
         f"<p>{html.escape(one.badge.text)}</p></li>"
         for one in found
     )
-    return f'<ul class="dv-badges" aria-label="Badges">{items}</ul>'
+    name = say("Badges")
+    return f'<ul class="dv-badges" aria-label="{name}">{items}</ul>'
+
+
+def _state(one: Standing) -> str:
+    if one.is_earned:
+        return say("earned")
+    return say("{one} of {all}", one=one.have, all=one.need)
 
 
 def where_kept() -> str:
     """How long progress stays, and where."""
     person = this_person()
     if person is None or not person.outlives_tab:
-        return (
+        return say(
             "This browser keeps nothing, so your progress ends with this tab. Export it to keep it."
         )
     if not STORE.outlives_app:
-        return (
-            "This app keeps nothing on disk, so your progress ends with the app. Export it to keep "
-            "it. It is sent nowhere else."
+        return say(
+            "This app keeps nothing on disk, so your progress ends with the app. "
+            "Export it to keep it. It is sent nowhere else."
         )
-    return (
-        f"Your progress is kept for {KEPT_DAYS} days after your last change, on the computer that "
-        "runs this app. Every tab of this browser has it; a private window loses it when it "
-        "closes. It is sent nowhere else."
+    return say(
+        "Your progress is kept for {days} days after your last change, on the "
+        "computer that runs this app. Every tab of this browser has it; a private "
+        "window loses it when it closes. It is sent nowhere else.",
+        days=KEPT_DAYS,
     )
 
 
@@ -94,19 +104,23 @@ def _files(progress: Progress) -> None:
     _say()
     with st.container(horizontal=True, vertical_alignment="center"):
         st.download_button(
-            "Export progress",
+            say("Export progress"),
             progress.exported(),
             f"decoding-progress-{datetime.now(UTC):%Y-%m-%d}.json",
             "application/json",
             disabled=not len(progress),
             on_click="ignore",
         )
-        with st.popover("Import progress"):
-            st.caption("Entries of the file join yours. Of two about the same, the earlier counts.")
-            file_field("progress_file", "Progress file", ".json", _take, _refuse)
-        with st.popover("Forget my progress"):
-            st.caption("This deletes all of it, for every tab of this browser.")
-            st.button("Forget all of it", type="primary", on_click=_forget, key="progress_forget")
+        with st.popover(say("Import progress")):
+            st.caption(
+                say("Entries of the file join yours. Of two about the same, the earlier counts.")
+            )
+            file_field("progress_file", say("Progress file"), ".json", _take, _refuse)
+        with st.popover(say("Forget my progress")):
+            st.caption(say("This deletes all of it, for every tab of this browser."))
+            st.button(
+                say("Forget all of it"), type="primary", on_click=_forget, key="progress_forget"
+            )
 
 
 def _take(text: str) -> None:
@@ -117,7 +131,7 @@ def _take(text: str) -> None:
         _refuse(str(error))
     else:
         new = len(my_progress()) - before
-        st.session_state[_SAID] = f"The file was read. New entries: {new:,}."
+        st.session_state[_SAID] = say("The file was read. New entries: {count}.", count=f"{new:,}")
 
 
 def _refuse(sentence: str) -> None:
@@ -132,7 +146,7 @@ def _forget() -> None:
     else:
         for on_screen in (ROUNDS, ATTEMPTS):  # what this tab still shows of it
             st.session_state.pop(on_screen, None)
-        st.session_state[_SAID] = "Your progress is deleted."
+        st.session_state[_SAID] = say("Your progress is deleted.")
 
 
 def _say() -> None:

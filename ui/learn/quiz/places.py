@@ -1,6 +1,8 @@
 """Where a question can be tried out: a page of the app, and the state that it is to be in.
 
     try = { page = "step", prompt = "The capital of France is", settings = { temperature = 0.5 } }
+    try = { page = "step", prompt = "Once", negative_prompt = "A", guidance_scale = 2.0 }
+    try = { page = "step", prompt = "Once", search = { top_k = 5, penalty_alpha = 0.4 } }
     try = { page = "compare", prompt = "Once upon a time" }
     try = { page = "cache", section = "with_and_without" }
     try = { page = "beam", width = 1 }
@@ -19,13 +21,15 @@ from typing import Any, NoReturn
 
 import streamlit as st
 
+from engine.decoding.contrastive import checked_alpha
+from engine.decoding.guidance import OFF
 from engine.errors import DecodingError
-from engine.sampling import SamplingSettings
 from ui.learn.source import LessonError, Table
 from ui.skeleton.page import PAGES
 from ui.skeleton.visit_page import VisitPage
 from ui.step.for_others import model_of
-from ui.texts.texts import Beginning
+from ui.texts.settings import named_settings
+from ui.texts.texts import Beginning, Contrastive, checked_scale
 from ui.visits.handover import STEP, HandedOver
 from ui.visits.records import Fields
 from ui.visits.visits import Visit
@@ -48,16 +52,27 @@ class _Page(ABC):
 
 class _Step(_Page):
     def read(self, table: Table) -> dict[str, Any]:
-        settings = table.plain("settings", {})
-        SamplingSettings(**settings)
-        state = {"prompt": table.text("prompt"), "settings": settings}
+        settings = named_settings(table.plain("settings", {}))
+        beginning = Beginning(
+            table.text("prompt"),
+            negative_prompt=table.text("negative_prompt", None),
+            scale=checked_scale(table.number("guidance_scale", OFF)),
+            strategy=_search(table.table("search")) if table.has("search") else None,
+        )
+        state = {"beginning": beginning, "settings": settings}
         return state | {"max_tokens": table.whole("max_tokens", MOST_TOKENS)}
 
     def set(self, visit: Visit, state: Mapping[str, Any]) -> None:
         model, _ = model_of(visit)
-        beginning = Beginning(state["prompt"])
-        settings = SamplingSettings(**state["settings"])
-        visit.handed[STEP] = HandedOver(model, beginning, settings, state["max_tokens"])
+        visit.handed[STEP] = HandedOver(model, **state)
+
+
+def _search(table: Table) -> Contrastive:
+    usual = Contrastive()
+    top_k = table.whole("top_k", usual.top_k)
+    alpha = checked_alpha(table.number("penalty_alpha", usual.penalty_alpha))
+    table.end()
+    return Contrastive(top_k, alpha)
 
 
 @dataclass(frozen=True)

@@ -13,16 +13,17 @@ from ui.learn.quiz.score import MOST_POINTS, Calibration, calibration, points
 from ui.visits.visits import Visit
 from ui.words.catalogue import told
 from ui.words.labels import counted, markdown_text, with_minus
+from ui.words.language import marked, say
 
 ROUNDS = "quiz_rounds"  # in the session's state: by topic
+WANTED = "quiz_wanted"  # there too: the question to be at, by topic
 CONFIDENCES = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # above that of a guess
 NEAR = 0.1  # confidence and share of right answers that differ by no more fit each other
-SCORING = (
-    f"Certain and right gives {MOST_POINTS:g} points, a guess gives 0, certain and wrong takes "
-    "away most. Brier's rule (1950) counts the points: whoever says how sure they are in fact can "
-    "expect most."
+_SCORING = marked(
+    "Certain and right gives {points} points, a guess gives 0, certain and wrong takes away most. "
+    "Brier's rule (1950) counts the points: whoever says how sure they are in fact can expect most."
 )
-FIRST_COUNTS = "Only your first answer to a question counts for points and calibration."
+FIRST_COUNTS = marked("Only your first answer to a question counts for points and calibration.")
 
 
 @dataclass(frozen=True)
@@ -77,10 +78,20 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
+def scoring() -> str:
+    """How answers are scored."""
+    return say(_SCORING, points=f"{MOST_POINTS:g}")
+
+
 def confidences(answers: int) -> list[float]:
     """What there is to choose from, beginning with that of a guess."""
     guess = 1.0 / answers
     return [guess, *(level for level in CONFIDENCES if level > guess + 0.01)]
+
+
+def turn_to(topic: str, question: str) -> None:
+    """Let a quiz be at one of its questions when it is drawn next."""
+    st.session_state.setdefault(WANTED, {})[topic] = question
 
 
 def draw_quiz(
@@ -105,6 +116,8 @@ def draw_quiz(
         place = next((n for n, q in enumerate(quiz.questions) if q.key not in known), None)
         rounds[quiz.topic] = Round(known, len(quiz.questions) if place is None else place)
     round_: Round = rounds[quiz.topic]
+    wanted = st.session_state.get(WANTED, {}).pop(quiz.topic, None)
+    round_.place = next((n for n, q in enumerate(quiz.questions) if q.key == wanted), round_.place)
     with st.container(key=f"card_quiz_{quiz.topic}"):
         if round_.place < len(quiz.questions):
             _question(quiz, round_, take, visit)
@@ -120,17 +133,20 @@ def _is_of(given: Given | None, question: Question) -> bool:
 def _question(quiz: Quiz, round_: Round, take: Callable[[Given], None], visit: Visit) -> None:
     question = quiz.questions[round_.place]
     given = round_.given.get(question.key)
-    st.markdown(f":material/quiz: **Quiz.** Question {round_.place + 1} of {len(quiz.questions)}")
+    place = say("Question {one} of {all}", one=round_.place + 1, all=len(quiz.questions))
+    title = say("Quiz.")
+    st.markdown(f":material/quiz: **{title}** {place}")
     if given is None:
         _ask(quiz, question, round_, take)
     else:
         _feedback(question, given)
-    st.markdown(f"**Try it:** {question.trying}")
+    title = say("Try it:")
+    st.markdown(f"**{title}** {question.trying}")
     with st.container(horizontal=True):
         _try_out(quiz, question, visit)
         if given is not None:
             is_last = round_.place + 1 == len(quiz.questions)
-            label = "See the summary" if is_last else "Next question"
+            label = say("See the summary") if is_last else say("Next question")
             st.button(label, type="primary", on_click=round_.go_on)
 
 
@@ -146,13 +162,13 @@ def _ask(quiz: Quiz, question: Question, round_: Round, take: Callable[[Given], 
     )
     guess = 1.0 / len(answers)
     confidence = st.select_slider(
-        "How sure are you?",
+        say("How sure are you?"),
         confidences(len(answers)),
         format_func=lambda level: (
-            f"{percent(level)} (a guess)" if level == guess else percent(level)
+            say("{share} (a guess)", share=percent(level)) if level == guess else percent(level)
         ),
         key=f"{name}_confidence",
-        help=SCORING,
+        help=scoring(),
     )
 
     def on_answer() -> None:
@@ -162,12 +178,12 @@ def _ask(quiz: Quiz, question: Question, round_: Round, take: Callable[[Given], 
         take(given)
 
     st.button(
-        "Answer",
+        say("Answer"),
         type="primary",
         key=f"{name}_give",
         disabled=chosen is None,
         on_click=on_answer,
-        help="Choose an answer first." if chosen is None else None,
+        help=say("Choose an answer first.") if chosen is None else None,
     )
 
 
@@ -179,21 +195,29 @@ def _feedback(question: Question, given: Given) -> None:
     else:
         st.error(f"**{chosen.text}**\n\n{chosen.reason}", icon=":material/close:")
         st.success(f"**{right.text}**\n\n{right.reason}", icon=":material/check:")
-    st.markdown(_worth(given), help=SCORING)
+    st.markdown(_worth(given), help=scoring())
 
 
 def _worth(given: Given) -> str:
     """What an answer is worth, in a sentence."""
     sure, worth = percent(given.confidence), abs(given.points)
     if worth < 0.05:
-        return f"You were {sure} sure, as a guess is, so this gives 0 points."
+        return say("You were {sure} sure, as a guess is, so this gives 0 points.", sure=sure)
     if given.right:
-        return f"You are right and were {sure} sure: this gives {worth:.1f} points."
-    return f"You were {sure} sure of another answer: this takes {worth:.1f} points away."
+        return say(
+            "You are right and were {sure} sure: this gives {worth} points.",
+            sure=sure,
+            worth=f"{worth:.1f}",
+        )
+    return say(
+        "You were {sure} sure of another answer: this takes {worth} points away.",
+        sure=sure,
+        worth=f"{worth:.1f}",
+    )
 
 
 def _try_out(quiz: Quiz, question: Question, visit: Visit) -> None:
-    label = f"Open the page {question.place.title}"
+    label = say("Open the page {page}", page=question.place.title)
     if st.button(label, key=f"quiz_{quiz.topic}_{question.key}_try", icon=":material/open_in_new:"):
         try:
             question.place.open(visit)
@@ -205,24 +229,32 @@ def _summary(quiz: Quiz, round_: Round, overall: Calibration | None) -> None:
     given = [round_.given[q.key] for q in quiz.questions if q.key in round_.given]
     here = calibration((one.confidence, one.right) for one in given)
     total = sum(one.points for one in given)
-    st.markdown(f"**{quiz.title}: {with_minus(f'{total:.1f}')} points**")
+    worth = say("{points} points", points=with_minus(f"{total:.1f}"))
+    st.markdown(f"**{quiz.title}: {worth}**")
     if here is not None:
         st.markdown(calibration_sentence(here))
     if overall is not None and (here is None or overall.answers > here.answers):
-        st.markdown(f"In all quizzes so far: {calibration_sentence(overall)}")
-    st.button("Answer again", on_click=round_.again, key=f"quiz_{quiz.topic}_again")
-    st.caption(FIRST_COUNTS)
+        st.markdown(say("In all quizzes so far: {said}", said=calibration_sentence(overall)))
+    st.button(say("Answer again"), on_click=round_.again, key=f"quiz_{quiz.topic}_again")
+    st.caption(say(FIRST_COUNTS))
 
 
 def calibration_sentence(summary: Calibration) -> str:
     """How sure, and how often right; where there are enough answers, how the two fit."""
     sure, right = percent(summary.confidence), percent(summary.right)
     count = counted(summary.answers, "answer")
-    said = f"You were {sure} sure on average and right in {right} of {count}."
+    said = say(
+        "You were {sure} sure on average and right in {right} of {answers}.",
+        sure=sure,
+        right=right,
+        answers=count,
+    )
     if summary.is_few:
-        return f"{said} These are too few to tell luck from calibration."
-    if summary.excess > NEAR:
-        return f"{said} You say more than you know: a lower confidence would have scored better."
-    if summary.excess < -NEAR:
-        return f"{said} You know more than you say: a higher confidence would have scored better."
-    return f"{said} Your confidence fits."
+        fit = say("These are too few to tell luck from calibration.")
+    elif summary.excess > NEAR:
+        fit = say("You say more than you know: a lower confidence would have scored better.")
+    elif summary.excess < -NEAR:
+        fit = say("You know more than you say: a higher confidence would have scored better.")
+    else:
+        fit = say("Your confidence fits.")
+    return f"{said} {fit}"

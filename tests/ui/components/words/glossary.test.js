@@ -16,5 +16,8 @@ test('whole words are found, the longest first, in any case', () => {
     ['logit', 'logit'],
   ]);
   assert.deepEqual(found('cached, pre-cache, cache-grid, logit_bias, ␣logitsé'), []);
+  const bits = term_finder({ 'bits of a dtype': { ...GLOSSARY.cache, written: ['8 bits'] } });
+  assert.deepEqual(bits('29.8 bits, 1,008 bits'), []);
+  assert.equal(bits('With 8 bits, or (8 bits).').length, 2);
   assert.deepEqual(term_finder({})('cache'), []);
 });

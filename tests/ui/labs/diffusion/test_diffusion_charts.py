@@ -75,7 +75,7 @@ def test_the_chosen_token_has_a_sign_and_a_pattern_and_the_rest_is_a_bar():
     assert list(figure.layout.yaxis.ticktext) == ["a", "◆ &lt;b&gt;", "14 others"]
     assert [bool(shape) for shape in bars.marker.pattern.shape] == [False, True, False]
     plain = distribution_figure(Bars(["a"], [0.5], 0.5, 1, None))
-    assert list(plain.layout.yaxis.ticktext) == ["a", "1 others"]
+    assert list(plain.layout.yaxis.ticktext) == ["a", "1 other"]
 
 
 def test_both_orders_show_what_is_bounded():

@@ -62,7 +62,8 @@ def test_steps_and_blocks_follow_a_canvas_that_they_no_longer_fit(lab):
     assert not lab.error and lab.inputs.block_length == 14 and lab.inputs.steps == 14
     change(lab, prompt=SHORT)
     assert lab.adjusted == (
-        "Steps went from 14 to 6 and Block length went from 14 to one block, to fit 6 masks."
+        "Steps went from 14 to 6, to fit 6 masks. "
+        "Block length went from 14 to one block, to fit 6 masks."
     )
     assert (lab.inputs.steps, lab.inputs.block_length) == (6, 0)
     change(lab, block_length=2, steps=6)

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from engine.decoder import Decoder
+from engine.decoding.beam import BeamSearch, BeamSettings
 from engine.sampling import SamplingSettings
+from engine.sampling.stages import Xtc
+from ui.learn.model import lesson_model
 from ui.learn.prediction.kinds import read_prediction
 from ui.learn.prediction.prediction import PredictionError
 from ui.learn.source import LessonError, Table
@@ -53,6 +56,25 @@ def test_another_prompt_has_leading_tokens_of_its_own(model):
     assert len(bars.labels) == 5
 
 
+def test_the_next_token_is_predicted_under_guidance_and_a_sampler_of_several_numbers(model):
+    token = model.vocabulary.label(7)
+    xtc = {"threshold": 0.3, "probability": 1.0}
+    prediction = read(
+        kind="next_token",
+        prompt=PROMPT,
+        tokens=[token],
+        settings={"xtc": xtc, "seed": 1},
+        negative_prompt="w3",
+        guidance_scale=2.0,
+    )
+    _, truth = truth_of(prediction, model)
+    settings = SamplingSettings(xtc=Xtc(**xtc), seed=1)
+    decoder = Decoder(model, PROMPT, settings, negative_prompt="w3", guidance_scale=2.0)
+    assert truth[0] == pytest.approx(decoder.next_distribution().probs[7])
+    with pytest.raises(LessonError, match="guidance_scale is refused: Guidance scale must be from"):
+        read(kind="next_token", prompt=PROMPT, guidance_scale=0.5)
+
+
 def test_a_text_of_several_tokens_is_refused_by_name(model):
     prediction = read(kind="next_token", prompt=PROMPT, tokens=["w1|w2"])
     with pytest.raises(PredictionError, match="tokens in hostile, and this prediction needs one"):
@@ -88,6 +110,47 @@ def test_a_figure_per_step_is_of_the_text_that_is_generated(model):
     assert bars.labels == ("1", "2", "3", "4", "5")
 
 
+def test_what_is_kept_holds_a_share_of_the_models_own_probability(model):
+    values = [1, 3, 0]
+    data = {"prompt": PROMPT, "figure": "kept_share", "setting": "top_k", "values": values}
+    _, truth = truth_of(read(kind="against_setting", **data), model)
+    probs = np.sort(probabilities(model))[::-1]
+    assert truth == pytest.approx([probs[0], probs[:3].sum(), 1.0], abs=1e-6)
+
+
+def test_the_models_own_probabilities_do_not_follow_settings(model):
+    data = {"kind": "per_step", "prompt": PROMPT, "steps": 3, "settings": {"temperature": 0}}
+    _, own = truth_of(read(figure="model_probability", **data), model)
+    _, end = truth_of(read(figure="end_probability", **data), model)
+    decoder = Decoder(model, PROMPT, SamplingSettings(temperature=0))
+    for index in range(3):
+        step = decoder.step()
+        raw = decoder.distribution(index, SamplingSettings()).probs
+        assert own[index] == pytest.approx(raw[step.token_id], abs=1e-6)
+        assert end[index] == pytest.approx(raw[list(model.eos_ids)].sum(), abs=1e-6)
+
+
+def test_a_word_is_counted_with_the_space_before_it(model):
+    prediction = read(kind="tokens_per_word", prompt="ab  w1 é", high=9)
+    bars, truth = truth_of(prediction, model, "ab  w1 é")
+    assert (bars.labels, bars.is_curve) == (("ab", "␣w1", "␣é"), False)
+    encode = model.vocabulary.encode
+    assert truth == tuple(len(encode(word)) for word in ("ab", " w1", " é"))
+    with pytest.raises(PredictionError, match="has 1 words, and this prediction needs 2 to 32"):
+        prediction.bars(model, "ab")
+
+
+def test_a_figure_against_an_input_is_of_whole_texts():
+    model, prompt = lesson_model(), "At the end of the day,"
+    prediction = read(**SEARCH | {"prompt": prompt})
+    bars, truth = truth_of(prediction, model, prompt)
+    assert (bars.axis, bars.labels, bars.low) == ("Width", ("1", "2"), -9)
+    for width, logprob in zip((1, 2), truth, strict=True):
+        search = BeamSearch(model, prompt, BeamSettings(width=width, max_new_tokens=3))
+        list(search.run())
+        assert logprob == pytest.approx(search.hypotheses[0].logprob, abs=1e-5)
+
+
 @pytest.mark.parametrize("figure", ["top_probability", "chosen_probability", "milliseconds"])
 def test_all_figures_of_a_step(model, figure):
     settings = {"temperature": 0}
@@ -100,6 +163,16 @@ def test_all_figures_of_a_step(model, figure):
         assert truth == (1.0, 1.0), "greedy leaves one token"
 
 
+SEARCH = {
+    "kind": "against_input",
+    "prompt": "x",
+    "panel": {"kind": "beam", "inputs": {"max_new_tokens": 3}},
+    "input": "width",
+    "values": [1, 2],
+    "figure": "logprob",
+    "low": -9,
+    "high": 0,
+}
 CURVE = {"kind": "against_setting", "prompt": "x", "figure": "entropy", "setting": "temperature"}
 
 
@@ -120,6 +193,11 @@ CURVE = {"kind": "against_setting", "prompt": "x", "figure": "entropy", "setting
         (CURVE | {"values": [-1, 1], "high": 1}, "has one that is refused: temperature must not"),
         (CURVE | {"values": [1, 2], "high": 0}, "high is 0, not above low, 0"),
         (CURVE | {"figure": "milliseconds"}, "which is not known"),
+        (SEARCH | {"panel": {"kind": "step", "prompt": "x"}}, "panel.kind is no decoder page"),
+        (SEARCH | {"input": "early_stopping"}, 'input is "early_stopping", which is not known'),
+        (SEARCH | {"figure": "price"}, 'figure is "price", which is not known; use one of logprob'),
+        (SEARCH | {"settings": {}}, "settings is not known here"),
+        ({"kind": "tokens_per_word", "prompt": "x y"}, "high is missing"),
         (
             {"kind": "per_step", "prompt": "x", "figure": "entropy", "steps": 99, "high": 1},
             "steps is 99; use 2 to 32",

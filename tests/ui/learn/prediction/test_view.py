@@ -3,7 +3,6 @@
 import pytest
 
 from engine.errors import ModelError
-from engine.sampling import SamplingSettings
 from ui.learn.prediction.prediction import Bars, Prediction, Unit
 from ui.learn.prediction.view import Attempt, Earlier, _resumed
 
@@ -32,7 +31,7 @@ class Scripted(Prediction):
 @pytest.fixture
 def prediction(monkeypatch) -> Scripted:
     monkeypatch.setattr(Scripted, "asked", 0)
-    return Scripted(("Once",), SamplingSettings())
+    return Scripted(("Once",))
 
 
 def said(*values: float, number: int = 1) -> dict:

@@ -7,9 +7,10 @@ import pytest
 
 from ui.learn.quiz import places
 from ui.learn.quiz.places import _PAGES, read_place
-from ui.learn.source import Table
+from ui.learn.source import LessonError, Table
 from ui.measurements.state import MeasurementState
 from ui.skeleton.page import PAGES
+from ui.texts.texts import Beginning, Contrastive
 from ui.visits.handover import STEP
 from ui.visits.visits import Visit
 
@@ -34,6 +35,19 @@ def test_the_step_page_begins_with_prompt_and_settings(monkeypatch, went):
     assert (handed.model, handed.beginning.prompt, handed.max_tokens) == ("the model", "Once", 64)
     assert (handed.settings.temperature, handed.settings.seed) == (0.5, 3)
     assert went == ["pages/step.py"]
+
+
+def test_the_step_page_begins_with_guidance_search_and_samplers_of_several_numbers():
+    guided = place(page="step", prompt="Once", negative_prompt="A", guidance_scale=2.0).state
+    assert guided["beginning"] == Beginning("Once", negative_prompt="A", scale=2.0)
+    searched = place(page="step", prompt="Once", search={"top_k": 5}).state
+    assert searched["beginning"] == Beginning("Once", strategy=Contrastive(5, 0.6))
+    settings = place(page="step", prompt="Once", settings={"xtc": {"threshold": 0.2}}).state[
+        "settings"
+    ]
+    assert settings.xtc.threshold == 0.2
+    with pytest.raises(LessonError, match="is refused: penalty_alpha must be from 0 to 1"):
+        place(page="step", prompt="Once", search={"penalty_alpha": 2.0})
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,18 @@ TOPICS = {
     "top_k",
     "top_p",
     "other_samplers",
+    "truncation_rules",
+    "xtc_and_mirostat",
+    "repetition",
     "stopping",
     "cache",
     "beam",
+    "guidance_and_contrast",
     "speculative",
     "constrained",
     "diffusion",
     "choosing_settings",
+    "settings_of_apis",
 }
 
 

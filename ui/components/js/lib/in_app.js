@@ -7,7 +7,7 @@ export function go_to(href) {
 }
 
 /** A press that is to stay in this tab. @param {MouseEvent} event */
-const is_plain = ({ button, ctrlKey, metaKey, shiftKey, altKey }) =>
+export const is_plain = ({ button, ctrlKey, metaKey, shiftKey, altKey }) =>
   button === 0 && !ctrlKey && !metaKey && !shiftKey && !altKey;
 
 /** Lets a link be followed within the app. @param {HTMLAnchorElement} link */

@@ -92,6 +92,7 @@ export function read_look(target) {
   /** @type {Record<string, string>} */
   const look = { font: getComputedStyle(target).fontFamily };
   const probe = document.createElement('i'); // a colour that depends on the theme is resolved only where it is used
+  probe.style.setProperty('forced-color-adjust', 'none'); // patterns and grounds in one colour could not be told apart
   target.append(probe);
   for (const name of COLOURS) {
     probe.style.color = `var(--dv-${name}, #808080)`;

@@ -25,7 +25,7 @@ export function term_finder(glossary) {
   );
   if (!keys.size) return () => [];
   const forms = [...keys.keys()].sort((one, other) => other.length - one.length).map(escaped);
-  const pattern = new RegExp(`(?<![\\p{L}\\p{N}_-])(?:${forms.join('|')})(?![\\p{L}\\p{N}_-])`, 'giu');
+  const pattern = new RegExp(`(?<![\\p{L}\\p{N}_-]|\\p{N}[.,])(?:${forms.join('|')})(?![\\p{L}\\p{N}_-])`, 'giu');
   return text =>
     Array.from(text.matchAll(pattern), ({ 0: form, index }) => ({
       key: keys.get(form.toLowerCase()) ?? '',

@@ -1,6 +1,7 @@
 // How a pre-token becomes tokens, step by step and in words.
 
 import { count, quoted, score_text } from './format.js';
+import { marked, say } from './say.js';
 
 /**
  * @import { Making, Matches, Merges, ShownToken, Side } from '../parts/tokens/types.js'
@@ -32,16 +33,27 @@ function merge_frame({ symbols, merges, ranks, is_whole }, step) {
   const chips = labels.flatMap((label, place) =>
     label === null ? [] : [{ label, look: /** @type {'new' | ''} */ (last?.[0] === place ? 'new' : '') }],
   );
-  if (is_whole) return { chips, sentence: 'The vocabulary holds this pre-token whole, so no merge is needed.' };
-  if (merges.length === 0) return { chips, sentence: 'No merge fits here, so every symbol stays a token.' };
+  if (is_whole) return { chips, sentence: say('The vocabulary holds this pre-token whole, so no merge is needed.') };
+  if (merges.length === 0) return { chips, sentence: say('No merge fits here, so every symbol stays a token.') };
   if (!last) {
-    const all = count(merges.length);
-    return { chips, sentence: `Before the first of ${all} merges there are ${count(symbols.length)} symbols.` };
+    const values = { merges: count(merges.length), symbols: count(symbols.length) };
+    return { chips, sentence: say('Before the first of {merges} merges there are {symbols} symbols.', values) };
   }
   const [left, right] = pair(symbols, merges, step);
-  const place = `Merge ${count(step)} of ${count(merges.length)}`;
-  const names = `${quoted(left)} and ${quoted(right)} become ${quoted(last[4])}, id ${count(last[5])}`;
-  return { chips, sentence: `${place}: ${names}. It is merge ${count(last[3] + 1)} of ${count(ranks)} in the file.` };
+  const sentence = say(
+    'Merge {step} of {all}: {left} and {right} become {token}, id {id}. It is merge {rank} of {ranks} in the file.',
+    {
+      step: count(step),
+      all: count(merges.length),
+      left: quoted(left),
+      right: quoted(right),
+      token: quoted(last[4]),
+      id: count(last[5]),
+      rank: count(last[3] + 1),
+      ranks: count(ranks),
+    },
+  );
+  return { chips, sentence };
 }
 
 /** The two that a merge joins. @param {string[]} symbols @param {Merges['merges']} merges @param {number} step */
@@ -60,35 +72,48 @@ function match_frame({ text, matches }, step) {
   const rest = text.slice(done.at(-1)?.[0] ?? 0).join('');
   if (rest) chips.push({ label: rest, look: 'rest' });
   const last = done.at(-1);
-  if (!last) return { chips, sentence: `Before the first match nothing of ${quoted(rest)} is cut.` };
-  const place = `Match ${count(step)} of ${count(matches.length)}`;
-  const name = `${quoted(last[1])}, id ${count(last[2])}`;
-  if (last[3] === 0) return { chips, sentence: `${place}: ${name}, is all that was left.` };
-  return { chips, sentence: `${place}: ${name}, is the longest token after ${count(last[3])} that do not exist.` };
+  if (!last)
+    return { chips, sentence: say('Before the first match nothing of {text} is cut.', { text: quoted(rest) }) };
+  const values = {
+    step: count(step),
+    all: count(matches.length),
+    token: quoted(last[1]),
+    id: count(last[2]),
+    tried: count(last[3]),
+  };
+  const sentence = say(
+    last[3] === 0
+      ? 'Match {step} of {all}: {token}, id {id}, is all that was left.'
+      : 'Match {step} of {all}: {token}, id {id}, is the longest token after {tried} that do not exist.',
+    values,
+  );
+  return { chips, sentence };
 }
 
-/** What is known of a token: names and values. @param {Side} side @param {number} place @returns {[string, string][]} */
+/** What is known of a token: names, marked, and values. @param {Side} side @param {number} place @returns {[string, string][]} */
 export function token_facts(side, place) {
   const { id, bytes, start, end, first_byte, pre_token, ...token } = side.tokens[place];
   const size = bytes ? bytes.split(' ').length : 0;
-  const characters = end > start + 1 ? `${count(start + 1)} to ${count(end)}` : count(start + 1);
+  const characters =
+    end > start + 1 ? say('{low} to {high}', { low: count(start + 1), high: count(end) }) : count(start + 1);
   const first = first_byte === null ? 0 : first_byte + 1;
-  const places = size > 1 ? `${count(first)} to ${count(first + size - 1)}` : count(first);
+  const places = size > 1 ? say('{low} to {high}', { low: count(first), high: count(first + size - 1) }) : count(first);
+  const none = say('none');
   return [
     ['id', count(id)],
-    ['bytes', bytes || 'none'],
-    ['character of the text', token.is_inserted || end === start ? 'none' : characters],
-    ['byte of the text', first_byte === null ? 'not known' : places],
-    ['kind', kind_of(token)],
-    ['pre-token', pre_token === null ? 'none' : side.pre_tokens[pre_token][0]],
+    [marked('bytes'), bytes || none],
+    [marked('character of the text'), token.is_inserted || end === start ? none : characters],
+    [marked('byte of the text'), first_byte === null ? say('not known') : places],
+    [marked('kind'), say(kind_of(token))],
+    [marked('pre-token'), pre_token === null ? none : side.pre_tokens[pre_token][0]],
   ];
 }
 
 /** @param {Pick<ShownToken, 'is_special' | 'is_inserted' | 'is_unknown'>} token */
 function kind_of({ is_special, is_inserted, is_unknown }) {
-  if (is_unknown) return 'unknown to the tokenizer';
-  if (is_inserted) return 'put there by the tokenizer';
-  return is_special ? 'control token' : 'text';
+  if (is_unknown) return marked('unknown to the tokenizer');
+  if (is_inserted) return marked('put there by the tokenizer');
+  return is_special ? marked('control token') : marked('text');
 }
 
 /** A score of a cut. @param {number} score */

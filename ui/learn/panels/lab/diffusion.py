@@ -40,12 +40,21 @@ def masked_again(lab: DiffusionLab) -> int:
 @shown_as(percent)
 def lowest_confidence(lab: DiffusionLab) -> float | None:
     """The lowest confidence with which a step has kept a token, 0 to 1."""
-    kept = [
-        each.confidence[place]
-        for each in (lab.text.steps if lab.text else ())
-        for place in each.unmasked
-    ]
-    return min(kept, default=None)
+    return min(_kept(lab), default=None)
+
+
+@MEASURES.add
+@shown_as(percent)
+def mean_confidence(lab: DiffusionLab) -> float | None:
+    """The mean confidence of all tokens in the step that kept them, 0 to 1."""
+    kept = _kept(lab)
+    return sum(kept) / len(kept) if kept else None
+
+
+def _kept(lab: DiffusionLab) -> list[float]:
+    """The confidence of each token that a step has kept."""
+    steps = lab.text.steps if lab.text else ()
+    return [each.confidence[place] for each in steps for place in each.unmasked]
 
 
 class DiffusionPanel(LabPanel):

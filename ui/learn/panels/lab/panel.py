@@ -21,6 +21,7 @@ from ui.skeleton.page import DECODERS
 from ui.skeleton.problems import guarded
 from ui.visits.records import choice_record
 from ui.visits.visits import Visit
+from ui.words.language import say
 
 FIELDS = "fields"  # among the parts: the inputs of the page
 TASK_SECONDS = 120.0  # that an action waits for a worker
@@ -120,7 +121,12 @@ def settle(lab: Lab) -> None:
     """Wait until nothing grows any more; raises `DecodingError` where the lab says why not."""
     while lab.is_growing or lab.is_busy:
         if lab.is_busy and not lab.task.wait(TASK_SECONDS):
-            raise DecodingError(f"A step took longer than {TASK_SECONDS:g} s; use fewer steps.")
+            raise DecodingError(
+                say(
+                    "A step took longer than {seconds} s; use fewer steps.",
+                    seconds=f"{TASK_SECONDS:g}",
+                )
+            )
         lab.look()
     lab.look()
     if lab.error:

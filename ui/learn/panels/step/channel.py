@@ -12,6 +12,7 @@ from ui.learn.panels.step.session import LessonSession
 from ui.server.live import Connection, Refused
 from ui.step.channel import StepChannel
 from ui.visits.visits import Visit
+from ui.words.language import say
 
 
 def panel_channel(connection: Connection, first: dict[str, Any]) -> StepChannel:
@@ -20,7 +21,7 @@ def panel_channel(connection: Connection, first: dict[str, Any]) -> StepChannel:
     lesson = course().lesson(lesson_key)
     step = lesson.step(step_key) if lesson else None
     if step is None or not isinstance(step.panel, StepPanel):
-        raise Refused("This lesson has changed since the page was loaded; reload the page.")
+        raise Refused(say("This lesson has changed since the page was loaded; reload the page."))
 
     def source(visit: Visit, *_: Callable) -> LessonSession:
         return live_of(visit, lesson, step)

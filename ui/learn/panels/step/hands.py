@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from engine.errors import DecodingError, PromptError
@@ -12,7 +13,8 @@ from ui.learn.functions import Call, Functions
 from ui.learn.panels.step.session import LessonSession
 from ui.step.events import Event, Place
 from ui.step.replay import MOST_TOKENS
-from ui.texts.settings import parse_settings, plain_settings
+from ui.texts.settings import parse_settings, plain_settings, stage_defaults
+from ui.texts.texts import Contrastive, begun_anew
 
 ACTIONS = Functions()
 
@@ -31,6 +33,7 @@ class Hands:
             "max_tokens": session.max_tokens,
             "stop_strings": session.decoder.stop_strings,
         }
+        self.beginning = begun_anew(session.beginning, session.decoder)
         self.what_if = False
         self._client = secrets.token_hex(8)
         self._number = 0
@@ -54,6 +57,10 @@ class Hands:
             settings=settings,
             order=order,
             what_if=self.what_if,
+            chat=self.beginning.chat,
+            negative_prompt=self.beginning.negative_prompt,
+            guidance_scale=self.beginning.scale,
+            strategy=self.beginning.strategy,
             **{**self.limits, **fields},
         )
         session.apply(event)
@@ -61,6 +68,11 @@ class Hands:
             raise DecodingError(session.error)
         if session.row_key != before:
             self.what_if = False
+
+    def start(self, **changes: Any) -> None:
+        """Press Start, after changes of what the text begins from."""
+        self.beginning = replace(self.beginning, **changes)
+        self.send("start", prompt=self.beginning.prompt)
 
     def presses(self, kind: str, times: int) -> None:
         """The same press so often, while it changes the text."""
@@ -131,7 +143,19 @@ def look(hands: Hands, token: int) -> None:
 @ACTIONS.add
 def prompt(hands: Hands, text: str) -> None:
     """Write another prompt and press Start."""
-    hands.send("start", prompt=text)
+    hands.start(prompt=text)
+
+
+@ACTIONS.add
+def guide(hands: Hands, negative_prompt: str, scale: float) -> None:
+    """Switch Guidance on in Settings, write the negative prompt, set the scale, press Start."""
+    hands.start(negative_prompt=negative_prompt, scale=scale)
+
+
+@ACTIONS.add
+def search(hands: Hands, candidates: int, alpha: float) -> None:
+    """Choose contrastive search in Settings, set k and alpha, press Start."""
+    hands.start(strategy=Contrastive(candidates, alpha))
 
 
 @ACTIONS.add
@@ -152,3 +176,35 @@ def settings(hands: Hands, **values: Any) -> None:
         hands.settings[name] = value
     hands.what_if = True
     hands.send("settings")
+
+
+@ACTIONS.add
+def move(hands: Hands, sampler: str, before: str) -> None:
+    """Drag a sampler in front of another one."""
+    order = [name for name in hands.settings["order"] if name != sampler]
+    order.insert(order.index(before), sampler)
+    hands.settings["order"] = order
+    settings(hands)
+
+
+@ACTIONS.add
+def switch_on(hands: Hands, sampler: str) -> None:
+    """Switch a sampler of several numbers on, with the values that the page gives it: dry, xtc."""
+    settings(hands, **{sampler: stage_defaults(hands.session.model.vocabulary)[sampler]})
+
+
+@ACTIONS.add
+def bias(hands: Hands, token: str, by: float) -> None:
+    """Add a token to Logit bias, or give it another bias."""
+    chosen = token_id(hands.session.model, token)
+    before = (hands.settings.get("logit_bias") or {"bias": []})["bias"]
+    others = [pair for pair in before if pair[0] != chosen]
+    settings(hands, logit_bias={"bias": [*others, [chosen, by]]})
+
+
+@ACTIONS.add
+def ban(hands: Hands, text: str) -> None:
+    """Add a token, or a text of several, to Banned words."""
+    ids = hands.session.model.vocabulary.encode(text)
+    before = (hands.settings.get("banned") or {"sequences": []})["sequences"]
+    settings(hands, banned={"sequences": [*before, list(ids)]})

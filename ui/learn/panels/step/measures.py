@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -10,15 +11,32 @@ import numpy as np
 from engine.errors import SettingError
 from engine.sampling import STAGES, Distribution
 from engine.sampling.ranking import RankedRow
+from engine.snippets import Snippet
 from engine.study.metrics import find_loop
 from ui.learn.checks import bits, percent, shown_as
 from ui.learn.functions import Functions
 from ui.learn.panels.step.hands import token_id
 from ui.learn.panels.step.session import LessonSession
+from ui.texts.answers import settings_as_code
 from ui.texts.settings import is_one_number
 from ui.words.labels import stop_name
+from ui.words.language import say
 
 MEASURES = Functions()
+
+
+def settings_named(names: str) -> str:
+    """Settings as their labels, of names with spaces between them: ``Top-k, Min-p``."""
+    return ", ".join(
+        say(STAGES[name].info.label) if name in STAGES else name.replace("_", " ")
+        for name in names.split()
+    )
+
+
+def _listed(remarks: Iterable[tuple[str, str]]) -> str:
+    """The settings of remarks, each once: ``top_k min_p``."""
+    return " ".join(dict.fromkeys(name.replace(" ", "_") for name, _ in remarks))
+
 
 # --- the text -------------------------------------------------------------------------------------
 
@@ -73,8 +91,13 @@ def forced(session: LessonSession) -> int:
 
 @MEASURES.add
 def not_likeliest(session: LessonSession) -> int:
-    """How many tokens of the text had not the highest logit of their step."""
-    return 0 if session.search else sum(step.rank > 1 for step in session.decoder.steps)
+    """How many tokens of the text had not the highest logit of their step.
+
+    In a contrastive search those that were not its likeliest candidate.
+    """
+    if session.search:
+        return sum(step.chosen > 0 for step in session.search.steps)
+    return sum(step.rank > 1 for step in session.decoder.steps)
 
 
 @MEASURES.add
@@ -110,20 +133,103 @@ def done(session: LessonSession, action: str) -> int:
 
 
 @MEASURES.add
-def setting(session: LessonSession, name: str) -> float | None:
-    """A setting of one number: temperature, top_k, top_p, min_p, repetition_penalty, ..., seed."""
+def setting(session: LessonSession, name: str, field: str = "") -> float | None:
+    """A setting of one number: temperature, top_k, top_p, min_p, repetition_penalty, ..., seed.
+
+    Of a sampler of several numbers the one that `field` names, while it is on: xtc has threshold
+    and probability, mirostat tau and eta, dry multiplier, base and allowed_length.
+    """
     if name == "seed":
         return session.settings.seed
-    if name not in STAGES or not is_one_number(name):
+    if name not in STAGES or not (field or is_one_number(name)):
         raise SettingError("setting", name, "is no setting of one number", "use one such as top_k")
     stage = next((each for each in session.settings.chain if each.setting == name), None)
-    return STAGES[name].off if stage is None else stage.value
+    if not field:
+        return STAGES[name].off if stage is None else stage.value
+    known = [number.name for number in STAGES[name].info.numbers]
+    if field not in known:
+        raise SettingError("field", field, f"is no number of {name}", f"use {', '.join(known)}")
+    return None if stage is None else stage.numbers[field]
 
 
 @MEASURES.add
+@shown_as(settings_named)
 def samplers(session: LessonSession) -> str:
     """The samplers that are on, in their order: ``temperature top_p``; empty for none."""
     return " ".join(stage.setting for stage in session.settings.chain)
+
+
+@MEASURES.add
+def strategy(session: LessonSession) -> str:
+    """How the next token is found: sampling, or contrastive search."""
+    return "contrastive search" if session.search else "sampling"
+
+
+@MEASURES.add
+def candidates(session: LessonSession) -> int | None:
+    """The candidates k of the contrastive search."""
+    return session.search.top_k if session.search else None
+
+
+@MEASURES.add
+def penalty_alpha(session: LessonSession) -> float | None:
+    """The penalty alpha of the contrastive search."""
+    return session.search.penalty_alpha if session.search else None
+
+
+@MEASURES.add
+def guidance_scale(session: LessonSession) -> float:
+    """The scale of the guidance; 1 without guidance."""
+    return session.guidance_scale
+
+
+@MEASURES.add
+def negative_prompt(session: LessonSession) -> str:
+    """The negative prompt of the guidance; empty without guidance."""
+    return (session.beginning.negative_prompt or "") if session.is_guided else ""
+
+
+# --- the settings as code -------------------------------------------------------------------------
+
+
+def _snippet(session: LessonSession, program: str) -> Snippet:
+    """What Export code shows for a program."""
+    found = settings_as_code(
+        session.model,
+        session.settings,
+        session.prompt,
+        chat=session.chat,
+        max_tokens=session.max_tokens,
+        stop_strings=session.decoder.stop_strings,
+        negative_prompt=session.beginning.negative_prompt,
+        guidance_scale=session.guidance_scale,
+        strategy=session.strategy,
+    )
+    snippets = {snippet.target: snippet for snippet in found}
+    if program not in snippets:
+        remedy = f"use {', '.join(snippets)}"
+        raise SettingError("program", program, "is none of Export code", remedy)
+    return snippets[program]
+
+
+@MEASURES.add
+def exported(session: LessonSession, program: str) -> str:
+    """The code of Export code for a program, such as Ollama or transformers."""
+    return _snippet(session, program).code
+
+
+@MEASURES.add
+@shown_as(settings_named)
+def lacking(session: LessonSession, program: str) -> str:
+    """The settings in force that a program lacks: ``top_k min_p``; empty for none."""
+    return _listed(_snippet(session, program).lacking)
+
+
+@MEASURES.add
+@shown_as(settings_named)
+def differing(session: LessonSession, program: str) -> str:
+    """The settings in force that mean something else in a program, or stand elsewhere there."""
+    return _listed(_snippet(session, program).differs)
 
 
 # --- the step on screen ---------------------------------------------------------------------------
@@ -194,6 +300,14 @@ def model_probability(session: LessonSession, token: str) -> float | None:
 
 
 @MEASURES.add
+@shown_as(bits)
+def surprisal(session: LessonSession, token: str) -> float | None:
+    """The surprisal of a token: -log2 of the model's own probability, in bits."""
+    share = model_probability(session, token)
+    return -math.log2(share) if share else None
+
+
+@MEASURES.add
 def model_top_token(session: LessonSession) -> str | None:
     """The token with the highest logit, as text."""
     raw = _raw(session)
@@ -217,6 +331,15 @@ def rank(session: LessonSession, token: str) -> int | None:
 
 
 @MEASURES.add
+def unguided_rank(session: LessonSession, token: str) -> int | None:
+    """The rank that a token has without guidance, by the prompt alone; 1 is the highest."""
+    rows = session.guided_rows() if session.is_guided else None
+    if rows is None:
+        return rank(session, token)
+    return 1 + int(np.count_nonzero(rows.prompt > rows.prompt[token_id(session.model, token)]))
+
+
+@MEASURES.add
 def kept(session: LessonSession) -> int | None:
     """How many tokens the samplers keep."""
     with _shown(session) as found:
@@ -230,6 +353,24 @@ def removed_by(session: LessonSession, token: str) -> str | None:
         if found is None:
             return None
         return found.removed_by(token_id(session.model, token)) or ""
+
+
+@MEASURES.add
+def figure(session: LessonSession, sampler: str, name: str) -> float | None:
+    """A figure of a sampler in the step on screen, where that sampler is on.
+
+    Mirostat has mu, xtc u, eta_cutoff threshold, top_n_sigma sigma and least_score, typical_p
+    entropy; each has removed and mass_removed.
+    """
+    with _shown(session) as found:
+        stages = [] if found is None else found.stages
+        result = next((each for each in stages if each.name == sampler), None)
+        if result is None:
+            return None
+        if name not in result.figures:
+            remedy = f"use {', '.join(result.figures)}"
+            raise SettingError("figure", name, f"is none of {sampler}", remedy)
+        return float(result.figures[name])
 
 
 @MEASURES.add

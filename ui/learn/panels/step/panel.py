@@ -20,6 +20,7 @@ from ui.learn.source import Table
 from ui.server.live import live_address
 from ui.step.replay import TextRecord
 from ui.texts.settings import FIRST, is_one_number, parse_settings, plain_settings
+from ui.texts.texts import Beginning
 from ui.visits.handover import open_in_step_page
 from ui.visits.visits import Visit
 
@@ -102,7 +103,8 @@ class StepPanel(Panel[LessonSession]):
             hands = Hands(live)
             hands.settings = self._plain_settings()
             hands.limits = {"max_tokens": self.max_tokens, "stop_strings": self.stop_strings}
-            hands.send("start", prompt=self.prompt)
+            hands.beginning = Beginning(self.prompt)
+            hands.start()
             self._take_first_steps(live)
             try:
                 hands.do(actions)

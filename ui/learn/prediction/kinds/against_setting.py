@@ -20,12 +20,11 @@ from engine.model import LanguageModel
 from engine.sampling import STAGES
 from ui.learn.prediction.figures import FIGURES
 from ui.learn.prediction.prediction import (
-    FEWEST,
-    MOST,
     Bars,
-    Prediction,
+    StepPrediction,
     read_beginning,
     read_scale,
+    read_values,
 )
 from ui.learn.source import Table
 from ui.texts.settings import is_one_number
@@ -33,10 +32,10 @@ from ui.words.catalogue import setting_name
 
 
 @dataclass(frozen=True)
-class AgainstSetting(Prediction):
+class AgainstSetting(StepPrediction):
     """See the module.
 
-    Attributes, besides those of `Prediction`:
+    Attributes, besides those of `StepPrediction`:
         figure: a key of `FIGURES`.
         setting: a sampler of one number.
         values: of that.
@@ -57,10 +56,7 @@ class AgainstSetting(Prediction):
         figure = table.chosen("figure", known)
         setting = table.chosen("setting", [name for name in STAGES if is_one_number(name)])
         beginning = read_beginning(table)
-        values = table.numbers("values")
-        if not FEWEST <= len(values) <= MOST:
-            remedy = f"list {FEWEST} to {MOST}"
-            table.wrong("values", f"has {len(values)} values", remedy)
+        values = read_values(table)
         off = STAGES[setting].off
         values = tuple(int(value) if isinstance(off, int) else value for value in values)
         try:
@@ -87,4 +83,4 @@ class AgainstSetting(Prediction):
             decoder.distribution(0, self.settings.replace(**{self.setting: value}))
             for value in self.values
         )
-        return tuple(of(step, row) for row in rows)
+        return tuple(of(step, row, model) for row in rows)

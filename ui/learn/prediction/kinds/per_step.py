@@ -20,18 +20,19 @@ from ui.learn.prediction.prediction import (
     FEWEST,
     MOST,
     Bars,
-    Prediction,
+    StepPrediction,
     read_beginning,
     read_scale,
 )
 from ui.learn.source import Table
+from ui.words.language import marked
 
 
 @dataclass(frozen=True)
-class PerStep(Prediction):
+class PerStep(StepPrediction):
     """See the module.
 
-    Attributes, besides those of `Prediction`:
+    Attributes, besides those of `StepPrediction`:
         figure: a key of `FIGURES`.
         steps: how many.
         low, high: the ends of the scale.
@@ -57,7 +58,9 @@ class PerStep(Prediction):
     def bars(self, model: LanguageModel, prompt: str) -> Bars:
         figure = FIGURES[self.figure]
         labels = tuple(str(number) for number in range(1, self.steps + 1))
-        return Bars(labels, "Step", figure.label, figure.unit, self.low, self.high, is_curve=True)
+        return Bars(
+            labels, marked("Step"), figure.label, figure.unit, self.low, self.high, is_curve=True
+        )
 
     def truth(self, model: LanguageModel, prompt: str, bars: Bars) -> tuple[float, ...]:
         decoder = Decoder(model, prompt, self.settings)
@@ -65,5 +68,5 @@ class PerStep(Prediction):
         values = []
         for index in range(self.steps):
             step = decoder.step()  # an end of text is a step like any other
-            values.append(of(step, decoder.distribution(index)))
+            values.append(of(step, decoder.distribution(index), model))
         return tuple(values)

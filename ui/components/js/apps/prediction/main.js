@@ -6,6 +6,7 @@ import { element, set_text } from '../../lib/dom.js';
 import { forget, recall_json, remember } from '../../lib/storage.js';
 import { create } from '../../parts/prediction/bars.js';
 import { with_share } from '../../parts/prediction/shares.js';
+import { marked, say } from '../../words/say.js';
 
 /**
  * @import { Bars, Revealed } from '../../parts/prediction/bars.js'
@@ -14,9 +15,9 @@ import { with_share } from '../../parts/prediction/shares.js';
  *   revealed: Revealed | null}} Data as ui/learn/prediction/view.py hands it over
  */
 
-const DRAG = 'Drag the bars to what you expect.';
-const SWEEP = 'Drag across to sketch the curve that you expect.';
-const KEYS = 'With the keyboard: Tab to a bar, arrow keys to move it.';
+const DRAG = marked('Drag the bars to what you expect.');
+const SWEEP = marked('Drag across to sketch the curve that you expect.');
+const KEYS = marked('With the keyboard: Tab to a bar, arrow keys to move it.');
 
 /**
  * @param {HTMLElement} root the element with class `dv`
@@ -25,13 +26,13 @@ const KEYS = 'With the keyboard: Tab to a bar, arrow keys to move it.';
  */
 export function mount(root, data, tell) {
   const drawing = element('div');
-  const button = element('button', { type: 'button', class: 'dv-primary', text: 'Reveal' });
+  const button = element('button', { type: 'button', class: 'dv-primary', text: say('Reveal') });
   const hint = element('span', { class: 'dv-muted' });
   const legend = element(
     'p',
     { class: 'dv-prediction-legend' },
-    element('span', { class: 'dv-legend-own', text: 'Yours' }),
-    element('span', { class: 'dv-legend-model', text: 'The model’s' }),
+    element('span', { class: 'dv-legend-own', text: say('Yours') }),
+    element('span', { class: 'dv-legend-model', text: say('The model’s') }),
   );
   const foot = element('div', { class: 'dv-prediction-foot' }, button, hint);
   root.append(legend, drawing, foot);
@@ -63,7 +64,7 @@ export function mount(root, data, tell) {
     foot.classList.toggle('dv-hidden', revealed !== null);
     legend.classList.toggle('dv-hidden', revealed === null);
     button.disabled = !is_touched || is_asked;
-    set_text(hint, is_asked ? 'The model computes.' : `${now.is_curve ? SWEEP : DRAG} ${KEYS}`);
+    set_text(hint, is_asked ? say('The model computes.') : `${say(now.is_curve ? SWEEP : DRAG)} ${say(KEYS)}`);
   }
 
   /** @param {Data} given */

@@ -52,7 +52,9 @@ export function create_marks(find) {
             );
         }
       }
-      const ranges = [...marks.values()].flat().map(({ range }) => range);
+      // Where colours are forced, what is highlighted looks like selected text; the list in the band has all terms.
+      const is_forced = globalThis.matchMedia?.('(forced-colors: active)').matches;
+      const ranges = is_forced ? [] : [...marks.values()].flat().map(({ range }) => range);
       globalThis.CSS?.highlights?.set(NAME, new Highlight(...ranges));
     },
 

@@ -3,6 +3,7 @@
 // Lying bars are set one at a time. Those of a curve stand, and are drawn by sweeping across them.
 
 import { element, set_attribute, set_class, set_text, svg } from '../../lib/dom.js';
+import { say } from '../../words/say.js';
 import { rounded, share_of, step_of, value_text } from './values.js';
 
 /**
@@ -139,9 +140,10 @@ export function create(root, actions) {
   function update(now) {
     state = now;
     const { bars, values, revealed } = now;
-    // The model's values may be larger than the scale that was drawn on.
+    // The model's values may lie beyond the scale that was drawn on.
     const top = Math.max(bars.high, ...(revealed?.truth ?? []));
-    const shown = { ...bars, high: top };
+    const bottom = Math.min(bars.low, ...(revealed?.truth ?? []));
+    const shown = { ...bars, low: bottom, high: top };
     while (rows.length > values.length) rows.pop()?.node.remove();
     while (rows.length < values.length) {
       const place = rows.length;
@@ -178,7 +180,7 @@ export function create(root, actions) {
     if (bars.is_curve) draw_lines(values, revealed, shown);
     else line.remove();
     scale.replaceChildren(
-      ...(bars.is_curve ? [top, (top + bars.low) / 2, bars.low] : []).map(at =>
+      ...(bars.is_curve ? [top, (top + bottom) / 2, bottom] : []).map(at =>
         element('span', { text: value_text(at, bars) }),
       ),
     );
@@ -202,7 +204,9 @@ export function create(root, actions) {
 /** What a bar says. @param {Bars} bars @param {number[]} values @param {Revealed | null} revealed @param {number} place */
 function words_of(bars, values, revealed, place) {
   const own = value_text(values[place], bars);
-  return revealed ? `you said ${own}, the model has ${value_text(revealed.truth[place], bars)}` : own;
+  return revealed
+    ? say('you said {own}, the model has {real}', { own, real: value_text(revealed.truth[place], bars) })
+    : own;
 }
 
 /** @param {HTMLElement} list @param {(event: KeyboardEvent) => void} on_key @param {() => void} on_look */

@@ -13,7 +13,7 @@
 export function value_text(value, { unit, one, digits }) {
   if (unit !== '%') {
     const options = { minimumFractionDigits: digits, maximumFractionDigits: digits };
-    const figure = value.toLocaleString('en-US', options);
+    const figure = value.toLocaleString('en-US', options).replace('-', '−');
     return `${figure} ${(figure === '1' && one) || unit}`;
   }
   return value > 0 && value < 0.005 ? '< 1 %' : `${(value * 100).toFixed(0)} %`;

@@ -2,6 +2,7 @@
 
 import { element, set_text } from '../../lib/dom.js';
 import { token_facts } from '../../words/making.js';
+import { say } from '../../words/say.js';
 
 /** @import { TokensState } from './types.js' */
 
@@ -9,7 +10,7 @@ import { token_facts } from '../../words/making.js';
 export function create(root) {
   const name = element('span', { class: 'dv-token' });
   const list = element('dl', { class: 'dv-token-facts' });
-  root.append(element('h4', {}, 'Token ', name), list);
+  root.append(element('h4', {}, `${say('Token')} `, name), list);
   /** @type {Map<string, HTMLElement>} */
   const values = new Map();
   return {
@@ -22,7 +23,7 @@ export function create(root) {
         let node = values.get(fact);
         if (!node) {
           values.set(fact, (node = element('dd', { class: fact === 'pre-token' ? 'dv-token' : '' })));
-          list.append(element('div', {}, element('dt', { text: fact }), node));
+          list.append(element('div', {}, element('dt', { text: say(fact) }), node));
         }
         set_text(node, value);
       }

@@ -3,10 +3,11 @@
 import { element, set_attribute, set_text } from '../../lib/dom.js';
 import { count } from '../../words/format.js';
 import { frame, nats, pair, step_count } from '../../words/making.js';
+import { marked, say } from '../../words/say.js';
 
 /** @import { Cuts, Making, Matches, Merges, TokensState } from './types.js' */
 
-const CONTROL = 'A control token is one token, whatever stands in its name.';
+const CONTROL = marked('A control token is one token, whatever stands in its name.');
 
 /** @param {string[]} head @param {string} name @param {(string | Node)[][]} rows */
 function table(name, head, rows) {
@@ -26,8 +27,8 @@ const chip = (/** @type {string} */ label, look = '') =>
 /** @param {Merges} making */
 const merge_table = ({ symbols, merges }) =>
   table(
-    'Merges',
-    ['', 'left', 'right', 'token', 'in the file', 'id'],
+    say('Merges'),
+    ['', say('left'), say('right'), say('token'), say('in the file'), 'id'],
     merges.map(([, , , rank, label, id], place) => [
       count(place + 1),
       ...pair(symbols, merges, place + 1).map(one => chip(one)),
@@ -40,8 +41,8 @@ const merge_table = ({ symbols, merges }) =>
 /** @param {Cuts} making */
 const cut_table = ({ cuts }) =>
   table(
-    'Best cuts',
-    ['', 'tokens, each with its score in nats', 'sum'],
+    say('Best cuts'),
+    ['', say('tokens, each with its score in nats'), say('sum')],
     cuts.map(({ score, tokens }, place) => {
       const chips = tokens.flatMap(([label, each]) => [chip(label), ` ${nats(each)}  `]);
       return [count(place + 1), element('span', {}, ...chips), nats(score)];
@@ -51,12 +52,13 @@ const cut_table = ({ cuts }) =>
 /** @param {HTMLElement} root */
 export function create(root) {
   const name = element('span', { class: 'dv-token' });
-  const title = element('h4', {}, 'How ', name, ' is cut');
+  const [before, after] = say('How {name} is cut').split('{name}');
+  const title = element('h4', {}, before, name, after);
   const chips = element('p', { class: 'dv-symbols' });
   const said = element('p', { class: 'dv-muted', 'aria-live': 'polite' });
-  const slider = element('input', { type: 'range', min: 0, step: 1, 'aria-label': 'Step of the cut' });
-  const back = element('button', { type: 'button', text: 'Back', onclick: () => go(step - 1) });
-  const next = element('button', { type: 'button', text: 'Step', onclick: () => go(step + 1) });
+  const slider = element('input', { type: 'range', min: 0, step: 1, 'aria-label': say('Step of the cut') });
+  const back = element('button', { type: 'button', text: say('Back'), onclick: () => go(step - 1) });
+  const next = element('button', { type: 'button', text: say('Step'), onclick: () => go(step + 1) });
   const steps = element('div', { class: 'dv-making-steps' }, back, next, slider);
   const below = element('div');
   root.append(title, steps, chips, said, below);
@@ -90,7 +92,7 @@ export function create(root) {
     if (now.kind === 'merges' && has_steps) below.append(merge_table(now));
     if (now.kind === 'cuts') below.append(cut_table(now));
     if (now.kind === 'none') set_text(said, now.reason);
-    if (now.kind === 'cuts') set_text(said, 'The cut whose scores have the highest sum wins.');
+    if (now.kind === 'cuts') set_text(said, say('The cut whose scores have the highest sum wins.'));
     go(0);
   }
 
@@ -100,7 +102,7 @@ export function create(root) {
       const [label, number] = side.pre_tokens[side.tokens[chosen]?.pre_token ?? -1] ?? ['', -1];
       title.classList.toggle('dv-hidden', !label);
       set_text(name, label);
-      const now = side.makings[number] ?? { kind: 'none', reason: side.tokens[chosen]?.is_special ? CONTROL : '' };
+      const now = side.makings[number] ?? { kind: 'none', reason: side.tokens[chosen]?.is_special ? say(CONTROL) : '' };
       if (now !== making && !(making?.kind === 'none' && now.kind === 'none' && making.reason === now.reason))
         show(now);
     },

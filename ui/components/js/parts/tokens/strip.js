@@ -1,6 +1,7 @@
 // A text as tokens: point at one for its facts, choose one for how it was made. Arrow keys go from token to token.
 
 import { element, set_attribute, set_class } from '../../lib/dom.js';
+import { say } from '../../words/say.js';
 
 /** @import { ShownToken, Side, TokensActions, TokensState } from './types.js' */
 
@@ -58,7 +59,7 @@ export function create(root, actions) {
       element('span', { class: look_of(token, place), role: 'option', text: token.label, tabindex: -1 }),
     );
     list.replaceChildren(...items);
-    set_attribute(list, 'aria-label', `Tokens of ${now.name}`);
+    set_attribute(list, 'aria-label', say('Tokens of {name}', { name: now.name }));
     chosen = -1;
   }
 

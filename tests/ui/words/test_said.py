@@ -1,0 +1,144 @@
+"""No sentence that a person reads stands in the code of these pages without being said.
+
+A text counts as read where it is prose, or stands where a page or a chart shows it.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.sampling.presets import PRESETS
+
+UI = Path(__file__).resolve().parents[3] / "ui"
+FOLDERS = ("cache", "charts", "claims", "compare", "labs", "measurements", "tokens", "tune")
+SAID = {"say", "marked", "say_counted", "counted", "meaning"}
+SAID |= {"guarded", "mount_app", "do", "Task", "told"}  # see `KEYWORDS` of `ui.words.translations`
+# Of files and of faults in our own code, which nobody reads on a page.
+UNREAD = {"BrokenRecord", "AssertionError", "NotImplementedError", "TypeError", "ContextVar"}
+# Where any text is read, prose or not: names of arguments and of keys, and who is called.
+# Texts for the model, and what a style sheet reads.
+TEXTS = {"PROMPTS", "WORDS", "COMMONS", "RARES"}  # names that hold some, as these inputs do
+INPUTS = {"prompt", "words"}
+DATA = ("Once upon a time", "The capital of France", "Customer: ", "Visitor: ", "You are the")
+DATA += (
+    "con-token con-shown",
+    "figures claim-figures",
+    "'Source Sans'",
+    "path/to/folder",
+    "owner/name",
+    "MiB",
+)
+SHOWN = {"name", "title", "text", "help", "placeholder", "label", "hovertemplate", "annotation"}
+SHOWN |= {"xaxis_title", "yaxis_title", "head"}
+CALLED = {"button", "caption", "subheader", "expander", "popover", "checkbox", "selectbox", "info"}
+CALLED |= {"warning", "error", "markdown", "segmented_control", "download_button", "text_input"}
+CALLED |= {"text_area", "number_input", "whole_number", "radio", "multiselect", "toast"}
+TABLES = {"Table", "table"}  # caption, then head
+FIELDS = {"whole", "real", "choice", "switch", "line", "several", "chart"}  # key, name, then label
+PROSE = re.compile(r"[^\W\d_]{2,}[,;:.]? [^\W\d_]{2,}")
+WORD = re.compile(r"(?<![\w.-])[^\W\d_]{3,}(?![\w-]|\.\w)")
+PLACE = re.compile(r"(top|middle|bottom) (left|center|right)")  # as Plotly has it
+MARKUP = re.compile(r"<[^>]*>?|%\{[^}]*\}|\{[^}]*\}")
+
+
+def unsaid(source: str) -> Iterator[tuple[int, str]]:
+    """Line and text of what is read and not said."""
+    tree = ast.parse(source)
+    skipped = {id(node.body[0].value) for node in ast.walk(tree) if _has_docstring(node)}
+    yield from _unsaid(tree, skipped, is_shown=False)
+
+
+def _has_docstring(node: ast.AST) -> bool:
+    return isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and bool(
+        ast.get_docstring(node)
+    )
+
+
+def _unsaid(node: ast.AST, skipped: set[int], is_shown: bool) -> Iterator[tuple[int, str]]:
+    if id(node) in skipped:
+        return
+    if isinstance(node, ast.Constant | ast.JoinedStr):
+        text = _text(node)
+        is_read = PROSE.search(text) or (is_shown and WORD.search(text))
+        if is_read and text not in PRESETS and not text.startswith(DATA) | _is_place(text):
+            yield node.lineno, text
+        if isinstance(node, ast.Constant):
+            return
+    if isinstance(node, ast.Call):
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else _name(node.func)
+        if called in SAID | UNREAD:
+            return
+        yield from _unsaid(node.func, skipped, is_shown=False)
+        for place, argument in enumerate(node.args):
+            is_read = place < (called in CALLED) + 2 * (called in TABLES) or (
+                called in FIELDS and place == 2
+            )
+            yield from _unsaid(argument, skipped, is_read)
+        for keyword in node.keywords:
+            yield from _unsaid(keyword.value, skipped, keyword.arg in SHOWN)
+        return
+    if isinstance(node, ast.Dict):
+        for key, value in zip(node.keys, node.values, strict=True):
+            if isinstance(key, ast.Call) and _name(key.func) == "marked":
+                continue  # an example by its name
+            is_read = isinstance(key, ast.Constant) and key.value in SHOWN
+            yield from _unsaid(value, skipped, is_read)
+        return
+    if isinstance(node, ast.AnnAssign) and _name(node.target) in INPUTS:
+        return
+    if isinstance(node, ast.Assign):
+        if any(_name(one) in TEXTS for one in node.targets):
+            return
+        yield from _unsaid(node.value, skipped, any(_name(one) in SHOWN for one in node.targets))
+        return
+    if isinstance(node, ast.Subscript | ast.Compare | ast.FormattedValue):
+        is_shown = False
+    for child in ast.iter_child_nodes(node):
+        if not (isinstance(node, ast.JoinedStr) and isinstance(child, ast.Constant)):
+            yield from _unsaid(child, skipped, is_shown)
+
+
+def _is_place(text: str) -> bool:
+    return PLACE.fullmatch(text) is not None
+
+
+def _name(node: ast.AST) -> str:
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _text(node: ast.Constant | ast.JoinedStr) -> str:
+    """What is read of a text: figures and marks of HTML and Plotly are none of it."""
+    if isinstance(node, ast.JoinedStr):
+        parts = [part.value if isinstance(part, ast.Constant) else "{}" for part in node.values]
+        return MARKUP.sub("…", "".join(parts))
+    return MARKUP.sub("…", node.value) if isinstance(node.value, str) else ""
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_what_a_person_reads_is_said(folder):
+    found = [
+        f"{file.relative_to(UI)}:{line}: {text}"
+        for file in sorted((UI / folder).rglob("*.py"))
+        for line, text in unsaid(file.read_text("utf-8"))
+    ]
+    assert not found, "\n".join(["give these to `say` or `marked`:", *found])
+
+
+@pytest.mark.parametrize(
+    ("source", "texts"),
+    [
+        ("words = 'It holds so far'", ["It holds so far"]),
+        ("st.button('Measure', key='cache_start')", ["Measure"]),
+        ("st.caption(f'{n} positions')", ["… positions"]),
+        ("st.caption(say('It holds so far'))", []),
+        ("chart('key', say('Name'), f'{n} ms')", []),
+        ("figure.update_layout(xaxis={'title': 'positions', 'type': 'log'})", ["positions"]),
+        ("head = ('layers', say('bytes'))", ["layers"]),
+        ("def f():\n    'Two words of a docstring.'\n    return names['a b']", []),
+    ],
+)
+def test_the_scan_itself_finds_what_is_not_said(source, texts):
+    assert [text for _, text in unsaid(source)] == texts

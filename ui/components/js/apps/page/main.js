@@ -1,0 +1,14 @@
+// What every page needs of the browser besides its parts: charts in the theme that the visitor sees, menus that keys reach.
+
+import { focus_popovers } from './popovers.js';
+
+/**
+ * @param {HTMLElement} root whose `data-theme` is what the visitor sees
+ * @param {{theme: string}} drawn the theme in which the server drew the page
+ * @param {(name: string, value: unknown) => void} tell 'theme', where it is another: the server chooses the colours of its charts
+ */
+export function mount(root, drawn, tell) {
+  const restyle = () => tell('theme', root.dataset.theme);
+  if (root.dataset.theme !== drawn.theme) restyle();
+  return { restyle, destroy: focus_popovers() };
+}

@@ -1,0 +1,29 @@
+"""What the engine calls hypotheses and texts, as the page says it."""
+
+from __future__ import annotations
+
+from engine.study.set_texts import BEAM, GREEDY, SAMPLE, SetText
+from engine.trace.beam import FINISHED, KEPT, PRUNED
+from ui.words.language import marked, say
+
+_WORDS = {
+    KEPT: marked("kept"),
+    PRUNED: marked("pruned"),
+    FINISHED: marked("finished"),
+    BEAM: marked("beam"),
+    GREEDY: marked("greedy"),
+    SAMPLE: marked("nucleus sample"),
+}
+
+
+def word(name: str) -> str:
+    """A fate of a hypothesis, or a kind of text."""
+    return say(_WORDS[name])
+
+
+def text_name(text: SetText) -> str:
+    """Which of the texts set side by side one is."""
+    number = text.name.rpartition(" ")[2]
+    if text.kind == BEAM:
+        return say("beam {number}", number=number)
+    return say("sample {number}", number=number) if text.kind == SAMPLE else word(text.kind)
