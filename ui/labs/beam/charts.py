@@ -17,6 +17,7 @@ from ui.words.labels import with_minus
 from ui.words.language import say
 
 ROW_PIXELS = 50  # a node, its token and its figures
+FEWEST_ROWS = 4  # that a chart has room for: on a phone its legend takes two lines
 LONGEST_TOKEN = 11  # characters of a token in the tree
 # By fate: symbol, place in the palette's series (None: muted), dash of the line that leads to it.
 LOOKS = {
@@ -94,7 +95,7 @@ def tree_figure(
     steps = sorted({node.place[0] + 1 for node in tree.nodes}) or [1]
     figure.update_layout(
         template=template(dark),
-        height=90 + ROW_PIXELS * tree.rows,
+        height=90 + ROW_PIXELS * max(tree.rows, FEWEST_ROWS),
         xaxis={
             "title": say("step"),
             "tickvals": steps,
@@ -108,7 +109,7 @@ def tree_figure(
             "fixedrange": True,
         },
         annotations=[_label(node, label, dark) for node in tree.nodes],
-        legend={"itemclick": False, "itemdoubleclick": False},
+        legend={"itemclick": False, "itemdoubleclick": False, "itemsizing": "constant"},
         dragmode=False,
         clickmode="event+select",
     )
