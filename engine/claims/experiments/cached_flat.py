@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from statistics import median  # of few values, thousands of times
+from statistics import fmean, median  # of few values, thousands of times
 
 from engine.claims.experiment import (
     Experiment,
@@ -35,7 +35,7 @@ class CachedFlat:
     Attributes:
         measured: time of every step.
         flat: growth below which a time counts as flat: a step's in the later half of the text over
-            one's in the earlier half.
+            one's half a text before it.
     """
 
     measured: WithAndWithout = A_TEXT
@@ -60,26 +60,26 @@ class CachedFlat:
         return self._growth(zip(self.measured.positions, self.measured.uncached_ms, strict=True))
 
     def _growth(self, steps: Iterable[tuple[int, float]]) -> Figure:
-        """Time of a step in the later half of the text over that in the earlier half.
+        """Time of a block in the later half of the text over that of one half a text before it.
 
-        Of each half it is the median of its blocks, and of each block that of its steps: one slow
-        step moves neither. Blocks are what is drawn again, as steps in a row are not independent.
+        A block's time is the lower quartile of its steps, as other programs only ever add to one.
+        Its unit is the reference product just before and just after it, so a machine that others
+        slow down for a while does not move it. The figure is the median over the pairs of blocks,
+        which are what is drawn again.
         """
         found = self.measured
-        blocks: dict[int, list[float]] = defaultdict(list)
+        steps_of: dict[int, list[float]] = defaultdict(list)
         for position, ms in steps:
-            blocks[(position - found.prompt_tokens) // found.block].append(ms)
-        middle = (len(found.cached_ms) - 1) // found.block / 2  # between the first and last block
-        halves = [(n > middle, median(times)) for n, times in blocks.items() if n != middle]
-        return bootstrap(halves, _rise)
-
-
-def _rise(blocks: Sequence[tuple[bool, float]]) -> float:
-    """The median of blocks of the later half over the others'; NaN where a half has none."""
-    earlier, later = ([ms for half, ms in blocks if half is which] for which in (False, True))
-    if not earlier or not later or not median(earlier):
-        return math.nan
-    return median(later) / median(earlier)
+            steps_of[(position - found.prompt_tokens) // found.block].append(ms)
+        blocks = {}
+        for n, times in steps_of.items():
+            around = found.reference_ms[n : n + 2]
+            time = sorted(times)[len(times) // 4]
+            if sum(around) and time:
+                blocks[n] = time / fmean(around)
+        half = ((len(found.cached_ms) - 1) // found.block + 1) // 2
+        rises = [blocks[n + half] / blocks[n] for n in range(half) if {n, n + half} <= set(blocks)]
+        return bootstrap(rises, lambda drawn: median(drawn) if drawn else math.nan)
 
 
 def cached_flat_experiment(

@@ -64,17 +64,25 @@ def test_time_grows_with_output_where_the_plane_is_steep_that_way_alone():
     assert outcome(grid(0.5, 10.0, count=1)) == OPEN, "one cell says nothing of a slope"
 
 
-def steps(cached: float, uncached: float, blocks: int = 8) -> CachedFlat:
-    """Steps whose times grow by so many milliseconds a position, and two that stand out."""
+def steps(cached: float, uncached: float, blocks: int = 16, slow: int = 0) -> CachedFlat:
+    """Steps whose times grow by so many milliseconds a position, and two that stand out.
+
+    From block `slow` on the machine takes twice as long for everything.
+    """
     count = 16 * blocks
+
+    def speed(block: int) -> float:
+        return 2.0 if slow and block >= slow else 1.0
+
     with_cache, without = (
-        [10 + slope * n + 0.1 * (n % 3) for n in range(count)] for slope in (cached, uncached)
+        [(10 + slope * n + 0.1 * (n % 3)) * speed(n // 16) for n in range(count)]
+        for slope in (cached, uncached)
     )
     with_cache[0], with_cache[20] = 500.0, 90.0  # the first one reads the prompt
     positions = tuple(range(5, 5 + count))
     found = WithAndWithout(
         *(5, "", tuple(with_cache), (0,) * count, positions, tuple(without)),
-        *((1,) * count, 1, None, False, (1.0,), 16),
+        *((1,) * count, 1, None, False, tuple(map(speed, range(blocks))), 16),
     )
     return CachedFlat(found, flat=1.25)
 
@@ -82,11 +90,13 @@ def steps(cached: float, uncached: float, blocks: int = 8) -> CachedFlat:
 def test_cached_decoding_is_flat_where_its_later_half_takes_no_longer():
     result = steps(0.01, 1.0)
     assert outcome(result) == HOLDS
-    assert result.cached.value == pytest.approx((10 + 0.01 * 96) / (10 + 0.01 * 32), rel=0.02)
-    assert result.uncached.value == pytest.approx((10 + 96) / (10 + 32), rel=0.02)
+    # Half a text is 128 steps; a quarter into the middle blocks is step 60.
+    assert result.cached.value == pytest.approx((10 + 0.01 * 188) / (10 + 0.01 * 60), rel=0.02)
+    assert result.uncached.value == pytest.approx((10 + 188) / (10 + 60), rel=0.02)
     assert outcome(steps(1.0, 1.0)) == DEPENDS and outcome(steps(0.0, 0.001)) == DEPENDS
     assert outcome(steps(1.0, 0.0)) == FAILS
-    assert outcome(steps(0.01, 1.0, blocks=3)) == OPEN, "too few blocks"
+    assert outcome(steps(0.01, 1.0, blocks=9)) == OPEN, "too few pairs of blocks"
+    assert outcome(steps(0.01, 1.0, slow=8)) == HOLDS, "the machine grew slow, not the steps"
 
 
 EXPERIMENTS = {
