@@ -16,7 +16,7 @@ from ui.measurements.held import Held
 from ui.measurements.section import AnyInputs, Section, Shown, Table
 from ui.measurements.work import MeasureWork
 from ui.skeleton.fields import bound
-from ui.words.language import say
+from ui.words.language import marked, say
 
 Experimented = Callable[[LanguageModel, AnyInputs], Experiment[AnyResult]]
 
@@ -70,7 +70,7 @@ def claim(
         notice=lambda found: "",
         tables=lambda found: (plain_table(words, verdict(found.checks)), *tables(found)),
         begin=lambda model, chosen: MeasureWork(experiment(model, chosen)),
-        start=say("Run"),
+        start=marked("Run"),
         seconds=lambda model, chosen, pace: experiment(model, chosen).seconds(pace),
         is_timed=is_timed,
         begins_alone=False,

@@ -1,6 +1,8 @@
 """What pages say in other languages: what English falls back to, and files that fit the code."""
 
 import re
+import subprocess
+import sys
 import tomllib
 
 import pytest
@@ -87,3 +89,24 @@ def test_words_of_data_are_found_under_their_keys_alone():
         for file, keys in FILES.items():
             words = list(read_of(tomllib.loads((ROOT / file).read_text("utf-8")), keys))
             assert words and all(one in sentences("de") for one in words), file
+
+
+IMPORT_ALL = """
+import importlib, pkgutil, ui, ui.words.language
+
+def refuse():
+    raise AssertionError("something is said while its module is imported: mark it instead")
+
+ui.words.language.language = refuse
+for module in pkgutil.walk_packages(ui.__path__, "ui."):
+    importlib.import_module(module.name)
+"""
+
+
+def test_nothing_is_said_at_import():
+    # It would keep the first visitor's language. And where that visitor has left meanwhile, asking
+    # for the language ends the import half-way, for whoever waits for the same module too.
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT_ALL], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
