@@ -19,6 +19,7 @@ from ui.learn.progress.store import now
 from ui.models.opening import load_quietly
 from ui.visits.records import BrokenRecord, Fields
 from ui.visits.visits import PageState, Visit
+from ui.words.labels import markdown_text
 from ui.words.language import say
 
 MOST_KEPT = 10_000  # entries of a record
@@ -33,6 +34,8 @@ class Learning:
     Attributes:
         hints: the hints that were given for a task, by lesson, step and task joined by ``/``.
         reached: by lesson, the key of the last step that was opened.
+        figures: what was measured as a task was solved, by place and name; later states of the
+            panel do not change it.
         done: what the person has done, in this tab or another.
     """
 
@@ -40,6 +43,7 @@ class Learning:
 
     hints: dict[str, list[str]] = field(default_factory=dict)
     reached: dict[str, str] = field(default_factory=dict)
+    figures: dict[str, dict[str, str]] = field(default_factory=dict)
     version: int = 0
     done: Done = field(default_factory=Done)
 
@@ -79,20 +83,30 @@ class Learning:
             self.version += 1
 
     def look(self, lesson: Lesson, task: Task, live: object) -> Mistake | None:
-        """Look at what was done: note that a task is solved, or the mistake that was made in it.
+        """Look at what was done: note that a task is solved, with its figures, or a mistake.
 
         Returns:
             The mistake that is made just now; None for none, and for a task that is solved.
         """
-        if self.is_solved(lesson, task):
-            return None
-        if all_hold(task.solved, live):
+        place = _place(lesson, task)
+        if place not in self.figures and all_hold(task.solved, live):
+            self.figures[place] = {each.name: each.shown(live) for each in task.solved}
+            self.version += 1
             self.solve(lesson, task)
+        if self.is_solved(lesson, task):
             return None
         made = mistake_made(task, live)
         if made is not None:
             self.give_hint(lesson, task, made.key)
         return made
+
+    def figures_of(self, lesson: Lesson, task: Task) -> dict[str, str] | None:
+        """What was measured as a task was solved, safe for Markdown.
+
+        None where that was in another tab.
+        """
+        found = self.figures.get(_place(lesson, task))
+        return found and {name: markdown_text(shown) for name, shown in found.items()}
 
     def offers_solution(self, lesson: Lesson, task: Task) -> bool:
         """Whether so many hints were given that the solution is offered plainly."""
@@ -128,6 +142,7 @@ class Learning:
         return {
             "hints": [[place, list(keys)] for place, keys in self.hints.items()],
             "reached": list(map(list, self.reached.items())),
+            "figures": [[place, dict(found)] for place, found in self.figures.items()],
         }
 
     def release(self) -> None:
@@ -139,7 +154,9 @@ class Learning:
         data = Fields(data)
         hints = {place: [str(key) for key in keys] for place, keys in _pairs(data, "hints", list)}
         reached = {lesson: str(step) for lesson, step in _pairs(data, "reached")}
-        return cls(hints, reached)
+        measured = _pairs(data, "figures", dict)
+        shown = {place: {str(k): str(v) for k, v in found.items()} for place, found in measured}
+        return cls(hints, reached, shown)
 
 
 def mistake_made(task: Task, live: object) -> Mistake | None:

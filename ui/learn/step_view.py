@@ -93,10 +93,9 @@ def _task(
         state = say("Solved.") if is_solved else say("Task.")
         st.markdown(f"{mark} **{state}** {entry.whole}")
         if is_solved:
-            shown = with_figures(
-                words.entry(task.words_of("solved")).whole, figures(task.solved, live)
-            )
-            st.markdown(shown)
+            found = learning.figures_of(lesson, task)
+            if found is not None:
+                st.markdown(with_figures(words.entry(task.words_of("solved")).whole, found))
             return
         _hints(lesson, task, live, learning, words, made)
         _help_buttons(lesson, step, task, live, learning)

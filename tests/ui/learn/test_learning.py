@@ -34,6 +34,7 @@ def test_a_mistake_brings_its_hint_and_a_solution_stays_solved(lesson):
     assert learning.is_solved(lesson, task) and not learning.was_shown(lesson, task)
     step.panel.begin_anew(live)
     learning.look(lesson, task, live)
+    assert learning.figures_of(lesson, task) == {"generated": "2"}, "as it was solved"
     learning.solve(lesson, task, shown=True)
     assert learning.solved_in(lesson) == 1 and not learning.was_shown(lesson, task)
 
@@ -45,9 +46,11 @@ def test_it_comes_back_from_its_record(lesson):
     learning.give_hint(lesson, task, "hint")
     learning.reach(lesson, step)
     assert learning.version == version + 2
+    learning.figures["two/press/two"] = {"generated": "*2*"}
     again = Learning.restored(json.loads(json.dumps(learning.record())))
     assert again.record() == learning.record()
     assert again.reached == {"two": "press"} and again.hints_of(lesson, task) == ["hint"]
+    assert again.figures_of(lesson, task) == {"generated": r"\*2\*"}, "words, no Markdown"
 
 
 def test_what_was_done_is_of_the_person_and_so_in_every_tab(lesson):
@@ -70,9 +73,10 @@ def test_what_was_done_is_of_the_person_and_so_in_every_tab(lesson):
     [
         None,
         {},
-        {"hints": [], "reached": [["a"]]},
-        {"hints": [["a/b/c", "hint"]], "reached": []},
-        {"hints": [], "reached": [["x" * 201, "a"]]},
+        {"hints": [], "reached": [["a"]], "figures": []},
+        {"hints": [["a/b/c", "hint"]], "reached": [], "figures": []},
+        {"hints": [], "reached": [["x" * 201, "a"]], "figures": []},
+        {"hints": [], "reached": [], "figures": [["a/b/c", 1]]},
     ],
 )
 def test_a_broken_record_is_refused(data):
