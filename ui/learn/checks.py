@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar
 from ui.learn.functions import Call, Functions, result_type
 from ui.learn.source import Table
 from ui.words.labels import markdown_text, token_label, with_minus
+from ui.words.language import say
 
 Live = TypeVar("Live")
 
@@ -57,7 +58,7 @@ def percent(share: float) -> str:
 
 def bits(entropy: float) -> str:
     """An entropy: ``4.14 bits``."""
-    return f"{entropy:.2f} bits"
+    return say("{bits} bits", bits=f"{entropy:.2f}")
 
 
 def figure(number: float) -> str:

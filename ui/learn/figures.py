@@ -54,9 +54,14 @@ class Figure:
             live.release()
 
     @cached_property
+    def lesson_value(self) -> Any:
+        """What the lessons' model gives, measured once; raises as `value` does."""
+        return self.value(lesson_model())
+
+    @property
     def words(self) -> str:
-        """What the lessons' model gives, for a sentence; measured once. Raises as `value` does."""
-        return markdown_text(written(self.measure, self.value(lesson_model())))
+        """The same for a sentence, in the language of the person."""
+        return markdown_text(written(self.measure, self.lesson_value))
 
 
 def as_words(figures: Iterable[Figure]) -> dict[str, str]:
