@@ -42,6 +42,9 @@ if __name__ != "__main__":
     )
     START.begin()  # PyTorch and the first model, while the browser is still on its way
 else:
-    from ui.skeleton.page import chosen_page
+    from ui.skeleton.page import chosen_page, wait_for_start
 
-    chosen_page().run()
+    page = chosen_page()
+    if page.url_path:  # the home page is drawn at once, and waits by itself
+        wait_for_start()
+    page.run()

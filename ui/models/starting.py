@@ -10,9 +10,10 @@ import threading
 from collections.abc import Callable
 
 from ui.server.live import Activity
+from ui.words.language import marked
 
-STARTING = "Starting PyTorch"
-LOADING = "Loading the model"
+STARTING = marked("Starting PyTorch")
+LOADING = marked("Loading the model")
 LOOK_SECONDS = 0.1
 
 

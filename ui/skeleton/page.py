@@ -16,6 +16,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from ui.components.apps import mount_app
+from ui.models.starting import START
+from ui.server.live import Activity
 from ui.server.served_files import base_path
 from ui.skeleton import theme
 from ui.skeleton.language import keep_language, language_field, take_language
@@ -67,6 +69,26 @@ def chosen_page() -> st.Page:
     title = NAME if page.url_path == "" else f"{page.title} · {NAME}"
     st.set_page_config(page_title=title, layout="wide")
     return page
+
+
+def wait_for_start() -> None:
+    """Wait until PyTorch and the first model are there, and say so meanwhile.
+
+    A page that imports them would be white for as long. And transformers cannot be imported by two
+    threads at once: the second one may be refused a name that the first has not come to.
+    """
+    if START.is_over:
+        return
+    place, shown = st.empty(), ""
+
+    def told(activity: Activity | None) -> None:
+        nonlocal shown
+        if activity is not None and activity.what != shown:
+            shown = activity.what
+            place.caption(say(shown))
+
+    START.wait(told, lambda: True)
+    place.empty()
 
 
 def opened_visit() -> Visit | None:

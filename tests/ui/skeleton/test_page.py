@@ -1,0 +1,44 @@
+"""A page other than the home page is drawn once PyTorch and the first model are there."""
+
+import threading
+from types import SimpleNamespace
+
+import pytest
+
+from ui.models.starting import LOADING, STARTING, Start
+from ui.server.live import Activity
+from ui.skeleton import page
+
+
+@pytest.fixture
+def said(monkeypatch) -> list[str]:
+    """What the page says meanwhile, and that it takes it away in the end."""
+    heard: list[str] = []
+    place = SimpleNamespace(caption=heard.append, empty=lambda: heard.append("taken away"))
+    monkeypatch.setattr(page.st, "empty", lambda: place)
+    return heard
+
+
+def test_it_waits_for_the_start_and_says_each_part_once(monkeypatch, said):
+    may_load, may_end = threading.Event(), threading.Event()
+
+    class Steered(Start):
+        def _run(self) -> None:
+            assert may_load.wait(60)
+            self.activity = Activity(LOADING)
+            assert may_end.wait(60)
+            self._ended.set()
+
+    start = Steered()
+    monkeypatch.setattr(page, "START", start)
+    waiting = threading.Thread(target=page.wait_for_start)
+    waiting.start()
+    for event, sentence in ((may_load, STARTING), (may_end, LOADING)):
+        while sentence not in said:
+            assert waiting.is_alive()
+            waiting.join(0.01)
+        event.set()
+    waiting.join(60)
+    assert start.is_over and said == [STARTING, LOADING, "taken away"]
+    page.wait_for_start()
+    assert said[3:] == [], "nothing, once it is over"
