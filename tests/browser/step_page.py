@@ -51,12 +51,14 @@ def alert(page: Page, text: str) -> Locator:
 
 # --- its state ------------------------------------------------------------------------------------
 
+# Of all apps on the page, the one that decodes.
+APP = "[...document.querySelectorAll('.dv')].find(app => app.decoding)"
+
 
 def state(page: Page, expression: str, arg: Any = None) -> Any:
     """A JavaScript expression over `state`, `view`, `actions` and `arg`."""
     return page.evaluate(
-        "arg => { const {state, view, actions} = document.querySelector('.dv').decoding;"
-        f" return {expression}; }}",
+        f"arg => {{ const {{state, view, actions}} = {APP}.decoding; return {expression}; }}",
         arg,
     )
 
@@ -65,7 +67,7 @@ def wait_for(page: Page, condition: str, arg: Any = None) -> None:
     """Wait for such an expression."""
     wait_until(
         page,
-        "arg => { const { state, view, actions } = document.querySelector('.dv')?.decoding ?? {};"
+        f"arg => {{ const {{ state, view, actions }} = {APP}?.decoding ?? {{}};"
         f" return state && ({condition}); }}",
         arg,
     )
