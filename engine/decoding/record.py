@@ -111,7 +111,6 @@ class LogitRecord:
 
         Raises:
             OutOfMemoryError: also after idle memory was given back.
-            CancelledError: the job of this thread was cancelled.
         """
         with self._lock:
             recent = self._recent.get(index)
@@ -216,7 +215,6 @@ class HiddenState:
 
         Raises:
             OutOfMemoryError: there is no memory for a row.
-            CancelledError: the job of this thread was cancelled.
         """
         with short_turn():
             return model.replay(self.hidden, tokens=self.tokens, parity=self.parity)

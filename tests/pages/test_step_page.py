@@ -29,8 +29,8 @@ def test_the_page_is_there_before_anybody_knows_who_the_tab_is():
     app = new_app().run()
     assert not app.exception
     assert TAB not in app.session_state
-    # The charts' program, the language, who the tab is, the page.
-    assert len(app.get("bidi_component")) == 4
+    # The charts' program, the language, what every page needs, who the tab is, the page.
+    assert len(app.get("bidi_component")) == 5
 
 
 def test_the_page_imports_no_pytorch():
@@ -64,7 +64,7 @@ def test_a_chooser_that_fails_leaves_a_sentence_and_the_page(app, monkeypatch):
     assert not app.exception
     (error,) = app.error
     assert error.value.startswith("An unexpected error interrupted the choice of a model.")
-    assert len(app.get("bidi_component")) == 5  # with the terms
+    assert len(app.get("bidi_component")) == 6  # with the terms
 
 
 def test_a_model_that_is_loaded_here_comes_to_the_text(app, tmp_path, monkeypatch):

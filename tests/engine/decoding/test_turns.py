@@ -7,7 +7,6 @@ import pytest
 
 from engine.decoder import Decoder
 from engine.decoding.contrastive import ContrastiveSearch
-from engine.errors import CancelledError
 from engine.model.pauses import layers_of
 from engine.runner.scheduler import SCHEDULER, Kind, job
 from tests.engine import tiny_models
@@ -65,9 +64,8 @@ def test_short_work_goes_between_two_layers_of_a_long_pass(prepared):
     )
 
 
-def test_a_recorded_row_can_be_cancelled_and_asked_for_again():
+def test_a_cancelled_job_still_shows_a_recorded_row():
     model = tiny_models.shared("llama")
     row = a_recorded_row(model)
-    with job(lambda: True), pytest.raises(CancelledError):
-        row()
-    assert row().shape == (tiny_models.VOCAB,)
+    with job(lambda: True):
+        assert row().shape == (tiny_models.VOCAB,)
