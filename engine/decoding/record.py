@@ -24,7 +24,6 @@ from engine.decoding.row_file import Place, RowFile, StoredRow
 from engine.errors import OutOfMemoryError
 from engine.model.loaded import is_out_of_memory
 from engine.runner.budget import budget_of, with_room
-from engine.runner.scheduler import short_turn
 
 if TYPE_CHECKING:
     from engine.decoding.guidance import GuidedSource
@@ -211,13 +210,8 @@ class HiddenState:
         self._hidden = None
 
     def row(self, model: LanguageModel) -> np.ndarray:
-        """(vocab,) float32, read-only; made in its turn, as a single step is.
-
-        Raises:
-            OutOfMemoryError: there is no memory for a row.
-        """
-        with short_turn():
-            return model.replay(self.hidden, tokens=self.tokens, parity=self.parity)
+        """(vocab,) float32, read-only."""
+        return model.replay(self.hidden, tokens=self.tokens, parity=self.parity)
 
 
 RowSource = HiddenState | StoredRow

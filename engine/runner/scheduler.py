@@ -317,10 +317,10 @@ SCHEDULER = Scheduler()
 def short_turn() -> Iterator[None]:
     """Have the device for a few operations that are no forward pass; in line as a single step.
 
-    A long pass stands still for a turn, and for nobody who waits for `ENGINE_LOCK` alone. A job
-    that is cancelled still has it: what is on screen then, such as an old row, needs it too.
+    A long pass stands still for a turn, and for nobody who waits for `ENGINE_LOCK` alone.
+
+    Raises:
+        CancelledError: this thread's job was cancelled before its turn came.
     """
-    work = this_job()
-    whole = job(lambda: False, work.told, work.waits, work.visitor)
-    with whole, SCHEDULER.turn(Kind.STEP), ENGINE_LOCK, torch.inference_mode():
+    with SCHEDULER.turn(Kind.STEP), ENGINE_LOCK, torch.inference_mode():
         yield

@@ -3,29 +3,12 @@
 import threading
 import time
 
-import pytest
-
-from engine.decoder import Decoder
 from engine.decoding.contrastive import ContrastiveSearch
 from engine.model.pauses import layers_of
-from engine.runner.scheduler import SCHEDULER, Kind, job
+from engine.runner.scheduler import SCHEDULER, Kind
 from tests.engine import tiny_models
-from tests.engine.runs import sampling
 
 WAITS = 1.0  # seconds that a long pass gives another thread to come into line
-
-
-def a_recorded_row(model):
-    decoder = Decoder(model, [1, 2, 3], sampling(1))
-    decoder.step()
-    decoder.release_rows()
-    return lambda: decoder.logits(0)
-
-
-def a_guided_row(model):
-    decoder = Decoder(model, [1, 2, 3], sampling(1), negative_prompt=[4, 5], guidance_scale=1.5)
-    decoder.step()
-    return lambda: decoder.guided_rows(0)
 
 
 def a_fork_of_contrastive_search(model):
@@ -34,10 +17,13 @@ def a_fork_of_contrastive_search(model):
     return search.fork
 
 
-@pytest.mark.parametrize("prepared", [a_recorded_row, a_guided_row, a_fork_of_contrastive_search])
-def test_short_work_goes_between_two_layers_of_a_long_pass(prepared):
+def test_short_work_goes_between_two_layers_of_a_long_pass():
     model = tiny_models.shared("llama")
-    work, is_halfway, start = prepared(model), threading.Event(), time.monotonic()
+    work, is_halfway, start = (
+        a_fork_of_contrastive_search(model),
+        threading.Event(),
+        time.monotonic(),
+    )
 
     def hold(*_: object) -> None:
         is_halfway.set()
@@ -62,10 +48,3 @@ def test_short_work_goes_between_two_layers_of_a_long_pass(prepared):
     assert kinds[:2] == [Kind.BATCH, Kind.STEP] and Kind.BATCH in kinds[2:], (
         "it should run while the long pass stands still"
     )
-
-
-def test_a_cancelled_job_still_shows_a_recorded_row():
-    model = tiny_models.shared("llama")
-    row = a_recorded_row(model)
-    with job(lambda: True):
-        assert row().shape == (tiny_models.VOCAB,)
