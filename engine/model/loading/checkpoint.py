@@ -396,11 +396,9 @@ def _check_complete(name: str, info: dict) -> list[str]:
 
 def _refuse_the_other_kind(name: str, config: PretrainedConfig, is_causal: bool) -> None:
     """Run the wrong way, either kind of model would give fluent nonsense instead of an error."""
-    kinds = {
-        True: ("a causal language model", "load_model"),
-        False: ("a masked diffusion model", "load_diffusion_model"),
-    }
+    kinds = {True: "a causal language model", False: "a masked diffusion model"}
     found = bool(getattr(config, "is_causal", True))  # as transformers reads it
     if found is not is_causal:
-        (wanted, _), (kind, loader) = kinds[is_causal], kinds[found]
+        kind, wanted = kinds[found], kinds[is_causal]
+        loader = "load_model" if found else "load_diffusion_model"
         raise NotAModelError(f"{name} is {kind}, not {wanted}; open it with {loader}.")
