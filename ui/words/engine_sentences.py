@@ -4,7 +4,7 @@
 
 gives "The context of {length} tokens is full; {remedy}." and, by itself, what `_REMEDY` says. A
 text may come by a name, a function, an argument or a field; each is followed to where it is
-written. They come into the files of translations under `MARK`, by which `ui/words/refusals.py`
+written. They come into the files of translations with a comment, by which `ui/words/refusals.py`
 knows what it is to recognise.
 """
 
@@ -20,7 +20,6 @@ from itertools import product
 from pathlib import Path
 
 ENGINE = Path(__file__).resolve().parents[2] / "engine"
-MARK = "engine"  # the comment of these sentences in a file of translations
 # What is read of a call, by the place and the name of its argument; of other errors, the first.
 READ = {
     "SettingError": {"setting": 0, "value": 1, "problem": 2, "remedy": 3},

@@ -154,7 +154,7 @@ class Number:
         special = ", ".join(f"{value:g}" for value in self.words)
         if self.most is None:
             least = f"at least {self.least:g}"
-            return f"{special} or {least}" if special else least
+            return f"{special} or at least {self.least:g}" if special else least
         if self.open_below and self.open_above:
             return f"above {self.least:g} and below {self.most:g}"
         if self.open_below:
