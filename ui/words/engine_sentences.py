@@ -217,9 +217,7 @@ class _Source:
         """An f-string: its values become places, and texts that come in them parts of their own."""
         pieces: list[Templates] = []
         names: list[str] = []
-        written = "".join(
-            part.value for part in node.values if isinstance(part, ast.Constant)
-        )
+        written = "".join(part.value for part in node.values if isinstance(part, ast.Constant))
         for part in node.values:
             if isinstance(part, ast.Constant):
                 pieces.append((_escaped(part.value),))
@@ -251,9 +249,7 @@ class _Source:
             return ()
         if name == "next" and isinstance(node.args[0], ast.GeneratorExp):
             return self._texts(node.args[0].elt)
-        return _distinct(
-            text for one in self._results(node.func) for text in self._texts(one)
-        )
+        return _distinct(text for one in self._results(node.func) for text in self._texts(one))
 
     def _results(self, function: ast.expr) -> Iterator[ast.expr]:
         """What a function returns: one of this class or module, or one that is imported."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from engine.errors import SettingError, shown_value
 from engine.sampling import STAGES
@@ -23,7 +24,9 @@ from ui.words.language import ENGLISH, engine_sentences, language, marked, say
 FRAME = marked("{setting} {problem}, got {value}; {remedy}.")  # as `SettingError` has it
 DEEPEST = 5  # a message in a message
 LONGEST = 5_000  # characters; no sentence of the engine has more
-_FRAMED = re.compile(r"(?P<setting>\S+) (?P<problem>.+?), got (?P<value>.+?); (?P<remedy>.+)\.", re.S)
+_FRAMED = re.compile(
+    r"(?P<setting>\S+) (?P<problem>.+?), got (?P<value>.+?); (?P<remedy>.+)\.", re.S
+)
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,7 @@ class _Template:
     pattern: re.Pattern[str]
     needed: str  # its longest fixed piece: what lacks it needs no search
     said: str
+    fixed: int  # how many characters are fixed
 
     @classmethod
     def of(cls, english: str, said: str) -> _Template:
@@ -41,16 +45,24 @@ class _Template:
         pattern = re.escape(pieces[0])
         for place, piece in zip(places, pieces[1:], strict=True):
             pattern += f"(?P<{place[1:-1]}>.+?){re.escape(piece)}"
-        return cls(re.compile(pattern, re.DOTALL), max(pieces, key=len), said)
+        return cls(
+            re.compile(pattern, re.DOTALL), max(pieces, key=len), said, sum(map(len, pieces))
+        )
+
+
+class _Said(NamedTuple):
+    """A sentence that was recognised, and how many of its English characters by."""
+
+    text: str
+    fixed: int
 
 
 @cache
 def _templates(code: str) -> tuple[dict[str, str], tuple[_Template, ...]]:
-    """Sentences without places, and those with: the most fixed characters first."""
+    """Sentences without places, and those with."""
     said = engine_sentences(code)
     plain = {fixed(one): fixed(said[one]) for one in said if not PLACE.search(one)}
-    longest = sorted((one for one in said if PLACE.search(one)), key=lambda one: -len(fixed(one)))
-    return plain, tuple(_Template.of(one, said[one]) for one in longest)
+    return plain, tuple(_Template.of(one, said[one]) for one in said if PLACE.search(one))
 
 
 def told(error: Exception | str) -> str:
@@ -79,28 +91,36 @@ def _name(setting: str, code: str) -> str:
 
 def _said(sentence: str, code: str) -> str:
     found = _recognised(sentence, code, DEEPEST)
-    return sentence if found is None else found
+    return found.text if found else sentence
 
 
-def _recognised(sentence: str, code: str, depth: int) -> str | None:
-    """The sentence in a language; None where it is none of the engine's."""
+def _recognised(sentence: str, code: str, depth: int) -> _Said | None:
+    """The sentence in a language, by what recognises most of it; None where nothing does."""
     plain, templates = _templates(code)
     if sentence in plain:
-        return plain[sentence]
+        return _Said(plain[sentence], len(sentence))
     if not depth or len(sentence) > LONGEST:
         return None
+    best = None
     for template in templates:
         found = template.needed in sentence and template.pattern.fullmatch(sentence)
         if found:
-            return template.said.format(**_values(found, code, depth))
+            best = _better(best, _filled(template.said, template.fixed, found, code, depth))
     found = _FRAMED.fullmatch(sentence)  # a refused setting, within another message
-    if found and _recognised(found["problem"], code, depth - 1) is not None:
-        return say(FRAME, **_values(found, code, depth))
-    return None
+    if found and _recognised(found["problem"], code, depth - 1):
+        best = _better(best, _filled(say(FRAME), 1, found, code, depth))
+    return best
 
 
-def _values(found: re.Match[str], code: str, depth: int) -> dict[str, str]:
-    return {
-        name: value if (said := _recognised(value, code, depth - 1)) is None else said
-        for name, value in found.groupdict().items()
-    }
+def _better(one: _Said | None, other: _Said) -> _Said:
+    return one if one and one.fixed >= other.fixed else other
+
+
+def _filled(said: str, fixed: int, found: re.Match[str], code: str, depth: int) -> _Said:
+    """A sentence with what stood in its places, said as well."""
+    values = found.groupdict()
+    for name, value in values.items():
+        inner = _recognised(value, code, depth - 1)
+        if inner:
+            values[name], fixed = inner.text, fixed + inner.fixed
+    return _Said(said.format(**values), fixed)

@@ -17,8 +17,8 @@ from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po, write_po
 
-from ui.words.engine_sentences import engine_sentences
 from ui.words.elsewhere import sentences_elsewhere
+from ui.words.engine_sentences import engine_sentences
 from ui.words.language import ENGLISH, FOLDER, LANGUAGES, OF_BOTH, OF_ENGINE
 
 ROOT = Path(__file__).resolve().parents[2]
