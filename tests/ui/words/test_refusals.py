@@ -6,19 +6,21 @@ import re
 import pytest
 
 from engine.calculator.sources import in_folder, named, pasted
-from engine.decoding import Decoder
 from engine.decoding.beam.settings import BeamSettings
+from engine.decoding.decoder import Decoder
 from engine.decoding.diffusion.settings import DiffusionSettings
 from engine.errors import DecodingError
 from engine.grammar.source import checked_source
 from engine.measure.report import Report
 from engine.sampling import DEFAULT_ORDER, STAGES, SamplingSettings
 from engine.sampling.speculation import SpeculativeSettings
+from engine.sampling.stages import Banned, Constraint, LogitBias
 from engine.snippets import snippets
 from engine.text.stopping import checked_max_new_tokens, checked_stop_strings
 from engine.tokenizing.tokens import checked_text
 from engine.trace.trace import Trace
 from engine.trace.values import Wrong, refusal
+from engine.trace.versions import FORMAT
 from ui.words.engine_sentences import PLACE, engine_sentences, sites
 from ui.words.language import engine_sentences as said_in
 from ui.words.language import sentences, speaking
@@ -55,17 +57,18 @@ def test_the_browser_is_not_sent_what_the_engine_says():
     assert "The prompt is empty; type at least one character." not in sentences("de")
 
 
+def filled(template: str, places: list[str]) -> str:
+    """A template with a number in each place, as `places` counts them."""
+    for number, place in enumerate(places):
+        template = template.replace(place, f"<{number}>")
+    return template.replace("{{", "{").replace("}}", "}")
+
+
 def test_every_sentence_is_recognised_as_itself():
     with speaking("de"):
         for english, german in said_in("de").items():
-            numbers = {name: f"<{number}>" for number, name in enumerate(PLACE.findall(english))}
-            given, wanted = (
-                PLACE.sub(lambda found: numbers[found[0]], one)
-                .replace("{{", "{")
-                .replace("}}", "}")
-                for one in (english, german)
-            )
-            assert told(given) == wanted
+            places = PLACE.findall(english)
+            assert told(filled(english, places)) == filled(german, places)
 
 
 def scripted(prompt="w1", **changes):
@@ -77,10 +80,10 @@ def plain(make, *arguments, **named):
 
 
 OF_SETTINGS = {
-    "Top-p muss über 0 und höchstens 1 sein, gegeben: 1.4; 1 schaltet es aus, üblich ist 0.9 oder "
-    "0.95.": plain(SamplingSettings, top_p=1.4),
-    "Temperatur darf nicht negativ sein, gegeben: -1.0; 0 für greedy nehmen, oder 0.000001 und mehr "
-    "(1 ändert nichts).": plain(SamplingSettings, temperature=-1.0),
+    "Top-p muss über 0 und höchstens 1 sein, gegeben: 1.4; 1 schaltet es aus, "
+    "Temperatur 0 ist greedy.": plain(SamplingSettings, top_p=1.4),
+    "Temperatur darf nicht negativ sein, gegeben: -1.0; 0 für greedy nehmen, oder 0.000001 und "
+    "mehr (1 ändert nichts).": plain(SamplingSettings, temperature=-1.0),
     "seed liegt außerhalb des Bereichs, gegeben: -3; eine ganze Zahl von 0 bis ": plain(
         SamplingSettings, seed=-3
     ),
@@ -96,10 +99,10 @@ OF_SETTINGS = {
         SpeculativeSettings, forced_acceptance=3
     ),
     "max_new_tokens darf nicht negativ sein, gegeben: -1; ": plain(checked_max_new_tokens, -1),
-    "stop_strings muss ein nicht leerer Text sein, gegeben: ''; den Text angeben, der die Erzeugung "
-    "beendet, oder ihn weglassen.": plain(checked_stop_strings, ("",)),
-    "constraint ist kein regulärer Ausdruck bei Zeichen ": plain(checked_source, "regex", "a(b"),
-    "constraint ist leer, gegeben: ' '; ": plain(checked_source, "choices", " "),
+    "stop_strings muss ein nicht leerer Text sein, gegeben: ''; den Text angeben, der die "
+    "Erzeugung beendet, oder ihn weglassen.": plain(checked_stop_strings, ("",)),
+    "Vorgabe ist kein regulärer Ausdruck bei Zeichen ": plain(checked_source, "regex", "a(b"),
+    "Vorgabe ist leer, gegeben: ''; ": plain(checked_source, "choices", " "),
     "max_tokens muss mindestens 1 sein, gegeben: 0; zum Beispiel 64 nehmen.": plain(
         snippets, SamplingSettings(), "a", model="gpt2", max_tokens=0
     ),
@@ -121,7 +124,7 @@ OF_OTHERS = {
     "hat.": plain(Trace.from_json, "{}"),
     "Die Aufzeichnung ist kein gültiges JSON (": plain(Trace.from_json, "["),
     "Diese Aufzeichnung hat die Formatversion ": plain(
-        Trace.from_dict, {"format": "decoding-trace", "version": 10**6}
+        Trace.from_dict, {"format": FORMAT, "version": 10**6}
     ),
 }
 # Words of English that the German of the engine does not have.
@@ -169,8 +172,23 @@ def test_what_is_not_of_the_engine_stays():
 
 
 def test_notes_of_exported_code_are_said_in_german():
-    chain = [kind() for kind in DEFAULT_ORDER if kind().value != kind.off]
+    given = {
+        "logit_bias": LogitBias({3: 200.0}),
+        "banned": Banned([[1, 2], [3]]),
+        "constraint": Constraint("lark", "start: /a+/"),
+        "presence_penalty": STAGES["presence_penalty"](3.0),
+    }
+    chain = [
+        given.get(kind.setting) or kind(*(number.usual for number in kind.info.numbers))
+        for kind in DEFAULT_ORDER
+    ]
+    settings = SamplingSettings(chain=chain, seed=2**40)
+    notes = {
+        why
+        for snippet in snippets(settings, "a", model="gpt2", max_tokens=4, negative_prompt="b")
+        for _, why in (*snippet.lacking, *snippet.differs)
+    }
+    assert len(notes) > 20
     with speaking("de"):
-        for snippet in snippets(SamplingSettings(chain=chain), "a", model="gpt2", max_tokens=4):
-            for _, why in (*snippet.lacking, *snippet.differs):
-                assert told(why) != why and not ENGLISH.search(told(why)), why
+        for why in notes:
+            assert told(why) != why and not ENGLISH.search(told(why)), why
