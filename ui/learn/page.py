@@ -29,7 +29,7 @@ from ui.skeleton.problems import guarded
 from ui.visits.visits import Visit
 from ui.words.labels import markdown_text
 from ui.words.language import language, marked, say, say_counted
-from ui.words.refusals import told
+from ui.words.refusals import in_words
 
 STYLE = Path(__file__).with_suffix(".css")
 ABOUT = marked(
@@ -59,7 +59,7 @@ def learn_page() -> None:
                 show_notices(visit)
                 _question(lesson, quiz, learning)
     except DecodingError as error:
-        st.error(markdown_text(told(error)))
+        st.error(markdown_text(in_words(error)))
 
 
 def _follow(visit: Visit) -> None:

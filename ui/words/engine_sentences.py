@@ -33,6 +33,7 @@ MOST = 40  # templates of one text
 FIELDS = {"problem", "remedy", "takes"}  # that hold such texts
 PLAIN = {"name"}  # properties of no words for reading
 FUNCTION = (ast.FunctionDef, ast.Lambda)
+CODE = re.compile(r"\n| = |^-")  # what notes do not have
 PLACE = re.compile(r"\{\w+\}")
 PROSE = re.compile(r"(?<![\w.])[A-Za-z]{2,}(?![\w(=]|\.\w)")
 
@@ -150,11 +151,12 @@ class _Source:
 
     def _notes(self, node: ast.AST) -> Iterator[str]:
         for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.Expr | ast.List | ast.Raise):
+            is_docstring = isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)
+            if is_docstring or isinstance(child, ast.List | ast.Raise):
                 continue
             if isinstance(child, ast.Constant | ast.JoinedStr):
                 for text in self._texts(child):
-                    if len(PROSE.findall(text)) > 2 and " " in text and "\n" not in text:
+                    if len(PROSE.findall(text)) > 2 and " " in text and not CODE.search(text):
                         yield text
             else:
                 yield from self._notes(child)

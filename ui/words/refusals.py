@@ -1,7 +1,8 @@
 """What the engine says, in the language of the visitor: refusals, notices, notes of exported code.
 
-    told(error)       "Top-p muss über 0 und höchstens 1 sein, gegeben: 1.4; …"
-    told(sentence)    of a notice
+    told(error)        "Top-p muss über 0 und höchstens 1 sein, gegeben: 1.4; …"
+    in_words(error)    "top_p muss …", as where settings go by their names in code
+    told(sentence)     of a notice
 
 The engine knows of no language: it builds whole English sentences. Here such a sentence is
 recognised by the templates that `engine_sentences.py` finds in the engine's source. What stood in a
@@ -66,27 +67,32 @@ def _templates(code: str) -> tuple[dict[str, str], tuple[_Template, ...]]:
 
 
 def told(error: Exception | str) -> str:
-    """An error or a sentence of the engine as pages say it, a sampler by its label: ``Top-p``."""
+    """An error or a sentence of the engine in the language spoken here; a sampler by its label."""
+    if isinstance(error, SettingError) and error.setting in STAGES:
+        return _refusal(error, say(STAGES[error.setting].info.label))
+    return in_words(error)
+
+
+def in_words(error: Exception | str) -> str:
+    """The same with every setting as code has it: ``top_p``; in English the engine's own words."""
+    if isinstance(error, SettingError):
+        return _refusal(error, error.setting)
     code = language()
-    if not isinstance(error, SettingError):
-        return str(error) if code == ENGLISH else _said(str(error), code)
+    return str(error) if code == ENGLISH else _said(str(error), code)
+
+
+def _refusal(error: SettingError, name: str) -> str:
+    code = language()
     if code == ENGLISH:
-        name = _name(error.setting, code)
         return str(error).replace(error.setting, name, 1)
     value = error.value
     return say(
         FRAME,
-        setting=_name(error.setting, code),
+        setting=_said(name, code),
         problem=_said(error.problem, code),
         value=shown_value(_said(value, code) if isinstance(value, str) else value),
         remedy=_said(error.remedy, code),
     )
-
-
-def _name(setting: str, code: str) -> str:
-    if setting in STAGES:
-        return say(STAGES[setting].info.label)
-    return setting if code == ENGLISH else _said(setting, code)
 
 
 def _said(sentence: str, code: str) -> str:
