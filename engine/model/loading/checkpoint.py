@@ -140,7 +140,7 @@ def _is_folder(text: str) -> bool:
 
 def _fetch(hub_id: str, revision: str | None, progress: Progress, with_weights: bool) -> Located:
     """Fetch what loading needs; without a connection, use what an earlier visit left behind."""
-    wanted = f"{hub_id} at revision {revision}" if revision else hub_id
+    asked = f"{hub_id} at revision {revision}" if revision else hub_id
     notices: tuple[str, ...] = ()
     try:
         try:
@@ -175,7 +175,7 @@ def _fetch(hub_id: str, revision: str | None, progress: Progress, with_weights: 
         ) from error
     except _UNREACHABLE as error:
         raise ModelNotFoundError(
-            f"There is no folder {hub_id!r}, and the hub could not be reached to look for {wanted}"
+            f"There is no folder {hub_id!r}, and the hub could not be reached to look for {asked}"
             "; check the connection, or give a folder that holds the model."
         ) from error
     return Located(folder, folder.name, notices)
