@@ -36,28 +36,24 @@ class SettingError(DecodingError, ValueError):
     Attributes:
         setting: name of the setting, as in `SamplingSettings`.
         value: what was given.
-        remedy: what to do instead.
+        problem: what is wrong with it: "must be at most 64".
+        remedy: what to do instead: "use 1 to 64".
     """
 
     def __init__(self, setting: str, value: object, problem: str, remedy: str) -> None:
         self.setting = setting
         self.value = value
+        self.problem = problem
         self.remedy = remedy
-        super().__init__(f"{setting} {problem}, got {_shown(value)}; {remedy}.")
+        super().__init__(f"{setting} {problem}, got {shown_value(value)}; {remedy}.")
 
     def __reduce__(self):
         # The default would call __init__ with the finished message alone.
-        return _rebuild_setting_error, (self.setting, self.value, self.remedy, str(self))
+        return SettingError, (self.setting, self.value, self.problem, self.remedy)
 
 
-def _rebuild_setting_error(setting: str, value: object, remedy: str, message: str) -> SettingError:
-    error = SettingError.__new__(SettingError)
-    Exception.__init__(error, message)
-    error.setting, error.value, error.remedy = setting, value, remedy
-    return error
-
-
-def _shown(value: object) -> str:
+def shown_value(value: object) -> str:
+    """A value as a message has it, in at most 80 characters."""
     if isinstance(value, int) and not isinstance(value, bool):
         if value.bit_length() > 96:  # Python prints no number of more than 4,300 digits
             return f"a number of about {round(value.bit_length() * 0.30103):,} digits"

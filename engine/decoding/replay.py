@@ -219,9 +219,9 @@ def check_model(trace: Trace, model: LanguageModel | DiffusionModel) -> None:
     """Raise `TraceError` where a model cannot make a trace again, whatever its settings."""
     remedy = f"load the model that the trace names, {_shown(trace.model.get('name'))}"
     if isinstance(model, DiffusionModel) != (trace.strategy == "diffusion"):
-        kind = "diffusion" if trace.strategy == "diffusion" else "causal language"
+        kind = "diffusion model" if trace.strategy == "diffusion" else "causal language model"
         raise TraceError(
-            f"A trace of the strategy {trace.strategy} needs a {kind} model, and {model.name} is "
+            f"A trace of the strategy {trace.strategy} needs a {kind}, and {model.name} is "
             f"none; {remedy}."
         )
     size = trace.model["vocab_size"]

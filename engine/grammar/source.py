@@ -186,11 +186,14 @@ def _problem(language: str, source: str, message: str) -> str:
         line, column, said = found.groups()
         return f"is refused at line {line}, column {column}: {_plain(said.splitlines()[0])}"
     said = " ".join([lines[0], *(line[7:] for line in lines if line.startswith("error: "))])
-    place = _place_of_word(source, lines) if language == "json_schema" else ""
-    return f"is refused: {_plain(said)}{place}"
+    place = _place_of_word(source, lines) if language == "json_schema" else None
+    if place is None:
+        return f"is refused: {_plain(said)}"
+    word, line, column = place
+    return f'is refused: {_plain(said)} ("{word}" is first at line {line}, column {column})'
 
 
-def _place_of_word(source: str, lines: list[str]) -> str:
+def _place_of_word(source: str, lines: list[str]) -> tuple[str, int, int] | None:
     """Where a schema first has a text that the message names, as llguidance gives no place."""
     quoted = re.findall(r"""["']([^"']+)["']""", lines[0])
     words = re.findall(r"[\w$]+", lines[0])
@@ -199,8 +202,8 @@ def _place_of_word(source: str, lines: list[str]) -> str:
         if start >= 0:
             line = source.count("\n", 0, start) + 1
             column = start - source.rfind("\n", 0, start)
-            return f' ("{word}" is first at line {line}, column {column})'
-    return ""
+            return word, line, column
+    return None
 
 
 def _plain(message: str) -> str:

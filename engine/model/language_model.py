@@ -33,10 +33,6 @@ from engine.model.pauses import pause_between_layers, seconds_paused
 from engine.model.to_host import ToHost
 from engine.model.vocabulary import Vocabulary
 
-_WITHOUT_GRAPHS = (
-    "Each token is launched kernel by kernel, which a GPU waits for: a pass of this model is not "
-    "run as one CUDA graph, since {}."
-)
 __all__ = ["BUNDLED", "BUNDLED_DRAFT", "Forward", "LanguageModel", "load_model"]
 
 
@@ -187,7 +183,10 @@ class LanguageModel(LoadedModel):
             if len(token_ids) == 1 and position and not parity and self._uses_graphs(cache):
                 found = self._graphs.step(token_ids[0], cache, position)
                 if found is None:  # said once, as they serve nothing from now on
-                    self.notices += (_WITHOUT_GRAPHS.format(self._graphs.problem),)
+                    self.notices += (
+                        "Each token is launched kernel by kernel, which a GPU waits for: a pass of "
+                        f"this model is not run as one CUDA graph, since {self._graphs.problem}.",
+                    )
             if found is None:
                 with kernels.apply(len(token_ids)):
                     logits = self.hf(**inputs).logits  # (1, 1 or tokens, V)

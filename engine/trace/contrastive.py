@@ -159,8 +159,8 @@ class Contrastive(Strategy):
                 problem = f"must be the place of the token, got {shown(step.chosen)}"
                 raise Wrong(problem).within("chosen").within(step.index)
             if step.penalty_alpha != used.penalty_alpha:
-                problem = f"must be {shown(used.penalty_alpha)}, as in the settings, got "
-                problem += shown(step.penalty_alpha)
+                wanted, given = shown(used.penalty_alpha), shown(step.penalty_alpha)
+                problem = f"must be {wanted}, as in the settings, got {given}"
                 raise Wrong(problem).within("penalty_alpha").within(step.index)
             before = len(prompt_ids) + step.index
             if any(candidate.nearest >= before for candidate in step.candidates):

@@ -56,14 +56,14 @@ def write(path: Path, data: dict[str, Any]) -> Path:
     if path.suffix not in ways:
         raise TraceError(f"{short(path.name)} must end in .json or .parquet.")
     if len(data["steps"]) > MAX_STEPS:
-        raise _too_large("steps", MAX_STEPS)
+        raise _too_large(f"{MAX_STEPS:,} steps")
     pack, check = ways[path.suffix]
     try:
         packed = pack(data)
     except (ValueError, TypeError, OverflowError) as error:
         raise _unwritable(error) from error
     if len(packed) > MAX_FILE_BYTES:
-        raise _too_large("bytes", MAX_FILE_BYTES)
+        raise _too_large(f"{MAX_FILE_BYTES:,} bytes")
     check(packed)  # nobody could open it again
     try:
         _replace_file(path, packed)
@@ -104,8 +104,8 @@ def _of_file(path: Path, problem: str, error: Exception) -> TraceError:
     return TraceError(f"{short(path.name)} {problem}: {reason}.")
 
 
-def _too_large(what: str, most: int) -> TraceError:
-    return TraceError(f"The trace has more than {most:,} {what}; take one of a shorter run.")
+def _too_large(most: str) -> TraceError:
+    return TraceError(f"The trace has more than {most}; take one of a shorter run.")
 
 
 # --- JSON -----------------------------------------------------------------------------------------
@@ -118,15 +118,15 @@ def _as_json_bytes(data: dict[str, Any]) -> bytes:
 def _check_json(data: bytes) -> None:
     """Refuse what would take much memory: a list of two bytes becomes an object of 64."""
     if data.count(b",") > MAX_VALUES:
-        raise _too_large("values", MAX_VALUES)
+        raise _too_large(f"{MAX_VALUES:,} values")
     if data.count(b"[") + data.count(b"{") > MAX_OBJECTS:
-        raise _too_large("lists", MAX_OBJECTS)
+        raise _too_large(f"{MAX_OBJECTS:,} lists")
 
 
 def from_json(data: bytes) -> Any:
     """The plain values of a JSON file, which nobody has checked yet; `TraceError` for no JSON."""
     if len(data) > MAX_FILE_BYTES:
-        raise _too_large("bytes", MAX_FILE_BYTES)
+        raise _too_large(f"{MAX_FILE_BYTES:,} bytes")
     _check_json(data)
     try:
         text = data.decode("utf-8")
@@ -209,7 +209,7 @@ def _check_pages(data: bytes) -> None:
         ValueError: damaged, or packed in a way that no trace is.
     """
     if footer_bytes(data) > _MAX_FOOTER_BYTES:
-        raise _too_large("bytes of footer", _MAX_FOOTER_BYTES)
+        raise _too_large(f"{_MAX_FOOTER_BYTES:,} bytes of footer")
     packed = unpacked = values = count = 0
     for chunk in chunks(data):
         packed += chunk.length
@@ -222,9 +222,9 @@ def _check_pages(data: bytes) -> None:
             if unpacked > MAX_FILE_BYTES:
                 raise _unpacks_to_too_much()
             if values > MAX_VALUES:
-                raise _too_large("values", MAX_VALUES)
+                raise _too_large(f"{MAX_VALUES:,} values")
             if count > _MAX_PAGES:
-                raise _too_large("pages", _MAX_PAGES)
+                raise _too_large(f"{_MAX_PAGES:,} pages")
             if page.encoding not in ENCODINGS:
                 raise ValueError("no trace has values in that encoding")
 
@@ -237,9 +237,9 @@ def _check_columns(file: pq.ParquetFile) -> list[str]:
         ValueError: another type of column.
     """
     if file.metadata.num_rows > MAX_STEPS:
-        raise _too_large("steps", MAX_STEPS)
+        raise _too_large(f"{MAX_STEPS:,} steps")
     if file.metadata.num_columns > _MAX_COLUMNS:
-        raise _too_large("columns", _MAX_COLUMNS)
+        raise _too_large(f"{_MAX_COLUMNS:,} columns")
     for item in file.schema_arrow:
         _check_type(item.type, 0)
     columns = [file.schema.column(place) for place in range(file.metadata.num_columns)]

@@ -64,9 +64,16 @@ def refusal(wrong: Wrong, place: str = "") -> TraceError:
             inner += f"[{name}]"
         else:
             inner += f".{short(name)}" if inner else short(name)
-    where = f" at {place}:" if place else ":"
-    at = f"{short(inner, 120)} " if inner else ""
-    return TraceError(f"The trace is damaged{where} {at}{short(str(wrong), 200)}; {wrong.remedy}.")
+    inner, problem = short(inner, 120), short(str(wrong), 200)
+    if place and inner:
+        said = f"The trace is damaged at {place}: {inner} {problem}; {wrong.remedy}."
+    elif place:
+        said = f"The trace is damaged at {place}: {problem}; {wrong.remedy}."
+    elif inner:
+        said = f"The trace is damaged: {inner} {problem}; {wrong.remedy}."
+    else:
+        said = f"The trace is damaged: {problem}; {wrong.remedy}."
+    return TraceError(said)
 
 
 def short(text: str, most: int = 60) -> str:
@@ -116,8 +123,10 @@ class Whole(Kind):
 
     def read(self, value: Any, limits: Limits) -> int:
         if type(value) is not int or not self.least <= value <= self.most:
-            bound = "" if self.most == LARGEST else f" to {self.most:,}"
-            raise _refuse(f"a whole number from {self.least:,}{bound}", value)
+            wanted = f"a whole number from {self.least:,}"
+            if self.most != LARGEST:
+                wanted = f"a whole number from {self.least:,} to {self.most:,}"
+            raise _refuse(wanted, value)
         return value
 
 
@@ -175,9 +184,10 @@ class Real(Kind):
     @property
     def _wanted(self) -> str:
         below, above = math.isfinite(self.least), math.isfinite(self.most)
+        if below and above and self.open_above:
+            return f"a number from {self.least:g} to below {self.most:g}"
         if below and above:
-            upper = f"to below {self.most:g}" if self.open_above else f"to {self.most:g}"
-            return f"a number from {self.least:g} {upper}"
+            return f"a number from {self.least:g} to {self.most:g}"
         if below:
             return f"a finite number of at least {self.least:g}"
         return f"a finite number of at most {self.most:g}" if above else "a finite number"

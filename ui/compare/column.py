@@ -14,9 +14,9 @@ from engine.sampling.presets import PRESETS
 from engine.study.metrics import TextMetrics, text_metrics
 from engine.text import stopping
 from engine.trace import Step
-from ui.words.catalogue import told
 from ui.words.labels import with_minus
 from ui.words.language import marked, say
+from ui.words.refusals import told
 
 OWN = marked("Custom")
 

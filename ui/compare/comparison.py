@@ -24,8 +24,8 @@ from ui.texts.examples import EXAMPLES
 from ui.texts.limits import LARGEST_SEED, LONGEST_PROMPT, MOST_TOKENS, checked_whole
 from ui.texts.settings import fitted
 from ui.visits.records import BrokenRecord, Fields, choice_of, choice_record
-from ui.words.catalogue import told
 from ui.words.language import ENGLISH, marked, say, speaking
+from ui.words.refusals import told
 
 FEWEST, MOST = 2, 6  # columns
 FIRST_TOKENS = 24  # that a column has when the page opens

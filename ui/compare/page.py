@@ -34,10 +34,11 @@ from ui.texts.texts import Beginning
 from ui.visits.handover import HandedOver, open_in_step_page
 from ui.visits.tab import this_visit
 from ui.visits.visits import Visit
-from ui.words.catalogue import setting_name, told
+from ui.words.catalogue import setting_name
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text
 from ui.words.language import marked, say
+from ui.words.refusals import told
 
 PAGE = VisitPage(
     "compare",

@@ -20,6 +20,7 @@ from ui.skeleton.work import work_buttons, work_state
 from ui.texts.limits import MOST_SAMPLES, checked_whole
 from ui.words.labels import markdown_text
 from ui.words.language import say
+from ui.words.refusals import in_words
 
 USUAL = 16  # samples per setting
 
@@ -60,7 +61,7 @@ def _problem(count: float | None) -> str:
     try:
         checked_whole(say(SAMPLES), count, 1, MOST_SAMPLES)
     except DecodingError as error:
-        return str(error)
+        return in_words(error)
     return ""
 
 

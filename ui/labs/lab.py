@@ -20,8 +20,8 @@ from ui.texts.limits import MOST_TOKENS
 from ui.texts.texts import check_prompt
 from ui.texts.traces import trace_of
 from ui.visits.records import BrokenRecord, Fields, choice_of, choice_record
-from ui.words.catalogue import told
 from ui.words.language import marked
+from ui.words.refusals import told
 
 AnyInputs = TypeVar("AnyInputs", bound=Inputs)
 AnyGeneration = TypeVar("AnyGeneration", bound=Generation)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from engine.errors import CancelledError, DecodingError
 from engine.runner.scheduler import job
 from ui.skeleton.problems import report
-from ui.words.catalogue import told
 from ui.words.language import language, marked, say, speaking
+from ui.words.refusals import told
 
 # Streamlit runs a script in a new thread every time, and PyTorch gives each a new pool to warm up.
 # These threads stay; forward passes take turns with those of everybody else.

@@ -29,6 +29,7 @@ from ui.skeleton.problems import guarded
 from ui.visits.visits import Visit
 from ui.words.labels import markdown_text
 from ui.words.language import language, marked, say, say_counted
+from ui.words.refusals import in_words
 
 STYLE = Path(__file__).with_suffix(".css")
 ABOUT = marked(
@@ -58,7 +59,7 @@ def learn_page() -> None:
                 show_notices(visit)
                 _question(lesson, quiz, learning)
     except DecodingError as error:
-        st.error(markdown_text(str(error)))
+        st.error(markdown_text(in_words(error)))
 
 
 def _follow(visit: Visit) -> None:
@@ -85,8 +86,8 @@ def _list(lessons: Course, learning: Learning) -> None:
     st.caption(say(ABOUT))
     asked = st.query_params.get("lesson")
     if asked:
-        told = say('There is no lesson "{asked}"; choose one of these.', asked=asked[:60])
-        st.info(markdown_text(told))
+        sentence = say('There is no lesson "{asked}"; choose one of these.', asked=asked[:60])
+        st.info(markdown_text(sentence))
     with st.container(key="learn_list"):
         for number, lesson in enumerate(lessons.lessons, start=1):
             _entry(number, lesson, learning)

@@ -19,6 +19,7 @@ from ui.learn.words import Words, with_figures
 from ui.visits.visits import Visit
 from ui.words.labels import markdown_text
 from ui.words.language import language, say
+from ui.words.refusals import in_words
 
 NARROW = [1, 1.9]  # widths of text and panel
 
@@ -72,7 +73,7 @@ def _begin_anew(step: Step, live: Any, actions: Any) -> None:
     try:
         step.panel.begin_anew(live, actions)
     except DecodingError as error:
-        st.error(markdown_text(str(error)))
+        st.error(markdown_text(in_words(error)))
         return
     st.rerun()
 

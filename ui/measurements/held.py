@@ -14,7 +14,7 @@ from engine.model import LanguageModel
 from ui.labs.inputs import PlainInputs
 from ui.measurements.section import Section
 from ui.measurements.work import SectionWork
-from ui.words.catalogue import told
+from ui.words.refusals import told
 
 SOON_SECONDS = 45.0  # a measurement of a large model that takes no longer begins by itself
 

@@ -15,7 +15,7 @@ from ui.measurements.held import Held
 from ui.measurements.section import Laid, Section
 from ui.measurements.work import SectionWork
 from ui.visits.records import BrokenRecord, Fields, choice_of, choice_record
-from ui.words.catalogue import told
+from ui.words.refusals import told
 
 
 class MeasurementState:

@@ -30,6 +30,7 @@ from ui.skeleton.problems import guarded, report
 from ui.visits.visits import give_memory_back
 from ui.words.labels import markdown_text, parameters_text, size
 from ui.words.language import marked, say
+from ui.words.refusals import in_words
 
 LOADS_AT_ONCE = 2  # a long download leaves room for one other
 LOOK_SECONDS = 0.5  # between two looks at a load
@@ -295,7 +296,7 @@ class _Visit:
         try:
             check_allowed(choice)
         except DecodingError as error:
-            self.problem = str(error)
+            self.problem = in_words(error)
         else:
             self.load = Load.join(choice)
 
@@ -315,7 +316,8 @@ class _Visit:
                 raise load.failure
             on_load(load.model)
         except NotAModelError as error:  # what the engine advises is for whoever writes programs
-            self.problem = f"{str(error).rpartition('; ')[0]}; choose a causal language model."
+            problem = in_words(error).rpartition("; ")[0]
+            self.problem = say("{problem}; choose a causal language model.", problem=problem)
         except Exception as error:
             still = "The model before is still in use; choose another one, or try again."
             self.problem = report(error, f"the change to {load.choice}", still)

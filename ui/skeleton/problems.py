@@ -23,6 +23,7 @@ from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 from engine.errors import DecodingError
 from ui.words.labels import markdown_text
 from ui.words.language import marked, say
+from ui.words.refusals import in_words
 
 KEPT = marked("Your texts and settings are kept; try it again, or reload the page.")
 SAME_SECONDS = 600.0  # a fault that comes again within this has the same number
@@ -54,7 +55,7 @@ def report(error: BaseException, doing: str = marked("this page"), kept: str = K
         kept: what has become of the person's work, and what to do; marked.
     """
     if isinstance(error, DecodingError):
-        return str(error)
+        return in_words(error)
     number = _logged(error, doing)
     return say(
         "An unexpected error interrupted {doing}. {kept} If it comes back, tell whoever runs this "

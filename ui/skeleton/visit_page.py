@@ -19,6 +19,7 @@ from ui.visits.tab import this_visit
 from ui.visits.visits import PageState, Visit
 from ui.words.labels import markdown_text
 from ui.words.language import say
+from ui.words.refusals import in_words
 
 
 class DecodingState(PageState, Protocol):
@@ -74,7 +75,7 @@ class VisitPage(Generic[State]):
             try:
                 return self.restore(data, load_quietly)
             except DecodingError as error:
-                visit.notices.append(f"{say(self.lost)} {error}")
+                visit.notices.append(f"{say(self.lost)} {in_words(error)}")
                 return make()
 
         return visit.page(self.name, make, restore)
@@ -94,7 +95,7 @@ class VisitPage(Generic[State]):
             with st.spinner(say("Opening the page")):
                 state = self.of(visit)
         except DecodingError as error:
-            problem = str(error)
+            problem = in_words(error)
         show_notices(visit)
         with band:
             model_chooser(state.model if state else None, self._load, say(self.kept))

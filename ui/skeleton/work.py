@@ -10,6 +10,7 @@ from ui.skeleton.background import BackgroundWork
 from ui.visits.tab import somebody_there
 from ui.words.labels import counted, markdown_text
 from ui.words.language import say
+from ui.words.refusals import told
 
 LOOK_SECONDS = 0.5  # between two looks at work under way
 
@@ -78,7 +79,7 @@ def work_state(work: BackgroundWork | None, notices: Iterable[str] = ()) -> None
     if work.problem:
         st.error(markdown_text(work.problem))
     for notice in notices:
-        st.warning(markdown_text(notice))
+        st.warning(markdown_text(told(notice)))
     if not work.is_done:
         st.info(
             say(

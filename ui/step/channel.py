@@ -96,7 +96,7 @@ class StepChannel:
             self._hello: Hello = parse_hello(first)
             self._visit = VISITS.open(token, tab, self, lambda: connection.is_open)
         except DecodingError as error:
-            raise Refused(str(error)) from error
+            raise Refused(report(error)) from error
         except TooManyVisits as error:
             raise Refused(
                 "More people use this app just now than it has room for; try again in a minute."
@@ -131,7 +131,7 @@ class StepChannel:
         except Abandoned as error:
             raise Gone from error
         except DecodingError as error:
-            raise Refused(str(error)) from error
+            raise Refused(report(error)) from error
         if session is not self._listening_to:
             self._stop_listening()
             self._listening_to = session
@@ -202,7 +202,7 @@ class StepChannel:
             event = parse(data)
         except DecodingError as error:
             if data.get("kind") in QUESTIONS:
-                return packed({"kind": "answer", **named, "error": str(error)})
+                return packed({"kind": "answer", **named, "error": report(error)})
             session.refuse(named["client"], named["number"], error)
             return state_message(session, self._sent, named)
         if event.kind == "failed":

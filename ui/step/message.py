@@ -36,6 +36,7 @@ from ui.step import busy
 from ui.step.session import Session
 from ui.texts.settings import edited_ids, plain_settings, stage_defaults
 from ui.words.language import say
+from ui.words.refusals import told
 from ui.words.token_labels import TokenLabels, labels_of
 
 LABELLED = 256  # ranks whose labels come with a whole row; others are asked for
@@ -227,7 +228,7 @@ def _text(session: Session, labels: TokenLabels) -> dict:
             "context_length": model.context_length,
             "eos_ids": list(model.eos_ids),
             "has_chat_template": vocabulary.has_chat_template,
-            "notices": list(model.notices),
+            "notices": [told(notice) for notice in model.notices],
         },
         "prompt": _plain_text(session.prompt),
         "chat": session.chat,

@@ -26,6 +26,7 @@ from ui.texts.limits import LARGEST_SEED, checked_whole
 from ui.texts.settings import is_one_number, parse_settings, plain_settings
 from ui.texts.texts import checked_scale
 from ui.words.language import say
+from ui.words.refusals import in_words
 from ui.words.token_labels import labels_of
 
 ADMIT_SECONDS = 2.0
@@ -51,7 +52,7 @@ def answer(
     except CancelledError:
         return {"error": say(busy.QUESTION), "cancelled": True}
     except DecodingError as error:
-        return {"error": str(error)}
+        return {"error": in_words(error)}
     finally:
         session.error, session.cancelled = kept
         session.forget_shaped()

@@ -41,6 +41,7 @@ from ui.texts.texts import (
     checked_scale,
     new_text,
 )
+from ui.words import refusals
 from ui.words.language import say, say_counted
 
 RUN_BUDGET_S = 0.1  # Run to end comes back this often, so that the page follows and can stop it
@@ -146,7 +147,7 @@ class Session(ShownText):
             self.error = busy.cancelled(event.kind, self.length - length)
             self.cancelled = True
         except DecodingError as error:
-            self.error = str(error)
+            self.error = refusals.in_words(error)
         self.version += 1
 
     def _make_row(self) -> None:
@@ -158,7 +159,7 @@ class Session(ShownText):
     def refuse(self, client: str, number: int, error: DecodingError) -> None:
         """Answer an event that could not be understood."""
         self.acknowledged.add(client, number)
-        self.error, self.said = str(error), ""
+        self.error, self.said = refusals.in_words(error), ""
         self.cancelled = False
         self.left = 0
         self.refused = True
@@ -192,7 +193,7 @@ class Session(ShownText):
             try:
                 text = new_text(model, beginning, settings, stop_strings)
             except DecodingError as error:
-                self.error = str(error)
+                self.error = refusals.in_words(error)
             else:
                 self._keep_for_later()
                 self._begin({1: Branch(1, text)}, beginning, settings)
@@ -613,7 +614,7 @@ class Session(ShownText):
                     self.decoder.rewind(index)
                     break
         except DecodingError as error:
-            self.error, self.cancelled = str(error), isinstance(error, CancelledError)
+            self.error, self.cancelled = refusals.in_words(error), isinstance(error, CancelledError)
         still_lost = len(have.ids) - self.length
         if still_lost:
             lost = say_counted(

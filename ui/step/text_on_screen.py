@@ -15,6 +15,7 @@ from engine.sampling.ranking import RankedRow
 from ui.step import busy
 from ui.texts.texts import Beginning, Contrastive, Text, begun_anew, is_over, stop_sentence
 from ui.words.language import say
+from ui.words.refusals import in_words
 
 UNSHAPED = SamplingSettings()
 IDLE_BYTES = 128 * 2**20  # of caches of a visit's branches that are not on screen
@@ -247,7 +248,7 @@ class ShownText:
                 found = self.decoder.distribution(self.index, settings)
         except NoCandidatesError as error:
             if self.is_pending:
-                self.error = self.error or str(error)
+                self.error = self.error or in_words(error)
             return None
         except CancelledError:
             if not self.error:
@@ -256,7 +257,7 @@ class ShownText:
             self._has_failed = True
             return None
         except DecodingError as error:
-            self.error = self.error or str(error)
+            self.error = self.error or in_words(error)
             self._has_failed = True
             return None
         self._shaped = _Shaped(self.decoder, key, settings, found)

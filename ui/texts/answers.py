@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from engine.decoding.guidance import OFF
 from engine.errors import SettingError
@@ -11,7 +12,9 @@ from engine.model.vocabulary import Vocabulary
 from engine.sampling import SamplingSettings
 from engine.sampling.ranking import RankedRow
 from engine.snippets import Snippet, snippets
+from engine.snippets.table import Remark
 from ui.texts.texts import Contrastive
+from ui.words.refusals import told
 from ui.words.token_labels import labels_of
 
 MOST_FOUND = 13  # the page shows 12, and says where there are more
@@ -78,7 +81,7 @@ def settings_as_code(
     def read(text: str) -> str:
         return model.vocabulary.chat(text) if chat else text
 
-    return snippets(
+    found = snippets(
         settings,
         read(prompt),
         model="models/target" if model.source == BUNDLED else model.source,
@@ -89,6 +92,11 @@ def settings_as_code(
         guidance_scale=guidance_scale,
         contrastive=None if strategy is None else (strategy.top_k, strategy.penalty_alpha),
     )
+    return [replace(one, lacking=_told(one.lacking), differs=_told(one.differs)) for one in found]
+
+
+def _told(remarks: Iterable[Remark]) -> tuple[Remark, ...]:
+    return tuple((name, told(why)) for name, why in remarks)
 
 
 def _placed(token_id: int, raw: RankedRow | None) -> Found:

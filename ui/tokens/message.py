@@ -19,6 +19,7 @@ from engine.tokenizing import (
 from ui.tokens.state import Shown
 from ui.words.labels import counted, token_label, visible
 from ui.words.language import marked, say
+from ui.words.refusals import told
 
 MOST_DRAWN = 1_500  # tokens of a text that the browser draws
 MOST_SYMBOLS = 150  # of a pre-token whose merges are shown
@@ -47,7 +48,7 @@ def _side(shown: Shown) -> dict[str, Any]:
     return {
         "name": shown.name,
         "facts": facts(tokenizer, cut),
-        "note": " ".join(filter(None, (*tokenizer.notices, _left_out(cut), problem))),
+        "note": " ".join(filter(None, (*map(told, tokenizer.notices), _left_out(cut), problem))),
         "tokens": [_token(tokenizer, one) for one in drawn],
         "pre_tokens": [
             (shortened(cut.text[one.start : one.end]), numbers[one.text]) for one in pre_tokens

@@ -44,6 +44,7 @@ from ui.tokens.tables import (
 from ui.visits.tab import somebody_there
 from ui.words.labels import counted, markdown_text
 from ui.words.language import ENGLISH, marked, say, speaking
+from ui.words.refusals import in_words
 
 PAGE = VisitPage(
     TokensState.name,
@@ -73,7 +74,7 @@ def tokens_page() -> None:
     try:
         shown = state.shown()
     except DecodingError as error:
-        st.error(markdown_text(str(error)))
+        st.error(markdown_text(in_words(error)))
         return
     notice_line(state.name, notice(shown))
     mount_app("tokens", "Text as tokens", {"sides": packed(shown)})

@@ -16,8 +16,8 @@ from ui.tokens.measures import MEASURES
 from ui.tokens.samples import experiments, samples
 from ui.tokens.sources import BYTES, MODEL, NOTHING, name_of, tokenizer_of
 from ui.visits.records import BrokenRecord, Fields, choice_of, choice_record
-from ui.words.catalogue import told
 from ui.words.language import say
+from ui.words.refusals import told
 
 TOKENIZERS = {"first", "second"}  # inputs that are keys of tokenizers
 LONGEST = 5_000  # characters of a text

@@ -18,10 +18,11 @@ from ui.texts.settings import FIRST
 from ui.tune.tuning import EXAMPLES, MOST_PROMPTS, NONE, SWEEPABLE, AxisInput, Tuning, values_name
 from ui.visits.tab import this_visit
 from ui.visits.visits import Visit
-from ui.words.catalogue import setting_name, told
+from ui.words.catalogue import setting_name
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text
 from ui.words.language import marked, say
+from ui.words.refusals import told
 
 MARK = "\\\\n"  # as Markdown has it
 LINE_BREAK = marked("Write a line break as {mark}.")

@@ -29,11 +29,12 @@ from ui.tune.tuning import PAGE, VIEWS, Tuning
 from ui.tune.view import extremes_table, small_heatmaps, texts_list
 from ui.visits.handover import HandedOver, open_in_step_page
 from ui.visits.tab import this_visit
-from ui.words.catalogue import setting_name, told
+from ui.words.catalogue import setting_name
 from ui.words.glossary import meaning
 from ui.words.labels import counted, markdown_text
 from ui.words.language import say
 from ui.words.metrics import METRICS, short_number
+from ui.words.refusals import told
 
 MOST_SMALL_CELLS = 400  # of a grid that is shown once for every metric
 

@@ -29,9 +29,10 @@ from ui.tune.sweep_work import OpeningSweep, SweepWork, opening_sweep, tokens_pe
 from ui.tune.values import INITIAL, parse_values, unescaped
 from ui.visits.records import BrokenRecord, Fields, choice_of, choice_record
 from ui.visits.tab import somebody_there
-from ui.words.catalogue import setting_name, told
+from ui.words.catalogue import setting_name
 from ui.words.language import language, marked, say
 from ui.words.metrics import METRICS
+from ui.words.refusals import told
 
 NONE = "none"
 VIEWS = (

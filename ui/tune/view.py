@@ -13,6 +13,7 @@ from ui.tune.metrics import Extreme
 from ui.words.labels import counted, stop_name
 from ui.words.language import say
 from ui.words.metrics import METRICS, short_number
+from ui.words.refusals import told
 
 SHOWN_OF_PROMPT = 60  # characters before a text
 
@@ -43,7 +44,7 @@ def texts_list(prompt: str, texts: pd.DataFrame) -> str:
 
 def _ending(row: tuple) -> str:
     if isinstance(row.error, str):
-        return say("failed: {error}", error=row.error)
+        return say("failed: {error}", error=told(row.error))
     return stop_name(row.stop_reason) if row.ended else say("unfinished")
 
 

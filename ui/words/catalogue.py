@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from engine.errors import SettingError
 from engine.sampling import DEFAULT_ORDER, STAGES, SamplingSettings
 from engine.sampling.presets import PRESETS
 from engine.sampling.stages import GROUPS, BanStage, Number, Stage
@@ -32,13 +31,6 @@ def setting_name(setting: str) -> str:
 def short_setting_name(setting: str) -> str:
     """A sampler where there is little room: ``p``, ``repetition penalty``."""
     return _SHORT.get(setting) or say(STAGES[setting].info.in_text)
-
-
-def told(error: Exception) -> str:
-    """An error of the engine as pages say it, with the sampler's label: ``Top-p must be …``."""
-    if isinstance(error, SettingError) and error.setting in STAGES:
-        return str(error).replace(error.setting, setting_name(error.setting), 1)
-    return str(error)
 
 
 # What is read on a page of what a sampler, a group or a preset is.

@@ -30,6 +30,8 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 FOLDER = Path(__file__).with_name("languages")
 ENGLISH = "en"
 LANGUAGES = {ENGLISH: "English", "de": "Deutsch"}  # each by its own name
+# The comment in a file of translations of what the engine says, alone or as a page does too.
+OF_ENGINE, OF_BOTH = "engine", "engine and pages"
 KEY = "language"  # in the session's state
 
 _SPOKEN: ContextVar[str | None] = ContextVar("language", default=None)
@@ -90,12 +92,23 @@ def marked(sentence: str) -> str:
     return sentence
 
 
+def engine_sentences(code: str) -> dict[str, str]:
+    """The engine's sentences in a language, by their English ones; with the places of both."""
+    return {
+        message.id: message.string
+        for message in _file(code)
+        if message.string and {OF_ENGINE, OF_BOTH} & {*message.auto_comments}
+    }
+
+
 def sentences(code: str) -> dict[str, str]:
     """All sentences of a language by their English ones, for the browser; empty for English."""
     if code == ENGLISH:
         return {}
     found: dict[str, str] = {}
     for message in _file(code):
+        if OF_ENGINE in message.auto_comments:
+            continue  # a page has them from the server, with their values
         english = message.id if isinstance(message.id, tuple) else (message.id,)
         said = message.string if isinstance(message.string, tuple) else (message.string,)
         found |= {one: text for one, text in zip(english, said, strict=False) if one and text}

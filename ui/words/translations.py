@@ -18,7 +18,8 @@ from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po, write_po
 
 from ui.words.elsewhere import sentences_elsewhere
-from ui.words.language import ENGLISH, FOLDER, LANGUAGES
+from ui.words.engine_sentences import engine_sentences
+from ui.words.language import ENGLISH, FOLDER, LANGUAGES, OF_BOTH, OF_ENGINE
 
 ROOT = Path(__file__).resolve().parents[2]
 KEYWORDS = {
@@ -49,6 +50,9 @@ def said_in_code() -> Catalog:
             found.add(sentence)
     for sentence in sentences_elsewhere():
         found.add(sentence)
+    for sentence in engine_sentences():
+        is_said_too = found.get(sentence) is not None
+        found.add(sentence, auto_comments=[OF_BOTH if is_said_too else OF_ENGINE])
     return found
 
 

@@ -317,8 +317,13 @@ def _check_vocabulary(draft: object, target: LanguageModel) -> None:
         problem = f"has another tokenizer than the target {target.name}"
         raise SettingError("draft", draft.name, problem, remedy)
     if draft.input_size < target.input_size:
-        problem = f"takes in {draft.input_size:,} token ids and the target {target.name} "
-        raise SettingError("draft", draft.name, f"{problem}{target.input_size:,}", remedy)
+        raise SettingError(
+            "draft",
+            draft.name,
+            f"takes in {draft.input_size:,} token ids and the target {target.name} "
+            f"{target.input_size:,}",
+            remedy,
+        )
 
 
 def load_draft(facts: Mapping[str, Any], target: LanguageModel) -> LanguageModel:

@@ -140,7 +140,7 @@ def _is_folder(text: str) -> bool:
 
 def _fetch(hub_id: str, revision: str | None, progress: Progress, with_weights: bool) -> Located:
     """Fetch what loading needs; without a connection, use what an earlier visit left behind."""
-    at = f" at revision {revision}" if revision else ""
+    asked = f"{hub_id} at revision {revision}" if revision else hub_id
     notices: tuple[str, ...] = ()
     try:
         try:
@@ -175,8 +175,8 @@ def _fetch(hub_id: str, revision: str | None, progress: Progress, with_weights: 
         ) from error
     except _UNREACHABLE as error:
         raise ModelNotFoundError(
-            f"There is no folder {hub_id!r}, and the hub could not be reached to look for {hub_id}"
-            f"{at}; check the connection, or give a folder that holds the model."
+            f"There is no folder {hub_id!r}, and the hub could not be reached to look for {asked}"
+            "; check the connection, or give a folder that holds the model."
         ) from error
     return Located(folder, folder.name, notices)
 
@@ -396,11 +396,9 @@ def _check_complete(name: str, info: dict) -> list[str]:
 
 def _refuse_the_other_kind(name: str, config: PretrainedConfig, is_causal: bool) -> None:
     """Run the wrong way, either kind of model would give fluent nonsense instead of an error."""
-    kinds = {
-        True: ("a causal language model", "load_model"),
-        False: ("a masked diffusion model", "load_diffusion_model"),
-    }
+    kinds = {True: "a causal language model", False: "a masked diffusion model"}
     found = bool(getattr(config, "is_causal", True))  # as transformers reads it
     if found is not is_causal:
-        (wanted, _), (kind, loader) = kinds[is_causal], kinds[found]
+        kind, wanted = kinds[found], kinds[is_causal]
+        loader = "load_model" if found else "load_diffusion_model"
         raise NotAModelError(f"{name} is {kind}, not {wanted}; open it with {loader}.")

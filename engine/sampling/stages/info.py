@@ -151,13 +151,15 @@ class Number:
 
     @property
     def _range(self) -> str:
-        special = "".join(f"{value:g} or " for value in self.words)
+        special = ", ".join(f"{value:g}" for value in self.words)
         if self.most is None:
-            return f"{special}at least {self.least:g}"
+            least = f"at least {self.least:g}"
+            return f"{special} or at least {self.least:g}" if special else least
+        if self.open_below and self.open_above:
+            return f"above {self.least:g} and below {self.most:g}"
         if self.open_below:
-            upper = "below" if self.open_above else "at most"
-            return f"{special}above {self.least:g} and {upper} {self.most:g}"
-        return f"{special}between {self.least:g} and {self.most:g}"
+            return f"above {self.least:g} and at most {self.most:g}"
+        return f"between {self.least:g} and {self.most:g}"
 
 
 @dataclass(frozen=True)

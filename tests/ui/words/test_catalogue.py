@@ -18,8 +18,8 @@ from tests.engine.sampling.stages.test_twins import any_context, any_stage
 from tests.engine.sampling.test_stages import logits_of
 from tests.ui.words.sentences import FORMATS, PLACE, note, sentence
 from ui.texts.settings import FIRST, parse_settings
-from ui.words import catalogue
 from ui.words.catalogue import setting_name, short_setting_name, table
+from ui.words.refusals import told as refusal_told
 
 SAMPLERS = {sampler["name"]: sampler for sampler in table()["samplers"]}
 KEYS = {
@@ -206,4 +206,4 @@ def test_names_for_reading():
 def test_an_error_names_a_sampler_as_pages_do(changes, sentence):
     with pytest.raises(SettingError) as refused:
         SamplingSettings(**changes)
-    assert catalogue.told(refused.value).startswith(sentence)
+    assert refusal_told(refused.value).startswith(sentence)

@@ -14,8 +14,8 @@ from engine.errors import DecodingError
 from engine.model import LanguageModel
 from ui.cache.calculator.counting import counted
 from ui.models.chooser import Choice, check_allowed
-from ui.words.catalogue import told
 from ui.words.language import marked
+from ui.words.refusals import told
 
 LOADED = marked("configuration of the loaded model")  # said where it is shown
 FOLDER, HUB, PASTED = "folder", "hub", "pasted"

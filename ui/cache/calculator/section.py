@@ -30,6 +30,7 @@ from ui.skeleton.work import LOOK_SECONDS
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text, size
 from ui.words.language import marked, say
+from ui.words.refusals import told
 
 OWN_CARD = marked("Own numbers")
 HALF = next(iter(CACHE_STORAGES))
@@ -177,7 +178,7 @@ def _picture(result: Costs, shown: Shown) -> None:
     _to_come(shown.held)
     if not result.models:
         return
-    notices = dict.fromkeys(notice for model in result.models for notice in model.notices)
+    notices = dict.fromkeys(told(notice) for model in result.models for notice in model.notices)
     for notice in (*notices, *_beyond(result)):
         st.warning(markdown_text(notice))
     st.subheader(say("How many users fit on one card?"), anchor=False)

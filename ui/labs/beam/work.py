@@ -11,9 +11,9 @@ from engine.study.search_error import WIDTHS, SearchError, SearchErrorStudy
 from engine.study.set_texts import SAMPLES, SetText, set_texts
 from ui.labs.beam.inputs import BeamInputs
 from ui.skeleton.background import BackgroundWork
-from ui.words.catalogue import told
 from ui.words.labels import with_minus
 from ui.words.language import marked, say
+from ui.words.refusals import told
 
 
 class TextsWork(BackgroundWork):

@@ -21,8 +21,8 @@ from ui.labs.lab import Lab
 from ui.texts.constraints import EXAMPLES, FIRST, Example, typed_of
 from ui.texts.limits import checked_whole
 from ui.texts.traces import REMEDY
-from ui.words.catalogue import told
 from ui.words.language import say
+from ui.words.refusals import told
 
 
 @dataclass(frozen=True)

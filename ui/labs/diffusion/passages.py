@@ -10,8 +10,8 @@ from engine.model import LanguageModel
 from engine.model.diffusion_model import DiffusionModel
 from engine.study.steps_and_quality import Passage, Plan
 from ui.skeleton.background import BackgroundWork
-from ui.words.catalogue import told
 from ui.words.language import marked
+from ui.words.refusals import told
 
 
 class PassagesWork(BackgroundWork):

@@ -13,7 +13,7 @@ from ui.labs.one_clock.decoders import Beginning
 from ui.labs.one_clock.work import ClockWork
 from ui.texts.texts import check_prompt
 from ui.visits.records import Fields, choice_of, choice_record
-from ui.words.catalogue import told
+from ui.words.refusals import told
 
 MOST_TOKENS = 64
 

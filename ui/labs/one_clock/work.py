@@ -10,8 +10,8 @@ from engine.runner.scheduler import job
 from engine.study.one_clock import OneClock, Timed
 from ui.labs.one_clock.decoders import DECODERS, Beginning
 from ui.skeleton.background import BackgroundWork
-from ui.words.catalogue import told
 from ui.words.language import marked, say
+from ui.words.refusals import told
 
 
 class ClockWork(BackgroundWork):

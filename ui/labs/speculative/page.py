@@ -28,6 +28,7 @@ from ui.texts.limits import LARGEST_SEED, MOST_TOKENS
 from ui.words.glossary import meaning
 from ui.words.labels import counted, markdown_text
 from ui.words.language import marked, say
+from ui.words.refusals import in_words
 
 LONGEST_DRAFT = 64
 MOST_NGRAM = 16
@@ -143,7 +144,7 @@ def _distributions(lab: SpeculativeLab, index: int, position: int) -> None:
     try:
         found = text.distribution(index, position)
     except DecodingError as error:
-        st.error(markdown_text(str(error)))
+        st.error(markdown_text(in_words(error)))
         return
     chart = overlap_figure(view.bars(found, step, text), is_dark())
     st.plotly_chart(chart, theme=None, key="speculative_overlap", config=CONFIG)
@@ -182,7 +183,7 @@ def _speed(lab: SpeculativeLab) -> None:
     try:
         curve = work.curve
     except DecodingError as error:
-        st.error(markdown_text(str(error)))
+        st.error(markdown_text(in_words(error)))
         return
     point = curve.at(lab.inputs.draft_length)
     if lab.measured != lab.inputs:

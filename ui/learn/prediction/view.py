@@ -16,9 +16,9 @@ from ui.learn.prediction.gap import Gap
 from ui.learn.prediction.prediction import Bars, Prediction
 from ui.texts.limits import LONGEST_PROMPT
 from ui.texts.texts import check_prompt
-from ui.words.catalogue import told
 from ui.words.labels import markdown_text
 from ui.words.language import say
+from ui.words.refusals import told
 
 APP = "prediction"
 ATTEMPTS = "prediction_attempts"  # in the session's state: by name

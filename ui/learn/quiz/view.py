@@ -11,9 +11,9 @@ from engine.errors import DecodingError
 from ui.learn.quiz.questions import Question, Quiz
 from ui.learn.quiz.score import MOST_POINTS, Calibration, calibration, points
 from ui.visits.visits import Visit
-from ui.words.catalogue import told
 from ui.words.labels import counted, markdown_text, with_minus
 from ui.words.language import marked, say
+from ui.words.refusals import told
 
 ROUNDS = "quiz_rounds"  # in the session's state: by topic
 WANTED = "quiz_wanted"  # there too: the question to be at, by topic
