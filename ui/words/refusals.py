@@ -12,9 +12,8 @@ not recognised stays English.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from engine.errors import SettingError, shown_value
@@ -24,31 +23,51 @@ from ui.words.language import ENGLISH, engine_sentences, language, marked, say
 
 FRAME = marked("{setting} {problem}, got {value}; {remedy}.")  # as `SettingError` has it
 DEEPEST = 5  # a message in a message
-LONGEST = 5_000  # characters; no sentence of the engine has more
-_FRAMED = re.compile(
-    r"(?P<setting>\S+) (?P<problem>.+?), got (?P<value>.+?); (?P<remedy>.+)\.", re.S
-)
+LONGEST = 1_000  # characters; few sentences of the engine have more, and those stay English
 
 
 @dataclass(frozen=True)
 class _Template:
-    """A sentence with places, by which one with values is recognised."""
+    """A sentence with places, by which one with values is recognised.
 
-    pattern: re.Pattern[str]
-    needed: str  # its longest fixed piece: what lacks it needs no search
+    Attributes:
+        places: names of the places, in their order.
+        pieces: what stands before, between and behind them.
+        said: the sentence in another language, with the same places.
+        fixed: how many characters the pieces have.
+    """
+
+    places: tuple[str, ...]
+    pieces: tuple[str, ...]
     said: str
-    fixed: int  # how many characters are fixed
+    fixed: int
 
     @classmethod
     def of(cls, english: str, said: str) -> _Template:
-        places, pieces = PLACE.findall(english), PLACE.split(english)
-        pieces = [fixed(piece) for piece in pieces]
-        pattern = re.escape(pieces[0])
-        for place, piece in zip(places, pieces[1:], strict=True):
-            pattern += f"(?P<{place[1:-1]}>.+?){re.escape(piece)}"
-        return cls(
-            re.compile(pattern, re.DOTALL), max(pieces, key=len), said, sum(map(len, pieces))
-        )
+        places = tuple(place[1:-1] for place in PLACE.findall(english))
+        pieces = tuple(map(fixed, PLACE.split(english)))
+        return cls(places, pieces, said, sum(map(len, pieces)))
+
+    def values(self, sentence: str) -> dict[str, str] | None:
+        """What stands in the places, as short as it can be; None where the sentence is another.
+
+        Piece by piece, so that it takes no longer than reading the sentence once: an expression
+        with several places may go through all ways to share a hostile text among them.
+        """
+        first, *between, last = self.pieces
+        end = len(sentence) - len(last)
+        if not (sentence.startswith(first) and sentence.endswith(last)):
+            return None
+        found, start = {}, len(first)
+        for place, piece in zip(self.places, between, strict=False):
+            stop = sentence.find(piece, start + 1, end)
+            if stop < 0:
+                return None
+            found[place] = sentence[start:stop]
+            start = stop + len(piece)
+        if start >= end:
+            return None
+        return found | {self.places[-1]: sentence[start:end]}
 
 
 class _Said(NamedTuple):
@@ -100,6 +119,7 @@ def _said(sentence: str, code: str) -> str:
     return found.text if found else sentence
 
 
+@lru_cache(maxsize=4096)
 def _recognised(sentence: str, code: str, depth: int) -> _Said | None:
     """The sentence in a language, by what recognises most of it; None where nothing does."""
     plain, templates = _templates(code)
@@ -109,12 +129,12 @@ def _recognised(sentence: str, code: str, depth: int) -> _Said | None:
         return None
     best = None
     for template in templates:
-        found = template.needed in sentence and template.pattern.fullmatch(sentence)
-        if found:
-            best = _better(best, _filled(template.said, template.fixed, found, code, depth))
-    found = _FRAMED.fullmatch(sentence)  # a refused setting, within another message
-    if found and _recognised(found["problem"], code, depth - 1):
-        best = _better(best, _filled(say(FRAME), 1, found, code, depth))
+        values = template.values(sentence)
+        if values:
+            best = _better(best, _filled(template.said, template.fixed, values, code, depth))
+    values = _FRAMED.values(sentence)  # a refused setting, within another message
+    if values and _recognised(values["problem"], code, depth - 1):
+        best = _better(best, _filled(say(FRAME), 1, values, code, depth))
     return best
 
 
@@ -122,11 +142,14 @@ def _better(one: _Said | None, other: _Said) -> _Said:
     return one if one and one.fixed >= other.fixed else other
 
 
-def _filled(said: str, fixed: int, found: re.Match[str], code: str, depth: int) -> _Said:
+def _filled(said: str, fixed: int, values: dict[str, str], code: str, depth: int) -> _Said:
     """A sentence with what stood in its places, said as well."""
-    values = found.groupdict()
+    values = dict(values)
     for name, value in values.items():
         inner = _recognised(value, code, depth - 1)
         if inner:
             values[name], fixed = inner.text, fixed + inner.fixed
     return _Said(said.format(**values), fixed)
+
+
+_FRAMED = _Template.of(FRAME, FRAME)

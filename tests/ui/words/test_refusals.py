@@ -192,3 +192,13 @@ def test_notes_of_exported_code_are_said_in_german():
     with speaking("de"):
         for why in notes:
             assert told(why) != why and not ENGLISH.search(told(why)), why
+
+
+def test_a_hostile_text_in_a_message_is_read_as_fast_as_any():
+    """Expressions with several places would go through millions of ways to share it among them."""
+    with speaking("de"):
+        for english in said_in("de"):
+            pieces = PLACE.split(english)
+            if len(pieces) > 3:
+                hostile = (pieces[0] + "x" + "".join(piece * 300 for piece in pieces[1:-1]))[:999]
+                assert isinstance(told(hostile + "!"), str)
