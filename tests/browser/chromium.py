@@ -1,11 +1,11 @@
 """Finds the Chromium that the browser tests drive, and installs one where there is none.
 
 `python tests/browser/chromium.py` (part of `make test`) looks, in this order, for the program that
-the environment variable CHROMIUM names, Chromium's headless shell, a Chromium or Chrome on PATH, and
+the variable CHROMIUM names, the headless shell of Chromium, a Chromium or Chrome on PATH, and
 the one Playwright keeps. If none of them runs it installs Debian's package of the shell or of the
 whole browser (as root on Debian or Ubuntu), else Playwright's.
 
-The shell is the same engine without a browser's own windows: a page takes a sixth less CPU time.
+The shell is the same engine without a browser's own windows: opening a page takes a sixth less CPU time.
 """
 
 import os
