@@ -68,7 +68,7 @@ class JudgedMeasurement(Experiment[AnyResult], Generic[AnyMeasured, AnyResult]):
 
 
 def writing_seconds(pace: Pace, tokens: int, texts: int = 1) -> float:
-    """An estimate of writing some texts of one prompt together: passes, samplers, records."""
+    """An estimate of writing some texts together: passes, samplers, records."""
     return pace.step_seconds(tokens) * (AROUND + EACH_TEXT * texts)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from engine.claims.experiment import (
     AnyResult,
@@ -13,7 +14,7 @@ from engine.claims.experiment import (
     checked_range,
     writing_seconds,
 )
-from engine.decoding.batch import Batch, BatchText, Row
+from engine.decoding.batch import Batch, BatchText, Progress, Row
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
@@ -21,6 +22,7 @@ from engine.study.metrics import text_metrics
 from engine.trace.values import Real, Text, Whole, of
 
 LEAST_TOKENS, MOST_TOKENS = 16, 1024  # fewer cannot loop
+TOGETHER = 8  # tokens of every text between two results
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Written:
         repeated: share of its runs of four tokens that repeat an earlier one; None where it has
             none.
         loop_tokens: tokens of the loop that it ended in, 0 without one.
-        stop_reason: why it ended.
+        stop_reason: why it ended; empty where it has not.
     """
 
     prompt: str = of(Text())
@@ -88,7 +90,7 @@ class Written:
 
 
 class TextsExperiment(Experiment[AnyResult]):
-    """Writes texts of some prompts, prompt by prompt.
+    """Writes texts of some prompts, all of them together.
 
     Args:
         model: what writes.
@@ -100,36 +102,40 @@ class TextsExperiment(Experiment[AnyResult]):
         PromptError, SettingError: no prompt, or one that leaves no room for so many tokens.
     """
 
-    noun = "prompt"
-
     def __init__(
         self, model: LanguageModel, prompts: Sequence[str], tokens: int, ways: Sequence[Way]
     ) -> None:
         checked_range("Tokens", tokens, LEAST_TOKENS, MOST_TOKENS)
         longest = max((way.before for way in ways), key=len)
         checked_prompts(model, [longest + prompt for prompt in prompts], tokens)
-        super().__init__([1.0] * len(prompts))
-        self._model = model
-        self._prompts, self._tokens, self._ways = list(prompts), tokens, tuple(ways)
-        self._written: list[list[Written]] = []  # of each prompt that is done
+        super().__init__([1.0] * math.ceil(tokens / TOGETHER))
+        self._tokens = tokens
+        self._texts = list(product(prompts, ways))
+        self._batch = Batch(
+            model, [Row(way.before + prompt, way.settings, tokens) for prompt, way in self._texts]
+        )
+        self._run: Iterator[Progress] | None = None
+        self._written: tuple[Written, ...] = ()
 
     def _measure(self, part: int) -> None:
-        prompt = self._prompts[part]
-        rows = [Row(way.before + prompt, way.settings, self._tokens) for way in self._ways]
-        batch = Batch(self._model, rows)
-        for _ in batch.run():
-            pass
-        texts = zip(self._ways, batch.texts, strict=True)
-        self._written[part:] = [[Written.measured(prompt, way.name, text) for way, text in texts]]
+        self._run = self._run or self._batch.run()
+        try:
+            for progress in self._run:
+                due = (part + 1) / self.parts * progress.tokens_at_most
+                if part + 1 < self.parts and progress.tokens_done >= due:
+                    break
+        except BaseException:
+            self._run = None  # the next one goes on from the tokens there are
+            raise
+        texts = zip(self._texts, self._batch.texts, strict=True)
+        self._written = tuple(
+            Written.measured(prompt, way.name, text) for (prompt, way), text in texts
+        )
 
     @property
     def written(self) -> tuple[Written, ...]:
         """The texts so far, prompt by prompt."""
-        return tuple(text for texts in self._written for text in texts)
+        return self._written
 
     def seconds(self, pace: Pace) -> float:
-        befores = [way.before for way in self._ways]
-        one = sum(
-            writing_seconds(pace, self._tokens, befores.count(before)) for before in set(befores)
-        )
-        return one * len(self._prompts)
+        return writing_seconds(pace, self._tokens, len(self._texts))

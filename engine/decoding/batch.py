@@ -9,10 +9,8 @@
 Every row is the twin of a lone `Decoder` with the same prompt, settings and seed: its n-th token is
 drawn with the n-th uniform number of its own seed, whatever the other rows do, and the same rules
 end it. Rows of one prompt share its prefill, bit for bit that of the decoder; then the cache is
-repeated for as many rows as fit. So all rows of a batch stand at the same position: nothing is
-padded, no mask is needed, and alibi, sliding windows and learned positions come out as they are.
-Rows of different prompts take turns. That is fast where each prompt has many rows, as in a sweep,
-and no faster than lone decoders where each has one.
+repeated for as many rows as fit. Rows of a longer prompt join where the others have come to its
+length (see `batch_part`).
 
 Equal tokens, up to rounding: a product over many rows adds in another order than one over a single
 row. In float32 logits then differ by some 1e-6, and a draw only where `u` lies as close to the edge
@@ -21,7 +19,7 @@ by hundredths and some texts part from their twins. They are samples of the same
 far as bfloat16 tells them apart, but not the same texts; for those, load the model in float32.
 
 Under guidance (see `guidance`) a row has a second cache, of the negative prompt's text; rows
-share their passes where both prompts are the same, whatever their scales.
+share their passes where it is longer by equally many tokens, whatever their scales.
 """
 
 from __future__ import annotations
@@ -35,6 +33,7 @@ import numpy as np
 import torch
 
 from engine.checks import at_least_one
+from engine.decoding.batch_part import BatchPart, by_length
 from engine.decoding.batch_row import RECORD, BatchText, GrowingText, Row
 from engine.decoding.guidance import checked_guidance
 from engine.decoding.inputs import prompt_ids
@@ -117,6 +116,7 @@ class Batch:
         self._at_most = sum(row.limit for row in self._rows)
         self._notices: dict[str, None] = {}  # in the order in which they came up
         self._is_running = False
+        self._prefill: BatchRunner | None = None
 
     @property
     def texts(self) -> tuple[BatchText, ...]:
@@ -159,13 +159,14 @@ class Batch:
             yield self._progress(start)
             if cancel is not None and cancel.is_set():
                 return
-            for prompts, rows in self._by_prompts():
-                for _ in self._run_prompts(prompts, rows):
+            for rows in self._groups():
+                for _ in self._run_group(rows):
                     yield self._progress(start)
                     if cancel is not None and cancel.is_set():
                         return
         finally:
             self._is_running = False
+            self._prefill = None
             budget_of(self.model.device).give_back(self)
 
     def _progress(self, start: float) -> Progress:
@@ -196,90 +197,81 @@ class Batch:
         if row.error is not None:
             self._notice(f"A text could not go on: {row.error}")
 
-    def _by_prompts(self) -> list[tuple[Prompts, list[GrowingText]]]:
-        groups: dict[Prompts, list[GrowingText]] = {}
+    def _groups(self) -> list[list[GrowingText]]:
+        """The rows that have not ended, by what can go together."""
+        groups: dict[int | None, list[GrowingText]] = {}
         for row in self._rows:
             if not row.has_ended:
-                groups.setdefault(row.prompts, []).append(row)
-        return list(groups.items())
+                groups.setdefault(row.prompts.ahead, []).append(row)
+        return [by_length(rows) for rows in groups.values()]
 
-    def _run_prompts(self, prompts: Prompts, rows: list[GrowingText]) -> Iterator[None]:
-        """All rows of the same prompts, in as many parts as it takes; yields after every token."""
-        try:
-            prefill = BatchRunner.prefilled(self.model, prompts)
-        except OutOfMemoryError as error:
-            self._fail(rows, str(error))
-            yield
-            return
-        most = self._most_rows(prefill, rows)
-        by_length: dict[int, list[GrowingText]] = {}  # more than one length after a cancelled run
-        for row in rows:
-            by_length.setdefault(row.length, []).append(row)
-        waiting = list(reversed(by_length.values()))
+    def _run_group(self, rows: list[GrowingText]) -> Iterator[None]:
+        """Rows that can go together, in as many parts as it takes; yields after every token."""
+        most = 0
+        waiting = [rows]
         while waiting:
-            part = waiting.pop()
-            if len(part) > most:
-                waiting.append(part[most:])
-                part = part[:most]
+            rows = waiting.pop()
+            try:
+                prefill = self._prefilled(rows[0].prompts)
+            except OutOfMemoryError as error:
+                same = [row for row in rows if row.prompts == rows[0].prompts]
+                self._fail(same, str(error))
+                if others := rows[len(same) :]:
+                    waiting.append(others)
+                yield
+                continue
+            most = most or self._most_rows(prefill, rows)
+            if len(rows) > most:
+                waiting.append(rows[most:])
+                rows = rows[:most]
+            part = BatchPart(rows, self._prefilled, self._step)
             failure = ""  # the words alone: the error itself would hold the pass' memory
             try:
-                yield from self._run_part(part, prefill)
+                for _ in part.run():
+                    self.rows_together = max(self.rows_together, part.most_together)
+                    yield
             except OutOfMemoryError as error:
                 failure = str(error)
-            if failure:
-                part = [row for row in part if not row.has_ended]
-                if len(part) == 1:
-                    self._fail(part, failure)
-                    yield
-                    continue
-                most = len(part) // 2
+            together = sum(not row.has_ended for row in part.rows)
+            if failure and together == 1:
+                self._fail([row for row in part.rows if not row.has_ended], failure)
+                yield
+            elif failure:
+                most = together // 2
                 self._notice(
-                    f"{self.model.device} ran out of memory with {len(part):,} texts at once, so "
+                    f"{self.model.device} ran out of memory with {together:,} texts at once, so "
                     f"they went on with {most:,} at a time."
                 )
+                self._prefill = None
                 _hand_back_memory(self.model.device)
-                waiting.append(part)
+            if left := [row for row in rows if not row.has_ended]:
+                waiting.append(left)
 
-    def _run_part(self, rows: list[GrowingText], prefill: BatchRunner) -> Iterator[None]:
-        """Rows of the same prompts and one length, to their ends; yields after every token.
-
-        Raises:
-            OutOfMemoryError: the rows have the tokens they had; their caches are thrown away.
-        """
-        self.rows_together = max(self.rows_together, len(rows))
-        runner = prefill.repeated(len(rows))
-        for place in range(rows[0].length):  # drawn before a split or a cancel: read again
-            runner.read([row.token_id(place) for row in rows])
-            yield
-        while True:
-            for row, logits in zip(rows, zip(*runner.logits, strict=True), strict=True):
-                self._step(row, logits)
-            going_on = [i for i, row in enumerate(rows) if not row.has_ended]
-            yield
-            if not going_on:
-                return
-            if len(going_on) < len(rows):
-                rows = [rows[i] for i in going_on]
-                runner.keep(going_on)
-            runner.read([row.token_id(-1) for row in rows])
+    def _prefilled(self, prompts: Prompts) -> BatchRunner:
+        """A row that has read the prompts; the last one is kept. May raise `OutOfMemoryError`."""
+        if self._prefill is None or self._prefill.prompts != prompts:
+            self._prefill = None
+            self._prefill = BatchRunner.prefilled(self.model, prompts)
+        return self._prefill
 
     def _most_rows(self, prefill: BatchRunner, rows: list[GrowingText]) -> int:
-        """How many rows of the same prompts go together, by what others leave of memory."""
+        """How many rows go together, by what others leave of memory."""
         if not prefill.can_select:
             if len(rows) > 1:
                 self._notice(
                     f"The cache of {self.model.name} holds states that transformers cannot repeat "
-                    "for a batch, so texts of one prompt were generated one by one."
+                    "for a batch, so texts were generated one by one."
                 )
             return 1
-        tokens = max(row.limit for row in rows)
         wanted = min(self._most, len(rows))
-        per_row = prefill.bytes_per_row(tokens)
+        longest = max(len(row.prompt_ids) + row.limit for row in rows)
+        per_row = prefill.bytes_per_row(longest - len(prefill.prompts.prompt_ids))
         fitting = max(1, budget_of(self.model.device).reserve(self, per_row * wanted) // per_row)
         if fitting < wanted:
+            tokens = max(row.limit for row in rows)
             self._notice(
                 f"The memory for caches holds {fitting:,} texts of {tokens:,} new tokens at a "
-                f"time, so {len(rows):,} texts of one prompt were generated in parts."
+                f"time, so {len(rows):,} texts were generated in parts."
             )
         return fitting
 

@@ -48,6 +48,8 @@ _RECURRENT = _known(
     LinearAttentionAndFullAttentionLayer(),
     LinearAttentionAndSlidingWindowAttentionLayer(sliding_window=2),
 )
+# Those whose rows are joined here: keys and values, row by row, and nothing else.
+_JOINED = (DynamicLayer, GrowingLayer, DynamicSlidingWindowLayer, DummyLayer)
 _OF_A_CACHE = frozenset(vars(DynamicCache(config=None)))
 
 
@@ -181,6 +183,36 @@ def _window(layer) -> int | None:
 def can_repeat(cache: Cache) -> bool:
     """Whether a filled cache can be repeated and thinned out along its batch dimension."""
     return is_attention(cache)
+
+
+def can_join(cache: Cache, other: Cache) -> bool:
+    """Whether the rows of two filled caches of one model can go on as those of one cache.
+
+    They stand at one position then, so nothing is padded.
+    """
+    return (
+        is_attention(cache)
+        and is_attention(other)
+        and len(cache.layers) == len(other.layers)
+        and all(map(_joins, cache.layers, other.layers))
+    )
+
+
+def _joins(layer: object, other: object) -> bool:
+    if type(layer) is not type(other) or type(layer) not in _JOINED:
+        return False
+    pairs = zip(_tensors_of(layer), _tensors_of(other), strict=True)
+    return all(one.shape[1:] == two.shape[1:] and one.dtype == two.dtype for one, two in pairs)
+
+
+def join(cache: Cache, other: Cache) -> None:
+    """Take in the rows of another cache, behind one's own. Only where `can_join` says so."""
+    for layer, joining in zip(cache.layers, other.layers, strict=True):
+        if isinstance(layer, GrowingLayer):
+            layer.join(joining)
+        elif isinstance(layer, DynamicLayer) and layer.keys is not None:
+            layer.keys = torch.cat([layer.keys, joining.keys])
+            layer.values = torch.cat([layer.values, joining.values])
 
 
 def crop(cache: Cache, keep: int) -> None:

@@ -188,6 +188,12 @@ class GrowingLayer(DynamicLayer):
         super().batch_select_indices(indices)
         self._room = None
 
+    def join(self, other: GrowingLayer) -> None:
+        """Take in the rows of another layer of as many positions, behind one's own."""
+        self.keys = torch.cat([self.keys, other.keys])
+        self.values = torch.cat([self.values, other.values])
+        self._room = None
+
     def offload(self) -> None:
         """Take keys and values to the CPU."""
         super().offload()

@@ -1,4 +1,4 @@
-"""Rows of one prompt that are read together; under guidance a second text for each.
+"""Rows that are read together, of one length; under guidance a second text for each.
 
 Rows beyond `rows_at_once` are read in several passes, one after the other, so that whoever steps
 through a text beside them need not wait for all rows. How many go into a pass follows from the
@@ -47,6 +47,15 @@ class Prompts:
         both = (self.prompt_ids, self.negative_ids)
         return tuple(ids for ids in both if ids is not None)
 
+    @property
+    def ahead(self) -> int | None:
+        """By how many tokens the negative prompt is longer; None without guidance.
+
+        Rows of several prompts can be read together where this is equal. Both of their texts then
+        come to equal lengths at once.
+        """
+        return None if self.negative_ids is None else len(self.negative_ids) - len(self.prompt_ids)
+
 
 class LogitRows:
     """Logits of rows, one after the other; between two rows it gives way to single steps.
@@ -57,6 +66,9 @@ class LogitRows:
 
     def __init__(self, parts: Sequence[np.ndarray]) -> None:
         self._parts = parts
+
+    def __add__(self, others: LogitRows) -> LogitRows:
+        return LogitRows([*self._parts, *others._parts])
 
     def __iter__(self) -> Iterator[np.ndarray]:
         patience = PATIENCE_SECONDS
@@ -70,6 +82,7 @@ class BatchRunner:
     """Rows that stand at one length.
 
     Attributes:
+        prompts: those of the first rows.
         rows: how many rows there are; 1 after the prefill.
         logits: for each text of the prompts, (vocab,) float32 after what has been read, row by row.
     """
@@ -137,6 +150,20 @@ class BatchRunner:
         logits = [LogitRows([np.broadcast_to(row, (rows, row.size))]) for row in after_prompts]
         return BatchRunner(self.model, self.prompts, parts, logits)
 
+    def join(self, others: BatchRunner) -> None:
+        """Take in the rows of others that stand at the same length, behind one's own.
+
+        They share passes where their caches can be joined, else they are read in turn.
+
+        Raises:
+            OutOfMemoryError: the rows are to be thrown away.
+        """
+        self._parts += others._parts
+        self.logits = [
+            mine + theirs for mine, theirs in zip(self.logits, others.logits, strict=True)
+        ]
+        self._join_short()
+
     def keep(self, rows: Sequence[int]) -> None:
         """Go on with some of the rows, in their order; raises `OutOfMemoryError`."""
         parts, first = [], 0
@@ -149,6 +176,7 @@ class BatchRunner:
                 parts.append(part)
             first = end
         self._parts = parts
+        self._join_short()
 
     def read(self, token_ids: Sequence[int]) -> None:
         """Read one more token in each row.
@@ -164,6 +192,22 @@ class BatchRunner:
             first += part[0].rows
             read.append([self._read(runner, ids) for runner in part])
         self.logits = [LogitRows(parts) for parts in zip(*read, strict=True)]
+
+    def _join_short(self) -> None:
+        """Read in one pass what has been read in several, where it fits into one."""
+        parts: list[list[Runner]] = []
+        for part in self._parts:
+            last = parts[-1] if parts else part
+            if (
+                last is not part
+                and last[0].rows + part[0].rows <= rows_at_once(last)
+                and all(map(Runner.can_join, last, part))
+            ):
+                for runner, joining in zip(last, part, strict=True):
+                    runner.join(joining)
+            else:
+                parts.append(part)
+        self._parts = parts
 
     def _split_long(self) -> None:
         """Read in more passes what has become too long for the passes so far."""

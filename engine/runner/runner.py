@@ -6,6 +6,7 @@
     runner.crop(len(prompt_ids))         # back again
     many = runner.fork()
     many.select([0, 0, 0])               # three rows of one past
+    many.join(other)                     # and the rows of another past that is as long
 
 A runner remembers its tokens. So its cache may be taken away at any time (`release`), and is made
 again by the next reading. Long inputs are read in chunks, so that others need not wait for long:
@@ -18,7 +19,8 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -403,15 +405,44 @@ class Runner:
             self._count()
 
     def _select(self, rows: Sequence[int]) -> None:
-        at = f"with {len(rows):,} texts at once"
+        with self._changing_rows(len(rows)):
+            places = torch.tensor(rows, device=self.model.device)
+            self.cache.batch_select_indices(places)
+
+    def can_join(self, other: Runner) -> bool:
+        """Whether the rows of another can go on beside these: at one position, in one cache."""
+        return (
+            self.positions == other.positions
+            and self.cache is not None
+            and other.cache is not None
+            and caches.can_join(self.cache, other.cache)
+        )
+
+    def join(self, other: Runner) -> None:
+        """Take in the rows of another, behind one's own. Only where `can_join` says so.
+
+        Raises:
+            OutOfMemoryError: as `select`.
+        """
+        with self._lock, other._lock:
+            with self._changing_rows(self.rows + other.rows):
+                caches.join(self.cache, other.cache)
+            read = self.positions
+            self._ids = np.concatenate([self._ids[:, :read], other._ids[:, :read]])
+            self._beginning = max(self._beginning, other._beginning)
+            self._snapshots = []  # they are of one past, and the rows have several
+            self._count()
+
+    @contextmanager
+    def _changing_rows(self, rows: int) -> Iterator[None]:
+        """While the cache comes to hold other rows; without it where there is no memory for it."""
         try:
             with (
-                self.model.naming_memory(at, self.remedy),
+                self.model.naming_memory(f"with {rows:,} texts at once", self.remedy),
                 SCHEDULER.turn(Kind.BATCH),
                 torch.inference_mode(),
             ):
-                places = torch.tensor(rows, device=self.model.device)
-                self.cache.batch_select_indices(places)
+                yield
         except OutOfMemoryError:
             self._drop()  # some of its layers may have the new rows already
             self.make_room()

@@ -69,8 +69,10 @@ def pressed(app: AppTest, label: str) -> None:
 def finished(app: AppTest) -> MeasurementState:
     """Draw until nothing is measured any more."""
     state = state_of(app)
-    app.run()
-    while state.is_busy:
+    app.run()  # "Run all claims" begins the first of them here
+    was_busy = True  # when it was last drawn
+    while was_busy:
+        was_busy = state.is_busy
         for held in [held for bench in state.benches for held in bench.sections.values()]:
             if held.work is not None:
                 held.work.wait(60)

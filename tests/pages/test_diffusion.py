@@ -23,8 +23,9 @@ def app(monkeypatch) -> AppTest:
 
 
 def settled(app: AppTest) -> AppTest:
-    lab = held(app)
-    while lab.is_growing or lab.is_busy:
+    lab, was_busy = held(app), True  # when it was last drawn
+    while was_busy:
+        was_busy = lab.is_growing or lab.is_busy
         app.run()
     assert not app.exception
     return app

@@ -8,13 +8,15 @@
     inputs.py        what the inputs of claims share: prediction, prompts, numbers
     charts.py        the figures that several claims share
     overview.py      all claims in one table, and run one after the other
+    experiments/     the claims themselves
 
 To add a claim:
 
     engine/claims/experiments/<name>.py
                               an `Experiment` and its result, with `checks`
     lessons/claims.toml       a section: topic, sentence, words for each verdict, names of figures
-    ui/claims/<name>.py       `SECTION = claim(...)`: inputs, fields, picture, tables
+    ui/claims/experiments/<name>.py
+                              `SECTION = claim(...)`: inputs, fields, picture, tables
     ui/claims/claims.py       one more line
 
 The words are data, so that a teacher can change them; a test puts figures into all of them.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ui.claims import (
+from ui.claims.experiments import (
     beam,
     broken_json,
     cached_flat,

@@ -143,8 +143,6 @@ class SurvivorsExperiment(Experiment[Survivors]):
         PromptError, SettingError: prompts or settings out of range.
     """
 
-    noun = "prompt"
-
     def __init__(
         self,
         kind: type[Survivors],
@@ -160,19 +158,22 @@ class SurvivorsExperiment(Experiment[Survivors]):
         checked_range("Top-k", top_k, 1, model.vocab_size)
         self._prompts = checked_prompts(model, prompts, tokens)
         self._nucleus = SamplingSettings(top_p=checked_range("Top-p", top_p, 0.01, 0.9999))
-        super().__init__([1.0] * len(prompts))
+        super().__init__([1.0] * (1 + len(prompts)))  # all are written, then each is looked at
         self._kind, self._model, self._tokens, self._count = kind, model, tokens, texts
         self._top_k, self._top_p = top_k, top_p
+        seeds = [SamplingSettings(seed=seed) for seed in range(texts)]
+        rows = [TextRow(prompt, seed, tokens) for prompt in self._prompts for seed in seeds]
+        self._batch = Batch(model, rows)
         self._texts: list[list[Steps]] = []
 
     def _measure(self, part: int) -> None:
-        prompt = self._prompts[part]
-        seeds = range(self._count)
-        rows = [TextRow(prompt, SamplingSettings(seed=seed), self._tokens) for seed in seeds]
-        batch = Batch(self._model, rows)
-        for _ in batch.run():
-            pass
-        self._texts[part:] = [[self._steps(prompt, text.token_ids) for text in batch.texts]]
+        if not part:
+            for _ in self._batch.run():
+                pass
+            return
+        prompt, first = self._prompts[part - 1], (part - 1) * self._count
+        texts = map(self._batch.text, range(first, first + self._count))
+        self._texts[part - 1 :] = [[self._steps(prompt, text.token_ids) for text in texts]]
 
     def _steps(self, prompt: str, token_ids: Sequence[int]) -> Steps:
         label = self._model.vocabulary.label
@@ -192,6 +193,6 @@ class SurvivorsExperiment(Experiment[Survivors]):
         return self._kind(texts, self._top_k, self._top_p) if texts else None
 
     def seconds(self, pace: Pace) -> float:
-        writing = writing_seconds(pace, self._tokens, self._count)
-        reading = pace.read_seconds(self._tokens) * self._count
-        return (writing + reading) * len(self._prompts)
+        texts = len(self._prompts) * self._count
+        writing = writing_seconds(pace, self._tokens, texts)
+        return writing + pace.read_seconds(self._tokens) * texts

@@ -11,7 +11,7 @@ from engine.claims.experiment import Experiment, checked_range, writing_seconds
 from engine.claims.facts import A_FACT, ANSWER_TOKENS, Fact, checked_facts, first_word
 from engine.claims.uncertainty import share
 from engine.claims.verdict import AT_LEAST, Check, noted
-from engine.decoding.batch import Batch, Row
+from engine.decoding.batch import MOST_ROWS, Batch, Row
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
@@ -104,8 +104,6 @@ class TruthExperiment(Experiment[Truth]):
         PromptError, SettingError: facts or settings out of range.
     """
 
-    noun = "fact"
-
     def __init__(
         self,
         model: LanguageModel,
@@ -116,20 +114,28 @@ class TruthExperiment(Experiment[Truth]):
         checked_range("Samples", samples, 1, MOST_SAMPLES)
         checked_range("Right from", bound, 0.0, 1.0)
         self._facts = checked_facts(model, facts)
-        super().__init__([1.0] * len(facts))
+        self._together = max(1, MOST_ROWS // (1 + samples))  # facts that are asked at once
+        starts = range(0, len(self._facts), self._together)
+        self._parts = [self._facts[start : start + self._together] for start in starts]
+        super().__init__([float(len(asked)) for asked in self._parts])
         self._model, self._samples, self._bound = model, samples, bound
         self._answers: list[Answered] = []
 
     def _measure(self, part: int) -> None:
-        fact = self._facts[part]
         ways = [SamplingSettings(temperature=0.0)]
         ways += [SamplingSettings(seed=seed) for seed in range(self._samples)]
-        batch = Batch(self._model, [Row(fact.question, way, ANSWER_TOKENS) for way in ways])
+        asked = self._parts[part]
+        rows = [Row(fact.question, way, ANSWER_TOKENS) for fact in asked for way in ways]
+        batch = Batch(self._model, rows)
         for _ in batch.run():
             pass
-        greedy, *drawn = (first_word(text.text)[:1000] for text in batch.texts)
-        majority, votes = Counter(drawn).most_common(1)[0]
-        self._answers[part:] = [Answered(fact, greedy, majority, votes)]
+        words = [first_word(text.text)[:1000] for text in batch.texts]
+        answers = []
+        for place, fact in enumerate(asked):
+            greedy, *drawn = words[place * len(ways) : (place + 1) * len(ways)]
+            majority, votes = Counter(drawn).most_common(1)[0]
+            answers.append(Answered(fact, greedy, majority, votes))
+        self._answers[part * self._together :] = answers
 
     @property
     def result(self) -> Truth | None:
@@ -138,4 +144,5 @@ class TruthExperiment(Experiment[Truth]):
         return Truth(tuple(self._answers), self._samples, self._bound)
 
     def seconds(self, pace: Pace) -> float:
-        return writing_seconds(pace, ANSWER_TOKENS, 1 + self._samples) * len(self._facts)
+        texts = (1 + self._samples) * self._together
+        return writing_seconds(pace, ANSWER_TOKENS, texts) * len(self._parts)

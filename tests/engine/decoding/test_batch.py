@@ -48,7 +48,7 @@ def test_every_row_is_the_twin_of_a_lone_decoder(architecture):
         assert batch.rows_together == 1
         assert len(batch.notices) == 1 and "one by one" in batch.notices[0]
     else:
-        assert batch.rows_together == 4 and not batch.notices
+        assert batch.rows_together == 6 and not batch.notices
 
 
 def test_many_seeds_give_the_tokens_of_as_many_decoders():
@@ -146,6 +146,53 @@ def test_rows_that_ended_take_no_further_part(llama):
     limits = [1, 3, 3, 6, 8]
     finished(llama, [Row(PROMPT, sampling(i), limit) for i, limit in enumerate(limits)])
     assert sizes == [(1, 7), (4, 1), (4, 1), (2, 1), (2, 1), (2, 1), (1, 1), (1, 1)]
+
+
+# Rows of several prompts.
+
+
+def test_rows_of_a_longer_prompt_join_where_the_others_have_come_to_its_length(llama):
+    passes = []
+    llama.hf.get_input_embeddings().register_forward_hook(
+        lambda module, inputs, output: passes.append(tuple(inputs[0].shape))
+    )
+    rows = [Row(OTHER, sampling(1), 3), Row(PROMPT, sampling(2), 7), Row(PROMPT, sampling(3), 2)]
+    batch = finished(llama, rows)
+    assert passes == [(1, 7), (2, 1), *[(1, 1)] * 4, (1, 12), (2, 1), (1, 1)]
+    assert batch.rows_together == 2
+    assert all(is_twin(text, lone(llama, row)) for row, text in zip(rows, batch.texts, strict=True))
+
+
+def test_prompts_far_apart_follow_each_other(llama):
+    rows = [Row(PROMPT, sampling(1), 3), Row(tiny_models.prompt(2, 40), sampling(2), 3)]
+    batch = finished(llama, rows)
+    assert batch.rows_together == 1 and not batch.notices
+    assert all(is_twin(text, lone(llama, row)) for row, text in zip(rows, batch.texts, strict=True))
+
+
+def test_caches_that_cannot_be_joined_are_read_in_turn(llama, monkeypatch):
+    monkeypatch.setattr("engine.model.cache.can_join", lambda cache, other: False)
+    rows = mixed_rows()
+    batch = finished(llama, rows)
+    assert batch.rows_together == 6
+    assert all(is_twin(text, lone(llama, row)) for row, text in zip(rows, batch.texts, strict=True))
+
+
+def test_a_prompt_without_memory_beside_the_others_waits_for_them(llama, monkeypatch):
+    rows = [Row(PROMPT, sampling(1), 8), Row(OTHER, sampling(2), 8), Row(PROMPT, sampling(3), 8)]
+    twins = [lone(llama, row) for row in rows]
+    forward, failed = llama.hf.forward, []
+
+    def fail(*args, **kwargs):
+        if kwargs["input_ids"].shape[1] == len(OTHER) and len(failed) < 2:
+            failed.append(1)  # and once more after idle caches were given back
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return forward(*args, **kwargs)
+
+    monkeypatch.setattr(llama.hf, "forward", fail)
+    batch = finished(llama, rows)
+    assert failed and batch.rows_together == 2
+    assert all(map(is_twin, batch.texts, twins))
 
 
 # Parts, memory, failures.
@@ -350,7 +397,7 @@ def test_progress_counts_rows_and_tokens(llama):
     assert progress[-1].tokens_done == progress[-1].tokens_at_most
     assert progress[0].seconds_left is None and progress[-1].seconds_left == 0
     for earlier, later in pairwise(progress):
-        assert 0 < later.tokens_done - earlier.tokens_done <= 4
+        assert 0 < later.tokens_done - earlier.tokens_done <= len(rows)
         assert later.seconds >= earlier.seconds
 
 

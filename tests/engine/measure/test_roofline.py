@@ -1,5 +1,6 @@
 """The roofline: operations against the shapes of a model, figures against sums done by hand."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -21,6 +22,7 @@ from engine.measure.roofline.results import (
     Pass,
     Roofline,
 )
+from engine.model.kernels import can_set_aside, set_aside
 from engine.model.pauses import layers_of
 from tests.engine.tiny_models import ARCHITECTURES, CONTEXT, HIDDEN, VOCAB, shared
 
@@ -159,3 +161,21 @@ def test_counting_leaves_nothing_behind():
     before = torch.nn.modules.module._global_forward_pre_hooks.copy()
     operations(model, 2)
     assert torch.nn.modules.module._global_forward_pre_hooks == before
+
+
+def test_others_run_their_passes_while_one_is_counted():
+    model, other = shared("llama"), shared("gpt2")
+    alone, others_alone = operations(model, 7), operations(other, 3)
+    meanwhile = []
+
+    def beside(module, inputs):
+        assert can_set_aside()
+        with set_aside(), ThreadPoolExecutor(1) as visitor:
+            meanwhile.append(visitor.submit(operations, other, 3).result(30))
+
+    hook = layers_of(model.hf)[1].register_forward_pre_hook(beside)
+    try:
+        assert operations(model, 7) == alone
+    finally:
+        hook.remove()
+    assert meanwhile == [others_alone]

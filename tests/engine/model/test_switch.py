@@ -78,7 +78,7 @@ def test_forks_and_lost_caches_across_the_switch(model):
 
 
 def test_rows_of_a_batch_equal_lone_decoders(model):
-    jobs = [Row(PROMPT, settings_of(seed), 40) for seed in range(3)]
+    jobs = [Row(PROMPT[seed:], settings_of(seed), 40) for seed in range(3)]
     batch = batch_finished(model, jobs)
     assert batch.rows_together == 3 and not batch.notices
     for job, text in zip(jobs, batch.texts, strict=True):

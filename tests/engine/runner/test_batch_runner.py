@@ -64,7 +64,9 @@ def test_rows_that_end_leave_their_part_and_an_empty_part_costs_no_pass(llama, p
     runner.read([tokens[row] for row in kept])
     assert passes == [2, 2, 3, 3], "the second part has no row left"
     runner.keep([1, 4])
+    passes.clear()
     runner.read([tokens[2], tokens[9]])
+    assert passes == [2, 2], "what is left of two parts goes together"
     for logits, ids in zip(rows_of(runner), (PROMPT, NEGATIVE), strict=True):
         for row, token in zip(logits, (2, 9), strict=True):
             alone = Runner(llama)

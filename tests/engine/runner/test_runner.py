@@ -147,6 +147,41 @@ def test_selected_rows_are_texts_of_their_own(architecture):
     np.testing.assert_allclose(found, uncached(model, [*PROMPT, 9]), atol=CLOSE)
 
 
+@pytest.mark.parametrize("architecture", ["llama", "gpt2", "bloom", "mistral", "gemma3"])
+def test_joined_rows_of_several_pasts_go_on_as_texts_of_their_own(architecture):
+    model = tiny_models.shared(architecture)
+    texts = [tiny_models.prompt(seed, 12) for seed in range(2)]
+    runner, other = Runner(model), Runner(model)
+    runner.read(texts[0][:8])
+    runner.read(texts[0][8:])
+    runner.select([0, 0])
+    other.read(texts[1])
+    assert runner.can_join(other)
+    runner.join(other)
+    assert runner.rows == 3
+    wanted = [[*texts[0], 1], [*texts[0], 2], [*texts[1], 3]]
+    runner.release()  # the cache is made again for several pasts
+    logits, _ = runner.read_rows([[1], [2], [3]])
+    for found, ids in zip(logits, wanted, strict=True):
+        np.testing.assert_allclose(found, uncached(model, ids), atol=CLOSE)
+    runner.select([2, 1])
+    logits, _ = runner.read_rows([[4], [5]])
+    for found, ids in zip(logits, ([*wanted[2], 4], [*wanted[1], 5]), strict=True):
+        np.testing.assert_allclose(found, uncached(model, ids), atol=CLOSE)
+    found = other.read([9]).forward.logits
+    np.testing.assert_allclose(found, uncached(model, [*texts[1], 9]), atol=CLOSE)
+    assert not runner.can_join(other), "the other is at the same length no longer"
+
+
+def test_states_that_cannot_be_joined_are_left_apart():
+    model = tiny_models.shared("mamba")
+    runner, other = Runner(model), Runner(model)
+    for each in (runner, other):
+        each.read(PROMPT)
+    assert not runner.can_join(other)
+    assert not runner.can_join(Runner(model)), "nothing has been read there"
+
+
 @pytest.mark.parametrize("architecture", ["llama", "mistral"])
 def test_rows_that_find_no_memory_stay_as_they_were(architecture, budget, monkeypatch):
     model = tiny_models.shared(architecture)

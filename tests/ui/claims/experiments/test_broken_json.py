@@ -25,8 +25,8 @@ def test_a_text_is_judged_up_to_the_end_of_its_first_value():
 
 def test_it_is_drawn():
     def script() -> None:
-        from tests.ui.claims.test_broken_json import made_up
-        from ui.claims.broken_json import SECTION
+        from tests.ui.claims.experiments.test_broken_json import made_up
+        from ui.claims.experiments.broken_json import SECTION
         from ui.measurements.section import Shown
 
         SECTION.picture(made_up(control_is_valid=True), Shown("json", None, False, False))

@@ -1,0 +1,1 @@
+"""The claims: a file for each, beside its experiment in `engine.claims.experiments`."""
