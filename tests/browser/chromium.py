@@ -5,7 +5,8 @@ the variable CHROMIUM names, the headless shell of Chromium, a Chromium or Chrom
 the one Playwright keeps. If none of them runs it installs Debian's package of the shell or of the
 whole browser (as root on Debian or Ubuntu), else Playwright's.
 
-The shell is the same engine without a browser's own windows: opening a page takes a sixth less CPU time.
+The shell is the same engine without a browser's own windows: opening a page takes a sixth less
+processor time.
 """
 
 import os
