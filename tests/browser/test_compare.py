@@ -16,6 +16,11 @@ from tests.browser.step_page import (
     wait_until,
 )
 
+NO_TOKEN_IS_CUT = """
+() => [...document.querySelectorAll('.dv-column th.dv-c-token:has(.dv-token)')]
+  .every(cell => cell.scrollWidth <= cell.clientWidth)
+"""
+
 
 def texts(page: Page) -> Locator:
     return page.get_by_role("region", name=re.compile("^Text of column"))
@@ -71,10 +76,12 @@ def test_the_step_page_is_as_it_was_left_until_a_column_opens_there(page: Page):
 
 
 def test_the_page_opens_with_texts_that_part_at_a_mark_and_fits_its_window(page: Page):
-    for width, height in ((390, 844), (1440, 900)):
+    for width, height in ((390, 844), (1010, 720), (1440, 900)):  # the second: narrow columns
         page.set_viewport_size({"width": width, "height": height})
         if width == 390:
             opened_compare(page)
+        expect(page.locator(".dv-column th.dv-c-token")).not_to_have_count(0)
+        wait_until(page, NO_TOKEN_IS_CUT)
         for place in ("html", ".stMain"):
             wide = f"(e => e.scrollWidth - e.clientWidth)(document.querySelector('{place}'))"
             wait_until(page, f"() => {wide} <= 0")

@@ -31,7 +31,7 @@ def latency_figure(
         xaxis={"title": say("tokens in the text"), "rangemode": "tozero"},
         yaxis={
             "title": say("milliseconds per step"),
-            **({"type": "log"} if is_wide else {"rangemode": "tozero"}),
+            **({"type": "log", "dtick": "D2"} if is_wide else {"rangemode": "tozero"}),
         },
     )
     return figure

@@ -49,7 +49,7 @@ def _fields(lab: BeamLab) -> None:
     with fields.row():
         fields.whole(lab, "width", say("Width"), 1, MOST_BEAMS, help=meaning("beam"))
         fields.real(lab, "length_penalty", say("Length penalty"), help=meaning("length penalty"))
-        fields.choice(lab, "early_stopping", say("Early stopping"), fields.said(STOPS), width=230)
+        fields.choice(lab, "early_stopping", say("Early stopping"), fields.said(STOPS), width=300)
         fields.whole(lab, "groups", say("Groups"), 1, MOST_BEAMS, help=meaning("diverse groups"))
         fields.real(lab, "diversity_penalty", say("Diversity penalty"))
         fields.whole(lab, "max_new_tokens", say("Max tokens"), 1, MOST_TOKENS)

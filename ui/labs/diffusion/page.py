@@ -76,6 +76,7 @@ def draw_fields(lab: DiffusionLab) -> None:
             lab,
             "eta",
             say("Re-masking η"),
+            width=160,
             help=say(
                 "0: committed tokens stay. Above 0 they compete with the new predictions, "
                 "and those that the model has come to doubt are masked again; 1 is on "

@@ -41,7 +41,8 @@ def _fields(lab: SpeculativeLab) -> None:
         proposers.setdefault(inputs.proposer, inputs.proposer)
         fields.choice(lab, "proposer", say("Proposed by"), proposers, width=230)
         about = say("Tokens that a round proposes. A check takes one pass, however many they are.")
-        fields.whole(lab, "draft_length", say("Draft length g"), 1, LONGEST_DRAFT, help=about)
+        label = say("Draft length g")
+        fields.whole(lab, "draft_length", label, 1, LONGEST_DRAFT, help=about, width=180)
         fields.switch(
             lab,
             "adaptive",
