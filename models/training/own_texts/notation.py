@@ -13,8 +13,10 @@ import random
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 _SLOT = re.compile(r"\{(?:(?P<article>[Aa]n?) )?(?P<name>[A-Za-z_]+)(?:\.(?P<form>[A-Za-z]+))?\}")
+_INNERMOST = re.compile(r"\[([^\[\]]*)\]")
 _TAKES_AN = re.compile(r"[aeio]|u(?!n[ai])|hour", re.IGNORECASE)
 
 
@@ -50,10 +52,14 @@ _FORMS = {
 
 def choose(text: str, chance: random.Random) -> str:
     """The text with one of the choices in each pair of brackets."""
-    innermost = re.compile(r"\[([^\[\]]*)\]")
-    while match := innermost.search(text):
+    begin = 0
+    while match := _INNERMOST.search(text, begin):
         picked = chance.choice(match[1].split("|"))
-        text = text[: match.start()] + picked + text[match.end() :]
+        before = text[: match.start()]
+        text = before + picked + text[match.end() :]
+        # Of the brackets before, all but the last hold another one, so none of those is next.
+        opened = before.rfind("[")
+        begin = len(before) if opened < 0 else opened
     return text
 
 
@@ -61,9 +67,8 @@ def fill(text: str, filled: Mapping[str, Word]) -> str:
     """The text with the words in their slots: slot name -> word."""
 
     def replace(match: re.Match[str]) -> str:
-        name = match["name"]
-        word = filled[name.lower()]
-        form = match["form"]
+        name, article, form, begins = _asked(match[0])
+        word = filled[name]
         if form is None:
             said = word.text
         elif form == "kind":
@@ -72,12 +77,19 @@ def fill(text: str, filled: Mapping[str, Word]) -> str:
             said = word.many or word.text + "s"
         else:
             said = _FORMS[word.pronoun][form.lower()]
-        if match["article"]:
+        if article:
             said = f"{'an' if _TAKES_AN.match(said) else 'a'} {said}"
-        begins = any(part and part[0].isupper() for part in match.groups())
         return said[0].upper() + said[1:] if begins else said
 
     return _SLOT.sub(replace, text)
+
+
+@cache
+def _asked(slot: str) -> tuple[str, bool, str | None, bool]:
+    """Of a slot as it is written: its name, whether with an article, its form, a capital letter."""
+    match = _SLOT.fullmatch(slot)
+    begins = any(part and part[0].isupper() for part in match.groups())
+    return match["name"].lower(), bool(match["article"]), match["form"], begins
 
 
 def check(text: str, slots: Iterable[str]) -> None:

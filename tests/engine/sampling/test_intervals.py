@@ -81,7 +81,9 @@ def test_what_is_left_of_it_is_what_is_left_of_the_sorted_row(number):
         left = Survivors(RankedRow(ROWS[number]), 0, stop)
         expected = Survivors(sorted_row, 0, stop)
         assert np.array_equal(left.scores, expected.scores)
-        assert left.probs == pytest.approx(expected.probs, rel=ROUNDING, abs=1e-300)
+        np.testing.assert_allclose(
+            left.probs, expected.probs, rtol=ROUNDING, atol=1e-300, equal_nan=False
+        )
         assert left.mass == pytest.approx(expected.mass, rel=ROUNDING)
         assert left.entropy == pytest.approx(expected.entropy, rel=1e-9, abs=1e-9)
         assert left.deviation == pytest.approx(expected.deviation, rel=1e-6)

@@ -30,10 +30,11 @@ class Plot:
         """One story: every choice made, every slot filled; paragraphs separated by empty lines."""
         filled: dict[str, Word] = {}
         for slot, group in self.slots.items():
-            free = [word for word in words[group] if word not in filled.values()]
+            taken = tuple(filled.values())
+            free = [word for word in words[group] if word not in taken]
             filled[slot] = chance.choice(free)
         told = (fill(choose(text, chance), filled) for text in self.paragraphs)
-        return "\n\n".join(re.sub(r"\s+", " ", text).strip() for text in told)
+        return "\n\n".join(" ".join(text.split()) for text in told)
 
 
 def parse_plots(text: str) -> list[Plot]:
