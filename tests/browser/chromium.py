@@ -1,12 +1,8 @@
 """Finds the Chromium that the browser tests drive, and installs one where there is none.
 
 `python tests/browser/chromium.py` (part of `make test`) looks, in this order, for the program that
-the variable CHROMIUM names, the headless shell of Chromium, a Chromium or Chrome on PATH, and
-the one Playwright keeps. If none of them runs it installs Debian's package of the shell or of the
-whole browser (as root on Debian or Ubuntu), else Playwright's.
-
-The shell is the same engine without a browser's own windows: opening a page takes a sixth less
-processor time.
+the environment variable CHROMIUM names, a Chromium or Chrome on PATH, and the one Playwright keeps.
+If none of them runs it installs Debian's package (as root on Debian or Ubuntu), else Playwright's.
 """
 
 import os
@@ -16,8 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-SHELL = "chromium-headless-shell"
-NAMES = (SHELL, "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 MAC = Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")
 REMEDY = "Install Chromium or Chrome, or set CHROMIUM=/path/to/it, and run `make test` again."
 
@@ -51,13 +46,15 @@ def find() -> str | None:
 
 def install() -> None:
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
-    if is_root and (apt := shutil.which("apt-get")):
+    if is_root and shutil.which("apt-get"):
+        print("No Chromium found: installing Debian's package `chromium` with apt-get.", flush=True)
         quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        command = [apt, "-o", "DPkg::Lock::Timeout=300"]
-        fetched = run([*command, "update", "-qq"], quiet) == 0
-        for package in (SHELL, "chromium") if fetched else ():
-            print(f"No Chromium found: installing Debian's package `{package}`.", flush=True)
-            run([*command, "install", "-y", "-qq", "--no-install-recommends", package], quiet)
+        packages = ["install", "-y", "-qq", "--no-install-recommends", "chromium"]
+        for step in (["update", "-qq"], packages):
+            command = ["apt-get", "-o", "DPkg::Lock::Timeout=300", *step]
+            if run(command, quiet) != 0:
+                break
+        else:
             if find():
                 return
     print("No Chromium found: installing Playwright's own build.", flush=True)

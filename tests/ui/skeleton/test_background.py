@@ -236,7 +236,7 @@ def test_a_sweep_whose_model_breaks_ends_with_a_sentence_and_goes_on(monkeypatch
         SamplingRun(model, "w1", columns, count=2, first_seed=0, max_tokens=4),
     ]
     with monkeypatch.context() as broken:
-        broken.setattr("engine.decoding.batch.Batch._run_prompts", lambda *_: 1 / 0)
+        broken.setattr("engine.decoding.batch.Batch._run_group", lambda *_: 1 / 0)
         for work, name in zip(works, ("the sweep", "the samples"), strict=True):
             work.start()
             work.wait(PATIENCE_S)

@@ -149,7 +149,7 @@ def test_who_has_left_without_a_word_does_not_keep_it_going(model, gate, monkeyp
 
 def test_a_failure_is_told_to_all_and_nobody_joins_it(model, monkeypatch):
     with monkeypatch.context() as broken:
-        broken.setattr(Batch, "_run_prompts", lambda *_: 1 / 0)
+        broken.setattr(Batch, "_run_group", lambda *_: 1 / 0)
         works = [opened(model) for _ in range(2)]
         for work in works:
             work.wait(PATIENCE_S)
