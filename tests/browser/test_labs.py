@@ -107,7 +107,8 @@ def keys_step_play_and_rewind(page: Page) -> None:
     page.get_by_role("button", name="Rewind").click()
     wait_for_steps(page, 0)
     page.get_by_role("button", name="Rewind").evaluate("() => document.activeElement.blur()")
-    for key, count in (("s", 1), ("s", 2), ("b", 1)):
+    for key, name, count in (("s", "Step", 1), ("s", "Step", 2), ("b", "Back", 1)):
+        expect(page.get_by_role("button", name=name)).to_be_enabled()  # not while a step is taken
         page.keyboard.press(key)
         wait_for_steps(page, count)
     page.keyboard.press("p")

@@ -39,6 +39,8 @@ def step_of(app: AppTest) -> Session:
 
 def at_compare(app: AppTest) -> AppTest:
     app.switch_page(PAGE).run()
+    settle(held(app))  # on a busy machine the texts are still growing when the page is drawn
+    app.run()
     assert not app.exception
     return app
 

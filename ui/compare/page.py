@@ -25,7 +25,7 @@ from ui.skeleton.problems import guarded
 from ui.skeleton.sampler_field import sampler_number
 from ui.skeleton.theme import is_dark
 from ui.skeleton.visit_page import VisitPage
-from ui.skeleton.work import look_every
+from ui.skeleton.work import look_every, watching
 from ui.step.for_others import has_text, text_of
 from ui.texts.constraints import typed_of
 from ui.texts.examples import EXAMPLES
@@ -79,14 +79,17 @@ def compare_page() -> None:
         st.error(markdown_text(comparison.error))
     if comparison.said:
         st.info(markdown_text(comparison.said))
-    every = SPEEDS[comparison.speed][0] if comparison.is_growing else None
-    st.fragment(guarded(_live, marked("the texts")), run_every=every)(comparison)
+    watching(
+        guarded(_live, marked("the texts")),
+        lambda: SPEEDS[comparison.speed][0] if comparison.is_growing else None,
+    )(comparison)
     with st.expander(say("What the metrics say")):
         st.html(meanings())
     guarded(_parting, marked("the distributions"))(comparison)
     _surprisal(comparison)
-    every = look_every(comparison.sampling)
-    st.fragment(guarded(samples, marked("the samples")), run_every=every)(comparison)
+    watching(guarded(samples, marked("the samples")), lambda: look_every(comparison.sampling))(
+        comparison
+    )
 
 
 # --- what all columns have in common --------------------------------------------------------------
@@ -272,8 +275,6 @@ def _live(comparison: Comparison) -> None:
     """Transport, texts, figures; only this part runs again while it plays."""
     if comparison.is_growing:
         comparison.tick(SPEEDS[comparison.speed][1])
-        if not comparison.is_growing:
-            st.rerun()  # without the clock, and with a new chart
     why_over = comparison.why_over
     over = bool(why_over)
     with st.container(horizontal=True, vertical_alignment="center"):

@@ -228,9 +228,9 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
     @property
     def look_every(self) -> float | None:
         """Seconds between two drawings; None where the text stands still."""
-        if self.is_busy:
-            return LOOK_SECONDS
-        return SPEEDS[self.speed][0] if self.is_growing else None
+        if self.playing and self.can_go_on:
+            return SPEEDS[self.speed][0]
+        return LOOK_SECONDS if self._is_behind or self.is_busy else None
 
     def step(self) -> None:
         """One step more."""

@@ -13,6 +13,7 @@ from ui.labs.lab import Lab
 from ui.labs.transport import transport
 from ui.skeleton.problems import guarded
 from ui.skeleton.visit_page import VisitPage
+from ui.skeleton.work import watching
 from ui.words.labels import markdown_text
 from ui.words.language import marked, say
 
@@ -33,6 +34,10 @@ class Experiment(Generic[AnyLab]):
     name: str
     draw: Callable[[AnyLab], None]
     every: Callable[[AnyLab], float | None] = lambda lab: None
+
+    def watched(self, lab: AnyLab) -> None:
+        """Draw it, in its fragment."""
+        watching(guarded(self.draw, self.name), lambda: self.every(lab))(lab)
 
 
 @dataclass(frozen=True)
@@ -80,18 +85,13 @@ class LabPage(Generic[AnyLab]):
         st.caption(f"**{say(self.title)}.** {say(self.about)}")
         with st.container(key=f"{lab.name}_fields"):
             guarded(self.fields, "the fields")(lab)
-        live = guarded(self.live, "the text")
-        st.fragment(live, run_every=lab.look_every)(lab)
+        watching(guarded(self.live, "the text"), lambda: lab.look_every)(lab)
         for experiment in self.experiments:
-            drawn = guarded(experiment.draw, experiment.name)
-            st.fragment(drawn, run_every=experiment.every(lab))(lab)
+            experiment.watched(lab)
 
     def live(self, lab: AnyLab) -> None:
         """Transport and picture, within a fragment that runs again while it plays."""
-        before = lab.look_every
         lab.look()
-        if before is not None and lab.look_every is None:
-            st.rerun()  # without the clock, and with the experiments
         transport(lab, self.unit)
         if lab.error:
             st.error(markdown_text(lab.error))

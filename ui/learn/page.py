@@ -26,6 +26,7 @@ from ui.learn.quiz.view import turn_to
 from ui.learn.step_view import step_view
 from ui.skeleton.page import header, opened_visit, show_notices
 from ui.skeleton.problems import guarded
+from ui.skeleton.work import watching
 from ui.visits.visits import Visit
 from ui.words.labels import markdown_text
 from ui.words.language import language, marked, say, say_counted
@@ -148,9 +149,10 @@ def _lesson(lessons: Course, lesson: Lesson, learning: Learning, visit: Visit) -
             live = live_of(visit, lesson, step)
     show_notices(visit)
     _bar(lessons, lesson, step)
-    drawn = guarded(step_view, "the lesson")
-    every = step.panel.look_every(live) if step.panel is not None else None
-    st.fragment(drawn, run_every=every)(lesson, step, live, learning, visit)
+    watching(
+        guarded(step_view, "the lesson"),
+        lambda: step.panel.look_every(live) if step.panel is not None else None,
+    )(lesson, step, live, learning, visit)
 
 
 def _bar(lessons: Course, lesson: Lesson, step: Step) -> None:

@@ -23,7 +23,7 @@ from ui.measurements.state import MeasurementState
 from ui.skeleton.problems import guarded
 from ui.skeleton.theme import is_dark
 from ui.skeleton.visit_page import VisitPage
-from ui.skeleton.work import LOOK_SECONDS, look_every, work_buttons, work_state
+from ui.skeleton.work import LOOK_SECONDS, look_every, watching, work_buttons, work_state
 from ui.visits.tab import somebody_there
 from ui.words.labels import about, markdown_text
 from ui.words.language import marked, say, say_counted
@@ -106,7 +106,7 @@ class MeasurementPage:
         if self.has_second:
             guarded(second_model, marked("the choice of a second model"))(state)
         state.look(somebody_there())
-        st.fragment(guarded(_live, marked("the results")), run_every=_look_every(state))(state)
+        watching(guarded(_live, marked("the results")), lambda: _look_every(state))(state)
 
 
 def _look_every(state: MeasurementState) -> float | None:

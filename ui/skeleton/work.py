@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import wraps
 
 import streamlit as st
 
@@ -18,6 +19,27 @@ LOOK_SECONDS = 0.5  # between two looks at work under way
 def look_every(work: BackgroundWork | None) -> float | None:
     """Seconds between two drawings of a fragment with this work; None where it stands still."""
     return LOOK_SECONDS if work is not None and work.is_running else None
+
+
+def watching(draw: Callable[..., None], every: Callable[[], float | None]) -> Callable[..., None]:
+    """A fragment that is drawn again by a clock while something goes on.
+
+    The clock is set as the page is drawn. Where another one is due, the whole page is drawn again:
+    what goes on may end between two looks, and other parts of the page wait for that.
+
+    Args:
+        draw: draws it, and may change what goes on.
+        every: seconds between two drawings; None where nothing goes on.
+    """
+    clock = every()
+
+    @wraps(draw)
+    def drawn(*arguments: object) -> None:
+        draw(*arguments)
+        if every() != clock:
+            st.rerun()
+
+    return st.fragment(drawn, run_every=clock)
 
 
 def work_buttons(

@@ -24,7 +24,7 @@ from ui.skeleton.problems import guarded
 from ui.skeleton.tables import table, text_list
 from ui.skeleton.theme import is_dark
 from ui.skeleton.visit_page import VisitPage
-from ui.skeleton.work import look_every, work_buttons, work_state
+from ui.skeleton.work import look_every, watching, work_buttons, work_state
 from ui.tokens.charts import sample_figure
 from ui.tokens.measures import MEASURES
 from ui.tokens.message import packed
@@ -196,7 +196,7 @@ def _cost(state: TokensState, shown: Sequence[Shown]) -> None:
     st.caption(say("An estimate: a provider counts with a tokenizer of its own."))
     if not state.began_alone:
         state.begin(somebody_there())
-    st.fragment(guarded(_times, "the times"), run_every=look_every(state.work))(state)
+    watching(guarded(_times, "the times"), lambda: look_every(state.work))(state)
 
 
 def _times(state: TokensState) -> None:

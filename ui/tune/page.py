@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from ui.skeleton.problems import guarded
-from ui.skeleton.work import look_every, work_buttons, work_state
+from ui.skeleton.work import look_every, watching, work_buttons, work_state
 from ui.tune.inputs import inputs
 from ui.tune.results import results
 from ui.tune.tuning import PAGE, Tuning
@@ -33,7 +33,7 @@ def tune_page() -> None:
             inputs(tuning)
         with right:
             sweep = guarded(_sweep, marked("the sweep's progress"))
-            st.fragment(sweep, run_every=look_every(tuning.work))(tuning)
+            watching(sweep, lambda: look_every(tuning.work))(tuning)
             st.fragment(guarded(results, marked("the results")))(tuning)
 
 

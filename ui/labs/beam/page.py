@@ -128,7 +128,6 @@ def _on_node(lab: BeamLab) -> None:
 
 def _node(lab: BeamLab, labels: TokenLabels) -> None:
     """What may follow the chosen node."""
-    before = lab.look_every
     steps, place = lab.text.steps, lab.chosen
     first, last = lab.columns
     places: list[Place] = [
@@ -150,8 +149,6 @@ def _node(lab: BeamLab, labels: TokenLabels) -> None:
         st.caption(view.no_more(steps, place))
     elif (found := None if lab.is_busy else lab.following(place)) is not None:
         st.html(view.following_table(steps, place, found, labels.__getitem__))
-    elif lab.is_busy and lab.look_every != before:
-        st.rerun()  # with a clock, until the beams are read
 
 
 # --- Experiments ----------------------------------------------------------------------------------

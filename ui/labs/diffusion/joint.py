@@ -16,15 +16,11 @@ from ui.skeleton.work import LOOK_SECONDS
 from ui.words.labels import markdown_text
 from ui.words.language import say
 
-_SEEN = "diffusion_joint_seen"
 ROWS = 6  # of the table of first tokens
 
 
 def joint(lab: DiffusionLab) -> None:
     """Choose two masks, compare, show both orders."""
-    if st.session_state.get(_SEEN, False) != lab.is_comparing:
-        st.session_state[_SEEN] = lab.is_comparing
-        st.rerun()  # with the clock, or without
     st.subheader(say("Two positions at once: joint against independent"), anchor=False)
     st.caption(
         say(

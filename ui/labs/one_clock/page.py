@@ -13,7 +13,7 @@ from ui.labs.page import STYLE, notice_line
 from ui.skeleton.problems import guarded
 from ui.skeleton.theme import is_dark
 from ui.skeleton.visit_page import VisitPage
-from ui.skeleton.work import look_every, work_buttons, work_state
+from ui.skeleton.work import look_every, watching, work_buttons, work_state
 from ui.texts.examples import EXAMPLES
 from ui.texts.limits import LARGEST_SEED
 from ui.visits.tab import somebody_there
@@ -46,7 +46,7 @@ def one_clock_page() -> None:
     if not clock.began_alone:  # something to look at, without a press
         clock.began_alone = True
         clock.begin(somebody_there())
-    st.fragment(guarded(_runs, "the runs"), run_every=look_every(clock.work))(clock)
+    watching(guarded(_runs, "the runs"), lambda: look_every(clock.work))(clock)
 
 
 def _fields(clock: Clock) -> None:

@@ -106,8 +106,7 @@ class LabPanel(Panel[Lab]):
         guarded(page.live, "the text")(live)
         for experiment in page.experiments:
             if experiment.name in self.parts:
-                drawn = guarded(experiment.draw, experiment.name)
-                st.fragment(drawn, run_every=experiment.every(live))(live)
+                experiment.watched(live)
 
     def look_every(self, live: Lab) -> float | None:
         return live.look_every

@@ -1,0 +1,13 @@
+"""Streamlit's settings that hold something together."""
+
+import tomllib
+from pathlib import Path
+
+CONFIG = Path(__file__).resolve().parents[3] / ".streamlit/config.toml"
+
+
+def test_no_answer_refers_to_what_the_browser_is_thought_to_have():
+    """It may have dropped it between asking and the answer, and the page would end."""
+    settings = tomllib.loads(CONFIG.read_text("utf-8"))
+    longest = settings["server"]["maxMessageSize"] * 2**20
+    assert settings["global"]["minCachedMessageSize"] > longest

@@ -1,0 +1,32 @@
+"""A fragment with a clock: when the whole page is drawn again."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+
+def page():
+    import streamlit as st
+
+    from ui.skeleton.work import watching
+
+    due = st.session_state["due"]  # the clock that is due, each time it is asked for
+    st.session_state["drawings"] += 1
+    watching(lambda: None, lambda: due.pop(0) if len(due) > 1 else due[0])()
+
+
+@pytest.mark.parametrize(
+    ("due", "drawings"),
+    [
+        ([None], 1),
+        ([0.5], 1),
+        pytest.param([0.5, None], 2, id="ended between setting the clock and drawing"),
+        pytest.param([None, 0.5], 2, id="begun by drawing"),
+        pytest.param([1.0, 0.2], 2, id="another speed"),
+    ],
+)
+def test_the_page_is_drawn_again_where_another_clock_is_due(due, drawings):
+    app = AppTest.from_function(page)
+    app.session_state["due"], app.session_state["drawings"] = due, 0
+    app.run()
+    assert not app.exception
+    assert app.session_state["drawings"] == drawings
