@@ -108,7 +108,8 @@ def keys_step_play_and_rewind(page: Page) -> None:
     wait_for_steps(page, 0)
     page.get_by_role("button", name="Rewind").evaluate("() => document.activeElement.blur()")
     for key, name, count in (("s", "Step", 1), ("s", "Step", 2), ("b", "Back", 1)):
-        expect(page.get_by_role("button", name=name)).to_be_enabled()  # not while a step is taken
+        button = page.get_by_role("button", name=f"{name} Shortcut {key}")
+        expect(button).to_be_enabled()  # it is not while a step is taken
         page.keyboard.press(key)
         wait_for_steps(page, count)
     page.keyboard.press("p")
