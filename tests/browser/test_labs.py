@@ -21,7 +21,7 @@ WITHOUT_STEPS = ("/one_clock", "/cache", "/tokens")
 RUNS_MS = 240_000  # on a machine that does other things as well
 FITS = "() => (e => e.scrollWidth - e.clientWidth)(document.querySelector('.stMain')) <= 0"
 FOLLOW = """
-colour => [...document.querySelectorAll('.stPlotlyChart .js-plotly-plot')]
+colour => [...document.querySelectorAll('.dv-plotly .js-plotly-plot')]
   .every(chart => chart._fullLayout?.font.color === colour)
 """
 # Chosen ones of several, and sliders, that nothing tells from what surrounds them.

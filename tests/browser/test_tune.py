@@ -26,11 +26,17 @@ def fill(page: Page, role: str, name: str, value: str) -> None:
 
 def click_cell(page: Page, column: int, row: int, *, columns: int, rows: int) -> None:
     """A press near a corner of a cell of the large heatmap, rows from the bottom."""
-    plot = page.locator(".stPlotlyChart").first.locator(".nsewdrag").bounding_box()
-    page.mouse.click(
-        plot["x"] + plot["width"] * (column + 0.15) / columns,
-        plot["y"] + plot["height"] * (1 - (row + 0.2) / rows),
-    )
+    plot = page.locator(".dv-plotly").first.locator(".nsewdrag").bounding_box()
+    x = plot["x"] + plot["width"] * (column + 0.15) / columns
+    y = plot["y"] + plot["height"] * (1 - (row + 0.2) / rows)
+    press(page, x, y)
+
+
+def press(page: Page, x: float, y: float) -> None:
+    """As a hand does: Plotly looks where the pointer is twenty times a second."""
+    page.mouse.move(x, y)
+    page.wait_for_timeout(100)
+    page.mouse.click(x, y)
 
 
 def test_a_click_anywhere_in_a_cell_shows_its_texts_and_marks_it(tune):
@@ -41,7 +47,7 @@ def test_a_click_anywhere_in_a_cell_shows_its_texts_and_marks_it(tune):
         expect(tune.get_by_role("combobox", name=re.compile("Cell: Temperature"))).to_have_value(
             chosen
         )
-    values = tune.locator(".stPlotlyChart").first.locator(".textpoint text")
+    values = tune.locator(".dv-plotly").first.locator(".textpoint text")
     expect(values).to_have_count(25)
     opacities = values.evaluate_all("all => all.map(text => getComputedStyle(text).fillOpacity)")
     assert set(opacities) == {"1"}, "a click fades no value"
@@ -115,7 +121,7 @@ def test_five_minutes_for_a_support_answer(tune, tmp_path):
     expect(front).to_contain_text("Pareto front")
     front.scroll_into_view_if_needed()
     mark = front.locator(".scatterlayer .trace").nth(1).locator(".point").first.bounding_box()
-    tune.mouse.click(mark["x"] + mark["width"] / 2, mark["y"] + mark["height"] / 2)
+    press(tune, mark["x"] + mark["width"] / 2, mark["y"] + mark["height"] / 2)
     expect(tune.get_by_text("T 0.7, p 0.9, mean of 4 texts")).to_have_count(0)
     tune.get_by_role("figure", name="Heatmap of perplexity").scroll_into_view_if_needed()
     click_cell(tune, 1, 2, columns=5, rows=5)

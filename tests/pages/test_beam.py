@@ -3,6 +3,7 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.charts import charts
 from tests.pages.tab import field, in_tab, new_app, restarted, visit_of
 from ui.labs.beam.lab import BeamLab
 
@@ -52,7 +53,7 @@ def test_it_opens_with_a_tree_what_follows_and_texts(app):
     assert len(lab.text.steps) == BeamLab.first_steps and lab.texts.is_done
     noticed = [one.value for one in app.markdown if "What to notice" in one.value]
     assert "reedy decoding" in noticed[0] and "nats" in noticed[1]
-    assert len(app.get("plotly_chart")) == 2
+    assert len(charts(app)) == 2
     page = html(app)
     for caption in ("What may follow", "Ranking of this search", "Texts, likeliest first"):
         assert caption in page

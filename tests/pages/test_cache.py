@@ -6,6 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.measure.roofline import measurement as roofline
+from tests.charts import charts
 from tests.pages.tab import field, in_tab, new_app, restarted, visit_of
 from tests.pages.translated import left_in_english
 from ui.measurements.state import MeasurementState
@@ -66,7 +67,7 @@ def test_every_section_is_drawn_in_another_language_and_all_go_into_one_file(app
 
 def test_fields_are_kept_and_a_bad_one_is_a_sentence(app):
     state = measured(app)
-    assert "Totals" in html(app) and len(app.get("plotly_chart")) == 1
+    assert "Totals" in html(app) and len(charts(app)) == 1
     before = state.held.result()
     field(app, "number_input", "cache_with_and_without_positions").set_value(2000.0).run()
     (start,) = [one for one in app.button if one.label == "Measure"]

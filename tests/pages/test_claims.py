@@ -7,6 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.model import LanguageModel
+from tests.charts import charts
 from tests.pages.tab import field, in_tab, new_app, restarted, visit_of
 from tests.ui import hostile
 from ui.claims.claims import CLAIMS
@@ -93,7 +94,7 @@ def test_all_claims_are_run_and_every_one_is_drawn_with_its_verdict(app):
         if key in REFUSED:
             assert REFUSED[key] in app.error[0].value
             continue
-        assert "What the verdict stands on" in html(app) and app.get("plotly_chart"), key
+        assert "What the verdict stands on" in html(app) and charts(app), key
         assert held.mark in "✓✗◐?" and held.section.heading in html(app)
     parts = json.loads(state.report().to_json())["parts"]
     assert set(parts) == set(SHORT) - set(REFUSED)
@@ -127,7 +128,7 @@ def test_a_second_model_stands_beside_the_first(app):
     other = json.loads(state.report().to_json())
     state.lay_over(json.dumps(other))
     app.run()
-    assert len(app.get("plotly_chart")) == 3, "the laid one has a column of its own"
+    assert len(charts(app)) == 3, "the laid one has a column of its own"
     state.drop_second()
     app.run()
-    assert not app.exception and len(app.get("plotly_chart")) == 2
+    assert not app.exception and len(charts(app)) == 2

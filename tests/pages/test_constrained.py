@@ -7,6 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.study.verdict import verdict
+from tests.charts import charts
 from tests.pages.tab import field, in_tab, new_app, restarted, visit_of
 from ui.labs.constrained.lab import ConstrainedLab
 from ui.models.models import SharedModels
@@ -64,7 +65,7 @@ def test_the_page_opens_with_a_text_and_what_to_notice(app):
     shown = page_text(app)
     assert "con-forced" in shown and "what the model wanted instead" in shown
     assert "Every step" in shown and "allowed probability" in shown
-    assert len(app.get("plotly_chart")) == 1
+    assert len(charts(app)) == 1
 
 
 def test_every_example_begins_a_text_that_keeps_to_it(app):
@@ -140,7 +141,7 @@ def test_both_distributions_over_whole_texts(app):
     assert lab.walk.is_done and not lab.walk.problem
     assert {each.text for each in found.texts} <= {" yes", " no"} and found.texts
     assert any("total variation" in one.value for one in app.markdown)
-    assert len(app.get("plotly_chart")) == 2
+    assert len(charts(app)) == 2
     choose(app, "A small number")
     assert lab.walk is None, "results of another constraint"
 

@@ -1,10 +1,9 @@
 """The diffusion page without a browser: fields, picture, experiments, the way back."""
 
-import json
-
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.charts import charts
 from tests.pages.tab import field, in_tab, new_app, visit_of
 from ui.labs.diffusion.lab import DiffusionLab
 from ui.skeleton import page as shell
@@ -40,13 +39,6 @@ def canvas(app: AppTest) -> str:
     return found
 
 
-def charts(app: AppTest) -> dict[str, dict]:
-    return {
-        one.key.removeprefix("diffusion_"): json.loads(one.proto.spec)
-        for one in app.get("plotly_chart")
-    }
-
-
 def words(app: AppTest) -> str:
     return " ".join(one.value for one in (*app.markdown, *app.caption))
 
@@ -60,9 +52,11 @@ def test_the_page_opens_with_tiles_charts_and_a_notice(app):
         ("masked", [place for place in step.masked if place not in step.remasked]),
     ):
         assert found.count(f'<li class="dv-{state}">') == len(places) > 0, state
-    assert set(charts(app)) == {"map", "distribution", "order", "counts"}
+    assert set(charts(app)) == {
+        f"diffusion_{name}" for name in ("map", "distribution", "order", "counts")
+    }
     assert "What to notice" in words(app) and "masked again" in words(app)
-    shares = charts(app)["distribution"]["data"][0]["x"]
+    shares = charts(app)["diffusion_distribution"]["data"][0]["x"]
     assert len(shares) == 11 and sum(shares) == pytest.approx(1)
 
 
@@ -96,7 +90,7 @@ def test_a_position_has_its_distribution_at_the_step_that_is_shown(app):
     field(app, "slider", "diffusion_scrubber").set_value(1).run()
     place = lab.text.steps[0].masked[5]
     field(app, "selectbox", "diffusion_position").set_value(place).run()
-    (bars,) = charts(app)["distribution"]["data"]
+    (bars,) = charts(app)["diffusion_distribution"]["data"]
     expected = lab.text.distribution(0, place).raw
     expected.sort_to_depth(10)
     assert bars["x"][:10] == pytest.approx((expected.weights[:10] / expected.total).tolist())
@@ -133,7 +127,7 @@ def test_two_positions_are_compared(app, monkeypatch):
     lab = held(app)
     lab.joint_task.wait(PATIENCE_S)
     app.run()
-    assert "joint" in charts(app) and "Total variation" in words(app)
+    assert "diffusion_joint" in charts(app) and "Total variation" in words(app)
     assert "Over the 3 likeliest first tokens" in words(app)
     first = lab.joint[1][0]
     assert f"position {first.first} first" in words(app)
@@ -147,7 +141,8 @@ def test_passages_are_written_and_stay_on_another_page(app):
     app.button(key="diffusion_passages_start").click().run()
     held(app).passages.wait(PATIENCE_S)
     app.run()
-    assert {"bits_per_byte", "repeated_2", "ms"} <= set(charts(app))
+    measures = ("bits_per_byte", "repeated_2", "ms")
+    assert {f"diffusion_{name}" for name in measures} <= set(charts(app))
     sheet = next(one.body for one in app.get("html") if "Quality and time by" in one.body)
     assert all(name in sheet for name in ("1 step", "2 steps", "3 steps", "autoregressive"))
     assert "Diffusion: 18.9 M parameters" in words(app)
@@ -155,7 +150,7 @@ def test_passages_are_written_and_stay_on_another_page(app):
     app.switch_page(PAGE).run()
     settled(app)
     assert field(app, "text_area", "diffusion_prompt").value == "The [3] sat."
-    assert "bits_per_byte" in charts(app)
+    assert "diffusion_bits_per_byte" in charts(app)
 
 
 def test_the_page_says_why_a_causal_model_is_not_used(app, monkeypatch):

@@ -4,13 +4,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.sampling import SamplingSettings
+from tests.charts import charts
 from tests.pages.tab import in_tab, left, new_app, restarted, visit_of
 from tests.pages.translated import left_in_english
 from tests.ui.tune.sweeping import PATIENCE_S, finished
 from ui.tune import results as tune_results
 from ui.tune.metrics import TRADE_OFFS
 from ui.tune.tuning import EXAMPLES, Tuning
-from ui.visits.tab import TAB
 
 
 def opened(token: str = "") -> AppTest:
@@ -44,7 +44,7 @@ def press(app: AppTest, label: str) -> AppTest:
 def test_the_page_opens_with_a_sweep_that_is_done(app):
     assert session(app).work.result.is_complete
     assert any("25 texts" in element.value for element in app.markdown)
-    assert len(app.get("plotly_chart")) == 1
+    assert len(charts(app)) == 1
     assert field(app, "text_area", "Prompt 1").value == EXAMPLES[0].prompts[0]
     app.session_state["language"] = "de"
     assert left_in_english(app.run(), "de") == [] and not app.error
@@ -72,7 +72,7 @@ def test_nonsense_is_answered_in_words_and_the_result_stays(app):
     assert r"\`hot\`" in app.error[0].value
     assert field(app, "button", "Run sweep").disabled
     assert session(app).work is before
-    assert len(app.get("plotly_chart")) == 1
+    assert len(charts(app)) == 1
     field(app, "text_input", "X values").set_value("0.5").run()
     assert not app.error
 
@@ -102,11 +102,15 @@ def test_an_example_replaces_the_prompts(app):
 
 
 def test_a_click_in_the_heatmap_chooses_a_cell(app, monkeypatch):
-    state = {"tune_heatmap": type("State", (), {})(), TAB: app.session_state[TAB]}
-    state["tune_heatmap"].selection = type("S", (), {"points": [{"customdata": [4, 0]}]})()
-    monkeypatch.setattr(tune_results.st, "session_state", state)
-    tune_results._on_cell()
-    monkeypatch.undo()
+    press = {}
+    with monkeypatch.context() as watched:
+        watched.setattr(
+            tune_results,
+            "show_figure",
+            lambda figure, key, alt, on_point: press.update({key: on_point}),
+        )
+        app.run()
+    press["tune_heatmap"]([4, 0])
     app.run()
     assert field(app, "selectbox", "Cell: Temperature").value == 4
     assert any(element.value.startswith("**T 1.6, p 0.5**") for element in app.markdown)
@@ -123,7 +127,7 @@ def test_every_view_can_be_drawn_and_every_trade_off_has_a_front(app):
         app.run()
         assert not app.exception
         assert bool(app.get("download_button")) == (view == "Export")
-        assert len(app.get("plotly_chart")) == 1 + (view == "Trade-off")
+        assert len(charts(app)) == 1 + (view == "Trade-off")
     for names in TRADE_OFFS.values():
         assert 1 <= len(session(app).work.result.pareto(*names)) <= 25
 

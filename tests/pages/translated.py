@@ -1,16 +1,18 @@
 """What stands on a page in English although there are other words for it."""
 
 import html
+import json
 import re
 from functools import cache
 
 from streamlit.testing.v1 import AppTest
 
+from tests.charts import charts
 from ui.words.language import sentences
 
 SHORTEST = 15  # characters of a piece of a sentence: what is shorter may stand in any text
 PLACE = re.compile(r"%?\{+[^}]*\}+|<[^>]*>")
-UNREAD = {"bidi_component", "component_instance"}  # what they get holds all sentences, and texts
+UNREAD = {"bidi_component", "component_instance"}  # what they get holds texts of a model
 
 
 def left_in_english(app: AppTest, code: str) -> list[str]:
@@ -20,6 +22,7 @@ def left_in_english(app: AppTest, code: str) -> list[str]:
         for element in app.main
         if element.type not in UNREAD
     )
+    shown += json.dumps(charts(app), ensure_ascii=False)
     return [piece for piece in _pieces(code) if piece in shown]
 
 

@@ -29,7 +29,7 @@ class Palette:
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-CONFIG = {"displayModeBar": False, "scrollZoom": False}  # on a phone Plotly's bar hides the legend
+
 PATTERNS = ("", "/", "x", ".", "-", "+")
 
 

@@ -12,7 +12,7 @@ from engine.errors import DecodingError
 from engine.sampling import STAGES
 from engine.sampling.presets import PRESETS
 from ui.charts.compare import TextSeries, surprisal_figure
-from ui.charts.template import CONFIG
+from ui.charts.figure import show_figure
 from ui.compare.column import OWN, Column, divergence
 from ui.compare.comparison import FEWEST, MOST, SPEEDS, Comparison
 from ui.compare.parting import parting_data
@@ -337,4 +337,5 @@ def _surprisal(comparison: Comparison) -> None:
             help=meaning("surprisal"),
         )
         figure = surprisal_figure(series, is_dark())
-        st.plotly_chart(figure, theme=None, key="compare_surprisal", config=CONFIG)
+        alt = say("Mean surprisal after each token, a line for each column")
+        show_figure(figure, "compare_surprisal", alt)

@@ -8,7 +8,7 @@ import streamlit as st
 
 from engine.errors import DecodingError
 from ui.charts.compare import SampleSeries, balance_figure, spread_figure
-from ui.charts.template import CONFIG
+from ui.charts.figure import show_figure
 from ui.compare.column import title_of
 from ui.compare.comparison import Comparison
 from ui.compare.sampling_run import SAMPLES, SamplingRun
@@ -118,7 +118,8 @@ def _sample_charts(run: SamplingRun, titles: dict[int, str]) -> None:
         )
         st.caption(say(SHOWN[metric].about))
         figure = spread_figure(series(metric, metric), say(SHOWN[metric].name), is_dark())
-        st.plotly_chart(figure, theme=None, key="compare_spread", config=CONFIG)
+        alt = say("{metric} of every sample, by column", metric=say(SHOWN[metric].name))
+        show_figure(figure, "compare_spread", alt)
     with right:
         st.caption(
             say(
@@ -133,4 +134,4 @@ def _sample_charts(run: SamplingRun, titles: dict[int, str]) -> None:
             say("{metric}, nats per token", metric=say(likelihood.name)),
             is_dark(),
         )
-        st.plotly_chart(figure, theme=None, key="compare_balance", config=CONFIG)
+        show_figure(figure, "compare_balance", say("Diversity against likelihood of every sample"))

@@ -5,22 +5,25 @@ An app is a folder of `js/apps`: its `main.js` exports ``mount(root, data, tell)
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import plotly
 import streamlit as st
 
-from ui.server.served_files import address
-from ui.words.language import language, say, sentences
+from ui.server.served_files import address, address_of_value
+from ui.words.language import ENGLISH, language, say, sentences
 
 HERE = Path(__file__).parent
 MODULES = HERE / "js"
 STYLES = HERE / "css"
 PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 SERVED = (MODULES, STYLES, PLOTLY)
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 FETCH = """
 export default function () {
@@ -34,9 +37,10 @@ export default function () {
 
 def mount_app(
     name: str,
-    label: str,
+    label: str | None,
     data: Mapping[str, Any],
     *,
+    served: Mapping[str, str] = _NOTHING,
     kind: str = "dv",
     key: str = "",
     **told: Callable[[], None],
@@ -45,21 +49,27 @@ def mount_app(
 
     Args:
         name: its folder.
-        label: its accessible name, marked.
-        data: what it gets; as JSON.
+        label: its accessible name, marked; None where a part of it has one.
+        data: what it gets with every drawing; as JSON.
+        served: addresses of what it gets once, by name (`address_of_value`).
         kind: the class of its element; that of the parts in `css` is ``dv``.
         key: in the session's state, where that is not the name; another key is another mount.
         told: called when it tells something, by name.
     """
-    component = _component(name, label, kind, address(MODULES), address(STYLES), address(PLOTLY))
-    changes = {f"on_{event}_change": call for event, call in told.items()}
-    component(key=key or name, data=dict(data) | _spoken() | {"label": say(label)}, **changes)
-
-
-def _spoken() -> dict[str, Any]:
-    """The language of the page, and what its sentences are in that."""
     code = language()
-    return {"language": code, "sentences": sentences(code)}
+    given = dict(data) | {
+        "language": code,
+        "served": dict(served) | _sentences(code),
+        "label": None if label is None else say(label),
+    }
+    changes = {f"on_{event}_change": call for event, call in told.items()}
+    _component(name, kind)(key=key or name, data=given, **changes)
+
+
+@cache
+def _sentences(code: str) -> dict[str, str]:
+    """Where the sentences of a language are; nowhere for English, which stands in the code."""
+    return {} if code == ENGLISH else {"sentences": address_of_value(sentences(code))}
 
 
 def fetch_charts() -> None:
@@ -72,20 +82,19 @@ def fetch_charts() -> None:
 
 
 @cache
-def _component(name: str, label: str, kind: str, modules: str, styles: str, plotly_js: str) -> Any:
-    bootstrap = (HERE / "bootstrap.js").read_text("utf-8")
+def _component(name: str, kind: str) -> Any:
+    modules, styles = address(MODULES), address(STYLES)
     places = {
+        "mounting": f"{modules}/apps/mounting.js",
         "app": f"{modules}/apps/{name}/main.js",
-        "words": f"{modules}/words/say.js",
-        "styles": " ".join(f"{styles}/{file.name}" for file in _style_files()),
-        "plotly": f"{plotly_js}/{PLOTLY.name}",
+        "styles": [f"{styles}/{file.name}" for file in _style_files()],
+        "plotly": f"{address(PLOTLY)}/{PLOTLY.name}",
     }
-    for place, found in places.items():
-        bootstrap = bootstrap.replace(f"{{{{{place}}}}}", found)
+    bootstrap = (HERE / "bootstrap.js").read_text("utf-8")
     return st.components.v2.component(
         f"decoding.{name}",
-        html=f'<section class="{kind}" aria-label="{label}"></section>',
-        js=bootstrap,
+        html=f'<section class="{kind}"></section>',
+        js=bootstrap.replace("{{places}}", json.dumps(places)),
         isolate_styles=False,  # Plotly's measurements go wrong in a shadow root
     )
 

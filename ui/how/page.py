@@ -11,12 +11,11 @@ import streamlit as st
 from engine.model import LanguageModel
 from engine.sampling import DEFAULT_ORDER
 from ui.components.apps import mount_app
-from ui.skeleton.page import site
+from ui.skeleton.page import served_glossary, site
 from ui.skeleton.problems import guarded
 from ui.skeleton.tables import table
 from ui.skeleton.visit_page import VisitPage
 from ui.visits.records import Fields, choice_of, choice_record
-from ui.words.glossary import glossary
 from ui.words.labels import parameters_text, size
 from ui.words.language import ENGLISH, language
 
@@ -84,7 +83,7 @@ def how_page() -> None:
         for section in text_of(language()):
             _section(section)
         st.fragment(guarded(_model, "the facts of the model"))(state.model)
-    mount_app("glossary", "Glossary", {"glossary": glossary(language()), "site": site()})
+    mount_app("glossary", "Glossary", {"site": site()}, served=served_glossary(language()))
 
 
 def text_of(code: str) -> Iterator[str]:

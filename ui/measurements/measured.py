@@ -9,17 +9,11 @@ from statistics import median
 import plotly.graph_objects as go
 import streamlit as st
 
-from ui.charts.template import CONFIG
+from ui.charts.figure import SAVED, show_figure
 from ui.measurements.section import Table
 from ui.skeleton.tables import table
 from ui.words.language import say
 from ui.words.metrics import number
-
-SAVED = CONFIG | {  # with the camera alone: on a phone Plotly's other buttons hide the legend
-    "displayModeBar": True,
-    "displaylogo": False,
-    "modeBarButtons": [["toImage"]],
-}
 
 
 def sheet(shown: Table, kind: str = "figures") -> None:
@@ -48,9 +42,8 @@ def chart(key: str, title: str, caption: str, figure: go.Figure) -> None:
     """A chart under its name; its camera saves it as PNG."""
     st.subheader(title, anchor=False)
     st.caption(caption)
-    st.plotly_chart(
-        figure, theme=None, key=key, config=SAVED | {"toImageButtonOptions": {"filename": key}}
-    )
+    config = SAVED | {"toImageButtonOptions": {"filename": key}}
+    show_figure(figure, key, title, config=config)
 
 
 def steadiness(reference_ms: Sequence[float], changed: Sequence[int], each: str) -> None:

@@ -56,8 +56,8 @@ class Shown(Generic[AnyInputs, AnyResult]):
         held: the section as the visitor has it: model, inputs, fields that change them; None for
             another machine's result that is drawn on its own.
         dark: whether charts are dark.
-        is_running: whether more results are to come. A Plotly chart is built anew at each drawing,
-            so what changes meanwhile is better a table.
+        is_running: whether more results are to come. Drawing charts takes time from what is
+            measured, so what changes meanwhile is better a table.
         other: the same measured on another machine, None without.
     """
 

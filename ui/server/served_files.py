@@ -1,23 +1,35 @@
-"""The files that components fetch: served by the app itself, under names that change with content.
+"""What components fetch: served by the app itself, under names that change with content.
 
 `streamlit run` finds the `st.App` in `app.py` and serves these routes beside its own, so the
 component's modules and Plotly.js come from this server, whatever the network allows.
+
+Beside files there are values that the app computes and that seldom change: sentences of a language,
+the glossary. A page gets their address with every drawing; the browser asks for each once.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
+from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Mount
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 PREFIX = "/served"
+VALUES = f"{PREFIX}/values"
+HEADERS = {
+    "Cache-Control": "public, max-age=31536000, immutable",
+    "X-Content-Type-Options": "nosniff",
+}
+_values: dict[str, bytes] = {}  # as JSON, by the names of their addresses
 
 
 class _Unchanging(StaticFiles):
@@ -25,8 +37,7 @@ class _Unchanging(StaticFiles):
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         response = await super().get_response(path, scope)
-        response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
-        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers.update(HEADERS)
         return response
 
 
@@ -63,9 +74,29 @@ def base_path() -> str:
     return f"/{base}" if base else ""
 
 
-def routes(places: Iterable[Path]) -> list[Mount]:
-    """Routes for `st.App` to folders and single files."""
+def address_of_value(value: Any) -> str:
+    """Where a browser finds a value as JSON. It is kept, so there must be few of them."""
+    packed = json.dumps(value, ensure_ascii=False).encode()
+    name = f"{hashlib.sha256(packed).hexdigest()[:24]}.json"
+    _values[name] = packed
+    return f"{base_path()}{VALUES}/{name}"
+
+
+def _value(request: Request) -> Response:
+    packed = _values.get(request.path_params["name"])
+    if packed is None:  # of an app that ran before; the page has its new address with a reload
+        return Response(status_code=404)
+    return Response(packed, media_type="application/json", headers=HEADERS)
+
+
+def routes(places: Iterable[Path]) -> list[BaseRoute]:
+    """Routes for `st.App` to folders and single files, and to all values."""
     return [
-        Mount(_route(place), _Unchanging(directory=place) if place.is_dir() else _OneFile(place))
-        for place in places
+        Route(f"{VALUES}/{{name}}", _value),
+        *(
+            Mount(
+                _route(place), _Unchanging(directory=place) if place.is_dir() else _OneFile(place)
+            )
+            for place in places
+        ),
     ]

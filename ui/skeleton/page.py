@@ -18,7 +18,7 @@ from streamlit.delta_generator import DeltaGenerator
 from ui.components.apps import mount_app
 from ui.models.starting import START
 from ui.server.live import Activity
-from ui.server.served_files import base_path
+from ui.server.served_files import address_of_value, base_path
 from ui.skeleton import theme
 from ui.skeleton.language import keep_language, language_field, take_language
 from ui.skeleton.problems import show_pending
@@ -141,8 +141,8 @@ def header(*styles: Path, has_terms: bool = True) -> DeltaGenerator:
     _menu(band)
     if has_terms:
         with band.container(key="band_terms", width="content"):
-            data = {"glossary": glossary(language()), "site": site()}
-            mount_app("terms", "Terms", data, kind="dv-terms")
+            data = {"site": site()}
+            mount_app("terms", "Terms", data, served=served_glossary(language()), kind="dv-terms")
     keep_language()
     _serve_page(scheme)
     show_pending()
@@ -155,6 +155,12 @@ def _serve_page(theme_drawn: str) -> None:
     with st.container(key="page_app"):
         # With any word of the browser's Streamlit knows the theme, and runs the script.
         mount_app("page", "Page", {"theme": theme_drawn}, kind="dv-page", theme=lambda: None)
+
+
+@cache
+def served_glossary(code: str) -> dict[str, str]:
+    """Where the glossary of a language is, for `mount_app`."""
+    return {"glossary": address_of_value(glossary(code))}
 
 
 def site() -> dict[str, Any]:

@@ -12,11 +12,12 @@ import streamlit as st
 from engine.errors import DecodingError
 from ui.cache.prefill_and_decode.cost import cost_fields, cost_words
 from ui.cache.prefill_and_decode.prices import Cost
+from ui.charts.figure import SAVED, show_figure
 from ui.components.apps import mount_app
 from ui.labs import fields
 from ui.labs.page import STYLE as LABS_STYLE
 from ui.labs.page import notice_line
-from ui.measurements.measured import SAVED, sheet
+from ui.measurements.measured import sheet
 from ui.models.chooser import allowed
 from ui.skeleton.csv_file import NOTE, spreadsheet_csv
 from ui.skeleton.fields import bound
@@ -182,7 +183,8 @@ def _samples(state: TokensState, shown: Sequence[Shown]) -> None:
     measure, text = MEASURES[state.inputs.measure], shown[0].cut.text
     rows = figures(shown, state.cut, state.inputs.measure, text)
     figure = sample_figure(say(measure.name), [one.name for one in shown], rows, is_dark())
-    st.plotly_chart(figure, theme=None, key="tokens_samples", config=SAVED)
+    alt = say("{measure} of every sample", measure=say(measure.name))
+    show_figure(figure, "tokens_samples", alt, config=SAVED)
     with st.expander(say("All figures, and the samples themselves")):
         sheet(sample_table(shown, state.cut, text))
         st.html(text_list(say("Samples"), "", (((say(one.name),), one.text) for one in samples())))

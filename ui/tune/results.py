@@ -11,7 +11,7 @@ import streamlit as st
 
 from engine.errors import DecodingError
 from engine.study.sweep import SweepResult
-from ui.charts.template import CONFIG
+from ui.charts.figure import show_figure
 from ui.charts.tune import (
     Grid,
     Point,
@@ -25,7 +25,7 @@ from ui.texts.answers import settings_as_code
 from ui.texts.texts import Beginning
 from ui.tune.metrics import TRADE_OFFS, cell_label, extremes, value_text
 from ui.tune.sweep_work import SweepWork
-from ui.tune.tuning import PAGE, VIEWS, Tuning
+from ui.tune.tuning import VIEWS, Tuning
 from ui.tune.view import extremes_table, small_heatmaps, texts_list
 from ui.visits.handover import HandedOver, open_in_step_page
 from ui.visits.tab import this_visit
@@ -55,14 +55,11 @@ def results(tuning: Tuning) -> None:
             tuning, say("Metric"), "metric", list(METRICS), lambda name: say(METRICS[name].name)
         )
         grid = _grid(work.result, tuning.metric)
-        st.plotly_chart(
+        show_figure(
             heatmap_figure(grid, tuning.chosen, is_dark()),
-            theme=None,
-            key="tune_heatmap",
-            on_select=_on_cell,
-            selection_mode="points",
-            config=CONFIG,
-            alt=say("Heatmap of {metric}", metric=grid.metric),
+            "tune_heatmap",
+            say("Heatmap of {metric}", metric=grid.metric),
+            on_point=lambda cell: tuning.choose(*cell),
         )
         st.caption(f"{say(METRICS[tuning.metric].about)} {_colours(grid)}")
     with right:
@@ -117,17 +114,6 @@ def _grid(result: SweepResult, metric: str) -> Grid:
         values=result.pivot(metric).to_numpy().tolist(),
         log=METRICS[metric].log,
     )
-
-
-def _on_cell() -> None:
-    """A click in the heatmap; one beside all cells, or on the chosen one again, changes nothing."""
-    for point in st.session_state["tune_heatmap"].selection.points:
-        PAGE.of(this_visit()).choose(*point["customdata"])
-
-
-def _on_point() -> None:
-    for point in st.session_state["tune_front"].selection.points:
-        PAGE.of(this_visit()).choose_number(point["customdata"][0])
 
 
 def _cell(tuning: Tuning) -> None:
@@ -271,14 +257,11 @@ def _trade_off(tuning: Tuning) -> None:
         points.append(Point(label, x, y, places[cell_x, cell_y], index in front))
     shown = [_axis_title(name) for name in names]
     figure = front_figure(points, *shown, tuning.chosen_number, is_dark())
-    st.plotly_chart(
+    show_figure(
         figure,
-        theme=None,
-        key="tune_front",
-        on_select=_on_point,
-        selection_mode="points",
-        config=CONFIG,
-        alt=say("Trade-off: {metrics}", metrics=say(tuning.trade_off)),
+        "tune_front",
+        say("Trade-off: {metrics}", metrics=say(tuning.trade_off)),
+        on_point=lambda point: tuning.choose_number(point[0]),
     )
     st.caption(
         say(

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.charts import charts
 from tests.pages.tab import field
 from tests.ui.measurements.drawn import drawn
 from ui.cache.quantised.charts import divergence_figure, saving_figure
@@ -129,7 +130,7 @@ def example_page() -> None:
 def test_the_page_measures_and_says_what_is_out_of_range():
     app = drawn(example_page)
     assert any("4 bits take" in one.value for one in app.markdown)
-    assert len(app.get("plotly_chart")) == 2
+    assert len(charts(app)) == 2
     field(app, "number_input", "cache_quantised_positions").set_value(0)
     app.run()
     assert any("Positions is out of range, got 0" in one.value for one in app.error)
@@ -138,4 +139,4 @@ def test_the_page_measures_and_says_what_is_out_of_range():
     app.button(key="cache_quantised_start").click()
     app.run()
     assert any("group does not divide" in one.value for one in app.error)
-    assert len(app.get("plotly_chart")) == 2, "the last result stays"
+    assert len(charts(app)) == 2, "the last result stays"

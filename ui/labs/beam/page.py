@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import streamlit as st
@@ -10,7 +9,7 @@ import streamlit as st
 from engine.decoding.beam import MOST_BEAMS
 from engine.study.exact_best import MOST_NODES
 from engine.study.exact_best import MOST_TOKENS as MOST_EXACT
-from ui.charts.template import CONFIG
+from ui.charts.figure import show_figure
 from ui.labs import fields
 from ui.labs.beam import view
 from ui.labs.beam.charts import likely_figure, tree_figure
@@ -81,14 +80,11 @@ def _picture(lab: BeamLab) -> None:
 def _tree(lab: BeamLab, labels: TokenLabels) -> None:
     first, last = lab.columns
     tree = tree_of(lab.text.steps, first, last)
-    st.plotly_chart(
+    show_figure(
         tree_figure(tree, labels.__getitem__, lab.chosen, is_dark()),
-        theme=None,
-        key="beam_tree",
-        on_select=partial(_on_node, lab),
-        selection_mode="points",
-        config=CONFIG,
-        alt=say("Tree of hypotheses, steps {first} to {last}", first=first + 1, last=last + 1),
+        "beam_tree",
+        say("Tree of hypotheses, steps {first} to {last}", first=first + 1, last=last + 1),
+        on_point=lambda place: lab.choose((int(place[0]), int(place[1]))),
     )
     st.caption(
         say(
@@ -116,14 +112,6 @@ def _tree(lab: BeamLab, labels: TokenLabels) -> None:
                 width=260,
                 **bound("beam_last", last + 1, lambda step: lab.show(last=step - 1)),
             )
-
-
-def _on_node(lab: BeamLab) -> None:
-    """A press on a node; one beside all nodes changes nothing."""
-    for point in st.session_state["beam_tree"].selection.points:
-        if point.get("customdata"):
-            step, at = point["customdata"]
-            lab.choose((int(step), int(at)))
 
 
 def _node(lab: BeamLab, labels: TokenLabels) -> None:
@@ -175,21 +163,17 @@ def _texts(lab: BeamLab) -> None:
     if work is None:
         return
     work_state(work)
-    if not work.texts or work.is_running:  # a chart is built anew at each drawing
+    if not work.texts:
         return
-    notice_line(
-        "beam_texts", view.texts_notice(work.texts) or say("Some of the texts are missing.")
-    )
+    if not work.is_running:
+        notice_line(
+            "beam_texts", view.texts_notice(work.texts) or say("Some of the texts are missing.")
+        )
     left, right = st.columns([1, 1.5], gap="medium")
     with left:
         chart = likely_figure(work.texts, is_dark())
-        st.plotly_chart(
-            chart,
-            theme=None,
-            key="beam_likely",
-            config=CONFIG,
-            alt=say("Texts by log-probability per token and distinct-1"),
-        )
+        alt = say("Texts by log-probability per token and distinct-1")
+        show_figure(chart, "beam_likely", alt)
     with right:
         st.html(view.texts_list(work.inputs.prompt, work.texts))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from ui.charts.template import CONFIG
+from ui.charts.figure import show_figure
 from ui.labs import fields
 from ui.labs.constrained import view
 from ui.labs.constrained.charts import price_figure, whole_texts_figure
@@ -62,7 +62,8 @@ def _picture(lab: ConstrainedLab) -> None:
         # A worker may have taken further steps meanwhile.
         labels = [view.label(vocabulary, text.steps[each.index].token_id) for each in figures]
         chart = price_figure(figures, labels, shown, is_dark())
-        st.plotly_chart(chart, theme=None, key="constrained_price", config=CONFIG)
+        alt = say("What the constraint costs at every step, in bits")
+        show_figure(chart, "constrained_price", alt)
     with right:
         _step_field(lab, shown)
         st.html(view.step_text(figures[shown]))
@@ -142,7 +143,8 @@ def _whole_texts(lab: ConstrainedLab) -> None:
     st.markdown(markdown_text(view.whole_texts_text(found)))
     if found.texts:
         chart = whole_texts_figure(found.texts, is_dark())
-        st.plotly_chart(chart, theme=None, key="constrained_whole_texts", config=CONFIG)
+        alt = say("Probability of whole texts, masked token by token and conditioned")
+        show_figure(chart, "constrained_whole_texts", alt)
         with st.expander(say("Texts")):
             st.html(view.whole_texts_html(found))
 

@@ -19,7 +19,7 @@ from engine.study.generation_order import (
     positions_per_step,
 )
 from engine.trace import DiffusionStep
-from ui.charts.template import CONFIG
+from ui.charts.figure import show_figure
 from ui.labs.diffusion.charts import (
     COMMITTED_MARK,
     REMASKED_MARK,
@@ -77,14 +77,11 @@ def _map(lab: DiffusionLab) -> None:
     ]
     shown = ConfidenceMap(gaps, names, confidence_map(steps), marks, len(lab.text.schedule))
     st.subheader(say("Confidence by position and step"), anchor=False)
-    st.plotly_chart(
+    show_figure(
         confidence_figure(shown, (lab.shown_position, lab.shown_steps), is_dark()),
-        theme=None,
-        key=_MAP,
-        on_select=lambda: _on_cell(lab),
-        selection_mode="points",
-        config=CONFIG,
-        alt=say("Heat map of the model's confidence by position and step"),
+        "diffusion_map",
+        say("Heat map of the model's confidence by position and step"),
+        on_point=lambda cell: lab.look_at(position=int(cell[0]), steps=int(cell[1])),
     )
     said = say(
         "{committed} committed, {again} masked again. Confidence is the model's own probability of "
@@ -101,13 +98,6 @@ def _map(lab: DiffusionLab) -> None:
 def _predicted_or_standing(step: DiffusionStep, place: int) -> int:
     predicted = step.predicted[place]
     return step.ids_before[place] if predicted is None else predicted
-
-
-def _on_cell(lab: DiffusionLab) -> None:
-    points = st.session_state[_MAP]["selection"]["points"]
-    if points:
-        position, step = points[0]["customdata"]
-        lab.look_at(position=int(position), steps=int(step))
 
 
 def _distribution(lab: DiffusionLab) -> None:
@@ -129,13 +119,8 @@ def _distribution(lab: DiffusionLab) -> None:
     was_masked = step.predicted[place] is not None
     token_id = _predicted_or_standing(step, place)
     bars = _bars(lab, found, token_id)
-    st.plotly_chart(
-        distribution_figure(bars, is_dark()),
-        theme=None,
-        key="diffusion_distribution",
-        config=CONFIG,
-        alt=say("Leading tokens at position {place}", place=place),
-    )
+    alt = say("Leading tokens at position {place}", place=place)
+    show_figure(distribution_figure(bars, is_dark()), "diffusion_distribution", alt)
     words = (
         marked(
             "Step {step}, before it changed the canvas. ◆ is the token drawn, with {share}. "
@@ -182,12 +167,10 @@ def _order(lab: DiffusionLab) -> None:
     order = generation_order(lab.text.steps[: lab.shown_steps])
     st.subheader(say("Order of generation"), anchor=False)
     names = [token(lab, lab.shown_ids[place]) for place in order.positions]
-    st.plotly_chart(
+    show_figure(
         order_figure(order, names, gap_positions(lab.text.steps), is_dark()),
-        theme=None,
-        key="diffusion_order",
-        config=CONFIG,
-        alt=say("The step that committed each position"),
+        "diffusion_order",
+        say("The step that committed each position"),
     )
     tau = say("not defined yet") if math.isnan(order.tau) else with_minus(f"{order.tau:.2f}")
     st.caption(
@@ -202,13 +185,8 @@ def _order(lab: DiffusionLab) -> None:
 def _counts(lab: DiffusionLab) -> None:
     counts = positions_per_step(lab.text.steps)
     st.subheader(say("Positions per step"), anchor=False)
-    st.plotly_chart(
-        counts_figure(counts, is_dark()),
-        theme=None,
-        key="diffusion_counts",
-        config=CONFIG,
-        alt=say("Positions committed and masked again by each step"),
-    )
+    alt = say("Positions committed and masked again by each step")
+    show_figure(counts_figure(counts, is_dark()), "diffusion_counts", alt)
     committed, again = (
         sum(getattr(one, name) for one in counts) for name in ("committed", "remasked")
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.study.joint_error import JointError
-from ui.charts.template import CONFIG
+from ui.charts.figure import show_figure
 from ui.labs.diffusion.charts import joint_figure
 from ui.labs.diffusion.lab import DiffusionLab
 from ui.labs.diffusion.notice import percent, token
@@ -101,13 +101,8 @@ def _result(lab: DiffusionLab, canvas: tuple[int, ...], errors: tuple[JointError
     st.markdown(markdown_text(said))
     left, right = st.columns([2, 3], gap="medium")
     with left:
-        st.plotly_chart(
-            joint_figure(errors, is_dark()),
-            theme=None,
-            key="diffusion_joint",
-            config=CONFIG,
-            alt=say("Total variation between product and joint, both orders"),
-        )
+        alt = say("Total variation between product and joint, both orders")
+        show_figure(joint_figure(errors, is_dark()), "diffusion_joint", alt)
         st.caption(
             say(
                 "0: the two are independent, 1: they share nothing. Over the {count} likeliest "

@@ -8,7 +8,7 @@ import streamlit as st
 
 from engine.study.metrics import Spread
 from engine.study.steps_and_quality import StepsSummary, summaries
-from ui.charts.template import CONFIG
+from ui.charts.figure import show_figure
 from ui.labs.diffusion.charts import QUALITIES, quality_figure
 from ui.labs.diffusion.lab import DiffusionLab
 from ui.labs.diffusion.passages import PassagesWork
@@ -69,13 +69,8 @@ def _results(work: PassagesWork) -> None:
     columns = st.columns(len(QUALITIES), gap="medium")
     for column, field in zip(columns, QUALITIES, strict=True):
         with column:
-            st.plotly_chart(
-                quality_figure(rows, field, is_dark()),
-                theme=None,
-                key=f"diffusion_{field}",
-                config=CONFIG,
-                alt=say("{measure} against the number of steps", measure=say(QUALITIES[field])),
-            )
+            alt = say("{measure} against the number of steps", measure=say(QUALITIES[field]))
+            show_figure(quality_figure(rows, field, is_dark()), f"diffusion_{field}", alt)
     title = say("Measured:")
     st.markdown(f"**{title}** {markdown_text(_outcome(rows))}")
     left, right = st.columns([3, 2], gap="medium")

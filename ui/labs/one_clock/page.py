@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from ui.charts.template import CONFIG
+from ui.charts.figure import show_figure
 from ui.labs import fields
 from ui.labs.one_clock.charts import balance_figure, time_figure
 from ui.labs.one_clock.clock import MOST_TOKENS, Clock
@@ -84,16 +84,16 @@ def _runs(clock: Clock) -> None:
     if not timed:
         return
     st.html(figures(timed))
-    if work.is_running:  # a chart is built anew at each drawing
+    if work.is_running:  # drawing charts takes time from what is measured
         return
     left, right = st.columns(2)
     with left:
         st.subheader(say("Time per token"), anchor=False)
         st.caption(say("Bar: median round. Line: from the fastest to the slowest round."))
         chart = time_figure(timed, is_dark())
-        st.plotly_chart(chart, theme=None, key="one_clock_time", config=CONFIG)
+        show_figure(chart, "one_clock_time", say("Time per token of every decoder"))
     with right:
         st.subheader(say("Time against likelihood"), anchor=False)
         st.caption(say("Likely is not the same as good: the likeliest texts repeat themselves."))
         chart = balance_figure(timed, is_dark())
-        st.plotly_chart(chart, theme=None, key="one_clock_balance", config=CONFIG)
+        show_figure(chart, "one_clock_balance", say("Time against likelihood of every decoder"))

@@ -8,7 +8,7 @@ import streamlit as st
 
 from engine.errors import DecodingError
 from engine.study.acceptance import Acceptance
-from ui.charts.template import CONFIG
+from ui.charts.figure import show_figure
 from ui.labs import fields
 from ui.labs.page import Experiment, LabPage
 from ui.labs.speculative import view
@@ -112,7 +112,8 @@ def _picture(lab: SpeculativeLab) -> None:
                 )
             )
             chart = acceptance_figure(found, is_dark())
-            st.plotly_chart(chart, theme=None, key="speculative_acceptance", config=CONFIG)
+            alt = say("Share of accepted tokens by position in the draft")
+            show_figure(chart, "speculative_acceptance", alt)
         st.html(view.figures(found, text.steps[-1]))
 
 
@@ -147,7 +148,8 @@ def _distributions(lab: SpeculativeLab, index: int, position: int) -> None:
         st.error(markdown_text(in_words(error)))
         return
     chart = overlap_figure(view.bars(found, step, text), is_dark())
-    st.plotly_chart(chart, theme=None, key="speculative_overlap", config=CONFIG)
+    alt = say("Draft and target at one proposal, token by token")
+    show_figure(chart, "speculative_overlap", alt)
     st.caption(markdown_text(view.overlap_sentence(found, step)))
 
 
@@ -198,7 +200,8 @@ def _speed(lab: SpeculativeLab) -> None:
             )
         )
         chart = waterfall_figure(point, view.LOSS_NAMES, is_dark())
-        st.plotly_chart(chart, theme=None, key="speculative_waterfall", config=CONFIG)
+        alt = say("From the largest speed-up to the measured one")
+        show_figure(chart, "speculative_waterfall", alt)
     with right:
         st.caption(
             say(
@@ -207,7 +210,8 @@ def _speed(lab: SpeculativeLab) -> None:
             )
         )
         chart = curve_figure(curve, is_dark())
-        st.plotly_chart(chart, theme=None, key="speculative_curve", config=CONFIG)
+        alt = say("Speed-up by draft length, formula and measured")
+        show_figure(chart, "speculative_curve", alt)
     with st.expander(say("All figures")):
         st.html(view.speed_table(curve))
         kept = counted(len(curve.points), "length")

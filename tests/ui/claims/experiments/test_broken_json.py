@@ -4,6 +4,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.claims.experiments.broken_json import WAYS, BrokenJson, JsonRun, Judged, first_object
 from engine.claims.verdict import DEPENDS, HOLDS, verdict
+from tests.charts import charts
 
 
 def made_up(*, control_is_valid: bool) -> BrokenJson:
@@ -32,5 +33,5 @@ def test_it_is_drawn():
         SECTION.picture(made_up(control_is_valid=True), Shown("json", None, False, False))
 
     app = AppTest.from_function(script, default_timeout=60).run()
-    assert not app.exception and len(app.get("plotly_chart")) == 1
+    assert not app.exception and len(charts(app)) == 1
     assert "{&lt;b&gt;" in "".join(str(one.proto.body) for one in app.get("html"))

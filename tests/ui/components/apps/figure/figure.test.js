@@ -1,0 +1,94 @@
+// A chart that the server has made: it changes in its place, tells presses, and says what went wrong.
+
+import '../../harness.js';
+import assert from 'node:assert/strict';
+import { afterEach, test } from 'node:test';
+import { setImmediate as settled } from 'node:timers/promises';
+import { mount as mount_figure } from '../../../../../ui/components/js/apps/figure/main.js';
+import { mount } from '../../harness.js';
+
+/** Stands for Plotly.js: writes down what it is asked for. */
+class Plotly {
+  /** @type {{node: any, traces: any, layout: any}[]} */ drawn = [];
+  /** @type {any[]} */ purged = [];
+  PlotSchema = {};
+
+  /** @param {any} node @param {any} traces @param {any} layout */
+  async react(node, traces, layout) {
+    if (traces[0].x === 'broken') throw new Error('no such x');
+    this.drawn.push({ node, traces, layout });
+    node.on = (/** @type {string} */ event, /** @type {any} */ call) => {
+      node[event] = call;
+    };
+  }
+
+  /** @param {any} node */
+  purge(node) {
+    this.purged.push(node);
+  }
+}
+
+afterEach(() => Reflect.deleteProperty(window, 'Plotly')); // the tests share one window
+
+/** @param {unknown} x @param {object} [more] */
+const given = (x, more = {}) => ({
+  figure: JSON.stringify({ data: [{ x }], layout: { height: 300, title: 'A chart' } }),
+  alt: `Bars of ${x}`,
+  config: { displayModeBar: false },
+  has_points: false,
+  ...more,
+});
+
+/** @param {object} data */
+async function opened(data) {
+  const plotly = new Plotly();
+  Reflect.set(window, 'Plotly', plotly);
+  /** @type {any[][]} */
+  const told = [];
+  /** @type {any} */
+  let app;
+  const page = mount(root => {
+    app = mount_figure(root, /** @type {any} */ (data), (...said) => told.push(said));
+    return { update() {} };
+  });
+  await settled();
+  return { plotly, told, app, page };
+}
+
+test('another figure changes the chart in its place, the same one costs nothing', async () => {
+  const { plotly, app, page } = await opened(given('a'));
+  const chart = page.one('figure', 'Bars of a');
+  assert.equal(chart.style.height, '300px');
+  app.update(given('a'));
+  app.update(given('b'));
+  app.update(given('c'));
+  await settled();
+  assert.deepEqual(
+    plotly.drawn.map(({ traces }) => traces[0].x),
+    ['a', 'c'],
+  );
+  assert.ok(plotly.drawn.every(({ node, layout }) => node === chart && layout.autosize && layout.title === 'A chart'));
+  assert.equal(page.one('figure', 'Bars of c'), chart);
+  app.destroy();
+  assert.deepEqual(plotly.purged, [chart]);
+});
+
+test('a press on a point is told with what belongs to it, where points may be pressed', async () => {
+  const { told, app, page } = await opened(given('a', { has_points: true }));
+  const chart = /** @type {any} */ (page.one('figure', 'Bars of a'));
+  chart.plotly_click({ points: [{ customdata: undefined }, { customdata: new Int8Array([4, 0]) }] });
+  chart.plotly_click({ points: [{ customdata: undefined }] });
+  assert.deepEqual(told, [['point', [4, 0]]]);
+  app.update(given('a'));
+  chart.plotly_click({ points: [{ customdata: [1] }] });
+  assert.equal(told.length, 1);
+});
+
+test('a figure that cannot be drawn is said, and the next one can', async () => {
+  const { plotly, app, page } = await opened(given('broken'));
+  assert.equal(page.one('alert').textContent, 'The chart could not be drawn (no such x); reload the page.');
+  app.update(given('whole'));
+  await settled();
+  assert.equal(page.one('alert').textContent, '');
+  assert.equal(plotly.drawn.length, 1);
+});

@@ -1,0 +1,45 @@
+"""Shows a Plotly figure in a chart that stays mounted: another figure changes it in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from ui.components.apps import mount_app
+
+CONFIG = {"displayModeBar": False, "scrollZoom": False}  # on a phone Plotly's bar hides the legend
+SAVED = CONFIG | {  # with the camera alone: on a phone Plotly's other buttons hide the legend
+    "displayModeBar": True,
+    "displaylogo": False,
+    "modeBarButtons": [["toImage"]],
+}
+
+
+def show_figure(
+    figure: go.Figure,
+    key: str,
+    alt: str,
+    *,
+    on_point: Callable[[Any], None] | None = None,
+    config: Mapping[str, Any] = CONFIG,
+) -> None:
+    """Draw a figure, or let the chart that is there change into it.
+
+    Args:
+        figure: its height is that of its layout.
+        key: of the chart, in the session's state.
+        alt: what it shows, in words.
+        on_point: called with the `customdata` of a point that is pressed.
+        config: of Plotly.
+    """
+    data = {
+        "figure": figure.to_json(),
+        "alt": alt,
+        "config": dict(config),
+        "has_points": on_point is not None,
+    }
+    told = {} if on_point is None else {"point": lambda: on_point(st.session_state[key].point)}
+    mount_app("figure", None, data, kind="dv-plotly", key=key, **told)

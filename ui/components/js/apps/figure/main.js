@@ -1,0 +1,102 @@
+// A chart that the server has made: a Plotly figure that stays in its place and changes there.
+
+import { element, set_attribute, set_text } from '../../lib/dom.js';
+import { load_plotly } from '../../lib/plotly.js';
+import { say } from '../../words/say.js';
+
+/**
+ * @typedef {object} Data as ui/charts/figure.py hands it over
+ * @property {string} figure as JSON
+ * @property {string} alt what it shows, in words
+ * @property {object} config of Plotly
+ * @property {boolean} has_points whether its points may be pressed
+ */
+
+const USUAL_HEIGHT = 450; // Plotly's own
+
+/**
+ * @param {HTMLElement} root
+ * @param {Data} data
+ * @param {(name: string, value: unknown) => void} tell
+ */
+export function mount(root, data, tell) {
+  const chart = element('div', { class: 'dv-plotly-chart', role: 'figure' });
+  const problem = element('p', { class: 'dv-plotly-problem', role: 'alert' });
+  const whole = element('button', { type: 'button', class: 'dv-plotly-whole' });
+  root.append(chart, problem, whole);
+
+  let now = data;
+  let drawn = '';
+  let is_gone = false;
+  let drawing = Promise.resolve();
+  /** @type {any} */
+  let plotly = null;
+
+  async function draw() {
+    if (is_gone || now.figure === drawn) return;
+    drawn = now.figure;
+    const { data: traces, layout } = JSON.parse(now.figure);
+    chart.style.height = `${layout.height ?? USUAL_HEIGHT}px`; // also while Plotly is on its way
+    plotly ??= await load_plotly(root.dataset.plotly ?? '');
+    if (is_gone) return;
+    const is_first = !('on' in chart);
+    await plotly.react(chart, traces, { ...layout, height: undefined, autosize: true }, now.config);
+    if (is_first) listen();
+  }
+
+  function listen() {
+    // What Plotly measures text with is nothing for a screen reader.
+    document.getElementById('js-plotly-tester')?.setAttribute('aria-hidden', 'true');
+    /** @type {any} */ (chart).on('plotly_click', (/** @type {{points: {customdata: unknown}[]}} */ { points }) => {
+      const point = points.find(({ customdata }) => customdata !== undefined && customdata !== null);
+      if (now.has_points && point) tell('point', plain(point.customdata));
+    });
+  }
+
+  /** @param {Data} given */
+  function update(given) {
+    now = given;
+    set_attribute(chart, 'aria-label', given.alt);
+    chart.classList.toggle('dv-pressable', given.has_points);
+    drawing = drawing.then(draw).then(
+      () => set_text(problem, ''),
+      error => {
+        drawn = '';
+        set_text(problem, say('The chart could not be drawn ({reason}); reload the page.', { reason: error.message }));
+      },
+    );
+  }
+
+  const resized = new ResizeObserver(() => {
+    if (chart.offsetWidth && 'on' in chart) plotly.Plots.resize(chart);
+  });
+  resized.observe(chart);
+  // Touches must scroll the page and not zoom, so Plotly does not hear of them; a tap still is a click.
+  chart.addEventListener('touchstart', event => event.stopPropagation(), { capture: true, passive: true });
+
+  const name_whole = () => {
+    const name = document.fullscreenElement === root ? say('Leave full screen') : say('Full screen');
+    set_attribute(whole, 'aria-label', name);
+    set_attribute(whole, 'title', name);
+  };
+  whole.addEventListener('click', () => {
+    if (document.fullscreenElement === root) void document.exitFullscreen();
+    else void root.requestFullscreen();
+  });
+  root.addEventListener('fullscreenchange', name_whole);
+  name_whole();
+  update(data);
+
+  return {
+    update: (/** @type {object} */ given) => update(/** @type {Data} */ (given)),
+    restyle() {}, // its colours come with it
+    destroy() {
+      is_gone = true;
+      resized.disconnect();
+      if ('on' in chart) plotly.purge(chart);
+    },
+  };
+}
+
+/** What belongs to a point, as JSON can hold it. @param {any} customdata */
+const plain = customdata => (ArrayBuffer.isView(customdata) ? Array.from(/** @type {any} */ (customdata)) : customdata);

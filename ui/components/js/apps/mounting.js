@@ -1,0 +1,129 @@
+// Mounts an app into the element that Streamlit gives it, hands new data over, and takes it away again.
+
+import { speak } from '../words/say.js';
+
+/**
+ * @typedef {{update?: (data: object) => void, restyle: () => void, destroy: () => void}} App
+ * @typedef {(name: string, value: unknown) => void} Tell
+ * @typedef {(root: HTMLElement, data: object, tell: Tell) => App} Mount what the `main.js` of an app exports
+ *
+ * @typedef {object} Data what every app gets, besides its own
+ * @property {string} [language] what the page speaks
+ * @property {string|null} [label] the accessible name of the app, in that language
+ * @property {Record<string, string>} [served] addresses of values that seldom change, by the names under which
+ *   the app gets the values themselves; `sentences` are for all apps
+ *
+ * @typedef {{data: Data, parentElement: HTMLElement, setTriggerValue: Tell}} Given by Streamlit
+ * @typedef {{mounting: string, app: string, styles: string[], plotly: string}} Places where the app serves what
+ * @typedef {{data: Data, values: object, tell: Tell, app?: App, is_gone?: boolean}} Held
+ */
+
+/** @type {WeakMap<HTMLElement, Held>} */
+const mounted = new WeakMap();
+/** @type {Map<string, Promise<any>>} */
+const fetched = new Map();
+
+/** @param {string} address @returns {Promise<unknown>} */
+const stylesheet = address =>
+  new Promise((resolve, reject) => {
+    const present = document.head.querySelector(`link[href="${address}"]`);
+    if (present) return resolve(null);
+    const link = Object.assign(document.createElement('link'), { rel: 'stylesheet', href: address });
+    link.onload = resolve;
+    link.onerror = () => reject(new Error(`no ${address}`));
+    document.head.append(link);
+  });
+
+/** A value that the server has computed, fetched once by all apps; a failure is tried again. @param {string} address */
+function value_at(address) {
+  const known = fetched.get(address);
+  if (known) return known;
+  const asked = fetch(address).then(answer => {
+    if (!answer.ok) throw new Error(`${answer.status} for ${address}`);
+    return answer.json();
+  });
+  fetched.set(address, asked);
+  asked.catch(() => fetched.delete(address));
+  return asked;
+}
+
+/** @param {Data} data @returns {Promise<Record<string, any>>} */
+async function values_of({ served = {} }) {
+  const values = await Promise.all(Object.values(served).map(value_at));
+  return Object.fromEntries(Object.keys(served).map((name, place) => [name, values[place]]));
+}
+
+/** @param {HTMLElement} root @param {Held} held @param {Places} places */
+async function begin(root, held, places) {
+  root.replaceChildren(); // an earlier mount may have filled it
+  root.dataset.plotly = places.plotly;
+  root.style.visibility = 'hidden';
+  try {
+    const [{ mount }, values] = await Promise.all([
+      /** @type {Promise<{mount: Mount}>} */ (import(new URL(places.app, location.origin).href)),
+      values_of(held.data),
+      ...places.styles.map(stylesheet),
+    ]);
+    if (held.is_gone) return;
+    speak(values.sentences ?? {});
+    delete values.sentences;
+    held.values = values;
+    held.app = mount(root, { ...held.data, ...values }, (name, value) => held.tell(name, value));
+  } catch (error) {
+    root.textContent = `The page's program could not be loaded (${/** @type {Error} */ (error).message}); reload the page.`;
+  }
+  root.style.visibility = '';
+}
+
+/** @param {HTMLElement} root @param {Held} held */
+function end(root, held) {
+  held.is_gone = true;
+  held.app?.destroy();
+  if (mounted.get(root) === held) mounted.delete(root);
+}
+
+/** Light or dark, by the ground that the page stands on, in whatever notation the theme names it. @param {HTMLElement} root */
+function theme_of(root) {
+  const probe = document.createElement('i');
+  probe.style.color = 'var(--st-background-color, #fff)';
+  root.append(probe);
+  const [red, green, blue] = (getComputedStyle(probe).color.match(/[\d.]+/g) ?? []).map(Number);
+  probe.remove();
+  return red + green + blue < 384 ? 'dark' : 'light';
+}
+
+/** What an app was written with once: its labels, and values that it does not look at again. @param {Data} data */
+const written_with = ({ language, served }) => JSON.stringify([language, served]);
+
+/**
+ * Mount the app, or hand other data to the one that is there.
+ *
+ * @param {Given} given
+ * @param {Places} places
+ * @returns {() => void} takes it away
+ */
+export function show({ data, parentElement, setTriggerValue }, places) {
+  const root = /** @type {HTMLElement} */ (parentElement.querySelector('section'));
+  let held = mounted.get(root);
+  if (held && written_with(held.data) !== written_with(data)) {
+    end(root, held);
+    held = undefined;
+  }
+  if (data.label) root.setAttribute('aria-label', data.label);
+  if (held) {
+    held.data = data;
+    held.tell = setTriggerValue;
+    held.app?.update?.({ ...data, ...held.values });
+  } else {
+    held = { data, values: {}, tell: setTriggerValue };
+    mounted.set(root, held);
+    void begin(root, held, places);
+  }
+  const theme = theme_of(root);
+  if (root.dataset.theme !== theme) {
+    root.dataset.theme = theme;
+    held.app?.restyle();
+  }
+  const here = held;
+  return () => end(root, here);
+}
