@@ -16,13 +16,13 @@ from ui.skeleton.problems import guarded
 from ui.skeleton.tables import table
 from ui.skeleton.visit_page import VisitPage
 from ui.visits.records import Fields, choice_of, choice_record
-from ui.words.labels import parameters_text, size
-from ui.words.language import ENGLISH, language
+from ui.words.labels import counted, parameters_text, size
+from ui.words.language import ENGLISH, language, marked, say
 
 TEXTS = Path(__file__).resolve().parents[2] / "lessons" / "how"
 STYLE = Path(__file__).with_suffix(".css")
 SAMPLERS = "{samplers}"
-ABOUT = (
+ABOUT = marked(
     "**How this works.** From the prompt to a token, where every figure on screen comes from, what "
     "is not shown, and all terms."
 )
@@ -68,8 +68,10 @@ PAGE = VisitPage(
     HowState.name,
     begin=HowState,
     restore=HowState.restored,
-    lost="The model of this page could not be loaded again, so that of the step page is named.",
-    kept="The facts of the model below are those of the new one.",
+    lost=marked(
+        "The model of this page could not be loaded again, so that of the step page is named."
+    ),
+    kept=marked("The facts of the model below are those of the new one."),
 )
 
 
@@ -78,7 +80,7 @@ def how_page() -> None:
     state = PAGE.opened(STYLE)
     if state is None:
         return
-    st.caption(ABOUT)
+    st.caption(say(ABOUT))
     with st.container(key="how_text"):
         for section in text_of(language()):
             _section(section)
@@ -107,22 +109,29 @@ def samplers_table() -> str:
     """All samplers in the default order, as their classes describe them."""
     infos = [kind.info for kind in DEFAULT_ORDER]
     return table(
-        "Samplers, in the order in which they act",
-        ["sampler", "formula", "what it does"],
-        [(info.label, info.formula, info.about) for info in infos],
+        say("Samplers, in the order in which they act"),
+        [say("sampler"), say("formula"), say("what it does")],
+        [(say(info.label), info.formula, say(info.about)) for info in infos],
     )
 
 
 def _model(model: LanguageModel) -> None:
-    st.markdown("## The model on this page")
+    st.markdown(f"## {say('The model on this page')}")
     context, formula = model.context_length, model.cache_formula
-    cache = "none" if formula is None else f"{size(formula.bytes_per_token)} per position"
+    cache = (
+        say("none")
+        if formula is None
+        else say("{size} per position", size=size(formula.bytes_per_token))
+    )
     rows = [
-        ("name", model.name),
-        ("weights", parameters_text(model.parameters)),
-        ("dtype, device", f"{model.dtype}, {model.device}".replace("torch.", "")),
-        ("vocabulary V", f"{model.vocab_size:,} tokens"),
-        ("longest context", "no limit" if context is None else f"{context:,} positions"),
-        ("KV cache", cache),
+        (say("name"), model.name),
+        (say("weights"), parameters_text(model.parameters)),
+        (say("dtype, device"), f"{model.dtype}, {model.device}".replace("torch.", "")),
+        (say("vocabulary V"), counted(model.vocab_size, "token")),
+        (
+            say("longest context"),
+            say("no limit") if context is None else counted(context, "position"),
+        ),
+        (say("KV cache"), cache),
     ]
-    st.html(table("Of its files and its configuration", ["fact", "value"], rows))
+    st.html(table(say("Of its files and its configuration"), [say("fact"), say("value")], rows))

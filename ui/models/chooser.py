@@ -93,12 +93,13 @@ def shared_model(choice: Choice, progress: Callable | None = None) -> LanguageMo
         except DecodingError:
             raise
         except Exception as error:
-            doing = f"the loading of {choice}"
-            raise ModelError(report(error, doing, "Choose another model, or try again.")) from error
+            doing = say("the loading of {choice}", choice=choice)
+            kept = marked("Choose another model, or try again.")
+            raise ModelError(report(error, doing, kept)) from error
 
     def waiting() -> None:
         if progress is not None:
-            progress("Waiting for another visitor's load of this model", 0, None)
+            progress(marked("Waiting for another visitor's load of this model"), 0, None)
 
     return MODELS.get(choice.source, choice.revision, load, waiting)
 
@@ -190,8 +191,11 @@ def check_allowed(choice: Choice, *, on_page: bool = True) -> None:
     permitted = allowed(on_page=on_page)
     if permitted is not None and choice not in permitted:
         raise ModelError(
-            f"{choice} is not among the models that may be loaded here; whoever runs this app can "
-            f"start it with DECODING_MODELS={choice}."
+            say(
+                "{choice} is not among the models that may be loaded here; whoever runs this app "
+                "can start it with DECODING_MODELS={choice}.",
+                choice=choice,
+            )
         )
 
 
@@ -218,7 +222,11 @@ class Load:
 
     def __init__(self, choice: Choice) -> None:
         self.choice = choice
-        self.stage: tuple[str, int, int | None] = ("Waiting for other models to load", 0, None)
+        self.stage: tuple[str, int, int | None] = (
+            marked("Waiting for other models to load"),
+            0,
+            None,
+        )
         self.model: LanguageModel | None = None
         self.failure: Exception | None = None
         self._waiting = 1
@@ -251,7 +259,7 @@ class Load:
     def _run(self) -> None:
         try:
             with self._room:
-                self._told("Looking for the model", 0, None)
+                self._told(marked("Looking for the model"), 0, None)
                 self.model = shared_model(self.choice, self._told)
         except _GivenUp:
             pass
@@ -319,8 +327,8 @@ class _Visit:
             problem = in_words(error).rpartition("; ")[0]
             self.problem = say("{problem}; choose a causal language model.", problem=problem)
         except Exception as error:
-            still = "The model before is still in use; choose another one, or try again."
-            self.problem = report(error, f"the change to {load.choice}", still)
+            still = marked("The model before is still in use; choose another one, or try again.")
+            self.problem = report(error, say("the change to {choice}", choice=load.choice), still)
         else:
             self.said = say("{model} is in use. {kept}", model=load.model.name, kept=kept)
             self.loads += 1
@@ -452,10 +460,16 @@ def _listed_choice(permitted: list[Choice], name: str) -> Choice | None:
     return choice
 
 
+def stage_name(what: str) -> str:
+    """What happens while a model is loaded, in the language of the page."""
+    return in_words(say(what))
+
+
 def _progress(load: Load) -> None:
     what, done, total = load.stage
+    what = markdown_text(stage_name(what))
     if total is None:
-        st.status(f"{markdown_text(what)}…", state="running")
+        st.status(f"{what}…", state="running")
     else:
         share = say("{one} of {all}", one=size(done), all=size(total))
-        st.progress(min(1.0, done / max(1, total)), text=f"{markdown_text(what)}: {share}")
+        st.progress(min(1.0, done / max(1, total)), text=f"{what}: {share}")

@@ -8,6 +8,8 @@ from engine.errors import DecodingError
 from engine.model import BUNDLED, LanguageModel
 from ui.models.chooser import Choice, Load, check_allowed, first_choice
 from ui.visits.visits import Abandoned
+from ui.words.language import say
+from ui.words.refusals import in_words
 
 LOOK_SECONDS = 0.1
 
@@ -32,8 +34,9 @@ def first_model(told: Told, should_stop: Callable[[], bool]) -> tuple[LanguageMo
         if choice == Choice(BUNDLED):
             raise
         model = _loaded(Choice(BUNDLED), told, should_stop)
-        problem = f"DECODING_MODEL={choice}: {error}"
-        return model, f"{problem} The bundled model is in use instead."
+        problem = f"DECODING_MODEL={choice}: {in_words(error)}"
+        instead = say("The bundled model is in use instead.")
+        return model, f"{problem} {instead}"
 
 
 def load(

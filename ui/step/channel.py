@@ -27,6 +27,7 @@ from engine.errors import CancelledError, DecodingError
 from engine.model import LanguageModel
 from engine.runner.scheduler import Job, job
 from engine.sampling import SamplingSettings
+from ui.models.chooser import stage_name
 from ui.models.opening import first_model, load
 from ui.server.live import WORKING, Activity, Connection, Gone, Refused
 from ui.skeleton.problems import report
@@ -39,9 +40,9 @@ from ui.step.session import Session
 from ui.texts.examples import EXAMPLES
 from ui.visits.handover import STEP, HandedOver
 from ui.visits.records import BrokenRecord, Fields
-from ui.visits.visits import VISITS, Abandoned, TooManyVisits, Visit, is_secret
+from ui.visits.visits import FULL, VISITS, Abandoned, TooManyVisits, Visit, is_secret
 from ui.words.catalogue import table
-from ui.words.language import say, speaking
+from ui.words.language import marked, say, speaking
 
 INTERRUPTING = ("start", "reopen", "open", "stop")  # actions that what takes long makes way for
 MOST_REPORTS = 20  # of failures, from one page
@@ -98,9 +99,8 @@ class StepChannel:
         except DecodingError as error:
             raise Refused(report(error)) from error
         except TooManyVisits as error:
-            raise Refused(
-                "More people use this app just now than it has room for; try again in a minute."
-            ) from error
+            with speaking(self._hello.language):
+                raise Refused(say(FULL)) from error
         self._tab = tab
         self._sent = Sent(self._hello.unknown)
         self._reports = 0
@@ -139,7 +139,7 @@ class StepChannel:
         return session
 
     def _told(self, what: str, done: int, total: int | None) -> None:
-        self._connection.activity = Activity(what, done, total)
+        self._connection.activity = Activity(stage_name(what), done, total)
 
     def _waits(self, behind: int) -> None:
         activity = self._connection.activity or Activity(WORKING)
@@ -194,7 +194,7 @@ class StepChannel:
         except (Gone, Refused):
             raise
         except Exception as error:
-            sentence = report(error, f"answering {str(data.get('kind'))[:40]!r} of the step page")
+            sentence = report(error, marked("the step page"))
             return [packed({"kind": "answer", **named, "error": sentence})]
 
     def _answered(self, session: Session, data: dict[str, Any], named: dict[str, Any]) -> bytes:
@@ -226,7 +226,7 @@ class StepChannel:
         try:
             return load(source, revision, self._told, self._is_interrupted)
         except Abandoned as error:
-            raise CancelledError("The model was not loaded.") from error
+            raise CancelledError(say("The model was not loaded.")) from error
 
     def _is_interrupted(self) -> bool:
         """Whether the person wants something that what is being done stands in the way of."""
@@ -238,7 +238,10 @@ class StepChannel:
         if self._reports > MOST_REPORTS:
             return ""
         part, message, stack = event.failure
-        return report(PageFailure(f"{message}\n{stack}"), f"drawing {part or 'the step page'}")
+        return report(
+            PageFailure(f"{message}\n{stack}"),
+            say("drawing {part}", part=part or say("the step page")),
+        )
 
     def update(self) -> Iterable[bytes]:
         session = self._session()

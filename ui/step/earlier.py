@@ -8,6 +8,7 @@ from typing import Any
 
 from engine.errors import DecodingError, SettingError
 from ui.step.replay import TextRecord
+from ui.words.language import say
 
 MOST_EARLIER = 10
 MOST_TOKENS = 150_000  # in all of them: about a megabyte as a record
@@ -67,8 +68,8 @@ class EarlierTexts:
         """The text of this number; raises `SettingError` where it is gone."""
         found = next((text for text in self if text.number == number), None)
         if found is None:
-            remedy = "choose one of those that are listed"
-            raise SettingError("earlier text", number, "is no longer here", remedy)
+            remedy = say("choose one of those that are listed")
+            raise SettingError(say("earlier text"), number, say("is no longer here"), remedy)
         return found
 
     def remove(self, text: Earlier) -> None:

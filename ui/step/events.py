@@ -186,8 +186,10 @@ def parse(data: Any) -> Event:
     fields = _Fields(data)
     kind = fields.text("kind")
     if kind not in ACTIONS and kind not in QUESTIONS:
-        remedy = "reload the page; if that does not help, start the app again"
-        raise EventError(f"The page sent an unknown event, {kind[:40]!r}; {remedy}.")
+        raise EventError(
+            f"The page sent an unknown event, {kind[:40]!r}; reload the page; if that does not "
+            "help, start the app again."
+        )
     at, limits = _Fields(data.get("at", {})), _Fields(data.get("limits", {}))
     settings, order = SamplingSettings(), FIRST
     if "settings" in data:
@@ -352,9 +354,9 @@ class _Fields:
         if not isinstance(value, str):
             raise EventError(f"The page sent {name} that is no text; reload the page.")
         if len(value) > LONGEST_PROMPT:  # the longest text that a page sends; ids are far shorter
-            remedy = f"use at most {LONGEST_PROMPT:,}"
             raise EventError(
-                f"The {name.replace('_', ' ')} has {len(value):,} characters; {remedy}."
+                f"The {name.replace('_', ' ')} has {len(value):,} characters; use at most "
+                f"{LONGEST_PROMPT:,}."
             )
         return _encodable(value)
 

@@ -123,7 +123,7 @@ def _check(session: Session, event: Event, _: object) -> dict[str, Any]:
         value = plain(session, typed)
         return {"value": value, "setting_value": value}
     if name not in STAGES:
-        raise SettingError("setting", name[:40], "is not known", "reload the page")
+        raise SettingError("setting", name[:40], say("is not known"), say("reload the page"))
     shown = plain_settings(event.settings, event.order)
     value = typed
     if event.setting_field and not is_one_number(name):
@@ -149,20 +149,20 @@ def _number(setting: str, typed: Any) -> Any:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        remedy = "type digits, such as 0.7"
-        raise SettingError(setting or "value", typed[:40], "is not a number", remedy)
+        remedy = say("type digits, such as 0.7")
+        raise SettingError(setting or "value", typed[:40], say("is not a number"), remedy)
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 
 _PLAIN_CHECKS: dict[str, Callable[[Session, Any], Any]] = {
-    "seed": lambda session, value: checked_whole("Seed", value, 0, LARGEST_SEED),
+    "seed": lambda session, value: checked_whole(say("Seed"), value, 0, LARGEST_SEED),
     "max_tokens": lambda session, value: checked_whole(
-        "Max tokens", value, 1, stopping.LONGEST_RUN
+        say("Max tokens"), value, 1, stopping.LONGEST_RUN
     ),
     "guidance_scale": lambda session, value: checked_scale(value),
     "penalty_alpha": lambda session, value: checked_alpha(value),
     "candidates": lambda session, value: checked_whole(
-        "Candidates", value, 1, session.model.vocab_size
+        say("Candidates"), value, 1, session.model.vocab_size
     ),
 }
 

@@ -41,8 +41,8 @@ from ui.texts.texts import (
     checked_scale,
     new_text,
 )
-from ui.words import refusals
 from ui.words.language import say, say_counted
+from ui.words.refusals import in_words
 
 RUN_BUDGET_S = 0.1  # Run to end comes back this often, so that the page follows and can stop it
 STEPS_BUDGET_S = 0.25  # the same of several presses of Step
@@ -147,7 +147,7 @@ class Session(ShownText):
             self.error = busy.cancelled(event.kind, self.length - length)
             self.cancelled = True
         except DecodingError as error:
-            self.error = refusals.in_words(error)
+            self.error = in_words(error)
         self.version += 1
 
     def _make_row(self) -> None:
@@ -159,7 +159,7 @@ class Session(ShownText):
     def refuse(self, client: str, number: int, error: DecodingError) -> None:
         """Answer an event that could not be understood."""
         self.acknowledged.add(client, number)
-        self.error, self.said = refusals.in_words(error), ""
+        self.error, self.said = in_words(error), ""
         self.cancelled = False
         self.left = 0
         self.refused = True
@@ -193,7 +193,7 @@ class Session(ShownText):
             try:
                 text = new_text(model, beginning, settings, stop_strings)
             except DecodingError as error:
-                self.error = refusals.in_words(error)
+                self.error = in_words(error)
             else:
                 self._keep_for_later()
                 self._begin({1: Branch(1, text)}, beginning, settings)
@@ -367,17 +367,21 @@ class Session(ShownText):
     def _inspect(self, event: Event) -> None:
         length = self.length
         if event.index is None or not 0 <= event.index <= length:
-            remedy = f"choose 1 to {length + 1}, the last of them being the token to come"
+            remedy = say(
+                "choose 1 to {last}, the last of them being the token to come", last=length + 1
+            )
             index = None if event.index is None else event.index + 1
-            raise SettingError("step", index, "is not in this text", remedy)
+            raise SettingError(say("step"), index, say("is not in this text"), remedy)
         self.inspected = event.index
         self.proposing = False
 
     def _check_sampled(self) -> None:
         if self.search:
             raise PromptError(
-                "Contrastive search takes the candidate with the best score, so nothing is drawn "
-                "or forced; choose Sampling and press Start."
+                say(
+                    "Contrastive search takes the candidate with the best score, so nothing is "
+                    "drawn or forced; choose Sampling and press Start."
+                )
             )
 
     def _force(self, event: Event) -> None:
@@ -423,8 +427,11 @@ class Session(ShownText):
     def _check_another_branch(self, index: int) -> None:
         if len(self.branches) >= MOST_BRANCHES:
             raise DecodingError(
-                f"This text has {MOST_BRANCHES} branches, the most there can be; press Start for a "
-                "new run."
+                say(
+                    "This text has {most} branches, the most there can be; press Start for a new "
+                    "run.",
+                    most=MOST_BRANCHES,
+                )
             )
         self._check_size(shared=index)
 
@@ -442,20 +449,28 @@ class Session(ShownText):
         own = sum(branch.own_tokens for branch in branches)
         if own >= MOST_OWN_TOKENS:
             raise DecodingError(
-                f"The branches of this text have {own:,} tokens of their own, and "
-                f"{MOST_OWN_TOKENS:,} is the most there can be; press Start for a new run."
+                say(
+                    "The branches of this text have {own} tokens of their own, and {most} is the "
+                    "most there can be; press Start for a new run.",
+                    own=f"{own:,}",
+                    most=f"{MOST_OWN_TOKENS:,}",
+                )
             )
         total = sum(len(branch.decoder.steps) for branch in branches) + (shared or 0)
         if total >= MOST_TOKENS:
             raise DecodingError(
-                f"The branches of this text have {total:,} tokens, and {MOST_TOKENS:,} is the most "
-                "that can be kept; press Start for a new run."
+                say(
+                    "The branches of this text have {total} tokens, and {most} is the most that "
+                    "can be kept; press Start for a new run.",
+                    total=f"{total:,}",
+                    most=f"{MOST_TOKENS:,}",
+                )
             )
 
     def _branch(self, event: Event) -> None:
         if event.branch not in self.branches:
-            remedy = f"choose one of {', '.join(map(str, self.branches))}"
-            raise SettingError("branch", event.branch, "does not exist", remedy)
+            remedy = say("choose one of {known}", known=", ".join(map(str, self.branches)))
+            raise SettingError(say("branch"), event.branch, say("does not exist"), remedy)
         if event.branch != self.current:
             self._leave_branch()
         self.current = event.branch
@@ -506,7 +521,9 @@ class Session(ShownText):
         if source is None or (source, revision) == (self.model.source, self.model.revision):
             return self.model
         if load is None:
-            raise PromptError(f"{source} wrote this text, and is not loaded here.")
+            raise PromptError(
+                say("{source} wrote this text, and is not loaded here.", source=source)
+            )
         return load(source, revision)
 
     def _show_again(self, record: TextRecord, replayed: Any) -> None:
@@ -614,7 +631,7 @@ class Session(ShownText):
                     self.decoder.rewind(index)
                     break
         except DecodingError as error:
-            self.error, self.cancelled = refusals.in_words(error), isinstance(error, CancelledError)
+            self.error, self.cancelled = in_words(error), isinstance(error, CancelledError)
         still_lost = len(have.ids) - self.length
         if still_lost:
             lost = say_counted(

@@ -14,6 +14,7 @@ from engine.sampling.ranking import RankedRow
 from engine.snippets import Snippet, snippets
 from engine.snippets.table import Remark
 from ui.texts.texts import Contrastive
+from ui.words.language import say
 from ui.words.refusals import told
 from ui.words.token_labels import labels_of
 
@@ -52,8 +53,9 @@ def tokens_of(vocabulary: Vocabulary, text: str, raw: RankedRow | None) -> list[
         SettingError: a text of more than `LONGEST_TEXT` characters.
     """
     if len(text) > LONGEST_TEXT:
-        remedy = f"use at most {LONGEST_TEXT} characters at once"
-        raise SettingError("text", text, "is too long to be split into tokens here", remedy)
+        remedy = say("use at most {most} characters at once", most=LONGEST_TEXT)
+        problem = say("is too long to be split into tokens here")
+        raise SettingError(say("text"), text, problem, remedy)
     if vocabulary.tokenizer is None:
         return []
     ids = vocabulary.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]

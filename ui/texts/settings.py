@@ -20,6 +20,7 @@ from engine.model import LanguageModel
 from engine.model.vocabulary import Vocabulary
 from engine.sampling import STAGES, SamplingSettings
 from engine.sampling.stages import Banned, Dry, LogitBias, Stage
+from ui.words.language import say
 
 FIRST = ("temperature", "top_k", "top_p", "min_p")  # samplers that a new page shows
 MOST_ENTRIES = 2000  # names, lists and numbers in one stage: they come with every event
@@ -187,8 +188,8 @@ def _check_size(name: str, value: dict[str, Any]) -> None:
             entries += len(container)
             inner += container.values() if isinstance(container, dict) else container
         if entries > MOST_ENTRIES:
-            remedy = f"use at most {MOST_ENTRIES:,}"
-            raise SettingError(name, entries, "holds too many entries", remedy)
+            remedy = say("use at most {most}", most=f"{MOST_ENTRIES:,}")
+            raise SettingError(name, entries, say("holds too many entries"), remedy)
         longest = MOST_BYTES if value_shape(name) == "source" else LONGEST_TEXT
         if any(_is_oversized(item, longest) for item in inner):
             raise EventError(f"The page sent {name} with a value that is too large; reload it.")
@@ -257,11 +258,13 @@ def fitted(
         if _fits(stage, after.vocab_size) and (same or not isinstance(stage, (LogitBias, Banned))):
             chain.append(stage)
         else:
-            lost.append(stage.info.label)
+            lost.append(say(stage.info.label))
     if not lost:
         return settings.replace(chain=chain), ""
-    named = ", ".join(lost)
-    sentence = f"Switched off, since this model has other tokens: {named}. Set them again."
+    sentence = say(
+        "Switched off, since this model has other tokens: {named}. Set them again.",
+        named=", ".join(lost),
+    )
     return settings.replace(chain=chain), sentence
 
 

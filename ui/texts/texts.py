@@ -16,7 +16,7 @@ from engine.sampling import SamplingSettings
 from engine.text import stopping
 from ui.texts.limits import LONGEST_PROMPT
 from ui.words.labels import tokens_text
-from ui.words.language import say
+from ui.words.language import marked, say
 from ui.words.token_labels import labels_of
 
 Text = Decoder | ContrastiveSearch
@@ -61,20 +61,27 @@ def checked_scale(scale: float) -> float:
         SettingError: below 1, where it would lead towards the negative prompt, or out of range.
     """
     if not OFF <= scale <= MAX_SCALE:  # NaN fails this too
-        remedy = "1 is without guidance, 1.5 is a good start"
-        raise SettingError("Guidance scale", scale, f"must be from 1 to {MAX_SCALE:g}", remedy)
+        remedy = say("1 is without guidance, 1.5 is a good start")
+        problem = say("must be from 1 to {most}", most=f"{MAX_SCALE:g}")
+        raise SettingError(say("Guidance scale"), scale, problem, remedy)
     return scale
 
 
 def check_prompt(name: str, prompt: str) -> None:
-    """Refuse a prompt that is too long, before anybody splits it into tokens.
+    """Refuse a prompt that is too long, before anybody splits it into tokens; its name is marked.
 
     Raises:
         PromptError: more than `LONGEST_PROMPT` characters.
     """
     if len(prompt) > LONGEST_PROMPT:
-        length = f"{len(prompt):,} characters"
-        raise PromptError(f"The {name} has {length}; use at most {LONGEST_PROMPT:,}.")
+        raise PromptError(
+            say(
+                "The {name} has {length} characters; use at most {most}.",
+                name=say(name),
+                length=f"{len(prompt):,}",
+                most=f"{LONGEST_PROMPT:,}",
+            )
+        )
 
 
 def new_text(
@@ -91,7 +98,7 @@ def new_text(
             of a contrastive search.
     """
     check_prompt("prompt", beginning.prompt)
-    check_prompt("negative prompt", beginning.negative_prompt or "")
+    check_prompt(marked("negative prompt"), beginning.negative_prompt or "")
 
     def read(text: str) -> str | list[int]:
         return model.vocabulary.chat_ids(text) if beginning.chat else text
@@ -101,11 +108,14 @@ def new_text(
     if negative is not None and checked_scale(scale) != OFF:
         if strategy is not None:
             raise PromptError(
-                "Contrastive search takes no negative prompt; close Guidance, or choose Sampling."
+                say(
+                    "Contrastive search takes no negative prompt; close Guidance, or choose "
+                    "Sampling."
+                )
             )
         if not negative:
             raise PromptError(
-                "The negative prompt is empty; type at least one character, or close Guidance."
+                say("The negative prompt is empty; type at least one character, or close Guidance.")
             )
         guidance = {"negative_prompt": read(negative), "guidance_scale": scale}
     if strategy is not None:

@@ -22,7 +22,8 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from ui.components.apps import MODULES
 from ui.server.served_files import address
-from ui.visits.visits import VISITS, TooManyVisits, Visit, is_secret
+from ui.visits.visits import FULL, VISITS, TooManyVisits, Visit, is_secret
+from ui.words.language import say
 
 KEY = "visit_tab"
 TAB = "visit"  # in the session's state: token, document and person
@@ -128,6 +129,4 @@ def visit_or_reason() -> tuple[Visit | None, str]:
     try:
         return this_visit(), ""
     except TooManyVisits:
-        return None, (
-            "More people use this app just now than it has room for; try again in a minute."
-        )
+        return None, say(FULL)

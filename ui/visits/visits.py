@@ -31,6 +31,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from ui.visits.keeping import Keeper, keeper_here
+from ui.words.language import marked
 
 LEAVE_SECONDS = 120.0  # a lost network, a lid that was closed for a moment
 LOOK_SECONDS = 1.0  # between two looks at what has changed, and who has left
@@ -58,6 +59,9 @@ State = TypeVar("State", bound=PageState)
 
 class Abandoned(Exception):
     """Nobody waits any more for a state that is being made; its record stays as it was."""
+
+
+FULL = marked("More people use this app just now than it has room for; try again in a minute.")
 
 
 class TooManyVisits(Exception):

@@ -25,9 +25,10 @@ READ = {
     "SettingError": {"setting": 0, "value": 1, "problem": 2, "remedy": 3},
     "Wrong": {"problem": 0, "remedy": 1},  # which becomes a TraceError or a MeasurementError
     "_notice": {"message": 0},
+    "progress": {"what": 0},  # what happens while a model is loaded
 }
 NOTES = "snippets"  # a folder whose texts are notes, but for those in lists: the lines of code
-MAY_BE_NAMES = {"setting", "value"}  # of which only fixed prose is read
+MAY_BE_NAMES = {"setting", "value", "what"}  # of which only fixed prose is read
 KEEPING = {"strip", "rstrip", "lstrip", "removesuffix", "removeprefix", "format", "capitalize"}
 MOST = 40  # templates of one text
 FIELDS = {"problem", "remedy", "takes"}  # that hold such texts
