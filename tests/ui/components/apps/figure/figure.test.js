@@ -92,3 +92,20 @@ test('a figure that cannot be drawn is said, and the next one can', async () => 
   assert.equal(page.one('alert').textContent, '');
   assert.equal(plotly.drawn.length, 1);
 });
+
+test('the button asks for the full screen, and to leave it', async () => {
+  const { page } = await opened(given('a'));
+  let asked = 0;
+  /** @type {Element | null} */
+  let whole = null;
+  Object.defineProperty(document, 'fullscreenElement', { configurable: true, get: () => whole });
+  Object.assign(page.root, { requestFullscreen: () => void asked++ });
+  Object.assign(document, { exitFullscreen: () => void asked-- });
+  page.one('button', 'Full screen').click();
+  assert.equal(asked, 1);
+  whole = page.root;
+  page.root.dispatchEvent(new window.Event('fullscreenchange'));
+  page.one('button', 'Leave full screen').click();
+  assert.equal(asked, 0);
+  Reflect.deleteProperty(document, 'fullscreenElement');
+});

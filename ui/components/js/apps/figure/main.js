@@ -1,6 +1,6 @@
 // A chart that the server has made: a Plotly figure that stays in its place and changes there.
 
-import { element, set_attribute, set_text } from '../../lib/dom.js';
+import { element, set_attribute, set_text, svg } from '../../lib/dom.js';
 import { load_plotly } from '../../lib/plotly.js';
 import { say } from '../../words/say.js';
 
@@ -22,9 +22,14 @@ const USUAL_HEIGHT = 450; // Plotly's own
 export function mount(root, data, tell) {
   const chart = element('div', { class: 'dv-plotly-chart', role: 'figure' });
   const problem = element('p', { class: 'dv-plotly-problem', role: 'alert' });
-  const whole = element('button', { type: 'button', class: 'dv-plotly-whole' });
+  const corners = svg('svg', { viewBox: '0 0 16 16', width: 16, height: 16, 'aria-hidden': 'true' });
+  corners.append(svg('path', { d: 'M6 2H2v4M10 2h4v4M6 14H2v-4M10 14h4v-4' }));
+  const whole = element('button', { type: 'button', class: 'dv-plotly-whole' }, corners);
   root.append(chart, problem, whole);
 
+  // Plotly's own words, which are English.
+  const dictionary = { 'Download plot as a PNG': say('Download the chart as PNG') };
+  const config = { ...data.config, locale: 'page', locales: { page: { dictionary } } };
   let now = data;
   let drawn = '';
   let is_gone = false;
@@ -40,7 +45,7 @@ export function mount(root, data, tell) {
     plotly ??= await load_plotly(root.dataset.plotly ?? '');
     if (is_gone) return;
     const is_first = !('on' in chart);
-    await plotly.react(chart, traces, { ...layout, height: undefined, autosize: true }, now.config);
+    await plotly.react(chart, traces, { ...layout, height: undefined, autosize: true }, config);
     if (is_first) listen();
   }
 
