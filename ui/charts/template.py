@@ -29,7 +29,6 @@ class Palette:
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-
 PATTERNS = ("", "/", "x", ".", "-", "+")
 
 

@@ -39,7 +39,6 @@ from ui.words.labels import with_minus
 from ui.words.language import marked, say
 
 NAMED = 10  # tokens of a distribution with a bar of their own
-_MAP = "diffusion_map"
 
 
 def history(lab: DiffusionLab) -> None:

@@ -70,6 +70,7 @@ async function begin(root, held, places) {
     held.values = values;
     held.app = mount(root, { ...held.data, ...values }, (name, value) => held.tell(name, value));
   } catch (error) {
+    if (held.is_gone) return;
     root.textContent = `The page's program could not be loaded (${/** @type {Error} */ (error).message}); reload the page.`;
   }
   root.style.visibility = '';

@@ -94,6 +94,7 @@ test('a figure that cannot be drawn is said, and the next one can', async () => 
 });
 
 test('the button asks for the full screen, and to leave it', async () => {
+  Object.defineProperty(document, 'fullscreenEnabled', { configurable: true, value: true });
   const { page } = await opened(given('a'));
   let asked = 0;
   /** @type {Element | null} */
@@ -108,4 +109,5 @@ test('the button asks for the full screen, and to leave it', async () => {
   page.one('button', 'Leave full screen').click();
   assert.equal(asked, 0);
   Reflect.deleteProperty(document, 'fullscreenElement');
+  Reflect.deleteProperty(document, 'fullscreenEnabled');
 });

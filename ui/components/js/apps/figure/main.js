@@ -25,6 +25,7 @@ export function mount(root, data, tell) {
   const corners = svg('svg', { viewBox: '0 0 16 16', width: 16, height: 16, 'aria-hidden': 'true' });
   corners.append(svg('path', { d: 'M6 2H2v4M10 2h4v4M6 14H2v-4M10 14h4v-4' }));
   const whole = element('button', { type: 'button', class: 'dv-plotly-whole' }, corners);
+  whole.hidden = !document.fullscreenEnabled; // a telephone may have none
   root.append(chart, problem, whole);
 
   // Plotly's own words, which are English.

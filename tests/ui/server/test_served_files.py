@@ -1,0 +1,27 @@
+"""What a browser fetches: files and values at addresses that change with their content."""
+
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from ui.components.apps import MODULES, SERVED
+from ui.server.served_files import VALUES, address, address_of_value, routes
+
+CLIENT = TestClient(Starlette(routes=routes(SERVED)))
+
+
+def test_a_value_is_there_for_good_at_an_address_of_its_own():
+    address = address_of_value({"Step": "Schritt", "₂": [1, None]})
+    answer = CLIENT.get(address)
+    assert answer.json() == {"Step": "Schritt", "₂": [1, None]}
+    assert "immutable" in answer.headers["Cache-Control"]
+    assert address_of_value({"Step": "Schritt", "₂": [1, None]}) == address
+    assert address_of_value({"Step": "Schritt"}) != address
+
+
+def test_what_nobody_has_computed_is_not_there():
+    assert CLIENT.get(f"{VALUES}/{'0' * 24}.json").status_code == 404
+
+
+def test_a_module_is_there_for_good():
+    answer = CLIENT.get(f"{address(MODULES)}/apps/mounting.js")
+    assert answer.status_code == 200 and "immutable" in answer.headers["Cache-Control"]
