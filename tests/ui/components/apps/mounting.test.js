@@ -9,7 +9,7 @@ import { mount as document_with } from '../harness.js';
 
 const APP = `
   export function mount(root, data, tell) {
-    globalThis.calls.push(['mount', data]);
+    globalThis.calls.push(['mount', data, root.style.visibility]);
     root.append('there');
     return {
       update: given => globalThis.calls.push(['update', given]),
@@ -53,6 +53,7 @@ test('an app gets values that are served beside its data, and keeps them while i
   const end = shown(root, { language: 'de', served, label: 'Begriffe', count: 1 });
   await until(() => calls.length === 1);
   assert.deepEqual([calls[0][1].count, calls[0][1].glossary], [1, { logit: 1 }]);
+  assert.equal(calls[0][2], '', 'it can have the focus');
   assert.equal(say('Step'), 'Schritt');
   assert.equal(root.firstElementChild?.getAttribute('aria-label'), 'Begriffe');
   shown(root, { language: 'de', served, count: 2 });

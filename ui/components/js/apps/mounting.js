@@ -68,12 +68,13 @@ async function begin(root, held, places) {
     speak(values.sentences ?? {});
     delete values.sentences;
     held.values = values;
+    root.style.visibility = ''; // an app may put the focus into itself, which what is hidden cannot have
     held.app = mount(root, { ...held.data, ...values }, (name, value) => held.tell(name, value));
   } catch (error) {
     if (held.is_gone) return;
+    root.style.visibility = '';
     root.textContent = `The page's program could not be loaded (${/** @type {Error} */ (error).message}); reload the page.`;
   }
-  root.style.visibility = '';
 }
 
 /** @param {HTMLElement} root @param {Held} held */
