@@ -53,7 +53,8 @@ def test_keys_and_looks(page: Page, path, tmp_path):
             page.goto(path)
             expect(page.get_by_role("textbox").first).to_be_visible()
             expect(page.locator(".js-plotly-plot").first).to_be_visible(timeout=RUNS_MS)
-            for name in ("Cancel", "Pause"):  # a text plays itself as its page opens
+            page.wait_for_timeout(1_000)  # a text plays itself soon after its page opens
+            for name in ("Cancel", "Pause"):
                 expect(page.get_by_role("button", name=name)).to_have_count(0, timeout=RUNS_MS)
             expect(page.get_by_text(PLAYS)).to_have_count(0, timeout=RUNS_MS)
         wait_for_look(page, size, scheme)

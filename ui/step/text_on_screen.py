@@ -221,7 +221,7 @@ class ShownText:
         """Names the logits on screen: equal keys, equal rows."""
         state = "step"
         if self.is_pending:
-            state = f"next*{self.guidance_scale:g}" if self.is_guided else "next"
+            state = f"next at {self.guidance_scale:g}" if self.is_guided else "next"
         return f"{self.run}/{self.current}/{self.index}/{state}/{self._changes}"
 
     def guided_rows(self) -> GuidedRows | None:

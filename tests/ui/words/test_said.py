@@ -43,6 +43,7 @@ DATA += (
     "MiB",
     "main",
     "every interface",
+    "next at",
 )
 SHOWN = {"name", "title", "text", "help", "placeholder", "label", "hovertemplate", "annotation"}
 SHOWN |= {"xaxis_title", "yaxis_title", "head"}

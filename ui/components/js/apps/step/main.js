@@ -255,7 +255,8 @@ export function mount(
     }
     wants_whole = false;
     const message = await post('row');
-    if (!message || place_of(message.row_key) !== place_of(state.row_key)) return;
+    // One that was cancelled, as a Start overtook it, brings no row.
+    if (!message?.row_key || place_of(message.row_key) !== place_of(state.row_key)) return;
     take_row(state, message);
     screen.redraw('step');
   }
