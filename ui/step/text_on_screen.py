@@ -231,8 +231,8 @@ class ShownText:
     def distribution(self, settings: SamplingSettings | None = None) -> Distribution | None:
         """What settings (None: `shown_settings`) make of the step on screen.
 
-        None where no token can follow or all are removed; why becomes `error`, unless it is a step
-        of the past, which stays as it is. None in a search.
+        None where no token can follow or all are removed, which the page says of itself: it knows
+        which sampler it was. Another failure becomes `error`. None in a search.
         """
         if self.search or (self.is_pending and self.is_over):
             return None
@@ -246,9 +246,7 @@ class ShownText:
                 found = self.decoder.next_distribution(settings)
             else:
                 found = self.decoder.distribution(self.index, settings)
-        except NoCandidatesError as error:
-            if self.is_pending:
-                self.error = self.error or in_words(error)
+        except NoCandidatesError:
             return None
         except CancelledError:
             if not self.error:
