@@ -15,6 +15,9 @@ BASE_PYTHON ?=
 VENV   := .venv
 PYTHON := $(VENV)/bin/python
 PIP    := $(PYTHON) -m pip --disable-pip-version-check --no-input
+# Most of what is installed is never imported: what is becomes bytecode then, and stays so, even
+# where the environment would keep none.
+KEEP_BYTECODE := PYTHONDONTWRITEBYTECODE=
 
 RUN_SUM   := $(shell cksum < requirements.txt | tr ' ' '-')
 DEV_SUM   := $(shell cat requirements.txt requirements-dev.txt | cksum | tr ' ' '-')
@@ -42,17 +45,16 @@ help: ## list the targets
 
 run: $(RUN_STAMP) ## set up on first use, then serve the app (PORT=8501, ARGS="..." for streamlit)
 	@echo "Decoding Visualiser: http://127.0.0.1:$(PORT)  (Ctrl-C stops it)"
-	@exec $(PYTHON) -m streamlit run app.py --server.port $(PORT) $(ARGS)
+	@$(KEEP_BYTECODE) exec $(PYTHON) -m streamlit run app.py --server.port $(PORT) $(ARGS)
 
 test: lint ## lint, then every test, browser tests included (ARGS="-k name" for pytest)
 	@$(MAKE) --no-print-directory -j2 test-js test-py
 
 # Three workers for two cores, as browser tests often wait; a file to each at a time, the long browser
-# tests first. Every worker reads all tests: kept as bytecode, even where the environment would keep
-# none, they are read in half the time.
+# tests first. Every worker reads all tests: from bytecode in half the time.
 test-py: $(DEV_STAMP)
-	@$(PYTHON) tests/browser/chromium.py
-	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(PYTHON) -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(KEEP_BYTECODE) $(PYTHON) tests/browser/chromium.py
+	OMP_NUM_THREADS=1 $(KEEP_BYTECODE) $(PYTHON) -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # What needs no browser, held against the engine's own results. It runs beside pytest, so all that
 # it says goes to a file, of which the sums are shown, and everything where a test fails.
@@ -62,7 +64,7 @@ test-js: vectors
 	@sed -n -e 's/^ℹ \(pass .*\)/JavaScript tests: \1/p' -e 's/^ℹ \(fail .*\)/JavaScript tests: \1/p' $(JS_LOG)
 
 vectors: $(DEV_STAMP) $(NODE_STAMP) # CHAINS=20000 for more
-	@$(PYTHON) -m tests.ui.components.vectors --chains $(CHAINS)
+	@$(KEEP_BYTECODE) $(PYTHON) -m tests.ui.components.vectors --chains $(CHAINS)
 
 lint: $(DEV_STAMP) $(NODE_STAMP) ## ruff, tsc, biome: rules, types and format, nothing changed
 	$(PYTHON) -m ruff check .
@@ -122,12 +124,12 @@ $(CREATED):
 
 $(RUN_STAMP): | $(CREATED)
 	@echo "Installing the app's packages into $(VENV) (once; torch is large)"
-	$(PIP) install -r requirements.txt
+	$(PIP) install --no-compile -r requirements.txt
 	@rm -f $(VENV)/.installed-* && touch $(RUN_STAMP)
 
 $(DEV_STAMP): | $(CREATED)
 	@echo "Installing the app's and the tests' packages into $(VENV) (once; torch is large)"
-	$(PIP) install -r requirements-dev.txt
+	$(PIP) install --no-compile -r requirements-dev.txt
 	@rm -f $(VENV)/.installed-* && touch $(RUN_STAMP) $(DEV_STAMP)
 
 $(NODE_STAMP): | $(DEV_STAMP)

@@ -7,65 +7,52 @@ everything as it was and becomes `error`. Questions (`ui.step.questions`) change
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from engine.decoder import Decoder
-from engine.decoding.contrastive import checked_alpha
-from engine.errors import CancelledError, DecodingError, PromptError, SettingError
+from engine.errors import CancelledError, DecodingError, PromptError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from engine.text import stopping
 from ui.step import busy
 from ui.step.acknowledged import Acknowledged
+from ui.step.actions import ACTIONS, ActedOn
 from ui.step.earlier import EarlierTexts
-from ui.step.events import NOT_TOLD, Event, Have, Place
+from ui.step.events import NOT_TOLD, Event, Have
 from ui.step.opening import opened
 from ui.step.replay import (
-    MOST_BRANCHES,
-    MOST_TOKENS,
     TextRecord,
     again,
     replay,
     text_record,
 )
-from ui.step.text_on_screen import UNSHAPED, Branch, ShownText
+from ui.step.text_on_screen import UNSHAPED, Branch
 from ui.texts.examples import EXAMPLES
 from ui.texts.settings import fitted, shown_samplers
 from ui.texts.texts import (
     Beginning,
     begun_anew,
-    checked_scale,
     new_text,
 )
 from ui.words.language import say, say_counted
 from ui.words.refusals import in_words
 
-RUN_BUDGET_S = 0.1  # Run to end comes back this often, so that the page follows and can stop it
-STEPS_BUDGET_S = 0.25  # the same of several presses of Step
-# Of all branches of a text together, without those that a branch shares with its parent. A token
-# takes about 4 KiB that cannot be given back (its figures, its hidden state): 128 MiB in all.
-MOST_OWN_TOKENS = 32_768
 MOST_MISSING = 256  # tokens that a page may have ahead of what was kept
 
 Told = Callable[[str, int, int], None]
 LoadModel = Callable[[str, str | None], LanguageModel]
 
 
-class Session(ShownText):
+class Session(ActedOn):
     """One visitor's state: the text on screen, and what the page has asked for.
 
     Attributes:
         lock: held by whoever changes or reads it: connections, pages, the keeper of records.
-        order: names of the samplers that are shown, also of those that are off, in the order of
-            the chain.
         acknowledged: the actions that were done.
         refused: whether the last event's settings and stop rules were refused: the page, which has
             drawn them already, must go back to those in force.
-        left: presses of Step of the last event that are still to be done.
         said: what there is to know of the last change, where the page would not show it.
         earlier: texts that others have replaced, oldest first.
         version: changes whenever the record would.
@@ -140,8 +127,10 @@ class Session(ShownText):
                 self._reopen(event, told, should_stop, load)
             elif event.kind == "open":
                 self._open(event, load)
+            elif event.kind == "start":
+                self._start(event)
             else:
-                _HANDLERS[event.kind](self, event)
+                ACTIONS[event.kind](self, event)
             self._make_row()
         except CancelledError:
             self.error = busy.cancelled(event.kind, self.length - length)
@@ -246,38 +235,7 @@ class Session(ShownText):
                 branch.decoder.release_cache()
                 branch.decoder.release_rows()
 
-    # --- settings ---------------------------------------------------------------------------------
-
-    def _take_settings(self, event: Event) -> None:
-        max_tokens = stopping.checked_max_new_tokens(event.max_tokens)
-        stop_strings = stopping.checked_stop_strings(event.stop_strings)
-        if event.kind == "start":
-            return  # they are those of the text to come, once it is there
-        if self.search:
-            self._take_strategy(event)
-        else:
-            scale = checked_scale(event.guidance_scale) if self.is_guided else 1.0
-            self._set_samplers(event.settings)  # the last that may be refused
-            self.decoder.guidance_scale = scale
-        self.decoder.stop_strings = stop_strings
-        self.order = event.order
-        self.max_tokens = max_tokens
-
-    def _take_strategy(self, event: Event) -> None:
-        # Without a strategy the page has chosen sampling, which waits for Start.
-        chosen = event.strategy or self.strategy
-        alpha = checked_alpha(chosen.penalty_alpha)
-        self._set_samplers(event.settings)  # the last that may be refused
-        self.search.penalty_alpha = alpha
-
-    def _is_here(self, at: Place) -> bool:
-        """Whether a person saw the text as it is: else the event came too late for it."""
-        return at == Place(self.run, self.current, self.length)
-
-    # --- what a person can do ---------------------------------------------------------------------
-
-    def _nothing(self, event: Event) -> None:
-        pass
+    # --- a new text -------------------------------------------------------------------------------
 
     def _start(self, event: Event) -> None:
         beginning = Beginning(
@@ -294,189 +252,6 @@ class Session(ShownText):
         self._begin({1: Branch(1, text)}, beginning, event.settings)
         self.order = event.order
         self.max_tokens = event.max_tokens
-
-    def _step(self, event: Event) -> None:
-        if not self._is_here(event.at) or self.is_over:
-            return
-        self._check_size()
-        length = self.length
-        try:
-            if event.playing:
-                next(self.decoder.run(self.max_tokens), None)
-            else:
-                self.left = self._steps(event.count)
-        finally:  # also where the second of several presses fails
-            if self.length > length or event.playing:
-                self._follow(event)
-
-    def _steps(self, count: int) -> int:
-        """So many steps, or as many as there is time for; gives how many are left."""
-        end = time.monotonic() + STEPS_BUDGET_S
-        for done in range(1, count + 1):
-            self.decoder.step()
-            if self.is_over:
-                return 0
-            if time.monotonic() >= end:
-                return count - done
-        return 0
-
-    def _run(self, event: Event) -> None:
-        if not self._is_here(event.at):
-            return
-        self._check_size()
-        length = self.length
-        end = time.monotonic() + RUN_BUDGET_S
-        steps = self.decoder.run(self.max_tokens)
-        try:
-            while next(steps, None) is not None and time.monotonic() < end:
-                pass
-        finally:  # also where a later one fails
-            if self.length > length:
-                self._follow(event)
-
-    def _propose(self, event: Event) -> None:
-        self._check_sampled()
-        self._follow(event)
-        self.proposing = True
-
-    def _follow(self, event: Event) -> None:
-        """Show the newest step, or in manual mode the one to come."""
-        self.inspected = None
-        waits = event.manual and not event.playing and not self.search
-        self.proposing = waits and not self.is_over
-        self._changes += 1
-        self._take_step_s_own()
-
-    def _back(self, event: Event) -> None:
-        if self._is_here(event.at) and event.at.length:
-            self.decoder.rewind(event.at.length - 1)
-            self._follow(event)
-
-    def _rewind(self, event: Event) -> None:
-        self.decoder.rewind(0)
-        self._follow(event)
-
-    def _reroll(self, event: Event) -> None:
-        """Draw a step again; the browser has chosen another seed."""
-        self._check_sampled()
-        index = self.length - 1 if event.index is None else event.index
-        if self._is_here(event.at) and 0 <= index < event.at.length:
-            self._depart(index, None)
-            self._follow(event)
-
-    def _inspect(self, event: Event) -> None:
-        length = self.length
-        if event.index is None or not 0 <= event.index <= length:
-            remedy = say(
-                "choose 1 to {last}, the last of them being the token to come", last=length + 1
-            )
-            index = None if event.index is None else event.index + 1
-            raise SettingError(say("step"), index, say("is not in this text"), remedy)
-        self.inspected = event.index
-        self.proposing = False
-
-    def _check_sampled(self) -> None:
-        if self.search:
-            raise PromptError(
-                say(
-                    "Contrastive search takes the candidate with the best score, so nothing is "
-                    "drawn or forced; choose Sampling and press Start."
-                )
-            )
-
-    def _force(self, event: Event) -> None:
-        self._check_sampled()
-        if not self._is_here(event.at):
-            self.error = say(
-                "The text had moved on before the token was forced; nothing was changed."
-            )
-            return
-        index = event.at.length if event.index is None else event.index
-        if event.token_id is None or not 0 <= index <= event.at.length:
-            return
-        if index < event.at.length:
-            if self.decoder.token_ids[index] == event.token_id:
-                return  # it is the token that stands there
-            self._depart(index, event.token_id)
-        else:
-            self._check_size()
-            self.decoder.step(event.token_id)
-        self._follow(event)
-
-    def _depart(self, index: int, token_id: int | None) -> None:
-        """Take another step at `index`: a drawn one, or the forced `token_id`.
-
-        On a new branch where later tokens would be lost, or the forced token differs from the one
-        that stood there. What fails, fails before anything has changed.
-        """
-        replaces_last = token_id is None and index == self.length - 1
-        if not replaces_last:
-            self._check_another_branch(index)
-        decoder = self.decoder.fork()
-        decoder.rewind(index)
-        decoder.step(token_id)
-        if replaces_last:
-            self.branches[self.current].decoder = decoder
-            return
-        number = max(self.branches) + 1
-        self._leave_branch()
-        self.branches[number] = Branch(number, decoder, self.current, index)
-        self.current = number
-        self._give_back_idle()
-
-    def _check_another_branch(self, index: int) -> None:
-        if len(self.branches) >= MOST_BRANCHES:
-            raise DecodingError(
-                say(
-                    "This text has {most} branches, the most there can be; press Start for a new "
-                    "run.",
-                    most=MOST_BRANCHES,
-                )
-            )
-        self._check_size(shared=index)
-
-    def _check_size(self, shared: int | None = None) -> None:
-        """Refuse what would take more memory than a visit may have, or cannot be kept on disk.
-
-        A text without branches ends with the model's context.
-
-        Args:
-            shared: tokens that a branch to come has in common with another; None for one more step.
-        """
-        branches = self.branches.values()
-        if shared is None and len(branches) == 1:
-            return
-        own = sum(branch.own_tokens for branch in branches)
-        if own >= MOST_OWN_TOKENS:
-            raise DecodingError(
-                say(
-                    "The branches of this text have {own} tokens of their own, and {most} is the "
-                    "most there can be; press Start for a new run.",
-                    own=f"{own:,}",
-                    most=f"{MOST_OWN_TOKENS:,}",
-                )
-            )
-        total = sum(len(branch.decoder.steps) for branch in branches) + (shared or 0)
-        if total >= MOST_TOKENS:
-            raise DecodingError(
-                say(
-                    "The branches of this text have {total} tokens, and {most} is the most that "
-                    "can be kept; press Start for a new run.",
-                    total=f"{total:,}",
-                    most=f"{MOST_TOKENS:,}",
-                )
-            )
-
-    def _branch(self, event: Event) -> None:
-        if event.branch not in self.branches:
-            remedy = say("choose one of {known}", known=", ".join(map(str, self.branches)))
-            raise SettingError(say("branch"), event.branch, say("does not exist"), remedy)
-        if event.branch != self.current:
-            self._leave_branch()
-        self.current = event.branch
-        self._give_back_idle()
-        self._take_settings(event)
-        self._follow(event)
 
     # --- earlier texts ----------------------------------------------------------------------------
 
@@ -643,19 +418,3 @@ class Session(ShownText):
         elif self.said == again(length):
             self.said = again(self.length)
         self.version += 1
-
-
-_HANDLERS: dict[str, Callable[[Session, Event], None]] = {
-    "sync": Session._nothing,
-    "settings": Session._nothing,
-    "start": Session._start,
-    "step": Session._step,
-    "run": Session._run,
-    "propose": Session._propose,
-    "back": Session._back,
-    "rewind": Session._rewind,
-    "reroll": Session._reroll,
-    "inspect": Session._inspect,
-    "force": Session._force,
-    "branch": Session._branch,
-}

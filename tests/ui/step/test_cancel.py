@@ -281,7 +281,7 @@ def test_a_manual_step_whose_next_scores_are_cancelled_keeps_its_token(page):
 
 
 def test_tokens_of_a_run_that_is_cancelled_stay(page, monkeypatch):
-    monkeypatch.setattr("ui.step.session.RUN_BUDGET_S", 60)
+    monkeypatch.setattr("ui.step.actions.RUN_BUDGET_S", 60)
     forward, read = page_model(page).forward, []
 
     def third(*given, **named):

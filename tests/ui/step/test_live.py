@@ -63,7 +63,7 @@ def test_steps_are_those_of_the_engine(visits, bundled):
 
 
 def test_no_press_is_lost_where_the_server_comes_back_in_between(visits, monkeypatch):
-    monkeypatch.setattr("ui.step.session.STEPS_BUDGET_S", 0.0)
+    monkeypatch.setattr("ui.step.actions.STEPS_BUDGET_S", 0.0)
     with opened() as page:
         left, answers = 30, 0
         while left:

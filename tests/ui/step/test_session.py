@@ -199,10 +199,10 @@ def test_play_ends_at_max_tokens_and_step_goes_on(visitor, session):
 
 
 def test_run_to_end_comes_back_in_between(visitor, session, monkeypatch):
-    monkeypatch.setattr("ui.step.session.RUN_BUDGET_S", 0.0)
+    monkeypatch.setattr("ui.step.actions.RUN_BUDGET_S", 0.0)
     visitor.do("run", playing=True, max_tokens=30)
     assert len(session.decoder.steps) == 1
-    monkeypatch.setattr("ui.step.session.RUN_BUDGET_S", 60.0)
+    monkeypatch.setattr("ui.step.actions.RUN_BUDGET_S", 60.0)
     visitor.do("run", playing=True, max_tokens=30)
     assert session.has_reached_limit
 

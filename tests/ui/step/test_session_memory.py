@@ -6,8 +6,7 @@ import pytest
 from engine.errors import OutOfMemoryError
 from engine.sampling import SamplingSettings
 from tests.ui.step.visitor import PROMPT, Visitor
-from ui.step import session as session_module
-from ui.step import text_on_screen
+from ui.step import actions, text_on_screen
 from ui.step.replay import TextRecord, replay, text_record
 from ui.step.session import Session
 
@@ -79,7 +78,7 @@ def test_a_text_made_again_holds_the_rows_of_one_branch_alone(visitor, bundled):
 
 def test_branches_have_a_limit(visitor, monkeypatch):
     session = visitor.session
-    monkeypatch.setattr(session_module, "MOST_BRANCHES", 3)
+    monkeypatch.setattr(actions, "MOST_BRANCHES", 3)
     visitor.steps(3)
     depart(visitor, 1)
     depart(visitor, 1)
@@ -97,7 +96,7 @@ def test_the_tokens_of_branches_have_a_limit(visitor, monkeypatch, kind):
     session = visitor.session
     visitor.steps(6)
     depart(visitor, 4)  # 6 tokens and 1
-    monkeypatch.setattr(session_module, "MOST_OWN_TOKENS", 8)
+    monkeypatch.setattr(actions, "MOST_OWN_TOKENS", 8)
     visitor.steps(1)
     before = session.decoder.token_ids
     visitor.do(kind, **({"token_id": 5} if kind == "force" else {}))
@@ -115,7 +114,7 @@ def test_the_tokens_of_branches_have_a_limit(visitor, monkeypatch, kind):
 
 def test_no_more_tokens_than_a_record_may_have(visitor, monkeypatch):
     session = visitor.session
-    monkeypatch.setattr(session_module, "MOST_TOKENS", 12)
+    monkeypatch.setattr(actions, "MOST_TOKENS", 12)
     visitor.steps(6)
     depart(visitor, 5)
     visitor.do("force", index=2, token_id=5)
@@ -126,8 +125,8 @@ def test_no_more_tokens_than_a_record_may_have(visitor, monkeypatch):
 
 
 def test_one_text_alone_may_be_as_long_as_the_context(visitor, monkeypatch):
-    monkeypatch.setattr(session_module, "MOST_OWN_TOKENS", 3)
-    monkeypatch.setattr(session_module, "MOST_TOKENS", 3)
+    monkeypatch.setattr(actions, "MOST_OWN_TOKENS", 3)
+    monkeypatch.setattr(actions, "MOST_TOKENS", 3)
     visitor.steps(6)
 
 

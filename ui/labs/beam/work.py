@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from dataclasses import replace
+from weakref import WeakKeyDictionary
 
 from engine.errors import DecodingError
 from engine.model import LanguageModel
@@ -15,9 +18,16 @@ from ui.words.labels import with_minus
 from ui.words.language import marked, say
 from ui.words.refusals import told
 
+MOST_WRITTEN = 16  # sets of texts that are kept of a model
+# Equal inputs give every visitor equal texts, so they are written once for all.
+_written: WeakKeyDictionary[LanguageModel, dict[BeamInputs, list[SetText]]] = WeakKeyDictionary()
+_lock = threading.Lock()
+
 
 class TextsWork(BackgroundWork):
     """The texts of beam search, greedy decoding and nucleus sampling.
+
+    Whoever asks for those of another visitor has them at once.
 
     Attributes:
         inputs: what they begin with.
@@ -30,10 +40,31 @@ class TextsWork(BackgroundWork):
         super().__init__(inputs.width + 1 + SAMPLES)
         self.inputs = inputs
         self.texts: list[SetText] = []
+        self._model = model
         self._all = set_texts(model, inputs.prompt, inputs.settings, inputs.stops)
         self._is_over = False
+        self._take()
+
+    def _take(self) -> None:
+        """Take what another visitor's work has written, if it has."""
+        with _lock:
+            written = _written.get(self._model, {}).get(_alike(self.inputs))
+        if written is not None:
+            self.texts, self._is_over = list(written), True
+
+    def _keep(self) -> None:
+        """Let others have the texts; the oldest go where there are too many."""
+        with _lock:
+            of_model = _written.setdefault(self._model, {})
+            of_model[_alike(self.inputs)] = list(self.texts)
+            while len(of_model) > MOST_WRITTEN:
+                del of_model[next(iter(of_model))]
 
     def _passes(self) -> Iterator[float | None]:
+        if not self.texts:
+            self._take()  # what was written while this one waited in line
+        if self._is_over:
+            return
         try:
             for one in self._all:
                 if one is not None:
@@ -42,6 +73,7 @@ class TextsWork(BackgroundWork):
                 if self.is_cancelled:
                     return
             self._is_over = True
+            self._keep()
         except DecodingError as error:
             self.problem, self._is_over = told(error), True
 
@@ -59,6 +91,11 @@ class TextsWork(BackgroundWork):
     def texts_done(self) -> int:
         """Texts that have ended."""
         return len(self.texts)
+
+
+def _alike(inputs: BeamInputs) -> BeamInputs:
+    """The inputs without those of the exact search, in which the texts have no part."""
+    return replace(inputs, exact_tokens=BeamInputs.exact_tokens, exact_by_sum=True)
 
 
 class ExactWork(BackgroundWork):
