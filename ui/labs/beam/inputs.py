@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.decoding.beam import BeamSettings
 from ui.labs.inputs import ConstrainableInputs
@@ -32,6 +32,12 @@ class BeamInputs(ConstrainableInputs):
     max_new_tokens: int = 24
     exact_tokens: int = 8
     exact_by_sum: bool = True
+
+    @property
+    def of_texts(self) -> BeamInputs:
+        """Those on which texts depend: the ones of the exact search stand at their defaults."""
+        default = type(self)
+        return replace(self, exact_tokens=default.exact_tokens, exact_by_sum=default.exact_by_sum)
 
     @property
     def stops(self) -> tuple[str, ...]:

@@ -67,8 +67,7 @@ class BeamLab(Lab[BeamInputs, BeamSearch]):
         )
 
     def goes_on_with(self, inputs: BeamInputs) -> bool:
-        of_exact = {name: getattr(inputs, name) for name in ("exact_tokens", "exact_by_sum")}
-        return replace(self.inputs, **of_exact) == inputs
+        return self.inputs.of_texts == inputs.of_texts
 
     def begun_anew(self) -> None:
         self._end_works()

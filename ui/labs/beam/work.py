@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 from engine.errors import DecodingError
@@ -48,7 +47,7 @@ class TextsWork(BackgroundWork):
     def _take(self) -> None:
         """Take what another visitor's work has written, if it has."""
         with _lock:
-            written = _written.get(self._model, {}).get(_alike(self.inputs))
+            written = _written.get(self._model, {}).get(self.inputs.of_texts)
         if written is not None:
             self.texts, self._is_over = list(written), True
 
@@ -56,7 +55,7 @@ class TextsWork(BackgroundWork):
         """Let others have the texts; the oldest go where there are too many."""
         with _lock:
             of_model = _written.setdefault(self._model, {})
-            of_model[_alike(self.inputs)] = list(self.texts)
+            of_model[self.inputs.of_texts] = list(self.texts)
             while len(of_model) > MOST_WRITTEN:
                 del of_model[next(iter(of_model))]
 
@@ -91,11 +90,6 @@ class TextsWork(BackgroundWork):
     def texts_done(self) -> int:
         """Texts that have ended."""
         return len(self.texts)
-
-
-def _alike(inputs: BeamInputs) -> BeamInputs:
-    """The inputs without those of the exact search, in which the texts have no part."""
-    return replace(inputs, exact_tokens=BeamInputs.exact_tokens, exact_by_sum=True)
 
 
 class ExactWork(BackgroundWork):
