@@ -14,7 +14,7 @@ from engine.sampling import SamplingSettings
 from tests.engine import tiny_models
 from tests.engine.runs import assert_same_run, finished, generate, live_tensors, rows, sampling
 
-TOKENS = 40
+TOKENS = 28  # with any prompt, far more than a sliding window holds
 
 
 def held(decoder: Decoder) -> int:

@@ -16,7 +16,7 @@ from engine.runner.runner import Runner
 from tests.engine import tiny_models
 
 ROWS, HEADS, SIZE = 2, 3, 4
-TOKENS = 2 * BLOCK + 20  # two moves beyond the first room
+TOKENS = 2 * BLOCK + 8  # two moves beyond the first room
 
 
 def states(seed: int, tokens: int, rows: int = ROWS) -> tuple[torch.Tensor, torch.Tensor]:
@@ -200,7 +200,7 @@ def test_full_attention_alone_is_replaced(architecture):
 
 
 # Passes over several tokens; between them one at a time, as the room grows and behind that.
-PASSES = [(0, 9), (20, 56), (80, 120)]
+PASSES = [(0, 9), (13, 56), (72, 124)]
 
 
 def logits_with(model: LanguageModel, cache: DynamicCache, ids: list[int], parity: bool):

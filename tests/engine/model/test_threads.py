@@ -14,7 +14,7 @@ from tests.engine import tiny_models
 from tests.engine.runs import finished, rows
 
 THREADS = 8
-TOKENS = 25
+TOKENS = 18  # with any prompt, more than a sliding window holds
 SETTINGS = (
     {"temperature": 0.8, "top_p": 0.9},
     {"temperature": 0},
