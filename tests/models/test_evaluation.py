@@ -1,5 +1,6 @@
 """Every part of the evaluation on texts and distributions whose answers fit in the head."""
 
+import functools
 import json
 import math
 import shutil
@@ -18,6 +19,7 @@ from models.training.evaluation import (
     recall,
     report,
     text_tables,
+    timing,
 )
 from models.training.evaluation.facts import CAPITALS, CAPITALS_OTHERWISE, FACTS, OPEN
 from models.training.evaluation.generation import continuation, continuations
@@ -347,6 +349,7 @@ def short(monkeypatch):
     monkeypatch.setattr(text_tables, "SAMPLE_TOKENS", 8)
     monkeypatch.setattr(text_tables, "SAMPLES", {"Once upon a time": range(2)})
     monkeypatch.setattr(diffusion, "STEPS", (1, 8))
+    monkeypatch.setattr(timing, "median_ms", functools.partial(median_ms, repeats=4))
 
 
 @pytest.fixture(scope="module")

@@ -246,7 +246,7 @@ def check_admitted(scene: Scene, token_id: int, found: Admission) -> None:
             assert not admits(scene, change, token_id), f"{change} is nearer than {found}"
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_what_admits_a_token_and_what_blocks_it_hold_against_every_change(seed):
     rng = np.random.default_rng([20_261_122, seed])
     removed, named, blocked = 0, Counter(), 0

@@ -456,7 +456,7 @@ class TestSwapEffect:
         assert swap_effect(second, first) is effect
         rng = np.random.default_rng(7)
         kept_differs = odds_differ = False
-        for row in range(1_000):
+        for row in range(400):
             logits = rng.normal(scale=2, size=12).astype(np.float32)
             context = Context(rng.integers(0, 12, size=6), prompt_length=2)
             here = probs_of([first, second], logits, context)

@@ -11,11 +11,13 @@ import os
 import shutil
 import subprocess
 import sys
+from unittest import mock
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from engine.decoder import Decoder
 from engine.model import load_model
@@ -133,10 +135,20 @@ def code_for(model, prompt: str, chosen: SamplingSettings, count: int) -> str:
     )["transformers"].code
 
 
+# A snippet loads what all others have loaded; the one in a process of its own really does.
+loaded_once = functools.cache(AutoModelForCausalLM.from_pretrained)
+tokenizer_once = functools.cache(AutoTokenizer.from_pretrained)
+
+
 def run_here(code: str) -> list[int]:
     """The tokens of a transformers snippet, run as it stands."""
     names: dict[str, object] = {}
-    with torch.random.fork_rng(), contextlib.redirect_stdout(None):
+    with (
+        torch.random.fork_rng(),
+        contextlib.redirect_stdout(None),
+        mock.patch.object(AutoModelForCausalLM, "from_pretrained", loaded_once),
+        mock.patch.object(AutoTokenizer, "from_pretrained", tokenizer_once),
+    ):
         exec(compile(code, "<snippet>", "exec"), names)
     return names["new_ids"].tolist()
 

@@ -31,7 +31,7 @@ from engine.sampling.stages import (
     TopP,
     TypicalP,
 )
-from tests.engine.sampling.stages.evidence import MORE_ROWS, has_processor
+from tests.engine.sampling.stages.evidence import has_processor
 
 BATCH = 8  # rows that share one setting and one call of transformers' processor
 POSITIONS, PROMPT = 64, 40  # tokens so far, the prompt's among them
@@ -288,9 +288,9 @@ def compare(chain: list[type[Stage]], vocab: int, rows: int) -> Tally:
         token_ids = rng.integers(0, vocab, (BATCH, POSITIONS))
         token_ids %= rng.integers(min(32, vocab // 2), vocab)  # some several times, as in real text
         stages = tuple(random_stage(stage, rng, vocab, token_ids) for stage in chain)
-        # Sorting in float64 is what takes the time: of many rows of the two largest sizes, every
-        # fourth round does it.
-        in_double = vocab < 10_000 or rows < MORE_ROWS or batch // len(kinds) % 4 == 0
+        # Sorting in float64 is what takes the time: of the two largest sizes, the first of every
+        # four rounds through all kinds does it.
+        in_double = vocab < 10_000 or batch // len(kinds) % 4 == 0
         compare_batch(stages, logits, token_ids, kind, tally, in_double=in_double)
     return tally
 

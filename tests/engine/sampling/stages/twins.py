@@ -7,6 +7,7 @@ twin of an edit returns new scores, one of a cut the set of ids that are kept.
 import math
 from collections import Counter
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import pairwise
 
 from engine.sampling import stages as st
@@ -130,6 +131,11 @@ LANGUAGES = {
 }
 
 
+@lru_cache(maxsize=16)
+def _trie(size: int, ends: tuple[int, ...]) -> Trie:
+    return Trie.of(words_of_abc(size), frozenset(ends))
+
+
 def constraint(stage: st.Constraint, scores: Scores, context: Context) -> Scores:
     left = context.states.get("constraint")
     ids = context.token_ids.tolist()
@@ -142,7 +148,7 @@ def constraint(stage: st.Constraint, scores: Scores, context: Context) -> Scores
     if ends:  # nothing but the end follows the end
         state = frozenset()
         may_end = may_end and len(set(ids[ids.index(ends[0]) :]) - set(context.eos_ids)) == 0
-    allowed = Trie.of(words, frozenset(context.eos_ids)).allowed(state, len(scores))
+    allowed = _trie(len(scores), tuple(context.eos_ids)).allowed(state, len(scores))
     if not state:
         allowed[:] = False
     allowed[[i for i in context.eos_ids if i < len(scores)]] = may_end
