@@ -140,7 +140,7 @@ def measure_record(report: Report, model: LanguageModel, effort: Effort) -> None
 
 def measure_history(report: Report, model: LanguageModel, effort: Effort) -> None:
     """Fork, and rewind with the first step after it, at a short and a long context."""
-    for positions in (64, 512):
+    for positions in (16, 64) if effort.quick else (64, 512):
         decoder = Decoder(model, prompt_ids(model, positions - 8), SETTINGS[COMMON])
         for _ in range(8):
             decoder.step()
@@ -166,6 +166,7 @@ def measure_cache(report: Report, model: LanguageModel, times: dict, effort: Eff
     """A step with the cache against one without, and prefill against decode."""
     sync = synchronizer(model)
     turns = 2 if effort.quick else 1 + effort.rounds
+    few, many = (16, 64) if effort.quick else (64, 256)
 
     def uncached(ids: torch.Tensor) -> None:
         model.hf(input_ids=ids, use_cache=False, logits_to_keep=1)
@@ -175,7 +176,7 @@ def measure_cache(report: Report, model: LanguageModel, times: dict, effort: Eff
         with ENGINE_LOCK, torch.inference_mode(), model.kernels.apply(tokens=2):
             yield
 
-    for positions in (64, 256):
+    for positions in (few, many):
         ids = prompt_ids(model, positions)
         loop = BareLoop(model, ids)
         row = torch.tensor([ids], device=model.device)
@@ -192,14 +193,14 @@ def measure_cache(report: Report, model: LanguageModel, times: dict, effort: Eff
             uncached_ms=both["uncached"].ms,
             cached_ms=both["cached"].ms,
         )
-    ids = prompt_ids(model, 256)
+    ids = prompt_ids(model, many)
     prefill = in_turns(
         {"prefill": Case(lambda: model.forward(ids, model.new_cache(), 0))}, turns, synchronize=sync
     )["prefill"]
     speed = len(ids) / prefill.ms * 1e3
     decode = 1e3 / times[COMMON].ms
     report.add(
-        "prefill of 256 tokens",
+        f"prefill of {many} tokens",
         speed,
         "tokens/s",
         detail=f"decode {decode:.1f} tokens/s: prefill is {speed / decode:.1f}x as fast per token",
