@@ -237,6 +237,7 @@ def test_on_a_phone_one_column_with_the_picture_before_the_samplers(page: Page, 
         show(page, next(show_both))
         in_sight()
 
+    the_step_chip_lies_within_the_line(page)
     set_samplers(page, **FIVE_ON)
     take_steps(page, 3)
     in_both_schemes()
@@ -259,6 +260,20 @@ def test_on_a_phone_one_column_with_the_picture_before_the_samplers(page: Page, 
         in_both_schemes()
 
 
+def the_step_chip_lies_within_the_line(page: Page) -> None:
+    start(page, OPEN)
+    take_steps(page, 2)
+    for says in ("plain", "what-if"):
+        if says == "what-if":
+            set_samplers(page, temperature=1.5)
+            wait_for(page, "view.what_if")
+        settle(page)
+        line = page.locator("[data-part=line]").bounding_box()
+        chip = page.locator("[data-part=line] .dv-chip").bounding_box()
+        assert line["y"] <= chip["y"], says
+        assert chip["y"] + chip["height"] <= line["y"] + line["height"], says
+
+
 def test_the_newest_token_is_in_sight_wherever_the_lines_break(page: Page):
     """On a low screen the text has one line: not that of the slot alone."""
     resize(page, (1280, 720))
@@ -275,21 +290,6 @@ def test_the_newest_token_is_in_sight_wherever_the_lines_break(page: Page):
         lines.add(slot["top"] > newest["top"] + 10)
     assert lines == {False, True}, "the slot was never alone on a line, which proves nothing"
     expect(page.get_by_role("button", name="Jump to latest")).to_have_count(0)
-
-
-def test_on_a_phone_the_step_chip_lies_within_the_line(page: Page):
-    resize(page, (390, 844))
-    start(opened(page), OPEN)
-    take_steps(page, 2)
-    for says in ("plain", "what-if"):
-        if says == "what-if":
-            set_samplers(page, temperature=1.5)
-            wait_for(page, "view.what_if")
-        settle(page)
-        line = page.locator("[data-part=line]").bounding_box()
-        chip = page.locator("[data-part=line] .dv-chip").bounding_box()
-        assert line["y"] <= chip["y"], says
-        assert chip["y"] + chip["height"] <= line["y"] + line["height"], says
 
 
 def test_an_enlarged_picture_leaves_the_buttons_and_the_samplers(page: Page):

@@ -1,9 +1,10 @@
-"""What all pages stand in: the band at the top, with title, navigation and model."""
+"""What all pages stand in: the band with title, navigation and model; the policy of the guard."""
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.step_page import button, wait_for_scheme, wait_until
+from tests.browser.test_guard import TRIED
 
 OPENED = {"/": "Prompt", "/compare": "Prompt", "/tune": "Prompt 1"}
 DESKTOP, PHONE = (1440, 900), (390, 844)
@@ -32,7 +33,7 @@ SEEN_THROUGH = """
 
 
 @pytest.mark.parametrize("path", OPENED)
-def test_nothing_that_scrolls_shows_through_the_band(page: Page, path):
+def test_under_its_policy_nothing_that_scrolls_shows_through_the_band(page: Page, app_url, path):
     """In both sizes and schemes; the accessibility tests open each page in the other one."""
     looks = [(size, scheme) for size, scheme in LOOKS if (path, size) != ("/", DESKTOP)]
     if path == "/compare":
@@ -41,8 +42,12 @@ def test_nothing_that_scrolls_shows_through_the_band(page: Page, path):
         page.set_viewport_size({"width": size[0], "height": size[1]})
         page.emulate_media(color_scheme=scheme)
         if page.url == "about:blank":
-            page.goto(path)
+            answer = page.goto(path)  # everything that the browser blocks fails the test
             expect(page.get_by_role("textbox", name=OPENED[path], exact=True)).to_be_visible()
+            expect(page.locator(".js-plotly-plot").first).to_be_visible()
+            assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+            address = app_url.replace("http:", "ws:") + "/_stcore/stream"
+            assert page.evaluate(TRIED, address) == "open"
         wait_for_scheme(page, scheme)
         wait_until(page, "width => innerWidth === width", size[0])
         scroll = "() => { const e = document.querySelector('.stMain'); e.scrollTop = 260;"
