@@ -69,21 +69,22 @@ def assert_same_choice(one, other) -> None:
             assert getattr(mine, figure) == pytest.approx(getattr(theirs, figure), abs=1e-5)
 
 
-def last_states(model, token_ids) -> tuple[np.ndarray, np.ndarray]:
-    """Logits after a text and (positions, d_model) hidden states, in float64, without a cache."""
+def last_states(model, *texts) -> tuple[np.ndarray, np.ndarray]:
+    """(texts, vocab) logits and (texts, positions, d_model) states in float64, without a cache."""
     with torch.inference_mode():
-        out = model.hf(torch.tensor([token_ids]), use_cache=False, output_hidden_states=True)
-    return out.logits[0, -1].double().numpy(), out.hidden_states[-1][0].double().numpy()
+        out = model.hf(torch.tensor(texts), use_cache=False, output_hidden_states=True)
+    return out.logits[:, -1].double().numpy(), out.hidden_states[-1].double().numpy()
 
 
 def by_definition(model, token_ids, top_k, alpha) -> list[tuple[int, float, float, float]]:
     """Candidates of one step as (id, probability, penalty, score), straight from the paper."""
-    logits, before = last_states(model, token_ids)
+    (logits,), (before,) = last_states(model, token_ids)
     probs = np.exp(logits - logits.max())
     probs /= probs.sum()
     found = []
-    for token_id in np.argsort(-probs, kind="stable")[:top_k].tolist():
-        state = last_states(model, [*token_ids, token_id])[1][-1]
+    best = np.argsort(-probs, kind="stable")[:top_k].tolist()
+    _, states = last_states(model, *([*token_ids, token_id] for token_id in best))
+    for token_id, state in zip(best, states[:, -1], strict=True):
         cosines = before @ state / (np.linalg.norm(before, axis=1) * np.linalg.norm(state))
         score = (1 - alpha) * probs[token_id] - alpha * cosines.max()
         found.append((token_id, probs[token_id], cosines.max(), score))
@@ -118,7 +119,7 @@ def test_the_nearest_state_is_the_one_the_penalty_comes_from():
     model, search = tiny_models.shared("llama"), left_alone("llama")
     text = list(search.prompt_ids)
     for step in search.steps:
-        _, states = last_states(model, [*text, step.token_id])
+        _, (states,) = last_states(model, [*text, step.token_id])
         states /= np.linalg.norm(states, axis=1, keepdims=True)
         candidate = step.candidates[step.chosen]
         assert 0 <= candidate.nearest < len(text)
