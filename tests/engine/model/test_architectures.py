@@ -1,9 +1,12 @@
-"""The decoder against transformers itself, for every kind of model and cache, over 64 tokens.
+"""The decoder against transformers itself, for every kind of model and cache, over 40 tokens.
 
 With two seeds: `generate` is the reference for tokens and logits, and a forward pass over the
 whole text without a cache is the slow twin of the cached one. With one seed, since nothing there
 is rounded: a decoder that was left alone is the reference for one that was rewound, forked or lost
 its cache, and equal means equal bits.
+
+The first prompt is shorter than a sliding window, the second longer. The second text also outgrows
+the first room of a growing cache, and passes two snapshots of recurrent states.
 """
 
 from functools import cache
@@ -19,12 +22,14 @@ from tests.engine.runs import GREEDY, assert_same_run, finished, generate, live_
 from tests.engine.runs import sampling as settings_of
 from tests.engine.tiny_models import ARCHITECTURES, RECURRENT, SLIDING, WINDOW
 
-TOKENS = 64
+TOKENS = 40
+PROMPT_LENGTHS = (7, 27)  # by seed
 CLOSE = 1e-4  # largest difference of a logit between two ways to compute it
 
 pytestmark = pytest.mark.parametrize("architecture", ARCHITECTURES)
 two_seeds = pytest.mark.parametrize("seed", range(2))
-one_seed = pytest.mark.parametrize("seed", [0])
+short_prompt = pytest.mark.parametrize("seed", [0])
+long_prompt = pytest.mark.parametrize("seed", [1])
 
 
 @pytest.fixture
@@ -34,14 +39,18 @@ def model(architecture: str, seed: int) -> LanguageModel:
 
 @pytest.fixture
 def prompt(seed: int) -> list[int]:
-    return tiny_models.prompt(seed)
+    return prompt_of(seed)
+
+
+def prompt_of(seed: int) -> list[int]:
+    return tiny_models.prompt(seed, PROMPT_LENGTHS[seed])
 
 
 @cache
 def left_alone(architecture: str, seed: int) -> tuple[list[int], np.ndarray]:
     """Tokens and (steps, vocab) logits of a decoder to which nothing else happens."""
     model = tiny_models.shared(architecture, seed)
-    decoder = finished(Decoder(model, tiny_models.prompt(seed), settings_of(seed)), TOKENS)
+    decoder = finished(Decoder(model, prompt_of(seed), settings_of(seed)), TOKENS)
     return decoder.token_ids, rows(decoder)
 
 
@@ -84,7 +93,7 @@ def test_cached_equals_uncached(model, prompt, seed, architecture):
     text = torch.tensor([prompt + ids[:-1]])
     with torch.inference_mode():
         uncached = model.hf(text, use_cache=False).logits[0, len(prompt) - 1 :].numpy()
-        for i in (0, 1, WINDOW, 40, TOKENS - 1):  # and with nothing after the position either
+        for i in (0, 1, WINDOW, TOKENS - 1):  # and with nothing after the position either
             prefix = text[:, : len(prompt) + i]
             last = model.hf(prefix, use_cache=False).logits[0, -1].numpy()
             np.testing.assert_allclose(uncached[i], last, atol=CLOSE, rtol=0)
@@ -93,12 +102,12 @@ def test_cached_equals_uncached(model, prompt, seed, architecture):
     assert differences.max() <= CLOSE, f"the cache changed the logits of {differences.argmax()}"
 
 
-@one_seed
+@long_prompt
 def test_rewinding_repeats_tokens_and_logits(model, prompt, seed, architecture):
     ids, logits = left_alone(architecture, seed)
     decoder = finished(Decoder(model, prompt, settings_of(seed)), TOKENS)
 
-    for keep in (TOKENS - 1, 40, WINDOW + 1, 0, 2):
+    for keep in (TOKENS - 1, 25, WINDOW + 1, 0, 2):
         if keep > len(decoder.steps):
             finished(decoder, keep)
         decoder.rewind(keep)
@@ -107,33 +116,33 @@ def test_rewinding_repeats_tokens_and_logits(model, prompt, seed, architecture):
         assert step.reused and step.forward_ms == 0, "the row should come from the record"
         assert not step.is_prefill
         assert np.array_equal(decoder.logits(keep), logits[keep])
-        through = min(TOKENS, keep + 30)
+        through = min(TOKENS, keep + 24)
         finished(decoder, through)
         assert_same_run(decoder, ids[:through], logits[:through], f"After rewind({keep})")
 
-    decoder.rewind(30)
+    decoder.rewind(25)
     decoder.rewind(10)
     decoder.rewind(10)
     finished(decoder, TOKENS)
     assert_same_run(decoder, ids, logits, "After several rewinds in a row")
 
 
-@one_seed
+@long_prompt
 def test_forks_are_independent(model, prompt, seed, architecture):
     ids, logits = left_alone(architecture, seed)
-    decoder = finished(Decoder(model, prompt, settings_of(seed)), 24)
+    decoder = finished(Decoder(model, prompt, settings_of(seed)), 16)
 
     same, other = decoder.fork(), decoder.fork()
     kept = [tensor.clone() for tensor in live_tensors(decoder)]
     size = decoder.fork().step().cache_bytes
-    other.step(token_id=(ids[24] + 1) % model.vocab_size)
+    other.step(token_id=(ids[16] + 1) % model.vocab_size)
     other.settings = settings_of(seed + 100)
-    finished(other, 44)
+    finished(other, 34)
     other.rewind(3)
     finished(other, 12)
 
-    assert decoder.token_ids == ids[:24], "stepping a fork changed its parent's tokens"
-    assert np.array_equal(rows(decoder), logits[:24]), "stepping a fork changed its parent's record"
+    assert decoder.token_ids == ids[:16], "stepping a fork changed its parent's tokens"
+    assert np.array_equal(rows(decoder), logits[:16]), "stepping a fork changed its parent's record"
     now = list(live_tensors(decoder))
     assert len(now) == len(kept) and all(map(torch.equal, now, kept)), (
         "stepping a fork wrote into its parent's cache"
@@ -144,7 +153,7 @@ def test_forks_are_independent(model, prompt, seed, architecture):
     assert other.token_ids[:3] == ids[:3]
 
 
-@one_seed
+@short_prompt
 def test_cache_bytes_are_true(model, prompt, seed, architecture):
     decoder = Decoder(model, prompt, settings_of(seed))
     for i, step in enumerate(decoder.run(TOKENS)):
@@ -181,7 +190,7 @@ def textbook_bytes(model: LanguageModel, positions: int) -> int:
     return sum(capped if kind == "sliding_attention" else full for kind in types)
 
 
-@one_seed
+@long_prompt
 def test_a_lost_cache_is_rebuilt_to_the_same_bits(model, prompt, seed, architecture):
     ids, logits = left_alone(architecture, seed)
     decoder = Decoder(model, prompt, settings_of(seed))
