@@ -54,8 +54,9 @@ class RowFile:
         except OSError as error:  # also where there is no folder for such files at all
             raise _cannot_store(error) from error
 
-    def __del__(self) -> None:
-        _ended.append(getattr(self, "_end", 0))
+    def __del__(self, ended: deque[int] = _ended) -> None:
+        # Bound beforehand: as the interpreter ends, the names of modules go before their objects.
+        ended.append(getattr(self, "_end", 0))
 
     def write(self, data: bytes) -> Place:
         """Write down some bytes; raises `RecordError` where they may not or cannot be written."""

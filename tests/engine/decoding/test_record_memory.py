@@ -195,6 +195,15 @@ def test_all_texts_together_have_a_limit_on_disk(monkeypatch):
     finished(kept, 12)
 
 
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_a_file_that_outlives_the_names_of_its_module_goes_quietly(monkeypatch):
+    """As the interpreter ends, modules are emptied before the texts that somebody still holds."""
+    file = row_file.RowFile()
+    monkeypatch.setattr(row_file, "_ended", None)
+    del file
+    gc.collect()
+
+
 # --- out of memory --------------------------------------------------------------------------------
 
 FAILURES = [
