@@ -4,7 +4,7 @@ import re
 
 import pandas as pd
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.step_page import wait_until
 
@@ -28,10 +28,19 @@ def fill(page: Page, role: str, name: str, value: str) -> None:
 
 def click_cell(page: Page, column: int, row: int, *, columns: int, rows: int) -> None:
     """A press near a corner of a cell of the large heatmap, rows from the bottom."""
-    plot = page.locator(".dv-plotly").first.locator(".nsewdrag").bounding_box()
+    plot = once_it_stands_still(page.locator(".dv-plotly").first.locator(".nsewdrag"))
     x = plot["x"] + plot["width"] * (column + 0.15) / columns
     y = plot["y"] + plot["height"] * (1 - (row + 0.2) / rows)
     press(page, x, y)
+
+
+def once_it_stands_still(chart: Locator) -> dict[str, float]:
+    """Its box; what goes above a chart, such as a bar of progress, moves it some moments later."""
+    before, now = None, chart.bounding_box()
+    while now is None or now != before:
+        chart.page.wait_for_timeout(250)
+        before, now = now, chart.bounding_box()
+    return now
 
 
 def press(page: Page, x: float, y: float) -> None:

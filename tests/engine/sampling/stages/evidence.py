@@ -13,13 +13,13 @@ from engine.sampling import DEFAULT_ORDER
 from engine.sampling.stages import Stage
 
 # Random rows per stage against transformers' processor, by size of the vocabulary.
-AGAINST_TRANSFORMERS = {4: 400, 50: 400, 16_384: 200, 151_936: 64}
+AGAINST_TRANSFORMERS = {4: 400, 50: 400, 16_384: 400, 151_936: 64}
 # Those that people use most are compared over more rows at the largest size.
 MORE = {
     *("repetition_penalty", "temperature", "top_k", "top_p", "min_p"),
     *("temperature, top_p", "five"),  # chains
 }
-MORE_ROWS = 160
+MORE_ROWS = 200
 # Random rows per stage against a slow twin in plain Python, of its definition in paper or source.
 AGAINST_TWIN = {4: 400, 50: 400, 2_000: 104, 16_384: 24}
 
