@@ -9,7 +9,6 @@ Forks share that room until one of them goes on: see `GrowingLayer.fork`.
 
 from __future__ import annotations
 
-import copy
 
 import torch
 from transformers.cache_utils import DynamicLayer
@@ -164,7 +163,9 @@ class GrowingLayer(DynamicLayer):
         """
         if self._room is not None:
             self._room.by_many = True
-        return copy.copy(self)
+        twin = object.__new__(type(self))  # as `copy.copy` does it, in a third of the time
+        twin.__dict__.update(self.__dict__)
+        return twin
 
     # What replaces the keys and values by others leaves the room. The next update makes a new one.
 

@@ -89,7 +89,7 @@ class LoadedModel:
         """What the weights, and a cache, are stored in."""
         return self.hf.dtype
 
-    @property
+    @cached_property
     def input_size(self) -> int:
         """How many token ids the model takes in (may differ from `vocab_size`)."""
         return self.hf.get_input_embeddings().weight.shape[0]

@@ -383,7 +383,8 @@ class Runner:
             twin._snapshots = list(self._snapshots)
             if self.cache is not None:
                 twin.cache = caches.fork(self.cache)
-            twin._count()
+            twin.size = self.size
+            budget_of(self.model.device).used(twin, twin.size.held)
             return twin
 
     def select(self, rows: Sequence[int]) -> None:
