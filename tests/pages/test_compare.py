@@ -104,6 +104,29 @@ def test_an_example_gives_its_prompt_and_the_columns_keep_their_settings(app, mo
     assert [column.settings for column in held(app).columns] == settings
 
 
+def test_what_comes_and_goes_leaves_every_part_below_in_its_place(app):
+    """A part that moves is mounted anew, and for a moment its old self stands beside it."""
+    with_texts = path_of_samples(app)
+    app.button(key="compare_rewind").click().run()
+    assert any(caption.value.startswith("All texts are the same") for caption in app.caption)
+    assert path_of_samples(app) == with_texts
+    number(app, 2, "top_p").set_value(7.0).run()
+    assert app.error and path_of_samples(app) == with_texts
+
+
+def path_of_samples(app: AppTest) -> list[int]:
+    """Where the number of samples stands on the page: places within places."""
+    path, block = [], app.main
+    while hasattr(block, "children"):
+        place, block = next(
+            (place, node)
+            for place, node in block.children.items()
+            if "compare_samples" in (getattr(inner, "key", None) for inner in node)
+        )
+        path.append(place)
+    return path
+
+
 def test_a_greyed_play_says_why(app):
     assert not app.button(key="compare_play").disabled
     field(app, "number_input", "compare_max_tokens").set_value(24).run()

@@ -75,17 +75,20 @@ def compare_page() -> None:
         ):
             with holder:
                 _column_fields(comparison, column, place)
-    if comparison.error:
-        st.error(markdown_text(comparison.error))
-    if comparison.said:
-        st.info(markdown_text(comparison.said))
+    # What comes and goes has a container: parts below keep their places, so none is mounted anew.
+    with st.container():
+        if comparison.error:
+            st.error(markdown_text(comparison.error))
+        if comparison.said:
+            st.info(markdown_text(comparison.said))
     watching(
         guarded(_live, marked("the texts")),
         lambda: SPEEDS[comparison.speed][0] if comparison.is_growing else None,
     )(comparison)
     with st.expander(say("What the metrics say")):
         st.html(meanings())
-    guarded(_parting, marked("the distributions"))(comparison)
+    with st.container():
+        guarded(_parting, marked("the distributions"))(comparison)
     _surprisal(comparison)
     watching(guarded(samples, marked("the samples")), lambda: look_every(comparison.sampling))(
         comparison
