@@ -5,6 +5,8 @@ synchronous interface keeps an event loop in the main thread while it is open.
 
 All tests of a server share one browser profile, and each begins with empty storage. So the browser
 keeps the scripts that it has loaded and compiled, which is half of what opening a page costs.
+
+Opening a page is still what costs most. So tests of a file that use `step_page` hand one on.
 """
 
 import contextlib
@@ -26,7 +28,7 @@ from playwright.sync_api import (
 
 from tests.browser.app_server import ARTEFACTS, AppServer
 from tests.browser.chromium import REMEDY, find
-from tests.browser.step_page import PATIENCE_MS
+from tests.browser.step_page import PATIENCE_MS, as_opened, opened, remember_opening
 
 CHROMIUM_FLAGS = [
     "--disable-gpu",
@@ -76,7 +78,7 @@ def open_browser() -> Iterator[OpenBrowser]:
     flags = [*CHROMIUM_FLAGS, *(["--no-sandbox"] if is_root else [])]  # no sandbox exists for root
 
     @contextlib.contextmanager
-    def opened(url: str) -> Iterator[BrowserContext]:
+    def open_one(url: str) -> Iterator[BrowserContext]:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
             context = playwright.chromium.launch_persistent_context(
                 profile,
@@ -91,7 +93,7 @@ def open_browser() -> Iterator[OpenBrowser]:
             context.close()
 
     with sync_playwright() as playwright:
-        yield opened
+        yield open_one
 
 
 @pytest.fixture(scope="package")
@@ -101,12 +103,34 @@ def browser(open_browser: OpenBrowser, server: AppServer) -> Iterator[BrowserCon
         yield browser
 
 
+@pytest.fixture(scope="module")
+def handed_on(browser: BrowserContext, server: AppServer) -> Iterator[list[Page]]:
+    """The opened step page that the next test of the file may go on with, or nothing."""
+    pages: list[Page] = []
+    yield pages
+    if pages:
+        _forget_visitor(browser, server)
+
+
 @pytest.fixture
-def context(browser: BrowserContext, server: AppServer) -> Iterator[BrowserContext]:
+def context(
+    request: pytest.FixtureRequest,
+    browser: BrowserContext,
+    server: AppServer,
+    handed_on: list[Page],
+) -> Iterator[BrowserContext]:
     """A visitor of their own: empty storage, desktop window; relative addresses go to the app."""
+    if handed_on and "step_page" not in request.fixturenames:
+        handed_on.clear()
+        _forget_visitor(browser, server)
     yield browser
-    blank, *opened = browser.pages  # without its first page the browser would end
-    for page in opened:
+    if not handed_on:
+        _forget_visitor(browser, server)
+
+
+def _forget_visitor(browser: BrowserContext, server: AppServer) -> None:
+    blank, *pages = browser.pages  # without its first page the browser would end
+    for page in pages:
         page.close()
     browser.set_offline(False)
     browser.clear_cookies()
@@ -117,13 +141,44 @@ def context(browser: BrowserContext, server: AppServer) -> Iterator[BrowserConte
 
 
 @pytest.fixture
-def page(context: BrowserContext, watched: Callable[[Page], Page]) -> Page:
+def new_page(context: BrowserContext, watched: Callable[[Page], Page]) -> Page:
     """A page that fails its test for everything that goes wrong in it."""
     return watched(context.new_page())
 
 
 @pytest.fixture
-def watched(request: pytest.FixtureRequest) -> Iterator[Callable[[Page], Page]]:
+def page(new_page: Page) -> Page:
+    """The same; a file whose tests hand a page on has another one of this name."""
+    return new_page
+
+
+@pytest.fixture
+def step_page(
+    request: pytest.FixtureRequest,
+    context: BrowserContext,
+    watched: Callable[[Page], Page],
+    handed_on: list[Page],
+) -> Iterator[Page]:
+    """The step page as it opens. A test that passes hands it on to the next one of its file."""
+    if handed_on:
+        page = watched(handed_on.pop())
+        as_opened(page)
+    else:
+        page = opened(watched(context.new_page()))
+        remember_opening(page)
+    yield page
+    outcome = request.node.stash.get(OUTCOME, None)
+    if outcome is not None and outcome.passed:
+        for other in context.pages[1:]:
+            if other != page:
+                other.close()
+        handed_on.append(page)
+
+
+@pytest.fixture
+def watched(
+    request: pytest.FixtureRequest, handed_on: list[Page]
+) -> Iterator[Callable[[Page], Page]]:
     """Watches a page: console errors, exceptions and requests to other hosts fail the test.
 
     `@pytest.mark.tolerates("text")` lets through console errors that hold the text.
@@ -142,12 +197,17 @@ def watched(request: pytest.FixtureRequest) -> Iterator[Callable[[Page], Page]]:
         if (urlsplit(url).hostname or "127.0.0.1") != "127.0.0.1":  # data: and blob: have no host
             problems.append(f"request to another host: {url}")
 
+    listeners = {
+        "request": lambda sent: on_request(sent.url),
+        "websocket": lambda socket: on_request(socket.url),
+        "console": on_console,
+        "pageerror": lambda error: problems.append(f"uncaught exception: {error}"),
+    }
+
     def watch(page: Page) -> Page:
         pages.append(page)
-        page.on("request", lambda sent: on_request(sent.url))
-        page.on("websocket", lambda socket: on_request(socket.url))
-        page.on("console", on_console)
-        page.on("pageerror", lambda error: problems.append(f"uncaught exception: {error}"))
+        for event, listener in listeners.items():
+            page.on(event, listener)
         return page
 
     yield watch
@@ -158,7 +218,11 @@ def watched(request: pytest.FixtureRequest) -> Iterator[Callable[[Page], Page]]:
             with contextlib.suppress(Exception):  # a closed page has no picture
                 page.screenshot(path=ARTEFACTS / f"{name}-{number}.png", timeout=5_000)
     if problems:
+        handed_on.clear()
         pytest.fail("\n".join(problems), pytrace=False)
+    for page in handed_on:
+        for event, listener in listeners.items():
+            page.remove_listener(event, listener)
 
 
 OUTCOME = pytest.StashKey[pytest.TestReport]()

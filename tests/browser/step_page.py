@@ -1,6 +1,7 @@
 """What a visitor does on the step page; elements are found by the names a screen reader says."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
@@ -126,6 +127,54 @@ def opened(page: Page) -> Page:
     return page
 
 
+# What a person chooses about the page itself.
+_CHOSEN = (
+    "['speed', 'row_count', 'keys', 'projector', 'colouring', 'columns', 'picture', 'enlarged']"
+)
+
+
+def remember_opening(page: Page) -> None:
+    """What an opened step page holds, for `as_opened`."""
+    settle(page)
+    page.evaluate(
+        f"""() => {{
+          const {{ state }} = {APP}.decoding, {{ settings, limits, draft, guidance_scale }} = state;
+          const chosen = Object.fromEntries({_CHOSEN}.map(name => [name, state[name]]));
+          window.opening = structuredClone({{ settings, limits, draft, guidance_scale, chosen }});
+        }}"""
+    )
+
+
+def as_opened(page: Page) -> None:
+    """Bring a step page back to what it was as it opened: its text begins anew."""
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.emulate_media(color_scheme="light", reduced_motion="no-preference")
+    page.mouse.move(0, 0)
+    page.evaluate(
+        f"""async () => {{
+          const {{ state, actions }} = {APP}.decoding, opening = structuredClone(window.opening);
+          document.activeElement.blur();
+          for (const menu of document.querySelectorAll('.dv details[open]')) menu.open = false;
+          const search = document.querySelector('[data-part=search] input');
+          search.value = '';
+          search.dispatchEvent(new Event('input'));
+          actions.pause();
+          for (const name of ['manual', 'slow']) if (state[name]) actions.toggle(name, false);
+          while (state.error || state.visit_notice) actions.forget();
+          actions.show(opening.chosen);
+          actions.draft(opening.draft);
+          actions.guide(opening.guidance_scale);
+          state.settings = {{}};
+          actions.set(opening.settings);
+          await actions.limit(opening.limits);
+          await actions.start();
+        }}"""
+    )
+    wait_for(page, "state.prompt === window.opening.draft.prompt && !state.steps.length")
+    settle(page)
+    expect(force_buttons(page).first).to_be_visible()
+
+
 def start(page: Page, text: str = CAPITAL) -> None:
     prompt(page).fill(text)
     button(page, "Start").click()
@@ -180,13 +229,16 @@ def choose_example(page: Page, name: str) -> None:
     settle(page)
 
 
-def sent_frames(page: Page) -> list:
-    """What the page sends to the server from now on, but for questions about labels and the row."""
-    sent: list = []
-
-    def note(frame: str | bytes) -> None:
-        if not any(kind in str(frame) for kind in ('"kind":"labels"', '"kind":"row"')):
-            sent.append(frame)
-
-    page.on("websocket", lambda socket: socket.on("framesent", note))
-    return sent
+def count_frames(page: Page) -> Callable[[], int]:
+    """How many frames the page has sent since, but for questions about labels and the row."""
+    page.evaluate(
+        """() => {
+          const send = WebSocket.prototype.send;
+          window.frames_sent = 0;
+          WebSocket.prototype.send = function (data) {
+            if (!/"kind":"(labels|row)"/.test(String(data))) window.frames_sent += 1;
+            return send.call(this, data);
+          };
+        }"""
+    )
+    return lambda: page.evaluate("() => window.frames_sent")

@@ -22,7 +22,6 @@ from tests.browser.step_page import (
     choose_example,
     generated,
     ids,
-    opened,
     settle,
     state,
     take_steps,
@@ -38,6 +37,12 @@ TAKEN = [each.name for each in EXAMPLES if IS_FULL or each.name in SHORT]
 SEEDS = range(8 if IS_FULL else 1)
 ACTIONS, LOOK_EVERY = 60, 20
 REFUSALS = re.compile("removed before the draw|nothing is left", re.IGNORECASE)
+
+
+@pytest.fixture
+def page(step_page: Page) -> Page:
+    """The step page as it opens."""
+    return step_page
 
 
 def assert_no_failure(page: Page) -> None:
@@ -67,7 +72,6 @@ def choose_method(page: Page, method: str) -> None:
 
 
 def test_every_example_after_every_method_and_back(page: Page):
-    opened(page)
     for method, name in product(("sampling", "guidance", "contrastive"), TAKEN):
         choose_method(page, method)
         take_steps(page, 2)
@@ -247,7 +251,6 @@ def assert_as_the_engine_has_it(page: Page, file: Path) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_after_any_actions_the_text_is_the_one_that_the_engine_makes(page: Page, seed, tmp_path):
-    opened(page)
     walk = Walk(page, seed)
     done = []
     for number in range(1, ACTIONS + 1):

@@ -36,6 +36,12 @@ from ui.texts.settings import parse_settings
 OPEN = "Once upon a time, there was a little"
 
 
+@pytest.fixture
+def page(step_page: Page) -> Page:
+    """The step page as it opens."""
+    return step_page
+
+
 def decoder_of(page: Page, text: str) -> Decoder:
     """The engine with this page's settings."""
     settings, _ = parse_settings(state(page, "state.settings"))
@@ -53,7 +59,6 @@ def switch_on(page: Page, name: str) -> None:
 
 
 def test_a_typed_prompt_and_step_begin_it_and_all_figures_are_the_engine_s(page: Page, tmp_path):
-    opened(page)
     prompt(page).fill(CAPITAL)
     set_samplers(page, temperature=0.8, top_k=40, top_p=0.9)
     take_steps(page, 8)
@@ -89,7 +94,6 @@ def test_a_typed_prompt_and_step_begin_it_and_all_figures_are_the_engine_s(page:
 
 
 def test_run_to_end_rewind_and_play_repeat_the_same_text(page: Page):
-    opened(page)
     turn_random(page)
     choose_setting(page, "spinbutton", "Max tokens", "6")
     button(page, "Run to end").click()
@@ -109,7 +113,6 @@ def test_run_to_end_rewind_and_play_repeat_the_same_text(page: Page):
 
 
 def test_pause_a_press_of_step_and_a_new_prompt_end_play(page: Page):
-    opened(page)
     turn_random(page)
     for way, length in (("Pause", 3), ("Step", 9)):
         button(page, "Play").click()
@@ -134,22 +137,20 @@ def test_pause_a_press_of_step_and_a_new_prompt_end_play(page: Page):
 
 
 def test_every_click_on_step_is_a_token_and_a_double_click_on_a_candidate_is_one(page: Page):
-    opened(page)
     force_buttons(page).nth(2).dblclick()
     expect(generated(page)).to_have_count(1)
     settle(page)
     assert state(page, "state.steps.map(step => step.forced)") == [True]
     turn_random(page)
-    for _ in range(15):
+    for _ in range(8):
         button(page, "Step").dblclick()
-    expect(generated(page)).to_have_count(1 + 30)
+    expect(generated(page)).to_have_count(1 + 16)
     settle(page)
-    assert len(ids(page)) == 1 + 30
+    assert len(ids(page)) == 1 + 16
 
 
 def test_what_cannot_be_done_is_refused_in_a_sentence_and_nothing_is_lost(page: Page):
     """An empty prompt, and nonsense in a field."""
-    opened(page)
     take_steps(page, 2)
     before = ids(page)
     for press in ("Start", "Step", "Play"):
@@ -171,7 +172,6 @@ def test_what_cannot_be_done_is_refused_in_a_sentence_and_nothing_is_lost(page: 
 
 @pytest.mark.tolerates("The part line has failed")
 def test_a_part_that_fails_says_so_and_leaves_the_others_working(page: Page):
-    opened(page)
     page.evaluate(
         "() => Object.defineProperty(document.querySelector('[data-part=line] .dv-chip'),"
         " 'textContent', { set() { throw new Error('broken'); } })"
@@ -203,7 +203,6 @@ def menus_close_by_escape(page: Page) -> None:
 
 
 def test_everything_can_be_done_by_keyboard_alone(page: Page):
-    opened(page)
     menus_close_by_escape(page)
     set_samplers(page, temperature=2)
     prompt(page).focus()
@@ -243,7 +242,6 @@ def test_everything_can_be_done_by_keyboard_alone(page: Page):
 
 
 def test_manual_mode_waits_for_enter_or_another_choice(page: Page):
-    opened(page)
     switch_on(page, "Manual mode")
     wait_for(page, "view?.is_pending && view.chosen")
     proposed = state(page, "view.draw.label")
@@ -266,7 +264,6 @@ def test_manual_mode_waits_for_enter_or_another_choice(page: Page):
 
 
 def test_slow_motion_stops_at_every_stage_and_counts_every_press_once(page: Page):
-    opened(page)
     start(page)
     set_samplers(page, temperature=0.7, top_k=20)
     switch_on(page, "Slow motion")
@@ -292,7 +289,6 @@ def test_slow_motion_stops_at_every_stage_and_counts_every_press_once(page: Page
 
 
 def test_a_step_is_looked_at_as_recorded_and_a_forced_token_there_begins_a_branch(page: Page):
-    opened(page)
     turn_random(page)
     take_steps(page, 5)
     settle(page)
@@ -325,7 +321,6 @@ def test_a_step_is_looked_at_as_recorded_and_a_forced_token_there_begins_a_branc
 
 
 def test_where_no_token_is_left_the_page_says_which_sampler_to_blame(page: Page):
-    opened(page)
     start(page)
     best = state(page, "view.rows[0].id")
     order = ["temperature", "banned"]
@@ -341,11 +336,11 @@ def test_where_no_token_is_left_the_page_says_which_sampler_to_blame(page: Page)
 # --- hostile texts --------------------------------------------------------------------------------
 
 
-def test_hostile_tokens_and_prompts_are_shown_as_text_everywhere(page: Page, tmp_path):
+def test_hostile_tokens_and_prompts_are_shown_as_text_everywhere(new_page: Page, tmp_path):
     """A model whose vocabulary is markup: strip, table, charts, hover boxes, messages."""
-    page.on("dialog", lambda dialog: pytest.fail(f"a dialog: {dialog.message}"))
+    new_page.on("dialog", lambda dialog: pytest.fail(f"a dialog: {dialog.message}"))
     folder = hostile.save(tmp_path / "*b* $x$ <img src=x onerror=alert(1)>")
-    opened(page)
+    page = opened(new_page)  # its model is another one: nobody goes on with it
     page.get_by_role("button", name="Model:").click()
     page.get_by_test_id("stPopoverBody").get_by_text("Folder").click()
     page.get_by_role("textbox", name="Folder").fill(folder)
