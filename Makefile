@@ -37,7 +37,7 @@ ifneq ($(shell test -x $(PYTHON) && echo yes),yes)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-py test-js vectors lint format lesson words models corpus benchmark clean
+.PHONY: help run test test-py test-js browser vectors lint format lesson words models corpus benchmark clean
 
 help: ## list the targets
 	@echo "Decoding Visualiser"
@@ -47,14 +47,18 @@ run: $(RUN_STAMP) ## set up on first use, then serve the app (PORT=8501, ARGS=".
 	@echo "Decoding Visualiser: http://127.0.0.1:$(PORT)  (Ctrl-C stops it)"
 	@$(KEEP_BYTECODE) exec $(PYTHON) -m streamlit run app.py --server.port $(PORT) $(ARGS)
 
-test: lint ## lint, then every test, browser tests included (ARGS="-k name" for pytest)
+test: $(DEV_STAMP) $(NODE_STAMP) ## lint, then every test, browser tests included (ARGS="-k name" for pytest)
+	@$(MAKE) --no-print-directory -j2 lint browser
 	@$(MAKE) --no-print-directory -j2 test-js test-py
 
 # Three workers for two cores, as browser tests often wait; a file to each at a time, the long browser
 # tests first. Every worker reads all tests: from bytecode in half the time.
-test-py: $(DEV_STAMP)
-	@$(KEEP_BYTECODE) $(PYTHON) tests/browser/chromium.py
+test-py: browser
 	OMP_NUM_THREADS=1 $(KEEP_BYTECODE) $(PYTHON) -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+
+# Where there is none it is fetched, which leaves the processor to the lint beside it.
+browser: $(DEV_STAMP)
+	@$(KEEP_BYTECODE) $(PYTHON) tests/browser/chromium.py
 
 # What needs no browser, held against the engine's own results. It runs beside pytest, so all that
 # it says goes to a file, of which the sums are shown, and everything where a test fails.
