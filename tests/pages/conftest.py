@@ -1,8 +1,17 @@
 """What the tests of several pages share."""
 
+from collections.abc import Iterator
+
 import pytest
 
+from tests.installed import looked_through_once
 from tests.ui import hostile
+
+
+@pytest.fixture(scope="session", autouse=True)
+def installed() -> Iterator[None]:
+    with looked_through_once():
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,22 @@
+from collections.abc import Iterator
+
 import pytest
 
 from engine.decoder import Decoder
 from engine.model import LanguageModel, load_model
 from engine.sampling import SamplingSettings
+from tests.installed import looked_through_once
 from tests.ui import hostile
 
 SETTINGS = SamplingSettings(
     repetition_penalty=1.2, temperature=0.7, top_k=12, top_p=0.8, min_p=0.02, seed=3
 )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def installed() -> Iterator[None]:
+    with looked_through_once():
+        yield
 
 
 @pytest.fixture(scope="session")
