@@ -26,7 +26,7 @@ class AppServer:
         log: file that its output goes to.
     """
 
-    def __init__(self, name: str, visits: str = "off", **environment: str) -> None:
+    def __init__(self, name: str, visits: str, **environment: str) -> None:
         """`visits`: folder for what visitors make; "off" keeps all of it in memory.
 
         `environment` holds further variables of the server's.

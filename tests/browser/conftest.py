@@ -15,6 +15,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -55,9 +56,22 @@ expect.set_options(timeout=PATIENCE_MS)
 
 
 @pytest.fixture(scope="package")
-def server() -> Iterator[AppServer]:
+def visits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the server writes down what visitors have."""
+    return tmp_path_factory.mktemp("visits")
+
+
+@pytest.fixture(scope="package")
+def crowd_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """While it is there, other visitors of the server step without a pause."""
+    return tmp_path_factory.mktemp("crowd") / "is-here"
+
+
+@pytest.fixture(scope="package")
+def server(visits: Path, crowd_file: Path) -> Iterator[AppServer]:
     """The running app; its output is in test-artefacts/server-*.log."""
-    server = AppServer(f"server-{WORKER}")
+    crowd = {"CROWD": str(crowd_file), "PYTHONPATH": str(Path(__file__).parent / "crowd")}
+    server = AppServer(f"server-{WORKER}", str(visits), **crowd)
     server.start()
     yield server
     server.stop()

@@ -4,15 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.app_server import AppServer
-from tests.browser.conftest import WORKER, OpenBrowser
 from tests.browser.step_page import (
     button,
     generated,
     ids,
-    opened,
     prompt,
     settle,
     start,
@@ -30,25 +27,10 @@ CANCELLED = (
 )
 
 
-@pytest.fixture(scope="module")
-def crowd_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """While it is there, other visitors step without a pause."""
-    return tmp_path_factory.mktemp("crowd") / "is-here"
-
-
-@pytest.fixture(scope="module")
-def server(crowd_file: Path) -> Iterator[AppServer]:
-    folder = str(Path(__file__).parent / "crowd")
-    server = AppServer(f"server-crowd-{WORKER}", CROWD=str(crowd_file), PYTHONPATH=folder)
-    server.start()
-    yield server
-    server.stop()
-
-
-@pytest.fixture(scope="module")
-def browser(open_browser: OpenBrowser, server: AppServer) -> Iterator[BrowserContext]:
-    with open_browser(server.url) as browser:
-        yield browser
+@pytest.fixture
+def page(step_page: Page) -> Page:
+    """The step page as it opens."""
+    return step_page
 
 
 @pytest.fixture
@@ -75,7 +57,6 @@ def places(page: Page) -> list:
 
 
 def test_a_long_prompt_says_how_far_it_is_and_is_cancelled(page: Page, crowd: Path):
-    opened(page)
     ways = {1440: button(page, "Cancel").click, 390: lambda: page.keyboard.press("Escape")}
     for width, cancel in ways.items():
         page.set_viewport_size({"width": width, "height": 900})
@@ -103,7 +84,7 @@ def test_a_long_prompt_says_how_far_it_is_and_is_cancelled(page: Page, crowd: Pa
 
 
 def test_steps_that_do_not_take_long_show_nothing_of_it(page: Page):
-    start(opened(page), OPEN)
+    start(page, OPEN)
     page.evaluate(
         """() => {
           window.waits = [];

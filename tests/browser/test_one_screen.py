@@ -15,7 +15,6 @@ from tests.browser.step_page import (
     figure,
     force_buttons,
     generated,
-    opened,
     set_samplers,
     settle,
     slider,
@@ -120,6 +119,12 @@ Sight = Callable[..., None]
 
 
 @pytest.fixture
+def page(step_page: Page) -> Page:
+    """The step page as it opens."""
+    return step_page
+
+
+@pytest.fixture
 def in_sight(page: Page) -> Sight:
     """Fails unless everything that these selectors find is in sight, once all is drawn."""
 
@@ -175,7 +180,6 @@ def compare_by_hand(page: Page) -> None:
 )
 def test_all_of_it_is_in_sight_in_every_state(page: Page, in_sight: Sight, size, looks):
     resize(page, size)
-    opened(page)
     show(page, looks[0])
     following = cycle(reversed(looks))
 
@@ -208,7 +212,6 @@ def test_all_of_it_is_in_sight_in_every_state(page: Page, in_sight: Sight, size,
 
 
 def test_steps_move_nothing_and_replace_nothing(page: Page):
-    opened(page)
     set_samplers(page, temperature=2, top_p=0.98)
     for size, steps in (((1440, 900), 20), ((1280, 720), 12)):  # lines break on both
         resize_open(page, size)
@@ -229,8 +232,6 @@ def test_steps_move_nothing_and_replace_nothing(page: Page):
 def test_on_a_phone_one_column_with_the_picture_before_the_samplers(page: Page, in_sight: Sight):
     resize(page, (390, 844))
     show_both = cycle(["dark", "light"])
-    page.emulate_media(color_scheme="light")
-    opened(page)
 
     def in_both_schemes() -> None:
         in_sight()
@@ -277,7 +278,7 @@ def the_step_chip_lies_within_the_line(page: Page) -> None:
 def test_the_newest_token_is_in_sight_wherever_the_lines_break(page: Page):
     """On a low screen the text has one line: not that of the slot alone."""
     resize(page, (1280, 720))
-    start(opened(page), OPEN)
+    start(page, OPEN)
     lines = set()
     for _ in range(60):
         if lines == {False, True}:
@@ -293,7 +294,6 @@ def test_the_newest_token_is_in_sight_wherever_the_lines_break(page: Page):
 
 
 def test_an_enlarged_picture_leaves_the_buttons_and_the_samplers(page: Page):
-    opened(page)
     for size in ((1440, 900), (1280, 720), (390, 844)):
         resize_open(page, size)
         start(page)  # on a phone a text that grows moves what is below it
@@ -323,7 +323,6 @@ def test_an_enlarged_picture_leaves_the_buttons_and_the_samplers(page: Page):
 def test_a_window_that_changes_its_size_redraws_the_pictures(page: Page):
     """A redraw waits for one under way; a fault in it would be an error in the console."""
     resize(page, (1440, 900))
-    opened(page)
     take_steps(page, 2)
     for size in ((1280, 720), (1440, 900), (1100, 700)):
         resize(page, size)

@@ -3,15 +3,12 @@
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.app_server import AppServer
-from tests.browser.conftest import WORKER, OpenBrowser
 from tests.browser.step_page import (
     PATIENCE_MS,
     button,
@@ -39,26 +36,6 @@ NOTE_SOCKETS = """
     constructor(...given) { super(...given); window.sockets.push(this); }
   };
 """
-
-
-@pytest.fixture(scope="module")
-def visits(tmp_path_factory) -> Path:
-    return tmp_path_factory.mktemp("visits")
-
-
-@pytest.fixture(scope="module")
-def server(visits: Path) -> Iterator[AppServer]:
-    """One that writes down what visitors have."""
-    server = AppServer(f"server-visits-{WORKER}", str(visits))
-    server.start()
-    yield server
-    server.stop()
-
-
-@pytest.fixture(scope="module")
-def browser(open_browser: OpenBrowser, server: AppServer) -> Iterator[BrowserContext]:
-    with open_browser(server.url) as browser:
-        yield browser
 
 
 def own_text(page: Page) -> list[int]:
@@ -96,6 +73,10 @@ def token(page: Page) -> str:
 OTHER_TOKEN = "was => sessionStorage.getItem('decoding-visualiser-visit') !== was"
 
 
+def tokens_of(records: dict[str, Any]) -> list[int]:
+    return records["step"]["text"]["branches"][-1]["tokens"] if "step" in records else []
+
+
 def until_written(page: Page, visits: Path, is_so: Callable[[dict[str, Any]], bool]) -> None:
     """Until what is written down of the visit, by page, is so."""
     keeper = Keeper(visits)
@@ -104,103 +85,6 @@ def until_written(page: Page, visits: Path, is_so: Callable[[dict[str, Any]], bo
         assert time.monotonic() < until, "it was never written"
         page.wait_for_timeout(100)
     keeper.close()
-
-
-# --- the step page --------------------------------------------------------------------------------
-
-
-def test_a_reload_and_another_page_keep_text_branches_and_settings(context):
-    page = context.new_page()
-    tokens = own_text(page)
-    page.get_by_role("link", name="Compare", exact=True).click()
-    expect(page).to_have_title(re.compile("^Compare"))
-    page.get_by_role("link", name="Step", exact=True).click()
-    is_back(page, tokens)
-    page.reload()
-    is_back(page, tokens)
-    turn_random(page)
-    generated(page).nth(2).click()
-    wait_for(page, "view.index === 2")
-    force_buttons(page).nth(7).click()
-    expect(generated(page)).to_have_count(3)
-    settle(page)
-    branch = ids(page)
-    page.reload()
-    wait_for(page, "state.steps.length === 3")
-    assert ids(page) == branch
-    expect(page.get_by_role("radiogroup", name="Branches").get_by_role("radio")).to_have_count(2)
-    take_steps(page, 1)
-
-
-def test_what_breaks_under_the_open_page_loses_and_repeats_nothing(context, server, visits):
-    page = context.new_page()
-    page.add_init_script(NOTE_SOCKETS)
-    tokens = own_text(page)
-
-    # The socket, as Step is pressed.
-    page.evaluate("() => window.sockets.forEach(socket => socket.close())")
-    button(page, "Step").click()
-    expect(generated(page)).to_have_count(5)
-    assert ids(page)[:4] == tokens
-    settle(page)
-    take_steps(page, 1)
-    tokens = ids(page)
-
-    # The network: presses are done once it is back.
-    context.set_offline(True)
-    page.evaluate("() => window.dispatchEvent(new Event('offline'))")
-    wait_for(page, "state.offline")
-    tried = page.evaluate("() => window.sockets.length")
-    for _ in range(3):
-        button(page, "Step").click()
-    wait_until(page, "count => window.sockets.length >= count", tried + 3)
-    assert ids(page) == tokens
-    context.set_offline(False)
-    page.evaluate("() => window.dispatchEvent(new Event('online'))")
-    wait_for(page, "state.steps.length === 9 && !state.offline")
-    assert state(page, "[state.prompt, state.settings.temperature, state.error]") == [OWN, 1.25, ""]
-    settle(page)
-    assert ids(page)[:6] == tokens
-
-    # The server: it is killed and started again.
-    tokens = ids(page)
-    until_written(page, visits, lambda records: tokens_of(records) == tokens)
-    take_steps(page, 1)
-    tokens = ids(page)
-    server.kill()
-    wait_for(page, "state.offline")
-    assert ids(page) == tokens, "what is on screen stays there"
-    server.start()
-    is_back(page, tokens)
-    take_steps(page, 1)
-    tokens = ids(page)
-    page.reload()
-    is_back(page, tokens)
-
-
-def tokens_of(records: dict[str, Any]) -> list[int]:
-    return records["step"]["text"]["branches"][-1]["tokens"] if "step" in records else []
-
-
-def test_a_duplicated_tab_goes_its_own_way_and_a_killed_one_comes_back(context):
-    page = context.new_page()
-    tokens = own_text(page)
-    other = duplicate(page)
-    other.goto("/")
-    is_back(other, tokens)
-    assert token(other) != token(page)
-    take_steps(other, 1)
-    assert ids(page) == tokens
-    further = ids(other)
-    other.reload()
-    is_back(other, further)
-    page.reload()
-    is_back(page, tokens)
-    assert token(other) != token(page)
-    restored = duplicate(page)  # a browser that restores a tab gives it its storage back
-    page.close(run_before_unload=False)
-    restored.goto("/")
-    is_back(restored, tokens)
 
 
 # --- compare and tune -----------------------------------------------------------------------------
@@ -254,31 +138,130 @@ PAGES = {
 }
 
 
-def test_the_other_pages_survive_every_loss(context, server, visits):
-    """Each in a tab, so that both share the outage, and the restart for tabs that were killed."""
+# --- what survives --------------------------------------------------------------------------------
+
+
+def test_reloads_other_pages_duplicates_and_killed_tabs_keep_what_they_had(context):
+    """Text, branches and settings; a duplicated tab goes its own way."""
+    page = context.new_page()
+    tokens = own_text(page)
+    page.get_by_role("link", name="Compare", exact=True).click()
+    expect(page).to_have_title(re.compile("^Compare"))
+    page.get_by_role("link", name="Step", exact=True).click()
+    is_back(page, tokens)
+
+    other = duplicate(page)
+    other.goto("/")
+    is_back(other, tokens)
+    assert token(other) != token(page)
+    take_steps(other, 1)
+    assert ids(page) == tokens
+    further = ids(other)
+    other.reload()
+    is_back(other, further)
+    page.reload()
+    is_back(page, tokens)
+    assert token(other) != token(page)
+    other.close()
+
+    restored = duplicate(page)  # a browser that restores a tab gives it its storage back
+    page.close(run_before_unload=False)
+    restored.goto("/")
+    is_back(restored, tokens)
+    a_branch_outlives_a_reload(restored)
+
+
+def a_branch_outlives_a_reload(page: Page) -> None:
+    turn_random(page)
+    generated(page).nth(2).click()
+    wait_for(page, "view.index === 2")
+    force_buttons(page).nth(7).click()
+    expect(generated(page)).to_have_count(3)
+    settle(page)
+    branch = ids(page)
+    page.reload()
+    wait_for(page, "state.steps.length === 3")
+    assert ids(page) == branch
+    expect(page.get_by_role("radiogroup", name="Branches").get_by_role("radio")).to_have_count(2)
+    take_steps(page, 1)
+
+
+def test_what_breaks_under_open_pages_loses_and_repeats_nothing(context, server, visits):
+    """The step page stays open; Compare and Tune share its outage, then their tabs are killed."""
+    page = context.new_page()
+    page.add_init_script(NOTE_SOCKETS)
+    tokens = own_text(page)
+    the_socket_breaks_as_step_is_pressed(page, tokens)
     tabs = {name: arrive(context) for name, (arrive, _, _) in PAGES.items()}
-    context.set_offline(True)
-    for tab in tabs.values():
-        wait_until(tab, "() => !navigator.onLine")
-    context.set_offline(False)
-    restored = {}
-    for name, (_, is_kept, is_written) in PAGES.items():
-        tab = tabs[name]
-        tab.reload()
-        is_kept(tab)
-        other = duplicate(tab)
-        other.goto(f"/{name}")
-        is_kept(other)
-        wait_until(other, OTHER_TOKEN, token(tab))
-        until_written(tab, visits, is_written)
-        restored[name] = duplicate(tab)
-        other.close()
-        tab.close(run_before_unload=False)
+    page.bring_to_front()
+    presses_are_done_once_the_network_is_back(page, tabs)
+    killed = {
+        name: a_reload_a_duplicate_and_a_killed_tab(tabs[name], name, visits) for name in tabs
+    }
+    page.bring_to_front()
+
+    # The server: it is killed and started again.
+    tokens = ids(page)
+    until_written(page, visits, lambda records: tokens_of(records) == tokens)
+    take_steps(page, 1)
+    tokens = ids(page)
     server.kill()
+    wait_for(page, "state.offline")
+    assert ids(page) == tokens, "what is on screen stays there"
     server.start()
+    is_back(page, tokens)
+    take_steps(page, 1)
+    tokens = ids(page)
+    page.reload()
+    is_back(page, tokens)
     for name, (_, is_kept, _) in PAGES.items():
-        restored[name].goto(f"/{name}")
-        is_kept(restored[name])
+        killed[name].goto(f"/{name}")
+        is_kept(killed[name])
+
+
+def the_socket_breaks_as_step_is_pressed(page: Page, tokens: list[int]) -> None:
+    page.evaluate("() => window.sockets.forEach(socket => socket.close())")
+    button(page, "Step").click()
+    expect(generated(page)).to_have_count(5)
+    assert ids(page)[:4] == tokens
+    settle(page)
+    take_steps(page, 1)
+
+
+def presses_are_done_once_the_network_is_back(page: Page, others: dict[str, Page]) -> None:
+    tokens = ids(page)
+    page.context.set_offline(True)
+    page.evaluate("() => window.dispatchEvent(new Event('offline'))")
+    wait_for(page, "state.offline")
+    tried = page.evaluate("() => window.sockets.length")
+    for _ in range(3):
+        button(page, "Step").click()
+    wait_until(page, "count => window.sockets.length >= count", tried + 3)
+    assert ids(page) == tokens
+    for other in others.values():
+        wait_until(other, "() => !navigator.onLine")
+    page.context.set_offline(False)
+    page.evaluate("() => window.dispatchEvent(new Event('online'))")
+    wait_for(page, "state.steps.length === 9 && !state.offline")
+    assert state(page, "[state.prompt, state.settings.temperature, state.error]") == [OWN, 1.25, ""]
+    settle(page)
+    assert ids(page)[:6] == tokens
+
+
+def a_reload_a_duplicate_and_a_killed_tab(tab: Page, name: str, visits: Path) -> Page:
+    """On Compare or Tune; the tab to which the browser gives the killed one's storage."""
+    _, is_kept, is_written = PAGES[name]
+    tab.reload()
+    is_kept(tab)
+    other = duplicate(tab)
+    other.goto(f"/{name}")
+    is_kept(other)
+    wait_until(other, OTHER_TOKEN, token(tab))
+    until_written(tab, visits, is_written)
+    restored = duplicate(tab)
+    other.close()
+    tab.close(run_before_unload=False)
+    return restored
 
 
 def test_the_file_is_private(server, visits):

@@ -15,7 +15,7 @@ PASS_SECONDS = 2.0  # longer than a pass waits before it is told its place
 
 def crowd() -> None:
     while True:
-        time.sleep(0.02)
+        time.sleep(0.05)
         scheduler = sys.modules.get("engine.runner.scheduler")
         if scheduler is None or not FILE.exists():
             continue
