@@ -93,10 +93,12 @@ def test_a_node_is_chosen_the_tree_looks_back_and_the_best_text_is_proven(app):
 
 def test_settings_begin_the_search_anew_bad_ones_say_why_and_all_are_kept(app):
     lab = lab_of(app)
+    field(app, "number_input", "beam_max_new_tokens").set_value(8.0)  # texts come after a restart
     field(app, "number_input", "beam_width").set_value(6.0)
     app.run()
     settled(app)
     assert lab.text.settings.width == 6 and lab.texts is None
+    assert lab.text.settings.max_new_tokens == 8
     field(app, "number_input", "beam_groups").set_value(4.0)
     app.run()
     assert any("use one of 1, 2, 3, 6." in error.value for error in app.error)
