@@ -50,7 +50,19 @@ def press(page: Page, x: float, y: float) -> None:
     page.mouse.click(x, y)
 
 
-def test_a_click_anywhere_in_a_cell_shows_its_texts_and_no_window_is_too_narrow(tune):
+def test_cells_are_read_refusals_are_said_and_a_prompt_of_markup_stays_one(tune):
+    """On one page, which takes long to open; and no window is too narrow for it."""
+    a_click_anywhere_in_a_cell_shows_its_texts(tune)
+    fits = "() => (e => e.scrollWidth - e.clientWidth)(document.querySelector('.stMain')) <= 0"
+    for width, height in ((390, 844), (768, 844), (1440, 900)):
+        tune.set_viewport_size({"width": width, "height": height})
+        wait_until(tune, "width => innerWidth === width", width)
+        wait_until(tune, fits)
+    a_refused_value_is_said_once_and_names_its_field_and_the_result_stays(tune)
+    a_prompt_of_markup_is_there_after_another_page_and_shown_as_it_stands(tune)
+
+
+def a_click_anywhere_in_a_cell_shows_its_texts(tune: Page) -> None:
     for column, row, label in ((4, 0, "T 1.6, p 0.5"), (0, 4, "T 0.4, p 1"), (2, 2, "T 1, p 0.9")):
         click_cell(tune, column, row, columns=5, rows=5)
         expect(tune.get_by_text(f"{label}, mean of 1 text")).to_be_visible()
@@ -64,14 +76,9 @@ def test_a_click_anywhere_in_a_cell_shows_its_texts_and_no_window_is_too_narrow(
     assert set(opacities) == {"1"}, "a click fades no value"
     tune.get_by_role("radio", name="Lowest and highest").click()
     expect(tune.get_by_role("region", name=re.compile("Lowest and highest"))).to_be_visible()
-    fits = "() => (e => e.scrollWidth - e.clientWidth)(document.querySelector('.stMain')) <= 0"
-    for width in (390, 768, 1440):
-        tune.set_viewport_size({"width": width, "height": 844})
-        wait_until(tune, "width => innerWidth === width", width)
-        wait_until(tune, fits)
 
 
-def test_a_refused_value_is_said_once_and_names_its_field_and_the_result_stays(tune):
+def a_refused_value_is_said_once_and_names_its_field_and_the_result_stays(tune: Page) -> None:
     fill(tune, "textbox", "X values", "0.001 to 1 step 0.001")
     fill(tune, "textbox", "Y values", "0.001 to 1 step 0.001")
     expect(tune.get_by_text("got 1,000,000; use fewer than 1,000 x 1,000 cells")).to_be_visible()
@@ -91,15 +98,16 @@ def test_a_refused_value_is_said_once_and_names_its_field_and_the_result_stays(t
     expect(seeds).to_have_value("1")
 
 
-def test_a_prompt_of_markup_is_there_after_another_page_and_shown_as_it_stands(tune):
+def a_prompt_of_markup_is_there_after_another_page_and_shown_as_it_stands(tune: Page) -> None:
+    """Its sweep has two values an axis by now, and two seeds."""
     markup = "<b id='evil'>A</b> **B** $x$"
     tune.get_by_role("textbox", name="Prompt 1").fill(markup)
     fill(tune, "spinbutton", "Seeds", "2")
-    expect(tune.get_by_text("50 texts")).to_be_visible()
+    expect(tune.get_by_text("8 texts")).to_be_visible()
     tune.get_by_role("link", name="Compare").click()
     expect(tune.get_by_role("button", name="Run sweep")).to_have_count(0)
     tune.get_by_role("link", name="Tune").click()
-    expect(tune.get_by_text("50 texts")).to_be_visible()
+    expect(tune.get_by_text("8 texts")).to_be_visible()
     expect(tune.get_by_role("textbox", name="Prompt 1")).to_have_value(markup)
     expect(tune.get_by_role("figure", name="Heatmap of perplexity")).to_be_visible()
     fill(tune, "spinbutton", "Max tokens", "4")
