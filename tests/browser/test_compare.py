@@ -75,7 +75,7 @@ def test_the_step_page_is_as_it_was_left_until_a_column_opens_there(page: Page):
     take_steps(page, 1)
 
 
-def test_the_page_opens_with_texts_that_part_at_a_mark_and_fits_its_window(page: Page):
+def test_columns_open_with_texts_that_part_are_adjusted_grow_and_open_in_the_step_page(page: Page):
     for width, height in ((390, 844), (1010, 720), (1440, 900)):  # the second: narrow columns
         page.set_viewport_size({"width": width, "height": height})
         if width == 390:
@@ -89,10 +89,31 @@ def test_the_page_opens_with_texts_that_part_at_a_mark_and_fits_its_window(page:
     marks = texts(page).get_by_role("mark")
     assert marks.count() >= 1
     assert all(text.startswith("≠") for text in marks.all_inner_texts())
+    text = a_column_is_adjusted(page)
+    play_adds_tokens_until_it_is_stopped(page)
+
+    button(page, "Adjust column 2").click()  # as it was closed by the press beside it
+    button(page, "Open in the step page").click()
+    expect(slider(page, "Temperature")).to_have_value("0.3")
+    take_steps(page, 2)
+    drawn = "".join(generated(page).all_inner_texts()).replace("␣", "")
+    assert drawn in text.replace(" ", "").replace("≠", "").replace("␣", "").replace("\xa0", "")
 
 
-def test_play_adds_tokens_until_it_is_stopped(page: Page):
-    opened_compare(page)
+def a_column_is_adjusted(page: Page) -> str:
+    """The text that it then has."""
+    button(page, "Adjust column 2").click()
+    temperature = page.get_by_role("spinbutton", name="Temperature", exact=True)
+    expect(temperature).to_have_value("1")
+    temperature.fill("0.3")
+    temperature.press("Enter")
+    expect(texts(page).nth(1)).to_contain_text("temperature 0.3; seed 0")
+    expect(button(page, "Play")).to_be_enabled()
+    wait_until_drawn(page)
+    return texts(page).nth(1).locator(".cmp-text").inner_text()
+
+
+def play_adds_tokens_until_it_is_stopped(page: Page) -> None:
     button(page, "Play").click()
     expect(length(page)).to_have_text(re.compile(r"^(29|[3-9]\d)$"))
     button(page, "Stop").click()
@@ -105,24 +126,6 @@ def test_play_adds_tokens_until_it_is_stopped(page: Page):
     assert lengths(page) == [count + 1 for count in stopped]
     button(page, "Rewind").click()
     expect(length(page)).to_have_text("0")
-
-
-def test_a_column_is_adjusted_and_opens_in_the_step_page(page: Page):
-    opened_compare(page)
-    button(page, "Adjust column 2").click()
-    temperature = page.get_by_role("spinbutton", name="Temperature", exact=True)
-    expect(temperature).to_have_value("1")
-    temperature.fill("0.3")
-    temperature.press("Enter")
-    expect(texts(page).nth(1)).to_contain_text("temperature 0.3; seed 0")
-    expect(button(page, "Play")).to_be_enabled()
-    wait_until_drawn(page)
-    text = texts(page).nth(1).locator(".cmp-text").inner_text()
-    button(page, "Open in the step page").click()
-    expect(slider(page, "Temperature")).to_have_value("0.3")
-    take_steps(page, 2)
-    drawn = "".join(generated(page).all_inner_texts()).replace("␣", "")
-    assert drawn in text.replace(" ", "").replace("≠", "").replace("␣", "").replace("\xa0", "")
 
 
 def test_a_bad_number_of_samples_is_said_and_a_good_one_gives_them(page: Page):
