@@ -1,15 +1,19 @@
-"""What all pages stand in: the band with title, navigation and model; the policy of the guard."""
+"""Every page by axe-core's rules, and what all pages stand in: the band, the guard's policy."""
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.step_page import button, wait_for_scheme, wait_until
+from tests.browser.rules import DESKTOP, LOOKS, broken_rules, look_at, wait_for_look
+from tests.browser.step_page import (
+    FIVE_ON,
+    button,
+    force_buttons,
+    set_samplers,
+    settle,
+    take_steps,
+    wait_until,
+)
 from tests.browser.test_guard import TRIED
-
-OPENED = {"/": "Prompt", "/compare": "Prompt", "/tune": "Prompt 1"}
-DESKTOP, PHONE = (1440, 900), (390, 844)
-# Tune opens in the first and ends in the last, Compare begins halfway.
-LOOKS = [(PHONE, "dark"), (PHONE, "light"), (DESKTOP, "light"), (DESKTOP, "dark")]
 
 # Points of the band where something else than its own ground shows through.
 SEEN_THROUGH = """
@@ -32,38 +36,84 @@ SEEN_THROUGH = """
 """
 
 
-@pytest.mark.parametrize("path", OPENED)
-def test_under_its_policy_nothing_that_scrolls_shows_through_the_band(page: Page, app_url, path):
-    """In both sizes and schemes; the accessibility tests open each page in the other one."""
-    looks = [(size, scheme) for size, scheme in LOOKS if (path, size) != ("/", DESKTOP)]
-    if path == "/compare":
-        looks = looks[2:] + looks[:2]
+def step_page_is_ready(page: Page) -> None:
+    expect(force_buttons(page).first).to_be_visible()
+    set_samplers(page, **FIVE_ON)
+    take_steps(page, 3)
+    settle(page)
+
+
+def compare_page_is_ready(page: Page) -> None:
+    expect(button(page, "Play")).to_be_enabled()
+
+
+def tune_page_is_ready(page: Page) -> None:
+    expect(button(page, "Cancel")).to_have_count(0)
+
+
+READY = {
+    "/": ("Prompt", step_page_is_ready),
+    "/compare": ("Prompt", compare_page_is_ready),
+    "/tune": ("Prompt 1", tune_page_is_ready),
+}
+
+
+@pytest.mark.parametrize(("path", "first"), [("/", 2), ("/compare", 0), ("/tune", 2)])
+def test_in_every_look_no_rule_is_broken_and_nothing_shows_through_the_band(
+    page: Page, app_url, path, first
+):
+    """In both sizes and schemes; `first` is the look in which the page opens.
+
+    The pages' own tests open each of them in the other size.
+    """
+    looks = LOOKS[first:] + LOOKS[:first]
     for size, scheme in looks:
-        page.set_viewport_size({"width": size[0], "height": size[1]})
-        page.emulate_media(color_scheme=scheme)
+        look_at(page, size, scheme)
         if page.url == "about:blank":
-            answer = page.goto(path)  # everything that the browser blocks fails the test
-            expect(page.get_by_role("textbox", name=OPENED[path], exact=True)).to_be_visible()
-            expect(page.locator(".js-plotly-plot").first).to_be_visible()
-            assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
-            address = app_url.replace("http:", "ws:") + "/_stcore/stream"
-            assert page.evaluate(TRIED, address) == "open"
-        wait_for_scheme(page, scheme)
-        wait_until(page, "width => innerWidth === width", size[0])
-        scroll = "() => { const e = document.querySelector('.stMain'); e.scrollTop = 260;"
-        wait_until(page, f"{scroll} return e.scrollTop > 200; }}")
-        main = page.get_by_test_id("stMain")
-        assert main.evaluate("e => e.scrollWidth - e.clientWidth") <= 0
-        seen = page.evaluate(SEEN_THROUGH)
-        assert seen["top"] == 0
-        assert 40 < seen["height"] < 80
-        assert seen["bare"] == [], (size, scheme)
-        if (path, size, scheme) == ("/compare", *LOOKS[2]):
+            opens_under_its_policy(page, path, app_url)
+        wait_for_look(page, size, scheme)
+        assert broken_rules(page) == [], (size, scheme)
+        if (path, size, scheme) == ("/", DESKTOP, "light"):
+            no_rule_is_broken_in_a_menu(page)
+        if (path, size) != ("/", DESKTOP):  # which is one screen
+            nothing_that_scrolls_shows_through_the_band(page)
+        if (path, size, scheme) == ("/compare", DESKTOP, "light"):
             keys_reach_a_menu(page)
 
     if path == "/tune":  # and the navigation can be used after scrolling
         page.get_by_role("link", name="Compare", exact=True).click()
         expect(button(page, "Play")).to_be_visible()
+
+
+def opens_under_its_policy(page: Page, path: str, app_url: str) -> None:
+    answer = page.goto(path)  # everything that the browser blocks fails the test
+    prompt, is_ready = READY[path]
+    expect(page.get_by_role("textbox", name=prompt, exact=True)).to_be_visible()
+    is_ready(page)
+    expect(page.locator(".js-plotly-plot").first).to_be_visible()
+    assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+    address = app_url.replace("http:", "ws:") + "/_stcore/stream"
+    assert page.evaluate(TRIED, address) == "open"
+
+
+def no_rule_is_broken_in_a_menu(page: Page) -> None:
+    for menu in ("Examples", "Settings", "Terms"):
+        summary = page.locator(f"summary:text-is('{menu}')")
+        summary.click()
+        assert broken_rules(page) == [], menu
+        summary.click()
+
+
+def nothing_that_scrolls_shows_through_the_band(page: Page) -> None:
+    scroll = "() => { const e = document.querySelector('.stMain'); e.scrollTop = 260;"
+    wait_until(page, f"{scroll} return e.scrollTop > 200; }}")
+    main = page.get_by_test_id("stMain")
+    assert main.evaluate("e => e.scrollWidth - e.clientWidth") <= 0
+    seen = page.evaluate(SEEN_THROUGH)
+    assert seen["top"] == 0
+    assert 40 < seen["height"] < 80
+    assert seen["bare"] == []
+    main.evaluate("e => { e.scrollTop = 0; }")
 
 
 def keys_reach_a_menu(page: Page) -> None:
