@@ -3,13 +3,14 @@
 import json
 import threading
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
 from engine.decoder import Decoder
 from engine.decoding.contrastive import ContrastiveSearch
 from engine.decoding.diffusion import fill_gaps, load_diffusion_model, marked_gaps
-from engine.model import BUNDLED, LanguageModel, load_model
+from engine.model import BUNDLED, LanguageModel
 from engine.sampling import SamplingSettings
 from engine.trace import Trace
 from tests.ui.labs.settling import settled
@@ -34,12 +35,19 @@ every_lab = pytest.mark.parametrize("kind", SAVED, ids=lambda kind: kind.name)
 
 
 @pytest.fixture(scope="module")
-def model() -> LanguageModel:
-    return load_model()
+def model(bundled) -> LanguageModel:
+    return bundled
 
 
+@cache
+def fresh(kind: type[Lab], model: LanguageModel) -> Lab:
+    """As its page opens it; whoever changes it takes a copy."""
+    return settled(kind(model))
+
+
+@cache
 def saved(kind: type[Lab], model: LanguageModel) -> Lab:
-    lab = settled(kind(model))
+    lab = fresh(kind, model).copy()
     lab.change(**SAVED[kind])
     assert not lab.error, lab.error
     return settled(lab)
@@ -54,7 +62,7 @@ def opened(lab: Lab, data: str) -> Lab:
 def test_a_trace_comes_back_as_the_same_text_with_the_same_inputs(kind, model):
     before = saved(kind, model)
     trace = before.text.trace()
-    lab = opened(settled(kind(model)), trace.to_json())
+    lab = opened(fresh(kind, model).copy(), trace.to_json())
     assert lab.said == (
         f"Opened the trace. The text is identical in all {len(trace.steps)} "
         f"step{'s' * (len(trace.steps) > 1)}."
@@ -82,7 +90,7 @@ def test_a_changed_file_says_where_it_first_differs(kind, model):
     else:
         place = next(at for at, one in enumerate(step["confidence"]) if one is not None)
         step["confidence"][place], what = 0.125, f"confidence[{place}]"
-    lab = opened(settled(kind(model)), json.dumps(data))
+    lab = opened(fresh(kind, model).copy(), json.dumps(data))
     assert f"Step 1 differs first: {what} was" in lab.said, (lab.said, lab.error)
 
 
@@ -144,7 +152,7 @@ def test_what_cannot_be_opened_is_refused_and_the_text_stays(model, monkeypatch)
 
 
 def test_another_input_takes_the_word_on_the_trace_away(model):
-    lab = opened(settled(BeamLab(model)), BeamLab(model).text.trace().to_json())
+    lab = opened(fresh(BeamLab, model).copy(), BeamLab(model).text.trace().to_json())
     assert lab.said
     lab.change(width=2)
     assert not settled(lab).said

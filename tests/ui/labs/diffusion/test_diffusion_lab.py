@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from engine.model import load_model
 from engine.trace import Trace
 from tests.ui.labs.settling import settled
 from ui.labs.diffusion.inputs import AFTER, DiffusionInputs
@@ -17,15 +16,19 @@ PATIENCE_S = 120
 
 
 @pytest.fixture(scope="module")
-def model():
-    return load_model()
+def model(bundled):
+    return bundled
+
+
+@pytest.fixture(scope="module")
+def opened(model) -> DiffusionLab:
+    """As the page opens it; tests change a copy, as of a second tab."""
+    return settled(DiffusionLab(model))
 
 
 @pytest.fixture
-def lab(model) -> DiffusionLab:
-    lab = DiffusionLab(model)
-    settled(lab)
-    return lab
+def lab(opened) -> DiffusionLab:
+    return opened.copy()
 
 
 def change(lab: DiffusionLab, **changes) -> None:
@@ -33,7 +36,8 @@ def change(lab: DiffusionLab, **changes) -> None:
     settled(lab)
 
 
-def test_it_opens_with_steps_of_which_some_mask_a_token_again(lab):
+def test_it_opens_with_steps_of_which_some_mask_a_token_again(opened):
+    lab = opened
     assert len(lab.text.steps) == DiffusionLab.first_steps and lab.can_go_on and not lab.error
     assert sum(len(step.remasked) for step in lab.text.steps) >= 1
     assert "masked again" in notice(lab) and "Kendall's tau" in notice(lab)
