@@ -58,12 +58,12 @@ class Site:
 
 def engine_sentences() -> list[str]:
     """All of them, as templates with named places; each once."""
-    return _Source(ENGINE).sentences()
+    return _source().sentences()
 
 
 def sites() -> list[Site]:
     """Every place where the engine makes an error that a person may see."""
-    return _Source(ENGINE).sites()
+    return _source().sites()
 
 
 def fixed(template: str) -> str:
@@ -334,6 +334,11 @@ class _Source:
 
     def _module(self, node: ast.AST) -> Path:
         return self._file[self._around(node, ast.Module)]
+
+
+@cache
+def _source() -> _Source:
+    return _Source(ENGINE)
 
 
 @cache

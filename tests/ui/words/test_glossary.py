@@ -114,14 +114,24 @@ def said_on_pages() -> dict[str, set[str]]:
     }
 
 
-def unexplained(text: str) -> set[str]:
-    """Field words of a text that the glossary does not have."""
+@cache
+def terms() -> re.Pattern[str]:
+    """The terms of the glossary as they are written, the longest first."""
     written = {form.lower() for term in glossary().values() for form in term["written"]}
     longest = "|".join(sorted(map(re.escape, written), key=len, reverse=True))
-    rest = re.sub(rf"(?<![\w-])(?:{longest})(?![\w-])", " ", text, flags=re.IGNORECASE)
+    return re.compile(rf"(?<![\w-])(?:{longest})(?![\w-])", flags=re.IGNORECASE)
+
+
+@cache
+def field_words() -> re.Pattern[str]:
     known = "|".join(map(re.escape, KNOWN["field"]))
-    words = re.findall(rf"(?<![\w-])(?:{known})(?:s|es)?(?![\w-])", rest, flags=re.IGNORECASE)
-    return {*words, *ACRONYM.findall(rest)} - set(KNOWN["plain"])
+    return re.compile(rf"(?<![\w-])(?:{known})(?:s|es)?(?![\w-])", flags=re.IGNORECASE)
+
+
+def unexplained(text: str) -> set[str]:
+    """Field words of a text that the glossary does not have."""
+    rest = terms().sub(" ", text)
+    return {*field_words().findall(rest), *ACRONYM.findall(rest)} - set(KNOWN["plain"])
 
 
 def test_every_field_term_on_a_page_has_an_entry():
