@@ -11,7 +11,7 @@ import pytest
 
 from engine.decoding.beam import BeamSearch, BeamSettings
 from engine.errors import DecodingError
-from engine.model import LanguageModel, load_model
+from engine.model import LanguageModel
 from engine.model.passes import counted_passes
 from engine.study.metrics import distinct_n
 from engine.study.search_error import SearchErrorStudy
@@ -33,8 +33,8 @@ PROMPT = "At the end of the day,"
 
 
 @pytest.fixture(scope="module")
-def model():
-    return load_model()
+def model(bundled):
+    return bundled
 
 
 @pytest.fixture(scope="module")

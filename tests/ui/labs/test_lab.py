@@ -18,8 +18,8 @@ from ui.visits.records import BrokenRecord
 
 
 @pytest.fixture(scope="module")
-def model():
-    return load_model()
+def model(bundled):
+    return bundled
 
 
 @pytest.fixture

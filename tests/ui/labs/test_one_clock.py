@@ -5,7 +5,6 @@ import json
 import pytest
 
 from engine.errors import DecodingError
-from engine.model import load_model
 from engine.study.one_clock import Timed
 from tests.pages.tab import field, in_tab, new_app, visit_of
 from tests.ui.hostile import HOSTILE
@@ -18,8 +17,8 @@ MARKUP = next(text for text in HOSTILE if "<" in text)
 
 
 @pytest.fixture(scope="module")
-def model():
-    return load_model()
+def model(bundled):
+    return bundled
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 
 from engine.decoding.speculative import SpeculativeDecoder
 from engine.errors import DecodingError
-from engine.model import LanguageModel, load_model
+from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.sampling.speculation import SpeculativeSettings
 from engine.study.acceptance import Acceptance
@@ -22,8 +22,8 @@ MARKUP = next(text for text in HOSTILE if "<" in text)
 
 
 @pytest.fixture(scope="module")
-def model() -> LanguageModel:
-    return load_model()
+def model(bundled) -> LanguageModel:
+    return bundled
 
 
 @pytest.fixture
@@ -32,8 +32,8 @@ def lab(model) -> SpeculativeLab:
 
 
 def rounds_of(**changes) -> SpeculativeDecoder:
-    """A few rounds of tiny models, one rejection at least."""
-    settings = SpeculativeSettings(SamplingSettings(seed=1), draft_length=3).replace(**changes)
+    """A few rounds of tiny models, one of each verdict at least."""
+    settings = SpeculativeSettings(SamplingSettings(seed=4), draft_length=3).replace(**changes)
     target, draft = tiny_models.shared("llama"), tiny_models.shared("llama", 1)
     text = SpeculativeDecoder(target, tiny_models.prompt(2), draft, settings)
     list(text.run(6))
