@@ -2,6 +2,7 @@
 
 import json
 import threading
+from functools import cache
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -9,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 from engine.calculator.published import published
 from engine.measure.machine import Setting
 from engine.measure.report import Report
+from engine.model import LanguageModel, load_model
 from tests.pages.tab import field, in_tab
 from ui.cache.bytes.section import SECTION as BYTES
 from ui.cache.calculator import counting
@@ -34,22 +36,32 @@ def _counts_are_waited_for(monkeypatch):
     monkeypatch.setattr(counting, "GRACE_SECONDS", 60.0)
 
 
-def page(key: str) -> None:
+@cache
+def bundled_model() -> LanguageModel:
+    return load_model()
+
+
+def page(key: str, model) -> None:
     import streamlit as st
 
-    from engine.model import load_model
     from ui.cache.sections import SECTIONS
     from ui.measurements.page import MeasurementPage
 
     page = MeasurementPage("cache", "", [one for one in SECTIONS if one.key == key])
     if "state" not in st.session_state:
-        st.session_state["state"] = page.begun(load_model())
+        st.session_state["state"] = page.begun(model)
     page.draw_state(st.session_state["state"])
 
 
+def begun(key: str) -> AppTest:
+    """The page with one section, drawn once."""
+    model = bundled_model()
+    return in_tab(AppTest.from_function(page, default_timeout=60, args=(key, model))).run()
+
+
 def opened(key: str) -> AppTest:
-    """The page with one section, once it is drawn; a measurement has ended."""
-    app = in_tab(AppTest.from_function(page, default_timeout=60, args=(key,))).run()
+    """The same, once it is drawn; a measurement has ended."""
+    app = begun(key)
     state = app.session_state["state"]
     if state.held.section.begin is not None:
         state.held.begin(lambda: True)
@@ -112,7 +124,7 @@ def test_what_takes_long_is_counted_beside_the_drawing_and_drawn_once_it_is_ther
     slow, counts = threading.Event(), counting.estimate
     monkeypatch.setattr(counting, "GRACE_SECONDS", 0.05)
     monkeypatch.setattr(counting, "estimate", lambda one: slow.wait(60) and counts(one))
-    app = in_tab(AppTest.from_function(page, default_timeout=60, args=("calculator",))).run()
+    app = begun("calculator")
     held = app.session_state["state"].held
     held.change(shapes="Qwen3 0.6B", own="pasted", own_text=json.dumps(CONFIG | {"vocab_size": 77}))
     app.run()

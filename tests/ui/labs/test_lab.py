@@ -22,18 +22,23 @@ def model(bundled):
     return bundled
 
 
+@pytest.fixture(scope="module")
+def opened(model) -> SearchLab:
+    """As a page opens it; tests change a copy, as of a second tab."""
+    return settled(SearchLab(model))
+
+
 @pytest.fixture
-def lab(model) -> SearchLab:
-    lab = SearchLab(model)
-    settled(lab)
-    return lab
+def lab(opened) -> SearchLab:
+    return opened.copy()
 
 
 def ids(lab: SearchLab) -> list[int]:
     return list(lab.text.token_ids)
 
 
-def test_it_opens_with_steps(lab):
+def test_it_opens_with_steps(opened):
+    lab = opened
     assert len(lab.text.steps) == SearchLab.first_steps
     assert lab.look_every is None and lab.error == "" and lab.can_go_on
 

@@ -26,9 +26,15 @@ def model(bundled) -> LanguageModel:
     return bundled
 
 
-@pytest.fixture
-def lab(model) -> SpeculativeLab:
+@pytest.fixture(scope="module")
+def opened(model) -> SpeculativeLab:
+    """As the page opens it; tests change a copy, as of a second tab."""
     return settled(SpeculativeLab(model))
+
+
+@pytest.fixture
+def lab(opened) -> SpeculativeLab:
+    return opened.copy()
 
 
 def rounds_of(**changes) -> SpeculativeDecoder:
@@ -43,8 +49,9 @@ def rounds_of(**changes) -> SpeculativeDecoder:
 # --- the lab --------------------------------------------------------------------------------------
 
 
-def test_it_opens_with_rounds_and_shows_a_rejection(lab):
-    assert len(lab.text.steps) == 4 and not lab.error and not lab.fell_back
+def test_it_opens_with_rounds_and_shows_a_rejection(opened):
+    assert len(opened.text.steps) == 4 and not opened.error and not opened.fell_back
+    lab = opened.copy()
     index, position = lab.looked_at
     assert lab.text.steps[index].proposed[position].verdict == "rejected"
     lab.chosen = (0, 1)
