@@ -15,8 +15,8 @@ from playwright.sync_api import Locator, Page
 from engine.decoder import Decoder
 from engine.decoding.contrastive import ContrastiveSearch
 from engine.decoding.replay import begin
-from engine.model import load_model
 from engine.trace import Trace
+from tests.browser.bundled import bundled
 from tests.browser.step_page import (
     button,
     choose_example,
@@ -213,7 +213,7 @@ class Walk:
 def replayed(file: Path) -> Decoder | ContrastiveSearch:
     """The text of a trace, made again by the engine alone."""
     trace = Trace.load(file)
-    text = begin(trace, load_model())
+    text = begin(trace, bundled())
     for _ in trace.steps:
         text.repeat(trace)
     return text
@@ -226,7 +226,7 @@ def assert_as_the_engine_has_it(page: Page, file: Path) -> None:
     waiting.value.save_as(file)
     text = replayed(file)
     assert ids(page) == [step.token_id for step in text.steps]
-    labels = labels_of(load_model().vocabulary)
+    labels = labels_of(bundled().vocabulary)
     shown = [label for label in tokens(page).all_text_contents() if not label.startswith("…")]
     assert shown[-len(text.steps) :] == [labels[step.token_id] for step in text.steps] or (
         not text.steps

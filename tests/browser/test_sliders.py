@@ -5,9 +5,9 @@ from playwright.sync_api import Page, expect
 
 from engine.decoder import Decoder
 from engine.decoding.contrastive import ContrastiveSearch
-from engine.model import load_model
 from engine.sampling import SamplingSettings
 from engine.sampling.ranking import RankedRow
+from tests.browser.bundled import bundled
 from tests.browser.step_page import (
     FIGURES,
     PATIENCE_MS,
@@ -52,7 +52,7 @@ def page(step_page: Page) -> Page:
 
 
 def decoder_of(text: str, settings: SamplingSettings, steps: int) -> Decoder:
-    decoder = Decoder(load_model(), text, settings)
+    decoder = Decoder(bundled(), text, settings)
     for _ in range(steps):
         decoder.step()
     return decoder
@@ -238,7 +238,7 @@ def test_under_guidance_the_scale_is_a_slider_and_an_empty_prompt_is_refused(pag
     begin_guided(page)
     settle(page)
     settings, _ = parse_settings(state(page, "state.settings"))
-    decoder = Decoder(load_model(), GUIDED, settings, negative_prompt=NEGATIVE, guidance_scale=2.0)
+    decoder = Decoder(bundled(), GUIDED, settings, negative_prompt=NEGATIVE, guidance_scale=2.0)
     assert_rows_of(page, decoder, 2.0)
     slider(page, "Guidance scale").hover()
     settle(page)
@@ -268,7 +268,7 @@ def test_a_contrastive_search_is_the_engine_s_at_any_alpha(page: Page):
     wait_for(page, "state.strategy !== null")
     expect(button(page, "Re-roll")).to_be_disabled()
     take_steps(page, 5)
-    search = ContrastiveSearch(load_model(), SEARCHED, 4, 0.6)
+    search = ContrastiveSearch(bundled(), SEARCHED, 4, 0.6)
     list(search.run(5))
     assert ids(page) == search.token_ids
     shown = state(page, "state.searched.candidates")

@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from engine.decoder import Decoder
-from engine.model import load_model
 from engine.trace import Trace
+from tests.browser.bundled import bundled
 from tests.browser.step_page import (
     CAPITAL,
     alert,
@@ -45,7 +45,7 @@ def page(step_page: Page) -> Page:
 def decoder_of(page: Page, text: str) -> Decoder:
     """The engine with this page's settings."""
     settings, _ = parse_settings(state(page, "state.settings"))
-    return Decoder(load_model(), text, settings)
+    return Decoder(bundled(), text, settings)
 
 
 def switch_on(page: Page, name: str) -> None:

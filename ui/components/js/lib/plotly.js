@@ -91,14 +91,17 @@ const COLOURS = [
 export function read_look(target) {
   /** @type {Record<string, string>} */
   const look = { font: getComputedStyle(target).fontFamily };
-  const probe = document.createElement('i'); // a colour that depends on the theme is resolved only where it is used
-  probe.style.setProperty('forced-color-adjust', 'none'); // patterns and grounds in one colour could not be told apart
-  target.append(probe);
-  for (const name of COLOURS) {
+  const probes = COLOURS.map(name => {
+    const probe = document.createElement('i'); // a colour that depends on the theme is resolved only where it is used
+    probe.style.setProperty('forced-color-adjust', 'none'); // patterns and grounds in one colour could not be told apart
     probe.style.color = `var(--dv-${name}, #808080)`;
-    look[name] = hex(getComputedStyle(probe).color);
-  }
-  probe.remove();
+    return probe;
+  });
+  target.append(...probes); // before any is read, so that the page's styles are computed once
+  COLOURS.forEach((name, at) => {
+    look[name] = hex(getComputedStyle(probes[at]).color);
+  });
+  for (const probe of probes) probe.remove();
   return look;
 }
 

@@ -1,0 +1,11 @@
+"""The model that the app shows, for tests that compute the same beside it."""
+
+from functools import cache
+
+from engine.model import LanguageModel, load_model
+
+
+@cache
+def bundled() -> LanguageModel:
+    """Loaded once for all files of a process; reading changes nothing in it."""
+    return load_model()
