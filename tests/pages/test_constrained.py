@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Iterator
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -17,11 +18,23 @@ from ui.texts.constraints import EXAMPLES, FIRST
 PAGE = "pages/constrained.py"
 
 
+@pytest.fixture(scope="module")
+def opened() -> Iterator[AppTest]:
+    """The page as a new visitor has it; tests look at it and change nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("DECODING_MODEL", raising=False)
+        app = in_tab(new_app()).run()
+        START.wait(lambda activity: None, lambda: True)
+        app.switch_page(PAGE).run()
+        yield settled(app)
+
+
 @pytest.fixture
-def app(monkeypatch) -> AppTest:
+def app(monkeypatch, opened) -> AppTest:
+    """The page of another visitor, who has a copy of the same text."""
     monkeypatch.delenv("DECODING_MODEL", raising=False)
     app = in_tab(new_app()).run()
-    START.wait(lambda activity: None, lambda: True)
+    visit_of(app).put("constrained", held(opened).copy())
     app.switch_page(PAGE).run()
     return settled(app)
 
@@ -57,8 +70,8 @@ def press(app: AppTest, label: str) -> AppTest:
     return settled(app)
 
 
-def test_the_page_opens_with_a_text_and_what_to_notice(app):
-    lab = held(app)
+def test_the_page_opens_with_a_text_and_what_to_notice(opened):
+    app, lab = opened, held(opened)
     assert len(lab.text.steps) > 8 and not app.error
     notices = [one.value for one in app.markdown if one.value.startswith("**What to notice:**")]
     assert len(notices) == 1 and "The constraint costs" in notices[0]

@@ -1,5 +1,7 @@
 """The diffusion page without a browser: fields, picture, experiments, the way back."""
 
+from collections.abc import Iterator
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -12,10 +14,23 @@ PAGE = "pages/diffusion.py"
 PATIENCE_S = 120
 
 
+@pytest.fixture(scope="module")
+def opened() -> Iterator[AppTest]:
+    """The page as a new visitor has it; tests look at it and change nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("DECODING_MODEL", raising=False)
+        app = in_tab(new_app()).run()
+        app.switch_page(PAGE).run()
+        assert not app.exception
+        yield settled(app)
+
+
 @pytest.fixture
-def app(monkeypatch) -> AppTest:
+def app(monkeypatch, opened) -> AppTest:
+    """The page of another visitor, who has a copy of the same text."""
     monkeypatch.delenv("DECODING_MODEL", raising=False)
     app = in_tab(new_app()).run()
+    visit_of(app).put("diffusion", held(opened).copy())
     app.switch_page(PAGE).run()
     assert not app.exception
     return settled(app)
@@ -43,7 +58,8 @@ def words(app: AppTest) -> str:
     return " ".join(one.value for one in (*app.markdown, *app.caption))
 
 
-def test_the_page_opens_with_tiles_charts_and_a_notice(app):
+def test_the_page_opens_with_tiles_charts_and_a_notice(opened):
+    app = opened
     step = held(app).text.steps[-1]
     found = canvas(app)
     for state, places in (
