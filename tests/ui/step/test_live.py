@@ -419,10 +419,10 @@ def test_a_session_s_words_are_no_other_visitor_s(visits):
 # --- many -----------------------------------------------------------------------------------------
 
 
-def test_sixty_visits_opened_and_closed_give_their_memory_back(visits, monkeypatch):
+def test_twenty_visits_opened_and_closed_give_their_memory_back(visits, monkeypatch):
     monkeypatch.setattr("ui.visits.visits.LEAVE_SECONDS", 0.0)
     sessions, texts = weakref.WeakSet(), weakref.WeakSet()
-    for _ in range(60):
+    for _ in range(20):
         with opened() as page:
             page.do("step", count=2)
             session = visits.open(page.visit, page.tab, "x", lambda: False).present(STEP)
