@@ -14,7 +14,6 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -50,8 +49,6 @@ TOUR_IS_DONE = """
 """
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "main")
 
-OpenBrowser = Callable[[str], AbstractContextManager[BrowserContext]]
-
 expect.set_options(timeout=PATIENCE_MS)
 
 
@@ -83,38 +80,26 @@ def app_url(server: AppServer) -> str:
 
 
 @pytest.fixture(scope="package")
-def open_browser() -> Iterator[OpenBrowser]:
-    """Opens Chromium with an empty profile; relative addresses go to the app at the given one."""
+def browser(server: AppServer) -> Iterator[BrowserContext]:
+    """The one Chromium of all tests of a server; relative addresses go to the app."""
     executable = find()
     if executable is None:
         pytest.fail(f"no Chromium that runs was found. {REMEDY}", pytrace=False)
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     flags = [*CHROMIUM_FLAGS, *(["--no-sandbox"] if is_root else [])]  # no sandbox exists for root
-
-    @contextlib.contextmanager
-    def open_one(url: str) -> Iterator[BrowserContext]:
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-            context = playwright.chromium.launch_persistent_context(
-                profile,
-                executable_path=executable,
-                args=flags,
-                base_url=url,
-                viewport={"width": 1440, "height": 900},
-            )
-            context.set_default_timeout(PATIENCE_MS)
-            context.add_init_script(TOUR_IS_DONE)
-            yield context
-            context.close()
-
-    with sync_playwright() as playwright:
-        yield open_one
-
-
-@pytest.fixture(scope="package")
-def browser(open_browser: OpenBrowser, server: AppServer) -> Iterator[BrowserContext]:
-    """The one Chromium of all tests of a server."""
-    with open_browser(server.url) as browser:
+    profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+    with sync_playwright() as playwright, profile as folder:
+        browser = playwright.chromium.launch_persistent_context(
+            folder,
+            executable_path=executable,
+            args=flags,
+            base_url=server.url,
+            viewport={"width": 1440, "height": 900},
+        )
+        browser.set_default_timeout(PATIENCE_MS)
+        browser.add_init_script(TOUR_IS_DONE)
         yield browser
+        browser.close()
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""A crowd for the server of a test: while the file that CROWD names is there, others step.
+"""A crowd for the server of tests: while the file that CROWD names is there, others step.
 
 On the PYTHONPATH of a server it is imported by itself, before the app.
 """
