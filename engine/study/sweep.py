@@ -461,7 +461,7 @@ class SweepResult:
 
     def to_csv(self, path: str | PathLike[str]) -> None:
         """Write `texts` as a CSV file."""
-        self.texts.to_csv(path, index=False)
+        self.texts.to_csv(path, index=False, lineterminator="\r\n")  # else a lone \r is not quoted
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
         """Write `texts` as a Parquet file."""

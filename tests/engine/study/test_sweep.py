@@ -2,6 +2,7 @@
 
 import math
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -167,6 +168,13 @@ def test_a_saved_table_reads_back(result, tmp_path, kind):
         back = pd.read_parquet(path)
     pd.testing.assert_frame_equal(back, result.texts)
     assert back["error"].isna().all(), "no error is no text that says None"
+
+
+def test_a_text_with_any_line_end_reads_back(result, tmp_path):
+    texts = result.texts.assign(text="one\rtwo\nthree\r\nfour")
+    SweepResult.to_csv(SimpleNamespace(texts=texts), tmp_path / "sweep.csv")
+    back = pd.read_csv(tmp_path / "sweep.csv")
+    assert back["text"].tolist() == texts["text"].tolist()
 
 
 # Partial results.
