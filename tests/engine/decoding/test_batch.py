@@ -19,7 +19,7 @@ from tests.engine.runs import GREEDY, sampling
 from tests.engine.tiny_models import ARCHITECTURES, RECURRENT
 from tests.engine.twins import finished, is_twin, lone
 
-TOKENS = 20
+TOKENS = 14  # after either prompt beyond the window of the sliding architectures
 PROMPT, OTHER = tiny_models.prompt(0, 7), tiny_models.prompt(1, 12)
 
 
@@ -53,13 +53,13 @@ def test_every_row_is_the_twin_of_a_lone_decoder(architecture):
 
 def test_many_seeds_give_the_tokens_of_as_many_decoders():
     model = tiny_models.shared("qwen3", 3)
-    rows = [Row(PROMPT, sampling(seed, top_k=0, top_p=0.97), 12) for seed in range(120)]
+    rows = [Row(PROMPT, sampling(seed, top_k=0, top_p=0.97), 12) for seed in range(60)]
 
     batch = finished(model, rows)
 
     same = [is_twin(text, lone(model, row)) for row, text in zip(rows, batch.texts, strict=True)]
-    assert sum(same) >= 118, "more texts part from their twins than rounding explains"
-    assert len({tuple(text.token_ids) for text in batch.texts}) > 110, "the seeds do not matter"
+    assert sum(same) >= 59, "more texts part from their twins than rounding explains"
+    assert len({tuple(text.token_ids) for text in batch.texts}) > 55, "the seeds do not matter"
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_more_rows_than_a_pass_takes_run_in_parts(llama, most):
 
 def bytes_per_row(llama: LanguageModel) -> int:
     """What a text of 7 + 10 tokens may take: twice the cache with its room, and its logits."""
-    held = 3 * 2 * 2 * 8 * 4 * room_for(17)  # layers, K and V, heads, dim, fp32, positions
+    held = 2 * 2 * 2 * 8 * 4 * room_for(17)  # layers, K and V, heads, dim, fp32, positions
     return 2 * held + 16 * llama.vocab_size
 
 
@@ -249,8 +249,8 @@ def break_passes(model: LanguageModel, wider_than: int, after: int = 0) -> None:
         if inputs[0].shape[0] > wider_than and len(passes) > after:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 1 GiB")
 
-    # After the second layer: some layers' caches are updated by then, others are not.
-    model.hf.model.layers[1].register_forward_hook(fail)
+    # After the first layer: its cache is updated by then, that of the other is not.
+    model.hf.model.layers[0].register_forward_hook(fail)
 
 
 @pytest.mark.parametrize("after", [0, 6], ids=["at once", "in the middle"])
@@ -321,7 +321,7 @@ def test_other_failures_of_a_pass_are_not_taken_for_want_of_memory(llama):
         if inputs[0].shape[0] > 1:
             raise RuntimeError("sizes do not match")
 
-    llama.hf.model.layers[1].register_forward_hook(fail)
+    llama.hf.model.layers[0].register_forward_hook(fail)
     with pytest.raises(RuntimeError, match="sizes do not match"):
         finished(llama, [Row(PROMPT, sampling(seed), 5) for seed in range(2)])
 
@@ -351,7 +351,7 @@ def test_a_row_of_nan_ends_alone(llama):
 @pytest.mark.parametrize("architecture", ["llama", "mistral", "mamba"])
 def test_a_cancelled_batch_keeps_what_there_is_and_can_go_on(architecture, most):
     model = tiny_models.shared(architecture)
-    rows = mixed_rows()
+    rows = mixed_rows(20)  # so that four cancels leave something to do
     batch = Batch(model, rows, max_rows=most)
     cancel = threading.Event()
     for _ in range(4):
