@@ -50,8 +50,11 @@ def tokenizer() -> transformers.PreTrainedTokenizerFast:
 
 @pytest.fixture(scope="session")
 def text_hf(tokenizer) -> transformers.PreTrainedModel:
-    """A tiny Llama with one output per entry of the tokenizer, and no end-of-text id."""
-    return tiny_models.build("llama", seed=5, vocab_size=len(tokenizer))
+    """A tiny Llama with one output per entry of the tokenizer, and no end-of-text id.
+
+    Of three layers: tests name strings that it writes.
+    """
+    return tiny_models.build("llama", seed=5, vocab_size=len(tokenizer), num_hidden_layers=3)
 
 
 @pytest.fixture(scope="session")

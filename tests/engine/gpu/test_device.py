@@ -99,7 +99,7 @@ def test_the_growing_cache_gives_the_bits_of_transformers_cache(model):
 
 def test_layers_are_timed_though_a_graph_runs_none_of_them(model):
     found = measured_layers(model)
-    assert found.count == 3 and found.calls > 20
+    assert found.count == 2 and found.calls > 20
     assert 0 < found.layer_ms < found.step_ms and 0 < found.head_ms < found.step_ms
 
 

@@ -27,7 +27,7 @@ from engine.model.pauses import layers_of
 from tests.engine.tiny_models import ARCHITECTURES, CONTEXT, HIDDEN, VOCAB, shared
 
 SMALL = Plan((8,), (8,), (1, 2), 2**18, (32, 64))
-LAYERS, INNER, KV = 3, 48, 16
+LAYERS, INNER, KV = 2, 48, 16
 
 
 def operations(model, tokens: int, cached: int = 0) -> int:

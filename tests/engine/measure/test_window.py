@@ -33,7 +33,7 @@ def test_a_token_is_felt_as_far_as_the_layers_reach(edge):
 def test_the_end_of_the_context_is_reached_and_said(edge):
     assert edge.end.context == tiny_models.CONTEXT
     assert edge.end.reached == tiny_models.CONTEXT - 1
-    assert edge.end.bytes == 3 * 2 * 2 * 8 * 4 * edge.end.reached  # layers, K and V, heads, dim
+    assert edge.end.bytes == 2 * 2 * 2 * 8 * 4 * edge.end.reached  # layers, K and V, heads, dim
     assert "is full" in edge.end.said
 
 

@@ -42,7 +42,7 @@ def test_every_step_is_there_with_what_it_reads(measurement):
     steps = LAST - len(PROMPT) + 1
     assert len(result.cached_ms) == len(result.uncached_ms) == steps
     assert list(result.cached_positions) == list(result.positions) == list(range(5, LAST + 1))
-    per_position = 2 * 3 * 2 * 8 * 4  # keys and values, layers, heads, values, bytes
+    per_position = 2 * 2 * 2 * 8 * 4  # keys and values, layers, heads, values, bytes
     assert list(result.cached_bytes) == [0, *(per_position * n for n in range(5, LAST))]
     assert result.cached_tokens == LAST and result.uncached_tokens == sum(range(5, LAST + 1))
     assert result.weight_bytes == shared("llama").read_bytes
@@ -98,7 +98,7 @@ def test_the_first_difference_is_kept_with_its_margin(monkeypatch):
 
 def test_a_window_is_no_state_and_mamba_keeps_one():
     window = measured(shared("mistral")).result
-    assert max(window.cached_bytes) == 2 * 3 * 2 * 8 * 4 * (WINDOW - 1) and not window.is_state
+    assert max(window.cached_bytes) == 2 * 2 * 2 * 8 * 4 * (WINDOW - 1) and not window.is_state
     state = measured(shared("mamba"), every=9).result
     assert state.is_state and len(set(state.cached_bytes[1:])) == 1
 

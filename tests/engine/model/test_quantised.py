@@ -147,11 +147,11 @@ def test_every_row_is_read_as_its_cache_holds_it(name):
 
 
 def test_bytes_are_those_of_the_codes():
-    model = tiny_models.shared("qwen3")  # 3 layers, 2 heads of 8 channels, float32
+    model = tiny_models.shared("qwen3")  # 2 layers, 2 heads of 8 channels, float32
     kinds = [Quantisation(4, group=4, keys=PER_TOKEN, residual=6), Quantisation(8, group=8)]
     cache = compared_cache(model, kinds)
     model.forward_rows([tiny_models.prompt(0, 20)] * 3, cache, 0)
-    numbers_of = 3 * 2 * 2 * 8  # of a position
+    numbers_of = 2 * 2 * 2 * 8  # of a position
     four = 14 * (numbers_of // 2 + numbers_of // 4 * 4) + 6 * numbers_of * 4
     assert row_bytes(cache) == [model.cache_formula.bytes_at(20), four, 20 * numbers_of * 4]
 

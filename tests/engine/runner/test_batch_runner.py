@@ -18,7 +18,7 @@ from tests.engine.twins import is_twin, lone
 
 PROMPT, NEGATIVE = tiny_models.prompt(0, 7), tiny_models.prompt(1, 12)
 CLOSE = 1e-4
-ROW_BYTES = 2 * 3 * 2 * 8 * 4  # of a position: K and V, layers, heads, dim, fp32
+ROW_BYTES = 2 * 2 * 2 * 8 * 4  # of a position: K and V, layers, heads, dim, fp32
 
 
 @pytest.fixture
@@ -148,6 +148,6 @@ def test_without_memory_for_a_part_the_rows_are_to_be_thrown_away(llama, monkeyp
         if len(calls) == 2:
             raise torch.OutOfMemoryError("CUDA out of memory")
 
-    llama.hf.model.layers[1].register_forward_hook(fail)
+    llama.hf.model.layers[0].register_forward_hook(fail)
     with pytest.raises(OutOfMemoryError, match="2 texts at once"):
         runner.read([1] * 4)

@@ -184,7 +184,7 @@ def test_states_that_cannot_be_joined_are_left_apart():
 
 @pytest.mark.parametrize("architecture", ["llama", "mistral"])
 def test_rows_that_find_no_memory_stay_as_they_were(architecture, budget, monkeypatch):
-    model = tiny_models.shared(architecture)
+    model = LanguageModel(tiny_models.build(architecture, num_hidden_layers=3))
     runner, idle = Runner(model), Runner(model)
     for each in (runner, idle):
         each.read(PROMPT)
