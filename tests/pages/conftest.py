@@ -6,12 +6,22 @@ import pytest
 
 from tests.installed import looked_through_once
 from tests.ui import hostile
+from ui.visits.visits import VISITS
 
 
 @pytest.fixture(scope="session", autouse=True)
 def installed() -> Iterator[None]:
     with looked_through_once():
         yield
+
+
+@pytest.fixture(autouse=True)
+def ended() -> Iterator[None]:
+    """What pages began ends with its test, and does not go on beside the tests that follow."""
+    yield
+    for visit in VISITS._visits.values():
+        for held in visit._pages.values():
+            held.state.release()
 
 
 @pytest.fixture(scope="module")

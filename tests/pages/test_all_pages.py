@@ -37,5 +37,3 @@ def test_no_fragment_is_drawn_within_another(page, monkeypatch):
     said = [*app.markdown, *app.caption]  # lessons have no chooser, and say so in their caption
     assert any("bundled" in element.value for element in said), "with its model chooser"
     assert parents and set(parents) == {None}
-    for held in visit_of(app)._pages.values():
-        held.state.release()  # what the page began would go on beside the tests that follow
