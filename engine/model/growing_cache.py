@@ -9,7 +9,6 @@ Forks share that room until one of them goes on: see `GrowingLayer.fork`.
 
 from __future__ import annotations
 
-
 import torch
 from transformers.cache_utils import DynamicLayer
 

@@ -41,7 +41,7 @@ def said_in_code() -> Catalog:
     """Every sentence that the code marks, or that stands elsewhere, without translations."""
     found = Catalog()
     for folder, keywords in (("ui", KEYWORDS), ("engine", {"told": (1,)})):
-        for file in (ROOT / folder).rglob("*.py"):
+        for file in sorted((ROOT / folder).rglob("*.py")):
             for sentence in said_in_module(file, keywords):
                 found.add(sentence)
     for file in sorted((ROOT / "ui/components/js").rglob("*.js")):
