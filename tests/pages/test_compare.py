@@ -127,6 +127,12 @@ def path_of_samples(app: AppTest) -> list[int]:
     return path
 
 
+def test_without_a_token_there_is_a_sentence_in_place_of_an_empty_chart(app):
+    assert "Nothing generated yet." not in [caption.value for caption in app.caption]
+    app.button(key="compare_rewind").click().run()
+    assert "Nothing generated yet." in [caption.value for caption in app.caption]
+
+
 def test_a_greyed_play_says_why(app):
     assert not app.button(key="compare_play").disabled
     field(app, "number_input", "compare_max_tokens").set_value(24).run()

@@ -339,6 +339,9 @@ def _surprisal(comparison: Comparison) -> None:
             ),
             help=meaning("surprisal"),
         )
+        if not any(column.steps for column in comparison.columns):
+            st.caption(say("Nothing generated yet."))
+            return
         figure = surprisal_figure(series, is_dark())
         alt = say("Mean surprisal after each token, a line for each column")
         show_figure(figure, "compare_surprisal", alt)
