@@ -16,7 +16,6 @@ from engine.decoder import Decoder
 from engine.decoding.contrastive import ContrastiveSearch
 from engine.decoding.replay import begin
 from engine.trace import Trace
-from tests.browser.bundled import bundled
 from tests.browser.step_page import (
     button,
     choose_example,
@@ -27,6 +26,7 @@ from tests.browser.step_page import (
     take_steps,
     tokens,
 )
+from tests.bundled import bundled
 from ui.texts.examples import EXAMPLES
 from ui.texts.settings import parse_settings
 from ui.words.token_labels import labels_of

@@ -7,7 +7,6 @@ from engine.decoder import Decoder
 from engine.decoding.contrastive import ContrastiveSearch
 from engine.sampling import SamplingSettings
 from engine.sampling.ranking import RankedRow
-from tests.browser.bundled import bundled
 from tests.browser.step_page import (
     FIGURES,
     PATIENCE_MS,
@@ -28,6 +27,7 @@ from tests.browser.step_page import (
     wait_for,
     wait_until,
 )
+from tests.bundled import bundled
 from ui.texts.settings import parse_settings
 
 OPEN = "Once upon a time"

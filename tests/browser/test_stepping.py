@@ -7,7 +7,6 @@ from playwright.sync_api import Page, expect
 
 from engine.decoder import Decoder
 from engine.trace import Trace
-from tests.browser.bundled import bundled
 from tests.browser.step_page import (
     CAPITAL,
     alert,
@@ -30,6 +29,7 @@ from tests.browser.step_page import (
     turn_random,
     wait_for,
 )
+from tests.bundled import bundled
 from tests.ui import hostile
 from ui.texts.settings import parse_settings
 

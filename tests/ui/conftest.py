@@ -3,8 +3,9 @@ from collections.abc import Iterator
 import pytest
 
 from engine.decoder import Decoder
-from engine.model import LanguageModel, load_model
+from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
+from tests.bundled import bundled
 from tests.installed import looked_through_once
 from tests.ui import hostile
 
@@ -39,6 +40,6 @@ def decoder(model) -> Decoder:
     return decoder
 
 
-@pytest.fixture(scope="session")
-def bundled() -> LanguageModel:
-    return load_model()
+@pytest.fixture(scope="session", name="bundled")
+def the_bundled_model() -> LanguageModel:
+    return bundled()

@@ -2,7 +2,6 @@
 
 import json
 import threading
-from functools import cache
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -10,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from engine.calculator.published import published
 from engine.measure.machine import Setting
 from engine.measure.report import Report
-from engine.model import LanguageModel, load_model
+from tests.bundled import bundled
 from tests.pages.tab import field, in_tab
 from ui.cache.bytes.section import SECTION as BYTES
 from ui.cache.calculator import counting
@@ -36,11 +35,6 @@ def _counts_are_waited_for(monkeypatch):
     monkeypatch.setattr(counting, "GRACE_SECONDS", 60.0)
 
 
-@cache
-def bundled_model() -> LanguageModel:
-    return load_model()
-
-
 def page(key: str, model) -> None:
     import streamlit as st
 
@@ -55,8 +49,8 @@ def page(key: str, model) -> None:
 
 def begun(key: str) -> AppTest:
     """The page with one section, drawn once."""
-    model = bundled_model()
-    return in_tab(AppTest.from_function(page, default_timeout=60, args=(key, model))).run()
+    args = (key, bundled())
+    return in_tab(AppTest.from_function(page, default_timeout=60, args=args)).run()
 
 
 def opened(key: str) -> AppTest:

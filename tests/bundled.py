@@ -1,4 +1,4 @@
-"""The model that the app shows, for tests that compute the same beside it."""
+"""The model that the app shows at first, for tests that compute with it."""
 
 from functools import cache
 
