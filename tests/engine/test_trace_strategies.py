@@ -90,12 +90,19 @@ def speculated() -> SpeculativeDecoder:
 
 
 def refilling() -> DiffusionDecoder:
-    """A canvas of two blocks in which committed tokens are masked again."""
+    """A canvas of two blocks in which committed tokens are masked again.
+
+    How often that is depends on what a model is sure of, which the precision of the machine
+    changes: so it is the first seed that does it three times.
+    """
     model = load_diffusion_model()
-    settings = DiffusionSettings(steps=8, temperature=1.0, seed=2, block_length=8, eta=16.0)
-    text = DiffusionDecoder(model, continuation(model, "The cat", 16), settings)
-    assert sum(len(step.remasked) for step in text.run()) >= 3
-    return text
+    prompt = continuation(model, "The cat", 16)
+    for seed in range(20):
+        settings = DiffusionSettings(8, temperature=1.0, seed=seed, block_length=8, eta=16.0)
+        text = DiffusionDecoder(model, prompt, settings)
+        if sum(len(step.remasked) for step in text.run()) >= 3:
+            return text
+    raise AssertionError("no seed of 20 masks three committed tokens again")
 
 
 STRATEGIES = {
