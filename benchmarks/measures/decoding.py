@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -31,7 +32,7 @@ from benchmarks.timing import Case, Times, in_turns, ratio
 from engine.decoder import Decoder
 from engine.measure.company import PROMPT_TOKENS, prompt_ids
 from engine.model import LanguageModel
-from engine.model.kernels import ENGINE_LOCK, Kernels
+from engine.model.kernels import ENGINE_LOCK
 from engine.sampling import SamplingSettings
 
 PLAIN, KEEPING = "generate", "generate with scores and logits"
@@ -212,13 +213,13 @@ def generate(model: LanguageModel, ids: list[int], count: int, keep: bool) -> Ti
 
 def measure_kernels(report: Report, model: LanguageModel, effort: Effort) -> None:
     """Every way a decode step can run on this CPU, and whether the engine took the fastest."""
-    half = model.dtype != torch.float32
     every = default_threads()
-    threads = sorted({1, every})
+    usual = replace(model.kernels, prefill_threads=every)
+    name = "onednn_float32" if model.dtype == torch.float32 else "onednn"
     options = [
-        Kernels(onednn=onednn, threads=count, prefill_threads=every)
-        for onednn in ((True, False) if half else (True,))
-        for count in threads
+        replace(usual, threads=count, **{name: through_onednn})
+        for through_onednn in (True, False)
+        for count in sorted({1, every})
     ]
     ids = prompt_ids(model, PROMPT_TOKENS)
     loops = {kernels: BareLoop(model, ids) for kernels in options}

@@ -226,6 +226,6 @@ def dtype_name(model: LanguageModel) -> str:
 def describe(kernels: Kernels) -> str:
     """Kernels in words."""
     threads = kernels.threads or default_threads()
-    return (
-        f"oneDNN {'on' if kernels.onednn else 'off'}, {threads} thread{'s' if threads > 1 else ''}"
-    )
+    used = "oneDNN on" if kernels.onednn else "oneDNN off"
+    in_float32 = ", in float32 too" if kernels.onednn_float32 else ""
+    return f"{used}{in_float32}, {threads} thread{'s' if threads > 1 else ''}"

@@ -7,7 +7,8 @@ out one way today and another tomorrow. `Kernels` goes into every trace.
 
     dtype     half precision where the CPU has instructions for it, else float32
     oneDNN    for all but single rows in half precision: it repacks the weights at every product,
-              which a prefill earns back and one row does not (twice as slow on the CPUs tried)
+              which a prefill earns back and one row does not (twice as slow on the CPUs tried);
+              and for float32, which PyTorch gives to MKL (see `engine.model.linear`)
     threads   one for small models, whose products are over before a second thread has woken, else
               all; those that wait sleep (see `engine/__init__.py`), so that another program on the
               same cores slows a step down no more than it must
@@ -80,14 +81,17 @@ class Kernels:
     """How forward passes run on a CPU.
 
     Attributes:
-        onednn: whether single-token steps go through oneDNN (longer inputs always do).
+        onednn: whether single-token steps may go through oneDNN (longer inputs always may).
         threads: CPU threads of passes over fewer than 128 tokens; 0 leaves it to PyTorch.
         prefill_threads: those of longer passes.
+        onednn_float32: whether large linear layers in float32 go through oneDNN, whatever the
+            number of tokens; where not, PyTorch gives them to MKL.
     """
 
     onednn: bool = True
     threads: int = 0
     prefill_threads: int = 0
+    onednn_float32: bool = False
 
     @contextmanager
     def apply(self, tokens: int) -> Iterator[None]:
@@ -96,13 +100,14 @@ class Kernels:
         The process' own setting is put back, so that nothing else notices.
         """
         _THREAD.take_its_number()
-        usual = _Settings(torch.get_num_threads(), onednn=True, spares_rows=False)
+        usual = _Settings(torch.get_num_threads(), onednn=True, spares_rows=False, float32=False)
         wanted = self.threads if tokens < _MANY_TOKENS else self.prefill_threads
         without_onednn = tokens == 1 and not self.onednn
         own = _Settings(
             wanted or usual.threads,
             onednn=not without_onednn,
             spares_rows=not self.onednn and not without_onednn,
+            float32=self.onednn_float32,
         )
         before = _Now.usual, _Now.own
         _Now.usual, _Now.own = usual, own
@@ -121,11 +126,13 @@ class _Settings(NamedTuple):
         threads: of PyTorch.
         onednn: whether it is used.
         spares_rows: whether single rows amid a pass over many tokens do without it.
+        float32: whether linear layers in float32 use it.
     """
 
     threads: int
     onednn: bool
     spares_rows: bool
+    float32: bool
 
     def replace(self, before: _Settings) -> None:
         """Set them where those before were others."""
@@ -140,6 +147,17 @@ class _Now:
 
     usual: _Settings | None = None
     own: _Settings | None = None
+
+
+def multiplies_float32_by_onednn() -> bool:
+    """Whether the pass that runs just now has oneDNN multiply in float32."""
+    return _Now.own is not None and _Now.own.float32
+
+
+def has_onednn_float32() -> bool:
+    """Whether PyTorch gives float32 to MKL here, and can give it to oneDNN."""
+    both = torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()
+    return both and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
 def can_set_aside() -> bool:
@@ -279,4 +297,5 @@ def cpu_kernels(dtype: torch.dtype, weight_bytes: int) -> Kernels:
         weight_bytes: bytes of all weights.
     """
     threads = 1 if weight_bytes < _SMALL_BYTES else torch.get_num_threads()
-    return Kernels(dtype not in HALF_PRECISION, threads, threads)
+    is_half = dtype in HALF_PRECISION
+    return Kernels(not is_half, threads, threads, not is_half and has_onednn_float32())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import TypedDict
 
@@ -18,9 +18,11 @@ from engine.model.kernels import (
     DEFAULT_KERNELS,
     Kernels,
     cpu_kernels,
+    has_onednn_float32,
     keep_freed_memory,
     speed_up_exponentials,
 )
+from engine.model.linear import ask_kernels
 
 
 class About(TypedDict, total=False):
@@ -77,7 +79,9 @@ class LoadedModel:
         self.config = hf.config.get_text_config(decoder=True)
         self.context_length = context_length_of(self.config)
         self.parameters = sum(weight.numel() for weight in hf.parameters())
-        self.kernels = kernels or self._usual_kernels()
+        self.kernels = self._possible(kernels) if kernels else self._usual_kernels()
+        if self.kernels.onednn_float32:
+            ask_kernels(self.hf)
 
     @cached_property  # transformers looks through the weights each time
     def device(self) -> torch.device:
@@ -146,6 +150,12 @@ class LoadedModel:
         if self.device.type == "cuda":
             facts["cuda"] = self._cuda_facts()
         return facts
+
+    @staticmethod
+    def _possible(kernels: Kernels) -> Kernels:
+        """Those of another machine, as far as this one has them; `facts` then say which it has."""
+        can = kernels.onednn_float32 and has_onednn_float32()
+        return replace(kernels, onednn_float32=can)
 
     def _usual_kernels(self) -> Kernels:
         if self.device.type != "cpu":

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
-from torch.nn.functional import linear
 
 from engine.measure.reference import synchronize
 from engine.measure.roofline.results import COPY, PRODUCT, READ, READ_SMALL, Ceiling
 from engine.model import LanguageModel
-from engine.model.kernels import ENGINE_LOCK, Kernels
+from engine.model.kernels import ENGINE_LOCK, Kernels, has_onednn_float32
+from engine.model.linear import linear
 from engine.runner.scheduler import SCHEDULER, Kind
 
 MEMORY = 2**28  # bytes to read on a CPU: above the caches of all but the largest
@@ -75,7 +75,7 @@ def bandwidths(model: LanguageModel, large: int) -> Iterator[Way]:
 
 
 def _reads(model: LanguageModel, kind: str, size: int, threads: int) -> Iterator[Way]:
-    kernels = Kernels(onednn=model.kernels.onednn, threads=threads, prefill_threads=threads)
+    kernels = replace(model.kernels, threads=threads, prefill_threads=threads)
 
     def summed() -> Callable[[], object]:
         return _filled(model, size, torch.float32).sum
@@ -116,10 +116,11 @@ def _product(model: LanguageModel, dtype: torch.dtype, size: int, threads: int) 
     def multiplied() -> Callable[[], object]:
         generator = torch.Generator().manual_seed(0)
         matrix = torch.randn(size, size, generator=generator).to(model.device, dtype)
-        return lambda: torch.mm(matrix, matrix)
+        return lambda: linear(matrix, matrix)
 
     ceiling = Ceiling(PRODUCT, "product of two matrices", _dtype(dtype), threads, size, ())
-    return Way(ceiling, 2 * size**3, Kernels(threads=threads, prefill_threads=threads), multiplied)
+    kernels = Kernels(True, threads, threads, onednn_float32=has_onednn_float32())
+    return Way(ceiling, 2 * size**3, kernels, multiplied)
 
 
 def takes_long(way: Way, measured: list[Ceiling]) -> bool:

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -101,12 +102,17 @@ def test_no_timing_changes_the_text_of_a_seed(texts_of_a_seed):
     [
         pytest.param(torch.bfloat16, 2e7, Kernels(False, 1, 1), id="small, half precision"),
         pytest.param(torch.float16, 2e9, Kernels(False, 3, 3), id="large, half precision"),
-        pytest.param(torch.float32, 4e7, Kernels(True, 1, 1), id="small, float32"),
-        pytest.param(torch.float32, 4e9, Kernels(True, 3, 3), id="large, float32"),
+        pytest.param(torch.float32, 4e7, Kernels(True, 1, 1, True), id="small, float32"),
+        pytest.param(torch.float32, 4e9, Kernels(True, 3, 3, True), id="large, float32"),
     ],
 )
-def test_kernels_follow_from_dtype_and_size(three_threads, dtype, size, expected):
-    assert cpu_kernels(dtype, int(size)) == expected
+@pytest.mark.parametrize("has_both", [True, False], ids=["MKL and oneDNN", "either"])
+def test_kernels_follow_from_dtype_size_and_libraries(
+    monkeypatch, three_threads, has_both, dtype, size, expected
+):
+    monkeypatch.setattr(kernels, "has_onednn_float32", lambda: has_both)
+    wanted = expected if has_both else replace(expected, onednn_float32=False)
+    assert cpu_kernels(dtype, int(size)) == wanted
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,47 @@
+"""Linear layers whose products in float32 go through oneDNN where `Kernels` say so.
+
+PyTorch multiplies float32 by MKL, which shares a single row among no threads, and on AMD knows no
+AVX-512. oneDNN, which PyTorch brings along, does both: a step takes half to nine tenths of the
+time, a prompt half (docs/speed.md). There is no switch for it; this is the operation that
+PyTorch's own compiler puts in place of linear layers.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch.nn import functional
+
+from engine.model.kernels import has_onednn_float32, multiplies_float32_by_onednn
+
+# A call takes 10 us longer than MKL's: it is worth that from so many weights on.
+_LARGE = 2**18
+
+
+def linear(
+    rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None
+) -> torch.Tensor:
+    """`torch.nn.functional.linear`, by the kernels of the pass that runs just now."""
+    if multiplies_float32_by_onednn() and rows.dtype == weight.dtype == torch.float32:
+        return torch.ops.mkldnn._linear_pointwise(rows, weight, bias, "none", [], "")
+    return functional.linear(rows, weight, bias)
+
+
+class OneDnnLinear(torch.nn.Linear):
+    """A linear layer that asks the kernels of each pass."""
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        """(..., out) from (..., in)."""
+        return linear(rows, self.weight, self.bias)
+
+
+def ask_kernels(model: torch.nn.Module) -> None:
+    """Let the large linear layers of a model ask the kernels of each pass.
+
+    They stay what they are, with their weights and hooks; only what multiplies is another.
+    Quantised layers and those of other libraries are left alone.
+    """
+    if not has_onednn_float32():
+        return
+    for layer in model.modules():
+        if type(layer) is torch.nn.Linear and layer.weight.numel() >= _LARGE:
+            layer.__class__ = OneDnnLinear
