@@ -7,12 +7,15 @@ Attention counts all positions that are there, also those that the causal mask l
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
+
+from engine.model.kernels import has_onednn_float32
 
 
 def _attention(
@@ -35,6 +38,13 @@ def _grouped(
     return 2 * tokens[0] * tokens[1] * experts[2]
 
 
+def _linear(
+    rows: tuple[int, ...], weight: tuple[int, ...], *_: Any, out_shape: Any = None, **__: Any
+) -> int:
+    """Operations where rows of (..., in) meet weights of (out, in)."""
+    return 2 * math.prod(rows) * weight[0]
+
+
 # PyTorch's own table lacks what a CPU takes and what experts take, and refuses grouped queries.
 _ATEN = torch.ops.aten
 _MORE = {
@@ -44,6 +54,8 @@ _MORE = {
     _ATEN._scaled_dot_product_cudnn_attention: _attention,
     _ATEN._grouped_mm: _grouped,
 }
+if has_onednn_float32():
+    _MORE[torch.ops.mkldnn._linear_pointwise] = _linear
 
 
 class _AllAlike:

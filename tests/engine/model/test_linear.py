@@ -9,6 +9,7 @@ from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from engine.decoder import Decoder
+from engine.measure.roofline.operations import counted_operations
 from engine.model import LanguageModel, kernels, linear
 from engine.model.kernels import ENGINE_LOCK, Kernels, has_onednn_float32
 from engine.sampling import SamplingSettings
@@ -162,6 +163,21 @@ def test_rewinds_and_replays_bit_for_bit_and_generate_s_text(
     other = finished(Decoder(usual, prompt, sampling(1)), TOKENS)
     assert other.token_ids == ids, "rounding must not reach the text so soon"
     np.testing.assert_allclose(rows(other), np.stack(live), rtol=0, atol=1e-3)
+
+
+@pytest.mark.parametrize("architecture", ["llama", "gpt_neox"])
+def test_its_operations_are_counted_as_those_of_other_products(architecture, every_layer):
+    model = LanguageModel(tiny_models.build(architecture), kernels=FLOAT32)
+    ids = tiny_models.prompt(4)
+
+    def counted() -> int:
+        return counted_operations(lambda: model.forward(ids, model.new_cache(), 0))
+
+    with Products() as products:
+        through_onednn = counted()
+    assert products.onednn
+    model.kernels = Kernels(threads=1)
+    assert through_onednn == counted() > 0
 
 
 def test_in_parity_all_is_bit_for_bit_generate_s(every_layer):
