@@ -79,6 +79,18 @@ def assert_same_run(decoder: Decoder, ids: list[int], logits: np.ndarray, after:
     assert not wrong, f"{after}, the logits of steps {wrong} are no longer the same bits"
 
 
+def assert_comes_back(decoder: Decoder, live: np.ndarray) -> None:
+    """A finished text comes again bit for bit, however far it is rewound; `live`: its rows."""
+    ids, tokens = list(decoder.token_ids), len(decoder.steps)
+    assert np.array_equal(rows(decoder), live), "rows replayed from hidden states differ"
+    for keep in (tokens - 1, 17, 0):
+        decoder.rewind(keep)
+        assert_same_run(finished(decoder, tokens), ids, live, f"After rewind({keep})")
+    decoder.release_cache()
+    decoder.rewind(5)
+    assert_same_run(finished(decoder, tokens), ids, live, "With its cache rebuilt")
+
+
 def live_tensors(decoder: Decoder) -> Iterator[torch.Tensor]:
     """Every tensor reachable from the decoder's cache, found without the engine's help.
 
