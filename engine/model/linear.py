@@ -21,7 +21,8 @@ def linear(
     rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None
 ) -> torch.Tensor:
     """`torch.nn.functional.linear`, by the kernels of the pass that runs just now."""
-    if multiplies_float32_by_onednn() and rows.dtype == weight.dtype == torch.float32:
+    is_float32 = rows.dtype == weight.dtype == torch.float32
+    if multiplies_float32_by_onednn() and is_float32 and rows.is_cpu:
         return torch.ops.mkldnn._linear_pointwise(rows, weight, bias, "none", [], "")
     return functional.linear(rows, weight, bias)
 

@@ -79,7 +79,7 @@ class LoadedModel:
         self.config = hf.config.get_text_config(decoder=True)
         self.context_length = context_length_of(self.config)
         self.parameters = sum(weight.numel() for weight in hf.parameters())
-        self.kernels = self._possible(kernels) if kernels else self._usual_kernels()
+        self.kernels = self._possible(kernels or self._usual_kernels())
         if self.kernels.onednn_float32:
             ask_kernels(self.hf)
 
@@ -151,11 +151,10 @@ class LoadedModel:
             facts["cuda"] = self._cuda_facts()
         return facts
 
-    @staticmethod
-    def _possible(kernels: Kernels) -> Kernels:
-        """Those of another machine, as far as this one has them; `facts` then say which it has."""
-        can = kernels.onednn_float32 and has_onednn_float32()
-        return replace(kernels, onednn_float32=can)
+    def _possible(self, kernels: Kernels) -> Kernels:
+        """Kernels, perhaps another machine's, as far as this one has them; `facts` say which."""
+        can = self.device.type == "cpu" and has_onednn_float32()
+        return replace(kernels, onednn_float32=kernels.onednn_float32 and can)
 
     def _usual_kernels(self) -> Kernels:
         if self.device.type != "cpu":

@@ -127,6 +127,16 @@ def test_half_precision_and_passes_of_others_are_as_ever():
             assert products.onednn == 0
 
 
+def test_on_another_device_products_are_that_device_s(monkeypatch):
+    rows, weight = torch.empty(2, 512, device="meta"), torch.empty(300, 512, device="meta")
+    with ENGINE_LOCK, FLOAT32.apply(tokens=2), Products() as products:
+        assert linear.linear(rows, weight).shape == (2, 300)
+    assert (products.onednn, products.others > 0) == (0, True)
+    monkeypatch.setattr(LanguageModel, "device", torch.device("cuda"))
+    model = object.__new__(LanguageModel)
+    assert not model._possible(FLOAT32).onednn_float32
+
+
 def test_a_copy_of_a_model_has_its_own_weights(every_layer):
     model = LanguageModel(tiny_models.build("llama"), kernels=FLOAT32)
     other = copy.deepcopy(model.hf)
