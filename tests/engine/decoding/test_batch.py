@@ -287,19 +287,22 @@ def test_a_row_that_does_not_fit_alone_is_named_and_keeps_its_tokens(llama):
     ids=lambda error: type(error).__name__,
 )
 @pytest.mark.parametrize("ends", [True, False], ids=["others end early", "others run on"])
-def test_without_memory_for_the_first_prompt_the_others_are_counted_rightly(
-    llama, monkeypatch, error, ends
+@pytest.mark.parametrize("is_shorter", [True, False], ids=["it begins", "it joins"])
+def test_without_memory_for_one_prompt_the_others_are_counted_rightly(
+    llama, monkeypatch, error, ends, is_shorter
 ):
-    long = tiny_models.prompt(3, 20)
-    rows = [Row(long, sampling(seed), 8) for seed in range(3)]
-    rows += [Row(PROMPT, sampling(seed), 8) for seed in range(3)]
+    first, other = PROMPT, tiny_models.prompt(3, 20)  # the shorter one is read before the other
+    if not is_shorter:
+        first, other = other, first
+    rows = [Row(first, sampling(seed), 8) for seed in range(3)]
+    rows += [Row(other, sampling(seed), 8) for seed in range(3)]
     if ends:
         llama.eos_ids = tuple({lone(llama, row).token_ids[2] for row in rows[3:]})
     twins = [lone(llama, row) for row in rows[3:]]
     forward = llama.hf.forward
 
     def fail(*args, **kwargs):
-        if kwargs["input_ids"].shape[1] == len(long):
+        if kwargs["input_ids"].shape[1] == len(first):
             raise error
         return forward(*args, **kwargs)
 
