@@ -32,6 +32,15 @@ def one_thread():
     torch.set_num_threads(before)
 
 
+@pytest.fixture
+def three_threads():
+    """As on a machine with three cores; in a pass the model's own number counts."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(scope="session")
 def tokenizer() -> transformers.PreTrainedTokenizerFast:
     """A byte-level BPE tokenizer: 256 bytes, some merges and one special token."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import cache
 
 import pytest
+import torch
 
 from engine.decoder import Decoder
 from engine.decoding.beam import BeamSearch, BeamSettings
@@ -20,6 +21,7 @@ from engine.decoding.speculative import SpeculativeDecoder
 from engine.errors import DecodingError, OutOfMemoryError, SettingError
 from engine.model import LanguageModel, load_model
 from engine.runner.budget import budget_of
+from engine.runner.scheduler import SCHEDULER
 from engine.sampling import SamplingSettings
 from engine.sampling.speculation import SpeculativeSettings
 from engine.trace import Trace
@@ -148,6 +150,22 @@ def test_a_trace_says_how_to_have_it_again(begin, tmp_path):
     file = tmp_path / "trace.json"
     trace.save(file)
     assert replay(Trace.load(file), generation.model).identical
+
+
+@every_strategy
+def test_every_pass_has_its_turn_and_the_threads_of_its_model(begin, three_threads):
+    generation, seen = begin(), []
+
+    def look(*_: object) -> None:
+        seen.append((SCHEDULER.look().running is not None, torch.get_num_threads()))
+
+    hook = generation.model.hf.register_forward_pre_hook(look)
+    try:
+        list(generation.run(STEPS))
+    finally:
+        hook.remove()
+    assert generation.model.kernels.threads == 1
+    assert set(seen) == {(True, 1)}
 
 
 @every_strategy

@@ -18,15 +18,6 @@ from engine.model.kernels import Kernels, cpu_dtype, cpu_kernels
 from engine.sampling import SamplingSettings
 from tests.engine import tiny_models
 
-
-@pytest.fixture
-def three_threads():
-    before = torch.get_num_threads()
-    torch.set_num_threads(3)
-    yield
-    torch.set_num_threads(before)
-
-
 # A clock by which one way to run a step costs a thousand times as much as the other, then the
 # bundled model as everybody loads it. Each clock has a process of its own, which begins as a copy
 # of one that has imported the engine and done nothing yet. That one says as it starts how its
