@@ -143,11 +143,20 @@ def test_whoever_listens_hears_the_number_and_when_the_turn_has_come(monkeypatch
 
 
 def test_a_failed_pass_gives_the_turn_back():
-    scheduler = Scheduler()
+    scheduler, came = Scheduler(), []
     with pytest.raises(ZeroDivisionError), scheduler.turn(Kind.STEP):
         _ = 1 / 0
-    with scheduler.turn(Kind.STEP):
-        pass
+    assert scheduler.look().running is None
+
+    def next_one() -> None:
+        with scheduler.turn(Kind.STEP):
+            came.append("turn")
+
+    # Another thread: to the one that failed, a turn it had kept would still be its own.
+    thread = threading.Thread(target=next_one, daemon=True)
+    thread.start()
+    thread.join(10)
+    assert came == ["turn"]
 
 
 def test_a_job_holds_for_its_thread_and_its_block():
