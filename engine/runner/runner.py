@@ -225,6 +225,8 @@ class Runner:
                 self.crop(before)
             elif self.positions < before:
                 self._back_to(before)
+            else:
+                self._count()  # the cache may have been made again
             raise
         except BaseException:
             self._back_to(before)  # the cache may be half updated
@@ -468,6 +470,7 @@ class Runner:
         self.cache = None
         self._snapshots = []
         self.size = caches.CacheSize(0, 0)
+        budget_of(self.model.device).keeps(self, 0)
 
     def _back_to(self, positions: int) -> None:
         """Keep so many positions, without the cache as it stands: the last snapshot, or none."""

@@ -125,6 +125,23 @@ def test_a_cancelled_rebuild_is_begun_again(long_model):
     np.testing.assert_allclose(found, expected, atol=CLOSE)
 
 
+def test_a_rebuilt_cache_counts_where_what_should_follow_is_cancelled(long_model, budget):
+    runner, told = Runner(long_model), []
+    runner.read(long_prompt(CHUNK))
+    for token_id in long_prompt(EXACT + CHUNK):
+        runner.read([token_id])
+    held = runner.size.held
+    assert runner.release() and budget.held == 0
+    with (
+        job(lambda: len(told) == 3, lambda *words: told.append(words)),
+        pytest.raises(CancelledError),
+    ):
+        runner.read([1])
+    assert [done for _, done, _ in told] == [CHUNK, 2 * CHUNK, 2 * CHUNK + EXACT], "it is whole"
+    assert runner.cache is not None
+    assert held / 2 < runner.size.held == budget.held
+
+
 @pytest.mark.parametrize("architecture", ["llama", "gpt2", "bloom", "mistral", "gemma3"])
 def test_selected_rows_are_texts_of_their_own(architecture):
     model = tiny_models.shared(architecture)
