@@ -98,8 +98,7 @@ class LogitRecord:
             self._hidden_bytes += source.bytes_held
             while self._recent_bytes > RECENT_BYTES and len(self._recent) > 1:
                 self._recent_bytes -= self._recent.pop(next(iter(self._recent))).nbytes
-            held = self._recent_bytes + self._hidden_bytes
-        self._budget.used(self, held)
+        self._budget.used(self, self._held)
 
     def source(self, index: int) -> RowSource | GuidedSource:
         """Where the row of a step can be had from."""
@@ -141,6 +140,7 @@ class LogitRecord:
             del self._sources[length:]
             for index in [index for index in self._recent if index >= length]:
                 self._recent_bytes -= self._recent.pop(index).nbytes
+            self._budget.keeps(self, self._held)
 
     def fork(self) -> LogitRecord:
         """A record that goes its own way from here."""
@@ -151,6 +151,8 @@ class LogitRecord:
             twin._recent = dict(self._recent)
             twin._recent_bytes = self._recent_bytes
             twin._file = self._file
+        # What both have counts twice: either may be the last to have it.
+        self._budget.used(twin, twin._held)
         return twin
 
     def release(self) -> bool:
@@ -160,10 +162,15 @@ class LogitRecord:
         try:
             self._recent.clear()
             self._recent_bytes = 0
-            self._budget.keeps(self, self._hidden_bytes)
+            self._budget.keeps(self, self._held)
             return True
         finally:
             self._lock.release()
+
+    @property
+    def _held(self) -> int:
+        """What counts in the budget."""
+        return self._recent_bytes + self._hidden_bytes
 
     @property
     def bytes_held(self) -> int:

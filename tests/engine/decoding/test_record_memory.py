@@ -42,7 +42,13 @@ def test_rows_and_hidden_states_are_counted(budget):
     decoder = text()
     assert budget.held == TOKENS * (ROW + HIDDEN)
     decoder.rewind(5)
+    assert budget.held == 5 * (ROW + HIDDEN)
     finished(decoder, 6)
+    assert budget.held == 6 * (ROW + HIDDEN)
+    twin = decoder.fork()
+    assert budget.held == 2 * 6 * (ROW + HIDDEN)
+    del twin
+    gc.collect()
     assert budget.held == 6 * (ROW + HIDDEN)
     stored = text("gemma2")  # whose rows are in a file
     assert budget.held == 6 * (ROW + HIDDEN) + TOKENS * ROW
