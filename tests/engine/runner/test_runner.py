@@ -291,11 +291,13 @@ def test_nothing_is_tried_again_where_nobody_can_give(llama, budget):
 
 
 def test_another_failure_is_not_taken_for_want_of_memory(llama, budget):
-    runner = Runner(llama)
+    runner, idle = Runner(llama), Idle()
     runner.read(PROMPT)
+    budget.used(idle, 1_000)
     failing(llama, 1, RuntimeError("sizes do not match"))
     with pytest.raises(RuntimeError, match="sizes do not match"):
         runner.read([1])
+    assert not idle.released
     assert runner.cache is None, "a cache that may be half updated is not gone on with"
     runner.read([1])
 
