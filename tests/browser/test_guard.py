@@ -13,14 +13,10 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
+from tests.browser.sockets import opens_socket
+
 PATIENCE_S = 30
 FOREIGN = b"""<!doctype html><title>elsewhere</title>"""
-# Whether the browser lets a page open a socket to an address.
-TRIED = """address => new Promise(resolve => {
-  const socket = new WebSocket(address);
-  socket.onopen = () => resolve('open');
-  socket.onerror = () => resolve('refused');
-})"""
 
 
 @pytest.fixture
@@ -52,7 +48,7 @@ def test_a_page_elsewhere_can_neither_open_a_socket_nor_show_it_in_a_frame(
     for host in (app_url, app_url.replace("127.0.0.1", "localhost")):
         for path in ("/_stcore/stream", "/live"):
             address = host.replace("http:", "ws:") + path
-            assert page.evaluate(TRIED, address) == "refused", path
+            assert not opens_socket(page, address), path
     page.evaluate(
         "address => new Promise(resolve => {"
         " const frame = Object.assign(document.createElement('iframe'), { src: address });"

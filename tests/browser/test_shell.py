@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.rules import DESKTOP, LOOKS, broken_rules, look_at, wait_for_look
+from tests.browser.sockets import opens_socket
 from tests.browser.step_page import (
     FIVE_ON,
     button,
@@ -13,7 +14,6 @@ from tests.browser.step_page import (
     take_steps,
     wait_until,
 )
-from tests.browser.test_guard import TRIED
 
 # Points of the band where something else than its own ground shows through.
 SEEN_THROUGH = """
@@ -93,7 +93,7 @@ def opens_under_its_policy(page: Page, path: str, app_url: str) -> None:
     expect(page.locator(".js-plotly-plot").first).to_be_visible()
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
     address = app_url.replace("http:", "ws:") + "/_stcore/stream"
-    assert page.evaluate(TRIED, address) == "open"
+    assert opens_socket(page, address)
 
 
 def no_rule_is_broken_in_a_menu(page: Page) -> None:

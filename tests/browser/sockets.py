@@ -1,0 +1,14 @@
+"""Whether the browser lets a page open a socket: to its own server, and to nobody else's."""
+
+from playwright.sync_api import Page
+
+_TRY = """address => new Promise(resolve => {
+  const socket = new WebSocket(address);
+  socket.onopen = () => resolve(true);
+  socket.onerror = () => resolve(false);
+})"""
+
+
+def opens_socket(page: Page, address: str) -> bool:
+    """Whether a page gets a socket to an address, which begins with `ws:`."""
+    return page.evaluate(_TRY, address)
