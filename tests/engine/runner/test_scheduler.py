@@ -98,6 +98,7 @@ def test_a_cancelled_job_leaves_the_line():
         thread.join(10)
         assert scheduler.line()["step"] == 0
     assert len(caught) == 1 and isinstance(caught[0], CancelledError)
+    assert scheduler.give_way() == 0, "it waits for a step that nobody takes"
 
 
 def test_whoever_waits_hears_of_their_place(monkeypatch):
@@ -213,7 +214,7 @@ def test_a_turn_that_comes_as_its_job_is_cancelled_is_passed_on():
     first.join(10)
     second.join(10)
     assert ran == ["left", "step"]
-    assert scheduler.line()["running"] == 0
+    assert scheduler.line()["running"] == 0 and scheduler.give_way() == 0
 
 
 def test_long_work_gives_way_to_single_steps_alone():
@@ -241,6 +242,7 @@ def test_long_work_gives_way_to_single_steps_alone():
     for one in [thread, *threads]:
         one.join(10)
     assert went_on == [1, 0] and ran == [0]
+    assert scheduler.give_way() == 0, "nobody steps any more"
 
 
 def test_giving_way_ends_after_its_time_and_with_its_job():
