@@ -288,6 +288,24 @@ def test_a_long_pass_stands_still_for_who_goes_before_it_and_for_nobody_else():
     assert first.ended == step.began and first.began < rest.came <= rest.began < rest.ended
 
 
+def test_a_long_pass_stands_still_as_often_as_a_step_comes():
+    scheduler, start = Scheduler(), time.monotonic()
+    with scheduler.turn(Kind.BATCH) as turn:
+        for _ in range(3):
+            for _ in range(2):  # one turn within a turn ends as another begins
+                with scheduler.turn(Kind.BATCH):
+                    pass
+            ran, threads = queued(scheduler, [Kind.STEP])
+            with scheduler.turn(Kind.BATCH) as within:
+                within.take()
+            assert not ran
+            before = turn.seconds
+            turn.take()
+            assert ran == [0] and turn.seconds > before
+            threads[0].join()
+    assert turn.seconds <= time.monotonic() - start
+
+
 def test_a_single_step_stands_still_for_nobody_nor_does_who_has_waited_for_long():
     scheduler = Scheduler()
     with scheduler.turn(Kind.STEP) as turn:
