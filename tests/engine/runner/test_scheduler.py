@@ -111,14 +111,37 @@ def test_whoever_waits_hears_of_their_place(monkeypatch):
             pass
 
     with scheduler.turn(Kind.STEP):
-        thread = threading.Thread(target=work)
-        thread.start()
+        _, threads = queued(scheduler, [Kind.STEP, Kind.STEP])
+        threads.append(threading.Thread(target=work))
+        threads[-1].start()
         for _ in range(400):
             if told:
                 break
             time.sleep(0.01)
+    for thread in threads:
+        thread.join()
+    assert told[0] == ("Waiting behind other passes", 3, None)
+
+
+@pytest.mark.parametrize("waits_for", [0, 3 * LOOK_SECONDS], ids=["at once", "a moment"])
+def test_who_need_not_wait_for_long_hears_of_no_line(waits_for):
+    scheduler, heard = Scheduler(), []
+
+    def work() -> None:
+        listening = job(lambda: False, lambda *told: heard.append(told), heard.append)
+        with listening, scheduler.turn(Kind.STEP):
+            heard.append("turn")
+
+    thread = threading.Thread(target=work)
+    if waits_for:
+        with scheduler.turn(Kind.STEP):
+            thread.start()
+            waits(scheduler, 1)
+            time.sleep(waits_for)
+    else:
+        thread.start()
     thread.join()
-    assert told[0] == ("Waiting behind other passes", 1, None)
+    assert heard == ["turn"]
 
 
 def test_whoever_listens_hears_the_number_and_when_the_turn_has_come(monkeypatch):
