@@ -1,6 +1,8 @@
 """A cached sequence: read in any pieces, taken back, copied, taken away, cancelled, out of room."""
 
 import gc
+import time
+from collections.abc import Callable
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,8 +12,8 @@ import torch
 from engine.errors import CancelledError, OutOfMemoryError
 from engine.model import LanguageModel
 from engine.runner.budget import MemoryBudget, memory_of
-from engine.runner.runner import CHUNK, EXACT, LEAST_CHUNK, Runner, chunk_of
-from engine.runner.scheduler import job
+from engine.runner.runner import CHUNK, EXACT, LEAST_CHUNK, SHORT, Runner, chunk_of
+from engine.runner.scheduler import SCHEDULER, Kind, job
 from tests.engine import tiny_models
 
 CLOSE = 1e-4  # largest difference of a logit between two ways to compute it
@@ -140,6 +142,19 @@ def test_a_rebuilt_cache_counts_where_what_should_follow_is_cancelled(long_model
     assert [done for _, done, _ in told] == [CHUNK, 2 * CHUNK, 2 * CHUNK + EXACT], "it is whole"
     assert runner.cache is not None
     assert held / 2 < runner.size.held == budget.held
+
+
+def test_in_which_line_a_reading_stands(llama):
+    def kinds(work: Callable[[], object]) -> list[Kind]:
+        start = time.monotonic()
+        work()
+        return [one.kind for one in SCHEDULER.look().recent if one.began >= start]
+
+    runner = Runner(llama)
+    assert kinds(lambda: runner.read(long_prompt(SHORT + 1))) == [Kind.PREFILL]
+    assert kinds(lambda: runner.read(long_prompt(SHORT))) == [Kind.STEP]
+    assert kinds(lambda: runner.select([0, 0])) == [Kind.BATCH]
+    assert kinds(lambda: runner.read_rows([[1], [2]])) == [Kind.BATCH]
 
 
 @pytest.mark.parametrize("architecture", ["llama", "gpt2", "bloom", "mistral", "gemma3"])
@@ -338,6 +353,31 @@ def test_who_is_gone_holds_nothing():
     gc.collect()
     budget.used(idle, 50)
     assert budget.held == 50
+
+
+def test_who_comes_to_the_place_of_one_that_is_gone_is_another():
+    budget, gone, others = MemoryBudget(100), Idle(), []
+    place = id(gone)
+    budget.used(gone, 40)
+    del gone
+    while not others or id(others[-1]) != place:  # Python gives memory out again
+        others.append(Idle())
+        assert len(others) < 10_000
+    budget.used(others[-1], 30)
+    assert budget.held == 30
+    assert budget.make_room() == 30 and others[-1].released
+    assert budget.held == 0
+
+
+def test_to_say_what_one_keeps_is_no_use_of_it():
+    budget = MemoryBudget(100)
+    first, second, third = Idle(), Idle(), Idle()
+    budget.used(first, 40)
+    budget.used(second, 40)
+    budget.keeps(first, 30)
+    assert budget.held == 70
+    budget.used(third, 40)
+    assert [one.released for one in (first, second, third)] == [True, False, False]
 
 
 def test_reservations_share_what_there_is():
