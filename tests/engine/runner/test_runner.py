@@ -1,6 +1,5 @@
 """A cached sequence: read in any pieces, taken back, copied, taken away, cancelled, out of room."""
 
-import gc
 import time
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -11,10 +10,10 @@ import torch
 
 from engine.errors import CancelledError, OutOfMemoryError
 from engine.model import LanguageModel
-from engine.runner.budget import MemoryBudget, memory_of
 from engine.runner.runner import CHUNK, EXACT, LEAST_CHUNK, SHORT, Runner, chunk_of
 from engine.runner.scheduler import SCHEDULER, Kind, job
 from tests.engine import tiny_models
+from tests.engine.runner.idle import Idle
 
 CLOSE = 1e-4  # largest difference of a logit between two ways to compute it
 PROMPT = tiny_models.prompt(3, 12)
@@ -255,16 +254,6 @@ def failing(model: LanguageModel, times: int, error: BaseException) -> None:
     model.hf.forward = fail
 
 
-class Idle:
-    """Holds memory that it can do without."""
-
-    released = False
-
-    def release(self) -> bool:
-        self.released = True
-        return True
-
-
 @pytest.mark.parametrize(
     "error",
     [
@@ -282,6 +271,21 @@ def test_without_memory_idle_caches_go_and_it_is_tried_once_more(llama, budget, 
     assert idle.released
     assert reading.passes == (len(PROMPT), 1), "the cache was half updated and is made again"
     np.testing.assert_allclose(reading.forward.logits, expected, atol=CLOSE)
+
+
+@pytest.mark.parametrize("architecture", ["llama", "mistral"])
+def test_rows_of_one_past_are_made_again_without_memory(architecture, budget):
+    """Mistral's window forgets, so there the past comes from a snapshot of its one row."""
+    model = LanguageModel(tiny_models.build(architecture))
+    expected = [uncached(model, [*PROMPT, token_id]) for token_id in range(3)]
+    runner, idle = Runner(model), Idle()
+    runner.read(PROMPT)
+    runner.select([0, 0, 0])
+    budget.used(idle, 1_000)
+    failing(model, 1, RuntimeError("out of memory"))
+    logits, _ = runner.read_rows([[0], [1], [2]], tries=2)
+    assert idle.released
+    np.testing.assert_allclose(logits, expected, atol=CLOSE)
 
 
 def test_where_that_does_not_help_it_is_a_sentence_and_the_text_goes_on(llama, budget):
@@ -315,89 +319,3 @@ def test_another_failure_is_not_taken_for_want_of_memory(llama, budget):
     assert not idle.released
     assert runner.cache is None, "a cache that may be half updated is not gone on with"
     runner.read([1])
-
-
-# The budget.
-
-
-def test_the_longest_unused_gives_first_and_no_more_than_needed():
-    budget = MemoryBudget(100)
-    first, second, third = Idle(), Idle(), Idle()
-    budget.used(first, 40)
-    budget.used(second, 40)
-    budget.used(first, 40)
-    budget.used(third, 50)
-    assert [one.released for one in (first, second, third)] == [False, True, False]
-    assert budget.held == 90
-
-
-def test_who_is_in_use_keeps_its_memory_and_the_next_one_gives():
-    class Busy(Idle):
-        def release(self) -> bool:
-            return False
-
-    budget = MemoryBudget(100)
-    busy, idle, last = Busy(), Idle(), Idle()
-    budget.used(busy, 60)
-    budget.used(idle, 30)
-    budget.used(last, 60)
-    assert idle.released and not last.released
-    assert budget.held == 120
-
-
-def test_who_is_gone_holds_nothing():
-    budget = MemoryBudget(100)
-    gone, idle = Idle(), Idle()
-    budget.used(gone, 90)
-    del gone
-    gc.collect()
-    budget.used(idle, 50)
-    assert budget.held == 50
-
-
-def test_who_comes_to_the_place_of_one_that_is_gone_is_another():
-    budget, gone, others = MemoryBudget(100), Idle(), []
-    place = id(gone)
-    budget.used(gone, 40)
-    del gone
-    while not others or id(others[-1]) != place:  # Python gives memory out again
-        others.append(Idle())
-        assert len(others) < 10_000
-    budget.used(others[-1], 30)
-    assert budget.held == 30
-    assert budget.make_room() == 30 and others[-1].released
-    assert budget.held == 0
-
-
-def test_to_say_what_one_keeps_is_no_use_of_it():
-    budget = MemoryBudget(100)
-    first, second, third = Idle(), Idle(), Idle()
-    budget.used(first, 40)
-    budget.used(second, 40)
-    budget.keeps(first, 30)
-    assert budget.held == 70
-    budget.used(third, 40)
-    assert [one.released for one in (first, second, third)] == [True, False, False]
-
-
-def test_reservations_share_what_there_is():
-    budget = MemoryBudget(100)
-    one, other = Idle(), Idle()
-    assert budget.reserve(one, 70) == 70
-    assert budget.reserve(other, 70) == 30
-    assert budget.reserve(one, 20) == 20
-    assert budget.reserve(other, 70) == 70
-    budget.give_back(one)
-    assert budget.reserve(other, 200) == 100
-
-
-@pytest.mark.parametrize(("said", "expected"), [("1073741824\n", 2**30), ("max\n", None)])
-def test_a_container_has_less_than_its_machine(said, expected, tmp_path, monkeypatch):
-    file = tmp_path / "memory.max"
-    file.write_text(said)
-    monkeypatch.setattr("engine.runner.budget._CGROUP_LIMITS", (str(file), "/no/such/file"))
-    whole = memory_of(torch.device("cpu"))
-    if expected is None:
-        assert whole > 2**30
-    else:
-        assert whole == expected

@@ -1,0 +1,145 @@
+"""One limit for all who hold memory: who gives when, and what is done again with more room."""
+
+import gc
+
+import pytest
+import torch
+
+from engine.runner.budget import MemoryBudget, memory_of, with_room
+from tests.engine.runner.idle import Idle
+
+
+def test_the_longest_unused_gives_first_and_no_more_than_needed():
+    budget = MemoryBudget(100)
+    first, second, third = Idle(), Idle(), Idle()
+    budget.used(first, 40)
+    budget.used(second, 40)
+    budget.used(first, 40)
+    budget.used(third, 50)
+    assert [one.released for one in (first, second, third)] == [False, True, False]
+    assert budget.held == 90
+
+
+def test_exactly_as_much_as_is_needed_is_enough():
+    budget = MemoryBudget(100)
+    first, second, third = Idle(), Idle(), Idle()
+    budget.used(first, 40)
+    budget.used(second, 40)
+    budget.used(third, 60)
+    assert [one.released for one in (first, second, third)] == [True, False, False]
+    assert budget.make_room() == 100 and budget.held == 0
+    assert budget.make_room() == 0 and budget.held == 0
+
+
+def test_what_a_holder_keeps_is_not_taken_for_freed():
+    class Careful(Idle):
+        def release(self) -> bool:
+            budget.keeps(self, 10)
+            return True
+
+    budget = MemoryBudget(100)
+    careful = Careful()
+    budget.used(careful, 90)
+    assert budget.make_room() == 80
+    assert budget.held == 10
+    assert budget.make_room() == 0 and budget.held == 10
+
+
+def test_who_is_in_use_keeps_its_memory_and_the_next_one_gives():
+    class Busy(Idle):
+        def release(self) -> bool:
+            return False
+
+    budget = MemoryBudget(100)
+    busy, idle, last = Busy(), Idle(), Idle()
+    budget.used(busy, 60)
+    budget.used(idle, 30)
+    budget.used(last, 60)
+    assert idle.released and not last.released
+    assert budget.held == 120
+
+
+def test_who_is_gone_holds_nothing():
+    budget = MemoryBudget(100)
+    gone, idle = Idle(), Idle()
+    budget.used(gone, 90)
+    del gone
+    gc.collect()
+    budget.used(idle, 50)
+    assert budget.held == 50
+
+
+def test_who_comes_to_the_place_of_one_that_is_gone_is_another():
+    budget, gone, others = MemoryBudget(100), Idle(), []
+    place = id(gone)
+    budget.used(gone, 40)
+    del gone
+    while not others or id(others[-1]) != place:  # Python gives memory out again
+        others.append(Idle())
+        assert len(others) < 10_000
+    budget.used(others[-1], 30)
+    assert budget.held == 30
+    assert budget.make_room() == 30 and others[-1].released
+    assert budget.held == 0
+
+
+def test_to_say_what_one_keeps_is_no_use_of_it():
+    budget = MemoryBudget(100)
+    first, second, third = Idle(), Idle(), Idle()
+    budget.used(first, 40)
+    budget.used(second, 40)
+    budget.keeps(first, 30)
+    assert budget.held == 70
+    budget.used(third, 40)
+    assert [one.released for one in (first, second, third)] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("error", "gives", "expected"),
+    [
+        (MemoryError(), True, ["first", "second"]),
+        (MemoryError(), False, ["first"]),
+        (ValueError("sizes do not match"), True, ["first"]),
+    ],
+    ids=["with more room", "where nobody gives", "of another kind"],
+)
+def test_what_fails_for_want_of_memory_is_done_once_more(error, gives, expected):
+    budget, idle, done = MemoryBudget(100), Idle(), []
+    if gives:
+        budget.used(idle, 50)
+
+    def work() -> str:
+        done.append(("first", "second")[len(done)])
+        if len(done) == 1:
+            raise error
+        return "result"
+
+    if len(expected) == 2:
+        assert with_room(budget, work) == "result"
+    else:
+        with pytest.raises(type(error)):
+            with_room(budget, work)
+    assert done == expected and idle.released is (len(expected) == 2)
+
+
+def test_reservations_share_what_there_is():
+    budget = MemoryBudget(100)
+    one, other = Idle(), Idle()
+    assert budget.reserve(one, 70) == 70
+    assert budget.reserve(other, 70) == 30
+    assert budget.reserve(one, 20) == 20
+    assert budget.reserve(other, 70) == 70
+    budget.give_back(one)
+    assert budget.reserve(other, 200) == 100
+
+
+@pytest.mark.parametrize(("said", "expected"), [("1073741824\n", 2**30), ("max\n", None)])
+def test_a_container_has_less_than_its_machine(said, expected, tmp_path, monkeypatch):
+    file = tmp_path / "memory.max"
+    file.write_text(said)
+    monkeypatch.setattr("engine.runner.budget._CGROUP_LIMITS", (str(file), "/no/such/file"))
+    whole = memory_of(torch.device("cpu"))
+    if expected is None:
+        assert whole > 2**30
+    else:
+        assert whole == expected
