@@ -96,6 +96,17 @@ def test_a_cache_that_was_taken_away_is_made_again_in_chunks(long_model):
     np.testing.assert_allclose(reading.forward.logits, expected, atol=CLOSE)
 
 
+def test_a_long_beginning_is_made_again_as_it_was_read(long_model):
+    for parity, beginning in ((False, (CHUNK, 40)), (True, (CHUNK + 40,))):
+        runner = Runner(long_model)
+        runner.read(long_prompt(CHUNK + 40), parity=parity)
+        for token_id in long_prompt(EXACT + 1):
+            runner.read([token_id], parity=parity)
+        runner.release()
+        rest = (1,) * (EXACT + 1) if parity else (EXACT + 1,)
+        assert runner.read([1], parity=parity).passes == (*beginning, *rest, 1)
+
+
 def test_a_short_one_is_made_again_token_by_token_to_the_same_bits(llama):
     one, other = Runner(llama), Runner(llama)
     for runner in (one, other):

@@ -1,0 +1,86 @@
+"""A text grows by tokens, whose borders fall inside characters, and goes back to any length."""
+
+import pytest
+
+from engine.model.vocabulary import Vocabulary
+from engine.text.written import WrittenText
+
+TEXT = "naïve café 🙂 and 日本 again"
+
+
+@pytest.fixture(scope="module")
+def vocabulary(tokenizer) -> Vocabulary:
+    return Vocabulary(tokenizer, len(tokenizer))
+
+
+@pytest.fixture(scope="module")
+def ids(tokenizer) -> list[int]:
+    """The bytes of the text one by one, and a special token amid them."""
+    by_byte = [tokenizer.convert_tokens_to_ids(letter) for letter in byte_letters(tokenizer, TEXT)]
+    return [*by_byte[:9], tokenizer.eos_token_id, *by_byte[9:]]
+
+
+def byte_letters(tokenizer, text: str) -> str:
+    return "".join(
+        piece for piece, _ in tokenizer.backend_tokenizer.pre_tokenizer.pre_tokenize_str(text)
+    )
+
+
+def written(vocabulary: Vocabulary, ids: list[int]) -> WrittenText:
+    text = WrittenText(vocabulary)
+    for token_id in ids:
+        text.append(text.piece(token_id))
+    return text
+
+
+def test_characters_come_with_their_last_byte(vocabulary, ids, tokenizer):
+    text, seen = WrittenText(vocabulary), b""
+    for token_id in ids:
+        piece = text.piece(token_id)
+        assert text.piece(token_id) == piece, "to look changes nothing"
+        assert piece.is_special is (token_id == tokenizer.eos_token_id)
+        if piece.is_special:
+            assert piece.text == "" and piece.token_bytes == tokenizer.eos_token.encode()
+        else:
+            seen += piece.token_bytes
+        text.append(piece)
+        assert text.text.encode() + text.pending == seen
+    assert (text.text, text.pending) == (TEXT, b"")
+
+
+def test_every_length_can_be_gone_back_to_and_on_from(vocabulary, ids, tokenizer):
+    for length in range(len(ids)):
+        text, shorter = written(vocabulary, ids), written(vocabulary, ids[:length])
+        text.rewind(length)
+        assert (text.text, text.pending) == (shorter.text, shorter.pending)
+        other = [*ids[:length], tokenizer.eos_token_id, *ids[length:]]  # a token later than before
+        for token_id in other[length:]:
+            text.append(text.piece(token_id))
+        assert text.text == TEXT
+        text.rewind(length + 1)
+        assert (text.text, text.pending) == (shorter.text, shorter.pending)
+
+
+def test_a_copy_goes_its_own_way(vocabulary, ids):
+    half = next(n for n in range(12, len(ids)) if written(vocabulary, ids[:n]).pending)
+    text = written(vocabulary, ids[:half])
+    before = text.text, text.pending
+    assert before[1], "it parts within a character"
+    twin = text.fork()
+    for token_id in ids[half:]:
+        twin.append(twin.piece(token_id))
+    assert twin.text == TEXT and (text.text, text.pending) == before
+    twin.rewind(2)
+    assert twin.text == written(vocabulary, ids[:2]).text
+    assert (text.text, text.pending) == before
+
+
+def test_a_stop_string_ends_with_the_token_that_completes_it(vocabulary, ids):
+    text, found = WrittenText(vocabulary), []
+    for token_id in ids:
+        piece = text.piece(token_id, ("é 🙂", "not there"))
+        found.append(piece.stop_string)
+        text.append(piece)
+    place = next(place for place, string in enumerate(found) if string)
+    assert [string for string in found if string] == ["é 🙂"]
+    assert written(vocabulary, ids[: place + 1]).text.endswith("é 🙂")
