@@ -124,7 +124,8 @@ def test_whoever_waits_hears_of_their_place(monkeypatch):
 
 
 @pytest.mark.parametrize("waits_for", [0, 3 * LOOK_SECONDS], ids=["at once", "a moment"])
-def test_who_need_not_wait_for_long_hears_of_no_line(waits_for):
+def test_who_need_not_wait_for_long_hears_of_no_line(waits_for, monkeypatch):
+    monkeypatch.setattr("engine.runner.scheduler.PATIENCE_SECONDS", 1_000.0)
     scheduler, heard = Scheduler(), []
 
     def work() -> None:
