@@ -144,6 +144,7 @@ def test_states_of_another_kind_are_joined_as_transformers_joins_them():
     wide = tuple(part.double() for part in states(1, 2))
     assert all(map(torch.equal, one.ours.update(*wide), one.theirs.update(*wide)))
     assert one.ours.keys.dtype == one.theirs.keys.dtype == torch.float64
+    one.update(3, 1)  # of the first kind again
     with pytest.raises(RuntimeError, match="Sizes of tensors must match"):
         one.ours.update(*states(2, 1, rows=ROWS + 1))
 
