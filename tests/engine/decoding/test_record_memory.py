@@ -119,13 +119,20 @@ def test_readers_and_a_budget_that_takes_rows_all_the_time_do_not_wait_for_each_
 # --- hidden states --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", [text, guided])
+@pytest.mark.parametrize(
+    "make", [lambda tokens=TOKENS: text(tokens=tokens), guided], ids=["text", "guided"]
+)
 def test_hidden_states_beyond_their_limit_go_to_the_file_and_stay_exact(monkeypatch, budget, make):
     monkeypatch.setattr(record, "RECENT_BYTES", 0)
     live = rows(make())
     monkeypatch.setattr(record, "HIDDEN_BYTES", 6 * HIDDEN)
-    decoder = make()
-    assert decoder._record.bytes_held <= 8 * HIDDEN
+    decoder = make(6)
+    for _ in range(6, TOKENS):
+        decoder.step()
+        held = decoder._record.bytes_held
+        assert 3 * HIDDEN <= held <= 8 * HIDDEN, "the older half goes, and no more"
+        assert held <= budget.held <= held + ROW
+    assert np.array_equal(rows(decoder), live)
     twin = decoder.fork()
     assert np.array_equal(rows(decoder), live)
     decoder.rewind(2)
@@ -257,6 +264,16 @@ def test_where_that_does_not_help_it_is_a_sentence_and_the_text_stays(
                 ask()
     assert np.array_equal(rows(decoder), live)
     finished(decoder, 6)
+
+
+def test_another_failure_of_a_row_is_not_taken_for_want_of_memory(llama, budget, monkeypatch):
+    idle, decoder = text(), finished(Decoder(llama, PROMPT, sampling(1)), 4)
+    decoder._record.release()
+    error = RuntimeError("sizes do not match")
+    failing(monkeypatch, llama.hf.get_output_embeddings(), "forward", 1, error)
+    with pytest.raises(RuntimeError, match="sizes do not match"):
+        decoder.logits(0)
+    assert idle._record._recent
 
 
 @pytest.mark.parametrize("times", [1, 99], ids=["once", "always"])
