@@ -44,6 +44,31 @@ def test_prompts_around_the_switch_equal_generate(model, length):
     np.testing.assert_allclose(rows(decoder), logits, atol=CLOSE, rtol=0)
 
 
+@pytest.mark.parametrize("length", [SWITCH, SWITCH + 1, SWITCH + 9])
+def test_chunks_do_not_cross_the_switch(model, monkeypatch, length):
+    monkeypatch.setattr("engine.runner.runner.CHUNK", 8)
+    prompt = (PROMPT * 9)[:length]
+    decoder = finished(Decoder(model, prompt, GREEDY), 20)
+    ids, logits = generate(model, prompt, 20)
+    assert decoder.steps[0].passes == ((8,) * 4 if length == SWITCH else (length,))
+    assert decoder.token_ids == ids
+    np.testing.assert_allclose(rows(decoder), logits, atol=CLOSE, rtol=0)
+
+
+def test_a_lost_cache_beyond_the_switch_is_made_again_in_chunks(model, monkeypatch):
+    ids, logits = generate(model, PROMPT, TOKENS + 10)
+    decoder = finished(Decoder(model, PROMPT, GREEDY), TOKENS)
+    monkeypatch.setattr("engine.runner.runner.CHUNK", 8)
+    monkeypatch.setattr("engine.runner.runner.EXACT", 4)
+    decoder.release_cache()
+    finished(decoder, TOKENS + 10)
+    read = len(PROMPT) + TOKENS - 1  # before the last token
+    full, rest = divmod(read - (SWITCH + 1), 8)
+    assert decoder.steps[TOKENS].passes == (SWITCH + 1, *[8] * full, *[rest][:rest], 1)
+    assert decoder.token_ids == ids
+    np.testing.assert_allclose(rows(decoder), logits, atol=CLOSE, rtol=0)
+
+
 def test_parity_equals_generate(model):
     decoder = finished(Decoder(model, PROMPT, settings_of(1, parity=True)), TOKENS)
     ids, logits = generate(
