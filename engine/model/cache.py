@@ -50,6 +50,7 @@ _RECURRENT = _known(
 )
 # Those whose rows are joined here: keys and values, row by row, and nothing else.
 _JOINED = (DynamicLayer, GrowingLayer, DynamicSlidingWindowLayer, DummyLayer)
+_OTHERWISE = 10.0  # by which `with_other_states` changes each number
 _OF_A_CACHE = frozenset(vars(DynamicCache(config=None)))
 
 
@@ -245,6 +246,29 @@ def _fork_layer(layer):
         if isinstance(value, dict):
             cloned = {k: v.clone() if isinstance(v, torch.Tensor) else v for k, v in value.items()}
             setattr(twin, name, cloned)
+    return twin
+
+
+def recurrent_states(cache: Cache) -> list[str]:
+    """The kinds of states that recurrent layers of transformers' own hold, by their names there."""
+    found = {
+        name
+        for layer in cache.layers
+        if _is_of(_RECURRENT, layer)
+        for name, value in vars(layer).items()
+        if isinstance(value, dict) and any(isinstance(v, torch.Tensor) for v in value.values())
+    }
+    return sorted(found)
+
+
+def with_other_states(cache: Cache, name: str) -> Cache:
+    """A copy whose states of one kind are others, in all layers; see `recurrent_states`."""
+    twin = fork(cache)
+    for layer in twin.layers:
+        states = getattr(layer, name) if _is_of(_RECURRENT, layer) else {}
+        for key, value in states.items():
+            if isinstance(value, torch.Tensor):
+                states[key] = value + _OTHERWISE
     return twin
 
 
