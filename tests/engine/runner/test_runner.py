@@ -159,6 +159,24 @@ def test_a_rebuilt_cache_counts_where_what_should_follow_is_cancelled(long_model
     assert held / 2 < runner.size.held == budget.held
 
 
+@pytest.mark.parametrize("architecture", ["mamba", "mistral"])
+def test_what_cannot_be_cropped_goes_back_to_a_snapshot(architecture, monkeypatch):
+    monkeypatch.setattr("engine.runner.runner.SNAPSHOT_EVERY", 8)
+    ids = [*PROMPT, *long_prompt(5 * 8 + 6)]  # snapshots after 12, 36, 44 and 52: four are kept
+    model = tiny_models.shared(architecture)
+    runner = Runner(model)
+    runner.read(PROMPT)
+    for token_id in ids[len(PROMPT) :]:
+        runner.read([token_id])
+    for keep, again in ((56, (1,) * 4), (40, (1,) * 4), (36, ()), (30, (1,) * 18), (5, (5,))):
+        runner.crop(keep)
+        reading = runner.read([ids[keep]])
+        assert reading.passes == (*again, 1)
+        assert reading.is_prefill is (keep == 5)
+        expected = uncached(model, ids[: keep + 1])
+        np.testing.assert_allclose(reading.forward.logits, expected, atol=CLOSE)
+
+
 def test_in_which_line_a_reading_stands(llama):
     def kinds(work: Callable[[], object]) -> list[Kind]:
         start = time.monotonic()
