@@ -308,18 +308,23 @@ def test_without_memory_idle_caches_go_and_it_is_tried_once_more(llama, budget, 
 
 
 @pytest.mark.parametrize("architecture", ["llama", "mistral"])
-def test_rows_of_one_past_are_made_again_without_memory(architecture, budget):
+def test_rows_of_one_past_are_made_again_without_memory(architecture, budget, monkeypatch):
     """Mistral's window forgets, so there the past comes from a snapshot of its one row."""
+    monkeypatch.setattr("engine.runner.runner.SNAPSHOT_EVERY", 1)
     model = LanguageModel(tiny_models.build(architecture))
-    expected = [uncached(model, [*PROMPT, token_id]) for token_id in range(3)]
-    runner, idle = Runner(model), Idle()
+    runner, texts = Runner(model), [[*PROMPT] for _ in range(3)]
     runner.read(PROMPT)
     runner.select([0, 0, 0])
-    budget.used(idle, 1_000)
-    failing(model, 1, RuntimeError("out of memory"))
-    logits, _ = runner.read_rows([[0], [1], [2]], tries=2)
-    assert idle.released
-    np.testing.assert_allclose(logits, expected, atol=CLOSE)
+    for first in (0, 3):
+        idle = Idle()
+        budget.used(idle, 1_000)
+        failing(model, 1, RuntimeError("out of memory"))
+        for place, text in enumerate(texts):
+            text.append(first + place)
+        logits, _ = runner.read_rows([text[-1:] for text in texts], tries=2)
+        assert idle.released
+        expected = [uncached(model, text) for text in texts]
+        np.testing.assert_allclose(logits, expected, atol=CLOSE)
 
 
 def test_where_that_does_not_help_it_is_a_sentence_and_the_text_goes_on(llama, budget):
