@@ -10,6 +10,7 @@ import torch
 
 from engine.errors import CancelledError, OutOfMemoryError
 from engine.model import LanguageModel
+from engine.model import cache as caches
 from engine.runner.runner import CHUNK, EXACT, LEAST_CHUNK, SHORT, Runner, chunk_of
 from engine.runner.scheduler import SCHEDULER, Kind, job
 from tests.engine import tiny_models
@@ -157,6 +158,32 @@ def test_a_rebuilt_cache_counts_where_what_should_follow_is_cancelled(long_model
     assert [done for _, done, _ in told] == [CHUNK, 2 * CHUNK, 2 * CHUNK + EXACT], "it is whole"
     assert runner.cache is not None
     assert held / 2 < runner.size.held == budget.held
+
+
+def test_size_and_budget_follow_all_that_changes_a_cache(llama, budget):
+    def assert_counted(*runners: Runner) -> None:
+        for each in runners:
+            assert each.size == caches.size(each.cache)
+        assert budget.held == sum(each.size.held for each in runners) > 0
+
+    runner = Runner(llama)
+    runner.read(long_prompt(40))
+    assert_counted(runner)
+    runner.crop(20)
+    assert_counted(runner)
+    assert runner.size.logical == runner.formula.bytes_at(20)
+    twin = runner.fork()
+    assert_counted(runner, twin)
+    twin.select([0, 0])
+    assert_counted(runner, twin)
+    assert twin.size.logical == 2 * runner.size.logical
+    runner.join(twin)
+    assert_counted(runner, twin)
+    assert runner.size.logical == 3 * runner.formula.bytes_at(20)
+    twin.distrust()
+    assert twin.cache is None and budget.held == runner.size.held
+    runner.read_rows([[1], [2], [3]])
+    assert_counted(runner)
 
 
 @pytest.mark.parametrize("architecture", ["mamba", "mistral"])
