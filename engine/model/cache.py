@@ -109,12 +109,11 @@ def size(cache: Cache | None, *kept: Cache) -> CacheSize:
     """Bytes of a cache, counted over its tensors; shared memory counts once.
 
     Args:
-        cache: the cache in use.
+        cache: the cache in use, None where there is none just now.
         kept: further caches held for it (earlier states), which count as held.
     """
-    if cache is None:
-        return CacheSize(0, 0)
-    return _size(tensors(cache), (tensor for other in kept for tensor in tensors(other)))
+    read = () if cache is None else tensors(cache)
+    return _size(read, (tensor for other in kept for tensor in tensors(other)))
 
 
 def layer_sizes(cache: Cache) -> list[CacheSize]:

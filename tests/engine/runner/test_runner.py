@@ -187,7 +187,7 @@ def test_size_and_budget_follow_all_that_changes_a_cache(llama, budget):
 
 
 @pytest.mark.parametrize("architecture", ["mamba", "mistral"])
-def test_what_cannot_be_cropped_goes_back_to_a_snapshot(architecture, monkeypatch):
+def test_what_cannot_be_cropped_goes_back_to_a_snapshot(architecture, budget, monkeypatch):
     monkeypatch.setattr("engine.runner.runner.SNAPSHOT_EVERY", 8)
     ids = [*PROMPT, *long_prompt(5 * 8 + 6)]  # snapshots after 12, 36, 44 and 52: four are kept
     model = tiny_models.shared(architecture)
@@ -197,6 +197,9 @@ def test_what_cannot_be_cropped_goes_back_to_a_snapshot(architecture, monkeypatc
         runner.read([token_id])
     for keep, again in ((56, (1,) * 4), (40, (1,) * 4), (36, ()), (30, (1,) * 18), (5, (5,))):
         runner.crop(keep)
+        assert runner.size.logical == 0, "the cache is made again when it is needed"
+        assert budget.held == runner.size.held
+        assert (runner.size.held > 0) is (keep != 5), "its snapshots count, if there are any"
         reading = runner.read([ids[keep]])
         assert reading.passes == (*again, 1)
         assert reading.is_prefill is (keep == 5)
