@@ -76,6 +76,23 @@ def test_rows_that_end_leave_their_part_and_an_empty_part_costs_no_pass(llama, p
             np.testing.assert_allclose(row, alone.read([token]).forward.logits, atol=CLOSE)
 
 
+@pytest.mark.parametrize(("most", "expected"), [(4, [3, 2]), (5, [5])])
+def test_joined_rows_share_a_pass_where_they_fit_into_one(
+    llama, passes, monkeypatch, most, expected
+):
+    monkeypatch.setattr(batch_runner, "MOST_AT_ONCE", most)
+    texts = [PROMPT] * 3 + [tiny_models.prompt(1, len(PROMPT))] * 2
+    runner = BatchRunner.prefilled(llama, prompts(texts[0])).repeated(3)
+    runner.join(BatchRunner.prefilled(llama, prompts(texts[3])).repeated(2))
+    passes.clear()
+    runner.read([1, 2, 3, 4, 5])
+    assert passes == expected
+    for ids, token, logits in zip(texts, (1, 2, 3, 4, 5), rows_of(runner)[0], strict=True):
+        alone = Runner(llama)
+        alone.read(ids)
+        np.testing.assert_allclose(logits, alone.read([token]).forward.logits, atol=CLOSE)
+
+
 def test_the_longer_the_texts_the_fewer_rows_a_pass_has(llama, passes, monkeypatch):
     monkeypatch.setattr(batch_runner, "LEAST_AT_ONCE", 2)
     # At the prompt and one token 8 rows fit, and from three tokens more on 7.
