@@ -199,15 +199,17 @@ def _forgets_in_chunks(model: LanguageModel, token_ids: Sequence[int]) -> bool:
     if not names:
         return False
 
-    def row(tokens: int, cache: Cache) -> np.ndarray:
-        return _row(model, token_ids[_CHUNK : _CHUNK + tokens], cache, _CHUNK)
+    def rows(tokens: int, cache: Cache) -> np.ndarray:
+        # Of all positions: by the last one the change may have faded away.
+        new = token_ids[_CHUNK : _CHUNK + tokens]
+        return model.forward(new, cache, _CHUNK, parity=True, all_positions=True).logits
 
     lengths = (1, _CHUNK)
-    expected = [row(tokens, caches.fork(cache)) for tokens in lengths]
+    expected = [rows(tokens, caches.fork(cache)) for tokens in lengths]
     for name in names:
         others = [caches.with_other_states(cache, name) for _ in lengths]
         counts, counts_in_chunk = (
-            not np.array_equal(row(tokens, other), usual)
+            not np.array_equal(rows(tokens, other), usual)
             for tokens, other, usual in zip(lengths, others, expected, strict=True)
         )
         if counts and not counts_in_chunk:

@@ -62,12 +62,12 @@ def test_every_length_can_be_gone_back_to_and_on_from(vocabulary, ids, tokenizer
 
 
 def test_a_copy_goes_its_own_way(vocabulary, ids):
-    half = next(n for n in range(12, len(ids)) if written(vocabulary, ids[:n]).pending)
-    text = written(vocabulary, ids[:half])
+    parting = next(n for n in range(12, len(ids)) if written(vocabulary, ids[:n]).pending)
+    text = written(vocabulary, ids[:parting])
     before = text.text, text.pending
     assert before[1], "it parts within a character"
     twin = text.fork()
-    for token_id in ids[half:]:
+    for token_id in ids[parting:]:
         twin.append(twin.piece(token_id))
     assert twin.text == TEXT and (text.text, text.pending) == before
     twin.rewind(2)
