@@ -55,6 +55,7 @@ def estimate(described: Described) -> Estimate:
     formula = formula_of(described)
     weights = count_weights(described.name, described.config)
     context = context_length_of(described.config.get_text_config(decoder=True))
-    declared = declared_storage(described.config)
+    declared, notices = declared_storage(described.config)
+    notices = described.notices + notices
     name, source = described.name, described.source
-    return Estimate(name, source, formula, weights, declared, context, described.notices)
+    return Estimate(name, source, formula, weights, declared, context, notices)

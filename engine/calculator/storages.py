@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from transformers import PretrainedConfig
@@ -57,13 +59,6 @@ _MXFP4 = Storage("MXFP4", 4, 32, 8)
 
 _HALF_WEIGHTS = "bfloat16 or float16"
 AS_DECLARED = "as in config.json"
-_DECLARED = {  # by `quant_method` of a configuration
-    "mxfp4": "experts in MXFP4",
-    "fp8": "fp8",
-    "fbgemm_fp8": "fp8",
-    "awq": "4-bit",
-    "gptq": "4-bit",
-}
 WEIGHT_STORAGES = {
     storage.name: storage
     for storage in (
@@ -73,6 +68,12 @@ WEIGHT_STORAGES = {
         _quantised(Storage("int8", 8, 128, 16, "a 16-bit scale for 128 weights: 8.125 bits")),
         _quantised(
             Storage("4-bit", 4, 128, 20, "a scale of 16 bits and a zero point of 4: 4.16 bits")
+        ),
+        _quantised(
+            Storage("3-bit", 3, 128, 19, "a scale of 16 bits and a zero point of 3: 3.15 bits")
+        ),
+        _quantised(
+            Storage("2-bit", 2, 128, 18, "a scale of 16 bits and a zero point of 2: 2.14 bits")
         ),
         WeightStorage(
             "experts in MXFP4",
@@ -85,13 +86,81 @@ WEIGHT_STORAGES = {
 }
 
 
-def declared_storage(config: PretrainedConfig) -> str:
-    """What a configuration says that its weights are stored in: a key of `WEIGHT_STORAGES`.
+# By `quant_method`, for files that need not say the number of bits.
+_BY_METHOD = {
+    "mxfp4": "experts in MXFP4",
+    "fp8": "fp8",
+    "fbgemm_fp8": "fp8",
+    "mxfp8": "fp8",
+    "nvfp4": "4-bit",
+    "awq": "4-bit",
+    "gptq": "4-bit",
+    "bitnet": "2-bit",
+}
+_BY_BITS = {2: "2-bit", 3: "3-bit", 4: "4-bit", 8: "int8"}
+_COUNTS = ("bits", "nbits", "num_bits", "w_bit", "weight_bits")
+_SWITCHES = {"load_in_4bit": 4, "load_in_8bit": 8}
+# "int8_dynamic_activation_int4_weight" names both: what is said of the weights comes first.
+_SPELLED = (r"(?:int|float|fp)_?(\d+)_?weight", r"(?:int|float|fp|\bw)_?(\d+)")
+_NOT_WEIGHTS = re.compile(
+    r"activation|kv_cache|compute|input_act|input_tensors|output_|modules|block|^group_size", re.I
+)
 
-    16 bits where it says nothing, or names a kind that is not known here.
+
+def declared_storage(config: PretrainedConfig) -> tuple[str, tuple[str, ...]]:
+    """Return the key of `WEIGHT_STORAGES` that a configuration declares, and sentences on it.
+
+    The number of bits is read from `quantization_config`, whose fields differ by method. 16 bits
+    are assumed, with a sentence, if it names none or a number that is not listed here.
     """
-    quantised = getattr(config, "quantization_config", None)
-    method = quantised.get("quant_method") if isinstance(quantised, dict) else None
     dtype = str(getattr(config, "dtype", "")).removeprefix("torch.")
     usual = "float32" if dtype == "float32" else _HALF_WEIGHTS
-    return _DECLARED.get(str(method), usual)
+    quantised = getattr(config, "quantization_config", None)
+    if not isinstance(quantised, dict):
+        return usual, ()
+    method = str(quantised.get("quant_method"))
+    bits = _declared_bits(quantised)
+    is_float = any(re.search(r"fp8|float", text, re.I) for _, text in _said(quantised, str))
+    if bits is None or method == "mxfp4":
+        storage = _BY_METHOD.get(method)
+    else:
+        storage = "fp8" if bits == 8 and is_float else _BY_BITS.get(bits)
+    if storage is not None:
+        return storage, ()
+    return usual, (
+        f"config.json names the quantisation {method[:80]!r} without a number of bits that is "
+        "known here, so its weights count as 16 bits each; choose what they are stored in.",
+    )
+
+
+def _declared_bits(quantised: dict) -> int | None:
+    """Return the bits of a weight that a `quantization_config` states, or None."""
+    counts = dict(_said(quantised, int))
+    if "nbits_per_codebook" in counts:  # AQLM: codes of a group of weights
+        codes = counts["nbits_per_codebook"] * counts.get("num_codebooks", 1)
+        return codes // max(1, counts.get("in_group_size", 8))
+    for key in _COUNTS:
+        if key in counts:
+            return counts[key]
+    for key, bits in _SWITCHES.items():
+        if quantised.get(key):
+            return bits
+    texts = [text for _, text in _said(quantised, str)]
+    for pattern in _SPELLED:
+        for text in texts:
+            if found := re.search(pattern, text, re.I):
+                return int(found[1])
+    return None
+
+
+def _said(value: object, kind: type, key: str = "") -> Iterator[tuple[str, object]]:
+    """Yield the values of a kind that a `quantization_config` holds on weights, with their keys."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if not _NOT_WEIGHTS.search(str(name)):
+                yield from _said(inner, kind, str(name))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _said(inner, kind, key)
+    elif isinstance(value, kind) and not isinstance(value, bool):
+        yield key, value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -218,10 +219,28 @@ def is_out_of_memory(error: BaseException) -> bool:
     return is_known or any(known in words for known in _OUT_OF_MEMORY)
 
 
+# What these multiply is the length a model was trained for; other kinds state the long one.
+_LENGTHENING = ("linear", "dynamic", "yarn")
+
+
 def context_length_of(config) -> int | None:
-    """Most positions that a configuration allows, None where it sets no limit."""
+    """Return the most positions that a configuration allows, or None if it sets no limit.
+
+    RoPE scaling of a kind that lengthens the context may come with the long length, as DeepSeek's
+    files do, or with the trained one, as Qwen's model cards advise; the longer of both counts.
+    """
     for name in ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"):
         length = getattr(config, name, None)
         if isinstance(length, int) and length > 0:
-            return length
+            return max(length, _scaled_length(config, length))
     return None
+
+
+def _scaled_length(config, length: int) -> int:
+    rope = getattr(config, "rope_parameters", None) or {}
+    if rope.get("rope_type") not in _LENGTHENING:
+        return 0
+    trained, factor = rope.get("original_max_position_embeddings") or length, rope.get("factor")
+    if not isinstance(trained, int) or not isinstance(factor, (int, float)):
+        return 0
+    return int(trained * factor) if math.isfinite(factor) else 0

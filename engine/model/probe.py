@@ -167,8 +167,12 @@ def can_chunk(model: LanguageModel) -> bool:
     """Whether a text read in several passes of many tokens gives the logits of one pass.
 
     Measured at every position of a few chunks. Layers that a model brings along may be right at
-    first and wrong once they compress, so where there are any, the answer is no.
+    first and wrong once they compress, so where there are any, the answer is no. So it is with
+    dynamic RoPE scaling, whose frequencies follow from the length of the text in a pass.
     """
+    rope = getattr(model.config.get_text_config(), "rope_parameters", None) or {}
+    if rope.get("rope_type") == "dynamic":
+        return False
     ids = (np.arange(_CHUNKS * _CHUNK) * 7 % min(61, model.input_size)).tolist()
     whole_cache, cache, rows = model.new_cache(), model.new_cache(), []
     whole = model.forward(ids, whole_cache, 0, parity=True, all_positions=True).logits

@@ -50,7 +50,7 @@ from engine.model.loading.configuration import (
     make_config,
     read_declared,
 )
-from engine.model.loading.files import TEXT_FILES, check_folder, first_line
+from engine.model.loading.files import TEXT_FILES, check_folder, first_line, other_format
 from engine.model.loading.memory import free_bytes
 from engine.model.loading.tokenizer_files import read_tokenizer
 from engine.model.loading.weights import Weights, unfit, wanted_weights
@@ -121,7 +121,8 @@ def locate(
         return Located(Path(text))
     if len(text) < 4096 and Path(text).is_file():
         raise NotAModelError(
-            f"{text} is a file; give the folder that holds config.json and the weights."
+            other_format(Path(text))
+            or f"{text} is a file; give the folder that holds config.json and the weights."
         )
     if not _HUB_ID.fullmatch(text):
         raise ModelNotFoundError(
@@ -292,6 +293,7 @@ def _load(
         if device.type == "cpu":
             dtype = cpu_dtype(dtype)
     empty = _empty_model(folder.name, config, dtype)
+    generation = generation_config(folder) if empty.can_generate() else None
     is_quantized = getattr(empty.config, "quantization_config", None) is not None
     if not is_quantized:  # those have fewer numbers than their model
         weights.check_fit(empty)
@@ -306,8 +308,8 @@ def _load(
             model, info = _load_quantized(folder, config, device, dtype)
         else:
             model, info = empty, weights.fill(empty, device, dtype)
-            if model.can_generate():
-                model.generation_config = generation_config(folder)
+            if generation is not None:
+                model.generation_config = generation
     except (SafetensorError, RuntimeError, OSError) as error:
         if is_out_of_memory(error):
             raise
@@ -317,8 +319,12 @@ def _load(
         ) from error
     except (MemoryError, DecodingError):
         raise
-    except Exception as error:  # an architecture's own way to object to its weights
+    except Exception as error:  # a quantisation's or an architecture's own way to object
+        if is_quantized:
+            raise _unread_quantisation(folder.name, empty.config, error) from error
         raise _no_language_model(folder.name, error) from error
+    if (folder / "adapter_config.json").is_file():
+        notices.append("The adapter in this folder is not applied: these are the base weights.")
     notices += _check_complete(folder.name, info)
     return model, tokenizer, notices
 
@@ -327,6 +333,15 @@ def _no_language_model(name: str, error: Exception) -> NotAModelError:
     return NotAModelError(
         f"{name} is no causal language model that transformers knows "
         f"({first_line(error)}); choose a model made for text generation."
+    )
+
+
+def _unread_quantisation(name: str, config: PretrainedConfig, error: Exception) -> WeightsError:
+    declared = config.quantization_config
+    of = declared.get("quant_method") if isinstance(declared, dict) else declared.quant_method
+    return WeightsError(
+        f"The weights of {name} are quantised ({str(getattr(of, 'value', of))[:40]}) and cannot be "
+        f"read here ({first_line(error)}); install what that names, or choose 16-bit weights."
     )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from transformers import AutoConfig, GenerationConfig, PretrainedConfig
 
 from engine.errors import NotAModelError, RemoteCodeError, WeightsError
-from engine.model.loading.files import check_size, first_line, read_json
+from engine.model.loading.files import check_size, first_line, other_format, read_json
 
 # Keys that say how many layers a model is built from; each layer has at least one tensor.
 _LAYERS = re.compile(r"(^|_)(n_layer|layers|blocks|stages|depths?)$", re.IGNORECASE)
@@ -34,8 +34,9 @@ def read_declared(folder: Path) -> object:
     path = folder / "config.json"
     if not path.is_file():
         raise NotAModelError(
-            f"{folder} holds no config.json, so it is no model in transformers' format; give the "
-            "folder that holds config.json and *.safetensors."
+            other_format(folder)
+            or f"{folder} holds no config.json, so it is no model in transformers' format; give "
+            "the folder that holds config.json and *.safetensors."
         )
     try:
         declared = read_json(path)
@@ -143,9 +144,19 @@ def _parts(config: PretrainedConfig) -> Iterator[PretrainedConfig]:
 
 
 def generation_config(folder: Path) -> GenerationConfig:
-    """What `generate` is set to (ends of text above all), from where `from_pretrained` takes it."""
+    """Return what `generate` is set to (ends of text above all), as `from_pretrained` finds it.
+
+    Raises:
+        NotAModelError: generation_config.json is damaged.
+    """
     if (folder / "generation_config.json").is_file():
-        return GenerationConfig.from_pretrained(folder, local_files_only=True)
+        try:
+            return GenerationConfig.from_pretrained(folder, local_files_only=True)
+        except (OSError, ValueError, TypeError) as error:
+            raise NotAModelError(
+                f"The generation_config.json of {folder.name} cannot be used "
+                f"({first_line(error)}); repair it, or remove it to do without its settings."
+            ) from error
     return GenerationConfig.from_pretrained(
         folder, config_file_name="config.json", _from_model_config=True, local_files_only=True
     )

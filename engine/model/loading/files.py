@@ -22,6 +22,7 @@ MAX_JSON_BYTES = {
     "tokenizer_config.json": 16_000_000,
     "model.safetensors.index.json": 64_000_000,
 }
+GGUF = ".gguf"
 TEXT_FILES = (".json", ".txt", ".model", ".jinja", ".tiktoken")
 _MAX_DEPTH = 64
 _MAX_VALUES = 200_000
@@ -54,6 +55,31 @@ def check_folder(folder: Path) -> None:
                 f"{path.name} of {folder.name} has {found.st_size / 1e6:,.0f} MB, and at most "
                 f"{limit / 1e6:,.0f} MB are read; download the model again or choose another one."
             )
+
+
+def other_format(path: Path) -> str | None:
+    """Return what a folder or file holds instead of a model that can be loaded, with a remedy."""
+    adapter = path / "adapter_config.json"
+    if adapter.is_file():
+        try:
+            base = read_json(adapter)["base_model_name_or_path"]
+        except (ValueError, OSError, LookupError, TypeError):
+            base = "its base model"
+        return (
+            f"{path.name} holds an adapter for {str(base)[:80]}, not a whole model; merge the two "
+            "with `merge_and_unload` of the package peft, save the result and load its folder."
+        )
+    is_gguf = path.suffix == GGUF or (path.is_dir() and any(path.glob(f"*{GGUF}")))
+    return no_gguf(path.name) if is_gguf else None
+
+
+def no_gguf(name: str) -> str:
+    """Return the sentence that refuses GGUF weights."""
+    return (
+        f"{name} is in the GGUF format, which is not read; load it once with "
+        "`AutoModelForCausalLM.from_pretrained(folder, gguf_file=...)` of transformers, "
+        "`save_pretrained` model and tokenizer, and load the folder that these write."
+    )
 
 
 def _entries(folder: Path) -> list[Path]:

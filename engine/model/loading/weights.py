@@ -22,7 +22,7 @@ from transformers.conversion_mapping import get_model_conversion_mapping
 from transformers.modeling_utils import LoadStateDictConfig, str_to_torch_dtype
 
 from engine.errors import UnsafeWeightsError, WeightsError
-from engine.model.loading.files import first_line, open_regular, read_json
+from engine.model.loading.files import GGUF, first_line, no_gguf, open_regular, read_json
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -199,6 +199,8 @@ def _nothing_to_load(name: str, files: Iterable[str]) -> WeightsError | UnsafeWe
             f"{name} has its weights only as a pickle ({pickles[0]}), which could run code when "
             "opened; convert it to safetensors or choose a model that has them."
         )
+    if any(file.endswith(GGUF) for file in files):
+        return WeightsError(no_gguf(name))
     return WeightsError(
         f"{name} holds no weights (*.safetensors); download the whole model, not only its "
         "configuration."

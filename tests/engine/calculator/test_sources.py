@@ -2,6 +2,7 @@
 
 import json
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,7 +11,7 @@ from engine.calculator.estimate import estimate, formula_of
 from engine.calculator.published import published
 from engine.calculator.shapes import shapes
 from engine.calculator.sources import in_folder, in_hub_cache, named, pasted
-from engine.calculator.storages import WEIGHT_STORAGES
+from engine.calculator.storages import WEIGHT_STORAGES, declared_storage
 from engine.calculator.weights import count_weights
 from engine.errors import ModelNotFoundError, NotAModelError, RemoteCodeError
 from engine.model import load_model
@@ -25,6 +26,7 @@ LLAMA = {
     "num_attention_heads": 4,
     "num_key_value_heads": 2,
 }
+SHORT = LLAMA | {"max_position_embeddings": 64}
 
 
 @pytest.mark.parametrize("name", [name for name, one in shapes().items() if one.parameters])
@@ -75,6 +77,97 @@ def test_tables_norms_and_biases_stay_in_16_bits():
 )
 def test_what_weights_are_stored_in_is_read_from_the_configuration(name, stored):
     assert estimate(named(name)).declared == stored
+
+
+@pytest.mark.parametrize(
+    ("quantised", "stored"),
+    [
+        ({"quant_method": "bitsandbytes", "load_in_4bit": True, "load_in_8bit": False}, "4-bit"),
+        ({"quant_method": "bitsandbytes", "load_in_8bit": True}, "int8"),
+        ({"quant_method": "gptq", "bits": 8, "group_size": 128}, "int8"),
+        ({"quant_method": "gptq", "bits": 3}, "3-bit"),
+        ({"quant_method": "auto-round", "bits": 2}, "2-bit"),
+        (
+            {
+                "quant_method": "compressed-tensors",
+                "config_groups": {
+                    "group_0": {
+                        "input_activations": {"num_bits": 8, "type": "float"},
+                        "weights": {"num_bits": 4, "type": "int"},
+                    }
+                },
+            },
+            "4-bit",
+        ),
+        (
+            {
+                "quant_method": "compressed-tensors",
+                "config_groups": {"group_0": {"weights": {"num_bits": 8, "type": "float"}}},
+            },
+            "fp8",
+        ),
+        (
+            {"quant_method": "modelopt", "quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8"},
+            "4-bit",
+        ),
+        ({"quant_method": "hqq", "quant_config": {"weight_quant_params": {"nbits": 4}}}, "4-bit"),
+        ({"quant_method": "torchao", "quant_type": "int8_dynamic_activation_int4_weight"}, "4-bit"),
+        ({"quant_method": "quanto", "weights": "float8", "activations": "int4"}, "fp8"),
+        ({"quant_method": "bitnet"}, "2-bit"),
+        (
+            {
+                "quant_method": "aqlm",
+                "nbits_per_codebook": 16,
+                "num_codebooks": 1,
+                "in_group_size": 8,
+            },
+            "2-bit",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value["quant_method"],
+)
+def test_quantised_weights_have_the_bits_that_the_file_states(quantised, stored):
+    assert declared_storage(SimpleNamespace(quantization_config=quantised)) == (stored, ())
+
+
+@pytest.mark.parametrize(
+    "quantised", [{"quant_method": "new"}, {"quant_method": "gptq", "bits": 5}]
+)
+def test_an_unknown_quantisation_counts_as_16_bits_and_says_so(quantised):
+    stored, notices = declared_storage(SimpleNamespace(quantization_config=quantised))
+    assert stored == "bfloat16 or float16"
+    assert len(notices) == 1 and quantised["quant_method"] in notices[0]
+
+
+@pytest.mark.parametrize(
+    ("scaling", "context"),
+    [
+        ({"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}, 256),
+        ({"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16}, 64),
+        ({"type": "linear", "factor": 2}, 128),
+        ({"rope_type": "dynamic", "factor": 1.5}, 96),
+        (
+            {
+                "rope_type": "llama3",
+                "factor": 8.0,
+                "low_freq_factor": 1.0,
+                "high_freq_factor": 4.0,
+                "original_max_position_embeddings": 32,
+            },
+            64,
+        ),
+    ],
+    ids=["yarn", "yarn, long length stated", "linear", "dynamic", "llama3"],
+)
+def test_scaled_positions_lengthen_the_context(scaling, context):
+    described = pasted(json.dumps(SHORT | {"rope_scaling": scaling}))
+    assert estimate(described).context_length == context
+
+
+def test_scaling_of_some_layers_leaves_the_context_that_the_file_states():
+    gemma = SHORT | {"model_type": "gemma3_text", "head_dim": 16}
+    described = pasted(json.dumps(gemma | {"rope_scaling": {"rope_type": "linear", "factor": 8}}))
+    assert estimate(described).context_length == 64
 
 
 @pytest.mark.parametrize("figure", published(), ids=lambda figure: f"{figure.shape} {figure.value}")

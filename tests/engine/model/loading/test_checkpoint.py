@@ -15,8 +15,10 @@ from engine.errors import (
     RemoteCodeError,
     SettingError,
     TokenizerError,
+    WeightsError,
 )
 from engine.model import load_model
+from engine.sampling import SamplingSettings
 from tests.engine.model.loading.folders import (
     VOCAB,
     canary,
@@ -158,6 +160,56 @@ def test_a_source_that_is_no_text(source):
 def test_a_file_instead_of_a_folder(folder):
     for name in ("config.json", "model.safetensors"):
         fails(NotAModelError, folder / name, "is a file; give the folder")
+
+
+def test_a_gguf_file_or_a_folder_of_one(folder):
+    (folder / "tiny.Q4_0.gguf").write_bytes(b"GGUF")
+    (folder / "model.safetensors").unlink()
+    fails(WeightsError, folder, "tiny-llama is in the GGUF format", "gguf_file=")
+    (folder / "config.json").unlink()
+    fails(NotAModelError, folder, "tiny-llama is in the GGUF format")
+    fails(NotAModelError, folder / "tiny.Q4_0.gguf", "tiny.Q4_0.gguf is in the GGUF format")
+
+
+def test_an_adapter_is_named_with_its_base(folder):
+    adapter = folder / "adapter_config.json"
+    adapter.write_text('{"peft_type": "LORA", "base_model_name_or_path": "owner/base"}')
+    assert any("adapter" in notice for notice in load_model(folder, device="cpu").notices)
+    (folder / "config.json").unlink()
+    fails(NotAModelError, folder, "holds an adapter for owner/base", "merge_and_unload")
+    adapter.write_text("{")
+    fails(NotAModelError, folder, "holds an adapter for its base model")
+
+
+@pytest.mark.parametrize("content", ['{"eos_token_id": 2,}', "[1]"])
+def test_a_damaged_generation_config_is_named(folder, content):
+    (folder / "generation_config.json").write_text(content)
+    fails(
+        NotAModelError, folder, "The generation_config.json of tiny-llama cannot be used", "repair"
+    )
+
+
+@pytest.mark.parametrize("method", ["gptq", "awq"])
+def test_quantised_weights_without_their_package(folder, method):
+    edit_json(
+        folder / "config.json",
+        quantization_config={"quant_method": method, "bits": 4, "group_size": 128},
+    )
+    fails(WeightsError, folder, f"are quantised ({method})", "or choose 16-bit weights")
+
+
+@pytest.mark.parametrize("kind", ["linear", "dynamic", "yarn"])
+def test_a_text_goes_past_the_trained_length_where_positions_are_scaled(folder, kind):
+    edit_json(folder / "config.json", rope_parameters={"rope_type": kind, "factor": 4.0})
+    model = load_model(folder, device="cpu")
+    prompt = [1 + place * 7 % 250 for place in range(100)]
+    settings = SamplingSettings(temperature=0, parity=True)
+    decoder = Decoder(model, prompt=prompt, settings=settings)
+    ours = [step.token_id for step in decoder.run(max_new_tokens=4)]
+    generated = model.hf.generate(
+        torch.tensor([prompt]), max_new_tokens=4, do_sample=False, pad_token_id=0
+    )
+    assert ours == generated[0, 100:].tolist()
 
 
 def test_an_empty_folder(tmp_path):
