@@ -16,5 +16,6 @@ kernels            how passes run on a CPU
 """
 
 from engine.model.language_model import BUNDLED, BUNDLED_DRAFT, Forward, LanguageModel, load_model
+from engine.model.loading.checkpoint import is_here
 
-__all__ = ["BUNDLED", "BUNDLED_DRAFT", "Forward", "LanguageModel", "load_model"]
+__all__ = ["BUNDLED", "BUNDLED_DRAFT", "Forward", "LanguageModel", "is_here", "load_model"]

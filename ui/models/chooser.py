@@ -26,6 +26,7 @@ from engine.errors import DecodingError, ModelError, NotAModelError
 from engine.model import BUNDLED, BUNDLED_DRAFT, LanguageModel, load_model
 from engine.model.loading.memory import on_shortage
 from ui.models.models import SharedModels
+from ui.server.visitor import CONNECTED
 from ui.skeleton.problems import guarded, report
 from ui.visits.visits import give_memory_back
 from ui.words.labels import markdown_text, parameters_text, size
@@ -120,22 +121,17 @@ def first_choice() -> Choice:
 # --- who may load what ----------------------------------------------------------------------------
 
 
-def allowed(*, on_page: bool = True) -> list[Choice] | None:
-    """What this visitor may load; None stands for anything.
-
-    Args:
-        on_page: whether a page is being drawn, so that it is known who the visitor is; where not,
-            only how this app is served counts.
-    """
+def allowed() -> list[Choice] | None:
+    """Return what this visitor may load, on whatever page and channel; None for anything."""
     listed = re.split(f"[,{re.escape(os.pathsep)}]", os.environ.get("DECODING_MODELS", ""))
     named = [Choice.parse(entry.strip()) for entry in listed if entry.strip()]
-    if not named and not served_to_others(on_page=on_page):
+    if not named and not served_to_others():
         return None
     ours = [Choice(BUNDLED), Choice(BUNDLED_DRAFT)]
     return list(dict.fromkeys([*ours, first_choice(), *named]))
 
 
-def served_to_others(*, on_page: bool = True) -> bool:
+def served_to_others() -> bool:
     """Whether anybody but the person at this computer may be looking.
 
     A tunnel or a proxy on this machine makes visitors look local, so every sign of one counts: an
@@ -148,11 +144,11 @@ def served_to_others(*, on_page: bool = True) -> bool:
     """
     if os.environ.get("DECODING_ONLY_ME", "").strip().lower() in ("1", "yes", "true"):
         return False
-    headers = st.context.headers if on_page else {}
-    visitor = st.context.ip_address if on_page else None
+    visitor = CONNECTED.get() or st.context  # in a thread of Streamlit's, that of its page
+    headers = visitor.headers
     names = [
         st.get_option("server.address") or "every interface",
-        visitor or "localhost",  # None is this machine
+        visitor.ip_address or "localhost",  # None is this machine
         _host_of(headers.get("Host") or "localhost"),
         st.get_option("browser.serverAddress"),
         *st.get_option("server.allowedHosts"),
@@ -186,9 +182,9 @@ def _is_loopback(address: str) -> bool:
         return False
 
 
-def check_allowed(choice: Choice, *, on_page: bool = True) -> None:
-    """Raise `ModelError` where this visitor may not load a model; see `allowed`."""
-    permitted = allowed(on_page=on_page)
+def check_allowed(choice: Choice) -> None:
+    """Raise `ModelError` if this visitor may not load a model; see `allowed`."""
+    permitted = allowed()
     if permitted is not None and choice not in permitted:
         raise ModelError(
             say(

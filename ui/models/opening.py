@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine.errors import DecodingError
-from engine.model import BUNDLED, LanguageModel
+from engine.errors import DecodingError, ModelNotFoundError
+from engine.model import BUNDLED, LanguageModel, is_here
 from ui.models.chooser import Choice, Load, check_allowed, first_choice
 from ui.visits.visits import Abandoned
 from ui.words.language import say
@@ -42,14 +42,22 @@ def first_model(told: Told, should_stop: Callable[[], bool]) -> tuple[LanguageMo
 def load(
     source: str, revision: str | None, told: Told, should_stop: Callable[[], bool]
 ) -> LanguageModel:
-    """The model of a record.
+    """Return the model of a record, which may come from another person; nothing is downloaded.
 
     Raises:
         Abandoned: nobody waits any more.
-        DecodingError: it may not be loaded here any more, or cannot be.
+        DecodingError: it may not be loaded here, or cannot be.
     """
     choice = Choice(source, revision)
-    check_allowed(choice, on_page=False)
+    check_allowed(choice)
+    if not is_here(source, revision):
+        raise ModelNotFoundError(
+            say(
+                "The model {choice} is not on this computer; load it or another copy of it first, "
+                "then open the text again.",
+                choice=choice,
+            )
+        )
     return _loaded(choice, told, should_stop)
 
 

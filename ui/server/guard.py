@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ui.server.addresses import Addresses, name_of
 from ui.server.sockets import GuardedSocket
+from ui.server.visitor import CONNECTED, Visitor
 from ui.skeleton.problems import AtMost
 
 STREAM = "/_stcore/stream"
@@ -68,6 +69,7 @@ class Guard:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
+        CONNECTED.set(Visitor.of(scope))
         headers = Headers(scope=scope)
         send = _with_headers(headers.get("host", ""), send)
         refused = self._refused(scope, headers)

@@ -20,6 +20,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any, NamedTuple, Protocol
 
 from starlette.routing import WebSocketRoute
@@ -284,7 +285,8 @@ class _Served:
             connection.activity = None
             return function(*arguments)
 
-        work = self._loop.run_in_executor(pool, begun)
+        # The thread knows what is known of this connection, such as its visitor.
+        work = self._loop.run_in_executor(pool, copy_context().run, begun)
         told: Activity | None = None
         told_at = self._loop.time()
         while True:

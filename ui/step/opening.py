@@ -13,7 +13,7 @@ from engine.decoder import Decoder
 from engine.decoding.contrastive import ContrastiveSearch
 from engine.decoding.guidance import OFF
 from engine.decoding.replay import begin, check_model
-from engine.errors import TraceError
+from engine.errors import CancelledError, DecodingError, TraceError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.trace import Trace
@@ -24,6 +24,8 @@ from ui.texts.traces import REMEDY, check_prompt_ids, made_again, trace_of
 from ui.words.language import marked, say
 
 OPENS = (*Decoder.strategies, *ContrastiveSearch.strategies)
+# What a trace tells of the weights and the tokenizer that made it.
+_TELLING = ("architecture", "parameters", "vocab_size", "tokenizer_hash")
 _USUAL_SCALE = 1.5  # to begin with, where the trace ends without guidance
 
 ModelOf = Callable[[str | None, str | None], LanguageModel]
@@ -60,8 +62,7 @@ def opened(data: str, model_of: ModelOf) -> Opened:
     """
     trace = trace_of(data, OPENS)
     settings = _last_settings(trace)
-    source, revision = (trace.model.get(name) for name in ("source", "revision"))
-    model = model_of(source, revision if isinstance(revision, str) else None)
+    model, instead = _model(trace, model_of)
     check_model(trace, model)
     checked_stops(trace.stop_strings)
     beginning = _beginning(trace, model)
@@ -73,7 +74,31 @@ def opened(data: str, model_of: ModelOf) -> Opened:
         text.settings = settings
         if trace.guidance is not None:
             text.guidance_scale = trace.guidance.scale
-    return Opened(text, beginning, settings, said)
+    return Opened(text, beginning, settings, f"{instead} {said}".strip())
+
+
+def _model(trace: Trace, model_of: ModelOf) -> tuple[LanguageModel, str]:
+    """Return the model to make a trace again with, and a sentence if it is not the one named.
+
+    A folder of another computer, or a hub repository that was never fetched, is not here. Then the
+    model in use takes its place if nothing that the trace tells of weights and tokenizer speaks
+    against it; the comparison of all figures follows.
+    """
+    source, revision = (trace.model.get(name) for name in ("source", "revision"))
+    try:
+        return model_of(source, revision if isinstance(revision, str) else None), ""
+    except CancelledError:
+        raise
+    except DecodingError:
+        used = model_of(None, None)
+        if any(trace.model.get(name) != used.facts[name] for name in _TELLING):
+            raise
+        return used, say(
+            "The model that the trace names, {source}, cannot be loaded here; {used}, with the "
+            "same tokenizer and number of parameters, made the text again.",
+            source=str(source)[:80],
+            used=used.name,
+        )
 
 
 def _last_settings(trace: Trace) -> SamplingSettings:

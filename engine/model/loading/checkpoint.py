@@ -108,7 +108,7 @@ def locate(
         ModelNotFoundError: neither a folder nor a repository within reach.
         SettingError: a revision for something that has none.
     """
-    text = str(Path(source).expanduser()) if str(source).startswith("~") else str(source)
+    text = _expanded(source)
     is_folder = text in (BUNDLED, BUNDLED_DRAFT) or _is_folder(text)
     if is_folder and revision is not None:
         remedy = "leave it out for local models"
@@ -130,6 +130,22 @@ def locate(
             "such as owner/name."
         )
     return _fetch(text, revision, progress, with_weights)
+
+
+def is_here(source: str, revision: str | None = None) -> bool:
+    """Whether a model can be loaded without a download: bundled, a folder, or fetched before."""
+    if source in (BUNDLED, BUNDLED_DRAFT) or _is_folder(_expanded(source)):
+        return True
+    if not _HUB_ID.fullmatch(source):
+        return False
+    try:
+        return isinstance(try_to_load_from_cache(source, "config.json", revision=revision), str)
+    except HFValidationError:
+        return False
+
+
+def _expanded(source: str | Path) -> str:
+    return str(Path(source).expanduser()) if str(source).startswith("~") else str(source)
 
 
 def _is_folder(text: str) -> bool:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 import streamlit as st
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
 from engine.errors import ModelNotFoundError, PromptError
@@ -15,7 +17,10 @@ from engine.model.loading import checkpoint
 from tests.ui import hostile
 from ui.models import chooser as model_chooser
 from ui.models.chooser import KINDS, Choice, Load, allowed, shared_model
-from ui.models.opening import first_model
+from ui.models.opening import first_model, load_quietly
+from ui.server.addresses import Addresses
+from ui.server.guard import Guard
+from ui.server.live import live_route
 
 ROOT = Path(__file__).resolve().parents[3]
 OURS = [Choice(BUNDLED), Choice(BUNDLED_DRAFT)]
@@ -43,7 +48,7 @@ def page() -> None:
 def environment(monkeypatch) -> None:
     monkeypatch.delenv("DECODING_MODEL", raising=False)
     monkeypatch.delenv("DECODING_MODELS", raising=False)
-    monkeypatch.setattr(model_chooser, "served_to_others", lambda **_: False)
+    monkeypatch.setattr(model_chooser, "served_to_others", lambda: False)
 
 
 @pytest.fixture(scope="module")
@@ -395,7 +400,7 @@ def test_the_app_as_it_is_configured_is_for_one_person(monkeypatch):
 
 
 def test_an_app_for_others_loads_the_bundled_and_the_first_model_only(monkeypatch, tiny):
-    monkeypatch.setattr(model_chooser, "served_to_others", lambda **_: True)
+    monkeypatch.setattr(model_chooser, "served_to_others", lambda: True)
     assert allowed() == OURS
     monkeypatch.setenv("DECODING_MODEL", tiny)
     assert allowed() == [*OURS, Choice(tiny)]
@@ -410,7 +415,7 @@ def test_an_app_for_others_loads_the_bundled_and_the_first_model_only(monkeypatc
 @pytest.mark.parametrize("others", [True, False])
 @pytest.mark.parametrize("separator", [",", " , ", ":"])
 def test_the_list_holds_for_everybody(monkeypatch, tiny, others, separator):
-    monkeypatch.setattr(model_chooser, "served_to_others", lambda **_: others)
+    monkeypatch.setattr(model_chooser, "served_to_others", lambda: others)
     monkeypatch.setattr(model_chooser.os, "pathsep", ":")
     monkeypatch.setenv("DECODING_MODELS", separator.join(["owner/name@v1", tiny, "gpt2"]))
     listed = [*OURS, Choice("owner/name", "v1"), Choice(tiny), Choice("gpt2")]
@@ -502,6 +507,51 @@ def served(monkeypatch) -> dict[str, object]:
     return options
 
 
+class Asked:
+    """A page of the live channel that says what its visitor may load, from its own threads."""
+
+    def __init__(self, connection, first) -> None:
+        pass
+
+    def hello(self):
+        yield b"anything" if allowed() is None else b"listed"
+
+    def answer(self, data):
+        return self.hello()
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("address", "headers", "answer"),
+    [
+        ("127.0.0.1", {}, b"anything"),
+        ("127.0.0.1", {"X-Forwarded-For": "203.0.113.9"}, b"listed"),
+        ("127.0.0.1", {"Via": "1.1 nginx"}, b"listed"),
+        ("192.168.1.7", {}, b"listed"),
+    ],
+)
+def test_the_live_channel_asks_the_same_of_its_own_connection(served, address, headers, answer):
+    app = Starlette(routes=[live_route({"asked": Asked})])
+    host = "127.0.0.1:8501"
+    guarded = Guard(app, Addresses(hosts=("127.0.0.1",)))
+    client = TestClient(guarded, client=(address, 50_000))
+    headers = headers | {"origin": f"http://{host}"}
+    with client.websocket_connect(f"ws://{host}/live", headers=headers) as socket:
+        socket.send_json({"kind": "hello", "page": "asked"})
+        assert socket.receive_bytes() == answer
+        socket.send_json({"kind": "again"})
+        assert socket.receive_bytes() == answer
+
+
+@pytest.mark.parametrize("source", ["owner/name", "/no/such/folder", "../tiny", "x" * 5_000, ""])
+def test_a_record_never_downloads_a_model_nor_reads_elsewhere(monkeypatch, source):
+    monkeypatch.setattr(model_chooser, "load_model", lambda *_, **__: pytest.fail("it was read"))
+    with pytest.raises(ModelNotFoundError, match="is not on this computer"):
+        load_quietly(source, None)
+
+
 @pytest.mark.parametrize(
     ("option", "value", "others"),
     [
@@ -565,7 +615,7 @@ def test_no_model_at_all_is_an_error_and_the_chooser_still_works(monkeypatch, tm
     with pytest.raises(Exception, match=r"config\.json"):
         first_model(*UNSEEN)
     monkeypatch.undo()
-    monkeypatch.setattr(model_chooser, "served_to_others", lambda **_: False)
+    monkeypatch.setattr(model_chooser, "served_to_others", lambda: False)
     app = AppTest.from_function(page, default_timeout=60)
     app.session_state["model"] = None
     drawn(app)

@@ -16,6 +16,7 @@ from engine.sampling import SamplingSettings
 from engine.sampling.stages import RepetitionPenalty, Temperature
 from engine.trace import Trace
 from tests.ui.step.visitor import PROMPT, Visitor
+from ui.models.opening import load_quietly
 from ui.step import events
 from ui.step.events import EventError, parse
 from ui.step.replay import TextRecord
@@ -99,7 +100,7 @@ def refusals(model) -> list[tuple[str, str]]:
     parity = Decoder(model, "a", SamplingSettings(parity=True))
     parity.step()
     other = json.loads(trace.to_json())
-    other["model"]["source"] = "somebody/else"
+    other["model"] |= {"source": "another/model", "tokenizer_hash": "0" * 64}
     tokens = json.loads(trace.to_json())
     tokens["model"]["vocab_size"] += 1
     return [
@@ -107,11 +108,29 @@ def refusals(model) -> list[tuple[str, str]]:
         (beam.trace().to_json(), "strategy beam; this page opens sampling"),
         (warm.trace().to_json(), "The trace has temperature, and a contrastive search"),
         (parity.trace().to_json(), "parity mode"),
-        (json.dumps(other), "somebody/else is not among the models"),
+        (json.dumps(other), "another/model is not among the models"),
         (json.dumps(tokens), "made with a vocabulary of"),
         ("[]", "decoding trace"),
         (replace(trace, stop_strings=("x" * 300,)).to_json(), "A stop string has 300 characters"),
     ]
+
+
+@pytest.mark.parametrize("source", ["/home/alice/models/smollm2", "owner/name", "x" * 5_000])
+def test_a_trace_of_a_model_elsewhere_opens_on_the_one_in_use(visitor, bundled, source):
+    data = json.loads(sampled(bundled).trace().to_json())
+    data["model"]["source"] = source
+    visitor.session.apply(visitor.event("open", trace=json.dumps(data)), load=load_quietly)
+    assert visitor.session.error == ""
+    assert source[:80] in visitor.session.said and "identical in all 5" in visitor.session.said
+
+
+@pytest.mark.parametrize("fact", ["parameters", "architecture", "tokenizer_hash"])
+def test_a_trace_of_other_weights_elsewhere_is_refused(visitor, bundled, fact):
+    data = json.loads(sampled(bundled).trace().to_json())
+    other = {"parameters": 1, "architecture": "LlamaForCausalLM", "tokenizer_hash": "0" * 64}
+    data["model"] |= {"source": "/home/alice/models/smollm2", fact: other[fact]}
+    visitor.session.apply(visitor.event("open", trace=json.dumps(data)), load=load_quietly)
+    assert "/home/alice/models/smollm2 is not on this computer" in visitor.session.error
 
 
 def test_what_cannot_be_opened_is_refused_and_the_text_stays(visitor, bundled):
