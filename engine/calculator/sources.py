@@ -24,6 +24,7 @@ from engine.model.loading.files import MAX_JSON_BYTES
 _MOST_LAYERS = 256  # the deepest models in use have about half as many
 _MOST = 2**24  # of any other size: above every vocabulary and context in use
 _LAYERS = re.compile(r"(^|_)(n_layer|layers|blocks|stages|depths?)$", re.IGNORECASE)
+_LAYER_COUNTS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
 _NO_SIZE = re.compile(r"(_id|_ids|_token|theta|_idx|_index|size_in_bytes)$", re.IGNORECASE)
 
 
@@ -137,6 +138,11 @@ def _check_sizes(name: str, declared: object) -> None:
     """Refuse what would take minutes or gigabytes to build, even without weights."""
     for key, value in numbers(declared):
         most = _MOST_LAYERS if _LAYERS.search(key) else _MOST
+        if key in _LAYER_COUNTS and value < 1:
+            raise NotAModelError(
+                f"The configuration of {name} cannot be used: {key} is {value:,.0f}, and a model "
+                "has at least 1 layer; check config.json."
+            )
         if value > most and not _NO_SIZE.search(key):
             raise NotAModelError(
                 f"The configuration of {name} cannot be used: {key} is {value:,.0f}, and at most "

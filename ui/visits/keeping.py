@@ -30,6 +30,7 @@ MOST_RECORD = 2 * 2**20  # of one, packed
 MOST_WAITING = 32 * 2**20  # of all that wait in memory, as while the disk is full
 MOST_UNPACKED = 64 * 2**20
 MOST_SECONDS = 14 * 86_400.0  # that a record stays which nobody changes, unless a keeper says so
+COLUMNS = ("visit", "page", "changed", "bytes", "data")
 BUSY_SECONDS = 0.5  # that a locked file is waited for, in the thread that writes
 RETRY_SECONDS = 30.0  # after it could not be written
 _log = logging.getLogger(__name__)
@@ -199,9 +200,7 @@ class Keeper:
             self._prepare(self._connection)
         if self._connection is None:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # Made by hand, since SQLite would make it readable by everybody.
-            os.close(os.open(self._file, os.O_RDWR | os.O_CREAT, 0o600))
-            os.chmod(self._file, 0o600)
+            _make_private(self._file)
             connection = sqlite3.connect(self._file, timeout=BUSY_SECONDS, check_same_thread=False)
             try:
                 connection.execute("PRAGMA journal_mode = WAL")
@@ -219,6 +218,9 @@ class Keeper:
                 "CREATE TABLE IF NOT EXISTS records (visit TEXT, page TEXT, changed REAL, "
                 "bytes INTEGER, data BLOB, PRIMARY KEY (visit, page))"
             )
+            columns = tuple(row[1] for row in connection.execute("PRAGMA table_info(records)"))
+            if columns != COLUMNS:
+                raise sqlite3.DatabaseError("the file is of another program or version")
             self._forget_old(connection)
 
     def _forget_old(self, connection: sqlite3.Connection) -> None:
@@ -249,6 +251,16 @@ def _forget_most(connection: sqlite3.Connection) -> None:
             break
         connection.execute("DELETE FROM records WHERE visit = ? AND page = ?", (visit, page))
         total -= size
+
+
+def _make_private(file: Path) -> None:
+    """Make a file that only its owner reads, as SQLite would not; a link is not followed."""
+    number = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    try:
+        if hasattr(os, "fchmod"):  # not on Windows
+            os.fchmod(number, 0o600)
+    finally:
+        os.close(number)
 
 
 def _digest(token: str) -> str:

@@ -104,6 +104,7 @@ def make_config(folder: Path, declared: object) -> tuple[PretrainedConfig, list[
     try:
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
         notices = _use_own_attention(config)
+        text = config.get_text_config(decoder=True)
     except MemoryError:
         raise
     except Exception as error:  # configuration classes check their values in ways of their own
@@ -116,6 +117,11 @@ def make_config(folder: Path, declared: object) -> tuple[PretrainedConfig, list[
             f"The config.json of {folder.name} describes no model that transformers knows "
             f"({first_line(error)}); check the file or choose another model."
         ) from error
+    if not isinstance(text, PretrainedConfig):
+        raise NotAModelError(
+            f"The config.json of {folder.name} has a text_config, decoder or generator, which "
+            f"no {config.model_type} model has; check the file or choose another model."
+        )
     if config.is_encoder_decoder:
         raise NotAModelError(
             f"{folder.name} is an encoder-decoder model ({config.model_type}); choose a causal "

@@ -170,6 +170,22 @@ def test_scaling_of_some_layers_leaves_the_context_that_the_file_states():
     assert estimate(described).context_length == 64
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"num_hidden_layers": 0}, "num_hidden_layers is 0"),
+        ({"num_layers": -3}, "num_layers is -3"),
+        ({"text_config": {"text_config": {}}}, "has a text_config, decoder or generator"),
+        ({"decoder": {}}, "has a text_config, decoder or generator"),
+        ({"decoder": {}, "text_config": {}}, "describes no model that transformers knows"),
+    ],
+    ids=str,
+)
+def test_a_model_without_layers_or_with_a_foreign_part_is_refused(change, said):
+    with pytest.raises(NotAModelError, match=said):
+        estimate(pasted(json.dumps(LLAMA | change)))
+
+
 @pytest.mark.parametrize("figure", published(), ids=lambda figure: f"{figure.shape} {figure.value}")
 def test_published_sizes_are_ours(figure):
     formula = formula_of(named(figure.shape))

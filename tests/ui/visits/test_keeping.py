@@ -1,5 +1,6 @@
 """Records on disk: private, bounded, written whole, and never in anybody's way."""
 
+import contextlib
 import os
 import random
 import sqlite3
@@ -97,6 +98,32 @@ def test_a_damaged_file_makes_way(keeper, tmp_path, caplog):
     keeper.write()
     assert keeper.problem == ""
     assert keeper.records(TOKEN)[0] == {"step": {"text": "a"}}
+
+
+def test_a_file_with_other_columns_makes_way(keeper, tmp_path):
+    file = tmp_path / "visits" / NAME
+    file.parent.mkdir()
+    with contextlib.closing(sqlite3.connect(file)) as other:
+        other.execute("CREATE TABLE records (visit TEXT, page TEXT)")
+    keeper.put(TOKEN, "step", {"text": "a"})
+    keeper.write()
+    assert "another program or version" in keeper.problem
+    assert file.with_suffix(".damaged").exists()
+    keeper.write()
+    assert keeper.problem == "" and kept(file.parent) == {"step": {"text": "a"}}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links and modes of POSIX")
+def test_a_link_in_the_place_of_the_file_is_not_followed(keeper, tmp_path):
+    foreign, file = tmp_path / "of another person", tmp_path / "visits" / NAME
+    foreign.write_bytes(b"")
+    foreign.chmod(0o644)
+    file.parent.mkdir()
+    file.symlink_to(foreign)
+    keeper.put(TOKEN, "step", {"text": "a"})
+    keeper.write()
+    assert keeper.problem
+    assert stat.S_IMODE(foreign.stat().st_mode) == 0o644 and not foreign.read_bytes()
 
 
 def test_a_locked_file_stops_nobody_and_is_tried_again(keeper, tmp_path, monkeypatch, caplog):
