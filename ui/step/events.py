@@ -79,12 +79,15 @@ class Have:
         run, branch: which text.
         ids: its tokens.
         forced: which of them a person chose, by index.
+        prompt, chat: what a sampled text without guidance began from; None for other texts.
     """
 
     run: str = ""
     branch: int = 0
     ids: tuple[int, ...] = ()
     forced: frozenset[int] = frozenset()
+    prompt: str | None = None
+    chat: bool = False
 
 
 @dataclass(frozen=True)
@@ -245,6 +248,8 @@ def parse_hello(data: Any) -> Hello:
             have.whole("branch", 0),
             _ids(have.data.get("ids", []), MOST_TOKENS_SENT),
             frozenset(_ids(have.data.get("forced", []), MOST_TOKENS_SENT)),
+            have.text("prompt")[:LONGEST_PROMPT] if have.data.get("prompt") is not None else None,
+            have.data.get("chat") is True,
         ),
         settings=settings,
         unknown=frozenset(STAGES) - _names(data["rules"]) if "rules" in data else frozenset(),

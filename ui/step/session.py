@@ -39,6 +39,7 @@ from ui.texts.texts import (
 from ui.words.language import say, say_counted
 from ui.words.refusals import in_words
 
+GAP_SECONDS = 0.25  # of waiting for the gap between two events of a page that never rests
 MOST_MISSING = 256  # tokens that a page may have ahead of what was kept
 
 Told = Callable[[str, int, int], None]
@@ -322,8 +323,8 @@ class Session(ActedOn):
     # --- to disk and back -------------------------------------------------------------------------
 
     def record(self) -> dict[str, Any] | None:
-        """All of it as plain values; None while an event is being done, so ask again."""
-        if not self.lock.acquire(blocking=False):
+        """Return all of it as plain values, or None while one event takes long: ask again."""
+        if not self.lock.acquire(timeout=GAP_SECONDS):
             return None
         try:
             return {
@@ -382,12 +383,28 @@ class Session(ActedOn):
         self.earlier = EarlierTexts.from_list(rest.get("earlier"))
         self.acknowledged = Acknowledged.from_list(rest.get("acknowledged"))
 
+    def _begin_from(self, have: Have, settings: SamplingSettings) -> None:
+        beginning = Beginning(have.prompt, have.chat)
+        try:
+            text = new_text(self.model, beginning, settings)
+        except DecodingError as error:
+            self.error = in_words(error)
+            return
+        branches = {have.branch: Branch(have.branch, text)}
+        self._begin(branches, beginning, settings, current=have.branch, run=have.run)
+        self.order = shown_samplers(settings)
+        self.version += 1
+
     def catch_up(self, have: Have, settings: SamplingSettings | None) -> None:
         """Generate the last tokens that a page shows and the record did not have yet.
 
-        What was done in the last second before the app ended abruptly was not kept. Where the page
+        What was done in the last second before the app ended abruptly was not kept. If the page
         shows tokens beyond, they are made again with its settings, as far as they come out equal.
+        If nothing was kept at all, the text begins from the page's own prompt.
         """
+        is_untouched = not (self.length or self.acknowledged or self.earlier)
+        if is_untouched and have.run != self.run and have.prompt is not None and settings:
+            self._begin_from(have, settings)
         lost = len(have.ids) - self.length
         is_this = (have.run, have.branch) == (self.run, self.current)
         is_longer = 0 < lost <= MOST_MISSING and have.ids[: self.length] == tuple(

@@ -181,6 +181,25 @@ def test_a_restart_of_the_server_brings_everything_back(visits, monkeypatch, tmp
         assert later.text["prompt"] == "A text of before" and len(later.steps) == 3
 
 
+@pytest.mark.parametrize("steps", [2, 40])
+def test_a_crash_before_anything_was_kept_loses_nothing(visits, monkeypatch, tmp_path, steps):
+    with opened() as page:
+        page.do("start", prompt=OWN)
+        page.do("step", count=1)
+        page.do("force", index=1, token_id=300)
+        page.do("step", count=steps)
+    started_again(monkeypatch, tmp_path / "where nothing was kept")
+    with client().websocket_connect("/live") as socket:
+        again = LivePage(socket, page.visit, page.tab)
+        again.run, again.steps, again.fields = page.run, list(page.steps), page.fields
+        have = page.have | {"prompt": OWN, "chat": False}
+        header = again.hello(have=have, settings=page.settings)
+        assert (header["run"], header["text"], header["error"]) == (page.run, None, "")
+        assert again.ids == page.ids and len(again.ids) == 2 + steps
+        again.do("sync", whole=True)
+        assert again.text["prompt"] == OWN and again.steps[1]["forced"]
+
+
 def test_after_a_restart_an_event_that_was_done_is_not_done_again(visits, monkeypatch, tmp_path):
     with opened() as page:
         page.do("step", count=3)

@@ -181,7 +181,14 @@ export function mount(
       client,
       language,
       rules: RULES, // the table of samplers may not have come yet
-      have: { run: state.run, branch: state.branch, ids: state.steps.map(step => step.id), forced },
+      have: {
+        run: state.run,
+        branch: state.branch,
+        ids: state.steps.map(step => step.id),
+        forced,
+        prompt: state.strategy === null && state.negative_prompt === null ? state.prompt : null,
+        chat: state.chat,
+      },
       settings: state.run ? state.settings : null,
     };
   }
