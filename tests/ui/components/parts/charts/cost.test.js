@@ -62,6 +62,28 @@ test('a step whose logits were recorded is marked, and does not count as speed',
   assert.match(figures.latency.summary, /no pass needed: the logits were recorded/);
 });
 
+test('a first step from recorded logits is no prefill: its place stays empty', () => {
+  const reused = { reused: true, forward_ms: 0, shape_ms: 0.3, total_ms: 0.6 };
+  for (const first of [reused, { ...reused, is_prefill: true, negative_forward_ms: 2, total_ms: 4.6 }]) {
+    const { heights, data } = drawn([first, { total_ms: 40 }]);
+    assert.deepEqual(heights(PREFILL.model - 3), [0]);
+    assert.deepEqual(data[PREFILL.hover].y, [0]);
+    assert.match(data[PREFILL.hover].hovertext?.[0] ?? '', /no pass needed: the logits were recorded/);
+  }
+});
+
+test('a prefill that took less than a step looks shorter than it', () => {
+  const top_of = (/** @type {number} */ total_ms) => {
+    const steps = [make_step(1, { ...PREFILLED, total_ms }), make_step(1, { total_ms: 40 })];
+    const { axes } = describe(make_state({ steps, index: 1 }), { memory: {}, is_calm: true });
+    return [axes.yaxis2.range?.[1], axes.yaxis3.range?.[1]];
+  };
+  const [short, scale] = top_of(10);
+  assert.equal(short, scale);
+  const [long] = top_of(400);
+  assert.ok(long >= 400);
+});
+
 test('few slow steps do not flatten the rest: they stand above the axis', () => {
   const usual = Array(30).fill({ total_ms: 4 });
   const { data, figures } = drawn([PREFILLED, ...usual, { total_ms: 400 }]);

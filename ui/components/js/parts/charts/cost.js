@@ -52,7 +52,7 @@ export const figures = [
   },
 ];
 
-/** Prefills have axes of their own: they would dwarf the rest. @type {SubplotDefinition[]} */
+/** Prefills have axes of their own: a long one would dwarf the rest. @type {SubplotDefinition[]} */
 export const subplots = [
   { figure: 'kv_cache', number: 1, from: 0, to: 1, zooms: true, x_title: marked('step') },
   { figure: 'latency', number: 2, from: 0, to: 0.2, zooms: false, x_title: marked('prefill') },
@@ -326,6 +326,8 @@ function time_words(step) {
   ].join('<br>');
 }
 
+const NO_TIME = { forward_ms: 0, shape_ms: 0, draw_ms: 0, total_ms: 0, negative_forward_ms: 0 };
+
 /** Traces of one group of steps: four stacked surfaces, marks of those that needed no pass. @param {Numbered[]} steps @param {number[]} x @param {number} top */
 function stacked(steps, x, top) {
   const parts = steps.map(parts_of);
@@ -372,15 +374,18 @@ function latency(state, steps, memory, is_calm) {
   const most = totals.length ? Math.max(...totals) : 1;
   const usual = totals.length >= FEW ? quantile(totals, USUAL_SHARE) * HEADROOM : most;
   const top = steady_top((memory.decode ??= {}), Math.min(most, usual), is_calm);
-  const longest = Math.max(0.01, ...prefills.map(step => step.total_ms));
-  const prefill_top = steady_top((memory.prefill ??= {}), longest, is_calm);
+  // A first step from recorded logits measured no prefill: its place stays empty.
+  const measured = prefills.map(step => (step.reused ? { ...step, ...NO_TIME } : step));
+  const longest = Math.max(0.01, ...measured.map(step => step.total_ms));
+  // A prefill shorter than the other steps is drawn on their scale, so that it looks shorter.
+  const prefill_top = Math.max(decodes.length ? top : 0, steady_top((memory.prefill ??= {}), longest, is_calm));
   const higher = decodes.filter(step => step.total_ms > top);
   const data = [
-    ...stacked(prefills, slots, prefill_top),
+    ...stacked(measured, slots, prefill_top),
     this_step_mark(prefills, slots, state.index),
     {
       x: slots,
-      y: prefills.map(step => step.total_ms),
+      y: measured.map(step => step.total_ms),
       customdata: prefills.map(step => step.index),
       hovertext: prefills.map(time_words),
     },
