@@ -50,6 +50,11 @@ class Machine:
             load=tuple(round(value, 2) for value in psutil.getloadavg()),
         )
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether as many programs ran as there are cores, in the minute before."""
+        return self.load[0] >= self.cores
+
 
 def _processor() -> str:
     info = Path("/proc/cpuinfo")

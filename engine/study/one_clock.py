@@ -39,7 +39,7 @@ class Timed:
         judge_passes: those of the judge itself.
         positions: positions that all passes computed, every row counted.
         weight_bytes: bytes of weights that the passes read; computed (see `Passes.weight_bytes`).
-        milliseconds: wall time of each round, prompt included; the first round is not warm.
+        milliseconds: wall time of each round, prompt included; a step before the first warms up.
         logprob: log-probability of the text under the judge, in nats.
         stop_reason: why it ended, None where it reached the limit.
     """
@@ -134,6 +134,8 @@ class OneClock:
             if entrant.name not in self.failed:
                 yield entrant.name
                 try:
+                    if self.done < len(self.entrants):
+                        _warm_up(entrant)
                     self._run_once(entrant)
                 except CancelledError:
                     raise
@@ -172,3 +174,12 @@ class OneClock:
             logprob=sequence_logprob(logprobs),
             stop_reason=text.stop_reason,
         )
+
+
+def _warm_up(entrant: Entrant) -> None:
+    """Take a step that is not timed: first passes load code and reserve memory."""
+    text = entrant.begin()
+    try:
+        text.step()
+    finally:
+        text.release_cache()

@@ -394,18 +394,24 @@ class SweepResult:
         """One row per cell with an ended text: ``x``, ``y``, ``texts`` (how many), the means.
 
         Every field of `TextMetrics` has its mean and, as ``<name>_sd``, its standard deviation over
-        the cell's texts; ``looped`` is the share that ended in a loop. ``sample_distinct_1`` to
-        ``_3`` and ``self_bleu`` are of the texts of one prompt together, their means over the
-        prompts. Texts that have not ended count nowhere: their lengths say when it was cancelled.
+        the cell's texts; ``mean_logprob`` and ``perplexity`` are of all its tokens together, so
+        long texts count for more. ``looped`` is the share that ended in a loop.
+        ``sample_distinct_1`` to ``_3`` and ``self_bleu`` are of the texts of one prompt together,
+        their means over the prompts. Texts that have not ended count nowhere: their lengths say
+        when it was cancelled.
         """
         ended = self.texts[self.texts["ended"]]
         cell = ended.groupby(["x", "y"], dropna=False, sort=False).ngroup().rename("cell")
         grouped = ended.groupby(cell)
         names = list(metrics.METRICS)
+        means = grouped[names].mean()
+        totals = grouped[["logprob", "length"]].sum()
+        means["mean_logprob"] = totals["logprob"] / totals["length"]
+        means["perplexity"] = np.exp(-means["mean_logprob"])
         parts = [
             grouped[["x", "y"]].first(),
             grouped.size().rename("texts"),
-            grouped[names].mean(),
+            means,
             grouped[names].std().add_suffix("_sd"),
             (ended["loop_tokens"] > 0).groupby(cell).mean().rename("looped"),
             self._samples(ended, cell).groupby("cell").mean(),

@@ -11,9 +11,8 @@ from ui.words.language import marked
 PAGE = MeasurementPage(
     "cache",
     marked(
-        "**Cache and latency.** Why the first token is slow, the second is cheap, and "
-        "what a long text costs. Everything is measured on this machine; what is "
-        "computed or estimated says so."
+        "**Cache and latency.** What the first token costs, what each later one, and what a long "
+        "text. Everything is measured on this machine; what is computed or estimated says so."
     ),
     SECTIONS,
     Path(__file__).with_suffix(".css"),

@@ -5,6 +5,8 @@ A series is never told by its colour alone: each has a symbol, a dash and a fill
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -29,6 +31,7 @@ class Palette:
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+FEW_DECADES = 4  # of a logarithmic axis, that leave room for ticks between them
 PATTERNS = ("", "/", "x", ".", "-", "+")
 
 
@@ -41,6 +44,18 @@ def palette(dark: bool) -> Palette:
         series=tuple(pair[dark] for pair in theme.SERIES),
         scale=tuple(pair[dark] for pair in theme.SCALE),
     )
+
+
+def log_axis(values: Iterable[float]) -> dict[str, object]:
+    """Return a logarithmic axis for positive values whose every tick is written in full.
+
+    Plotly abbreviates those between powers of ten to one digit, so that 20 reads as 2.
+    """
+    least, most = min(values := list(values)), max(values)
+    decades = range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)
+    steps = (1, 2, 5) if len(decades) <= FEW_DECADES else (1,)
+    ticks = [step * 10.0**decade for decade in decades for step in steps]
+    return {"type": "log", "tickvals": ticks, "ticktext": [f"{tick:,.10g}" for tick in ticks]}
 
 
 def template(dark: bool) -> go.layout.Template:

@@ -387,8 +387,8 @@ class Comparison:
             return
         others = ", ".join(str(place) for place, is_same in enumerate(same, start=1) if not is_same)
         self.said = say(
-            "The texts were generated again. Those of these columns differ: {columns}. The model, "
-            "its software or this computer has changed since.",
+            "The texts were generated again. Those of these columns are no longer the same: "
+            "{columns}.",
             columns=others,
         )
 

@@ -334,8 +334,8 @@ def _surprisal(comparison: Comparison) -> None:
     with st.expander(say("Mean surprisal so far (bits per token)"), expanded=True):
         st.caption(
             say(
-                "Low and falling: the model expects the text, as in a loop. High: the settings "
-                "choose what it hardly expects. Drawn when the texts stand still."
+                "Low: the model expected the text, as in a loop. High: it hardly expected what was "
+                "drawn. The chart is made when the texts stand still."
             ),
             help=meaning("surprisal"),
         )

@@ -9,14 +9,12 @@ from typing import Any
 from engine.errors import DecodingError
 from engine.measure.machine import Setting
 from engine.measure.pace import Pace
-from engine.measure.passes import is_small
 from engine.model import LanguageModel
 from ui.labs.inputs import PlainInputs
 from ui.measurements.section import Section
 from ui.measurements.work import SectionWork
+from ui.models.chooser import begins_alone
 from ui.words.refusals import told
-
-SOON_SECONDS = 45.0  # a measurement of a large model that takes no longer begins by itself
 
 
 class Held:
@@ -89,18 +87,12 @@ class Held:
             self.work, self.setting, self.measured = other.work, other.setting, other.measured
             self.began_alone = True
 
-    def begin_alone(self, pace: Pace, is_there: Callable[[], bool]) -> None:
-        """Measure without a press, once, where it does not take long.
-
-        With a small model the inputs that one sees first take seconds, however the estimate comes
-        out on a busy machine.
-        """
+    def begin_alone(self, is_there: Callable[[], bool]) -> None:
+        """Measure the first inputs once without a press, if this visitor's pages may do so."""
         if self.began_alone or self.section.begin is None or not self.section.begins_alone:
             return
         self.began_alone = True
-        is_first = self.inputs == self.section.first_inputs(self.model)
-        seconds = self.seconds(pace)
-        if (is_first and is_small(self.model)) or seconds is None or seconds <= SOON_SECONDS:
+        if begins_alone(self.model) and self.inputs == self.section.first_inputs(self.model):
             self.begin(is_there)
 
     def seconds(self, pace: Pace, inputs: PlainInputs | None = None) -> float | None:

@@ -152,8 +152,9 @@ def _results(state: MeasurementState, held: Held) -> None:
             start = say(section.start)
             st.caption(say("Nothing is measured yet. Press {button}.", button=start))
         return
-    _busy(held)
-    _notice(held.name, section, result)
+    is_busy = _busy(held)
+    if not (held.is_running or is_busy):
+        _notice(held.name, section, result)
     laid = state.laid(section.key) if section.overlays else None
     section.picture(result, Shown(held.name, held, is_dark(), held.is_running, laid))
 
@@ -171,20 +172,20 @@ def _notice(name: str, section: Section, result: Any) -> None:
         notice_line(name, notice)
 
 
-def _busy(held: Held) -> None:
-    """Whether other programs had the cores when the measurement began."""
-    if held.setting is None or not held.section.is_timed:
-        return
-    load, cores = held.setting.machine.load[0], held.setting.machine.cores
-    if load >= cores:
-        st.warning(
-            say(
-                "Other programs kept the processor busy when this began: {load} ran on average, on "
-                "{cores}. On an idle machine times are shorter.",
-                load=f"{load:.1f}",
-                cores=say_counted(cores, "{count} core", "{count} cores"),
-            )
+def _busy(held: Held) -> bool:
+    """Say that the machine was busy when the measurement began; returns whether it was."""
+    if held.setting is None or not held.section.is_timed or not held.setting.machine.is_busy:
+        return False
+    machine = held.setting.machine
+    st.warning(
+        say(
+            "This computer was busy when the measurement began (load {load} on {cores}), so no "
+            "conclusion is drawn from its times. Measure again when it is idle.",
+            load=f"{machine.load[0]:.1f}",
+            cores=say_counted(machine.cores, "{count} core", "{count} cores"),
         )
+    )
+    return True
 
 
 def _duration(state: MeasurementState) -> str:

@@ -108,7 +108,7 @@ class MeasurementState:
         for bench in self.benches:
             bench.look(is_there)
         if self.bench.pace is not None:
-            self.held.begin_alone(self.bench.pace, is_there)
+            self.held.begin_alone(is_there)
         self._begin_next(is_there)
 
     def begin(self, is_there: Callable[[], bool]) -> None:

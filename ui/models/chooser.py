@@ -131,6 +131,14 @@ def allowed() -> list[Choice] | None:
     return list(dict.fromkeys([*ours, first_choice(), *named]))
 
 
+def begins_alone(model: LanguageModel) -> bool:
+    """Whether a page may begin its work on a model without a press.
+
+    Only on a bundled model, whose passes are short, and for the one person at this computer.
+    """
+    return model.source in (BUNDLED, BUNDLED_DRAFT) and not served_to_others()
+
+
 def served_to_others() -> bool:
     """Whether anybody but the person at this computer may be looking.
 

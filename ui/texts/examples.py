@@ -67,7 +67,7 @@ EXAMPLES = (
         marked("Certain fact"),
         "The capital of France is",
         marked(
-            "One token has nearly all of the probability, so no seed changes it. Raise the "
+            "One token has nearly all of the probability: nearly every seed draws it. Raise the "
             "temperature until other tokens become likely."
         ),
     ),
@@ -137,7 +137,7 @@ EXAMPLES = (
         marked("Dialogue"),
         "User: Hello!\nAssistant:",
         marked(
-            "The model writes both sides, since a dialogue is a text like any other. At the end"
+            "The model writes both sides of the dialogue. At the end"
             " of a line the next speaker's name is almost certain."
         ),
         {"temperature": 0.7, "top_p": 0.9},

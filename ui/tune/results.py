@@ -282,8 +282,9 @@ def _axis_title(name: str) -> str:
 def _ends(tuning: Tuning) -> None:
     st.caption(
         say(
-            "★ marks the better end. Repetition and loops alone have one: less is better. "
-            "Any other metric can be too low or too high, so read the texts."
+            "★ marks the better end if the 95 % intervals (±, over the texts of a cell) of the two "
+            "do not overlap. Repetition and loops alone have a better end: less. Any other metric "
+            "can be too low or too high: read the texts."
         )
     )
     st.html(extremes_table(extremes(tuning.work.result)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Iterable
 
 import pandas as pd
@@ -94,4 +95,5 @@ def extremes_table(found: dict[str, tuple[Extreme, ...]]) -> str:
 def _end_text(end: Extreme) -> str:
     star = "★ " if end.is_best else ""
     more = f" and {end.others:,} more" if end.others else ""
-    return f"{star}{short_number(end.value)} at {end.label}{more}"
+    error = "" if math.isnan(end.error) else f" ± {short_number(end.error)}"
+    return f"{star}{short_number(end.value)}{error} at {end.label}{more}"

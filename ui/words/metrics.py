@@ -42,7 +42,7 @@ OF_TEXT = {
     ),
     "perplexity": Metric(
         marked("perplexity"),
-        marked("Effective number of equally likely choices per token."),
+        marked("exp of minus the mean log-probability: how many equally likely choices per token."),
         1,
         log=True,
     ),

@@ -2,6 +2,7 @@
 
 import math
 import threading
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -119,6 +120,16 @@ def test_means_of_a_cell_by_hand(result):
         likeness.append(metrics.self_bleu(ids))
     assert cell["sample_distinct_2"] == pytest.approx(np.mean(diversity))
     assert cell["self_bleu"] == pytest.approx(np.mean(likeness))
+
+
+def test_the_perplexity_of_a_cell_is_that_of_all_its_tokens(result):
+    texts = result.texts.copy()
+    own = texts.index[(texts["x"] == 1.5) & (texts["y"] == 0.6)]
+    texts.loc[own, "length"], texts.loc[own, "logprob"] = [1, 2, 3, 94], [-4.0, -9.0, -1.0, -36.0]
+    cells = replace(result, texts=texts).cells
+    cell = cells[(cells["x"] == 1.5) & (cells["y"] == 0.6)].iloc[0]
+    assert cell["mean_logprob"] == pytest.approx(-50 / 100)
+    assert cell["perplexity"] == pytest.approx(math.exp(0.5))
 
 
 def test_a_pivot_has_the_axes_in_their_order(text_model):

@@ -19,15 +19,14 @@ MARKUP = next(text for text in HOSTILE if "<" in text)
 
 def test_the_notice_compares_an_output_token_with_an_input_token():
     assert SECTION.notice(grid()) == (
-        "The first token waits for prefill, which reads all 100 prompt tokens: 50 ms, 2,000 "
-        "tokens/s. Decode takes 10.0 ms for each later token, 100 tokens/s: a pass reads one "
-        "token. An output token takes 20.0 times as long as an input token. With 11 output "
-        "tokens, decode is 67 % of the time."
+        "Prefill took 50 ms for 100 prompt tokens, 2,000 tokens/s. Decode took 10.0 ms for each "
+        "later token, 100 tokens/s. An output token takes 20.0 times as long as an input token. "
+        "With 11 output tokens, decode is 67 % of the time."
     )
     lone = grid(Cell(10, 1, (20.0,), (0.0,), (0.0,)))
-    assert SECTION.notice(lone).endswith("all 10 prompt tokens: 20 ms, 500 tokens/s.")
+    assert SECTION.notice(lone).endswith("20 ms for 10 prompt tokens, 500 tokens/s.")
     short = grid(Cell(1, 3, (20.0,), (10.0,), (5.0,)))
-    assert "prefill is slower per token" in SECTION.notice(short)
+    assert "this prefill was the slower" in SECTION.notice(short)
 
 
 def test_cells_fill_as_they_are_measured():

@@ -124,6 +124,7 @@ def example_page() -> None:
         model = LanguageModel(hostile.language_model(), hostile.tokenizer(), name="hostile")
         state = st.session_state["state"] = page.begun(model)
         state.held.change(prompt="w1|w2", positions=20, group=4, residual=2, compares=False)
+        state.held.begin(lambda: True)
     page.draw_state(st.session_state["state"])
 
 

@@ -122,6 +122,7 @@ def example_page() -> None:
         model = LanguageModel(hostile.language_model(), hostile.tokenizer(), name="hostile")
         state = st.session_state["state"] = page.begun(model)
         state.held.change(stepping=1, batching=0, prompting=0, seconds=1)
+        state.held.begin(lambda: True)
     page.draw_state(st.session_state["state"])
 
 

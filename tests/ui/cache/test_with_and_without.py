@@ -17,9 +17,9 @@ def table(result, name: str) -> list[tuple]:
 def test_the_notice_compares_the_last_steps_and_the_texts():
     assert SECTION.notice(text()) == (
         "At 15 positions a step takes 2.0 ms with the cache and 10.0 ms without, 5.0 times as "
-        "long. The first token took 8.0 ms: its pass reads all 4 tokens of the prompt. The wait "
-        "grows with the prompt, see Prefill and decode. Both texts are the same: every step chose "
-        "the same token."
+        "long. The first token took 8.0 ms, a pass over 4 tokens of the prompt; the same pass "
+        "without the cache took 10.0 ms. See Prefill and decode for longer prompts. Both texts are "
+        "the same: every step chose the same token."
     )
     different = SECTION.notice(text(difference=DIFFERENCE))
     assert "first differ at 9 tokens: “␣a” with the cache, “⟨U+202E⟩<b>” without" in different

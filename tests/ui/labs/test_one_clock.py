@@ -99,13 +99,18 @@ def test_a_record_keeps_the_inputs(run, model):
     assert again.inputs == run.inputs and again.work is None
 
 
-def test_the_notice_names_the_extremes():
-    found = {"A": timed(), "B": timed(milliseconds=(12.0,), logprob=-0.5), "C": timed(tokens=0)}
-    assert notice(found) == (
-        "B takes 4.0 times as long per token as A. The model finds the text of B likeliest per "
-        "token."
+def test_the_notice_compares_times_only_where_every_round_tells_them_apart():
+    found = {"A": timed(), "B": timed(milliseconds=(12.0,) * 3, logprob=-0.5), "C": timed(tokens=0)}
+    likely = "The model finds the text of B likeliest per token."
+    assert notice(found, True, False) == (
+        f"B takes 4.0 times as long per token as A, in every round longer. {likely}"
     )
-    assert notice({"A": timed()}) == ""
+    assert "4.0" not in notice(found, False, False) and likely not in notice(found, False, False)
+    busy = notice(found, True, True)
+    assert "times" not in busy.replace("their times are not compared", "") and likely in busy
+    close = found | {"B": timed(milliseconds=(12.0, 12.0, 3.5), logprob=-0.5)}
+    assert "overlap" in notice(close, True, False) and "4.0 times" not in notice(close, True, False)
+    assert notice({"A": timed()}, True, False) == ""
 
 
 def test_texts_are_escaped():

@@ -2,6 +2,7 @@
 
 import json
 
+import psutil
 import pytest
 
 from engine.measure.machine import Setting
@@ -133,6 +134,13 @@ def test_the_page_draws_a_section():
     assert any("Readings" in error.value for error in app.error)
     files = [one.label for one in app.get("download_button")]
     assert files == ["Readings as CSV", "Whole measurement as JSON"]
+
+
+def test_on_a_busy_machine_times_lead_to_no_conclusion(monkeypatch):
+    monkeypatch.setattr(psutil, "getloadavg", lambda: (64.0, 1.0, 1.0))
+    app = drawn(example_page)
+    assert not any("The slowest of 3 readings" in one.value for one in app.markdown)
+    assert any("no conclusion is drawn" in one.value for one in app.warning)
 
 
 def test_a_report_says_what_measured(bundled):

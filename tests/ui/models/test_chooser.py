@@ -4,6 +4,7 @@ import re
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import streamlit as st
@@ -394,6 +395,7 @@ def test_alone_at_the_computer_anything_may_be_loaded():
 def test_the_app_as_it_is_configured_is_for_one_person(monkeypatch):
     monkeypatch.undo()
     monkeypatch.delenv("DECODING_MODELS", raising=False)
+    monkeypatch.delenv("DECODING_ONLY_ME")
     monkeypatch.setattr(st, "context", Visitor())  # AppTest's own has a mock for an address
     app = drawn(AppTest.from_function(page, default_timeout=60))
     assert app.radio(key="model_kind").options == list(KINDS.values())
@@ -631,3 +633,14 @@ def test_a_revision_is_taken_off_a_hub_id_and_nothing_else(tmp_path, monkeypatch
     (tmp_path / "name@v1").mkdir()
     for folder in ("name@v1", "/models/a@b", "~/a@b", "C:\\models\\a@b"):
         assert Choice.parse(folder) == Choice(folder)
+
+
+@pytest.mark.parametrize(
+    ("source", "others", "alone"),
+    [("bundled", False, True), ("bundled", True, False), ("a folder", False, False)],
+)
+def test_work_begins_without_a_press_on_the_bundled_model_of_one_person(
+    monkeypatch, source, others, alone
+):
+    monkeypatch.setattr(model_chooser, "served_to_others", lambda: others)
+    assert model_chooser.begins_alone(SimpleNamespace(source=source)) is alone

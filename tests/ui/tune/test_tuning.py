@@ -273,11 +273,25 @@ def test_one_axis_only(tuning):
 def test_extremes_have_a_better_end_only_where_less_is_better_by_itself(tuning):
     tuning.x.texts["temperature"], tuning.y.setting = "0, 1.5", "none"
     tuning.prompts, tuning.stop, tuning.max_tokens = ["He said that"], "", 48
+    tuning.set_seeds(3)
     found = extremes(finished(tuning).work.result)
     lowest, highest = found["seq_rep_4"]
     assert (lowest.label, highest.label) == ("T 1.5", "T 0"), "greedy decoding repeats itself"
     assert (lowest.is_best, highest.is_best) == (True, False)
     assert not any(end.is_best for end in found["perplexity"])
+
+
+def test_no_end_is_better_where_the_intervals_overlap(tuning):
+    tuning.x.texts["temperature"], tuning.y.setting = "0, 1.5", "none"
+    result = finished(tuning).work.result
+    cells = result.cells.assign(texts=4, seq_rep_4=[0.02, 0.01], seq_rep_4_sd=0.05)
+    cells = cells.assign(loop_tokens=[9.0, 0.0], loop_tokens_sd=1.0, looped=[0.5, 0.25])
+    result.__dict__["cells"] = cells
+    found = extremes(result)
+    assert [end.is_best for end in found["seq_rep_4"]] == [False, False]
+    assert found["seq_rep_4"][0].error == pytest.approx(1.96 * 0.05 / 2)
+    assert [end.is_best for end in found["loop_tokens"]] == [True, False]
+    assert [end.is_best for end in found["looped"]] == [False, False], "one text of four"
 
 
 def test_a_metric_that_is_the_same_everywhere_has_one_end_and_no_better_one(tuning):

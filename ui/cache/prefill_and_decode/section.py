@@ -1,4 +1,4 @@
-"""Prefill and decode over prompt length x output length, and why output costs more."""
+"""Prefill and decode over prompt length x output length, and what output costs."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _picture(result: PrefillAndDecode, shown: Shown) -> None:
             )
     steadiness(result.reference_ms, result.changed_cells, marked("each cell"))
     st.caption(say(TIMED))
-    st.subheader(say("Cost lens: why output costs more"), anchor=False)
+    st.subheader(say("Cost lens: input and output"), anchor=False)
     if not shown.is_running:
         cost_fields(shown.held)
     cost_lens(result, shown.held.inputs)
@@ -168,8 +168,7 @@ def _notice(result: PrefillAndDecode) -> str:
     cell = result.largest
     per_output = cell.per_output
     read = say(
-        "The first token waits for prefill, which reads all {prompt} prompt tokens: "
-        "{first} ms, {prefill_per_second} tokens/s.",
+        "Prefill took {first} ms for {prompt} prompt tokens, {prefill_per_second} tokens/s.",
         prompt=f"{cell.prompt:,}",
         first=f"{cell.first:,.0f}",
         prefill_per_second=f"{cell.prefill_per_second:,.0f}",
@@ -178,14 +177,13 @@ def _notice(result: PrefillAndDecode) -> str:
         return read
     ratio = per_output / (cell.first / cell.prompt)
     decode = say(
-        "Decode takes {per_output} ms for each later token, {decode_per_second} "
-        "tokens/s: a pass reads one token.",
+        "Decode took {per_output} ms for each later token, {decode_per_second} tokens/s.",
         per_output=f"{per_output:.1f}",
         decode_per_second=f"{cell.decode_per_second:,.0f}",
     )
     if ratio < 1:
         return say(
-            "{read} {decode} The prompt is so short that prefill is slower per token.",
+            "{read} {decode} Per token, this prefill was the slower of the two.",
             read=read,
             decode=decode,
         )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from engine.measure.with_and_without import WithAndWithout
-from ui.charts.template import SYMBOLS, Palette, literal, palette, template
+from ui.charts.template import SYMBOLS, Palette, literal, log_axis, palette, template
 from ui.measurements.section import Laid
 from ui.words.language import say
 
@@ -31,7 +31,7 @@ def latency_figure(
         xaxis={"title": say("tokens in the text"), "rangemode": "tozero"},
         yaxis={
             "title": say("milliseconds per step"),
-            **({"type": "log", "dtick": "D2"} if is_wide else {"rangemode": "tozero"}),
+            **(log_axis(every) if is_wide else {"rangemode": "tozero"}),
         },
     )
     return figure

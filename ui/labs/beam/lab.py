@@ -16,6 +16,7 @@ from ui.labs.beam.tree import Place, best_place, way_to
 from ui.labs.beam.work import ExactWork, TextsWork
 from ui.labs.inputs import Inputs
 from ui.labs.lab import Lab
+from ui.models.chooser import begins_alone
 from ui.texts.constraints import typed_of
 from ui.texts.texts import check_prompt
 
@@ -146,7 +147,8 @@ class BeamLab(Lab[BeamInputs, BeamSearch]):
 
     def begin_alone(self, is_there: Callable[[], bool]) -> None:
         """Begin the first texts without a press, once there is a search to look at."""
-        if not self._began_alone and self.text is not None and not self.is_busy:
+        is_ready = not self._began_alone and self.text is not None and not self.is_busy
+        if is_ready and begins_alone(self.model):
             self.begin_texts(is_there)
 
     def begin_exact(self, is_there: Callable[[], bool]) -> None:

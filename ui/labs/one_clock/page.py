@@ -10,6 +10,7 @@ from ui.labs.one_clock.charts import balance_figure, time_figure
 from ui.labs.one_clock.clock import MOST_TOKENS, Clock
 from ui.labs.one_clock.view import cards, figures, notice
 from ui.labs.page import STYLE, notice_line
+from ui.models.chooser import begins_alone
 from ui.skeleton.problems import guarded
 from ui.skeleton.theme import is_dark
 from ui.skeleton.visit_page import VisitPage
@@ -45,7 +46,8 @@ def one_clock_page() -> None:
         guarded(_fields, "the fields")(clock)
     if not clock.began_alone:  # something to look at, without a press
         clock.began_alone = True
-        clock.begin(somebody_there())
+        if begins_alone(clock.model):
+            clock.begin(somebody_there())
     watching(guarded(_runs, "the runs"), lambda: look_every(clock.work))(clock)
 
 
@@ -76,10 +78,11 @@ def _runs(clock: Clock) -> None:
         st.error(markdown_text(clock.error))
     work = clock.work
     if work is None:
+        st.caption(say("Nothing is measured yet. Press {button}.", button=say("Run all")))
         return
     work_state(work)
     timed, failed = work.timed, work.failed
-    notice_line(clock.name, notice(timed) or say("The first runs are under way."))
+    notice_line(clock.name, notice(timed, work.is_done, work.was_busy))
     st.html(cards(work.beginning.prompt, timed, failed))
     if not timed:
         return
@@ -94,6 +97,6 @@ def _runs(clock: Clock) -> None:
         show_figure(chart, "one_clock_time", say("Time per token of every decoder"))
     with right:
         st.subheader(say("Time against likelihood"), anchor=False)
-        st.caption(say("Likely is not the same as good: the likeliest texts repeat themselves."))
+        st.caption(say("Likely is not the same as good: read the texts."))
         chart = balance_figure(timed, is_dark())
         show_figure(chart, "one_clock_balance", say("Time against likelihood of every decoder"))

@@ -73,20 +73,34 @@ def figures(timed: Mapping[str, Timed]) -> str:
     return table(say("What each took"), head, rows, "figures")
 
 
-def notice(timed: Mapping[str, Timed]) -> str:
-    """The largest differences, in a sentence or two; empty while there are no two to compare."""
+def notice(timed: Mapping[str, Timed], is_done: bool, was_busy: bool) -> str:
+    """Return the largest differences in a sentence or two, once every round is over.
+
+    Times are compared only if the rounds of the two do not overlap and the machine was idle.
+    """
+    if not is_done:
+        return say("Times are compared once every decoder has had all its rounds.")
     told = {name: one for name, one in timed.items() if one.ms_per_token is not None}
     if len(told) < 2:
         return ""
+    likeliest = max(told, key=lambda name: told[name].nats_per_token)
+    likely = say(
+        "The model finds the text of {likeliest} likeliest per token.", likeliest=say(likeliest)
+    )
+    return f"{_speeds(told, was_busy)} {likely}"
+
+
+def _speeds(told: Mapping[str, Timed], was_busy: bool) -> str:
+    if was_busy:
+        return say("This computer was busy when the runs began, so their times are not compared.")
     fastest = min(told, key=lambda name: told[name].ms_per_token)
     slowest = max(told, key=lambda name: told[name].ms_per_token)
-    likeliest = max(told, key=lambda name: told[name].nats_per_token)
-    ratio = told[slowest].ms_per_token / told[fastest].ms_per_token
+    quick, slow = told[fastest], told[slowest]
+    if min(slow.milliseconds) / slow.tokens <= max(quick.milliseconds) / quick.tokens:
+        return say("The rounds of the slowest and the fastest overlap: none is clearly slower.")
     return say(
-        "{slowest} takes {ratio} times as long per token as {fastest}. The model finds the text of "
-        "{likeliest} likeliest per token.",
+        "{slowest} takes {ratio} times as long per token as {fastest}, in every round longer.",
         slowest=say(slowest),
-        ratio=f"{ratio:.1f}",
+        ratio=f"{slow.ms_per_token / quick.ms_per_token:.1f}",
         fastest=say(fastest),
-        likeliest=say(likeliest),
     )

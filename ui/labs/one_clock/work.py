@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 
 from engine.errors import CancelledError, DecodingError
+from engine.measure.machine import Machine
 from engine.runner.scheduler import job
 from engine.study.one_clock import OneClock, Timed
 from ui.labs.one_clock.decoders import DECODERS, Beginning
@@ -23,6 +24,7 @@ class ClockWork(BackgroundWork):
     Attributes:
         beginning: as given.
         running: name of the decoder at work; empty before and after.
+        was_busy: whether other programs had the cores when the runs began.
 
     Raises:
         DecodingError: the prompt does not fit the model.
@@ -34,6 +36,7 @@ class ClockWork(BackgroundWork):
     def __init__(self, beginning: Beginning) -> None:
         self.beginning = beginning
         self.running = ""
+        self.was_busy = Machine.here().is_busy
         prompt_ids = beginning.model.vocabulary.encode(beginning.prompt)
         entrants, self._refused = [], {}
         for decoder in DECODERS:
