@@ -29,7 +29,7 @@ def test_the_first_lesson_from_start_to_end(page: Page):
     ) == ["transport", "strip", "line", "table"]
     force(page, "boy")
     expect(page.get_by_text("You clicked a token of the list")).to_be_visible()
-    button(page, "Begin anew").click()
+    button(page, "Start over").click()
     length(page, 0)
     expect(page.get_by_text("You clicked a token of the list")).to_have_count(0)
     for count in range(1, 4):

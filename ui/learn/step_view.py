@@ -63,7 +63,7 @@ def _text(lesson: Lesson, step: Step, live: Any, learning: Learning, words: Word
 
 def _panel_buttons(step: Step, live: Any, visit: Visit) -> None:
     with st.container(horizontal=True, key="learn_panel_buttons"):
-        if st.button(say("Begin anew"), key="learn_anew", type="tertiary"):
+        if st.button(say("Start over"), key="learn_anew", type="tertiary"):
             _begin_anew(step, live, ())
         label = say("Open in {page}", page=say(step.panel.page))
         if st.button(label, key="learn_open_page", type="tertiary"):

@@ -217,7 +217,7 @@ def _worth(given: Given) -> str:
     """What an answer is worth, in a sentence."""
     sure, worth = percent(given.confidence), abs(given.points)
     if worth < 0.05:
-        return say("You marked this as a guess ({sure}), so it scores 0.", sure=sure)
+        return say("You marked this as a guess ({sure}), so it gives 0 points.", sure=sure)
     if given.right:
         return say(
             "You are right and were {sure} sure: this gives {worth} points.",
