@@ -138,9 +138,7 @@ def said_on_pages() -> dict[str, set[str]]:
 def terms() -> re.Pattern[str]:
     """The terms of the glossary as they are written, the longest first."""
     written = {
-        form.lower()
-        for term in glossary().values()
-        for form in term["written"] + term["everyday"]
+        form.lower() for term in glossary().values() for form in term["written"] + term["everyday"]
     }
     longest = "|".join(sorted(map(re.escape, written), key=len, reverse=True))
     return re.compile(rf"(?<![\w-])(?:{longest})(?![\w-])", flags=re.IGNORECASE)

@@ -92,7 +92,6 @@ test('the menu has the terms of the page, but nothing that a model has written',
 test('the page and the lesson in the address say what an everyday word means', () => {
   const page = page_of();
   page.root.append(element('p', { text: 'A raw number.' }));
-  const [menu] = document.body.getElementsByTagName('details');
   const terms_at = (/** @type {string} */ address) => {
     history.pushState({}, '', address);
     const root = element('section');

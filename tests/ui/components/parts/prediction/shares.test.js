@@ -22,7 +22,11 @@ describe('shares', () => {
     assert.deepEqual(with_share([0.3, 0.35, 0.35], 1, 0.5, [0]).map(near), [0.3, 0.5, 0.2]);
     assert.deepEqual(with_share([0.3, 0.35, 0.35], 1, 0.9, [0]).map(near), [0.3, 0.7, 0], 'no more than is left');
     assert.deepEqual(with_share([0.25, 0.25, 0.25, 0.25], 3, 0.4, [2, 3]).map(near), [0.175, 0.175, 0.25, 0.4]);
-    assert.deepEqual(with_share([0.3, 0.5, 0.2], 2, 0.1, [1, 0, 2]).map(near), [0.3, 0.6, 0.1], 'the first that was set');
+    assert.deepEqual(
+      with_share([0.3, 0.5, 0.2], 2, 0.1, [1, 0, 2]).map(near),
+      [0.3, 0.6, 0.1],
+      'the first that was set',
+    );
   });
 
   test('whatever is set, the sum stays 1', () => {
