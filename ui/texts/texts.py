@@ -170,8 +170,7 @@ def stop_sentence(text: Text, max_tokens: int) -> str:
     if len(text.steps) >= max_tokens:
         made = tokens_text(len(text.steps))
         return say(
-            "Stopped: max tokens is {limit}, and there are {tokens}. Step still adds tokens; "
-            "Play and Run to end do so once Max tokens is higher.",
+            "Stopped: max tokens is {limit}, and there are {tokens}. Step still adds tokens.",
             limit=f"{max_tokens:,}",
             tokens=made,
         )
