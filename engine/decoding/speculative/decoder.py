@@ -232,7 +232,7 @@ class SpeculativeDecoder(OneText[SpeculativeStep]):
         states = self._states[-1] if self._states else _NO_STATES
         context_of = self._contexts(start, settings)
         length = self.next_draft_length
-        count = min(length, self._most_proposals(), self._proposer.room(ids.size))
+        count = min(length, self._most_proposals(), self._proposer.room(ids))
         # 1. Read what of the text neither cache has, but for its last token.
         prefill_from = time.perf_counter()
         target_passes, draft_passes = read_beginning(

@@ -66,7 +66,7 @@ def _draft(model: LanguageModel, proposer: str) -> LanguageModel | None:
     if proposer == ITSELF:
         return model
     draft = shared_model(Choice.parse(proposer))
-    return draft if draft.tokenizer_hash == model.tokenizer_hash else None
+    return draft if draft.vocabulary.has_tokens_of(model.vocabulary) else None
 
 
 def _fields(held: Held) -> None:
