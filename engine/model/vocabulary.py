@@ -233,18 +233,19 @@ def _decoders(tokenizer: PreTrainedTokenizerBase) -> tuple[_ToBytes, _ToBytes]:
     if backend is None:
         own = tokenizer.convert_tokens_to_string
         return lambda piece: _literal_bytes(own([piece])), _literal_bytes
-    described = json.loads(backend.to_str())["decoder"] or {}
-    parts = described.get("decoders", [described])
-    kinds = {part.get("type") for part in parts}
-    if "ByteLevel" in kinds:  # words are added as they are, not in its alphabet
-        return _byte_level_bytes, _literal_bytes
-    own = _decoder(backend.decoder, parts, kinds)
-    return own, own
+    own = _decoder(backend.decoder)
+    # Byte-level words are added as they are, not in its alphabet.
+    return own, _literal_bytes if own is _byte_level_bytes else own
 
 
-def _decoder(decoder: Decoder | None, parts: list[dict], kinds: set[str]) -> _ToBytes:
+def _decoder(decoder: Decoder | None) -> _ToBytes:
     if decoder is None:  # tokenizers joins such pieces with spaces
         return lambda piece: _literal_bytes(f" {piece}")
+    described = json.loads(decoder.__getstate__())
+    parts = described.get("decoders", [described])
+    kinds = {part["type"] for part in parts}
+    if "ByteLevel" in kinds:
+        return _byte_level_bytes
     if "BPEDecoder" in kinds:  # it drops the mark of the last piece
         mark = next(part["suffix"] for part in parts if part["type"] == "BPEDecoder")
         return lambda piece: _literal_bytes(piece.replace(mark, " "))
