@@ -56,7 +56,7 @@ class SpeculativeDecoder(OneText[SpeculativeStep]):
     Args:
         model: the target; decoders of all kinds may use it meanwhile.
         prompt: text, or token ids.
-        draft: a smaller model with the same vocabulary; None for prompt lookup.
+        draft: a smaller model with the target's tokenizer; None for prompt lookup.
         settings: how it proposes and checks; may be changed at any time, from the next round on.
         stop_strings: texts that end generation; one may begin and end inside tokens.
 
@@ -68,7 +68,7 @@ class SpeculativeDecoder(OneText[SpeculativeStep]):
     Raises:
         PromptError: an empty prompt, one longer than the context, or ids outside the vocabulary.
         TokenizerError: a text for a model without a tokenizer.
-        SettingError: a setting that does not fit, a draft with another vocabulary, or a target that
+        SettingError: a setting that does not fit, a draft with another tokenizer, or a target that
             cannot read several tokens in one pass (recurrent models).
 
     May be used from any thread, one call at a time; further calls wait.
