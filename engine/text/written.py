@@ -31,6 +31,7 @@ class Piece:
 
 def piece_after(
     vocabulary: Vocabulary,
+    before: str,
     spelled: str,
     state: tuple[bytes, int],
     token_id: int,
@@ -38,11 +39,12 @@ def piece_after(
 ) -> Piece:
     """What a token adds to a text.
 
-    As for `generate`, a stop string may be a control token's name, or hold one. An end of text is
-    none: it ends a text by itself.
+    A stop string is looked for in the text and, as `generate` does, in the text with the names of
+    control tokens. An end of text is none: it ends a text by itself.
 
     Args:
         vocabulary: the model's.
+        before: the text.
         spelled: the text with the names of its control tokens.
         state: where its `TextStream` stands.
         token_id: the token.
@@ -56,7 +58,8 @@ def piece_after(
     added = token_bytes.decode("utf-8", "replace") if is_special else text
     match = None
     if stop_strings and added and token_id not in vocabulary.eos_ids:
-        match = stopping.find_stop_string(spelled + added, len(added), stop_strings)
+        match = stopping.find_stop_string(before + text, len(text), stop_strings)
+        match = match or stopping.find_stop_string(spelled + added, len(added), stop_strings)
     stop_string = match.string if match else None
     return Piece(token_bytes, is_special, text, added, stop_string, stream.state)
 
@@ -83,7 +86,9 @@ class WrittenText:
 
     def piece(self, token_id: int, stop_strings: tuple[str, ...] = ()) -> Piece:
         """What a token would add; the text stays as it is."""
-        return piece_after(self._vocabulary, self._spelled, self._state, token_id, stop_strings)
+        return piece_after(
+            self._vocabulary, self.text, self._spelled, self._state, token_id, stop_strings
+        )
 
     def append(self, piece: Piece) -> None:
         """Add what `piece` gave for the next token."""

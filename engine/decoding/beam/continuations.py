@@ -27,7 +27,7 @@ class Node(NamedTuple):
         total: sum of those of all tokens.
         penalty: sum of what samplers and diversity penalties took off them.
         piece: text that the token completes.
-        spelled: all text so far, with the names of control tokens.
+        spelled: all text so far, with the names of control tokens; kept if there are stop strings.
         state: where the text's `TextStream` stands after it.
         memory: what samplers with a memory remember after it, by setting.
         ends: whether the text is complete with it: an end of text, or a stop string.
@@ -135,9 +135,9 @@ def _grown(
     spelling: Spelling,
 ) -> Node:
     token_id = scored.token_id
-    piece = piece_after(
-        spelling.vocabulary, node.spelled, node.state, token_id, spelling.stop_strings
-    )
+    stops = spelling.stop_strings
+    before = node.text if stops else ""
+    piece = piece_after(spelling.vocabulary, before, node.spelled, node.state, token_id, stops)
     return Node(
         parent=node,
         row=row,
@@ -147,7 +147,7 @@ def _grown(
         total=node.total + scored.logprob,
         penalty=node.penalty + scored.lost + penalty,
         piece=piece.text,
-        spelled=node.spelled + piece.spelled,
+        spelled=node.spelled + piece.spelled if stops else "",
         state=piece.state,
         memory=memory,
         ends=piece.stop_string is not None or token_id in spelling.eos_ids,
