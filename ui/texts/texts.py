@@ -54,6 +54,11 @@ class Beginning:
     strategy: Contrastive | None = None
 
 
+def before_text(prompt: str, chat: bool) -> str:
+    """A prompt as it is shown before its text: an answer begins a paragraph of its own."""
+    return f"{prompt}\n\n" if chat else prompt
+
+
 def checked_scale(scale: float) -> float:
     """The scale of guidance, if it leads towards the prompt.
 
