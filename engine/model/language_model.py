@@ -95,8 +95,8 @@ class LanguageModel(LoadedModel):
         pause_between_layers(hf)
         probe.refuse_unless_as_generate(self)
         self.vocab_size = self._try_out()
-        self.vocabulary = Vocabulary(tokenizer, self.vocab_size)
         self.eos_ids = _eos_ids(hf, tokenizer, self.vocab_size)
+        self.vocabulary = Vocabulary(tokenizer, self.vocab_size, self.eos_ids)
         self.notices += tuple(self._notices())
         if forgets_after is not None:
             self._end_at(forgets_after)

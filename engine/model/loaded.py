@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import asdict, replace
 from functools import cached_property
 from typing import TypedDict
@@ -117,9 +118,14 @@ class LoadedModel:
         if self.tokenizer is None:
             return None
         backend = getattr(self.tokenizer, "backend_tokenizer", None)
-        described = (
-            backend.to_str() if backend else repr(sorted(self.tokenizer.get_vocab().items()))
-        )
+        if backend is None:
+            described = repr(sorted(self.tokenizer.get_vocab().items()))
+        else:
+            if backend.truncation or backend.padding:  # set by the file until the first use
+                backend = deepcopy(backend)
+                backend.no_truncation()
+                backend.no_padding()
+            described = backend.to_str()
         return hashlib.sha256(described.encode("utf-8", "surrogatepass")).hexdigest()
 
     @property

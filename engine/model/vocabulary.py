@@ -10,7 +10,8 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 import transformers
@@ -20,6 +21,7 @@ from engine.grammar import TokenTable
 from engine.model import chat_template
 
 if TYPE_CHECKING:
+    from tokenizers.decoders import Decoder
     from transformers import PreTrainedTokenizerBase
 
 # Above this a prompt is refused before it reaches the tokenizer: no context in use today holds it,
@@ -39,17 +41,25 @@ class Vocabulary:
     Attributes:
         size: how many tokens the model scores, V.
         known: how many entries the tokenizer has (0 without one).
-        special_ids: ids of control tokens, such as end of text.
+        eos_ids: ids that end a text.
+        special_ids: ids of control tokens; those of `eos_ids` are among them, flagged or not.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase | None, size: int) -> None:
+    def __init__(
+        self,
+        tokenizer: PreTrainedTokenizerBase | None,
+        size: int,
+        eos_ids: tuple[int, ...] = (),
+    ) -> None:
         self.tokenizer = tokenizer
         self.size = size
+        self.eos_ids = eos_ids
         self.known = 0 if tokenizer is None else len(tokenizer)
-        self.special_ids: frozenset[int] = frozenset()
+        self.special_ids: frozenset[int] = frozenset(eos_ids)
         self._pieces: list[str | None] = []
-        self._to_bytes = _literal_bytes
-        self._added: dict[int, str] = {}
+        self._names: dict[int, str] = {}  # of special tokens
+        self._added: frozenset[int] = frozenset()
+        self._to_bytes = self._added_to_bytes = _literal_bytes
         if tokenizer is not None:
             self._read(tokenizer)
 
@@ -57,21 +67,23 @@ class Vocabulary:
         # Ids may have holes, so the highest can be above the number of entries.
         highest = max(tokenizer.get_vocab().values(), default=-1)
         self._pieces = tokenizer.convert_ids_to_tokens(list(range(highest + 1)))
-        # Added tokens stand for themselves, whatever encoding the other pieces use.
         added = getattr(tokenizer, "added_tokens_decoder", {})
-        self._added = {int(token_id): token.content for token_id, token in added.items()}
-        special = {token_id for token_id, token in added.items() if token.special}
-        self.special_ids = frozenset(special | set(tokenizer.all_special_ids))
-        self._to_bytes = _piece_decoder(tokenizer)
+        self._added = frozenset(added)
+        special = {i for i, token in added.items() if token.special}
+        self.special_ids |= special | set(tokenizer.all_special_ids)
+        self._names = {i: added[i].content for i in self._added & self.special_ids}
+        self._to_bytes, self._added_to_bytes = _decoders(tokenizer)
 
     def token_bytes(self, token_id: int) -> bytes:
         """The bytes a token stands for; a special token's are those of its name."""
         if not 0 <= token_id < len(self._pieces):
             return b""
-        if token_id in self._added:
-            return self._added[token_id].encode("utf-8", "surrogatepass")
+        if token_id in self._names:
+            return _literal_bytes(self._names[token_id])
         piece = self._pieces[token_id]
-        return b"" if piece is None else self._to_bytes(piece)
+        if piece is None:
+            return b""
+        return self._added_to_bytes(piece) if token_id in self._added else self._to_bytes(piece)
 
     def label(self, token_id: int) -> str:
         """A token as readable text; bytes that are no whole character as ``<0xE2>``."""
@@ -82,6 +94,12 @@ class Vocabulary:
     def is_special(self, token_id: int) -> bool:
         """Whether a token is a control token that adds nothing to the text."""
         return token_id in self.special_ids
+
+    def has_tokens_of(self, other: Vocabulary) -> bool:
+        """Whether each id that both tokenizers know is the same token; False if one has none."""
+        pairs = zip(self._pieces, other._pieces, strict=False)
+        same = all(one == two or one is None or two is None for one, two in pairs)
+        return same and (self.tokenizer is None) == (other.tokenizer is None)
 
     def encode(self, text: str) -> list[int]:
         """Token ids of a prompt, with the special tokens that the tokenizer puts around text.
@@ -204,45 +222,42 @@ def _literal_bytes(piece: str) -> bytes:
     return piece.encode("utf-8", "surrogatepass")
 
 
-def _piece_decoder(tokenizer: PreTrainedTokenizerBase):
-    """How this tokenizer's pieces map to bytes: a function from piece to bytes."""
+_ToBytes = Callable[[str], bytes]
+
+
+def _decoders(tokenizer: PreTrainedTokenizerBase) -> tuple[_ToBytes, _ToBytes]:
+    """How this tokenizer's own pieces map to bytes, and how those do that were added to them."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if isinstance(tokenizer, transformers.ByT5Tokenizer):  # a byte has the character of that number
-        return lambda piece: bytes([ord(piece)])
+        return lambda piece: bytes([ord(piece)]), _literal_bytes
     if backend is None:
-        return lambda piece: _literal_bytes(tokenizer.convert_tokens_to_string([piece]))
-    decoder = json.loads(backend.to_str()).get("decoder") or {}
-    parts = decoder.get("decoders", [decoder])
-    kinds = [part.get("type") for part in parts]
+        own = tokenizer.convert_tokens_to_string
+        return lambda piece: _literal_bytes(own([piece])), _literal_bytes
+    own = _decoder(backend.decoder)
+    # Byte-level words are added as they are, not in its alphabet.
+    return own, _literal_bytes if own is _byte_level_bytes else own
+
+
+def _decoder(decoder: Decoder | None) -> _ToBytes:
+    if decoder is None:  # tokenizers joins such pieces with spaces
+        return lambda piece: _literal_bytes(f" {piece}")
+    described = json.loads(decoder.__getstate__())
+    parts = described.get("decoders", [described])
+    kinds = {part["type"] for part in parts}
     if "ByteLevel" in kinds:
         return _byte_level_bytes
-    marks = {part["replacement"] for part in parts if part.get("type") == "Metaspace"}
-    marks |= {
-        part["pattern"]["String"]
-        for part in parts
-        if part.get("type") == "Replace" and part.get("content") == " "
-    }
-    if marks or "ByteFallback" in kinds:
-        return lambda piece: _sentencepiece_bytes(piece, marks)
-    if "BPEDecoder" in kinds:
+    if "BPEDecoder" in kinds:  # it drops the mark of the last piece
         mark = next(part["suffix"] for part in parts if part["type"] == "BPEDecoder")
         return lambda piece: _literal_bytes(piece.replace(mark, " "))
-    if backend.decoder is None:  # tokenizers joins such pieces with spaces
-        return lambda piece: _literal_bytes(f" {piece}")
-
-    # WordPiece and the like: what the decoder makes of the piece when it follows another one.
-    def following(piece: str) -> bytes:
-        return _literal_bytes(backend.decoder.decode(["a", piece]).removeprefix("a"))
-
-    return following
+    has_bytes = bool(kinds & {"Metaspace", "Replace", "ByteFallback"})
+    return partial(_decoded, decoder, has_bytes)
 
 
-def _sentencepiece_bytes(piece: str, marks: set[str]) -> bytes:
-    if _BYTE_PIECE.fullmatch(piece):
+def _decoded(decoder: Decoder, has_bytes: bool, piece: str) -> bytes:
+    """What a decoder makes of a piece when it follows another one."""
+    if has_bytes and _BYTE_PIECE.fullmatch(piece):
         return bytes([int(piece[3:5], 16)])
-    for mark in marks:
-        piece = piece.replace(mark, " ")
-    return _literal_bytes(piece)
+    return _literal_bytes(decoder.decode(["a", piece]).removeprefix("a"))
 
 
 def _byte_level_bytes(piece: str) -> bytes:

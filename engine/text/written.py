@@ -16,6 +16,7 @@ class Piece:
         token_bytes: the token's bytes; a special token's name.
         is_special: whether it is a control token, which adds nothing.
         text: the characters that it completes.
+        spelled: the same, but a control token's name, in which stop strings are looked for too.
         stop_string: the stop string that ends with it, None where there is none.
         state: where the text's `TextStream` then stands.
     """
@@ -23,8 +24,44 @@ class Piece:
     token_bytes: bytes
     is_special: bool
     text: str
+    spelled: str
     stop_string: str | None
     state: tuple[bytes, int]
+
+
+def piece_after(
+    vocabulary: Vocabulary,
+    before: str,
+    spelled: str,
+    state: tuple[bytes, int],
+    token_id: int,
+    stop_strings: tuple[str, ...],
+) -> Piece:
+    """What a token adds to a text.
+
+    A stop string is looked for in the text and, as `generate` does, in the text with the names of
+    control tokens. An end of text is none: it ends a text by itself.
+
+    Args:
+        vocabulary: the model's.
+        before: the text.
+        spelled: the text with the names of its control tokens.
+        state: where its `TextStream` stands.
+        token_id: the token.
+        stop_strings: texts that end generation.
+    """
+    token_bytes = vocabulary.token_bytes(token_id)
+    is_special = vocabulary.is_special(token_id)
+    stream = TextStream()
+    stream.restore(state)
+    text = "" if is_special else stream.feed(token_bytes)
+    added = token_bytes.decode("utf-8", "replace") if is_special else text
+    match = None
+    if stop_strings and added and token_id not in vocabulary.eos_ids:
+        match = stopping.find_stop_string(before + text, len(text), stop_strings)
+        match = match or stopping.find_stop_string(spelled + added, len(added), stop_strings)
+    stop_string = match.string if match else None
+    return Piece(token_bytes, is_special, text, added, stop_string, stream.state)
 
 
 class WrittenText:
@@ -36,44 +73,39 @@ class WrittenText:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.text = ""
+        self._spelled = ""  # with the names of special tokens
+        self._state = TextStream().state
         self._vocabulary = vocabulary
-        self._stream = TextStream()
-        self._before: list[tuple[int, tuple[bytes, int]]] = []  # by token: characters, state
+        # By token: characters of both, and the state.
+        self._before: list[tuple[int, int, tuple[bytes, int]]] = []
 
     @property
     def pending(self) -> bytes:
         """Bytes of a character that the last tokens began and none has finished yet."""
-        return self._stream.pending
+        return self._state[0]
 
     def piece(self, token_id: int, stop_strings: tuple[str, ...] = ()) -> Piece:
         """What a token would add; the text stays as it is."""
-        before = self._stream.state
-        token_bytes = self._vocabulary.token_bytes(token_id)
-        is_special = self._vocabulary.is_special(token_id)
-        text = "" if is_special else self._stream.feed(token_bytes)
-        after = self._stream.state
-        self._stream.restore(before)
-        match = stopping.find_stop_string(self.text + text, len(text), stop_strings)
-        stop_string = match.string if match else None
-        return Piece(token_bytes, is_special, text, stop_string, after)
+        return piece_after(
+            self._vocabulary, self.text, self._spelled, self._state, token_id, stop_strings
+        )
 
     def append(self, piece: Piece) -> None:
         """Add what `piece` gave for the next token."""
-        self._before.append((len(self.text), self._stream.state))
+        self._before.append((len(self.text), len(self._spelled), self._state))
         self.text += piece.text
-        self._stream.restore(piece.state)
+        self._spelled += piece.spelled
+        self._state = piece.state
 
     def rewind(self, length: int) -> None:
         """Keep the first `length` tokens; at least one must go."""
-        characters, state = self._before[length]
-        self.text = self.text[:characters]
-        self._stream.restore(state)
+        characters, spelled, self._state = self._before[length]
+        self.text, self._spelled = self.text[:characters], self._spelled[:spelled]
         del self._before[length:]
 
     def fork(self) -> WrittenText:
         """An independent copy."""
         twin = WrittenText(self._vocabulary)
-        twin.text = self.text
-        twin._stream.restore(self._stream.state)
+        twin.text, twin._spelled, twin._state = self.text, self._spelled, self._state
         twin._before = list(self._before)
         return twin

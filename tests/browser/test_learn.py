@@ -29,7 +29,7 @@ def test_the_first_lesson_from_start_to_end(page: Page):
     ) == ["transport", "strip", "line", "table"]
     force(page, "boy")
     expect(page.get_by_text("You clicked a token of the list")).to_be_visible()
-    button(page, "Begin anew").click()
+    button(page, "Start over").click()
     length(page, 0)
     expect(page.get_by_text("You clicked a token of the list")).to_have_count(0)
     for count in range(1, 4):
@@ -45,17 +45,17 @@ def test_the_first_lesson_from_start_to_end(page: Page):
     generated(page).first.click()
     solved(page, 1)
 
-    # Round after round.
+    # Round after round, with a text of its own.
     button(page, "Next").click()
     expect(page.get_by_text("Round after round")).to_be_visible()
-    length(page, 3)
+    length(page, 0)
     button(page, "Run to end").click()
     solved(page, 1)
     length(page, 24)
 
-    # No plan: the last step of a lesson; what is shown on request is there at once.
+    # Only the text: the last step of a lesson; what is shown on request is there at once.
     button(page, "Next").click()
-    expect(page.get_by_text("No plan", exact=True)).to_be_visible()
+    expect(page.get_by_text("Only the text goes on", exact=True)).to_be_visible()
     length(page, 0)
     force(page, "witch")
     expect(page.get_by_text("has 1 of 6 tokens")).to_be_visible()

@@ -40,6 +40,7 @@ def test_a_prediction_and_an_answer_outlive_the_tab(context: BrowserContext, wat
     # A question, answered wrong.
     button(page, "Next").click()
     page.get_by_text("The probability of a token, as the model computes it.").click()
+    page.get_by_text("33 % (a guess)").click()
     button(page, "Answer").click()
     expect(page.get_by_text("A probability is at least 0 and at most 1.")).to_be_visible()
     expect(page.get_by_text("A token's raw score.")).to_be_visible()

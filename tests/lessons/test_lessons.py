@@ -1,13 +1,17 @@
 """Every lesson tried as a program is, with the bundled model."""
 
+import re
+
 import pytest
 
+from engine.sampling import STAGES
 from ui.learn.command import MOST_WORDS, listed
 from ui.learn.course import FOLDER, read_course
 from ui.learn.lesson import Lesson, read_lesson
 from ui.learn.model import lesson_model
 from ui.learn.prediction.extra import PredictionExtra
 from ui.learn.trial import trials
+from ui.words.language import ENGLISH, LANGUAGES, say, speaking
 
 LESSONS = [*read_course().lessons, read_lesson(FOLDER / "template")]
 
@@ -26,6 +30,42 @@ def test_a_lesson_holds(lesson: Lesson, monkeypatch):
 def test_a_step_is_short_enough_to_be_read(lesson: Lesson):
     words = {step.key: len(lesson.words().entry(step.key).text.split()) for step in lesson.steps}
     assert {key: count for key, count in words.items() if count > MOST_WORDS} == {}
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.key)
+def test_a_slider_reaches_what_a_solution_sets(lesson: Lesson):
+    beyond = [
+        (task.place, number.name, value)
+        for task in lesson.tasks()
+        for action in task.solution
+        if action.name == "settings"
+        for name, values in action.arguments.items()
+        if name in STAGES
+        for number in STAGES[name].info.numbers
+        for value in [values[number.name] if isinstance(values, dict) else values]
+        if not number.low <= value <= number.high
+    ]
+    assert beyond == []
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.key)
+@pytest.mark.parametrize("code", [code for code in LANGUAGES if code != ENGLISH])
+def test_a_hint_names_the_controls_as_its_language_does(lesson: Lesson, code: str):
+    said = lesson.languages[code].entries if code in lesson.languages else {}
+    hints = [
+        task.words_of(part)
+        for task in lesson.tasks()
+        for part in ("hint", *(mistake.key for mistake in task.mistakes))
+        if task.words_of(part) in said
+    ]
+    with speaking(code):
+        lacking = [
+            (hint, say(name))
+            for hint in hints
+            for name in re.findall(r"\*\*(.+?)\*\*", lesson.words().entry(hint).whole)
+            if say(name).lower() not in said[hint].whole.lower()
+        ]
+    assert lacking == []
 
 
 def test_every_lesson_asks_for_a_prediction():

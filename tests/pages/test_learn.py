@@ -33,9 +33,9 @@ def said(app: AppTest) -> str:
     return "\n".join(one.value for one in [*app.markdown, *app.caption, *app.info])
 
 
-def do(app: AppTest, step: str, actions) -> None:
+def do(app: AppTest, step: str, actions, lesson=LOOP) -> None:
     """What a person does in the panel of a step, and the drawing that follows it."""
-    session = visit_of(app).present(page_name(LOOP, LOOP.step(step)))
+    session = visit_of(app).present(page_name(lesson, lesson.step(step)))
     with session.lock:
         Hands(session).do(actions)
     app.run()
@@ -65,6 +65,32 @@ def test_a_lesson_is_walked_through(app):
     assert "step 2 of 4" in said(app)
 
 
+def test_a_task_is_not_solved_on_the_way_to_the_one_before_it(app):
+    lesson = course().lesson("top_p")
+    ninety, two = lesson.step("nucleus").tasks
+    app.query_params["lesson"], app.query_params["step"] = lesson.key, "nucleus"
+    app.run()
+    assert "**Task 1 of 2.**" in said(app) and "Task 2" not in said(app)
+    do(app, "nucleus", two.solution, lesson)
+    assert "Drag **Top-p** up to 0.9" in said(app) and "**Solved.**" not in said(app)
+    do(app, "nucleus", ninety.solution, lesson)
+    assert "**Task 2 of 2.**" in said(app) and said(app).count("**Solved.**") == 1
+    do(app, "nucleus", two.solution, lesson)
+    assert said(app).count("**Solved.**") == 2
+
+
+def test_a_finished_lesson_is_ticked_and_opens_at_its_beginning(app):
+    lesson = course().lesson("diffusion")
+    learning = visit_of(app).present(Learning.name)
+    for task in lesson.tasks():
+        learning.solve(lesson, task)
+    app.run()
+    assert ":material/check_circle: **18. Diffusion**" in said(app)
+    assert said(app).count(":material/check_circle: **") == 1
+    press(app, "Open again", lesson.key)
+    assert app.query_params["step"] == lesson.steps[0].key
+
+
 def test_what_was_done_outlasts_a_restart(app):
     app.query_params["lesson"], app.query_params["step"] = LOOP.key, "press"
     app.run()
@@ -91,7 +117,7 @@ def test_the_text_of_a_panel_goes_on_in_the_step_page(app):
 
     session = step_session(visit_of(app))
     assert session.decoder.text == " bear" and len(session.branches) == 2
-    assert session.max_tokens == 24 and session.settings.temperature == 0.8
+    assert session.max_tokens == 24 and session.settings.temperature == 1
 
 
 def test_an_unknown_lesson_shows_the_list(app):

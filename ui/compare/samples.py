@@ -18,6 +18,7 @@ from ui.skeleton.fields import whole_number
 from ui.skeleton.theme import is_dark
 from ui.skeleton.work import work_buttons, work_state
 from ui.texts.limits import MOST_SAMPLES, checked_whole
+from ui.texts.texts import before_text
 from ui.words.labels import markdown_text
 from ui.words.language import say
 from ui.words.refusals import in_words
@@ -53,7 +54,7 @@ def samples(comparison: Comparison) -> None:
         return
     work_state(run, run.notices)
     if not run.is_running:
-        _results(run)
+        _results(run, comparison.chat)
 
 
 def _problem(count: float | None) -> str:
@@ -65,7 +66,7 @@ def _problem(count: float | None) -> str:
     return ""
 
 
-def _results(run: SamplingRun) -> None:
+def _results(run: SamplingRun, chat: bool) -> None:
     titles = {
         number: f"{place}. {title_of(settings)}"
         for place, (number, _, settings) in enumerate(run.columns, start=1)
@@ -94,7 +95,7 @@ def _results(run: SamplingRun) -> None:
             help=say(NOTE),
         )
     with st.container(key="compare_samples_texts"):
-        st.html(sample_texts(run.prompt_text, run.samples(column)))
+        st.html(sample_texts(before_text(run.prompt_text, chat), run.samples(column)))
 
 
 def _sample_charts(run: SamplingRun, titles: dict[int, str]) -> None:

@@ -13,6 +13,7 @@ from ui.compare.column import Column, Divergence, divergence, summary_of
 from ui.compare.comparison import Comparison
 from ui.compare.sampling_run import Sample
 from ui.skeleton.tables import escaped, table, text_list
+from ui.texts.texts import before_text
 from ui.words.catalogue import setting_name
 from ui.words.labels import stop_name, tokens_text
 from ui.words.language import say
@@ -66,7 +67,7 @@ def _card(comparison: Comparison, column: Column, place: int, parts: Divergence 
     return (
         f'<section class="dv-card cmp-card" aria-label="{label}"><h3>{title}</h3>'
         f'<p class="dv-facts">{about}</p><p class="dv-written cmp-text" tabindex="0">'
-        f"<span>{escaped(comparison.prompt)}</span>{shown}</p>"
+        f"<span>{escaped(before_text(comparison.prompt, comparison.chat))}</span>{shown}</p>"
         f'<p class="cmp-parts">{_parting(column, place, parts, labels)}</p>{notes}</section>'
     )
 

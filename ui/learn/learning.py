@@ -201,7 +201,7 @@ def live_of(visit: Visit, lesson: Lesson, step: Step) -> PageState:
         except DecodingError as error:
             visit.notices.append(
                 say(
-                    "What you had in this lesson could not be made again, so it begins anew. "
+                    "What you had in this lesson could not be made again, so it starts over. "
                     "{reason}",
                     reason=error,
                 )
@@ -219,7 +219,7 @@ def learning_of(visit: Visit) -> Learning:
             return Learning.restored(record)
         except BrokenRecord as error:
             visit.notices.append(
-                say("Your hints could not be read, so they begin anew. {reason}", reason=error)
+                say("Your hints could not be read, so they start over. {reason}", reason=error)
             )
             return Learning()
 

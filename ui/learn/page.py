@@ -103,9 +103,11 @@ def _entry(number: int, lesson: Lesson, learning: Learning) -> None:
     tasks = sum(1 for _ in lesson.tasks())
     solved = learning.solved_in(lesson)
     begun = learning.place_in(lesson) != ""
+    is_done = 0 < tasks == solved
+    mark = ":material/check_circle: " if is_done else ""
     with st.container(key=f"learn_entry_{lesson.key}"):
         name, about, button = st.columns([5, 2, 1], vertical_alignment="center")
-        name.markdown(f"**{number}. {title.title}**  \n{title.text}")
+        name.markdown(f"{mark}**{number}. {title.title}**  \n{title.text}")
         about.caption(
             say_counted(
                 tasks,
@@ -115,13 +117,17 @@ def _entry(number: int, lesson: Lesson, learning: Learning) -> None:
                 solved=solved,
             )
         )
+        if is_done:
+            label = say("Open again")
+        else:
+            label = say("Continue") if begun else say("Start")
         if button.button(
-            say("Continue") if begun else say("Start"),
+            label,
             key=f"learn_open_{lesson.key}",
             help=title.title,
             width="stretch",
         ):
-            go_to(lesson)
+            go_to(lesson, lesson.steps[0].key if is_done else "")
 
 
 def go_to(lesson: Lesson | None, step: str = "", question: str = "") -> None:

@@ -55,13 +55,15 @@ def _text(lesson: Lesson, step: Step, live: Any, learning: Learning, words: Word
     for task in step.tasks:
         with step.panel.at_rest(live):
             _task(lesson, step, task, live, learning, words)
+        if not learning.is_solved(lesson, task):
+            break  # the next one is looked at once this is done, so none is solved on the way
     for extra in step.extras:
         extra.draw(lesson.key, words, learning)
 
 
 def _panel_buttons(step: Step, live: Any, visit: Visit) -> None:
     with st.container(horizontal=True, key="learn_panel_buttons"):
-        if st.button(say("Begin anew"), key="learn_anew", type="tertiary"):
+        if st.button(say("Start over"), key="learn_anew", type="tertiary"):
             _begin_anew(step, live, ())
         label = say("Open in {page}", page=say(step.panel.page))
         if st.button(label, key="learn_open_page", type="tertiary"):
@@ -91,7 +93,7 @@ def _task(
     key = f"learn_task_{'solved' if is_solved else 'open'}_{step.key}_{task.key}"
     with st.container(key=key):
         mark = ":material/check_circle:" if is_solved else ":material/radio_button_unchecked:"
-        state = say("Solved.") if is_solved else say("Task.")
+        state = say("Solved.") if is_solved else _task_name(step, task)
         st.markdown(f"{mark} **{state}** {entry.whole}")
         if is_solved:
             found = learning.figures_of(lesson, task)
@@ -100,6 +102,14 @@ def _task(
             return
         _hints(lesson, task, live, learning, words, made)
         _help_buttons(lesson, step, task, live, learning)
+
+
+def _task_name(step: Step, task: Task) -> str:
+    """The task, with its number if the step has several."""
+    count = len(step.tasks)
+    if count == 1:
+        return say("Task.")
+    return say("Task {number} of {count}.", number=step.tasks.index(task) + 1, count=count)
 
 
 def _hints(

@@ -65,11 +65,6 @@ def _trials_of(lesson: Lesson, step: Step, task: Task, model: LanguageModel) -> 
         except DecodingError as error:
             return Trial(place, what, f"It is refused: {error}")
 
-    first = step.tasks[0]
-    if task is not first:  # all tasks of a step are on screen from its beginning
-        there = lesson.way_to(first)[: -len(first.solution)]
-        what = "Where its step begins it is open, without a hint."
-        yield tried(task.place, what, there, partial(_too_early, task, live))
     what = "Before it is begun it is open, without a hint."
     yield tried(task.place, what, before, partial(_too_early, task, live))
     for mistake in task.mistakes:

@@ -20,6 +20,7 @@ from engine.model import LanguageModel
 from engine.model.vocabulary import Vocabulary
 from engine.sampling import STAGES, SamplingSettings
 from engine.sampling.stages import Banned, Dry, LogitBias, Stage
+from ui.texts.limits import LARGEST_SEED, checked_whole
 from ui.words.language import say
 
 FIRST = ("temperature", "top_k", "top_p", "min_p")  # samplers that a new page shows
@@ -119,7 +120,9 @@ def parse_settings(data: Any) -> tuple[SamplingSettings, tuple[str, ...]]:
     chain = [
         [name, _fields(name, data.get(name))] for name in order if not _is_off(name, data.get(name))
     ]
-    return SamplingSettings.from_dict({"chain": chain, "seed": data.get("seed", 0)}), order
+    settings = SamplingSettings.from_dict({"chain": chain, "seed": data.get("seed", 0)})
+    checked_whole(say("Seed"), settings.seed, 0, LARGEST_SEED)
+    return settings, order
 
 
 def named_settings(values: Mapping[str, Any]) -> SamplingSettings:
@@ -250,7 +253,8 @@ def fitted(
 
     Token ids mean something only under the tokenizer that they come from.
     """
-    same = (before.tokenizer_hash, before.vocab_size) == (after.tokenizer_hash, after.vocab_size)
+    one, two = before.vocabulary, after.vocabulary
+    same = (one.known, one.size) == (two.known, two.size) and one.has_tokens_of(two)
     chain, lost = [], []
     for stage in settings.chain:
         if isinstance(stage, Dry) and not same:

@@ -54,6 +54,11 @@ class Beginning:
     strategy: Contrastive | None = None
 
 
+def before_text(prompt: str, chat: bool) -> str:
+    """A prompt as it is shown before its text: an answer begins a paragraph of its own."""
+    return f"{prompt}\n\n" if chat else prompt
+
+
 def checked_scale(scale: float) -> float:
     """The scale of guidance, if it leads towards the prompt.
 
@@ -146,7 +151,7 @@ def stop_sentence(text: Text, max_tokens: int) -> str:
     if not text.steps:
         return ""
     step = text.steps[-1]
-    remedy = say("press Back or Rewind to go on from an earlier token, or Start for a new run.")
+    remedy = say("press Back or Rewind to go on from an earlier token.")
     if step.stop_reason == stopping.EOS:
         label = labels_of(text.model.vocabulary)[step.token_id]
         return say(
@@ -170,8 +175,7 @@ def stop_sentence(text: Text, max_tokens: int) -> str:
     if len(text.steps) >= max_tokens:
         made = tokens_text(len(text.steps))
         return say(
-            "Stopped: max tokens is {limit}, and there are {tokens}; "
-            "raise Max tokens for Play and Run to end, or go on with Step.",
+            "Stopped: max tokens is {limit}, and there are {tokens}. Step still adds tokens.",
             limit=f"{max_tokens:,}",
             tokens=made,
         )

@@ -9,6 +9,7 @@ from engine.decoding.replay import replay
 from engine.errors import TraceError
 from engine.runner.scheduler import this_job
 from engine.trace import Trace
+from ui.texts.limits import LARGEST_SEED, checked_whole
 from ui.words.language import marked, say
 
 PROMPT = marked("Prompt")
@@ -24,6 +25,7 @@ def trace_of(data: str, opens: Sequence[str]) -> Trace:
 
     Raises:
         TraceError: no trace, or one of another strategy.
+        SettingError: a seed that the page's browser cannot hold.
     """
     trace = Trace.from_json(data)
     if trace.strategy not in opens:
@@ -34,6 +36,9 @@ def trace_of(data: str, opens: Sequence[str]) -> Trace:
                 shown=", ".join(opens),
             )
         )
+    for _, values in trace.settings:
+        seed = values.get("sampling", values).get("seed", 0)
+        checked_whole(say("Seed"), seed, 0, LARGEST_SEED)
     return trace
 
 

@@ -17,7 +17,7 @@ def notice(shown: Sequence[Shown]) -> str:
     tokens, words = counted(len(first.cut.tokens), "token"), counted(len(text.split()), "word")
     characters = counted(len(text), "character")
     count = say(
-        "The tokenizer {name} makes {tokens} of {words} with {characters}.",
+        "The {name} tokenizer splits {words} ({characters}) into {tokens}.",
         name=first.name,
         tokens=tokens,
         words=words,

@@ -22,7 +22,7 @@ from ui.skeleton.csv_file import NOTE, spreadsheet_csv
 from ui.skeleton.fields import bound
 from ui.skeleton.theme import is_dark
 from ui.texts.answers import settings_as_code
-from ui.texts.texts import Beginning
+from ui.texts.texts import Beginning, before_text
 from ui.tune.metrics import TRADE_OFFS, cell_label, extremes, value_text
 from ui.tune.sweep_work import SweepWork
 from ui.tune.tuning import VIEWS, Tuning
@@ -143,7 +143,8 @@ def _cell(tuning: Tuning) -> None:
     if texts.empty:
         st.caption(say("No text of this cell has begun."))
     else:
-        st.html(texts_list(work.prompts[tuning.prompt_shown], texts))
+        prompt = before_text(work.prompts[tuning.prompt_shown], work.chat)
+        st.html(texts_list(prompt, texts))
     with st.container(horizontal=True, vertical_alignment="center"):
         use = st.button(
             say("Use these settings"),

@@ -24,6 +24,8 @@ class Term(TypedDict):
         name: as a heading.
         text: what it means, in two sentences.
         written: how it stands in a text; empty where it is too common a word to be marked.
+        everyday: words that mean it in some places only, and something else elsewhere.
+        places: these pages and lessons, by their names in an address.
         page: the address of the page on which it can be operated: ``cache``.
         at: what to use there: ``Roofline``.
     """
@@ -31,6 +33,8 @@ class Term(TypedDict):
     name: str
     text: str
     written: list[str]
+    everyday: list[str]
+    places: list[str]
     page: str
     at: str
 
@@ -41,11 +45,14 @@ def glossary(code: str = ENGLISH) -> dict[str, Term]:
     english = _read(ENGLISH)
     words = english | _read(code)
     pages = _read("where")
+    places = pages.pop("everyday", {})
     terms = {
         key: Term(
             name=said["name"],
             text=said["text"],
             written=_once(said.get("written", [key]) + english[key].get("written", [key])),
+            everyday=_once(said.get("everyday", []) + english[key].get("everyday", [])),
+            places=places.get(key, []),
             page=pages.get(key, ""),
             at=said["at"],
         )
@@ -81,6 +88,8 @@ def _samplers(code: str) -> dict[str, Term]:
                 name=say(info.label),
                 text=say(info.about),
                 written=_once([say(info.in_text), info.in_text]),
+                everyday=[],
+                places=[],
                 page="step",
                 at=say(info.label),
             )

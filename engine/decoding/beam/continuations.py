@@ -12,7 +12,7 @@ from typing import NamedTuple
 from engine.decoding.beam.scores import NO_STATES, Scored, Scores
 from engine.decoding.beam.settings import BeamSettings
 from engine.model.vocabulary import TextStream, Vocabulary
-from engine.text import stopping
+from engine.text.written import piece_after
 
 
 class Node(NamedTuple):
@@ -27,6 +27,7 @@ class Node(NamedTuple):
         total: sum of those of all tokens.
         penalty: sum of what samplers and diversity penalties took off them.
         piece: text that the token completes.
+        spelled: all text so far, with the names of control tokens; kept if there are stop strings.
         state: where the text's `TextStream` stands after it.
         memory: what samplers with a memory remember after it, by setting.
         ends: whether the text is complete with it: an end of text, or a stop string.
@@ -40,6 +41,7 @@ class Node(NamedTuple):
     total: float
     penalty: float
     piece: str
+    spelled: str
     state: tuple[bytes, int]
     memory: Mapping[str, object] = NO_STATES
     ends: bool = False
@@ -69,7 +71,7 @@ class Node(NamedTuple):
         return "".join(node.piece for node in self.path)
 
 
-EMPTY = Node(None, 0, -1, 0, 0.0, 0.0, 0.0, "", TextStream().state)  # the text before any token
+EMPTY = Node(None, 0, -1, 0, 0.0, 0.0, 0.0, "", "", TextStream().state)  # the text before any token
 
 
 class Spelling(NamedTuple):
@@ -132,15 +134,10 @@ def _grown(
     memory: Mapping[str, object],
     spelling: Spelling,
 ) -> Node:
-    piece, state, token_id = "", node.state, scored.token_id
-    if not spelling.vocabulary.is_special(token_id):
-        stream = TextStream()
-        stream.restore(node.state)
-        piece = stream.feed(spelling.vocabulary.token_bytes(token_id))
-        state = stream.state
-    stop = None
-    if piece and spelling.stop_strings:
-        stop = stopping.find_stop_string(node.text + piece, len(piece), spelling.stop_strings)
+    token_id = scored.token_id
+    stops = spelling.stop_strings
+    before = node.text if stops else ""
+    piece = piece_after(spelling.vocabulary, before, node.spelled, node.state, token_id, stops)
     return Node(
         parent=node,
         row=row,
@@ -149,10 +146,11 @@ def _grown(
         logprob=scored.logprob,
         total=node.total + scored.logprob,
         penalty=node.penalty + scored.lost + penalty,
-        piece=piece,
-        state=state,
+        piece=piece.text,
+        spelled=node.spelled + piece.spelled if stops else "",
+        state=piece.state,
         memory=memory,
-        ends=stop is not None or token_id in spelling.eos_ids,
+        ends=piece.stop_string is not None or token_id in spelling.eos_ids,
     )
 
 

@@ -1,7 +1,8 @@
 """The scores that a step of beam search ranks by: log-probabilities, after the samplers.
 
 As in transformers' beam search the samplers edit the model's log-probabilities, and what they leave
-is not renormalised: a token that a constraint allows counts as much as without it.
+is not renormalised: a token that a constraint allows counts as much as without it. With one beam
+they edit its logits, as in transformers' greedy decoding: a repetition penalty tells them apart.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ class Scores:
         logits: (vocab,) float32 logits after it.
         samplers: the chain.
         context: what the chain's stages know besides.
+        edits_logits: whether the chain edits the logits, and not the log-probabilities.
 
     Attributes:
         row: the logits, ranked.
@@ -51,19 +53,27 @@ class Scores:
         LogitsError: NaN or +inf among the logits.
     """
 
-    def __init__(self, logits: np.ndarray, samplers: SamplingSettings, context: Context) -> None:
+    def __init__(
+        self,
+        logits: np.ndarray,
+        samplers: SamplingSettings,
+        context: Context,
+        *,
+        edits_logits: bool = False,
+    ) -> None:
         self.row = RankedRow(logits)
         self.refusal: NoCandidatesError | None = None
         self._log_sum = self.row.highest + math.log(self.row.total)
         self._distribution: Distribution | None = None
         self._left: RankedRow | None = self.row
         if samplers.chain:
-            self._apply(samplers, context)
+            logprobs = np.subtract(self.row.scores, self._log_sum, dtype=np.float64)
+            edited = logits if edits_logits else logprobs.astype(np.float32)
+            self._apply(edited, samplers, context)
 
-    def _apply(self, samplers: SamplingSettings, context: Context) -> None:
-        logprobs = np.subtract(self.row.scores, self._log_sum, dtype=np.float64)
+    def _apply(self, edited: np.ndarray, samplers: SamplingSettings, context: Context) -> None:
         try:
-            self._distribution = shaped(logprobs.astype(np.float32), samplers, context)
+            self._distribution = shaped(edited, samplers, context)
             self._left = RankedRow(self._distribution.final_scores)
         except NoCandidatesError as error:  # other beams may go on
             self.refusal, self._left = error, None

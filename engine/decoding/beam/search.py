@@ -370,7 +370,8 @@ class BeamSearch(Generation[BeamStep]):
             device=self.model.device,
             places=self.model.places,
         )
-        return Scores(logits, self.settings.samplers, context)
+        is_greedy = self.settings.width == 1
+        return Scores(logits, self.settings.samplers, context, edits_logits=is_greedy)
 
     def _ranked(self, groups: Sequence[Group], has_ended: bool) -> list[Hypothesis]:
         found = [

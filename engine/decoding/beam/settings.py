@@ -37,8 +37,8 @@ class BeamSettings:
             the same step (Hamming diversity of the paper).
         max_new_tokens: most tokens of a text; scores depend on it.
         chain: samplers, such as a `Constraint`, in the order in which they apply. They edit the
-            log-probabilities of every step, as the logits processors of transformers do; what they
-            leave is not renormalised. None may leave anything to chance.
+            log-probabilities of every step (with one beam, its logits), as the logits processors of
+            transformers do; what they leave is not renormalised. None may leave anything to chance.
 
     Raises:
         SettingError: a value out of range, groups that do not divide the width, or a chain that

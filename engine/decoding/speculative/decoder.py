@@ -56,7 +56,7 @@ class SpeculativeDecoder(OneText[SpeculativeStep]):
     Args:
         model: the target; decoders of all kinds may use it meanwhile.
         prompt: text, or token ids.
-        draft: a smaller model with the same vocabulary; None for prompt lookup.
+        draft: a smaller model with the target's tokenizer; None for prompt lookup.
         settings: how it proposes and checks; may be changed at any time, from the next round on.
         stop_strings: texts that end generation; one may begin and end inside tokens.
 
@@ -68,7 +68,7 @@ class SpeculativeDecoder(OneText[SpeculativeStep]):
     Raises:
         PromptError: an empty prompt, one longer than the context, or ids outside the vocabulary.
         TokenizerError: a text for a model without a tokenizer.
-        SettingError: a setting that does not fit, a draft with another vocabulary, or a target that
+        SettingError: a setting that does not fit, a draft with another tokenizer, or a target that
             cannot read several tokens in one pass (recurrent models).
 
     May be used from any thread, one call at a time; further calls wait.
@@ -232,7 +232,7 @@ class SpeculativeDecoder(OneText[SpeculativeStep]):
         states = self._states[-1] if self._states else _NO_STATES
         context_of = self._contexts(start, settings)
         length = self.next_draft_length
-        count = min(length, self._most_proposals(), self._proposer.room(ids.size))
+        count = min(length, self._most_proposals(), self._proposer.room(ids))
         # 1. Read what of the text neither cache has, but for its last token.
         prefill_from = time.perf_counter()
         target_passes, draft_passes = read_beginning(

@@ -12,7 +12,7 @@ import numpy as np
 from engine.decoding.record import LogitRecord
 from engine.decoding.shaping import shaped
 from engine.decoding.speculative.block_reader import BlockReader
-from engine.errors import SettingError, TraceError
+from engine.errors import NoCandidatesError, SettingError, TraceError
 from engine.model import LanguageModel, load_model
 from engine.model.cache import CacheSize
 from engine.sampling import Distribution
@@ -58,8 +58,12 @@ class Proposer:
     positions = 0
     is_lost = False
 
-    def room(self, tokens: int) -> int:
-        """How many tokens can be proposed after a text of so many, 0 where none can."""
+    def room(self, ids: np.ndarray) -> int:
+        """How many tokens can be proposed after a text, 0 if none can.
+
+        Args:
+            ids: (positions,) prompt and generated tokens.
+        """
         return MOST_DRAFT_LENGTH
 
     def prefill(self, ids: np.ndarray) -> tuple[tuple[int, ...], float]:
@@ -169,12 +173,15 @@ class DraftModel(Proposer):
 
     Args:
         draft: the model.
-        target: the model that checks; raises `SettingError` where their vocabularies differ.
+        target: the model that checks; raises `SettingError` if an id is another token to it. One of
+            them may have more ids, such as the padding of its output layer: the draft proposes
+            none that it does not score, and nothing after a token that it cannot read.
     """
 
     def __init__(self, draft: LanguageModel, target: LanguageModel) -> None:
         _check_vocabulary(draft, target)
         self.model = draft
+        self._vocab_size = target.vocab_size
         self._reader = BlockReader(draft)
         self._record = LogitRecord(draft)
         self._waiting: list[tuple[Any, np.ndarray]] = []  # rows of a round that is not over yet
@@ -201,10 +208,12 @@ class DraftModel(Proposer):
         """Whether its cache was taken away."""
         return self._reader.is_lost
 
-    def room(self, tokens: int) -> int:
+    def room(self, ids: np.ndarray) -> int:
         """As many as its own context takes; the last proposal is not read."""
+        if ids.max() >= self.model.input_size:
+            return 0
         length = self.model.context_length
-        left = MOST_DRAFT_LENGTH if length is None else length - tokens + 1
+        left = MOST_DRAFT_LENGTH if length is None else length - ids.size + 1
         return max(0, min(MOST_DRAFT_LENGTH, left))
 
     def prefill(self, ids: np.ndarray) -> tuple[tuple[int, ...], float]:
@@ -230,10 +239,13 @@ class DraftModel(Proposer):
             proposal.passes += reading.passes
             start = time.perf_counter()
             tokens = reading.passes[-1]
+            context = context_of(proposal.token_ids, states)
+            try:
+                distribution = self._shaped(reading.forward.logits, settings, context)
+            except NoCandidatesError:  # among the ids that it scores; the target may have one
+                break
             source = self._record.keep(reading.forward, tokens=tokens, parity=False)
             self._waiting.append((source, reading.forward.logits))
-            context = context_of(proposal.token_ids, states)
-            distribution = shaped(reading.forward.logits, settings.sampling, context)
             u = None if settings.sampling.is_greedy else context.uniform(DRAFT_STREAM)
             token_id = distribution.draw(u or 0.0).token_id
             states = distribution.states_after(token_id)
@@ -256,9 +268,18 @@ class DraftModel(Proposer):
         for place, token_id in enumerate(token_ids):
             row = self._record.row(first + place)
             context = context_of(token_ids[:place], states)
-            found.append(shaped(row, settings.sampling, context))
+            found.append(self._shaped(row, settings, context))
             states = found[-1].states_after(token_id)
         return found
+
+    def _shaped(
+        self, logits: np.ndarray, settings: SpeculativeSettings, context: Context
+    ) -> Distribution:
+        """What the chain makes of a row of the draft, over the target's ids."""
+        missing = max(0, self._vocab_size - logits.size)
+        if missing:
+            logits = np.pad(logits, (0, missing), constant_values=-np.inf)
+        return shaped(logits[: self._vocab_size], settings.sampling, context)
 
     def keep(self, positions: int) -> None:
         self._reader.keep(positions)
@@ -293,7 +314,7 @@ class DraftModel(Proposer):
 
     def fork(self) -> DraftModel:
         twin = DraftModel.__new__(DraftModel)
-        twin.model = self.model
+        twin.model, twin._vocab_size = self.model, self._vocab_size
         twin._reader = self._reader.fork()
         twin._record = self._record.fork()
         twin._waiting = []
@@ -305,7 +326,7 @@ def _check_vocabulary(draft: object, target: LanguageModel) -> None:
     remedy = "choose a draft with the target's tokenizer, or None for prompt lookup"
     if not isinstance(draft, LanguageModel):
         raise SettingError("draft", draft, "must be a language model", remedy)
-    if draft.vocab_size != target.vocab_size:
+    if draft.tokenizer is None and draft.vocab_size != target.vocab_size:
         raise SettingError(
             "draft",
             draft.name,
@@ -313,17 +334,9 @@ def _check_vocabulary(draft: object, target: LanguageModel) -> None:
             f"{target.vocab_size:,}",
             remedy,
         )
-    if draft.tokenizer_hash != target.tokenizer_hash:
+    if not draft.vocabulary.has_tokens_of(target.vocabulary):
         problem = f"has another tokenizer than the target {target.name}"
         raise SettingError("draft", draft.name, problem, remedy)
-    if draft.input_size < target.input_size:
-        raise SettingError(
-            "draft",
-            draft.name,
-            f"takes in {draft.input_size:,} token ids and the target {target.name} "
-            f"{target.input_size:,}",
-            remedy,
-        )
 
 
 def load_draft(facts: Mapping[str, Any], target: LanguageModel) -> LanguageModel:

@@ -114,6 +114,12 @@ def test_a_chain_does_what_processors_of_transformers_do(architecture, chain):
             assert one.logprob == pytest.approx(alone(model, one.token_ids), abs=1e-3)
     ours = {(one.token_ids, one.score) for one in search.hypotheses}
     assert ours != plain, "the chain changed nothing"
+    lone = searched(model, PROMPT, width=1, chain=tuple(chain))
+    ids = torch.tensor([PROMPT])
+    own = {"do_sample": False, "max_new_tokens": TOKENS, "pad_token_id": 0}
+    with torch.inference_mode():
+        greedy = model.hf.generate(ids, num_beams=1, logits_processor=processors, **own)
+    assert lone.token_ids == greedy[0, len(PROMPT) :].tolist()
 
 
 def alone(model: LanguageModel, token_ids: tuple[int, ...]) -> float:

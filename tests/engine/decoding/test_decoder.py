@@ -1,15 +1,23 @@
 """Stepping: what stops a run, and the text that comes of it."""
 
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 
 import numpy as np
 import pytest
 import torch
+from tokenizers import Tokenizer, decoders, models
+from transformers import PreTrainedTokenizerFast
 
 from engine.decoder import Decoder
+from engine.decoding.beam import BeamSearch, BeamSettings
+from engine.decoding.contrastive import ContrastiveSearch
+from engine.decoding.speculative import SpeculativeDecoder
 from engine.errors import ContextFullError, PromptError, SettingError, TokenizerError
 from engine.model import LanguageModel, load_model
+from engine.sampling.speculation import SpeculativeSettings
 from tests.engine import tiny_models
+from tests.engine.conftest import END
 from tests.engine.runs import GREEDY, assert_same_run, finished, generate, rows, sampling
 
 TOKENS = 30
@@ -226,6 +234,56 @@ def test_rewinding_a_stopped_run_lets_it_go_on(text_model):
     assert decoder.stop_reason is None
     decoder.step(text_model.tokenizer("!")["input_ids"][0])
     assert decoder.stop_reason is None
+
+
+WAYS = {
+    "plain": lambda model, only, stop: Decoder(model, "a", only, stop_strings=stop),
+    "speculative": lambda model, only, stop: SpeculativeDecoder(
+        model, "a", None, SpeculativeSettings(only), stop_strings=stop
+    ),
+    "contrastive": lambda model, only, stop: ContrastiveSearch(
+        model, "a", chain=only.edits, stop_strings=stop
+    ),
+    "beam": lambda model, only, stop: BeamSearch(
+        model, "a", BeamSettings(2, chain=only.edits), stop_strings=stop
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize("string", [END, f"{END}<|e"])
+def test_the_name_of_a_control_token_ends_a_text_as_in_generate(text_hf, tokenizer, way, string):
+    without_end = deepcopy(tokenizer)
+    without_end.eos_token = None  # it stays a control token
+    model = LanguageModel(text_hf, without_end)
+    end = tokenizer.eos_token_id
+    theirs = text_hf.generate(
+        torch.tensor([tokenizer("a")["input_ids"]]),
+        do_sample=False,
+        max_new_tokens=6,
+        pad_token_id=0,
+        sequence_bias=[[[end], 500.0]],
+        stop_strings=[string],
+        tokenizer=tokenizer,
+    )[0, 1:].tolist()
+    text = way(model, GREEDY.replace(logit_bias={end: 500}), string)
+    assert [*text.run(6)] and text.token_ids == theirs == [end] * len(theirs)
+    assert text.text == "" and len(theirs) < 6
+
+
+def test_an_end_of_text_is_no_text_even_if_the_tokenizer_calls_it_one():
+    words = Tokenizer(models.WordLevel({"7": 0, "a": 1}, unk_token="a"))
+    words.decoder = decoders.Fuse()
+    words.add_tokens(["<|im_end|>", "<|eot|>"])
+    hf = tiny_models.build("llama", vocab_size=4)
+    hf.generation_config.eos_token_id = [2, 3]
+    model = LanguageModel(hf, PreTrainedTokenizerFast(tokenizer_object=words))
+    for end in (2, 3):
+        decoder = Decoder(model, [1], stop_strings="<|")
+        decoder.step(0)
+        step = decoder.step(end)
+        assert (decoder.text, step.is_special, step.text) == ("7", True, "")
+        assert (step.stop_reason, step.stop_string) == ("eos", None)
 
 
 @pytest.mark.parametrize("wrong", ["", ["a", ""], [3], [None]])

@@ -5,8 +5,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
 
 from engine.decoder import Decoder
+from engine.decoding.replay import replay
 from engine.decoding.speculative import SpeculativeDecoder
 from engine.decoding.speculative.proposers import continuation
 from engine.errors import ContextFullError, LogitsError, SettingError, TraceError
@@ -147,9 +150,11 @@ def test_a_round_without_a_match_is_a_plain_step():
 # --- what is refused ------------------------------------------------------------------------------
 
 
-def refusal(target: LanguageModel, draft: object, settings: object = None) -> str:
+def refusal(
+    target: LanguageModel, draft: object, settings: object = None, prompt: object = PROMPT
+) -> str:
     with pytest.raises(SettingError) as caught:
-        SpeculativeDecoder(target, PROMPT, draft, settings)
+        SpeculativeDecoder(target, prompt, draft, settings)
     return str(caught.value)
 
 
@@ -163,12 +168,55 @@ def test_a_draft_with_another_vocabulary_is_refused():
     assert "draft must be a language model, got 'gpt2'" in refusal(target, "gpt2")
 
 
-def test_a_draft_with_another_tokenizer_is_refused(monkeypatch):
-    target = tiny_models.shared("llama")
-    other = LanguageModel(tiny_models.build("gpt2"), name="other")
-    other.__dict__["tokenizer_hash"] = "another"
-    said = refusal(target, other)
-    assert "draft has another tokenizer than the target llama, got 'other'" in said
+def of_words(count: int, size: int, *others: str, seed: int = 0) -> LanguageModel:
+    """A model of so many words, with an output layer of another size."""
+    words = {f"w{place}": place for place in range(count)}
+    words |= {other: count + place for place, other in enumerate(others)}
+    tokenizer = Tokenizer(models.WordLevel(words, unk_token="w0"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    hf = tiny_models.build("llama", seed=seed, vocab_size=size)
+    return LanguageModel(hf, PreTrainedTokenizerFast(tokenizer_object=tokenizer), name=f"V{size}")
+
+
+@pytest.mark.parametrize(
+    ("target", "draft"),
+    [((20, 40), (20, 24)), ((20, 24), (20, 40)), ((20, 24), (20, 24, "one")), ((20, 24), (19, 22))],
+    ids=["fewer ids", "more ids", "one token more", "one token less"],
+)
+def test_a_draft_may_have_more_ids_or_fewer(target, draft):
+    target, draft = of_words(*target), of_words(*draft, seed=1)
+    lone = greedy_ids(12, "w1 w2", target).token_ids
+    for proposer in (draft, target):
+        decoder = SpeculativeDecoder(target, "w1 w2", proposer, SpeculativeSettings(GREEDY))
+        rounds = list(decoder.run(8))
+        assert decoder.token_ids[:12] == lone[: len(decoder.token_ids)]
+        assert any(step.proposed for step in rounds)
+    sampled = SpeculativeSettings(SamplingSettings(seed=3))
+    decoder = SpeculativeDecoder(target, "w1 w2", draft, sampled)
+    list(decoder.run(6))
+    drawn_from = decoder.distribution(0, 0).draft.probs
+    assert drawn_from.size == target.vocab_size and not drawn_from[draft.vocab_size :].any()
+    trace = decoder.trace()
+    again = SpeculativeDecoder.of_trace(trace, target, draft)
+    assert replay(trace, target, text=again).identical
+
+
+def test_a_draft_proposes_nothing_after_a_token_that_it_cannot_read():
+    target, draft = of_words(20, 40), of_words(20, 24, seed=1)
+    unread = SpeculativeDecoder(target, [1, 30], draft, SpeculativeSettings(GREEDY))
+    assert unread.step().proposed == ()
+    only = GREEDY.replace(logit_bias={30: 1000}, banned=[[i] for i in range(24)])
+    forced = SpeculativeDecoder(target, [1, 2], draft, SpeculativeSettings(only))
+    step = forced.step()
+    assert (step.proposed, step.token_ids) == ((), (30,)), "it scores no token that may come"
+
+
+def test_a_draft_with_another_tokenizer_is_refused():
+    target, own = of_words(20, 24), of_words(20, 24)
+    others = of_words(18, 24, "one", "two"), LanguageModel(own.hf, None, name="V24")
+    for other in others:
+        said = refusal(target, other, prompt=[1])
+        assert "draft has another tokenizer than the target V24, got 'V24'" in said
 
 
 def test_a_recurrent_target_is_refused_with_a_reason():

@@ -1,6 +1,7 @@
 """What a trace says of the machine: attention on all devices, and what a GPU computes with."""
 
 import json
+from copy import deepcopy
 from types import SimpleNamespace
 
 import pytest
@@ -58,3 +59,25 @@ def test_a_trace_keeps_them_and_a_replay_names_them(on_gpu, tmp_path):
     names = [fact.name for fact in changed_facts(trace, tiny_models.shared("llama"))]
     assert {"device", "cuda.gpu", "cuda.tf32", "cuda.attention_kernels"} <= set(names)
     assert changed_facts(trace, on_gpu) == ()
+
+
+def test_the_hash_of_a_tokenizer_is_that_of_its_tokens(tokenizer, text_hf):
+    def model(**cut: int) -> LanguageModel:
+        own = deepcopy(tokenizer)
+        own.backend_tokenizer.no_truncation()
+        own.backend_tokenizer.no_padding()
+        if "most" in cut:
+            own.backend_tokenizer.enable_truncation(cut["most"])
+        if "least" in cut:
+            own.backend_tokenizer.enable_padding(length=cut["least"])
+        return LanguageModel(text_hf, own)
+
+    plain = model().tokenizer_hash
+    for saved in ({"most": 8}, {"least": 8}, {"most": 4, "least": 2}):
+        used, unused = model(**saved), model(**saved)
+        used.vocabulary.encode("the cat sat on the mat")  # which resets what the file set
+        assert used.tokenizer_hash == unused.tokenizer_hash == plain
+        assert len(unused.vocabulary.encode("the cat sat on the mat")) > 4
+    other = deepcopy(tokenizer)
+    other.add_tokens(["another"])
+    assert LanguageModel(text_hf, other).tokenizer_hash != plain

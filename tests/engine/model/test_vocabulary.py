@@ -15,6 +15,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tokenizers import (
+    AddedToken,
+    Regex,
     Tokenizer,
     decoders,
     models,
@@ -220,6 +222,50 @@ def test_an_added_token_stands_for_itself_and_is_text():
     (token_id,) = BYTE_LEVEL.encode("größer gleich")
     assert BYTE_LEVEL.token_bytes(token_id) == "größer gleich".encode()
     assert not BYTE_LEVEL.is_special(token_id)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda: sentencepiece(metaspace=False), lambda: sentencepiece(metaspace=True), wordpiece],
+    ids=["replace", "metaspace", "wordpiece"],
+)
+def test_added_tokens_spell_what_the_tokenizer_decodes(make):
+    """Gemma's runs of blanks, and words that a fine-tune has added."""
+    tokenizer = make()
+    tokenizer.add_tokens(["Cat", AddedToken("▁▁▁", normalized=False), AddedToken("x▁y")])
+    tokenizer.add_tokens([AddedToken("<end▁of▁turn>", special=True)], special_tokens=True)
+    vocabulary = whole(tokenizer)
+    *words, special = (tokenizer.convert_tokens_to_ids(name) for name in ADDED)
+    the = vocabulary.encode("the")[-1]
+    for token_id in words:
+        ids = [the, token_id, the]
+        assert spelled(vocabulary, ids).decode().removeprefix(" ") == tokenizer.decode(ids)
+    assert vocabulary.token_bytes(special) == "<end▁of▁turn>".encode(), "no text, but a name"
+
+
+ADDED = ("Cat", "▁▁▁", "x▁y", "<end▁of▁turn>")
+
+
+@pytest.mark.parametrize(
+    ("replace", "piece", "text"),
+    [
+        (decoders.Replace(Regex("▁+"), " "), "▁▁a", b" a"),
+        (decoders.Replace(Regex("[~▁]"), " "), "~a▁", b" a "),
+        (decoders.Replace("▁", "\t"), "▁a", b"\ta"),
+    ],
+)
+def test_a_decoder_may_replace_anything_by_anything(replace, piece, text):
+    words = Tokenizer(models.WordLevel({piece: 0, "<0x41>": 1}, unk_token=piece))
+    words.decoder = decoders.Sequence([replace, decoders.ByteFallback(), decoders.Fuse()])
+    vocabulary = whole(PreTrainedTokenizerFast(tokenizer_object=words))
+    assert [vocabulary.token_bytes(i) for i in (0, 1)] == [text, b"A"]
+
+
+def test_an_end_of_text_is_a_control_token_whether_flagged_or_not():
+    vocabulary = Vocabulary(BYTE_LEVEL.tokenizer, BYTE_LEVEL.size, (7, 9))
+    flagged = BYTE_LEVEL.tokenizer.eos_token_id
+    assert vocabulary.special_ids == {7, 9, flagged}
+    assert Vocabulary(None, 5, (3,)).is_special(3)
 
 
 def test_ids_beyond_the_tokenizer():

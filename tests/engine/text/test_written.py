@@ -84,3 +84,22 @@ def test_a_stop_string_ends_with_the_token_that_completes_it(vocabulary, ids):
     place = next(place for place, string in enumerate(found) if string)
     assert [string for string in found if string] == ["é 🙂"]
     assert written(vocabulary, ids[: place + 1]).text.endswith("é 🙂")
+
+
+@pytest.mark.parametrize("string", ["<|end|>", "a<|end|>", "<|end|>bc", "d|>b"])
+def test_a_stop_string_may_hold_the_name_of_a_control_token(vocabulary, tokenizer, string):
+    """As in `generate`, whose decoded text holds such names."""
+    ids = [*tokenizer("ba")["input_ids"], tokenizer.eos_token_id, *tokenizer("bcd")["input_ids"]]
+    text, found = WrittenText(vocabulary), []
+    for token_id in ids:
+        piece = text.piece(token_id, (string,))
+        found.append(piece.stop_string)
+        text.append(piece)
+    names = [tokenizer.decode(ids[: count + 1]) for count in range(len(ids))]
+    assert found.index(string) == next(i for i, name in enumerate(names) if string in name)
+    assert text.text == "babcd"
+    text.rewind(found.index(string))
+    twin = text.fork()
+    assert twin.piece(ids[found.index(string)], (string,)).stop_string == string
+    named = Vocabulary(tokenizer, len(tokenizer), (tokenizer.eos_token_id,))
+    assert WrittenText(named).piece(tokenizer.eos_token_id, ("<|end|>",)).stop_string is None

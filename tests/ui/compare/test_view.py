@@ -55,3 +55,10 @@ def test_a_card_says_which_sampler_has_no_effect(comparison):
     chain = [DynamicTemperature(0.5, 1.5), Temperature(0.7)]
     comparison.set_settings(column.number, SamplingSettings(chain=chain))
     assert "Temperature: it divides what another temperature has divided" in cards(comparison)
+
+
+def test_an_answer_does_not_run_on_from_its_question(comparison):
+    comparison.chat = True  # as its prompt then reads; the text is not made again
+    assert f"<span>{comparison.prompt}\n\n</span>" in cards(comparison)
+    comparison.chat = False
+    assert f"<span>{comparison.prompt}</span>" in cards(comparison)

@@ -115,7 +115,11 @@ def refusals(model: LanguageModel) -> list[tuple[type[Lab], str, str]]:
     other["settings"][0][1]["draft"]["source"] = "somebody/else"
     tokens = json.loads(beam_trace.to_json())
     tokens["model"]["vocab_size"] += 1
+    one, two = (json.loads(each.trace().to_json()) for each in (text, rounds))
+    one["settings"][0][1]["seed"] = two["settings"][0][1]["sampling"]["seed"] = 2**53
     return [
+        (ConstrainedLab, json.dumps(one), "Seed is out of range"),
+        (SpeculativeLab, json.dumps(two), "Seed is out of range"),
         (BeamLab, "{", "no valid JSON"),
         (BeamLab, contrastive.trace().to_json(), "strategy contrastive; this page opens beam"),
         (BeamLab, replace(beam_trace, stop_strings=("x\ny",)).to_json(), "has stop_strings"),

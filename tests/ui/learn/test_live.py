@@ -39,7 +39,7 @@ def test_it_has_a_text_of_its_own_which_the_page_of_lessons_sees(client):
         assert beside.steps == []
         step.panel.begin_anew(session, lesson.way_to(step.tasks[0]))
         page.read()
-        assert len(page.steps) == 3 and page.text["settings"]["temperature"] == 0.8
+        assert len(page.steps) == 3 and page.text["settings"]["temperature"] == 1
 
 
 def test_a_panel_that_there_is_not_is_refused(client):

@@ -103,7 +103,10 @@ def refusals(model) -> list[tuple[str, str]]:
     other["model"] |= {"source": "another/model", "tokenizer_hash": "0" * 64}
     tokens = json.loads(trace.to_json())
     tokens["model"]["vocab_size"] += 1
+    seed = json.loads(trace.to_json())  # of its first steps, which the page goes back to
+    seed["settings"][0][1]["seed"] = 2**60 + 1
     return [
+        (json.dumps(seed), "Seed is out of range"),
         ("{", "no valid JSON"),
         (beam.trace().to_json(), "strategy beam; this page opens sampling"),
         (warm.trace().to_json(), "The trace has temperature, and a contrastive search"),

@@ -2,13 +2,17 @@
 
 import json
 import math
+from copy import deepcopy
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers.processors import ByteLevel
 
 from engine.errors import DecodingError, SettingError
 from engine.model import LanguageModel
+from engine.model.vocabulary import Vocabulary
 from engine.sampling import STAGES, SamplingSettings
 from engine.sampling.stages import Banned, Dry, LogitBias, Mirostat, Temperature, TopK, TopP, Xtc
 from tests.ui import hostile
@@ -205,6 +209,7 @@ def test_what_is_no_object_is_refused(data):
         ({"temperature": math.nan}, "temperature must be a finite number"),
         ({"seed": -1}, "seed is out of range, got -1"),
         ({"seed": 1.5}, "seed must be a whole number"),
+        ({"seed": 2**53}, "Seed is out of range, got 9,007,199,254,740,992"),
         ({"order": ["dry"], "dry": {"base": 0}}, "dry.base must be between 1 and"),
         ({"order": ["dry"], "dry": {"__class__": 0}}, "dry has other fields"),
         ({"order": ["xtc"], "xtc": {"threshold": [1]}}, "xtc.threshold must be a number"),
@@ -299,6 +304,15 @@ def test_edited_ids_are_those_of_biases_and_bans():
 def test_a_model_with_the_same_tokens_keeps_everything(bundled):
     chosen = SamplingSettings(chain=[TopK(40), LogitBias({9: 1.0}), Dry(breakers=(3,))], seed=4)
     assert fitted(chosen, bundled, bundled) == (chosen, "")
+
+
+def test_a_tokenizer_that_only_begins_texts_otherwise_has_the_same_tokens(bundled):
+    other = deepcopy(bundled.tokenizer)
+    other.backend_tokenizer.post_processor = ByteLevel(trim_offsets=True)
+    chosen = SamplingSettings(chain=[LogitBias({9: 1.0})])
+    for size, kept in ((bundled.vocab_size, True), (bundled.vocab_size + 1, False)):
+        after = SimpleNamespace(vocabulary=Vocabulary(other, size), vocab_size=size)
+        assert bool(fitted(chosen, bundled, after)[0].chain) == kept
 
 
 def test_a_model_with_other_tokens_loses_what_names_tokens(bundled, model):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ui.learn.course import course
 from ui.skeleton.page import PAGES
 from ui.words.glossary import FOLDER, glossary, meaning
 from ui.words.language import LANGUAGES
@@ -33,13 +34,32 @@ def test_an_entry_has_a_name_two_sentences_and_a_page(key):
 
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_no_two_entries_are_written_alike(code):
-    written = [form.lower() for term in glossary(code).values() for form in term["written"]]
-    assert len(written) == len(set(written))
+    terms = glossary(code).values()
+    for place in (None, *{place for term in terms for place in term["places"]}):
+        written = [
+            form.lower()
+            for term in terms
+            for form in term["written"] + (term["everyday"] if place in term["places"] else [])
+        ]
+        assert len(written) == len(set(written)), place
+
+
+def test_everyday_words_have_places_that_are_pages_or_lessons():
+    known = {Path(page).stem for page in PAGES} | {lesson.key for lesson in course().lessons}
+    for key, term in glossary().items():
+        assert bool(term["everyday"]) == bool(term["places"]), key
+        assert set(term["places"]) <= known, key
+
+
+def test_everyday_words_are_of_both_languages():
+    mask = glossary("de")["mask"]
+    assert {"Maske", "mask"} <= set(mask["everyday"]) and mask["written"] == []
 
 
 def test_places_have_words():
     places = tomllib.loads((FOLDER / "where.toml").read_text("utf-8"))
-    assert places.keys() <= glossary().keys()
+    everyday = places.pop("everyday")
+    assert {*places, *everyday} <= glossary().keys()
 
 
 def test_what_a_language_lacks_is_said_in_english(tmp_path, monkeypatch):
@@ -117,7 +137,9 @@ def said_on_pages() -> dict[str, set[str]]:
 @cache
 def terms() -> re.Pattern[str]:
     """The terms of the glossary as they are written, the longest first."""
-    written = {form.lower() for term in glossary().values() for form in term["written"]}
+    written = {
+        form.lower() for term in glossary().values() for form in term["written"] + term["everyday"]
+    }
     longest = "|".join(sorted(map(re.escape, written), key=len, reverse=True))
     return re.compile(rf"(?<![\w-])(?:{longest})(?![\w-])", flags=re.IGNORECASE)
 

@@ -60,13 +60,13 @@ def _experiment(model: LanguageModel, inputs: SpeculativeInputs) -> SpeculativeE
 
 
 def _draft(model: LanguageModel, proposer: str) -> LanguageModel | None:
-    """The draft; None for prompt lookup, also where the bundled one has another vocabulary."""
+    """The draft; None for prompt lookup, also if the bundled one has another tokenizer."""
     if proposer == LOOKUP:
         return None
     if proposer == ITSELF:
         return model
     draft = shared_model(Choice.parse(proposer))
-    return draft if draft.tokenizer_hash == model.tokenizer_hash else None
+    return draft if draft.vocabulary.has_tokens_of(model.vocabulary) else None
 
 
 def _fields(held: Held) -> None:
@@ -82,11 +82,7 @@ def _fields(held: Held) -> None:
 
 def _picture(result: Speedups, shown: Shown) -> None:
     if not result.has_draft:
-        st.caption(
-            say(
-                "Prompt lookup proposed. A draft model must have the same vocabulary as the target."
-            )
-        )
+        st.caption(say("Prompt lookup proposed. A draft model must have the target’s tokenizer."))
     if not shown.is_running:
         chart(
             f"{shown.name}_speedup",

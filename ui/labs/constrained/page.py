@@ -152,10 +152,7 @@ def _whole_texts(lab: ConstrainedLab) -> None:
 PAGE = LabPage(
     ConstrainedLab,
     marked("Constrained decoding"),
-    marked(
-        "Each step masks every token after which the text could not become what "
-        "the source describes."
-    ),
+    marked("At each step, tokens that would break the format are ruled out."),
     _fields,
     _picture,
     _notice,

@@ -100,7 +100,8 @@ class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
 
     def begun(self, model: LanguageModel, inputs: SpeculativeInputs) -> SpeculativeDecoder:
         settings, draft, why = inputs.settings, self._draft(model, inputs.proposer), ""
-        if inputs.proposer == BUNDLED_DRAFT and draft.tokenizer_hash != model.tokenizer_hash:
+        is_bundled = inputs.proposer == BUNDLED_DRAFT
+        if is_bundled and not draft.vocabulary.has_tokens_of(model.vocabulary):
             why = say(
                 "The bundled draft has another vocabulary than {model}, so prompt lookup proposes. "
                 "Choose a draft with the same tokenizer.",

@@ -132,6 +132,10 @@ class Prediction(ABC):
             DecodingError: the model cannot compute them.
         """
 
+    def revealed_labels(self, model: LanguageModel, prompt: str, bars: Bars) -> tuple[str, ...]:
+        """The labels of the bars once they are revealed; raises `DecodingError`, as `truth`."""
+        return bars.labels
+
 
 @dataclass(frozen=True)
 class StepPrediction(Prediction):

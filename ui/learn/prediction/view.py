@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -89,12 +89,17 @@ class Attempt:
             return None
         try:
             truth = prediction.truth(model, self.prompt, self.bars)
+            self._name_bars(prediction, model)
         except DecodingError:
             self.drawn = None
             raise
         gap = self.bars.gap(self.drawn, truth)
         self.revealed = Revealed(self.prompt, self.drawn, truth, gap)
         return self.revealed
+
+    def _name_bars(self, prediction: Prediction, model: LanguageModel) -> None:
+        labels = prediction.revealed_labels(model, self.prompt, self.bars)
+        self.bars = replace(self.bars, labels=labels)
 
 
 def draw_prediction(
@@ -151,10 +156,11 @@ def _resumed(prediction: Prediction, model: LanguageModel, before: Earlier | Non
     attempt = Attempt(before.prompt)
     try:
         attempt.compute(prediction, model)
+        if len(attempt.bars.labels) != len(before.drawn):
+            return fresh
+        attempt._name_bars(prediction, model)
     except DecodingError:
         return fresh  # drawing it says why
-    if len(attempt.bars.labels) != len(before.drawn):
-        return fresh
     drawn, truth = before.drawn, before.truth
     attempt.drawn = drawn
     attempt.revealed = Revealed(before.prompt, drawn, truth, attempt.bars.gap(drawn, truth))

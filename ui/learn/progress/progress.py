@@ -61,7 +61,7 @@ class Progress:
             raise ProgressError(
                 say(
                     "That is {count} entries of progress, more than the {most} that are kept; "
-                    "what was there is kept. Forget it first to begin anew.",
+                    "what was there is kept. Forget it first to start over.",
                     count=f"{len(joined):,}",
                     most=f"{MOST_ENTRIES:,}",
                 )

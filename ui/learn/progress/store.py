@@ -87,7 +87,7 @@ class ProgressStore:
             raise ProgressError(
                 say(
                     "What was kept of your progress is damaged; choose Forget my progress to "
-                    "begin anew, and import an export of it, if you have one."
+                    "start over, and import an export of it, if you have one."
                 )
             )
         return Progress.restored(records[_RECORD]).joined(waiting) if records else waiting

@@ -83,6 +83,16 @@ def scoring() -> str:
     return say(_SCORING, points=f"{MOST_POINTS:g}")
 
 
+def at_stake(confidence: float, answers: int) -> str:
+    """The points that an answer with a confidence gives if it is right, and if it is wrong."""
+    gain, loss = (points(confidence, is_right, answers) for is_right in (True, False))
+    return say(
+        "If you are right: {gain} points. If not: {loss}.",
+        gain=f"{gain:.1f}",
+        loss=with_minus(f"{loss:.1f}"),
+    )
+
+
 def confidences(answers: int) -> list[float]:
     """What there is to choose from, beginning with that of a guess."""
     guess = 1.0 / answers
@@ -161,15 +171,15 @@ def _ask(quiz: Quiz, question: Question, round_: Round, take: Callable[[Given], 
         key=f"{name}_answer",
     )
     guess = 1.0 / len(answers)
-    confidence = st.select_slider(
+    confidence = st.pills(
         say("How sure are you?"),
         confidences(len(answers)),
         format_func=lambda level: (
             say("{share} (a guess)", share=percent(level)) if level == guess else percent(level)
         ),
         key=f"{name}_confidence",
-        help=scoring(),
     )
+    st.caption(scoring() if confidence is None else at_stake(confidence, len(answers)))
 
     def on_answer() -> None:
         is_right = chosen == question.right
@@ -177,13 +187,18 @@ def _ask(quiz: Quiz, question: Question, round_: Round, take: Callable[[Given], 
         round_.given[question.key] = given
         take(given)
 
+    lacking = None
+    if chosen is None:
+        lacking = say("Choose an answer first.")
+    elif confidence is None:
+        lacking = say("Say how sure you are first.")
     st.button(
         say("Answer"),
         type="primary",
         key=f"{name}_give",
-        disabled=chosen is None,
+        disabled=lacking is not None,
         on_click=on_answer,
-        help=say("Choose an answer first.") if chosen is None else None,
+        help=lacking,
     )
 
 
@@ -202,7 +217,7 @@ def _worth(given: Given) -> str:
     """What an answer is worth, in a sentence."""
     sure, worth = percent(given.confidence), abs(given.points)
     if worth < 0.05:
-        return say("You were {sure} sure, as a guess is, so this gives 0 points.", sure=sure)
+        return say("You marked this as a guess ({sure}), so it gives 0 points.", sure=sure)
     if given.right:
         return say(
             "You are right and were {sure} sure: this gives {worth} points.",
@@ -229,7 +244,13 @@ def _summary(quiz: Quiz, round_: Round, overall: Calibration | None) -> None:
     given = [round_.given[q.key] for q in quiz.questions if q.key in round_.given]
     here = calibration((one.confidence, one.right) for one in given)
     total = sum(one.points for one in given)
-    worth = say("{points} points", points=with_minus(f"{total:.1f}"))
+    worth = say(
+        "{right} of {count} right, {points} of {most} points",
+        right=sum(one.right for one in given),
+        count=len(given),
+        points=with_minus(f"{total:.1f}"),
+        most=f"{MOST_POINTS * len(given):g}",
+    )
     st.markdown(f"**{quiz.title}: {worth}**")
     if here is not None:
         st.markdown(calibration_sentence(here))

@@ -21,3 +21,9 @@ test('whole words are found, the longest first, in any case', () => {
   assert.equal(bits('With 8 bits, or (8 bits).').length, 2);
   assert.deepEqual(term_finder({})('cache'), []);
 });
+
+test('an everyday word is a term only on the pages and in the lessons of that meaning', () => {
+  const found = (/** @type {string[]} */ ...here) => term_finder(GLOSSARY, here)('A raw number.').map(({ key }) => key);
+  assert.deepEqual([found(), found('cache'), found('learn', 'tokens')], [[], [], []]);
+  assert.deepEqual([found('step'), found('learn', 'softmax')], [['logit'], ['logit']]);
+});

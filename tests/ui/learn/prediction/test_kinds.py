@@ -13,6 +13,7 @@ from ui.learn.model import lesson_model
 from ui.learn.prediction.kinds import read_prediction
 from ui.learn.prediction.prediction import PredictionError
 from ui.learn.source import LessonError, Table
+from ui.words.labels import token_label
 
 PROMPT = "w1|w2"
 
@@ -108,6 +109,10 @@ def test_a_figure_per_step_is_of_the_text_that_is_generated(model):
     decoder = Decoder(model, PROMPT, SamplingSettings(**settings))
     assert truth == tuple(decoder.step().survivors for _ in range(5))
     assert bars.labels == ("1", "2", "3", "4", "5")
+    labels = prediction.revealed_labels(model, PROMPT, bars)
+    assert labels == tuple(
+        f"{place} {token_label(step.text)}" for place, step in enumerate(decoder.steps, start=1)
+    )
 
 
 def test_what_is_kept_holds_a_share_of_the_models_own_probability(model):

@@ -21,6 +21,9 @@ class Scripted(Prediction):
     def bars(self, model, prompt):
         return Bars(("a", "b"), "", "Probability", Unit("%"), is_distribution=True)
 
+    def revealed_labels(self, model, prompt, bars):
+        return tuple(f"{label} ␣{prompt}" for label in bars.labels)
+
     def truth(self, model, prompt, bars):
         type(self).asked += 1
         if self.fails:
@@ -42,7 +45,9 @@ def test_the_truth_is_computed_once_and_what_was_drawn_stays(prediction):
     attempt = Attempt("Once")
     assert attempt.compute(prediction, None) is None and prediction.asked == 0
     attempt.reveal(said(0.6, 0.4))
+    assert attempt.bars.labels == ("a", "b"), "nothing is given away"
     revealed = attempt.compute(prediction, None)
+    assert attempt.bars.labels == ("a ␣Once", "b ␣Once")
     assert (revealed.drawn, revealed.truth) == ((0.6, 0.4), (0.9, 0.1))
     assert revealed.gap.value == pytest.approx(0.3)
     attempt.reveal(said(0.9, 0.1))
@@ -76,5 +81,6 @@ def test_what_was_revealed_before_a_reload_is_shown_and_not_computed_again(predi
     shown = attempt.revealed
     assert (attempt.prompt, shown.drawn, prediction.asked) == ("Twice", (0.5, 0.5), 0)
     assert shown.gap.value == pytest.approx(0.4)
+    assert attempt.bars.labels == ("a ␣Twice", "b ␣Twice")
     older = Earlier("Once", (1.0,), (1.0,))
     assert _resumed(prediction, None, older).revealed is None, "its bars are others by now"

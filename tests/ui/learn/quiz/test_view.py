@@ -31,6 +31,11 @@ def press(app: AppTest, label: str) -> None:
     assert not app.exception
 
 
+def can_answer(app: AppTest) -> bool:
+    (button,) = [button for button in app.button if button.label == "Answer"]
+    return not button.disabled
+
+
 def said(app: AppTest) -> str:
     kinds = (app.markdown, app.success, app.error, app.caption)
     return "\n".join(element.value for kind in kinds for element in kind)
@@ -38,10 +43,14 @@ def said(app: AppTest) -> str:
 
 def test_a_quiz_from_its_first_question_to_its_summary(app):
     assert "Question 1 of 2" in said(app) and "Press Step." in said(app)
-    assert app.select_slider[0].value == 0.5
-    assert [b.disabled for b in app.button if b.label == "Answer"] == [True]
+    assert "Brier's rule" in said(app)
+    assert not can_answer(app)
     app.radio[0].set_value("one").run()
-    app.select_slider[0].set_value(1.0).run()
+    assert app.button_group[0].value is None and not can_answer(app), "no confidence is given yet"
+    app.button_group[0].set_value(0.5).run()
+    assert "If you are right: 0.0 points. If not: 0.0." in said(app) and can_answer(app)
+    app.button_group[0].set_value(1.0).run()
+    assert "If you are right: 10.0 points. If not: −30.0." in said(app)
     press(app, "Answer")
     assert "One at a time." in app.success[0].value and not app.error
     assert "You are right and were 100 % sure: this gives 10.0 points." in said(app)
@@ -49,14 +58,14 @@ def test_a_quiz_from_its_first_question_to_its_summary(app):
 
     assert "Question 2 of 2" in said(app)
     app.radio[0].set_value("yes").run()
-    app.select_slider[0].set_value(0.8).run()
+    app.button_group[0].set_value(0.8).run()
     press(app, "Answer")
     assert "It is not." in app.error[0].value, "the reason why this answer is wrong"
     assert "It is not so." in app.success[0].value, "and why another one is right"
     assert "You were 80 % sure of another answer: this takes 11.9 points away." in said(app)
     press(app, "See the summary")
 
-    assert "Passes: −1.9 points" in said(app)
+    assert "Passes: 1 of 2 right, −1.9 of 20 points" in said(app)
     assert "You were 90 % sure on average and right in 50 % of 2 answers." in said(app)
     first, second = app.session_state.taken
     assert (first.question, first.right, first.confidence, first.answers) == (

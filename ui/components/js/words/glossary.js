@@ -5,6 +5,8 @@
  * @property {string} name as a heading
  * @property {string} text what it means
  * @property {string[]} written how it stands in a text
+ * @property {string[]} everyday words that mean it in some places only
+ * @property {string[]} places these pages and lessons
  * @property {string} page the address of the page on which it can be operated
  * @property {string} at what to use there
  */
@@ -15,13 +17,19 @@
 const escaped = text => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 /**
- * Finds terms in a text: whole words, the longest first.
+ * Finds terms in a text: whole words, the longest first; everyday words where they mean a term.
  * @param {Glossary} glossary
+ * @param {string[]} [here] the page that the text is on, and the lesson
  * @returns {(text: string) => Found[]}
  */
-export function term_finder(glossary) {
+export function term_finder(glossary, here = []) {
   const keys = new Map(
-    Object.entries(glossary).flatMap(([key, { written }]) => written.map(form => [form.toLowerCase(), key])),
+    Object.entries(glossary).flatMap(([key, { written, everyday, places }]) =>
+      [...written, ...(places.some(place => here.includes(place)) ? everyday : [])].map(form => [
+        form.toLowerCase(),
+        key,
+      ]),
+    ),
   );
   if (!keys.size) return () => [];
   const forms = [...keys.keys()].sort((one, other) => other.length - one.length).map(escaped);

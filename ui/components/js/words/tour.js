@@ -72,7 +72,7 @@ const STOPS = {
   }),
   slide: () => ({
     title: say('{stop} of 4.', { stop: 4 }),
-    text: say('Drag Temperature. Table and pictures follow at once, and the model need not run again.'),
+    text: say('Drag Temperature. Table and pictures follow at once, without running the model again.'),
     target: '[data-sampler=temperature]',
     next: '',
   }),

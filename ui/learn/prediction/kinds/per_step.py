@@ -25,6 +25,7 @@ from ui.learn.prediction.prediction import (
     read_scale,
 )
 from ui.learn.source import Table
+from ui.words.labels import token_label
 from ui.words.language import marked
 
 
@@ -61,6 +62,12 @@ class PerStep(StepPrediction):
         return Bars(
             labels, marked("Step"), figure.label, figure.unit, self.low, self.high, is_curve=True
         )
+
+    def revealed_labels(self, model: LanguageModel, prompt: str, bars: Bars) -> tuple[str, ...]:
+        """Each step with the token that it appended."""
+        decoder = Decoder(model, prompt, self.settings)
+        tokens = (token_label(decoder.step().text) for _ in bars.labels)
+        return tuple(map(" ".join, zip(bars.labels, tokens, strict=True)))
 
     def truth(self, model: LanguageModel, prompt: str, bars: Bars) -> tuple[float, ...]:
         decoder = Decoder(model, prompt, self.settings)

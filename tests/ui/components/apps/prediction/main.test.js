@@ -95,6 +95,17 @@ describe('a prediction', () => {
     assert.ok(page.reveal().disabled, 'it is asked once');
   });
 
+  test('a bar that was set stays where it is while the next one is', () => {
+    const page = page_of(TOKENS);
+    const [paris, london, others] = page.sliders();
+    press(paris, 'End');
+    press(paris, 'PageDown');
+    press(london, 'ArrowUp');
+    assert.deepEqual(page.values(), ['90 %', '6 %', '4 %']);
+    press(others, 'Home');
+    assert.deepEqual(page.values(), ['94 %', '6 %', '0 %'], 'the first makes room once all are set');
+  });
+
   test('a lying bar follows the pointer until it is let go', () => {
     const page = page_of(TOKENS);
     const [paris, london] = page.sliders();

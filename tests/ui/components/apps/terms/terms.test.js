@@ -84,9 +84,31 @@ test('the menu has the terms of the page, but nothing that a model has written',
   const [menu] = root.getElementsByTagName('details');
   menu.open = true;
   menu.dispatchEvent(new Event('toggle'));
-  assert.deepEqual(find(menu, 'term').map(text_of), ['KV cache', 'Logit', 'Cache']);
+  assert.deepEqual(find(menu, 'term').map(text_of), ['Cache', 'KV cache', 'Logit']);
   assert.match(text_of(menu), /The raw <b>score<\/b>\. Try it: Step, Logits/);
   other.destroy();
+});
+
+test('the page and the lesson in the address say what an everyday word means', () => {
+  const page = page_of();
+  page.root.append(element('p', { text: 'A raw number.' }));
+  const terms_at = (/** @type {string} */ address) => {
+    history.pushState({}, '', address);
+    const root = element('section');
+    page.root.append(root);
+    const other = mount_terms(root, { glossary: GLOSSARY, site: SITE });
+    const [list] = root.getElementsByTagName('details');
+    list.open = true;
+    list.dispatchEvent(new Event('toggle'));
+    const named = find(list, 'term').map(text_of);
+    other.destroy();
+    root.remove();
+    return named;
+  };
+  assert.deepEqual(terms_at('/app/learn?lesson=tokens'), ['KV cache']);
+  assert.deepEqual(terms_at('/app/learn?lesson=softmax'), ['KV cache', 'Logit']);
+  assert.deepEqual(terms_at('/app/'), ['KV cache', 'Logit']);
+  history.pushState({}, '', '/');
 });
 
 test('a term without an entry says nothing, and nothing is left of it all in the end', () => {

@@ -150,7 +150,7 @@ const DRAWS = [
   ['proposed', () => shown({}, { manual: true }), 'u = 0.5000 would draw ␣the, its stretch is [0.4000, 0.7000)'],
   ['taken', () => recorded({}), 'u = 0.5000 drew ␣the, its stretch is [0.4000, 0.7000)'],
   ['forced', () => recorded({}, { taken: { forced: true, u: null }, step: { u: null } }), 'forced: ␣the, no draw'],
-  ['greedy', () => shown({ temperature: 0 }), 'temperature 0 takes ␣Paris, no draw'],
+  ['greedy', () => shown({ temperature: 0 }), 'temperature 0 takes ␣Paris without a draw'],
   ['was greedy', () => recorded({}, { taken: { u: null }, step: { u: null } }), '␣the was taken greedily, no draw'],
   ['without tokens', () => shown({ banned: { sequences: [[0], [1], [2], [3]] } }), 'no tokens left to draw'],
   ['without scores', () => shown({}, { row: null }), 'no scores yet'],

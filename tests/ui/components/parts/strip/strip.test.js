@@ -177,6 +177,10 @@ test('as text it is what the tokens stand for, also on the clipboard', async () 
   assert.equal(page.root.querySelector('.dv-plain')?.textContent, 'the Paris <b>');
   page.change({ steps: [make_step(3)] });
   assert.equal(page.root.querySelector('.dv-plain')?.textContent, 'the London');
+  page.change({ chat: true });
+  page.one('button', 'Text').click();
+  page.one('button', 'Text').click();
+  assert.equal(page.root.querySelector('.dv-plain')?.textContent, 'the\n\n London');
 });
 
 test('hostile labels are text, in tokens and in branches', () => {

@@ -41,7 +41,8 @@ export function mount(root, { glossary, site }) {
       node.classList.toggle('dv-hidden', !is_found);
       count += Number(is_found);
     }
-    set_text(found, say('{count} of {all} terms', { count, all: entries.length }));
+    const all = entries.length;
+    set_text(found, count === all ? say('{all} terms', { all }) : say('{count} of {all} terms', { count, all }));
   }
   search.addEventListener('input', filter);
   filter();

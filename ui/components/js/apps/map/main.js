@@ -85,7 +85,7 @@ export function mount(root, { topics }, tell) {
       body.classList.toggle('dv-hidden', !here);
       count += here;
     }
-    set_text(found, say('{count} of {all} concepts', { count, all }));
+    set_text(found, count === all ? say('{all} concepts', { all }) : say('{count} of {all} concepts', { count, all }));
   }
   search.addEventListener('input', filter);
   filter();

@@ -40,12 +40,15 @@ export function mount(root, data, tell) {
   let now = data;
   /** @type {number[]} */
   let values = [];
+  /** @type {number[]} the bars that were set, the latest last */
+  let set_bars = [];
   let is_touched = false;
   let is_asked = false;
 
   const part = create(drawing, {
     set(place, value) {
-      values = now.is_distribution ? with_share(values, place, value) : values.with(place, value);
+      values = now.is_distribution ? with_share(values, place, value, set_bars) : values.with(place, value);
+      set_bars = [...set_bars.filter(at => at !== place), place];
       is_touched = true;
       remember('sessionStorage', key_of(now), JSON.stringify(values));
       draw();
@@ -72,6 +75,7 @@ export function mount(root, data, tell) {
     const is_other = given.name !== now.name || !values.length;
     now = given;
     is_asked = false;
+    if (is_other) set_bars = [];
     if (given.revealed) {
       values = given.revealed.drawn;
       forget('sessionStorage', key_of(given));

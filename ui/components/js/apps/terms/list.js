@@ -12,7 +12,7 @@ import { say } from '../../words/say.js';
 const NO_TEXT =
   'input, textarea, style, script, [hidden], .st-key-header, .dv-token, .dv-written, .dv-strip-box, tbody, .dv-tip';
 
-/** @param {(text: string) => Found[]} find @returns {Set<string>} keys, in the order of the page */
+/** @param {(text: string) => Found[]} find @returns {Set<string>} keys */
 export function terms_on_page(find) {
   const page = document.querySelector('.stMain') ?? document.body;
   const walker = document.createTreeWalker(page, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT, node =>
@@ -36,14 +36,13 @@ export function create_list(glossary, site, find, more) {
   const entries = element('dl', { class: 'dv-entries' });
   const menu = create_menu(
     say('Terms'),
-    element('p', {}, `${say('Terms on this page, in their order.')} `, more('')),
+    element('p', {}, `${say('Terms on this page, from A to Z.')} `, more('')),
     entries,
   );
   menu.node.addEventListener('toggle', () => {
     if (!(/** @type {HTMLDetailsElement} */ (menu.node).open)) return entries.replaceChildren();
-    for (const key of terms_on_page(find)) {
-      const entry = glossary[key];
-      if (!entry) continue;
+    const found = Array.from(terms_on_page(find), key => glossary[key]).filter(Boolean);
+    for (const entry of found.sort((one, other) => one.name.localeCompare(other.name))) {
       const what = element('dd', {}, `${entry.text} `, place_of(site, entry));
       entries.append(element('dt', { text: entry.name }), what);
     }

@@ -2,7 +2,7 @@
 
 import { element } from '../../lib/dom.js';
 import { stay_in_app } from '../../lib/in_app.js';
-import { address_of } from '../../parts/glossary/place.js';
+import { address_of, names_here } from '../../parts/glossary/place.js';
 import { term_finder } from '../../words/glossary.js';
 import { say } from '../../words/say.js';
 import { create_list } from './list.js';
@@ -29,7 +29,16 @@ export function mount(root, { glossary, site }) {
     const href = `${address_of(site, site.glossary)}#${encodeURIComponent(key || 'glossary')}`;
     return stay_in_app(element('a', { href, text: say('Glossary') }));
   };
-  const find = term_finder(glossary);
+  /** @type {Map<string, ReturnType<typeof term_finder>>} by page and lesson */
+  const finders = new Map();
+  /** @param {string} text */
+  function find(text) {
+    const here = names_here(site);
+    const name = here.join(' ');
+    const finder = finders.get(name) ?? term_finder(glossary, here);
+    finders.set(name, finder);
+    return finder(text);
+  }
   const marks = create_marks(find);
   const tip = create_tip(glossary, site, more);
   const list = create_list(glossary, site, find, more);

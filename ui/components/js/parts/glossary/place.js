@@ -15,6 +15,12 @@ import { say } from '../../words/say.js';
 /** @param {Site} site @param {string} page */
 export const address_of = ({ base, home }, page) => `${base}/${page === home ? '' : page}`;
 
+/** The page that is on screen, and the lesson, by their names in the address. @param {Site} site */
+export function names_here({ base, home }) {
+  const page = location.pathname.slice(base.length + 1) || home;
+  return [page, ...new URLSearchParams(location.search).getAll('lesson')];
+}
+
 /** Where a term can be operated: a link, but to the page that one is on. @param {Site} site @param {Term} term */
 export function place_of(site, { page, at }) {
   const href = address_of(site, page);

@@ -16,6 +16,10 @@ import { rounded, share_of, step_of, value_text } from './values.js';
  */
 
 const MOST_VALUES = 8; // bars of a curve that have room for their values
+const LONG = 7; // characters of a label, from which those of a curve are written downwards
+
+/** @param {string} label */
+const is_long = label => label.length >= LONG;
 
 /** @param {HTMLElement} root @param {Actions} actions */
 export function create(root, actions) {
@@ -167,6 +171,7 @@ export function create(root, actions) {
       bar.node.classList.toggle('dv-guesses-worst', revealed?.worst === place);
       bar.node.classList.toggle('dv-guesses-revealed', revealed !== null);
       bar.node.classList.toggle('dv-guesses-many', values.length > MOST_VALUES);
+      bar.node.classList.toggle('dv-guesses-tokens', bars.is_curve && bars.labels.some(is_long));
       bar.track.style.setProperty('--own', String(share_of(value, shown)));
       bar.track.style.setProperty('--model', String(truth === undefined ? 0 : share_of(truth, shown)));
       set_attribute(bar.track, 'aria-label', bars.axis ? `${bars.axis} ${bars.labels[place]}` : bars.labels[place]);

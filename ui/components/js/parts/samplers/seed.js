@@ -22,7 +22,7 @@ function story({ view, steps, row, point, digits, settings }) {
   const next = is_next ? say('; seed {seed} holds from the next token on', { seed: Number(settings.seed) }) : '';
   if (step?.forced) return parted(say('forced: {token}, no draw'), step.label);
   if (view.emptied_by) return [say('no tokens left to draw'), '', ''];
-  if (view.greedy) return parted(say('temperature 0 takes {token}, no draw'), view.leaders[0]?.label ?? '');
+  if (view.greedy) return parted(say('temperature 0 takes {token} without a draw'), view.leaders[0]?.label ?? '');
   if (view.is_pending && !chosen && point === null) {
     const u = row?.u ?? null;
     return [u === null ? say('no random number yet') : say('will be drawn with u = {u}', { u: u_text(u) }), '', ''];

@@ -10,7 +10,7 @@ import { create_legend, shade_of } from './legend.js';
 /** @import { State, Actions, Step } from '../../types.js' */
 /** @import { Item, Token } from './items.js' */
 /**
- * @typedef {Pick<State, 'prompt' | 'prompt_tokens' | 'steps' | 'index' | 'stop' | 'manual' | 'branches' | 'colouring' | 'view'
+ * @typedef {Pick<State, 'prompt' | 'chat' | 'prompt_tokens' | 'steps' | 'index' | 'stop' | 'manual' | 'branches' | 'colouring' | 'view'
  *   | 'pending_bytes'>} Properties
  */
 
@@ -123,7 +123,9 @@ export function create(root, actions) {
   // --- plain text ------------------------------------------------------------------------------
 
   const generated_text = () => state.steps.map(step => step.text).join('');
-  const whole_text = () => state.prompt + generated_text();
+  // An answer begins a paragraph of its own.
+  const prompt_text = () => (state.chat ? `${state.prompt}\n\n` : state.prompt);
+  const whole_text = () => prompt_text() + generated_text();
 
   function toggle_plain() {
     is_plain = !is_plain;
@@ -136,7 +138,7 @@ export function create(root, actions) {
 
   function write_plain() {
     if (!is_plain) return;
-    plain.replaceChildren(element('span', { class: 'dv-muted', text: state.prompt }), generated_text());
+    plain.replaceChildren(element('span', { class: 'dv-muted', text: prompt_text() }), generated_text());
   }
 
   async function copy_text() {
