@@ -60,6 +60,8 @@ def test_texts_and_tokenizers_change_and_come_back(app):
 
 def test_tokens_have_a_price_and_a_measured_time(app):
     state = state_of(app)
+    assert state.work is None, "nothing begins by itself on a person's own model"
+    state.begin(lambda: True)
     state.work.wait(60)
     assert state.work.is_done and state.work.result.largest.output == 16
     app.run()
