@@ -101,6 +101,7 @@ class TokenSequence:
             ids,
             self.prompt_length,
             self._model.eos_ids,
+            self._model.vocabulary.line_break_ids,
             states=states,
             uniform=partial(self._random.of_stream, seed, index),
             device=self._model.device,

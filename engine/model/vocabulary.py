@@ -10,7 +10,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import transformers
@@ -91,6 +91,14 @@ class Vocabulary:
             TokenizerError: there is no tokenizer.
         """
         return list(self._tokenizer()(_checked(text), verbose=False)["input_ids"])
+
+    @cached_property
+    def line_break_ids(self) -> tuple[int, ...]:
+        """The token that a line break ends with, as text-generation-webui finds it; or none."""
+        if self.tokenizer is None:
+            return ()
+        ids = self.tokenizer("\n", add_special_tokens=False, verbose=False)["input_ids"]
+        return tuple(ids[-1:])
 
     def token_table(self, eos_ids: tuple[int, ...]) -> TokenTable:
         """What a constraint needs to know of the tokens; raises `TokenizerError` without any."""
