@@ -135,6 +135,10 @@ class Vocabulary:
         """
         return chat_template.encode(self._chat_tokenizer(), _checked(message), MAX_PROMPT_BYTES)
 
+    def chat_messages(self, message: str) -> list[dict[str, str]]:
+        """What `chat` lays out, by role: the message, and the template's own system message."""
+        return chat_template.messages(self._chat_tokenizer(), _checked(message), MAX_PROMPT_BYTES)
+
     def _chat_tokenizer(self) -> PreTrainedTokenizerBase:
         tokenizer = self._tokenizer()
         if not self.has_chat_template:

@@ -61,8 +61,7 @@ class Xtc(CutStage):
             "{probability:number}.",
             "few": _XTC_ACTS + "Fewer than two tokens reach {threshold:share}, so it removes none.",
             "spares": _XTC_ACTS
-            + "The end of the text or a line break is among the top choices, so it "
-            "removes none.",
+            + "It would remove the end of the text or a line break, so it removes none.",
             "acts": _XTC_ACTS + "Of all tokens that reach {threshold:share} it removes the top "
             "{removed:count}, with {mass_removed:percent} of the probability.",
         },
