@@ -233,7 +233,7 @@ class TestTransformersIsRun:
         "own",
         [
             {"min_p": 0.3},
-            {"typical_p": 0.5, "repetition_penalty": 1.5, "max_length": 3},
+            {"typical_p": 0.2, "max_length": 3},
             {"num_beams": 3},
             {"no_repeat_ngram_size": 1, "suppress_tokens": [*range(3, 300)]},
             {"penalty_alpha": 0.6, "top_k": 4},

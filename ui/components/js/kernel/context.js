@@ -23,10 +23,7 @@ export class Context {
    * @param {{tau: number, mu: number}|null} [options.mirostat] mirostat's state before the step, and the tau that it
    *   was steered towards; with another tau, and without a state, it begins anew
    */
-  constructor(
-    token_ids,
-    { prompt_length = 0, eos_ids = [], line_break_ids = [], xtc_u = null, mirostat = null } = {},
-  ) {
+  constructor(token_ids, { prompt_length = 0, eos_ids = [], line_break_ids = [], xtc_u = null, mirostat = null } = {}) {
     this.token_ids = token_ids;
     this.prompt_length = prompt_length;
     this.eos_ids = eos_ids;
