@@ -61,7 +61,7 @@ class RecordedText(Autoregressive[Step]):
         super().__init__(model, prompt_ids, stop_strings, longest_prompt=len(negative))
         self.guidance = guidance
         self.on_shaped: Callable[[Distribution], None] | None = None
-        self._settings = settings
+        self._set(settings)
         self._settings_from: list[tuple[int, SamplingSettings]] = [(0, settings)]
         self._record = LogitRecord(model)
         self._marks: list[Mark] = []
@@ -77,10 +77,15 @@ class RecordedText(Autoregressive[Step]):
         with self._lock:
             if settings == self._settings:
                 return
-            self._settings = settings
+            self._set(settings)
             if self._settings_from[-1][0] == len(self.steps):
                 self._settings_from.pop()
             self._settings_from.append((len(self.steps), settings))
+
+    def _set(self, settings: SamplingSettings) -> None:
+        self._settings = settings
+        model = self.model
+        self._sequence.eos_ids = model.generate_eos_ids if settings.parity else model.eos_ids
 
     def settings_at(self, index: int) -> SamplingSettings:
         """The settings that a step was taken with."""

@@ -35,6 +35,7 @@ class TokenSequence:
     Attributes:
         prompt_length: tokens of the prompt.
         length: tokens generated.
+        eos_ids: tokens that end the text; the model's own at first.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class TokenSequence:
         self._model = model
         self.prompt_length = len(prompt_ids)
         self.length = 0
+        self.eos_ids = model.eos_ids
         self._longest_prompt = max(longest_prompt, self.prompt_length)
         self._ids = np.empty(self.prompt_length + 16, np.int64)  # grows by doubling
         self._ids[: self.prompt_length] = prompt_ids
@@ -100,7 +102,8 @@ class TokenSequence:
         return Context(
             ids,
             self.prompt_length,
-            self._model.eos_ids,
+            self.eos_ids,
+            self._model.vocabulary.line_break_ids,
             states=states,
             uniform=partial(self._random.of_stream, seed, index),
             device=self._model.device,
@@ -135,6 +138,7 @@ class TokenSequence:
             self._model,
             token_id,
             piece.stop_string,
+            eos_ids=self.eos_ids,
             tokens=self.length + 1,
             limit=limit,
             positions=self.positions + 1,
@@ -160,7 +164,7 @@ class TokenSequence:
     def fork(self) -> TokenSequence:
         """An independent copy."""
         twin = TokenSequence(self._model, self._ids[: self.prompt_length], self._longest_prompt)
-        twin.length = self.length
+        twin.length, twin.eos_ids = self.length, self.eos_ids
         twin._ids = self._ids.copy()
         twin._written = self._written.fork()
         return twin

@@ -31,6 +31,7 @@ _MEGABYTES = 512
 _START_SECONDS = 60.0
 _WALL_SECONDS = 20.0
 
+_PROBE = "7d1f0c5e system message 93ab26"
 _OTHERWISE = "start from plain text, or choose another model"
 
 
@@ -45,8 +46,12 @@ def prepare() -> None:
     _PROCESS.prepare()
 
 
-def render(tokenizer: PreTrainedTokenizerBase, message: str, most_bytes: int) -> str:
+def render(
+    tokenizer: PreTrainedTokenizerBase, message: str, most_bytes: int, system: str | None = None
+) -> str:
     """A user's message in the template, up to where the model answers.
+
+    A system message comes before it, if one is given.
 
     Raises:
         PromptError: it is longer than `most_bytes`.
@@ -57,7 +62,7 @@ def render(tokenizer: PreTrainedTokenizerBase, message: str, most_bytes: int) ->
     answer = _PROCESS.ask(
         {
             "template": tokenizer.get_chat_template(),
-            "message": message,
+            "messages": _messages(message, system),
             "special_tokens": special,
             "most_bytes": most_bytes,
         }
@@ -75,6 +80,30 @@ def render(tokenizer: PreTrainedTokenizerBase, message: str, most_bytes: int) ->
             f"The chat template of this model makes nothing of this message; {_OTHERWISE}."
         )
     return answer["text"]
+
+
+def messages(
+    tokenizer: PreTrainedTokenizerBase, message: str, most_bytes: int
+) -> list[dict[str, str]]:
+    """A user's message, behind the system message that the template writes by itself, if it does.
+
+    Found by what another system message takes the place of.
+
+    Raises:
+        PromptError, TokenizerError: as in `render`.
+    """
+    text = render(tokenizer, message, most_bytes)
+    with contextlib.suppress(TokenizerError):  # a template for users and assistants only
+        before, _, after = render(tokenizer, message, most_bytes, _PROBE).partition(_PROBE)
+        system = text.removeprefix(before).removesuffix(after)
+        if system and render(tokenizer, message, most_bytes, system) == text:
+            return _messages(message, system)
+    return _messages(message)
+
+
+def _messages(message: str, system: str | None = None) -> list[dict[str, str]]:
+    first = [] if system is None else [{"role": "system", "content": system}]
+    return [*first, {"role": "user", "content": message}]
 
 
 def encode(tokenizer: PreTrainedTokenizerBase, message: str, most_bytes: int) -> list[int]:

@@ -61,6 +61,8 @@ class LanguageModel(LoadedModel):
     Attributes, besides those of `LoadedModel`:
         vocabulary: tokens as bytes and text.
         eos_ids: ids that end a text; empty where the model names none.
+        generate_eos_ids: ids that end a text in `generate`, which takes them from the generation
+            settings alone; parity mode ends there too.
         kernels: how forward passes run on a CPU (see `engine.model.kernels`).
         replays_exactly: whether the output layer alone, run on a recorded hidden state, repeats the
             logits bit for bit.
@@ -95,7 +97,7 @@ class LanguageModel(LoadedModel):
         pause_between_layers(hf)
         probe.refuse_unless_as_generate(self)
         self.vocab_size = self._try_out()
-        self.eos_ids = _eos_ids(hf, tokenizer, self.vocab_size)
+        self.generate_eos_ids, self.eos_ids = _eos_ids(hf, tokenizer, self.vocab_size)
         self.vocabulary = Vocabulary(tokenizer, self.vocab_size, self.eos_ids)
         self.notices += tuple(self._notices())
         if forgets_after is not None:
@@ -379,16 +381,17 @@ class _HeadInput:
         return tensor
 
 
-def _eos_ids(hf: PreTrainedModel, tokenizer, vocab_size: int) -> tuple[int, ...]:
-    """End-of-text ids, from where `generate` takes them, else from the tokenizer."""
+def _eos_ids(hf: PreTrainedModel, tokenizer, vocab_size: int) -> list[tuple[int, ...]]:
+    """End-of-text ids of `generate`; the same, or those of configuration or tokenizer."""
+
+    def named_by(*sources: object) -> tuple[int, ...]:
+        found = (getattr(source, "eos_token_id", None) for source in sources)
+        ids = next((each for each in found if each is not None), [])
+        ids = [ids] if isinstance(ids, int) else ids
+        return tuple(sorted({int(i) for i in ids if 0 <= int(i) < vocab_size}))
+
     generation = getattr(hf, "generation_config", None)
-    found = getattr(generation, "eos_token_id", None)
-    if found is None:
-        found = getattr(hf.config, "eos_token_id", None)
-    if found is None:
-        found = getattr(tokenizer, "eos_token_id", None)
-    ids = [] if found is None else [found] if isinstance(found, int) else list(found)
-    return tuple(sorted({int(token_id) for token_id in ids if 0 <= int(token_id) < vocab_size}))
+    return [named_by(generation), named_by(generation, hf.config, tokenizer)]
 
 
 def load_model(

@@ -39,9 +39,8 @@ def main(seconds: float, megabytes: int) -> None:
 
 def _answer(render: Callable, request: dict) -> dict:
     try:
-        messages = [{"role": "user", "content": request["message"]}]
         (text,), _ = render(
-            [messages],
+            [request["messages"]],
             chat_template=request["template"],
             add_generation_prompt=True,
             **request["special_tokens"],

@@ -11,7 +11,7 @@ import codecs
 import json
 import re
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING
 
 import transformers
@@ -110,6 +110,14 @@ class Vocabulary:
         """
         return list(self._tokenizer()(_checked(text), verbose=False)["input_ids"])
 
+    @cached_property
+    def line_break_ids(self) -> tuple[int, ...]:
+        """The token that a line break ends with, as text-generation-webui finds it; or none."""
+        if self.tokenizer is None:
+            return ()
+        ids = self.tokenizer("\n", add_special_tokens=False, verbose=False)["input_ids"]
+        return tuple(ids[-1:])
+
     def token_table(self, eos_ids: tuple[int, ...]) -> TokenTable:
         """What a constraint needs to know of the tokens; raises `TokenizerError` without any."""
         tokenizer = self._tokenizer()
@@ -144,6 +152,10 @@ class Vocabulary:
         ``<|im_end|>`` ends no turn.
         """
         return chat_template.encode(self._chat_tokenizer(), _checked(message), MAX_PROMPT_BYTES)
+
+    def chat_messages(self, message: str) -> list[dict[str, str]]:
+        """What `chat` lays out, by role: the message, and the template's own system message."""
+        return chat_template.messages(self._chat_tokenizer(), _checked(message), MAX_PROMPT_BYTES)
 
     def _chat_tokenizer(self) -> PreTrainedTokenizerBase:
         tokenizer = self._tokenizer()

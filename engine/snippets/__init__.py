@@ -12,6 +12,7 @@ it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -19,10 +20,10 @@ from engine.decoding.guidance import OFF, checked_scale
 from engine.errors import SettingError
 from engine.sampling import SamplingSettings
 from engine.snippets import llama_cpp, ollama, openai, transformers, vllm
-from engine.snippets.table import Request, Snippet
+from engine.snippets.table import ChatPrompt, Request, Snippet
 from engine.text import stopping
 
-__all__ = ["Request", "Snippet", "snippets"]
+__all__ = ["ChatPrompt", "Request", "Snippet", "snippets"]
 
 _TARGETS: tuple[Callable[[Request], Snippet], ...] = (
     transformers.snippet,
@@ -44,13 +45,14 @@ _NO_SEARCH = ("contrastive search", "is not there: this code samples instead")
 
 def snippets(
     settings: SamplingSettings,
-    prompt: str,
+    prompt: str | ChatPrompt,
     *,
     model: str,
     max_tokens: int,
     stop_strings: str | Sequence[str] = (),
+    eos_ids: Sequence[int] | None = None,
     dtype: str = "auto",
-    negative_prompt: str | None = None,
+    negative_prompt: str | ChatPrompt | None = None,
     guidance_scale: float = OFF,
     contrastive: tuple[int, float] | None = None,
 ) -> list[Snippet]:
@@ -60,10 +62,11 @@ def snippets(
 
     Args:
         settings: how tokens are chosen.
-        prompt: text to go on from.
-        model: its name, folder or hub id, as the target knows it.
+        prompt: text to go on from, or a message in a chat template.
+        model: its name, folder or hub id, as the target knows it. Services are not told a folder.
         max_tokens: most tokens to generate, at least 1.
         stop_strings: texts that end generation.
+        eos_ids: tokens that end the text; None for those that `generate` finds by itself.
         dtype: what the weights are stored in, e.g. ``float32``; ``auto`` leaves it to the
             checkpoint. For the app's own tokens in parity mode it must be what the app uses.
         negative_prompt: what classifier-free guidance leads away from; None for no guidance.
@@ -75,7 +78,7 @@ def snippets(
         SettingError: a prompt that is no text, a model without a name or with invisible characters
             in it, no tokens to generate, an empty stop string, or a scale out of range.
     """
-    if not isinstance(prompt, str):
+    if not isinstance(prompt, (str, ChatPrompt)):
         raise SettingError("prompt", prompt, "must be text", "decode token ids first")
     if not isinstance(model, str) or not model or not model.isprintable():
         remedy = "use a folder or a hub id, for example gpt2"
@@ -83,12 +86,16 @@ def snippets(
     max_tokens = stopping.checked_max_new_tokens(max_tokens)
     if max_tokens < 1:
         raise SettingError("max_tokens", max_tokens, "must be at least 1", "use for example 64")
+    folder = os.path.expanduser(model)
+    is_folder = os.path.isdir(folder)
     is_guided = negative_prompt is not None and checked_scale(guidance_scale) != OFF
     request = Request(
         settings=settings if contrastive is None else SamplingSettings(chain=settings.edits),
         prompt=prompt,
-        model=model,
+        model=folder if is_folder else model,
+        is_folder=is_folder,
         max_tokens=max_tokens,
+        eos_ids=None if eos_ids is None else tuple(eos_ids),
         stop_strings=stopping.checked_stop_strings(stop_strings),
         dtype=dtype,
         negative_prompt=negative_prompt if is_guided else None,

@@ -15,8 +15,11 @@ import re
 from engine.sampling.stages import Stage
 from engine.snippets.table import (
     BANNED,
+    COUNTS_PROMPT,
+    SAME_IDS,
     WHOLE_TEXT,
     Biases,
+    ChatPrompt,
     Entry,
     Remark,
     Request,
@@ -25,8 +28,9 @@ from engine.snippets.table import (
     absent,
     bans,
     biases,
-    most_tokens,
+    look_back,
     order_remarks,
+    penalty,
     same,
     translate,
 )
@@ -35,15 +39,6 @@ from engine.snippets.writing import curl, seed_of_32_bits, shell_command
 SERVER_NAME = "llama.cpp server"
 CLI_NAME = "llama.cpp command line"
 _NONE = "has no such sampler"
-_COUNTS_PROMPT = "counts the tokens of the prompt too, where ours counts generated ones only"
-
-
-def _penalty(name: str, differs: str | None = None) -> Entry:
-    # The penalties look back 64 tokens unless told otherwise.
-    def values(stage: Stage) -> dict[str, object]:
-        return {name: stage.value, "repeat_last_n": WHOLE_TEXT}
-
-    return Entry((name, "repeat_last_n"), values, differs=lambda stage: differs)
 
 
 def _dry(stage: Stage) -> dict[str, object]:
@@ -103,9 +98,9 @@ def _constraint_differs(stage: Stage) -> str:
 
 TABLE: dict[str, Entry] = {
     "logit_bias": biases("logit_bias"),
-    "repetition_penalty": _penalty("repeat_penalty"),
-    "presence_penalty": _penalty("presence_penalty", _COUNTS_PROMPT),
-    "frequency_penalty": _penalty("frequency_penalty", _COUNTS_PROMPT),
+    "repetition_penalty": penalty("repeat_penalty"),
+    "presence_penalty": penalty("presence_penalty", COUNTS_PROMPT),
+    "frequency_penalty": penalty("frequency_penalty", COUNTS_PROMPT),
     "dry": Entry(
         ("dry_multiplier", "dry_base", "dry_allowed_length", "dry_penalty_last_n"),
         _dry,
@@ -137,6 +132,10 @@ TABLE: dict[str, Entry] = {
             "xtc_threshold": stage.threshold,
             "xtc_probability": stage.probability,
         },
+        differs=lambda stage: (
+            "removes the end of the text and line breaks too; ours leaves a step alone when those "
+            "would go"
+        ),
     ),
     "mirostat": Entry(
         ("mirostat", "mirostat_tau", "mirostat_eta"),
@@ -229,10 +228,7 @@ def _translation(request: Request, target: str) -> Translation:
             inside = _PENALTIES if sampler == "penalties" else written
             theirs += [n for n in inside if n in written and SAMPLERS.get(n) == sampler]
     result.differs += order_remarks(result.written, theirs, target)
-    reach = most_tokens(request)
-    for name in ("repeat_last_n", "dry_penalty_last_n"):
-        if result.parameters.get(name) == WHOLE_TEXT:
-            result.parameters[name] = reach
+    result.differs += look_back(result.parameters)
     seed = request.settings.seed
     if seed is not None and not request.settings.is_greedy:
         seed, remark = seed_of_32_bits(seed)
@@ -246,12 +242,14 @@ def _translation(request: Request, target: str) -> Translation:
 def server_snippet(request: Request) -> Snippet:
     """Ask a running server (``llama-server -m MODEL.gguf``)."""
     result = _translation(request, SERVER_NAME)
-    body = {"prompt": request.prompt, "n_predict": request.max_tokens, **result.parameters}
+    body = {"prompt": request.text_or_ids, "n_predict": request.max_tokens, **result.parameters}
     if "logit_bias" in body:
         bias: Biases = body["logit_bias"]
         body["logit_bias"] = [[t, False if b is BANNED else b] for t, b in bias.items()]
     if request.stop_strings:
         body["stop"] = list(request.stop_strings)
+    if isinstance(request.prompt, ChatPrompt):
+        result.differs.append(("prompt", SAME_IDS))
     code = curl("http://localhost:8080/completion", body) + "\n"
     return Snippet(SERVER_NAME, "bash", code, tuple(result.lacking), tuple(result.differs))
 
@@ -267,9 +265,16 @@ def cli_snippet(request: Request) -> Snippet:
         ("--model", file),
         ("--no-conversation", None),
         ("--escape", None),
-        ("--prompt", escaped(request.prompt)),
-        ("--predict", str(request.max_tokens)),
     ]
+    if isinstance(request.prompt, ChatPrompt):
+        # The template writes a start of text where there is to be one.
+        flags.append(("--override-kv", "tokenizer.ggml.add_bos_token=bool:false"))
+        remark = "is text there; control tokens that a person typed in the message are read as such"
+        result.differs.append(("prompt", remark))
+        text = request.prompt.text
+    else:
+        text = request.prompt
+    flags += [("--prompt", escaped(text)), ("--predict", str(request.max_tokens))]
     if samplers is not None:
         flags.append(("--samplers", ";".join(samplers)))
     schema = parameters.pop("json_schema", None)

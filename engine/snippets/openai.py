@@ -2,7 +2,8 @@
 
 By OpenAI's published API reference (``POST /v1/chat/completions``, 2026). All samplers are off
 unless asked for. In which order they apply is not published; assumed is the usual one: bias,
-penalties, temperature, top-p. Models that think before they answer refuse most of these settings.
+penalties, temperature, top-p. Models that think before they answer refuse most of these settings,
+and max_tokens, which max_completion_tokens has replaced; vLLM and llama.cpp know both.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ import json
 
 from engine.snippets.table import (
     BANNED,
+    TEMPLATE_THERE,
     Biases,
+    ChatPrompt,
     Entry,
     Remark,
     Request,
@@ -90,9 +93,9 @@ def _body(request: Request, target: str) -> tuple[dict[str, object], list[Remark
     differs = [*result.differs, *swaps]
     lacking = list(result.lacking)
     body: dict[str, object] = {
-        "model": request.model,
-        "messages": [{"role": "user", "content": request.prompt}],
-        "max_tokens": request.max_tokens,
+        "model": request.served_model,
+        "messages": request.messages,
+        "max_completion_tokens": request.max_tokens,
         **result.parameters,
     }
     if "logit_bias" in body:  # JSON has no numbers as keys
@@ -107,10 +110,14 @@ def _body(request: Request, target: str) -> tuple[dict[str, object], list[Remark
         body["stop"] = list(request.stop_strings[:_MOST_STOP_STRINGS])
         if len(request.stop_strings) > _MOST_STOP_STRINGS:
             lacking.append(("stop_strings", f"at most {_MOST_STOP_STRINGS} are allowed there"))
-    remark = "becomes a message in a chat template there, where ours is the beginning of the text"
-    differs.append(("prompt", remark))
-    remark = "is called max_completion_tokens by OpenAI's newest models, max_tokens elsewhere"
+    plain = "becomes a message in a chat template there, where ours is the beginning of the text"
+    is_chat = isinstance(request.prompt, ChatPrompt)
+    differs.append(("prompt", TEMPLATE_THERE if is_chat else plain))
+    remark = (
+        "is max_completion_tokens to OpenAI, vLLM and llama.cpp; others may know max_tokens only"
+    )
     differs.append(("max_tokens", remark))
+    differs += request.model_remarks()
     return body, lacking, differs
 
 

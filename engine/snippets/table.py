@@ -17,9 +17,10 @@ from engine.sampling.stages import Stage
 
 # The mark of a banned token among biases: each target writes a ban in its own way.
 BANNED = None
-# The mark of a look-back over all tokens. Some engines once took -1 for that and now refuse it or
-# take it for 0, so a number that no text of the request exceeds is written instead.
-WHOLE_TEXT = -1
+# A look-back over all tokens: more than any model's context. -1 is documented for it, but llama.cpp
+# of 2026 takes that for 0 on its command line and refuses it in its server. It sets four bytes
+# aside for each.
+WHOLE_TEXT = 2**20
 Biases = dict[int, float | None]
 Remark = tuple[str, str]  # setting, explanation
 
@@ -45,14 +46,33 @@ class Snippet:
 
 
 @dataclass(frozen=True)
+class ChatPrompt:
+    """A message in a chat template, in each form that a target may take.
+
+    Attributes:
+        token_ids: those that the model reads. A target that is given the text puts a start of text
+            in front of it, which the template may have written, and reads control tokens that a
+            person typed.
+        text: the same, for a target that takes no ids.
+        messages: role and content of each, for a target that has a template itself.
+    """
+
+    token_ids: tuple[int, ...]
+    text: str
+    messages: tuple[Mapping[str, str], ...]
+
+
+@dataclass(frozen=True)
 class Request:
     """One generation, as every target is asked for it.
 
     Attributes:
         settings: how tokens are chosen.
-        prompt: text to go on from.
+        prompt: text to go on from, or a message in a chat template.
         model: its name, folder or hub id.
+        is_folder: whether it is a folder of this computer.
         max_tokens: most tokens to generate.
+        eos_ids: tokens that end the text; None for those that `generate` finds by itself.
         stop_strings: texts that end generation.
         dtype: what the weights are stored in; ``auto`` leaves it to the checkpoint.
         negative_prompt: what classifier-free guidance leads away from; None without guidance.
@@ -62,20 +82,38 @@ class Request:
     """
 
     settings: SamplingSettings
-    prompt: str
+    prompt: str | ChatPrompt
     model: str
     max_tokens: int
+    is_folder: bool = False
+    eos_ids: tuple[int, ...] | None = None
     stop_strings: tuple[str, ...] = ()
     dtype: str = "auto"
-    negative_prompt: str | None = None
+    negative_prompt: str | ChatPrompt | None = None
     guidance_scale: float = 1.0
     contrastive: tuple[int, float] | None = None
 
+    @property
+    def served_model(self) -> str:
+        """The model's name for a service, which is not told the folders of this computer."""
+        return "MODEL" if self.is_folder else self.model
 
-def most_tokens(request: Request) -> int:
-    """A number of tokens that prompt and answer together cannot exceed: a token to the byte."""
-    spare = 16  # for the marks that a tokenizer puts around text
-    return len(request.prompt.encode("utf-8", "surrogatepass")) + request.max_tokens + spare
+    @property
+    def text_or_ids(self) -> str | list[int]:
+        """The prompt as text, or the token ids of a message in a chat template."""
+        is_chat = isinstance(self.prompt, ChatPrompt)
+        return list(self.prompt.token_ids) if is_chat else self.prompt
+
+    @property
+    def messages(self) -> list[Mapping[str, str]]:
+        """The prompt as messages of a chat."""
+        is_chat = isinstance(self.prompt, ChatPrompt)
+        return list(self.prompt.messages if is_chat else [{"role": "user", "content": self.prompt}])
+
+    def model_remarks(self) -> list[Remark]:
+        """The remark on a model that the target knows by another name."""
+        why = "is a folder of this computer; put the name that it has there in place of MODEL"
+        return [("model", why)] if self.is_folder else []
 
 
 def _nothing(stage: Stage) -> None:
@@ -109,6 +147,22 @@ def absent(why: str) -> Entry:
 def same(name: str, remark: str | None = None) -> Entry:
     """A one-number setting under the target's name, the number unchanged."""
     return Entry((name,), lambda stage: {name: stage.value}, differs=lambda stage: remark)
+
+
+def penalty(name: str, remark: str | None = None) -> Entry:
+    """A penalty under the name that llama.cpp has for it, over the whole text."""
+    values = lambda stage: {name: stage.value, "repeat_last_n": WHOLE_TEXT}  # noqa: E731
+    return Entry((name, "repeat_last_n"), values, differs=lambda stage: remark)
+
+
+def look_back(parameters: Mapping[str, object]) -> list[Remark]:
+    """The remark on how far penalties look back, if any is on."""
+    why = f"is 64 tokens there unless it is set; {WHOLE_TEXT:,} is more than any text has"
+    return [("repeat_last_n", why)] if "repeat_last_n" in parameters else []
+
+
+TEMPLATE_THERE = "goes into the template that the model has there, which may be another one"
+COUNTS_PROMPT = "counts the tokens of the prompt too, where ours counts generated ones only"
 
 
 def within(name: str, low: float, high: float) -> Entry:

@@ -2,8 +2,8 @@
 
 Its processors run in a fixed order (`GenerationMixin._get_logits_processor`), the one that our
 default order follows. What a request leaves open is filled in from the checkpoint's
-generation_config.json and then by defaults, of which top-k 50 is not "off"; so the four that
-checkpoints usually set are always written.
+generation_config.json, which may hold any setting at all, so the model is given an empty one; and
+then by defaults, of which top-k 50 alone is not "off".
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from engine.sampling import SamplingSettings
 from engine.sampling.stages import Stage
 from engine.snippets.table import (
     SAME_IDS,
+    ChatPrompt,
     Entry,
     Remark,
     Request,
@@ -77,7 +78,6 @@ WARPERS = (
     "eta_cutoff",
 )
 ORDER = (*PROCESSORS, *WARPERS)
-OFF = {"repetition_penalty": 1.0, "temperature": 1.0, "top_k": 0, "top_p": 1.0}
 
 
 def _what_runs(settings: SamplingSettings) -> tuple[list[Stage], list[Remark]]:
@@ -104,11 +104,28 @@ _SEARCH = {
 }
 
 
+def _ends(request: Request) -> str:
+    if request.eos_ids is None:
+        return "model.generation_config.eos_token_id"
+    return python_literal(list(request.eos_ids) or None)
+
+
+def _read(name: str, prompt: str | ChatPrompt) -> list[str]:
+    """The lines that make token ids of a prompt."""
+    if isinstance(prompt, str):
+        return [f'{name} = tokenizer({python_literal(prompt)}, return_tensors="pt").input_ids']
+    ids = python_literal(list(prompt.token_ids))
+    return [
+        "# A message in the chat template; for another one see tokenizer.apply_chat_template.",
+        f"{name} = torch.tensor([{ids}])",
+    ]
+
+
 def snippet(request: Request) -> Snippet:
     """Load the model, generate, print.
 
     With parity settings and the dtype that the app runs the model in, the tokens are the app's,
-    one by one.
+    one by one, whatever the checkpoint's own settings are.
     """
     settings = request.settings
     chain, not_run = _what_runs(settings)
@@ -118,18 +135,16 @@ def snippet(request: Request) -> Snippet:
     parameters = result.parameters
     if settings.is_greedy:
         parameters = {name: v for name, v in parameters.items() if name != "temperature"}
-        off = {name: v for name, v in OFF.items() if name not in WARPERS}
-    else:
-        off = OFF
+    off = {} if settings.is_greedy else {"top_k": 0}
     keywords = {"max_new_tokens": request.max_tokens, "do_sample": not settings.is_greedy}
     keywords |= off | parameters
     if request.stop_strings:
         keywords["stop_strings"] = list(request.stop_strings)
-    arguments = ["inputs.input_ids", "attention_mask=inputs.attention_mask"]
+    arguments = ["prompt_ids", "attention_mask=torch.ones_like(prompt_ids)"]
     if request.stop_strings:
         arguments.append("tokenizer=tokenizer")
     if request.negative_prompt is not None:
-        arguments.append("negative_prompt_ids=negative.input_ids")
+        arguments.append("negative_prompt_ids=negative_ids")
         keywords["guidance_scale"] = request.guidance_scale
     if request.contrastive is not None:
         k, alpha = request.contrastive
@@ -140,25 +155,29 @@ def snippet(request: Request) -> Snippet:
         differs = [("contrastive search", remark), *differs]
     lines = [
         "import torch",
-        "from transformers import AutoModelForCausalLM, AutoTokenizer",
+        "from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig",
         "",
         f"name = {python_literal(request.model)}",
         "tokenizer = AutoTokenizer.from_pretrained(name)",
         "model = AutoModelForCausalLM.from_pretrained("
         f"name, dtype={python_literal(request.dtype)})",
-        f'inputs = tokenizer({python_literal(request.prompt)}, return_tensors="pt")',
+        "# Whatever the checkpoint's generation_config.json holds would act too.",
+        f"model.generation_config = GenerationConfig(eos_token_id={_ends(request)})",
+        *_read("prompt_ids", request.prompt),
     ]
     if request.negative_prompt is not None:
-        text = python_literal(request.negative_prompt)
-        lines.append(f'negative = tokenizer({text}, return_tensors="pt")')
+        lines += _read("negative_ids", request.negative_prompt)
     if settings.seed is not None and not settings.is_greedy and request.contrastive is None:
         lines.append(f"torch.manual_seed({settings.seed})")
         if not settings.parity:
-            remark = "transformers draws by torch.multinomial, so the same seed draws other tokens"
+            remark = (
+                "transformers draws by torch.multinomial, so the same seed draws other tokens; in "
+                "Python, the engine draws as it does with SamplingSettings(parity=True)"
+            )
             differs.append(("seed", remark))
     lines += [
         f"output = {python_call('model.generate', arguments, keywords)}",
-        "new_ids = output[0, inputs.input_ids.shape[1] :]",
+        "new_ids = output[0, prompt_ids.shape[1] :]",
         "print(tokenizer.decode(new_ids, skip_special_tokens=True))",
     ]
     code = "\n".join(lines) + "\n"

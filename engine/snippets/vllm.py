@@ -152,6 +152,9 @@ def snippet(request: Request) -> Snippet:
     common, remarks = _common(request)
     parameters = common | _with_bans(result.parameters, -math.inf)
     constraint = parameters.pop("structured_outputs", None)
+    prompt = request.text_or_ids
+    if isinstance(prompt, list):
+        prompt = {"prompt_token_ids": prompt}
     lines = ["from vllm import LLM, SamplingParams"]
     arguments = []
     if constraint is not None:
@@ -163,7 +166,7 @@ def snippet(request: Request) -> Snippet:
         "",
         f"llm = LLM(model={python_literal(request.model)}, dtype={python_literal(request.dtype)})",
         f"params = {python_call('SamplingParams', arguments, parameters)}",
-        f"outputs = llm.generate([{python_literal(request.prompt)}], params)",
+        f"outputs = llm.generate([{python_literal(prompt)}], params)",
         "print(outputs[0].outputs[0].text)",
     ]
     differs = (*result.differs, *order_remarks(result.written, ORDER, NAME), *remarks)
@@ -179,7 +182,8 @@ def server_snippet(request: Request) -> Snippet:
     if "logit_bias" in parameters:  # JSON has no numbers as keys
         parameters["logit_bias"] = {str(t): b for t, b in parameters["logit_bias"].items()}
     extra = {name: parameters.pop(name) for name in EXTRA_BODY if name in parameters}
-    keywords = {"model": request.model, "prompt": request.prompt, **common, **parameters}
+    asked = {"model": request.served_model, "prompt": request.text_or_ids}
+    keywords = asked | common | parameters
     lines = [
         "from openai import OpenAI",
         "",
@@ -188,5 +192,6 @@ def server_snippet(request: Request) -> Snippet:
         + python_call("client.completions.create", [], keywords | {"extra_body": extra}),
         "print(completion.choices[0].text)",
     ]
-    differs = (*result.differs, *order_remarks(result.written, ORDER, SERVER_NAME), *remarks)
+    swaps = order_remarks(result.written, ORDER, SERVER_NAME)
+    differs = (*result.differs, *swaps, *remarks, *request.model_remarks())
     return Snippet(SERVER_NAME, "python", "\n".join(lines) + "\n", tuple(result.lacking), differs)

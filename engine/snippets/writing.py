@@ -41,8 +41,15 @@ def python_call(function: str, arguments: Sequence[str], keywords: Mapping[str, 
 
 def shell_json(value: object) -> str:
     """`value` as JSON between single quotes: one argument for any POSIX shell."""
-    text = json.dumps(value, indent=2, allow_nan=False)
-    return "'" + text.replace("'", "\\u0027") + "'"
+    return "'" + _json(value).replace("'", "\\u0027") + "'"
+
+
+def _json(value: object, line: str = "\n  ") -> str:
+    """JSON with a line for each entry of an object; a list takes one, however long it is."""
+    if not isinstance(value, dict) or not value:
+        return json.dumps(value, allow_nan=False)
+    entries = (f"{line}{json.dumps(str(k))}: {_json(v, line + '  ')}" for k, v in value.items())
+    return "{" + ",".join(entries) + line[:-2] + "}"
 
 
 def curl(url: str, body: Mapping[str, object], *, key: str | None = None) -> str:

@@ -85,6 +85,7 @@ def reason(
     token_id: int,
     stop_string: str | None,
     *,
+    eos_ids: tuple[int, ...],
     tokens: int,
     limit: int | None,
     positions: int,
@@ -94,14 +95,15 @@ def reason(
     An end-of-text token or stop string comes before a limit.
 
     Args:
-        model: for its end-of-text ids and the length of its context.
+        model: for the length of its context.
         token_id: the token.
         stop_string: the stop string that ends with it, if any.
+        eos_ids: tokens that end the text.
         tokens: how many have been generated, this one included.
         limit: most there may be, None for any number.
         positions: those of the text in the context, prompt and this token included.
     """
-    if token_id in model.eos_ids:
+    if token_id in eos_ids:
         return EOS
     if stop_string is not None:
         return STOP_STRING

@@ -97,8 +97,10 @@ class Step:
         u: uniform number of the draw, 0 <= u < 1; None when greedy, forced or in parity mode.
         rank: place among the raw logits, 1 for the highest.
         logit: raw logit.
-        logprob: natural logarithm of its raw probability (temperature 1, nothing cut or penalised).
-        probability: its probability in the draw; 0 for a forced token that had been removed.
+        logprob: natural logarithm of its raw probability (temperature 1, nothing cut or penalised);
+            not of `probability`.
+        probability: its probability in the draw, after all settings; 0 for a forced token that had
+            been removed.
         entropy_bits: entropy after the temperature stage, or without one before the cuts; 0 if
             greedy.
         model_entropy_bits: entropy of the raw distribution (temperature 1).

@@ -110,7 +110,8 @@ class Trace:
     def to_frame(self) -> pandas.DataFrame:
         """One row per step; under masked diffusion one per step and predicted mask.
 
-        A stage adds ``survivors_after_`` and ``mass_removed_by_`` columns.
+        ``logprob`` is the model's own, before any setting, and ``probability`` that of the draw,
+        after all of them. A stage adds ``survivors_after_`` and ``mass_removed_by_`` columns.
         """
         import pandas as pd
 

@@ -78,6 +78,7 @@ def parting_data(comparison: Comparison) -> dict[str, Any] | None:
         "prompt_ids": list(first.prompt_ids),
         "text_ids": list(first.token_ids[:place]),
         "eos_ids": list(comparison.model.eos_ids),
+        "line_break_ids": list(comparison.model.vocabulary.line_break_ids),
     }
     return {"place": place, "message": base64.b64encode(packed(header, data)).decode()}
 

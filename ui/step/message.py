@@ -227,6 +227,7 @@ def _text(session: Session, labels: TokenLabels) -> dict:
             "vocab_size": model.vocab_size,
             "context_length": model.context_length,
             "eos_ids": list(model.eos_ids),
+            "line_break_ids": list(vocabulary.line_break_ids),
             "has_chat_template": vocabulary.has_chat_template,
             "notices": [told(notice) for notice in model.notices],
         },

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from engine.decoding.guidance import OFF
 from engine.errors import SettingError
-from engine.model import BUNDLED, LanguageModel
+from engine.model import BUNDLED, BUNDLED_DRAFT, LanguageModel
+from engine.model.loading.checkpoint import BUNDLED_DRAFT_FOLDER, BUNDLED_FOLDER
 from engine.model.vocabulary import Vocabulary
 from engine.sampling import SamplingSettings
 from engine.sampling.ranking import RankedRow
-from engine.snippets import Snippet, snippets
+from engine.snippets import ChatPrompt, Snippet, snippets
 from engine.snippets.table import Remark
 from ui.texts.texts import Contrastive
 from ui.words.language import say
@@ -80,15 +82,23 @@ def settings_as_code(
         SettingError: what no program could run, such as no token to generate.
     """
 
-    def read(text: str) -> str:
-        return model.vocabulary.chat(text) if chat else text
+    def read(text: str) -> str | ChatPrompt:
+        words = model.vocabulary
+        if not chat:
+            return text
+        return ChatPrompt(
+            tuple(words.chat_ids(text)), words.chat(text), tuple(words.chat_messages(text))
+        )
 
+    folders = {BUNDLED: BUNDLED_FOLDER, BUNDLED_DRAFT: BUNDLED_DRAFT_FOLDER}
+    bundled = {source: os.path.relpath(folder) for source, folder in folders.items()}
     found = snippets(
         settings,
         read(prompt),
-        model="models/target" if model.source == BUNDLED else model.source,
+        model=bundled.get(model.source, model.source),
         max_tokens=max_tokens,
         stop_strings=stop_strings,
+        eos_ids=model.eos_ids,
         dtype=str(model.dtype).removeprefix("torch."),
         negative_prompt=None if negative_prompt is None else read(negative_prompt),
         guidance_scale=guidance_scale,

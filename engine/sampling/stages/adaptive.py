@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from engine.sampling.stages.base import Context, CutStage
 from engine.sampling.stages.info import DOWN, REMOVES, UP, Info, Number, Paper, arxiv
 from engine.sampling.survivors import Survivors
@@ -22,13 +24,17 @@ class Xtc(CutStage):
     With the given probability, decided by a uniform number u of the step's own (u < probability),
     every token of at least `threshold` is removed except the last of them in rank order; of equal
     ones the highest id counts as the last. "Exclude top choices" by p-e-w (text-generation-webui,
-    pull request 6335); llama.cpp has the same rule. Usual values: threshold 0.1, probability 0.5.
-    What remains begins at a rank below the first, so clichés go while nonsense does not come in.
-    Where fewer than two tokens reach the threshold nothing happens, so at least one always stays;
-    above 0.5 no two can, and it has no effect. transformers has no such rule.
+    pull request 6335). Usual values: threshold 0.1, probability 0.5. What remains begins at a rank
+    below the first, so clichés go while nonsense does not come in. If fewer than two tokens reach
+    the threshold, nothing happens, so at least one always stays; above 0.5 no two can, and it has
+    no effect. transformers has no such rule.
 
-    Figures: ``u``, the step's own number. Cases: ``rests`` where u is not below the probability;
-    ``few`` where fewer than two tokens reach the threshold; ``acts``.
+    As in that program, nothing happens either if the end of the text or a line break would be
+    removed: without its end a text runs on. llama.cpp removes those two as well.
+
+    Figures: ``u``, the step's own number. Cases: ``rests`` if u is not below the probability;
+    ``few`` if fewer than two tokens reach the threshold; ``spares`` if the end or a line break
+    would go; ``acts``.
 
     Attributes:
         threshold: least probability of a top choice, above 0 and at most 1.
@@ -46,19 +52,23 @@ class Xtc(CutStage):
         in_text="XTC",
         group="truncation",
         about="Sometimes removes the top choices: all that reach the threshold except the last.",
-        formula="with this probability: remove p[i] ≥ threshold except the least likely of them",
+        formula="with this probability: remove p[i] ≥ threshold except the least likely of them, "
+        "unless the end of the text or a line break would go",
         idle="the top tokens stay",
         picture="window",
         says={
             "rests": "XTC is inactive: its random number {u:u} is not below its probability "
             "{probability:number}.",
             "few": _XTC_ACTS + "Fewer than two tokens reach {threshold:share}, so it removes none.",
+            "spares": _XTC_ACTS
+            + "It would remove the end of the text or a line break, so it removes none.",
             "acts": _XTC_ACTS + "Of all tokens that reach {threshold:share} it removes the top "
             "{removed:count}, with {mass_removed:percent} of the probability.",
         },
         note={
             "rests": "inactive: its own u {u:u} ≥ {probability:number}",
             "few": "fewer than two top choices: its own u {u:u} < {probability:number}",
+            "spares": "spares the end or a line break: its own u {u:u} < {probability:number}",
             "acts": "active: its own u {u:u} < {probability:number}",
         },
         paper=Paper(
@@ -105,7 +115,10 @@ class Xtc(CutStage):
         if not self.acts(context.uniform(self.stream)):
             return survivors
         top = survivors.above_prob(self.threshold)
-        return survivors.between(top.stop - 1, survivors.stop) if top.count > 1 else survivors
+        spared = (*context.eos_ids, *context.line_break_ids)
+        if top.count < 2 or np.isin(top.ids[:-1], spared).any():
+            return survivors
+        return survivors.between(top.stop - 1, survivors.stop)
 
     def figures(self, before: Survivors, after: Survivors, context: Context) -> dict[str, float]:
         return {"u": context.uniform(self.stream)}
@@ -113,7 +126,9 @@ class Xtc(CutStage):
     def case(self, before: Survivors, after: Survivors, context: Context) -> str:
         if context.uniform(self.stream) >= self.probability:
             return "rests"
-        return "few" if after.count == before.count else "acts"
+        if after.count < before.count:
+            return "acts"
+        return "spares" if before.above_prob(self.threshold).count > 1 else "few"
 
 
 @dataclass(frozen=True)

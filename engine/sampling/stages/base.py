@@ -36,6 +36,7 @@ class Context:
         token_ids: (positions,) int64, prompt and generated tokens so far.
         prompt_length: how many of them are the prompt.
         eos_ids: ids that end a text.
+        line_break_ids: ids that are a line break.
         states: by setting, the state that each stage with a memory left in the step before. Empty
             before the first step. A stage reads its own with `Stage.state`.
         uniform: number of a stage's random stream (`Stage.stream`) -> the step's uniform number in
@@ -48,6 +49,7 @@ class Context:
     token_ids: np.ndarray
     prompt_length: int = 0
     eos_ids: tuple[int, ...] = ()
+    line_break_ids: tuple[int, ...] = ()
     states: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     uniform: Callable[[int], float] = field(default=_always_zero, repr=False)
     device: object = "cpu"

@@ -131,6 +131,31 @@ def test_prompts_up_to_the_context():
             Decoder(model, [1, outside])
 
 
+@pytest.mark.parametrize("source", ["configuration", "tokenizer"])
+def test_parity_ends_where_generate_does_which_reads_its_own_settings_alone(source):
+    hf = tiny_models.build("llama", 4)
+    free = finished(Decoder(LanguageModel(hf), PROMPT, GREEDY), TOKENS)
+    end = free.token_ids[5]
+    words = models.WordLevel({str(i): i for i in range(tiny_models.VOCAB)}, "0")
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(words))
+    if source == "configuration":
+        hf.config.eos_token_id = end
+    else:
+        tokenizer.eos_token = str(end)
+    model = LanguageModel(hf, tokenizer)
+    steps = list(Decoder(model, PROMPT, GREEDY).run(TOKENS))
+    assert (steps[-1].stop_reason, steps[-1].token_id) == ("eos", end)
+    in_parity = GREEDY.replace(parity=True)
+    on = finished(Decoder(model, PROMPT, in_parity), TOKENS)
+    assert on.token_ids == generate(model, PROMPT, TOKENS)[0]
+    twin = on.fork()
+    twin.rewind(free.token_ids.index(end))
+    assert twin.step().stop_reason is None
+    twin.rewind(free.token_ids.index(end))
+    twin.settings = GREEDY
+    assert twin.step().stop_reason == "eos"
+
+
 @native_and_parity
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_every_end_of_text_id_ends_a_run_and_is_a_step(count, parity):

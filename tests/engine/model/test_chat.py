@@ -85,6 +85,28 @@ def test_ids_are_those_of_transformers(template, message):
     assert vocabulary(template).chat_ids(message) == expected
 
 
+@pytest.mark.parametrize(
+    ("template", "system"),
+    [
+        (PLAIN, None),
+        (
+            "{% if messages[0].role != 'system' %}<|system|>Be kind.<|end|>{% endif %}" + PLAIN,
+            "Be kind.",
+        ),
+        ("{{ messages[0].content if messages[0].role == 'system' else 'By me: it' }}", "By me: it"),
+        # An empty one, none that is taken, one that joins the message, one that is overlooked.
+        ("<|system|>{{ messages[0].content if messages[0].role == 'system' }}<|end|>x", None),
+        ("{% if messages[0].role == 'system' %}{{ raise_exception('no') }}{% endif %}Hi", None),
+        ("<|user|>{% for message in messages %}{{ message.content }}\n{% endfor %}", None),
+        ("{{ messages[-1].content }}", None),
+    ],
+)
+def test_a_system_message_of_the_templates_own_is_found(template, system):
+    own = [] if system is None else [{"role": "system", "content": system}]
+    found = vocabulary(template).chat_messages("Hi")
+    assert found == [*own, {"role": "user", "content": "Hi"}]
+
+
 def test_a_message_is_text_and_no_template():
     assert "{{ 7 * 7 }}" in vocabulary(PLAIN).chat("{{ 7 * 7 }}")
 

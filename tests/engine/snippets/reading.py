@@ -69,7 +69,7 @@ def parameters(snippet) -> dict[str, object]:
         found = {
             keyword.arg: literal(keyword.value)
             for keyword in call.keywords
-            if not isinstance(keyword.value, (ast.Name, ast.Attribute))
+            if keyword.arg != "attention_mask" and not isinstance(keyword.value, ast.Name)
         }
         made = next(
             ({k.arg: literal(k.value) for k in n.value.keywords} for n in tree.body if is_made(n)),
@@ -116,18 +116,18 @@ def unescaped(text: str) -> str:
     return data.decode("utf-8", "surrogatepass")
 
 
-def prompt_of(snippet) -> str:
-    """The prompt, as the target would receive it."""
+def prompt_of(snippet) -> object:
+    """The prompt, as the target would receive it: text, token ids or messages."""
     if snippet.target in ("transformers", "vLLM"):
         tree = ast.parse(snippet.code)
-        name = "tokenizer" if snippet.target == "transformers" else "llm.generate"
-        calls = [n for n in ast.walk(tree) if is_call(n) and ast.unparse(n.func) == name]
+        names = ("tokenizer", "torch.tensor", "llm.generate")
+        calls = [n for n in ast.walk(tree) if is_call(n) and ast.unparse(n.func) in names]
         value = ast.literal_eval(calls[0].args[0])
-        return value if snippet.target == "transformers" else value[0]
+        return value if isinstance(value, str) else value[0]
     found = parameters(snippet)
     if "--prompt" in found:
         return unescaped(found["--prompt"][0])
-    return found["messages"][0]["content"] if "messages" in found else found["prompt"]
+    return found.get("messages") or found["prompt"]
 
 
 def skeleton(snippet) -> object:

@@ -49,10 +49,10 @@ DOCUMENTED = {
     " --xtc-probability --xtc-threshold --typical --repeat-last-n --repeat-penalty"
     " --presence-penalty --frequency-penalty --dry-multiplier --dry-base --dry-allowed-length"
     " --dry-penalty-last-n --mirostat --mirostat-ent --mirostat-lr --logit-bias --reverse-prompt"
-    " --grammar --json-schema",
-    "Ollama": "model prompt raw stream format options num_keep seed num_predict top_k top_p min_p"
-    " typical_p repeat_last_n temperature repeat_penalty presence_penalty frequency_penalty"
-    " penalize_newline stop num_ctx",
+    " --grammar --json-schema --override-kv",
+    "Ollama": "model prompt messages raw stream format options num_keep seed num_predict top_k"
+    " top_p min_p typical_p repeat_last_n temperature repeat_penalty presence_penalty"
+    " frequency_penalty penalize_newline stop num_ctx",
     "OpenAI-style API (Python)": "model messages max_tokens max_completion_tokens temperature top_p"
     " presence_penalty frequency_penalty logit_bias seed stop n logprobs top_logprobs stream"
     " response_format",
@@ -123,10 +123,7 @@ class TestValues:
         assert found["transformers"] == {
             "max_new_tokens": 32,
             "do_sample": True,
-            "repetition_penalty": 1.0,
-            "temperature": 1.0,
             "top_k": 0,
-            "top_p": 1.0,
         }
         assert found["vLLM"] == {"max_tokens": 32, "seed": 0}
         server = found["vLLM server"]
@@ -187,20 +184,46 @@ class TestValues:
             assert 0 <= sent < 2**32 - 1, "2**32 - 1 means a random one"
             assert sent == seed or "32 bits" in dict(found[target].differs)["seed"]
 
-    def test_penalties_see_the_whole_text(self):
-        prompt = "日本語" * 50
-        tokens = len(prompt.encode()) + 32  # a byte-level tokenizer makes no more of it
+    @pytest.mark.parametrize("prompt", ["a", "日本語" * 50])
+    def test_penalties_see_the_whole_of_any_text(self, prompt):
+        longest = 1_000_000  # tokens that a context holds today
         for name in ("repetition_penalty", "presence_penalty", "frequency_penalty"):
             found = written([stage(name)], prompt)
-            assert parameters(found["llama.cpp server"])["repeat_last_n"] >= tokens
-            assert int(parameters(found["llama.cpp command line"])["--repeat-last-n"][0]) >= tokens
-            assert parameters(found["Ollama"])["repeat_last_n"] >= tokens
+            assert parameters(found["llama.cpp server"])["repeat_last_n"] >= longest
+            assert int(parameters(found["llama.cpp command line"])["--repeat-last-n"][0]) >= longest
+            assert parameters(found["Ollama"])["repeat_last_n"] >= longest
+            for target in ("llama.cpp server", "Ollama"):
+                assert "unless it is set" in dict(found[target].differs)["repeat_last_n"]
 
     def test_a_look_back_of_ones_own_stays(self):
         found = written([stage("dry", 0.8, 1.75, 2, 5, ())])
         assert parameters(found["llama.cpp server"])["dry_penalty_last_n"] == 5
         found = written([stage("dry", 0.8, 1.75, 2, -1, ())])
-        assert parameters(found["llama.cpp server"])["dry_penalty_last_n"] > 32
+        assert parameters(found["llama.cpp server"])["dry_penalty_last_n"] >= 1_000_000
+
+    def test_llama_cpp_removes_what_our_xtc_spares_and_that_is_said(self):
+        found = written([stage("xtc")])["llama.cpp server"]
+        assert "end of the text" in dict(found.differs)["xtc"]
+
+    def test_parity_mode_is_named_where_another_seed_is(self):
+        said = dict(written(SamplingSettings(seed=3))["transformers"].differs)["seed"]
+        assert "parity=True" in said
+        assert not written(SamplingSettings(seed=3, parity=True))["transformers"].differs
+
+    def test_services_are_not_told_a_folder_of_this_computer(self, tmp_path):
+        folder = tmp_path / "of_mine"
+        folder.mkdir()
+        for target, snippet in written([], model=str(folder)).items():
+            is_here = target in ("transformers", "vLLM", "llama.cpp command line")
+            assert ("of_mine" in snippet.code) == is_here, target
+            if "MODEL" in snippet.code:
+                assert "in place of MODEL" in snippet.differs[-1][1]
+        assert "MODEL" not in written([], model="owner/of_mine")["vLLM server"].code
+
+    def test_a_folder_of_ones_home_is_written_out(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("HOME", str(tmp_path))
+        code = written([], model="~")["transformers"].code
+        assert f"name = {str(tmp_path)!r}" in code, "from_pretrained knows no ~"
 
     def test_dynamic_temperature_is_a_middle_and_a_range(self):
         found = parameters(
@@ -345,10 +368,16 @@ class TestOrder:
                     ("top_p", "min_p"),
                 },
             ),
-            # sample/samplers.go: penalties, top-k, temperature, top-p, min-p.
+            # llm/llama_server.go names no samplers, so llama.cpp's default: penalties, DRY,
+            # top-n-sigma, top-k, typical-p, top-p, min-p, XTC, temperature.
             (
                 "Ollama",
-                {("presence_penalty", "frequency_penalty"), ("temperature", "top_k")},
+                {
+                    ("presence_penalty", "frequency_penalty"),
+                    ("temperature", "top_k"),
+                    ("temperature", "top_p"),
+                    ("temperature", "min_p"),
+                },
             ),
             ("llama.cpp server", {("presence_penalty", "frequency_penalty")}),
             ("OpenAI-style API (curl)", set()),
@@ -415,11 +444,10 @@ class TestOrder:
         pairs = itertools.combinations(names, 2)
         assert swapped == {(a, b) for a, b in pairs if place(a) > place(b)}
 
-    def test_ollama_tells_of_its_second_engine(self):
-        snippet = written(SamplingSettings(temperature=0.7, top_p=0.9))["Ollama"]
-        assert "llama.cpp" in dict(snippet.differs)["temperature"]
-        greedy = written(SamplingSettings(temperature=0, top_p=0.9))["Ollama"]
-        assert "temperature" not in dict(greedy.differs)
+    def test_ollama_tells_of_the_engine_that_it_had(self):
+        snippet = written([stage("repetition_penalty"), stage("presence_penalty")])["Ollama"]
+        for setting in ("repetition_penalty", "presence_penalty"):
+            assert "before June 2026" in dict(snippet.differs)[setting]
 
 
 # Stages that need nothing of the context but the tokens so far.

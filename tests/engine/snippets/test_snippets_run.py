@@ -17,7 +17,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
 from engine.decoder import Decoder
 from engine.model import load_model
@@ -72,7 +72,9 @@ class TestHostileText:
     def test_a_prompt_arrives_as_it_is_and_changes_nothing_else(self, prompt):
         chain = [stage("temperature"), stage("top_p")]
         for target, snippet in written(chain, prompt).items():
-            assert prompt_of(snippet) == prompt, target
+            is_chat = target.startswith("OpenAI")
+            expected = [{"role": "user", "content": prompt}] if is_chat else prompt
+            assert prompt_of(snippet) == expected, target
             assert skeleton(snippet) == plain_skeletons()[target], f"the prompt broke out: {target}"
 
     @given(stop=hostile_text.filter(bool), name=hostile_text)
@@ -125,13 +127,14 @@ def app_tokens(model, prompt: str, chosen: SamplingSettings, count: int) -> list
     return decoder.token_ids
 
 
-def code_for(model, prompt: str, chosen: SamplingSettings, count: int) -> str:
+def code_for(model, prompt: str, chosen: SamplingSettings, count: int, **more: object) -> str:
     return written(
         chosen,
         prompt,
         model=str(BUNDLED_FOLDER),
         max_tokens=count,
         dtype=str(model.dtype).removeprefix("torch."),
+        **more,
     )["transformers"].code
 
 
@@ -225,6 +228,34 @@ class TestTransformersIsRun:
             check=True,
         )
         assert json.loads(done.stdout.splitlines()[-1]) == tokens
+
+    @pytest.mark.parametrize(
+        "own",
+        [
+            {"min_p": 0.3},
+            {"typical_p": 0.2, "max_length": 3},
+            {"num_beams": 3},
+            {"no_repeat_ngram_size": 1, "suppress_tokens": [*range(3, 300)]},
+            {"penalty_alpha": 0.6, "top_k": 4},
+            {"stop_strings": ["e"]},
+        ],
+        ids=lambda own: next(iter(own)),
+    )
+    @pytest.mark.parametrize("chosen", [{"temperature": 1.5}, {"temperature": 0}], ids=str)
+    def test_nothing_that_the_checkpoint_sets_acts(self, bundled, monkeypatch, own, chosen):
+        chosen = SamplingSettings(**chosen, seed=3, parity=True)
+        tokens = app_tokens(bundled, "Once upon a time", chosen, 12)
+        loaded = loaded_once(str(BUNDLED_FOLDER), dtype=str(bundled.dtype).removeprefix("torch."))
+        theirs = GenerationConfig.from_dict(loaded.generation_config.to_dict() | own)
+        monkeypatch.setattr(loaded, "generation_config", theirs)
+        assert run_here(code_for(bundled, "Once upon a time", chosen, 12)) == tokens
+
+    def test_it_ends_where_the_app_does(self, bundled):
+        greedy = SamplingSettings(temperature=0, parity=True)
+        tokens = app_tokens(bundled, "Once upon a time", greedy, 12)
+        for ends, count in (((tokens[4], tokens[7]), tokens.index(tokens[4]) + 1), ((), 12)):
+            code = code_for(bundled, "Once upon a time", greedy, 12, eos_ids=ends)
+            assert run_here(code) == tokens[:count]
 
     def test_a_stop_string_stops_it(self, bundled):
         greedy = SamplingSettings(temperature=0, parity=True)

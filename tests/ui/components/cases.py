@@ -25,6 +25,7 @@ class Case:
     us: list[float] = field(default_factory=list)
     prompt_length: int = 0
     eos_ids: tuple[int, ...] = ()
+    line_break_ids: tuple[int, ...] = ()
     xtc_u: float = 0.0
     mu: float | None = None  # Mirostat's, steered towards its present tau
 
@@ -34,6 +35,7 @@ class Case:
             np.array(self.text, np.int64),
             prompt_length=self.prompt_length,
             eos_ids=self.eos_ids,
+            line_break_ids=self.line_break_ids,
             states={} if self.mirostat is None else {"mirostat": MirostatState(**self.mirostat)},
             uniform=lambda stream: self.xtc_u,
         )
@@ -169,6 +171,7 @@ def random_case(
         us=[0, 0.999, *rng.random(4)],
         prompt_length=len(text) if rng.random() < 0.1 else int(rng.integers(len(text))),
         eos_ids=tuple(rng.integers(0, logits.size, 2).tolist()),
+        line_break_ids=tuple(np.argsort(-logits)[: rng.integers(2)].tolist()),
         xtc_u=float(rng.random()),
         mu=float(rng.uniform(-1, 12)) if rng.random() < 0.7 else None,
     )

@@ -102,6 +102,7 @@ export const make_state = (changes = {}) => ({
     vocab_size: 8,
     context_length: 1024,
     eos_ids: [],
+    line_break_ids: [],
     has_chat_template: false,
     notices: [],
   },

@@ -28,6 +28,7 @@ def results(rng: np.random.Generator, case: Case, labels: dict[int, str]) -> dic
         "text": case.text,
         "prompt_length": case.prompt_length,
         "eos_ids": case.eos_ids,
+        "line_break_ids": case.line_break_ids,
         "xtc_u": case.xtc_u,
         "mirostat": case.mirostat,
         "us": case.us,

@@ -16,6 +16,7 @@ const MODEL = {
   vocab_size: 4,
   context_length: 64,
   eos_ids: [],
+  line_break_ids: [],
   has_chat_template: false,
 };
 

@@ -42,6 +42,7 @@ import { read_message } from '../../../ui/components/js/wire/message.js';
  * @property {number[]} text
  * @property {number} prompt_length
  * @property {number[]} eos_ids
+ * @property {number[]} line_break_ids
  * @property {number} xtc_u
  * @property {{tau: number, mu: number} | null} mirostat
  * @property {number[]} us
@@ -119,14 +120,14 @@ export const row_of = (packed, step = {}) => ({
 export function scene_of(table, row, vector, more = {}) {
   const ids = vector.text.map(id => ({ id }));
   const steps = ids.slice(vector.prompt_length);
-  const { xtc_u, mirostat, us } = vector;
+  const { xtc_u, mirostat, us, eos_ids, line_break_ids } = vector;
   return {
     table,
     settings: vector.settings,
     row_count: 15,
     prompt_tokens: ids.slice(0, vector.prompt_length),
     steps,
-    model: { eos_ids: vector.eos_ids },
+    model: { eos_ids, line_break_ids },
     ...more,
     row: { ...row, index: steps.length, xtc_u, mirostat, u: us[0] },
   };

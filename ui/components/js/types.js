@@ -194,6 +194,7 @@
  * @property {number} vocab_size
  * @property {number | null} context_length
  * @property {number[]} eos_ids
+ * @property {number[]} line_break_ids
  * @property {boolean} has_chat_template
  * @property {string[]} notices
  */
@@ -229,7 +230,7 @@
  * @property {number} row_count
  * @property {{id: number}[]} prompt_tokens
  * @property {(Step | {id: number, label?: string})[]} steps
- * @property {{eos_ids: number[]} | null} [model]
+ * @property {{eos_ids: number[], line_break_ids: number[]} | null} [model]
  * @property {boolean} [manual] the next token is proposed and waits for a person
  * @property {PromptToken[] | null} [negative_tokens] under guidance
  * @property {number} [guidance_scale] on the slider

@@ -206,6 +206,9 @@ CASES = [
     Case(Xtc(0.25, 0.5), RISING, parts(1, 2, 3, 0), said(u=0.499)),
     Case(Xtc(0.25, 0.5), RISING, RISING, said(u=0.5)),
     Case(Xtc(0.25, 0), RISING, RISING, said(u=0.0)),
+    Case(Xtc(0.15, 1), RISING, RISING, said(eos_ids=(3,))),
+    Case(Xtc(0.15, 1), RISING, RISING, said(line_break_ids=(2,))),
+    Case(Xtc(0.15, 1), RISING, parts(1, 2, 0, 0), said(eos_ids=(0,), line_break_ids=(1,))),
     Case(Xtc(0.2, 1), EQUAL, (0, 0, 0, 1)),  # of equals the highest id is the last
     Case(Xtc(1e-9, 1), (0, 0.2, 0.3, 0.5), (0, 1, 0, 0)),
     # mirostat

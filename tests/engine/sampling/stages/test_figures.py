@@ -162,6 +162,8 @@ TOLD: list[tuple[Stage, tuple, Context, str, dict[str, float]]] = [
     (Xtc(0.25, 0.5), RISING, said(u=0.5), "rests", {"u": 0.5}),
     (Xtc(0.35, 0.5), RISING, said(u=0.4), "few", {"u": 0.4}),
     (Xtc(0.25, 0.5), RISING, said(u=0.4), "acts", {"u": 0.4}),
+    (Xtc(0.25, 0.5), RISING, said(u=0.4, eos_ids=(3,)), "spares", {"u": 0.4}),
+    (Xtc(0.35, 0.5), RISING, said(u=0.4, eos_ids=(3,)), "few", {"u": 0.4}),
     (
         Mirostat(5, 0.1),
         HALVING,

@@ -73,7 +73,8 @@ def any_stage(kind: type[Stage], rng: np.random.Generator, vocab: int, ids: np.n
     if kind is TailFree:
         return kind(one_of([1e-9, 0.999, 1], rng.uniform(0.1, 0.99)))
     if kind is Xtc:
-        return kind(one_of([1e-9, 0.5, 0.7], 10 ** rng.uniform(-3, -0.4)), rng.uniform(0.5, 1))
+        threshold = one_of([1e-9, 0.5, 0.7], 10 ** rng.uniform(-3, -0.4))
+        return kind(threshold, min(1, rng.uniform(0.5, 4)))
     if kind is Constraint:
         return list(LANGUAGES)[rng.integers(len(LANGUAGES))]
     assert kind is Mirostat, f"{kind.__name__} has no random settings here"
@@ -95,6 +96,7 @@ def any_context(rng: np.random.Generator, vocab: int) -> Context:
         ids,
         min(PROMPT, ids.size),
         eos_ids(vocab),
+        (0,) if ids.size % 16 == 0 else (),
         states=states,
         uniform=lambda stream: u,
         places=places_over(words_of_abc(vocab), eos_ids(vocab)),

@@ -270,7 +270,9 @@ def xtc(stage: st.Xtc, scores: Scores, context: Context) -> set[int]:
         return set(ids)
     probs = probabilities(scores, ids)
     top = [i for i, p in zip(ids, probs, strict=True) if p >= stage.threshold]
-    return set(ids) - set(top[:-1])
+    removed = set(top[:-1])
+    is_spared = removed & {*context.eos_ids, *context.line_break_ids}
+    return set(ids) if is_spared else set(ids) - removed
 
 
 def mirostat(stage: st.Mirostat, scores: Scores, context: Context) -> set[int]:

@@ -18,14 +18,16 @@ export class Context {
    * @param {object} [options]
    * @param {number} [options.prompt_length] how many of them are the prompt
    * @param {number[]} [options.eos_ids] tokens that end a text
+   * @param {number[]} [options.line_break_ids] tokens that are a line break
    * @param {number|null} [options.xtc_u] the step's second uniform number
    * @param {{tau: number, mu: number}|null} [options.mirostat] mirostat's state before the step, and the tau that it
    *   was steered towards; with another tau, and without a state, it begins anew
    */
-  constructor(token_ids, { prompt_length = 0, eos_ids = [], xtc_u = null, mirostat = null } = {}) {
+  constructor(token_ids, { prompt_length = 0, eos_ids = [], line_break_ids = [], xtc_u = null, mirostat = null } = {}) {
     this.token_ids = token_ids;
     this.prompt_length = prompt_length;
     this.eos_ids = eos_ids;
+    this.line_break_ids = line_break_ids;
     this.xtc_u = xtc_u;
     this.mirostat = mirostat;
   }

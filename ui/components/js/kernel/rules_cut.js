@@ -49,11 +49,15 @@ const CUTS = {
     return { after: survivors.above_score(least_score), figures: { highest, sigma, least_score, threshold } };
   },
   tail_free: (survivors, /** @type {number} */ z) => ({ after: tail_free(survivors, z) }),
-  xtc: (survivors, /** @type {{threshold: number, probability: number}} */ { threshold, probability }, { xtc_u }) => {
-    const u = xtc_u ?? 0; // without a number it acts
+  xtc: (survivors, /** @type {{threshold: number, probability: number}} */ { threshold, probability }, context) => {
+    const u = context.xtc_u ?? 0; // without a number it acts
     if (u >= probability) return { after: survivors, figures: { u }, case: 'rests' };
     const top = threshold <= 0.5 ? survivors.above_prob(threshold) : null;
     if (!top || top.count < 2) return { after: survivors, figures: { u }, case: 'few' };
+    const removed = survivors.ranking.ids.subarray(top.start, top.stop - 1);
+    if ([...context.eos_ids, ...context.line_break_ids].some(id => removed.includes(id))) {
+      return { after: survivors, figures: { u }, case: 'spares' };
+    }
     return { after: survivors.between(top.stop - 1, survivors.stop), figures: { u }, case: 'acts' };
   },
   mirostat: (survivors, /** @type {{tau: number}} */ { tau }, { mirostat }) => {

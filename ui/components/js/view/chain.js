@@ -147,7 +147,7 @@ export function context_of({ row, prompt_tokens, steps, model }) {
     is_same_value(known.mirostat, mirostat);
   if (is_same) return known;
   const token_ids = [...prompt_tokens, ...steps.slice(0, row.index)].map(token => token.id);
-  const context = new Context(token_ids, { prompt_length, eos_ids: model?.eos_ids ?? [], xtc_u, mirostat });
+  const context = new Context(token_ids, { ...model, prompt_length, xtc_u, mirostat });
   CONTEXTS.set(row.values, context);
   return context;
 }
