@@ -15,11 +15,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import lru_cache
 
 from llguidance import LLMatcher, LLParserLimits
 
 from engine.errors import SettingError
+from engine.grammar.schema import KEYWORDS, ignored, parts, prepare, texts_of
 
 SETTING = "constraint"
 LANGUAGES: Mapping[str, str] = {
@@ -41,7 +43,13 @@ WHITE_SPACE = rf"(\x20|\x0A\x20{{0,{MOST_BLANKS}}})"
 # what the language says, and the model chooses among all tokens that spell those bytes.
 _FREELY = '%llguidance {"no_forcing": true}\n'
 _POSITION = re.compile(r"(?:at )?(\d+)\((\d+)\): (.*)", re.DOTALL)
+# Tests of neighbouring characters: llguidance's names for them, and how they are written.
+_NEIGHBOURS = re.compile(r"lookarounds not supported yet; (\w+)")
+_MARKS = {"Start": "^", "End": "$", "StartLF": "(?m)^", "EndLF": "(?m)$"}
+_MARKS |= {"WordUnicode": r"\b", "WordAscii": r"\b", "WordUnicodeNegate": r"\B"}
+_ONE_OF = "Enable 'coerce_one_of'"  # which is no option here
 _SHOWN = 40
+_MOST_WORDS = 4
 _CONTROL = re.compile(r"\s+")
 
 
@@ -105,6 +113,25 @@ def _as_json(language: str, source: object) -> str:
 
 
 @lru_cache(maxsize=64)
+def notices(language: str, source: str) -> tuple[str, ...]:
+    """What of a source is not enforced, in half sentences."""
+    notices: list[str] = []
+    unknown = ignored(source) if language == "json_schema" else []
+    if unknown:
+        words = [_word(source, start, word) for start, word in unknown[:_MOST_WORDS]]
+        words += ["…"] * (len(unknown) > _MOST_WORDS)
+        notices.append(f"these words of the schema are not enforced: {', '.join(words)}")
+    return tuple(notices)
+
+
+def _word(source: str, start: int, word: str) -> str:
+    """A word with its line and column, and the keyword that may be meant."""
+    line, column = _line_and_column(source, start)
+    meant = get_close_matches(word[:_SHOWN], KEYWORDS, 1, 0.8)
+    return f'"{word[:_SHOWN]}" ({line}:{column}{f", {meant[0]}?" if meant else ""})'
+
+
+@lru_cache(maxsize=64)
 def grammar(language: str, source: str) -> str:
     """A source as llguidance takes it in; raises `SettingError` where it is not valid."""
     if language == "lark":
@@ -123,7 +150,8 @@ def grammar(language: str, source: str) -> str:
     for each in (made, LLMatcher.grammar_from_lark(freely)):  # the first for the place of an error
         is_error, messages = LLMatcher.validate_grammar_with_warnings(each, limits=limits())
         if is_error:
-            raise _refusal(source, _problem(language, source, messages[0]), "mend it there")
+            said = messages[0]
+            raise _refusal(source, _problem(language, source, said), _remedy(said))
     return each
 
 
@@ -132,9 +160,17 @@ def _schema(source: str) -> str:
     if schema is False or not isinstance(schema, (dict, bool)):
         raise _refusal(source, "must be an object", "write a schema that allows some text")
     _refuse_depth(source, source.count("{") + source.count("["))
-    options = {"whitespace_pattern": WHITE_SPACE, "lenient": False}
-    own = schema if isinstance(schema, dict) else {}
-    return json.dumps(own | {"x-guidance": options}, ensure_ascii=False)
+    schema = schema if isinstance(schema, dict) else {}
+    options: dict[str, object] = {"whitespace_pattern": WHITE_SPACE}
+    own = schema.get("x-guidance")
+    if isinstance(own, dict) and own.get("whitespace_flexible") is False:
+        options = {"whitespace_flexible": False}
+    try:
+        options |= {"lenient": False, "json_allowed_escapes": prepare(schema)}
+    except ValueError as error:
+        remedy = "take it out, or set additionalProperties to false"
+        raise _refusal(source, str(error), remedy) from None
+    return json.dumps(schema | {"x-guidance": options}, ensure_ascii=False)
 
 
 def _choices(source: str) -> list[str]:
@@ -175,6 +211,10 @@ def _problem(language: str, source: str, message: str) -> str:
     """What llguidance says, as one sentence's end with the place."""
     found = _POSITION.match(message)
     lines = message.strip().splitlines()
+    tested = _NEIGHBOURS.search(message)
+    if tested:
+        mark = _MARKS.get(tested[1], tested[1])
+        return f"uses {mark} as a test of neighbouring characters, which no constraint can make"
     if language in ("regex", "choices"):
         said = next((line[7:] for line in lines if line.startswith("error: ")), None)
         marks = next((line for line in lines if line.strip() and not line.strip(" ^")), None)
@@ -186,6 +226,8 @@ def _problem(language: str, source: str, message: str) -> str:
         line, column, said = found.groups()
         return f"is refused at line {line}, column {column}: {_plain(said.splitlines()[0])}"
     said = " ".join([lines[0], *(line[7:] for line in lines if line.startswith("error: "))])
+    if _ONE_OF in message:
+        said, lines = "the options of oneOf are not known to exclude each other", ['"oneOf"']
     place = _place_of_word(source, lines) if language == "json_schema" else None
     if place is None:
         return f"is refused: {_plain(said)}"
@@ -193,17 +235,33 @@ def _problem(language: str, source: str, message: str) -> str:
     return f'is refused: {_plain(said)} ("{word}" is first at line {line}, column {column})'
 
 
+def _remedy(message: str) -> str:
+    if _NEIGHBOURS.search(message):
+        return "spell out the characters that are allowed there"
+    if _ONE_OF in message:
+        return "use anyOf, or give each option a required property with a const of its own"
+    return "mend it there"
+
+
 def _place_of_word(source: str, lines: list[str]) -> tuple[str, int, int] | None:
     """Where a schema first has a text that the message names, as llguidance gives no place."""
     quoted = re.findall(r"""["']([^"']+)["']""", lines[0])
     words = re.findall(r"[\w$]+", lines[0])
+    schemas = {path for path, _ in parts(json.loads(source))}
+    places: dict[str, tuple[int, int]] = {}
+    for path, text, is_name, start in texts_of(source):
+        rank = 1 if not is_name else 0 if path[:-1] in schemas else 2  # a word, a value, a property
+        if "property '" in lines[0]:
+            rank = -rank
+        places[text] = min(places.get(text, (3, 0)), (rank, start))
     for word in (*quoted, *(line.strip() for line in lines[1:]), *words[-1:], *words):
-        start = source.find(json.dumps(word))
-        if start >= 0:
-            line = source.count("\n", 0, start) + 1
-            column = start - source.rfind("\n", 0, start)
-            return word, line, column
+        if word in places:
+            return word, *_line_and_column(source, places[word][1])
     return None
+
+
+def _line_and_column(source: str, start: int) -> tuple[int, int]:
+    return source.count("\n", 0, start) + 1, start - source.rfind("\n", 0, start)
 
 
 def _plain(message: str) -> str:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from engine.errors import NoCandidatesError, SettingError
-from engine.grammar import Place, Places, checked_source, shortened
+from engine.grammar import Place, Places, checked_source, notices, shortened
 from engine.sampling.stages.base import NO_CONTEXT, BanStage, Context, ranked_after
 from engine.sampling.stages.info import Info, arxiv
 from engine.sampling.survivors import Survivors
@@ -95,6 +95,11 @@ class Constraint(BanStage):
         object.__setattr__(self, "source", checked_source(self.language, source))
         digest = hashlib.sha256(f"{self.language}\n{self.source}".encode()).hexdigest()[:16]
         object.__setattr__(self, "_digest", digest)
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What of the source is not enforced, in half sentences."""
+        return notices(self.language, self.source)
 
     def place(self, context: Context) -> Place:
         """Where the text stands in the source before this step."""
