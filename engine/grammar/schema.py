@@ -103,11 +103,12 @@ def _referred(schema: Any, reference: object) -> Iterator[tuple[Path, Any]]:
     yield path, schema
 
 
-def prepare(schema: dict[str, Any]) -> str:
-    """Change a schema into what llguidance is to compile, and return the escapes it may write.
+def prepare(schema: dict[str, Any]) -> str | None:
+    """Change a schema into what llguidance is to compile.
 
-    Raises:
-        ValueError: it has names and control characters that no escapes suit at once.
+    Returns:
+        The escapes that a text may have; None for names next to control characters, as the escapes
+        of these would spell those in a second way.
     """
     is_alone = str(schema.get("$schema")).rstrip("#") in _REF_ALONE
     has_open_names = False
@@ -124,9 +125,7 @@ def prepare(schema: dict[str, Any]) -> str:
     if not has_open_names:
         return _ESCAPES + "u"
     if _NEEDS_U.search(json.dumps(schema, ensure_ascii=False).replace("\\\\", "")):
-        raise ValueError(
-            "holds a control character, whose escape could spell a name in another way"
-        )
+        return None
     return _ESCAPES
 
 

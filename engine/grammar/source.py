@@ -165,11 +165,11 @@ def _schema(source: str) -> str:
     own = schema.get("x-guidance")
     if isinstance(own, dict) and own.get("whitespace_flexible") is False:
         options = {"whitespace_flexible": False}
-    try:
-        options |= {"lenient": False, "json_allowed_escapes": prepare(schema)}
-    except ValueError as error:
-        remedy = "take it out, or set additionalProperties to false"
-        raise _refusal(source, str(error), remedy) from None
+    escapes = prepare(schema)
+    if escapes is None:
+        problem = "holds a control character, whose escape could spell a name too"
+        raise _refusal(source, problem, "take it out, or set additionalProperties to false")
+    options |= {"lenient": False, "json_allowed_escapes": escapes}
     return json.dumps(schema | {"x-guidance": options}, ensure_ascii=False)
 
 
@@ -227,7 +227,9 @@ def _problem(language: str, source: str, message: str) -> str:
         return f"is refused at line {line}, column {column}: {_plain(said.splitlines()[0])}"
     said = " ".join([lines[0], *(line[7:] for line in lines if line.startswith("error: "))])
     if _ONE_OF in message:
-        said, lines = "the options of oneOf are not known to exclude each other", ['"oneOf"']
+        _, line, column = _place_of_word(source, ['"oneOf"'])
+        place = f"line {line}, column {column}"
+        return f"has a oneOf whose options are not known to exclude each other, first at {place}"
     place = _place_of_word(source, lines) if language == "json_schema" else None
     if place is None:
         return f"is refused: {_plain(said)}"

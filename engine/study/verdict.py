@@ -101,8 +101,8 @@ def _object(source: str, text: str) -> Verdict:
         value = json.loads(text, parse_float=_Exact, parse_constant=_no_number)
         json.dumps(value, default=str, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        return Verdict(False, "Python's json", f"{error.msg} at {place}", error.pos)
+        said = f"{error.msg} at line {error.lineno}, column {error.colno}"
+        return Verdict(False, "Python's json", said, error.pos)
     except _NoNumberError as error:
         return Verdict(False, "Python's json", str(error))
     except (RecursionError, ValueError) as error:  # UnicodeEncodeError of half a character too
@@ -151,7 +151,15 @@ def _errors(schema: Any, value: Any) -> Iterator[jsonschema.ValidationError]:
         ),
     )
     judge = jsonschema.validators.extend(kind, keywords, type_checker=types)
+    judge.evolve = _evolved
     return judge(schema, registry=referencing.Registry()).iter_errors(value)
+
+
+def _evolved(validator: Any, **changes: Any) -> Any:
+    """The same validator for another schema, whose own $schema would bring Python's expressions."""
+    fields = [field for field in type(validator).__attrs_attrs__ if field.init]
+    kept = {field.alias: getattr(validator, field.name) for field in fields}
+    return type(validator)(**kept | changes)
 
 
 # --- keywords that need an expression or a format -------------------------------------------------
@@ -201,17 +209,13 @@ def _format(
         raise _NotJudgedError(f"no second parser of the format {name!r} is at hand")
 
 
-def _unevaluated(validator: Any, inner: Any, value: Any, schema: Any) -> None:
-    if isinstance(value, dict):  # jsonschema finds what was evaluated with Python's expressions
-        raise _NotJudgedError("unevaluatedProperties is not judged")
-
-
 _OURS: dict[str, Keyword] = {
     "pattern": _pattern,
     "patternProperties": _pattern_properties,
     "additionalProperties": _additional_properties,
     "format": _format,
-    "unevaluatedProperties": _unevaluated,
+    # A constraint takes no value of it that asks for something.
+    "unevaluatedProperties": lambda *_: None,
 }
 
 
@@ -283,7 +287,7 @@ def _unjudged(source: str, text: str) -> Verdict:
 
 
 def _short(message: str) -> str:
-    first = message.strip().splitlines()[0].rstrip(".") if message.strip() else "no reason given"
+    first = (message.strip().splitlines() or ["?"])[0].rstrip(".")
     return first if len(first) <= _LONGEST else first[: _LONGEST - 1] + "…"
 
 

@@ -169,7 +169,10 @@ class BrokenJsonExperiment(Experiment[BrokenJson]):
     def _judged(self, way: str, text: str) -> Judged:
         text = first_object(text)
         said = verdict(self._constraint, text)
-        return Judged(way, text, said.is_valid is True, said.problem[:1000])
+        if said.is_valid is None:
+            problem = f"gives a text that cannot be judged: {said.problem}"
+            raise SettingError("Schema", "this one", problem, "leave that out of it")
+        return Judged(way, text, said.is_valid, said.problem[:1000])
 
     @property
     def result(self) -> BrokenJson | None:

@@ -136,8 +136,10 @@ class Constraint(BanStage):
             why = f"as {source!r} is complete and this model has no end-of-text token"
             remedy = "stop here, or switch it off"
         else:
-            why = f"as this model has none with which {source!r} could go on"
-            remedy = "rewind, or use characters that the model has tokens for"
+            why = (
+                f"as {source!r} lets nothing follow here, or nothing that this model has tokens for"
+            )
+            remedy = "rewind, or change it"
         return (
             "Every token was removed before the draw: constraint took the last of them, "
             f"{why}; {remedy}."

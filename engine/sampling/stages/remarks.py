@@ -41,7 +41,7 @@ def _remarks(chain: list[Stage]) -> Iterator[StageRemark]:
         if idle is not None:
             yield StageRemark(stage, idle, False)
         elif isinstance(stage, Constraint) and stage.notices:
-            yield StageRemark(stage, "; ".join(stage.notices), True)
+            yield StageRemark(stage, stage.notices[0], True)
         elif greedy is not None and place > greedy:
             if isinstance(stage, BanStage):
                 reason = "temperature 0 has left one token: it can only refuse that one"
