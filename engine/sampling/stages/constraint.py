@@ -43,7 +43,13 @@ class Constraint(BanStage):
     Every token path that spells an allowed text is allowed, not only the one a tokenizer would
     choose. The odds among allowed tokens stay as they were, step by step. So texts do not come as
     often as the model's odds of whole texts would have it (Park et al. 2024, arXiv:2405.21047).
-    White space in JSON is capped, property order is the schema's. transformers has no such rule.
+    transformers has no such rule.
+
+    Of a JSON schema's instances some cannot be written: white space is capped, properties come in
+    the schema's order, integers without a fraction, characters without an escape if they need none.
+    A ``format`` is kept in its form alone: a ``date`` may be the 29th of any February, a ``time``
+    any minute's leap second. Up to draft-07 words next to ``$ref`` do not count. Words that are no
+    keywords ask for nothing; `notices` names them.
 
     A forced token may leave the source; then every further step is refused (`NoCandidatesError`)
     until it is rewound or the constraint is switched off or changed, which begins it anew.
