@@ -46,8 +46,8 @@ _KNOWN = {
     *("$comment", "title", "description", "default", "examples"),
     *("deprecated", "readOnly", "writeOnly"),
 }
-# What asks for nothing, as JSON.
-_IDLE = {
+# What asks for nothing, as JSON; None for any value.
+_IDLE: dict[str, tuple[str, ...] | None] = {
     "uniqueItems": ("false",),
     "not": ("false",),
     "dependencies": ("{}",),
@@ -56,7 +56,8 @@ _IDLE = {
     "propertyNames": ("true", "{}"),
     "unevaluatedItems": ("true", "{}"),
     "unevaluatedProperties": ("true", "{}"),
-    "$recursiveAnchor": ("false", "true"),  # $recursiveRef, which needs it, is refused
+    "$recursiveAnchor": None,  # what is for it alone, $recursiveRef, is refused
+    "$dynamicAnchor": None,
 }
 _NEEDS = {"if": ("then", "else"), "then": ("if",), "else": ("if",)}
 _NEEDS |= dict.fromkeys(("minContains", "maxContains"), ("contains",))
@@ -133,7 +134,8 @@ def _is_idle(part: dict[str, Any], word: str) -> bool:
     """Whether a word asks for nothing here."""
     if word in _NEEDS:
         return not part.keys() & set(_NEEDS[word])
-    return word in _IDLE and json.dumps(part[word]) in _IDLE[word]
+    idle = _IDLE.get(word, ())
+    return idle is None or json.dumps(part[word]) in idle
 
 
 def _settle_patterns(part: dict[str, Any]) -> None:
@@ -182,12 +184,16 @@ def ignored(source: str) -> list[tuple[int, str]]:
     places = {path: start for path, _, is_name, start in texts_of(source) if is_name}
     found = list(parts(schema))
     referred = {step for _, part in found for step in str(part.get("$ref", "")).split("/")}
-    return sorted(
-        (places[*path, word], word)
+    unknown = [
+        (*path, word)
         for path, part in found
         for word in part.keys() - _KNOWN - referred
         if not word.startswith("x-")
-    )
+    ]
+    own = schema.get("x-guidance") if isinstance(schema, dict) else None
+    if isinstance(own, dict):  # whose other settings are set here
+        unknown += [("x-guidance", word) for word in own if word != "whitespace_flexible"]
+    return sorted((places[path], path[-1]) for path in unknown)
 
 
 def texts_of(source: str) -> Iterator[tuple[Path, str, bool, int]]:

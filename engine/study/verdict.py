@@ -40,6 +40,7 @@ _UNICODE = _SPACES | {
     r"\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189}",
 }
 # Of no category in RE2's edition of Unicode; the grammar's may have one for it.
+_BY_CATEGORY = re.compile(r"\\[dDpPwW]|\(\?\w*i")
 _UNKNOWN = r"[^\p{L}\p{M}\p{N}\p{P}\p{S}\p{Z}\p{C}]"
 # llguidance takes \d and \w in a schema as ASCII, as JSON Schema's dialect has them.
 _IN_SCHEMAS = _SPACES
@@ -237,7 +238,7 @@ def _found(
         _NotJudgedError: RE2 cannot read it, or would read it as another.
     """
     is_ascii = all(map(str.isascii, texts))
-    if not is_ascii and any(_searched(_UNKNOWN, texts)):
+    if not is_ascii and _BY_CATEGORY.search(expression) and any(_searched(_UNKNOWN, texts)):
         raise _NotJudgedError("it holds a character that RE2 does not know")
     return _searched(whole.replace("{}", _for_re2(expression, classes, is_ascii)), texts)
 

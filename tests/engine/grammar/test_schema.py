@@ -1,12 +1,19 @@
 """JSON schemas: what llguidance would misread is written for it in another way, or said."""
 
 import json
+from importlib.metadata import version
 
 import jsonschema
+import numpy as np
 import pytest
 
-from engine.errors import SettingError
+from engine.errors import NoCandidatesError, SettingError
 from engine.grammar import checked_source, notices
+from engine.sampling.ranking import RankedRow
+from engine.sampling.stages import Constraint
+from engine.sampling.stages.base import Context
+from engine.sampling.stages.constraint import ConstraintState
+from engine.sampling.survivors import Survivors
 from tests.engine.grammar.tokens import places_over
 
 BYTES = places_over(tuple(bytes((byte,)) for byte in range(256)))
@@ -65,6 +72,7 @@ def test_a_control_character_is_written_if_no_name_could_be_spelt_with_it():
         {"then": False, "else": False},
         {"minContains": 2},
         {"not": False},
+        {"$dynamicAnchor": "here"},
         {"propertyNames": {}, "dependentRequired": {}, "unevaluatedItems": True},
     ],
 )
@@ -123,6 +131,21 @@ def test_a_pattern_of_further_names_stays():
     assert not takes(schema, '{"s":1,"st":"x"}') and not takes(schema, '{"s":"x"}')
 
 
+def test_a_dead_end_that_llguidance_1_9_1_leaves():
+    """Names and their pattern come together only as it merges schemas; once mended, go on here."""
+    apart = [
+        {"properties": {"s": {"type": "integer"}}, "required": ["s"]},
+        {"patternProperties": {"^s$": True}, "additionalProperties": False},
+    ]
+    constraint = Constraint("json_schema", {"type": "object", "allOf": apart})
+    dead = np.array([*b'{"s":5,\n', *b" " * 12])
+    assert version("llguidance") == "1.9.1" and takes(constraint.source, '{"s":5}')
+    states = {"constraint": ConstraintState(constraint.initial_state().digest, dead.size)}
+    row = Survivors(RankedRow(np.zeros(256, np.float32)))
+    with pytest.raises(NoCandidatesError, match="lets nothing follow here, or nothing that this"):
+        constraint.apply(row, Context(dead, states=states, places=BYTES))
+
+
 def test_white_space_may_be_switched_off():
     compact = {"type": "array", "x-guidance": {"whitespace_flexible": False}}
     assert takes(compact, "[1,2]") and not takes(compact, "[1, 2]")
@@ -165,6 +188,7 @@ def test_advice_can_be_followed():
         ({"type": "string", "maxlength": 3}, '"maxlength" (1:20, maxLength?)'),
         ('{"items":\n {"reqired": ["a"]}}', '"reqired" (2:3, required?)'),
         ({"contentEncoding": "base64"}, '"contentEncoding" (1:2)'),
+        ({"x-guidance": {"whitespace_flexible": False, "lenient": True}}, '"lenient" (1:47)'),
         ({"properties": {"maxlength": {"title": "x"}}, "x-order": 1, "default": {"b": 1}}, ""),
         ({"$ref": "#/components/a", "components": {"a": {"typ": "null"}}}, '"typ" (1:49, type?)'),
         ({f"word {n}": 1 for n in range(6)}, '"word 3" (1:41), …'),
