@@ -131,7 +131,7 @@ def prepare(schema: dict[str, Any]) -> str | None:
 
 
 def _is_idle(part: dict[str, Any], word: str) -> bool:
-    """Whether a word asks for nothing here."""
+    """True if a word asks for nothing here."""
     if word in _NEEDS:
         return not part.keys() & set(_NEEDS[word])
     idle = _IDLE.get(word, ())
@@ -162,7 +162,7 @@ def _settle_patterns(part: dict[str, Any]) -> None:
 
 
 def _may_begin(schema: dict[str, Any], texts: list[str]) -> list[bool]:
-    """Whether an object of a small schema may begin so; with a schema that is refused, always."""
+    """For each text, true if an object of a small schema may begin so, or if that is refused."""
     whole = schema | {"type": "object", "x-guidance": {"whitespace_flexible": False}}
     matcher = LLMatcher(_BYTES, LLMatcher.grammar_from_json_schema(json.dumps(whole)), log_level=0)
     found = []

@@ -93,8 +93,7 @@ def checked_source(language: object, source: object) -> str:
         raise _refusal(text, problem, "shorten it")
     if not text.strip():
         raise _refusal(text, "is empty", f"write a {LANGUAGES[language]}")
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        raise _refusal(text, "holds half a character", "take it out")
+    _refuse_halves(text, text)
     grammar(language, text)
     return text
 
@@ -114,7 +113,7 @@ def _as_json(language: str, source: object) -> str:
 
 @lru_cache(maxsize=64)
 def notices(language: str, source: str) -> tuple[str, ...]:
-    """What of a source is not enforced, in half sentences."""
+    """The parts of a source that are not enforced, in half sentences."""
     notices: list[str] = []
     unknown = ignored(source) if language == "json_schema" else []
     if unknown:
@@ -160,6 +159,7 @@ def _schema(source: str) -> str:
     if schema is False or not isinstance(schema, (dict, bool)):
         raise _refusal(source, "must be an object", "write a schema that allows some text")
     _refuse_depth(source, source.count("{") + source.count("["))
+    _refuse_halves(source, json.dumps(schema, ensure_ascii=False))
     schema = schema if isinstance(schema, dict) else {}
     options: dict[str, object] = {"whitespace_pattern": WHITE_SPACE}
     own = schema.get("x-guidance")
@@ -179,8 +179,7 @@ def _choices(source: str) -> list[str]:
     if not is_list or not all(isinstance(choice, str) and choice for choice in choices):
         remedy = 'write for example ["yes", "no"]'
         raise _refusal(source, "must be a list of texts, none of them empty", remedy)
-    if any("\ud800" <= character <= "\udfff" for choice in choices for character in choice):
-        raise _refusal(source, "holds half a character", "take it out")
+    _refuse_halves(source, "".join(choices))
     return list(dict.fromkeys(choices))
 
 
@@ -201,6 +200,11 @@ def _parsed(language: str, source: str) -> object:
         raise _refusal(source, problem, "simplify it") from None
 
 
+def _refuse_halves(source: str, text: str) -> None:
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise _refusal(source, "holds half a character", "take it out")
+
+
 def _refuse_depth(source: str, parts: int) -> None:
     if parts > MOST_PARTS:
         problem = f"has {parts:,} nested parts, more than the {MOST_PARTS:,} that are taken in"
@@ -214,7 +218,9 @@ def _problem(language: str, source: str, message: str) -> str:
     tested = _NEIGHBOURS.search(message)
     if tested:
         mark = _MARKS.get(tested[1], tested[1])
-        return f"uses {mark} as a test of neighbouring characters, which no constraint can make"
+        lines = [f"uses {mark} as a test of neighbouring characters, which no constraint can make"]
+        if language != "lark":
+            return lines[0]
     if language in ("regex", "choices"):
         said = next((line[7:] for line in lines if line.startswith("error: ")), None)
         marks = next((line for line in lines if line.strip() and not line.strip(" ^")), None)
@@ -224,9 +230,10 @@ def _problem(language: str, source: str, message: str) -> str:
         return f"is refused: {_plain(lines[0])}"
     if found:
         line, column, said = found.groups()
-        return f"is refused at line {line}, column {column}: {_plain(said.splitlines()[0])}"
+        said = lines[0] if tested else said.splitlines()[0]
+        return f"is refused at line {line}, column {column}: {_plain(said)}"
     said = " ".join([lines[0], *(line[7:] for line in lines if line.startswith("error: "))])
-    if _ONE_OF in message:
+    if _ONE_OF in message and language == "json_schema":
         _, line, column = _place_of_word(source, ['"oneOf"'])
         place = f"line {line}, column {column}"
         return f"has a oneOf whose options are not known to exclude each other, first at {place}"

@@ -1,4 +1,4 @@
-"""Whether a text is what a constraint describes, by parsers that share nothing with llguidance.
+"""Verdicts on texts under a constraint, by parsers that share nothing with llguidance.
 
 JSON is read by Python's `json` and judged by `jsonschema`; expressions, those within a schema too,
 are matched by RE2, which takes time in proportion to the text and lets other threads run; choices
@@ -26,8 +26,8 @@ _LONGEST = 120  # characters of what a parser says
 # Keywords applied to values; references may double them with each step.
 _MOST_CHECKS = 20_000
 
-# Classes that RE2 has for ASCII alone, as Rust has them: what stands within brackets. The other
-# characters than those of words are too many ranges to list.
+# Classes that RE2 has for ASCII alone, as Rust has them, by their members within brackets. The
+# ranges that are not of words are too many to list.
 _SPACES = {
     "s": r"\t-\r \x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}",
     "S": r"\x{0}-\x{8}\x{e}-\x{1f}!-\x{84}\x{86}-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-"
@@ -57,10 +57,10 @@ class Verdict:
     """What a parser says of a text.
 
     Attributes:
-        is_valid: None where no parser can say.
+        is_valid: None if no parser can say.
         parser: which one it was; empty for none.
-        problem: what is wrong, as half a sentence; why it cannot say, where it cannot.
-        position: place of the character at which the parser gave up, None where it names none.
+        problem: what is wrong, or why no parser can say, as half a sentence.
+        position: place of the character at which the parser gave up, None if it names none.
     """
 
     is_valid: bool | None
@@ -80,7 +80,7 @@ class _Exact(Decimal):
 
 
 def verdict(constraint: Constraint, text: str) -> Verdict:
-    """Whether a text is what a constraint describes."""
+    """Return what an independent parser says of a text, or why it cannot say."""
     return _JUDGES[constraint.language](constraint.source, text)
 
 
@@ -127,7 +127,7 @@ Keyword = Callable[[Any, Any, Any, Any], Iterable[jsonschema.ValidationError] | 
 
 
 def _errors(schema: Any, value: Any) -> Iterator[jsonschema.ValidationError]:
-    """What is wrong with a value. Nothing is fetched, and no expression of Python is run."""
+    """Yield what is wrong with a value; nothing is fetched, and no expression of Python is run."""
     latest = jsonschema.Draft202012Validator
     names_one = isinstance(schema, dict) and isinstance(schema.get("$schema"), str)
     kind = jsonschema.validators.validator_for(schema, latest) if names_one else latest
@@ -232,7 +232,7 @@ def _matching(pattern: str, value: dict[str, Any]) -> list[str]:
 def _found(
     expression: str, texts: list[str], classes: dict[str, str], whole: str = "{}"
 ) -> list[bool]:
-    """In which texts an expression is found, with the classes of the grammar.
+    """For each text, true if an expression is found in it, with the classes of the grammar.
 
     Raises:
         _NotJudgedError: RE2 cannot read it, or would read it as another.

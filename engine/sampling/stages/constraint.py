@@ -104,7 +104,7 @@ class Constraint(BanStage):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What of the source is not enforced, in half sentences."""
+        """The parts of the source that are not enforced, in half sentences."""
         return notices(self.language, self.source)
 
     def place(self, context: Context) -> Place:

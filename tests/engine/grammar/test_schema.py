@@ -21,7 +21,7 @@ DRAFT_07 = {"$schema": "http://json-schema.org/draft-07/schema#"}
 
 
 def takes(schema, text: str) -> bool:
-    """Whether a text is one of a schema's, byte by byte."""
+    """True if a text is one of a schema's, byte by byte."""
     place = BYTES.at("json_schema", checked_source("json_schema", schema), list(text.encode()))
     return place.broken_at is None and place.may_end
 
@@ -89,12 +89,12 @@ def test_words_that_ask_for_something_are_refused(words):
 
 
 def test_up_to_draft_07_words_next_to_a_reference_do_not_count():
-    beside = {
+    siblings = {
         "definitions": {"list": {"type": "array"}},
         "properties": {"a": {"$ref": "#/definitions/list", "maxItems": 2}},
     }
-    assert not takes(beside, '{"a":[1,2,3]}')
-    assert takes(DRAFT_07 | beside, '{"a":[1,2,3]}')
+    assert not takes(siblings, '{"a":[1,2,3]}')
+    assert takes(DRAFT_07 | siblings, '{"a":[1,2,3]}')
     root = {"$ref": "#/definitions/list", "not": {}, "definitions": {"list": {"type": "array"}}}
     assert takes({"$schema": "http://json-schema.org/draft-04/schema"} | root, "[3]")
     name = {"properties": {"$ref": {"type": "integer"}, "b": {"type": "integer"}}}

@@ -63,7 +63,7 @@ def test_verdicts(constraint, text, valid, says, position):
 
 
 def described(kind: str, source: object, text: str) -> bool:
-    """Whether a constraint lets a text through, byte by byte."""
+    """True if a constraint lets a text through, byte by byte."""
     constraint = Constraint(kind, source)
     ids = list(text.encode())
     place = BYTES.at(constraint.language, constraint.source, ids)
@@ -147,7 +147,7 @@ def test_schemas_are_judged_as_they_are_enforced(schema, text, valid):
 
 
 def test_no_expression_takes_longer_than_in_proportion_to_the_text():
-    """Where Python's own expressions would take years."""
+    """Python's own expressions would take years."""
     name = "a" * 60 + "!"
     closed = {"required": [name], "additionalProperties": False, "properties": {name: {"const": 1}}}
     for words in ({}, {"unevaluatedProperties": {}}, {"patternProperties": {"^(a*)*b": False}}):
