@@ -135,7 +135,7 @@ class BrokenJsonExperiment(Experiment[BrokenJson]):
         settings = SamplingSettings(constraint=self._constraint, seed=part)
         text = Decoder(self._model, self._prompt, settings)
         for _ in text.run(MOST_TOKENS):
-            if verdict(self._constraint, text.text).is_valid:
+            if verdict(self._constraint, text.text).is_valid is not False:
                 break  # it is whole; a model without an end of the text could not go on
         ids = [step.token_id for step in text.steps if not step.is_special]
         index = int(self._place * len(ids))
