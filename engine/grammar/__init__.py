@@ -9,11 +9,12 @@ llguidance turns a source into a matcher of bytes and, over a tokenizer's bytes,
 the tokens that may come next. Nothing here needs PyTorch or a model.
 
     source      a source checked: its language, its size, its syntax, with the place of an error
+    schema      a JSON schema, rewritten where llguidance would misread it
     places      where a text stands in a source: allowed tokens, whether it may end, forced bytes
 """
 
 from engine.grammar.places import Place, Places, TokenTable
-from engine.grammar.source import LANGUAGES, MOST_BYTES, checked_source, shortened
+from engine.grammar.source import LANGUAGES, MOST_BYTES, checked_source, notices, shortened
 
 __all__ = [
     "LANGUAGES",
@@ -22,5 +23,6 @@ __all__ = [
     "Places",
     "TokenTable",
     "checked_source",
+    "notices",
     "shortened",
 ]

@@ -15,11 +15,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import lru_cache
 
 from llguidance import LLMatcher, LLParserLimits
 
 from engine.errors import SettingError
+from engine.grammar.schema import KEYWORDS, ignored, parts, prepare, texts_of
 
 SETTING = "constraint"
 LANGUAGES: Mapping[str, str] = {
@@ -41,7 +43,13 @@ WHITE_SPACE = rf"(\x20|\x0A\x20{{0,{MOST_BLANKS}}})"
 # what the language says, and the model chooses among all tokens that spell those bytes.
 _FREELY = '%llguidance {"no_forcing": true}\n'
 _POSITION = re.compile(r"(?:at )?(\d+)\((\d+)\): (.*)", re.DOTALL)
+# Tests of neighbouring characters: llguidance's names for them, and how they are written.
+_NEIGHBOURS = re.compile(r"lookarounds not supported yet; (\w+)")
+_MARKS = {"Start": "^", "End": "$", "StartLF": "(?m)^", "EndLF": "(?m)$"}
+_MARKS |= {"WordUnicode": r"\b", "WordAscii": r"\b", "WordUnicodeNegate": r"\B"}
+_ONE_OF = "Enable 'coerce_one_of'"  # which is no option here
 _SHOWN = 40
+_MOST_WORDS = 4
 _CONTROL = re.compile(r"\s+")
 
 
@@ -85,8 +93,7 @@ def checked_source(language: object, source: object) -> str:
         raise _refusal(text, problem, "shorten it")
     if not text.strip():
         raise _refusal(text, "is empty", f"write a {LANGUAGES[language]}")
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        raise _refusal(text, "holds half a character", "take it out")
+    _refuse_halves(text, text)
     grammar(language, text)
     return text
 
@@ -102,6 +109,25 @@ def _as_json(language: str, source: object) -> str:
     except (TypeError, ValueError, RecursionError) as error:
         problem, remedy = "cannot be written as JSON", "use plain values only"
         raise SettingError(f"{SETTING}.source", source, problem, remedy) from error
+
+
+@lru_cache(maxsize=64)
+def notices(language: str, source: str) -> tuple[str, ...]:
+    """The parts of a source that are not enforced, in half sentences."""
+    notices: list[str] = []
+    unknown = ignored(source) if language == "json_schema" else []
+    if unknown:
+        words = [_word(source, start, word) for start, word in unknown[:_MOST_WORDS]]
+        words += ["…"] * (len(unknown) > _MOST_WORDS)
+        notices.append(f"these words of the schema are not enforced: {', '.join(words)}")
+    return tuple(notices)
+
+
+def _word(source: str, start: int, word: str) -> str:
+    """A word with its line and column, and the keyword that may be meant."""
+    line, column = _line_and_column(source, start)
+    meant = get_close_matches(word[:_SHOWN], KEYWORDS, 1, 0.8)
+    return f'"{word[:_SHOWN]}" ({line}:{column}{f", {meant[0]}?" if meant else ""})'
 
 
 @lru_cache(maxsize=64)
@@ -123,7 +149,8 @@ def grammar(language: str, source: str) -> str:
     for each in (made, LLMatcher.grammar_from_lark(freely)):  # the first for the place of an error
         is_error, messages = LLMatcher.validate_grammar_with_warnings(each, limits=limits())
         if is_error:
-            raise _refusal(source, _problem(language, source, messages[0]), "mend it there")
+            said = messages[0]
+            raise _refusal(source, _problem(language, source, said), _remedy(said))
     return each
 
 
@@ -132,9 +159,18 @@ def _schema(source: str) -> str:
     if schema is False or not isinstance(schema, (dict, bool)):
         raise _refusal(source, "must be an object", "write a schema that allows some text")
     _refuse_depth(source, source.count("{") + source.count("["))
-    options = {"whitespace_pattern": WHITE_SPACE, "lenient": False}
-    own = schema if isinstance(schema, dict) else {}
-    return json.dumps(own | {"x-guidance": options}, ensure_ascii=False)
+    _refuse_halves(source, json.dumps(schema, ensure_ascii=False))
+    schema = schema if isinstance(schema, dict) else {}
+    options: dict[str, object] = {"whitespace_pattern": WHITE_SPACE}
+    own = schema.get("x-guidance")
+    if isinstance(own, dict) and own.get("whitespace_flexible") is False:
+        options = {"whitespace_flexible": False}
+    escapes = prepare(schema)
+    if escapes is None:
+        problem = "holds a control character, whose escape could spell a name too"
+        raise _refusal(source, problem, "take it out, or set additionalProperties to false")
+    options |= {"lenient": False, "json_allowed_escapes": escapes}
+    return json.dumps(schema | {"x-guidance": options}, ensure_ascii=False)
 
 
 def _choices(source: str) -> list[str]:
@@ -143,8 +179,7 @@ def _choices(source: str) -> list[str]:
     if not is_list or not all(isinstance(choice, str) and choice for choice in choices):
         remedy = 'write for example ["yes", "no"]'
         raise _refusal(source, "must be a list of texts, none of them empty", remedy)
-    if any("\ud800" <= character <= "\udfff" for choice in choices for character in choice):
-        raise _refusal(source, "holds half a character", "take it out")
+    _refuse_halves(source, "".join(choices))
     return list(dict.fromkeys(choices))
 
 
@@ -165,6 +200,11 @@ def _parsed(language: str, source: str) -> object:
         raise _refusal(source, problem, "simplify it") from None
 
 
+def _refuse_halves(source: str, text: str) -> None:
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise _refusal(source, "holds half a character", "take it out")
+
+
 def _refuse_depth(source: str, parts: int) -> None:
     if parts > MOST_PARTS:
         problem = f"has {parts:,} nested parts, more than the {MOST_PARTS:,} that are taken in"
@@ -175,6 +215,12 @@ def _problem(language: str, source: str, message: str) -> str:
     """What llguidance says, as one sentence's end with the place."""
     found = _POSITION.match(message)
     lines = message.strip().splitlines()
+    tested = _NEIGHBOURS.search(message)
+    if tested:
+        mark = _MARKS.get(tested[1], tested[1])
+        lines = [f"uses {mark} as a test of neighbouring characters, which no constraint can make"]
+        if language != "lark":
+            return lines[0]
     if language in ("regex", "choices"):
         said = next((line[7:] for line in lines if line.startswith("error: ")), None)
         marks = next((line for line in lines if line.strip() and not line.strip(" ^")), None)
@@ -184,8 +230,13 @@ def _problem(language: str, source: str, message: str) -> str:
         return f"is refused: {_plain(lines[0])}"
     if found:
         line, column, said = found.groups()
-        return f"is refused at line {line}, column {column}: {_plain(said.splitlines()[0])}"
+        said = lines[0] if tested else said.splitlines()[0]
+        return f"is refused at line {line}, column {column}: {_plain(said)}"
     said = " ".join([lines[0], *(line[7:] for line in lines if line.startswith("error: "))])
+    if _ONE_OF in message and language == "json_schema":
+        _, line, column = _place_of_word(source, ['"oneOf"'])
+        place = f"line {line}, column {column}"
+        return f"has a oneOf whose options are not known to exclude each other, first at {place}"
     place = _place_of_word(source, lines) if language == "json_schema" else None
     if place is None:
         return f"is refused: {_plain(said)}"
@@ -193,17 +244,33 @@ def _problem(language: str, source: str, message: str) -> str:
     return f'is refused: {_plain(said)} ("{word}" is first at line {line}, column {column})'
 
 
+def _remedy(message: str) -> str:
+    if _NEIGHBOURS.search(message):
+        return "spell out the characters that are allowed there"
+    if _ONE_OF in message:
+        return "use anyOf, or give each option a required property with a const of its own"
+    return "mend it there"
+
+
 def _place_of_word(source: str, lines: list[str]) -> tuple[str, int, int] | None:
     """Where a schema first has a text that the message names, as llguidance gives no place."""
     quoted = re.findall(r"""["']([^"']+)["']""", lines[0])
     words = re.findall(r"[\w$]+", lines[0])
+    schemas = {path for path, _ in parts(json.loads(source))}
+    places: dict[str, tuple[int, int]] = {}
+    for path, text, is_name, start in texts_of(source):
+        rank = 1 if not is_name else 0 if path[:-1] in schemas else 2  # a word, a value, a property
+        if "property '" in lines[0]:
+            rank = -rank
+        places[text] = min(places.get(text, (3, 0)), (rank, start))
     for word in (*quoted, *(line.strip() for line in lines[1:]), *words[-1:], *words):
-        start = source.find(json.dumps(word))
-        if start >= 0:
-            line = source.count("\n", 0, start) + 1
-            column = start - source.rfind("\n", 0, start)
-            return word, line, column
+        if word in places:
+            return word, *_line_and_column(source, places[word][1])
     return None
+
+
+def _line_and_column(source: str, start: int) -> tuple[int, int]:
+    return source.count("\n", 0, start) + 1, start - source.rfind("\n", 0, start)
 
 
 def _plain(message: str) -> str:

@@ -1,15 +1,18 @@
-"""Whether a text is what a constraint describes, by parsers that share nothing with llguidance.
+"""Verdicts on texts under a constraint, by parsers that share nothing with llguidance.
 
-JSON is read by Python's `json` and judged by `jsonschema`; regular expressions by RE2, which takes
-time in proportion to the text; choices by comparison. For Lark nothing else is at hand, and the
-verdict says so.
+JSON is read by Python's `json` and judged by `jsonschema`; expressions, those within a schema too,
+are matched by RE2, which takes time in proportion to the text and lets other threads run; choices
+by comparison. A text that they cannot judge, as any of a Lark grammar, gets the reason instead.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
+from itertools import compress, count
 from typing import Any
 
 import jsonschema
@@ -20,6 +23,33 @@ import referencing
 from engine.sampling.stages import Constraint
 
 _LONGEST = 120  # characters of what a parser says
+# Keywords applied to values; references may double them with each step.
+_MOST_CHECKS = 20_000
+
+# Classes that RE2 has for ASCII alone, as Rust has them, by their members within brackets. The
+# ranges that are not of words are too many to list.
+_SPACES = {
+    "s": r"\t-\r \x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}",
+    "S": r"\x{0}-\x{8}\x{e}-\x{1f}!-\x{84}\x{86}-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-"
+    r"\x{2027}\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{10ffff}",
+}
+_UNICODE = _SPACES | {
+    "d": r"\p{Nd}",
+    "D": r"\P{Nd}",
+    "w": r"\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{200c}\x{200d}"
+    r"\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189}",
+}
+# Of no category in RE2's edition of Unicode; the grammar's may have one for it.
+_BY_CATEGORY = re.compile(r"\\[dDpPwW]|\(\?\w*i")
+_UNKNOWN = r"[^\p{L}\p{M}\p{N}\p{P}\p{S}\p{Z}\p{C}]"
+# llguidance takes \d and \w in a schema as ASCII, as JSON Schema's dialect has them.
+_IN_SCHEMAS = _SPACES
+_PARTS = re.compile(r"\\u[0-9a-fA-F]{4}|\\.|\[:\^?[a-z]+:\]|\[\^?\]?|&&|--|~~|.", re.DOTALL)
+
+# Formats that Python's library decides. Of an address it only asks for the @.
+_DECIDED = ("date", "ipv4", "ipv6", "uuid")
+_FORMATS = jsonschema.FormatChecker((*_DECIDED, "email"))
+_NO_FORMATS = jsonschema.FormatChecker(())
 
 
 @dataclass(frozen=True)
@@ -27,10 +57,10 @@ class Verdict:
     """What a parser says of a text.
 
     Attributes:
-        is_valid: None where no parser can say.
+        is_valid: None if no parser can say.
         parser: which one it was; empty for none.
-        problem: what is wrong, as half a sentence; why it cannot say, where it cannot.
-        position: place of the character at which the parser gave up, None where it names none.
+        problem: what is wrong, or why no parser can say, as half a sentence.
+        position: place of the character at which the parser gave up, None if it names none.
     """
 
     is_valid: bool | None
@@ -39,8 +69,18 @@ class Verdict:
     position: int | None = None
 
 
+class _NotJudgedError(Exception):
+    """A parser cannot say; the message is the reason, as half a sentence."""
+
+
+class _Exact(Decimal):
+    """A number as it is written, where a float is only near it."""
+
+    __repr__ = Decimal.__str__
+
+
 def verdict(constraint: Constraint, text: str) -> Verdict:
-    """Whether a text is what a constraint describes."""
+    """Return what an independent parser says of a text, or why it cannot say."""
     return _JUDGES[constraint.language](constraint.source, text)
 
 
@@ -51,64 +91,205 @@ def _choice(source: str, text: str) -> Verdict:
 
 def _match(source: str, text: str) -> Verdict:
     try:
-        found = pc.match_substring_regex(pa.array([text]), rf"\A(?:{source})\z")[0].as_py()
-    except pa.ArrowInvalid as error:
-        said = _short(str(error).removeprefix("Invalid regular expression: "))
-        return Verdict(None, "RE2", f"RE2 cannot read the expression: {said}")
+        found = _found(source, [text], _UNICODE, r"\A(?:{})\z")[0]
+    except _NotJudgedError as reason:
+        return Verdict(None, "RE2", str(reason))
     return Verdict(found, "RE2", "" if found else "the expression does not match all of it")
 
 
 def _object(source: str, text: str) -> Verdict:
     try:
-        value = json.loads(text, parse_constant=_no_number)
+        value = json.loads(text, parse_float=_Exact, parse_constant=_no_number)
+        json.dumps(value, default=str, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        return Verdict(False, "Python's json", f"{error.msg} at {place}", error.pos)
-    except (RecursionError, ValueError) as error:
-        return Verdict(False, "Python's json", _short(str(error)))
+        said = f"{error.msg} at line {error.lineno}, column {error.colno}"
+        return Verdict(False, "Python's json", said, error.pos)
+    except _NoNumberError as error:
+        return Verdict(False, "Python's json", str(error))
+    except (RecursionError, ValueError) as error:  # UnicodeEncodeError of half a character too
+        return Verdict(None, "Python's json", f"Python cannot hold the value: {_short(str(error))}")
     try:
-        error = next(_errors(json.loads(source), value), None)
+        error = next(_errors(json.loads(source, parse_float=_Exact), value), None)
+    except _NotJudgedError as reason:
+        return Verdict(None, "jsonschema", str(reason))
+    except ArithmeticError:  # of Python's decimals
+        return Verdict(None, "jsonschema", "it holds a number beyond what Python divides exactly")
     except (RecursionError, referencing.exceptions.Unresolvable, jsonschema.SchemaError) as wrong:
-        return Verdict(
-            None, "jsonschema", f"jsonschema cannot use the schema: {_short(str(wrong))}"
-        )
+        said = _short(getattr(wrong, "message", str(wrong)))
+        return Verdict(None, "jsonschema", f"jsonschema cannot use the schema: {said}")
     if error is None:
         return Verdict(True, "jsonschema")
     where = error.json_path.removeprefix("$").removeprefix(".") or "the whole"
     return Verdict(False, "jsonschema", f"{_short(error.message)} ({where})")
 
 
+Keyword = Callable[[Any, Any, Any, Any], Iterable[jsonschema.ValidationError] | None]
+
+
 def _errors(schema: Any, value: Any) -> Iterator[jsonschema.ValidationError]:
-    """What is wrong with a value; patterns are matched by RE2, and nothing is fetched."""
-    kind = jsonschema.validators.validator_for(schema, jsonschema.Draft202012Validator)
-    judge = jsonschema.validators.extend(kind, {"pattern": _pattern})
+    """Yield what is wrong with a value; nothing is fetched, and no expression of Python is run."""
+    latest = jsonschema.Draft202012Validator
+    names_one = isinstance(schema, dict) and isinstance(schema.get("$schema"), str)
+    kind = jsonschema.validators.validator_for(schema, latest) if names_one else latest
+    kind.check_schema(schema, format_checker=_NO_FORMATS)
+    checks = count(1)
+
+    def counted(keyword: Keyword) -> Keyword:
+        def applied(*arguments: Any) -> Iterator[jsonschema.ValidationError]:
+            if next(checks) > _MOST_CHECKS:
+                raise _NotJudgedError(f"jsonschema would take over {_MOST_CHECKS:,} checks")
+            yield from keyword(*arguments) or ()
+
+        return applied
+
+    keywords = {name: counted(keyword) for name, keyword in (kind.VALIDATORS | _OURS).items()}
+    has_whole_floats = kind.TYPE_CHECKER.is_type(1.0, "integer")
+    types = kind.TYPE_CHECKER.redefine(
+        "integer",
+        lambda _, it: (
+            kind.TYPE_CHECKER.is_type(it, "integer")
+            or (has_whole_floats and isinstance(it, _Exact) and it % 1 == 0)
+        ),
+    )
+    judge = jsonschema.validators.extend(kind, keywords, type_checker=types)
+    judge.evolve = _evolved
     return judge(schema, registry=referencing.Registry()).iter_errors(value)
 
 
+def _evolved(validator: Any, **changes: Any) -> Any:
+    """The same validator for another schema, whose own $schema would bring Python's expressions."""
+    fields = [field for field in type(validator).__attrs_attrs__ if field.init]
+    kept = {field.alias: getattr(validator, field.name) for field in fields}
+    return type(validator)(**kept | changes)
+
+
+# --- keywords that need an expression or a format -------------------------------------------------
+
+
 def _pattern(
-    validator: object, pattern: str, value: object, schema: object
+    validator: Any, pattern: str, value: Any, schema: Any
 ) -> Iterator[jsonschema.ValidationError]:
-    if not isinstance(value, str):
-        return
-    try:
-        found = pc.match_substring_regex(pa.array([value]), pattern)[0].as_py()
-    except pa.ArrowInvalid as error:
-        raise jsonschema.SchemaError(f"RE2 cannot read the pattern: {error}") from error
-    if not found:
+    if isinstance(value, str) and not _found(pattern, [value], _IN_SCHEMAS)[0]:
         yield jsonschema.ValidationError(f"{value!r} does not match {pattern!r}")
 
 
+def _pattern_properties(
+    validator: Any, patterns: dict[str, Any], value: Any, schema: Any
+) -> Iterator[jsonschema.ValidationError]:
+    if isinstance(value, dict):
+        for pattern, inner in patterns.items():
+            for key in _matching(pattern, value):
+                yield from validator.descend(value[key], inner, path=key, schema_path=pattern)
+
+
+def _additional_properties(
+    validator: Any, inner: Any, value: Any, schema: Any
+) -> Iterator[jsonschema.ValidationError]:
+    if not isinstance(value, dict):
+        return
+    known = set(schema.get("properties", ()))
+    for pattern in schema.get("patternProperties", ()):
+        known.update(_matching(pattern, value))
+    for key in value:
+        if key in known:
+            continue
+        if inner is False:
+            yield jsonschema.ValidationError(f"{key!r} is no property of it")
+        else:
+            yield from validator.descend(value[key], inner, path=key)
+
+
+def _format(
+    validator: Any, name: str, value: Any, schema: Any
+) -> Iterator[jsonschema.ValidationError]:
+    if not isinstance(value, str):
+        return
+    if not _FORMATS.conforms(value, name):
+        yield jsonschema.ValidationError(f"{value!r} is not a {name!r}")
+    elif name not in _DECIDED:
+        raise _NotJudgedError(f"no second parser of the format {name!r} is at hand")
+
+
+_OURS: dict[str, Keyword] = {
+    "pattern": _pattern,
+    "patternProperties": _pattern_properties,
+    "additionalProperties": _additional_properties,
+    "format": _format,
+    # A constraint takes no value of it that asks for something.
+    "unevaluatedProperties": lambda *_: None,
+}
+
+
+# --- expressions ----------------------------------------------------------------------------------
+
+
+def _matching(pattern: str, value: dict[str, Any]) -> list[str]:
+    """The keys in which an expression of a schema is found."""
+    keys = list(value)
+    return list(compress(keys, _found(pattern, keys, _IN_SCHEMAS)))
+
+
+def _found(
+    expression: str, texts: list[str], classes: dict[str, str], whole: str = "{}"
+) -> list[bool]:
+    """For each text, true if an expression is found in it, with the classes of the grammar.
+
+    Raises:
+        _NotJudgedError: RE2 cannot read it, or would read it as another.
+    """
+    is_ascii = all(map(str.isascii, texts))
+    if not is_ascii and _BY_CATEGORY.search(expression) and any(_searched(_UNKNOWN, texts)):
+        raise _NotJudgedError("it holds a character that RE2 does not know")
+    return _searched(whole.replace("{}", _for_re2(expression, classes, is_ascii)), texts)
+
+
+def _searched(expression: str, texts: list[str]) -> list[bool]:
+    try:
+        return pc.match_substring_regex(pa.array(texts, pa.string()), expression).to_pylist()
+    except pa.ArrowInvalid as error:
+        said = _short(str(error).removeprefix("Invalid regular expression: "))
+        raise _NotJudgedError(f"RE2 cannot read the expression: {said}") from None
+
+
+def _for_re2(expression: str, classes: dict[str, str], is_ascii: bool) -> str:
+    """An expression of Rust's in RE2's words."""
+    parts, is_within = [], False
+    for part in _PARTS.findall(expression):
+        name = part[1:]
+        if part[0] == "\\" and name in classes:
+            part = classes[name] if is_within else f"[{classes[name]}]"
+        elif part[0] == "\\" and name.lower() in classes:
+            if not is_within:
+                part = f"[^{classes[name.lower()]}]"
+            elif not is_ascii:
+                raise _NotJudgedError(f"RE2 has no {part} of all scripts within brackets")
+        elif part[:2] == "\\u" and len(part) > 2:
+            part = f"\\x{{{part[2:]}}}"
+        elif is_within and part in ("&&", "--", "~~", "[", "[^", "[]", "[^]"):
+            raise _NotJudgedError(f"RE2 reads {part} within brackets in another way")
+        elif part in ("[", "[^", "[]", "[^]"):
+            is_within = True
+        elif part == "]":
+            is_within = False
+        parts.append(part)
+    return "".join(parts)
+
+
+class _NoNumberError(ValueError):
+    """A name in the place of a number, as Python reads it and JSON does not have it."""
+
+
 def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is no JSON")
+    raise _NoNumberError(f"{name} is no JSON")
 
 
-def _nobody(source: str, text: str) -> Verdict:
+def _unjudged(source: str, text: str) -> Verdict:
     return Verdict(None, "", "no second parser of llguidance's Lark is at hand")
 
 
 def _short(message: str) -> str:
-    first = message.strip().splitlines()[0].rstrip(".") if message.strip() else "no reason given"
+    first = (message.strip().splitlines() or ["?"])[0].rstrip(".")
     return first if len(first) <= _LONGEST else first[: _LONGEST - 1] + "…"
 
 
-_JUDGES = {"choices": _choice, "regex": _match, "json_schema": _object, "lark": _nobody}
+_JUDGES = {"choices": _choice, "regex": _match, "json_schema": _object, "lark": _unjudged}

@@ -112,6 +112,16 @@ def test_a_refused_source_stays_as_a_draft_and_the_text_stays(app):
     assert len(held(app).text.text) == 3 and held(app).text.text.isdigit()
 
 
+def test_words_of_a_schema_that_ask_for_nothing_are_named(app):
+    choose(app, "A small number")
+    field(app, "selectbox", "constrained_language").set_value("json_schema").run()
+    source = field(app, "text_area", "constrained_source")
+    source.set_value('{"type": "boolean", "maxlength": 3}').run()
+    assert any('are not enforced: "maxlength"' in one.value for one in app.caption)
+    field(app, "text_area", "constrained_source").set_value('{"maxlength": 3').run()
+    assert app.error and not any("not enforced" in one.value for one in app.caption)
+
+
 def test_back_rewind_and_step_keep_figures_and_steps_together(app):
     lab = held(app)
     length = len(lab.text.steps)

@@ -12,11 +12,12 @@ from typing import Protocol
 
 import streamlit as st
 
-from engine.grammar import LANGUAGES
+from engine.grammar import LANGUAGES, notices
 from ui.skeleton.fields import bound
 from ui.texts.constraints import FIRST, NOTHING
 from ui.words.labels import markdown_text
 from ui.words.language import marked, say
+from ui.words.refusals import told
 
 _NAMES = {  # as in `ui/components/js/parts/samplers/source.js`
     "choices": marked("Choices, as a JSON list"),
@@ -95,6 +96,8 @@ class ConstraintField:
             **bound(f"{self.key}_source", source, lambda typed: self._take(language, typed)),
         )
         draft = self._draft
+        for notice in () if draft else notices(language, source):
+            st.caption(markdown_text(say("Note: {notice}.", notice=told(notice))))
         if draft is not None:
             st.error(markdown_text(draft.refusal))
             has_one = self.held != NOTHING

@@ -26,6 +26,8 @@ READ = {
     "Wrong": {"problem": 0, "remedy": 1},  # which becomes a TraceError or a MeasurementError
     "_notice": {"message": 0},
     "progress": {"what": 0},  # what happens while a model is loaded
+    "Verdict": {"what": 2},  # of a text, by a parser that may have words of its own
+    "_NotJudgedError": {"reason": 0},
 }
 NOTES = "snippets"  # a folder whose texts are notes, but for those in lists: the lines of code
 MAY_BE_NAMES = {"setting", "value", "what"}  # of which only fixed prose is read

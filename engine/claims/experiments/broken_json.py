@@ -135,7 +135,7 @@ class BrokenJsonExperiment(Experiment[BrokenJson]):
         settings = SamplingSettings(constraint=self._constraint, seed=part)
         text = Decoder(self._model, self._prompt, settings)
         for _ in text.run(MOST_TOKENS):
-            if verdict(self._constraint, text.text).is_valid:
+            if verdict(self._constraint, text.text).is_valid is not False:
                 break  # it is whole; a model without an end of the text could not go on
         ids = [step.token_id for step in text.steps if not step.is_special]
         index = int(self._place * len(ids))
@@ -169,7 +169,10 @@ class BrokenJsonExperiment(Experiment[BrokenJson]):
     def _judged(self, way: str, text: str) -> Judged:
         text = first_object(text)
         said = verdict(self._constraint, text)
-        return Judged(way, text, said.is_valid is True, said.problem[:1000])
+        if said.is_valid is None:
+            problem = f"gives a text that cannot be judged: {said.problem}"
+            raise SettingError("Schema", "this one", problem, "leave that out of it")
+        return Judged(way, text, said.is_valid, said.problem[:1000])
 
     @property
     def result(self) -> BrokenJson | None:

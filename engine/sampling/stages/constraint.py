@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from engine.errors import NoCandidatesError, SettingError
-from engine.grammar import Place, Places, checked_source, shortened
+from engine.grammar import Place, Places, checked_source, notices, shortened
 from engine.sampling.stages.base import NO_CONTEXT, BanStage, Context, ranked_after
 from engine.sampling.stages.info import Info, arxiv
 from engine.sampling.survivors import Survivors
@@ -43,7 +43,13 @@ class Constraint(BanStage):
     Every token path that spells an allowed text is allowed, not only the one a tokenizer would
     choose. The odds among allowed tokens stay as they were, step by step. So texts do not come as
     often as the model's odds of whole texts would have it (Park et al. 2024, arXiv:2405.21047).
-    White space in JSON is capped, property order is the schema's. transformers has no such rule.
+    transformers has no such rule.
+
+    Of a JSON schema's instances some cannot be written: white space is capped, properties come in
+    the schema's order, integers without a fraction, characters without an escape if they need none.
+    A ``format`` is kept in its form alone: a ``date`` may be the 29th of any February, a ``time``
+    any minute's leap second. Up to draft-07 words next to ``$ref`` do not count. Words that are no
+    keywords ask for nothing; `notices` names them.
 
     A forced token may leave the source; then every further step is refused (`NoCandidatesError`)
     until it is rewound or the constraint is switched off or changed, which begins it anew.
@@ -96,6 +102,11 @@ class Constraint(BanStage):
         digest = hashlib.sha256(f"{self.language}\n{self.source}".encode()).hexdigest()[:16]
         object.__setattr__(self, "_digest", digest)
 
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """The parts of the source that are not enforced, in half sentences."""
+        return notices(self.language, self.source)
+
     def place(self, context: Context) -> Place:
         """Where the text stands in the source before this step."""
         return self._at(context.places, self._ids(context))
@@ -131,8 +142,10 @@ class Constraint(BanStage):
             why = f"as {source!r} is complete and this model has no end-of-text token"
             remedy = "stop here, or switch it off"
         else:
-            why = f"as this model has none with which {source!r} could go on"
-            remedy = "rewind, or use characters that the model has tokens for"
+            why = (
+                f"as {source!r} lets nothing follow here, or nothing that this model has tokens for"
+            )
+            remedy = "rewind, or change it"
         return (
             "Every token was removed before the draw: constraint took the last of them, "
             f"{why}; {remedy}."

@@ -91,10 +91,12 @@ class TailFree(CutStage):
     The absolute second differences |p_(r-1) - 2 p_r + p_(r+1)|, normalised to sum 1, are summed
     along the ranks; the first rank r at which the sum exceeds z goes, and all below it (Bricken
     2019, tail free sampling, as in text-generation-webui). 0 < z <= 1, usual 0.95; 1 switches it
-    off, any z below removes the last two tokens at least. llama.cpp had it until 2024 and kept one
-    token fewer. Up to two tokens, or where nothing bends (second differences of no more than a
-    millionth of the highest probability), nothing is removed. Of tokens equal across the edge the
-    lower ids stay. It needs the whole ranking, so it is the dearest cut where nothing else has cut.
+    off, any z below removes the last two tokens at least. Only tokens that earlier cuts left count:
+    text-generation-webui takes the others as probabilities of 0 behind them, so it keeps others.
+    llama.cpp had it until 2024 and kept one token fewer. Up to two tokens, or where nothing bends
+    (second differences of no more than a millionth of the highest probability), nothing is removed.
+    Of tokens equal across the edge the lower ids stay. It needs the whole ranking, so it is the
+    dearest cut where nothing else has cut.
 
     Figures: none of its own. Cases: ``none``, else ``""``.
     """

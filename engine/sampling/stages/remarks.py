@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from engine.sampling.stages.adaptive import Mirostat
 from engine.sampling.stages.base import BanStage, CutStage, ScaleStage, Stage
+from engine.sampling.stages.constraint import Constraint
 from engine.sampling.stages.temperature import Temperature
 
 
@@ -39,6 +40,8 @@ def _remarks(chain: list[Stage]) -> Iterator[StageRemark]:
         idle = stage.no_effect()
         if idle is not None:
             yield StageRemark(stage, idle, False)
+        elif isinstance(stage, Constraint) and stage.notices:
+            yield StageRemark(stage, stage.notices[0], True)
         elif greedy is not None and place > greedy:
             if isinstance(stage, BanStage):
                 reason = "temperature 0 has left one token: it can only refuse that one"

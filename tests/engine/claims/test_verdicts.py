@@ -2,9 +2,11 @@
 
 import pytest
 
+from engine.claims.experiments.broken_json import BrokenJsonExperiment
 from engine.claims.experiments.letters import TASKS, Letters, Spelt
 from engine.claims.experiments.speculative import Sped, Speedups
 from engine.claims.verdict import DEPENDS, FAILS, HOLDS, OPEN, verdict
+from engine.errors import SettingError
 from engine.measure.machine import Setting
 from engine.measure.pace import Pace
 from engine.measure.report import Report
@@ -74,3 +76,10 @@ def test_a_model_that_spells_makes_the_claim_depend_on_its_half():
         return verdict(Letters(tuple(words), 0.5).checks).outcome
 
     assert (outcome(False, 3), outcome(True, 3), outcome(True, 1)) == (HOLDS, DEPENDS, FAILS)
+
+
+def test_json_that_no_parser_can_judge_is_no_broken_json(uniform):
+    schema = {"enum": [["the"], ["on"]], "items": {"format": "hostname"}}
+    experiment = BrokenJsonExperiment(uniform, "the cat", schema, 2)
+    with pytest.raises(SettingError, match="cannot be judged: no second parser of the format"):
+        next(experiment.run())

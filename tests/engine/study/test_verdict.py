@@ -4,6 +4,7 @@ import pytest
 
 from engine.sampling.stages import Constraint
 from engine.study.verdict import verdict
+from tests.engine.grammar.tokens import places_over
 
 PERSON = Constraint(
     "json_schema",
@@ -13,6 +14,10 @@ PERSON = Constraint(
         "required": ["name"],
     },
 )
+BYTES = places_over(tuple(bytes((byte,)) for byte in range(256)))
+LINKS = {f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i + 1}"}] * 2} for i in range(20)}
+DOUBLING = {"$ref": "#/$defs/d0", "$defs": LINKS | {"d20": {"type": "null"}}}
+EVIL = {"$schema": "https://json-schema.org/draft/2020-12/schema", "pattern": "^(a+)+$"}
 NUMBER = Constraint("regex", "[0-9]+(\\.[0-9]{2})?|none")
 
 
@@ -28,7 +33,9 @@ NUMBER = Constraint("regex", "[0-9]+(\\.[0-9]{2})?|none")
         (PERSON, '{"name": "Tom", "age": "x"}', False, "'x' is not of type 'integer' (age)", None),
         (PERSON, '{"name": "tom"}', False, "does not match", None),
         (PERSON, '{"name": "Tom", "age": NaN}', False, "NaN is no JSON", None),
-        (PERSON, "[" * 100_000, False, "recursion", None),
+        (PERSON, "[" * 100_000, None, "Python cannot hold the value: maximum recursion", None),
+        (PERSON, "9" * 5000, None, "Python cannot hold the value", None),
+        (PERSON, '{"name": "\\ud800"}', None, "Python cannot hold the value", None),
         (PERSON, "", False, "Expecting value", 0),
         (NUMBER, "12.50", True, "", None),
         (NUMBER, "none", True, "", None),
@@ -53,3 +60,102 @@ def test_verdicts(constraint, text, valid, says, position):
     assert (found.is_valid, found.position) == (valid, position)
     assert says in found.problem and "\n" not in found.problem and len(found.problem) < 250
     assert bool(found.parser) == (constraint.language != "lark")
+
+
+def described(kind: str, source: object, text: str) -> bool:
+    """True if a constraint lets a text through, byte by byte."""
+    constraint = Constraint(kind, source)
+    ids = list(text.encode())
+    place = BYTES.at(constraint.language, constraint.source, ids)
+    return place.broken_at is None and place.may_end
+
+
+@pytest.mark.parametrize(
+    ("expression", "texts"),
+    [
+        (r"Stra\w+e", ("Straße", "Strasse", "Stra e")),
+        (r"\d+", ("٣", "3", "x")),
+        (r"a\sb", ("a\u00a0b", "a\vb", "a\u200bb")),
+        (r"\S", ("\u00a0", "\v", "é")),
+        (r"[^\w]", ("é", "-")),
+        (r"[\s\S]", ("é", "\v")),
+        (r"\W", ("é", "€")),
+        (r"[^\D]", ("٣", "x")),
+        (r"[^\W_]", ("a", "_")),
+        (r"[[:alpha:]\d]+", ("a٣", "é")),
+        (r"[]\]a]", ("]", "a", "b")),
+        (r"\u00e9\x{e8}", ("éè", "e")),
+        (r"(?i)k", ("\u212a", "k", "l")),
+    ],
+)
+def test_classes_of_characters_are_those_of_the_constraint(expression, texts):
+    found = [verdict(Constraint("regex", expression), text).is_valid for text in texts]
+    assert found == [described("regex", expression, text) for text in texts]
+    assert True in found or expression == r"[^\w]"
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "text", "why"),
+    [
+        ("regex", "[a-z&&b]", "b", "reads && within brackets in another way"),
+        ("regex", "[a[b]]", "b", "reads [ within brackets in another way"),
+        ("regex", r"[^\W_]", "é", r"has no \W of all scripts within brackets"),
+        ("regex", r"\p{Letter}", "a", "RE2 cannot read the expression"),
+        ("regex", r"\w", "\u1c89", "a character that RE2 does not know"),
+        ("json_schema", {"items": [True]}, "[1]", "jsonschema cannot use the schema"),
+        ("json_schema", {"$schema": [], "type": "array"}, "[1]", "is not of type 'string'"),
+        ("json_schema", {"pattern": "[a&&b]"}, '"a"', "reads && within brackets"),
+        ("json_schema", {"items": {"format": "time"}}, '["10:00:00Z"]', "format 'time'"),
+        ("json_schema", {"format": "email"}, '"a@b"', "format 'email'"),
+        ("json_schema", {"multipleOf": 3}, "1e400", "beyond what Python divides"),
+        ("json_schema", DOUBLING, "null", "over 20,000 checks"),
+    ],
+)
+def test_what_a_parser_reads_in_another_way_is_not_judged(kind, source, text, why):
+    found = verdict(Constraint(kind, source), text)
+    assert found.is_valid is None and why in found.problem, found
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "valid"),
+    [
+        ({"patternProperties": {"^\\p{L}+$": {"type": "integer"}}}, '{"é":1,"1":"x"}', True),
+        ({"patternProperties": {"^\\p{L}+$": {"type": "integer"}}}, '{"é":"x"}', False),
+        ({"patternProperties": {"\\d": True}, "additionalProperties": False}, '{"٣":1}', False),
+        (
+            {"patternProperties": {"\\s": True}, "additionalProperties": {"const": 1}},
+            '{"\u00a0":2,"a":1}',
+            True,
+        ),
+        ({"additionalProperties": {"const": 1}, "properties": {"a": True}}, '{"b":2}', False),
+        ({"format": "date"}, '"2021-02-29"', False),
+        ({"format": "date"}, '"2020-02-29"', True),
+        ({"format": "ipv4"}, '"999.1.1.1"', False),
+        ({"format": "email"}, '"x"', False),
+        ({"multipleOf": 0.1}, "1.1", True),
+        ({"multipleOf": 0.01}, "0.035", False),
+        ({"type": "integer"}, "1.0", True),
+        ({"type": "integer"}, "1.5", False),
+        ({"$schema": "http://json-schema.org/draft-04/schema#", "type": "integer"}, "1.0", False),
+        ({"maximum": 0.1}, "0.10000000000000000001", False),
+    ],
+)
+def test_schemas_are_judged_as_they_are_enforced(schema, text, valid):
+    found = verdict(Constraint("json_schema", schema), text)
+    assert found.is_valid == valid, found
+    assert "Decimal" not in found.problem
+
+
+def test_no_expression_takes_longer_than_in_proportion_to_the_text():
+    """Python's own expressions would take years."""
+    name = "a" * 60 + "!"
+    closed = {"required": [name], "additionalProperties": False, "properties": {name: {"const": 1}}}
+    for words in ({}, {"unevaluatedProperties": {}}, {"patternProperties": {"^(a*)*b": False}}):
+        schema = closed | {"patternProperties": {"^(a+)+$": False}} | words
+        assert verdict(Constraint("json_schema", schema), f'{{"{name}":1}}').is_valid
+
+
+@pytest.mark.parametrize("words", [{"items": EVIL}, {"$ref": "http://a/#/b/c", "$id": "http://a/"}])
+def test_a_dialect_named_within_a_schema_brings_no_other_parser(words):
+    schema = Constraint("json_schema", {"b": {"c": {"items": EVIL}}} | words)
+    assert verdict(schema, f'["{"a" * 60}!"]').is_valid is False

@@ -102,6 +102,9 @@ OF_SETTINGS = {
     "stop_strings muss ein nicht leerer Text sein, gegeben: ''; den Text angeben, der die "
     "Erzeugung beendet, oder ihn weglassen.": plain(checked_stop_strings, ("",)),
     "Vorgabe ist kein regulärer Ausdruck bei Zeichen ": plain(checked_source, "regex", "a(b"),
+    "Vorgabe prüft mit \\B die Nachbarzeichen, was keine Vorgabe kann, gegeben: ": plain(
+        checked_source, "regex", "\\Ba"
+    ),
     "Vorgabe ist leer, gegeben: ''; ": plain(checked_source, "choices", " "),
     "max_tokens muss mindestens 1 sein, gegeben: 0; zum Beispiel 64 nehmen.": plain(
         snippets, SamplingSettings(), "a", model="gpt2", max_tokens=0

@@ -27,6 +27,7 @@ from ui.measurements.section import Shown, Table
 from ui.texts.constraints import FIRST
 from ui.words.labels import token_label
 from ui.words.language import marked, say
+from ui.words.refusals import told
 
 WAYS = {
     KEPT: marked("constraint, no wrong token"),
@@ -88,7 +89,7 @@ def _texts(result: BrokenJson) -> Table:
             token_label(run.right),
             token_label(run.wrong),
             say("yes") if text.is_valid else say("no"),
-            text.problem,
+            told(text.problem),
             text.text,
         )
         for run in result.runs

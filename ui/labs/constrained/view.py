@@ -16,6 +16,7 @@ from ui.skeleton.tables import escaped, facts, table
 from ui.words.labels import counted, token_label
 from ui.words.language import say
 from ui.words.metrics import number, percent
+from ui.words.refusals import told
 
 
 def label(vocabulary: Vocabulary, token_id: int) -> str:
@@ -89,15 +90,16 @@ def state_html(figures: Sequence[ConstraintFigures], text: Decoder, verdict: Ver
 
 def verdict_text(verdict: Verdict) -> str:
     """What a parser says, in a few words."""
+    problem = told(verdict.problem)
     if verdict.is_valid is None:
-        return say("not judged: {problem}", problem=verdict.problem)
+        return say("not judged: {problem}", problem=problem)
     if verdict.is_valid:
         return say("✓ valid, says {parser}", parser=verdict.parser)
     said = say("✗ not valid, says {parser}", parser=verdict.parser)
     if verdict.position is not None:
         place = say("character {place}", place=f"{verdict.position + 1:,}")
-        return f"{said}: {verdict.problem} ({place})"
-    return f"{said}: {verdict.problem}"
+        return f"{said}: {problem} ({place})"
+    return f"{said}: {problem}"
 
 
 # --- figures --------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from engine.errors import NoCandidatesError
 from engine.sampling import DEFAULT_ORDER, SamplingSettings, shape
 from engine.sampling.stages import (
     Banned,
+    Constraint,
     Dry,
     DynamicTemperature,
     Mirostat,
@@ -123,3 +124,10 @@ def test_any_order_of_any_stages_leaves_a_proper_distribution(seed):
     for row in result.candidates(vocab):
         assert row.removed_by == result.removed_by(row.token_id)
         assert row.final_prob == pytest.approx(probs[row.token_id])
+
+
+def test_words_that_a_constraint_does_not_enforce():
+    typed = Constraint("json_schema", {"type": "object", "reqired": ["a"]})
+    (remark,) = remarks([Temperature(0), typed])
+    assert remark.has_effect and 'not enforced: "reqired" (1:20, required?)' in remark.reason
+    assert remarks([Constraint("json_schema", {"type": "object", "required": ["a"]})]) == []

@@ -1,0 +1,214 @@
+"""A JSON schema as llguidance is to take it in: the same texts, but for what it would misread.
+
+    uniqueItems: false    and other keywords that ask for nothing: left out, as they are refused
+    words next to $ref    up to draft-07 they do not count (section 8.3): left out
+    a pattern of names    that only listed properties have goes into those: after the last of them
+                          a comma could come, and nothing behind it
+    \\uXXXX in texts      not written next to names: they are compared as they are spelt, so that
+                          an escape would bring a listed name past its schema
+
+Keywords that llguidance knows and cannot enforce are refused by it. Other words ask for nothing, as
+JSON Schema has it; `ignored` names them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import unquote
+
+from llguidance import LLMatcher, LLTokenizer
+
+Path = tuple[str | int, ...]
+
+# Keywords by what they hold: schemas by name, a schema or several, and no schema.
+_MAPS = (
+    *("properties", "patternProperties", "dependencies", "dependentSchemas"),
+    *("$defs", "definitions"),
+)
+_SCHEMAS = (
+    *("allOf", "anyOf", "oneOf", "not", "if", "then", "else"),
+    *("items", "additionalItems", "prefixItems", "contains", "unevaluatedItems"),
+    *("additionalProperties", "propertyNames", "unevaluatedProperties"),
+)
+_VALUES = (
+    *("type", "const", "enum", "minLength", "maxLength", "pattern", "format"),
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+    *("minItems", "maxItems", "uniqueItems", "minContains", "maxContains"),
+    *("required", "dependentRequired", "minProperties", "maxProperties"),
+)
+KEYWORDS = {*_MAPS, *_SCHEMAS, *_VALUES} - {"$defs", "definitions"}  # that ask for something
+_KNOWN = {
+    *(*KEYWORDS, "$ref", "$defs", "definitions", "$schema", "$id", "id", "$anchor"),
+    *("$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary"),
+    *("$comment", "title", "description", "default", "examples"),
+    *("deprecated", "readOnly", "writeOnly"),
+}
+# What asks for nothing, as JSON; None for any value.
+_IDLE: dict[str, tuple[str, ...] | None] = {
+    "uniqueItems": ("false",),
+    "not": ("false",),
+    "dependencies": ("{}",),
+    "dependentRequired": ("{}",),
+    "dependentSchemas": ("{}",),
+    "propertyNames": ("true", "{}"),
+    "unevaluatedItems": ("true", "{}"),
+    "unevaluatedProperties": ("true", "{}"),
+    "$recursiveAnchor": None,  # what is for it alone, $recursiveRef, is refused
+    "$dynamicAnchor": None,
+}
+_NEEDS = {"if": ("then", "else"), "then": ("if",), "else": ("if",)}
+_NEEDS |= dict.fromkeys(("minContains", "maxContains"), ("contains",))
+_REF_ALONE = {f"http://json-schema.org/draft-0{n}/schema" for n in (4, 6, 7)}
+
+# The escapes of usual texts. With "u", every letter of a name could be spelt in a second way.
+_ESCAPES = 'nrbtf"\\'
+_NEEDS_U = re.compile(r"\\u00|\x7f")
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],]')
+
+
+def parts(schema: Any) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Every schema within a schema that counts, with its path; each before those within it."""
+    found, stack = set(), [((), schema)]
+    while stack:
+        path, part = stack.pop()
+        if not isinstance(part, dict) or id(part) in found:
+            continue
+        found.add(id(part))
+        yield path, part
+        for word, value in part.items():
+            if word == "$ref":
+                stack.extend(_referred(schema, value))
+            elif word in _MAPS and isinstance(value, dict):
+                stack.extend(((*path, word, name), inner) for name, inner in value.items())
+            elif word in _SCHEMAS:
+                inner = value if isinstance(value, list) else [value]
+                index = ((i,) if isinstance(value, list) else () for i in range(len(inner)))
+                stack.extend(((*path, word, *i), one) for i, one in zip(index, inner, strict=True))
+
+
+def _referred(schema: Any, reference: object) -> Iterator[tuple[Path, Any]]:
+    """The schema that a reference is to, and its path, as llguidance finds it; none elsewhere."""
+    if not isinstance(reference, str) or not reference.startswith("#/"):
+        return
+    path: Path = ()
+    for step in unquote(reference[2:]).split("/"):
+        step = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(schema, list) and step.isdecimal() and int(step) < len(schema):
+            step = int(step)
+        elif not isinstance(schema, dict) or step not in schema:
+            return
+        path, schema = (*path, step), schema[step]
+    yield path, schema
+
+
+def prepare(schema: dict[str, Any]) -> str | None:
+    """Change a schema into what llguidance is to compile.
+
+    Returns:
+        The escapes that a text may have; None for names next to control characters, as the escapes
+        of these would spell those in a second way.
+    """
+    is_alone = str(schema.get("$schema")).rstrip("#") in _REF_ALONE
+    has_open_names = False
+    for _, part in parts(schema):
+        for word in [word for word in part if _is_idle(part, word)]:
+            del part[word]
+        if is_alone and "$ref" in part:
+            for word in KEYWORDS & part.keys():
+                del part[word]
+        _settle_patterns(part)
+        is_open = part.get("additionalProperties") is not False or part.get("patternProperties")
+        names = {"properties", "patternProperties", "required"}
+        has_open_names |= bool(is_open and names & part.keys())
+    if not has_open_names:
+        return _ESCAPES + "u"
+    if _NEEDS_U.search(json.dumps(schema, ensure_ascii=False).replace("\\\\", "")):
+        return None
+    return _ESCAPES
+
+
+def _is_idle(part: dict[str, Any], word: str) -> bool:
+    """True if a word asks for nothing here."""
+    if word in _NEEDS:
+        return not part.keys() & set(_NEEDS[word])
+    idle = _IDLE.get(word, ())
+    return idle is None or json.dumps(part[word]) in idle
+
+
+def _settle_patterns(part: dict[str, Any]) -> None:
+    """Hand the schema of a pattern that only listed names match to those names."""
+    patterns, listed = part.get("patternProperties"), part.get("properties", {})
+    required, others = part.get("required", []), part.get("allOf", [])
+    given = (patterns, dict), (listed, dict), (required, list), (others, list)
+    if not all(isinstance(value, kind) for value, kind in given):
+        return  # which llguidance refuses
+    names = dict.fromkeys(name for name in [*listed, *required] if isinstance(name, str))
+    spelt = {name: json.dumps(name, ensure_ascii=False) for name in names}
+    for pattern, inner in list(patterns.items()):
+        barred = {"patternProperties": {pattern: False}}
+        are_free = _may_begin(barred, [f"{{{name}:" for name in spelt.values()])
+        own = [name for name, is_free in zip(names, are_free, strict=True) if not is_free]
+        closed = {"properties": dict.fromkeys(own, True), "required": own}
+        closed |= {"patternProperties": {pattern: True}, "additionalProperties": False}
+        begun = "".join(f"{spelt[name]}:0," for name in own)
+        if not own or _may_begin(closed, [f'{{{begun}"'])[0]:
+            continue
+        del patterns[pattern]
+        part["properties"] = listed | {name: True for name in own if name not in listed}
+        part["allOf"] = [*part.get("allOf", []), {"properties": dict.fromkeys(own, inner)}]
+
+
+def _may_begin(schema: dict[str, Any], texts: list[str]) -> list[bool]:
+    """For each text, true if an object of a small schema may begin so, or if that is refused."""
+    whole = schema | {"type": "object", "x-guidance": {"whitespace_flexible": False}}
+    matcher = LLMatcher(_BYTES, LLMatcher.grammar_from_json_schema(json.dumps(whole)), log_level=0)
+    found = []
+    for data in map(str.encode, texts):
+        found.append(matcher.is_error() or matcher.try_consume_tokens(list(data)) == len(data))
+        matcher.reset()
+    return found
+
+
+_BYTES = LLTokenizer("byte")
+
+
+# --- words that ask for nothing, and places of texts ----------------------------------------------
+
+
+def ignored(source: str) -> list[tuple[int, str]]:
+    """Words in a schema that are not enforced, each behind its first character's place."""
+    schema = json.loads(source)
+    places = {path: start for path, _, is_name, start in texts_of(source) if is_name}
+    found = list(parts(schema))
+    referred = {step for _, part in found for step in str(part.get("$ref", "")).split("/")}
+    unknown = [
+        (*path, word)
+        for path, part in found
+        for word in part.keys() - _KNOWN - referred
+        if not word.startswith("x-")
+    ]
+    own = schema.get("x-guidance") if isinstance(schema, dict) else None
+    if isinstance(own, dict):  # whose other settings are set here
+        unknown += [("x-guidance", word) for word in own if word != "whitespace_flexible"]
+    return sorted((places[path], path[-1]) for path in unknown)
+
+
+def texts_of(source: str) -> Iterator[tuple[Path, str, bool, int]]:
+    """Every text in JSON: its path, itself, whether it is a name, and where it begins."""
+    path: list[str | int | None] = []
+    for found in _TOKEN.finditer(source):
+        token = found[0]
+        if token in "{[":
+            path.append(None if token == "{" else 0)
+        elif token in "}]":
+            path.pop()
+        elif token == ",":
+            path[-1] = path[-1] + 1 if isinstance(path[-1], int) else None
+        else:
+            text, is_name = json.loads(token), bool(path) and path[-1] is None
+            if is_name:
+                path[-1] = text
+            yield tuple(path), text, is_name, found.start()
