@@ -20,7 +20,7 @@ PROMPTS = "w1|w2\nw3|w4|w5"
 FACTS = '[kind]\n"w1|w2" = ["w3"]\n"w3|<b>bold</b>" = ["w4", "w5"]'
 REFUSED = {"broken_json": "allows none of this model's tokens"}  # it has no quotation mark
 SHORT = {  # inputs of every claim that take no time
-    "no_plan": {"prompts": PROMPTS, "tokens": 8, "places": "1"},
+    "one_token": {"prompts": PROMPTS, "tokens": 8, "places": "1"},
     "same_seed": {"prompts": PROMPTS, "runs": 2, "tokens": 3},
     "determinism": {"prompts": PROMPTS, "tokens": 3, "batch": 2},
     "nucleus_adapts": {"prompts": PROMPTS, "tokens": 4, "texts": 1},
@@ -101,13 +101,13 @@ def test_all_claims_are_run_and_every_one_is_drawn_with_its_verdict(app):
 
 
 def test_a_prediction_is_kept_with_what_it_was_made_for(app):
-    field(app, "button_group", "claims_no_plan_predicted").set_value("fails").run()
+    field(app, "button_group", "claims_one_token_predicted").set_value("fails").run()
     pressed(app, "Run")
     state = finished(app)
     assert "You predicted that it does not hold." in html(app)
-    field(app, "button_group", "claims_no_plan_predicted").set_value("depends").run()
+    field(app, "button_group", "claims_one_token_predicted").set_value("depends").run()
     assert "You predicted that it does not hold." in html(app), "before it was run"
-    field(app, "text_input", "claims_no_plan_places").set_value("x").run()
+    field(app, "text_input", "claims_one_token_places").set_value("x").run()
     pressed(app, "Run")
     assert "write them as in 0.5, 1, 2" in app.error[0].value and state.held.result() is not None
     restarted(app)
