@@ -114,6 +114,9 @@ def test_a_prediction_is_kept_with_what_it_was_made_for(app):
     app.run()
     again = state_of(app)
     assert again is not state and again.held.inputs.predicted == "depends"
+    assert again.held.result() == state.held.result()
+    assert "You predicted that it does not hold." in html(app), "the verdict is kept as well"
+    assert again.held.mark in "✓✗◐?" and not again.is_busy
 
 
 def test_a_second_model_stands_beside_the_first(app):
