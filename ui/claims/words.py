@@ -13,7 +13,7 @@ from pathlib import Path
 from engine.claims.uncertainty import BOOTSTRAP, CLOPPER_PEARSON, COUNTED, RESAMPLES, Figure
 from engine.claims.verdict import NO, OPEN, YES, Check, Verdict
 from ui.measurements.measured import digits
-from ui.words.labels import size, with_minus
+from ui.words.labels import size
 from ui.words.language import marked, say
 from ui.words.metrics import number
 
@@ -60,8 +60,9 @@ def _percent(value: float) -> str:
 
 
 def _points(value: float) -> str:
-    points = round(100 * value, 1 if abs(value) < 0.1 else 0) + 0.0  # no minus before a zero
-    return say("{count} percentage points", count=with_minus(f"{points:g}"))
+    places = 1 if abs(value) < 0.1 else 0
+    points = round(100 * value, places) + 0.0  # no minus before a zero
+    return say("{count} percentage points", count=number(points, places))
 
 
 def _plain(value: float) -> str:

@@ -68,8 +68,9 @@ def test_a_condition_that_is_not_met_says_so_and_asks_for_no_more():
 def test_a_difference_of_shares_is_in_percentage_points_with_its_unit_once():
     points, bits = FigureName("x", "points"), FigureName("x", "bits")
     assert points.said(-0.371) == "−37 percentage points" and points.said(0.034).startswith("3.4 ")
-    assert points.said(-0.0001) == "0 percentage points"
-    assert interval(Figure(0.1, -0.03, 0.2, 9, "bootstrap"), points) == "−3 to 20 percentage points"
+    assert points.said(-0.0001) == "0.0 percentage points"
+    figure = Figure(0.1, -0.03, 0.2, 9, "bootstrap")
+    assert interval(figure, points) == "−3.0 to 20 percentage points"
     assert interval(Figure(1.0, 0.5, 2.0, 9, "bootstrap"), bits) == "0.50 to 2.00 bits"
 
 
