@@ -60,7 +60,7 @@ def _percent(value: float) -> str:
 
 
 def _points(value: float) -> str:
-    places = 1 if abs(value) < 0.1 else 0
+    places = 1 if 0 < abs(value) < 0.1 else 0
     points = round(100 * value, places) + 0.0  # no minus before a zero
     return say("{count} percentage points", count=number(points, places))
 

@@ -23,7 +23,13 @@ We talked about
 He said that he
 He was not
 The history of
-The sun and the moon"""
+The sun and the moon
+In the middle of the forest
+My favourite thing in the world is
+One day, the king
+She opened the box and
+I think that the
+It was a"""
 LOOP_TOKENS = 96
 
 

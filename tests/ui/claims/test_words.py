@@ -6,8 +6,8 @@ from itertools import groupby
 import pytest
 
 from engine.claims.experiment import steady
-from engine.claims.uncertainty import Figure, counted, mean, share
-from engine.claims.verdict import ABOVE, BELOW, DEPENDS, FAILS, HOLDS, OPEN, Check, verdict
+from engine.claims.uncertainty import Figure, counted, mean
+from engine.claims.verdict import ABOVE, BELOW, DEPENDS, FAILS, HOLDS, OPEN, Check, noted, verdict
 from engine.errors import SettingError
 from ui.claims.claims import CLAIMS
 from ui.claims.facts import facts_of
@@ -34,26 +34,28 @@ def test_every_mark_is_a_figure(key):
 def test_the_sentence_follows_from_the_figures():
     words = all_words()["greedy_loops"]
 
-    def said(looped, gap) -> tuple[str, str]:
-        found = verdict([Check("looped", looped, ABOVE, 0.5), Check("gap", gap, ABOVE, 0.0)])
+    def said(loops, repeats) -> tuple[str, str]:
+        checks = [Check("loops", loops, ABOVE, 0.0), Check("repeats", repeats, ABOVE, 0.0)]
+        noted_ones = [noted("looped", counted(0.25, 8)), noted("drawn", counted(0.0, 8))]
+        found = verdict([*checks, *noted_ones])
         return found.outcome, words.sentence(found)
 
-    high, low = counted(0.75, 8), counted(0.25, 8)
+    high, low = counted(0.3, 8), counted(-0.3, 8)
     assert said(high, high)[0] == HOLDS and "claimed" not in said(high, high)[1]
-    assert said(low, counted(-0.3, 8))[0] == FAILS
-    outcome, sentence = said(low, counted(0.3, 8))
+    assert said(low, low)[0] == FAILS
+    outcome, sentence = said(low, high)
     assert outcome == DEPENDS and "25 %" in sentence and "30 percentage points higher" in sentence
     assert sentence.startswith(
-        "As claimed: repeated 4-grams, greedy minus nucleus. Not as claimed: greedy texts that end"
+        "As claimed: repeated 4-grams, greedy minus nucleus. Not as claimed: texts that end in a"
     )
-    some = share([True] * 12 + [False] * 8)
+    some = mean([-0.2, 0.4, 0.4, -0.2, 0.4, 0.0])
     outcome, sentence = said(some, high)
-    assert outcome == OPEN and "Not decided: greedy texts that end in a loop." in sentence
-    needed = Check("looped", some, ABOVE, 0.5).needed
+    assert outcome == OPEN and "Not decided: texts that end in a loop, greedy minus" in sentence
+    needed = Check("loops", some, ABOVE, 0.0).needed
     assert sentence.endswith(
         f"If the figures stay where they are, about {needed} prompts would decide it."
     )
-    assert said(share([True, False]), high)[1].endswith("that more prompts decide little.")
+    assert said(mean([-1.0, 1.0] * 3), high)[1].endswith("that more prompts decide little.")
 
 
 def test_a_condition_that_is_not_met_says_so_and_asks_for_no_more():
