@@ -105,6 +105,7 @@ def test_a_prediction_is_kept_with_what_it_was_made_for(app):
     pressed(app, "Run")
     state = finished(app)
     assert "You predicted that it does not hold." in html(app)
+    assert state.held.mark == "?" and "The result is" not in html(app), "nothing is decided"
     field(app, "button_group", "claims_one_token_predicted").set_value("depends").run()
     assert "You predicted that it does not hold." in html(app), "before it was run"
     field(app, "text_input", "claims_one_token_places").set_value("x").run()
@@ -124,8 +125,10 @@ def test_a_second_model_stands_beside_the_first(app):
     state.load_second(LanguageModel(hostile.language_model(128), hostile.tokenizer(), name="two"))
     state.choose("tail")
     app.run()
+    field(app, "button_group", "claims_tail_predicted").set_value("holds").run()
     pressed(app, "Run")
     finished(app)
+    assert "The result is" in html(app)
     assert [one.value for one in app.subheader][1:] != [] and html(app).count("claim-verdict") >= 2
     assert len({id(one.result()) for one in state.in_sight}) == 2
     other = json.loads(state.report().to_json())

@@ -7,7 +7,7 @@ import math
 
 import streamlit as st
 
-from engine.claims.verdict import NOTED, Check, Verdict
+from engine.claims.verdict import NOTED, OPEN, Check, Verdict
 from ui.claims.words import (
     ANSWERS,
     CONDITIONS,
@@ -54,7 +54,8 @@ def draw_verdict(words: ClaimWords, verdict: Verdict, predicted: str, took: floa
     said = [words.sentence(verdict)]
     if predicted in PREDICTED:
         said.append(say(PREDICTED[predicted]))
-        said.append(say(MET if predicted == verdict.outcome else MISSED))
+        if verdict.outcome != OPEN:
+            said.append(say(MET if predicted == verdict.outcome else MISSED))
     if took is not None:
         said.append(say("The experiment took {time} s.", time=f"{took:.1f}"))
     name = f"{SYMBOLS[verdict.outcome]} {say(NAMES[verdict.outcome])}"
