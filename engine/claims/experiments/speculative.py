@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from engine.claims.experiment import Experiment, checked_prompts, checked_range, steady
-from engine.claims.uncertainty import mean, ratio
+from engine.claims.uncertainty import ratio
 from engine.claims.verdict import AT_LEAST, Check, noted
 from engine.decoding.decoder import Decoder
 from engine.decoding.speculative import SpeculativeDecoder
@@ -66,13 +66,13 @@ class Speedups:
         trials: by prompt and draft length.
         bound: the speed-up that the claim promises.
         has_draft: whether a draft model proposed; else prompt lookup did.
-        reference_ms: the reference product before each prompt.
+        reference_ms: the reference product before each turn.
     """
 
     trials: tuple[Sped, ...] = of(Row(Record(Sped)))
     bound: float = of(Real(0))
     has_draft: bool = of(Flag())
-    reference_ms: tuple[float, ...] = of(Row(Real(0), MOST_PROMPTS))
+    reference_ms: tuple[float, ...] = of(Row(Real(0), MOST_PROMPTS * TURNS))
 
     def at(self, length: int) -> list[Sped]:
         """The trials of a draft length."""
@@ -89,13 +89,13 @@ class Speedups:
         for length in self.lengths:
             part, trials = f"g = {length}", self.at(length)
             accepted = ratio([(one.accepted, one.looked_at) for one in trials])
-            per_pass = ratio([(one.tokens, one.rounds) for one in trials])
-            speedup = mean([one.speedup for one in trials])
+            # Over all prompts together, so that a round's tokens over its cost are the speed-up.
+            speedup = ratio([(one.tokens, one.rounds * one.cost) for one in trials])
             checks += [
                 Check("speedup", speedup, AT_LEAST, self.bound, part),
                 noted("accepted", accepted, part),
-                noted("per_pass", per_pass, part),
-                noted("cost", mean([one.cost for one in trials]), part),
+                noted("per_pass", ratio([(one.tokens, one.rounds) for one in trials]), part),
+                noted("cost", ratio([(o.rounds * o.cost, o.rounds) for o in trials]), part),
             ]
         return (*checks, steady(self.reference_ms))
 
@@ -148,11 +148,12 @@ class SpeculativeExperiment(Experiment[Speedups]):
             self._draft = self._asked()
             for length in (None, *self._lengths):  # first passes are slower than all others
                 self._timed(prompt, length, WARM_TOKENS)
-        reference = self._reference.ms()
+        references = []
         cases = [None, *self._lengths]
         times: dict[int | None, list[float]] = {case: [] for case in cases}
         steps: dict[int | None, list] = {case: [] for case in cases}
         for turn in range(TURNS):
+            references.append(self._reference.ms())
             for case in cases[:: -1 if turn % 2 else 1]:
                 for step, seconds in self._timed(prompt, case, self._tokens)[1:]:
                     steps[case].append(step)
@@ -161,7 +162,7 @@ class SpeculativeExperiment(Experiment[Speedups]):
             remedy = "use another prompt"
             raise SettingError("Prompt", prompt, "ends with its first tokens", remedy)
         plain = sum(times[None]) / len(times[None])
-        self._references[part:] = [reference]
+        self._references[part * TURNS :] = references
         self._trials[part:] = [
             [
                 self._sped(prompt, g, steps[g], sum(times[g]) / len(times[g]) / plain)

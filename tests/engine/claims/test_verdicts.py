@@ -72,6 +72,7 @@ def test_a_speed_up_is_held_against_what_is_promised(at_two, at_eight, outcome):
     assert verdict(unsteady.checks).outcome == OPEN
     figures = {check.name: check.figure.value for check in found.checks}
     assert (figures["accepted"], figures["per_pass"]) == (0.75, 3.0)
+    assert figures["per_pass"] / figures["cost"] == pytest.approx(figures["speedup"])
 
 
 def test_letters_are_judged_only_where_spelled_out_words_are_read():
