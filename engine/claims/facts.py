@@ -13,7 +13,7 @@ from engine.trace.values import Record, Row, Text, of
 
 MOST_FACTS = 400
 ANSWER_TOKENS = 5  # that a word may have
-# English words that answer none of such questions by themselves: "stand in" goes on with "the".
+# English words that answer none of such questions by themselves: "the" may follow "stand in".
 _NO_ANSWER = re.compile(
     "(a|about|all|also|always|an|and|any|are|as|at|be|been|but|by|called|can|do|for|from|had|has|"
     "have|he|her|his|how|i|if|in|into|is|it|its|just|known|made|more|most|my|no|not|of|often|on|"
@@ -38,7 +38,7 @@ class Fact:
     answers: tuple[str, ...] = of(Row(Text(100), 20))
 
     def is_right(self, word: str) -> bool | None:
-        """Whether a word is right; None where it is no answer. Capital letters do not matter."""
+        """Tell whether a word is right; None if it is no answer. Capital letters do not matter."""
         small = word.casefold()
         if small in {answer.casefold() for answer in self.answers}:
             return True

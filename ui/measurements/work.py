@@ -36,7 +36,7 @@ class KeptWork(SectionWork[AnyResult]):
 
     Args:
         result: all of it.
-        took: seconds that it took; None where nobody counted them.
+        took: seconds that it took; None if it was not counted.
     """
 
     is_done = True

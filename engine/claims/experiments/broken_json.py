@@ -1,6 +1,6 @@
 """JSON needs its constraint: an object is written under one, and from the middle on without it.
 
-The model goes on from the right token there, or from a wrong one: the likeliest of those that the
+The model continues from the right token there, or from a wrong one: the likeliest of those that the
 constraint refuses. Both together tell what the missing constraint does, and what the wrong token
 adds to that. Parsers that share nothing with the constraint judge.
 """
@@ -54,7 +54,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class JsonRun:
-    """An object, and how the model goes on without the constraint.
+    """An object, and how the model continues it without the constraint.
 
     Attributes:
         seed: of the draws.

@@ -28,7 +28,7 @@ class GreedyLoops:
         return [text for text in self.texts if text.way == way]
 
     def gaps(self, of: Callable[[Written], float | None]) -> list[float]:
-        """Of each prompt: a figure of its greedy text over its mean in the nucleus texts."""
+        """A figure of each prompt's greedy text, minus its mean in the nucleus texts."""
         gaps = []
         for greedy in self.by(GREEDY):
             others = [of(text) for text in self.by(NUCLEUS) if text.prompt == greedy.prompt]

@@ -1,9 +1,9 @@
 """One other token changes what follows: a token is replaced, and the text is written from there.
 
-The second likeliest token takes the place of one, and the text goes on with the same settings and
-random numbers. Passages that come back later in the new text count as kept, wherever they are. As a
-control the token is replaced by itself: that must change nothing. Nothing here looks into a pass,
-so it says nothing on what a model prepares within one.
+The second likeliest token takes the place of one, and the text continues with the same settings
+and random numbers. Passages that come back later in the new text count as kept, wherever they are.
+As a control the token is replaced by itself: that must change nothing. Nothing here looks into a
+pass, so it says nothing on what a model prepares within one.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _replaced(decoder: Decoder, place: int, token_id: int) -> tuple[str, Decoder
 
 
 def lacks(new: Sequence[int], old: Sequence[int]) -> tuple[bool, ...]:
-    """Of each old token, whether it is in no passage that the new tokens have in the same order."""
+    """Tell of each old token whether the new tokens lack it, in the passages of the same order."""
     missing = [True] * len(old)
     for block in SequenceMatcher(None, new, old, autojunk=False).get_matching_blocks():
         missing[block.b : block.b + block.size] = [False] * block.size

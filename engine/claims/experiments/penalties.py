@@ -27,7 +27,7 @@ class Penalties:
         return [text for text in self.texts if text.way == way]
 
     def more(self, way: str, other: str) -> list[float]:
-        """Of each prompt: how much more a text repeats than that of the other way."""
+        """The share of repeated 4-grams of each prompt's text, minus that of the other way."""
         pairs = zip(self.by(way), self.by(other), strict=True)
         known = [(one.repeated, other.repeated) for one, other in pairs]
         return [one - other for one, other in known if one is not None and other is not None]

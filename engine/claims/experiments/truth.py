@@ -1,4 +1,4 @@
-"""Temperature 0 gives the truth: greedy answers to facts, beside the majority of samples.
+"""Temperature 0 gives the truth: greedy answers to facts, with the majority of samples.
 
 An answer is the first word. Where that is none, such as "the", the fact counts in no share.
 """
@@ -43,12 +43,12 @@ class Answered:
 
     @property
     def greedy_right(self) -> bool | None:
-        """Whether greedy decoding is right; None where it gave no answer."""
+        """Tell whether greedy decoding is right; None if it gave no answer."""
         return self.fact.is_right(self.greedy)
 
     @property
     def majority_right(self) -> bool | None:
-        """Whether most samples are right; None where they gave no answer."""
+        """Tell whether most samples are right; None if they gave no answer."""
         return self.fact.is_right(self.majority)
 
 
