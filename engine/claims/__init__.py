@@ -1,4 +1,4 @@
-"""What people say of language models, each as an experiment with a verdict.
+"""Sayings about language models, each as an experiment with a verdict.
 
     verdict        figures against what a claim says of them, and what follows
     uncertainty    figures with an interval: shares, means, anything of several texts

@@ -6,10 +6,12 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
-from engine.claims.verdict import Check
+from engine.claims.uncertainty import counted
+from engine.claims.verdict import AT_MOST, Check
 from engine.errors import PromptError, SettingError
 from engine.measure.measurement import Measurement
 from engine.measure.pace import Pace
+from engine.measure.reference import changed
 from engine.model import LanguageModel
 
 
@@ -23,6 +25,7 @@ class Checked(Protocol):
 
 # Of the time of a pass over one row: what a step takes, and what each text of a batch adds to it.
 AROUND, EACH_TEXT = 1.3, 0.15
+MOST_UNSTEADY = 0.1  # of the reference products, that may be off where times are compared
 
 AnyResult = TypeVar("AnyResult", bound=Checked)
 AnyMeasured = TypeVar("AnyMeasured")
@@ -65,6 +68,12 @@ class JudgedMeasurement(Experiment[AnyResult], Generic[AnyMeasured, AnyResult]):
 
     def seconds(self, pace: Pace) -> float:
         return self._seconds(pace)
+
+
+def steady(reference_ms: Sequence[float]) -> Check:
+    """The condition of every claim on times: the machine kept its speed meanwhile."""
+    off = counted(len(changed(reference_ms)) / max(1, len(reference_ms)), len(reference_ms))
+    return Check("unsteady", off, AT_MOST, MOST_UNSTEADY, is_condition=True)
 
 
 def writing_seconds(pace: Pace, tokens: int, texts: int = 1) -> float:

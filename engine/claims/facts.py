@@ -13,6 +13,13 @@ from engine.trace.values import Record, Row, Text, of
 
 MOST_FACTS = 400
 ANSWER_TOKENS = 5  # that a word may have
+# English words that answer none of such questions by themselves: "the" may follow "stand in".
+_NO_ANSWER = re.compile(
+    "(a|about|all|also|always|an|and|any|are|as|at|be|been|but|by|called|can|do|for|from|had|has|"
+    "have|he|her|his|how|i|if|in|into|is|it|its|just|known|made|more|most|my|no|not|of|often|on|"
+    "or|our|out|she|so|some|still|such|that|the|their|them|then|there|these|they|this|to|used|"
+    "very|was|we|were|what|when|where|which|who|will|with|would|you|your)?"
+)
 _WORD = re.compile(r"\s*([\w'’-]+)")
 
 
@@ -30,9 +37,12 @@ class Fact:
     question: str = of(Text(1000))
     answers: tuple[str, ...] = of(Row(Text(100), 20))
 
-    def is_right(self, word: str) -> bool:
-        """Whether a word is right; capital letters do not matter."""
-        return word.casefold() in {answer.casefold() for answer in self.answers}
+    def is_right(self, word: str) -> bool | None:
+        """Tell whether a word is right; None if it is no answer. Capital letters do not matter."""
+        small = word.casefold()
+        if small in {answer.casefold() for answer in self.answers}:
+            return True
+        return None if _NO_ANSWER.fullmatch(small) else False
 
 
 A_FACT = of(Record(Fact))  # the field of a result that holds one

@@ -1,6 +1,7 @@
-"""What claims on the time of input and output tokens share: a grid of lengths, timed in rounds.
+"""A grid of lengths, timed in rounds: what claims on the time of input and output tokens share.
 
-A round is what is drawn again for an interval: what slows the machine down lasts for several cells.
+Times are processor time. A round is what is drawn again for an interval: what slows the machine
+down lasts for several cells.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from engine.claims.experiment import AnyResult, Experiment, JudgedMeasurement, checked_range
+from engine.measure.passes import processor_clock
 from engine.measure.prefill_and_decode import (
     MOST_ROUNDS,
     MOST_TOKENS,
@@ -45,6 +47,7 @@ def grid_experiment(
     for length in outputs:
         checked_range("Output tokens", length, 2, MOST_TOKENS)
     checked_range("Rounds", rounds, 1, MOST_ROUNDS)
-    measurement = PrefillAndDecodeMeasurement(model, prompts, outputs, rounds)
+    clock = processor_clock(model)
+    measurement = PrefillAndDecodeMeasurement(model, prompts, outputs, rounds, clock)
     seconds = partial(estimated_seconds, model, prompts, outputs, rounds)
     return JudgedMeasurement(measurement, judged, seconds)

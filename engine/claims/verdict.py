@@ -4,23 +4,26 @@
     >>> verdict([Check("loops", share, ABOVE, 0.5)]).outcome
     'holds'
 
-A check says yes where the whole interval lies on the claimed side of the bound, no where none of it
-does, and is open where the bound lies within. Checks of the same part of an experiment stand
-together: the part says yes where all of them do, no where one does. A claim holds where every part
-says yes. Where some do and others do not, it depends. Where none does and one says no, it does not
-hold.
+A check says yes when the whole interval lies on the claimed side of the bound, no when none of it
+does, and is open when the bound lies within. Checks of the same part of an experiment belong
+together: the part says yes when all of them do, no when one does. A check without a part is a part
+by itself. A claim holds when every part says yes. It depends only when at least one says yes and
+one says no. Without any yes, one no is enough: it does not hold. All else is not decided.
+
+A condition says nothing of the claim: it is what the experiment needs to tell anything, such as a
+control. Where it is not met, its part is open, and without a part all of them are.
 """
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.claims.uncertainty import Figure
+from engine.claims.uncertainty import LEAST, Figure
 
 HOLDS, FAILS, DEPENDS, OPEN = "holds", "fails", "depends", "open"
-OUTCOMES = (HOLDS, FAILS, DEPENDS, OPEN)
 YES, NO = "yes", "no"
 
 ABOVE, BELOW, AT_LEAST, AT_MOST = ">", "<", "≥", "≤"
@@ -31,6 +34,7 @@ _SIDES = {
     AT_LEAST: operator.ge,
     AT_MOST: operator.le,
 }
+MOST_NEEDED = 10_000  # from which more trials are no advice
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,7 @@ class Check:
         bound: in the figure's unit; 0 for one that is noted.
         part: of the experiment that it is of, such as ``T = 1.5``; empty where it is of all, and is
             a part by itself.
+        is_condition: whether the experiment needs it, and the claim does not say it.
     """
 
     name: str
@@ -52,6 +57,7 @@ class Check:
     side: str
     bound: float
     part: str = ""
+    is_condition: bool = False
 
     @property
     def answer(self) -> str:
@@ -64,6 +70,24 @@ class Check:
             return YES
         return OPEN if low or high else NO
 
+    @property
+    def needed(self) -> int | None:
+        """About how many trials or groups would decide an open check, if its value stays.
+
+        An interval shrinks with the root of their number. None where the value is too close to the
+        bound, or is not known.
+        """
+        value, low, high = self.figure.value, self.figure.low, self.figure.high
+        if not math.isfinite(value):
+            return None
+        if not math.isfinite(high - low):
+            return LEAST
+        edge = low if value > self.bound else high
+        if value == self.bound:
+            return None
+        needed = math.ceil(self.figure.count * ((value - edge) / (value - self.bound)) ** 2)
+        return max(needed, self.figure.count + 1) if needed <= MOST_NEEDED else None
+
 
 def noted(name: str, figure: Figure, part: str = "") -> Check:
     """A figure that is shown beside the others, and decides nothing."""
@@ -75,7 +99,7 @@ class Verdict:
     """What follows from some checks.
 
     Attributes:
-        outcome: `HOLDS`, `FAILS`, `DEPENDS`, or `OPEN` where no check is decided.
+        outcome: `HOLDS`, `FAILS`, `DEPENDS` or `OPEN`.
         checks: what it follows from.
     """
 
@@ -83,28 +107,43 @@ class Verdict:
     checks: tuple[Check, ...]
 
     def parts(self, answer: str) -> list[str]:
-        """The parts of the experiment that have this answer and a name."""
-        return [part for part, own in _parts(self.checks) if own == answer and part]
+        """The parts of the experiment with this answer; a check without a part by its name."""
+        return [part for part, own in _parts(self.checks).items() if own == answer]
+
+    @property
+    def unmet(self) -> list[Check]:
+        """The conditions that are not met."""
+        return [check for check in self.checks if check.is_condition and check.answer != YES]
+
+    @property
+    def undecided(self) -> list[Check]:
+        """Open checks that more trials may decide."""
+        closed = [check.part for check in self.unmet]
+        open_checks = [c for c in self.checks if c.answer == OPEN and not c.is_condition]
+        return [] if "" in closed else [c for c in open_checks if c.part not in closed]
 
 
 def verdict(checks: Sequence[Check]) -> Verdict:
     """What follows from the checks of a claim, of which at least one is not just noted."""
-    answers = {answer for _, answer in _parts(checks)}
+    answers = set(_parts(checks).values())
     if answers == {YES}:
         outcome = HOLDS
-    elif YES in answers:
+    elif {YES, NO} <= answers:
         outcome = DEPENDS
     else:
         outcome = FAILS if NO in answers else OPEN
     return Verdict(outcome, tuple(checks))
 
 
-def _parts(checks: Sequence[Check]) -> list[tuple[str, str]]:
+def _parts(checks: Sequence[Check]) -> dict[str, str]:
     """Each part of the experiment, and what its checks say together."""
-    answers: dict[tuple[str, str], set[str]] = {}
+    answers: dict[str, set[str]] = {}
+    unmet = {check.part for check in checks if check.is_condition and check.answer != YES}
     for check in checks:
-        if check.side != NOTED:
-            key = (check.part, "" if check.part else check.name)
-            answers.setdefault(key, set()).add(check.answer)
+        if check.side != NOTED and not check.is_condition:
+            answers.setdefault(check.part or check.name, set()).add(check.answer)
     order = (NO, OPEN, YES)  # the first one that any check says
-    return [(part, min(own, key=order.index)) for (part, _), own in answers.items()]
+    return {
+        part: OPEN if unmet & {part, ""} else min(own, key=order.index)
+        for part, own in answers.items()
+    }

@@ -3,13 +3,14 @@
 A time goes from the moment at which the pass has the device to the one at which its logits are in
 this process' memory. On a GPU it therefore holds all that the pass does there. Waiting for one's
 turn, standing still between two layers while a visitor's step goes first, sampling and the record
-of a decoder are not in it.
+of a decoder are not in it. With `processor_clock` it is processor time, which other programs hardly
+lengthen.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,7 @@ from engine.runner.scheduler import SCHEDULER, Kind
 
 # Tokens of one pass over a whole text: the bundled model takes 0.1 s for so many.
 AT_ONCE = 1024
+Clock = Callable[[], float]  # seconds since any moment
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,17 @@ class TimedRead:
     ms: float
     passes: int
     cache: Cache
+
+
+def processor_clock(model: LanguageModel) -> Clock:
+    """A clock of the processor time that passes take; of wall time on any other device.
+
+    Where all passes take one thread, it counts the thread that asks; else all of this process.
+    """
+    if model.device.type != "cpu":
+        return time.perf_counter
+    is_single = model.kernels.threads == model.kernels.prefill_threads == 1
+    return time.thread_time if is_single else time.process_time
 
 
 def at_once(model: LanguageModel) -> int:
@@ -58,8 +71,10 @@ def is_small(model: LanguageModel) -> bool:
     return model.device.type != "cpu" or model.parameters < LARGE_PARAMETERS
 
 
-def timed_read(model: LanguageModel, token_ids: Sequence[int]) -> TimedRead:
-    """Read a text from its beginning, into an empty cache.
+def timed_read(
+    model: LanguageModel, token_ids: Sequence[int], clock: Clock | None = None
+) -> TimedRead:
+    """Read a text from its beginning, into an empty cache; by wall time or another clock.
 
     Raises:
         OutOfMemoryError: the device has no memory left.
@@ -69,23 +84,26 @@ def timed_read(model: LanguageModel, token_ids: Sequence[int]) -> TimedRead:
     starts = range(0, len(token_ids), most)
     for start in starts:
         with SCHEDULER.turn(Kind.PREFILL):
+            begun = clock and clock()
             forward = model.forward(token_ids[start : start + most], cache, start)
-        ms += forward.ms
+            ms += (clock() - begun) * 1e3 if clock else forward.ms
     return TimedRead(forward.logits, ms, len(starts), cache)
 
 
 def timed_step(
-    model: LanguageModel, token_id: int, cache: Cache, position: int
+    model: LanguageModel, token_id: int, cache: Cache, position: int, clock: Clock | None = None
 ) -> tuple[np.ndarray, float]:
-    """Read one more token: (vocab,) float32 logits, and milliseconds.
+    """Read one more token: (vocab,) float32 logits, and milliseconds; the clock as `timed_read`'s.
 
     Raises:
         OutOfMemoryError: the device has no memory left; the cache is to be thrown away.
         CancelledError: the job of this thread was cancelled; nothing has been read.
     """
     with SCHEDULER.turn(Kind.BATCH):  # the steps of visitors go first
+        begun = clock and clock()
         forward = model.forward([token_id], cache, position)
-    return forward.logits, forward.ms
+        ms = (clock() - begun) * 1e3 if clock else forward.ms
+    return forward.logits, ms
 
 
 def timed_rows(

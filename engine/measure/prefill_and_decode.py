@@ -8,6 +8,7 @@ pass takes does not depend on which tokens it reads, but in models with experts.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -16,7 +17,7 @@ import numpy as np
 from engine.errors import SettingError
 from engine.measure.measurement import Measurement
 from engine.measure.pace import Pace
-from engine.measure.passes import at_once, timed_read, timed_step
+from engine.measure.passes import Clock, at_once, timed_read, timed_step
 from engine.measure.reference import Reference, changed
 from engine.measure.samples import median
 from engine.model import LanguageModel
@@ -118,6 +119,7 @@ class PrefillAndDecodeMeasurement(Measurement[PrefillAndDecode]):
         model: the model.
         prompts, outputs: lengths in tokens.
         rounds: how often each cell is measured.
+        clock: what passes are timed by; None for wall time.
 
     Raises:
         SettingError: lengths beyond the model's context, or too many cells.
@@ -126,17 +128,22 @@ class PrefillAndDecodeMeasurement(Measurement[PrefillAndDecode]):
     noun = "cell"
 
     def __init__(
-        self, model: LanguageModel, prompts: Sequence[int], outputs: Sequence[int], rounds: int
+        self,
+        model: LanguageModel,
+        prompts: Sequence[int],
+        outputs: Sequence[int],
+        rounds: int,
+        clock: Clock | None = None,
     ) -> None:
         cells = grid(model, prompts, outputs)
         cells.sort(key=lambda cell: cell[0] / 8 + cell[1])  # decoding takes most of the time
         self._plan = [cell for _ in range(rounds) for cell in cells]
         super().__init__([prompt / 8 + output + 5 for prompt, output in self._plan])
-        self._model = model
+        self._model, self._clock = model, clock
         self._lengths = tuple(sorted(set(prompts))), tuple(sorted(set(outputs)))
         tokens = np.random.default_rng(0).integers(0, model.input_size, max(prompts))
         self._ids = tokens.tolist()
-        self._reference = Reference(model)
+        self._reference = Reference(model, clock or time.perf_counter)
         self._references: list[float] = []
         self._cells: dict[tuple[int, int], Cell] = {}
 
@@ -145,10 +152,11 @@ class PrefillAndDecodeMeasurement(Measurement[PrefillAndDecode]):
         if not part:
             timed_read(self._model, self._ids[:4])  # the first pass is slower than all others
         reference = self._reference.ms()
-        read = timed_read(self._model, self._ids[:prompt])
+        read = timed_read(self._model, self._ids[:prompt], self._clock)
         logits, times = read.logits, []
         for position in range(prompt, prompt + output - 1):
-            logits, ms = timed_step(self._model, int(logits.argmax()), read.cache, position)
+            token = int(logits.argmax())
+            logits, ms = timed_step(self._model, token, read.cache, position, self._clock)
             times.append(ms)
         self._references[part:] = [reference]
         before = self._cells.get((prompt, output), Cell(prompt, output, (), (), ()))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import torch
@@ -28,10 +28,13 @@ class Reference:
 
     Args:
         model: whose device and threads it takes.
+        clock: what it is timed by.
     """
 
-    def __init__(self, model: LanguageModel) -> None:
-        self._model = model
+    def __init__(
+        self, model: LanguageModel, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
+        self._model, self._clock = model, clock
 
     @cached_property  # a measurement that is only estimated needs none
     def _matrix(self) -> torch.Tensor:
@@ -46,11 +49,11 @@ class Reference:
         with SCHEDULER.turn(Kind.BATCH), ENGINE_LOCK, torch.inference_mode(), kernels:
             torch.mm(self._matrix, self._matrix)  # the first one is slower than all others
             synchronize(self._model.device)
-            start = time.perf_counter()
+            start = self._clock()
             for _ in range(PRODUCTS):
                 torch.mm(self._matrix, self._matrix)
             synchronize(self._model.device)
-            return (time.perf_counter() - start) * 1e3 / PRODUCTS
+            return (self._clock() - start) * 1e3 / PRODUCTS
 
 
 def synchronize(device: torch.device) -> None:

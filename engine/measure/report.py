@@ -22,7 +22,7 @@ FORMAT = "decoding-visualiser-measurement"
 VERSION = 1
 MOST_BYTES = 2**20
 REMEDY = "choose a measurement saved by this app"
-_NO_TOKENS = Limits(0, 0)  # no value of a measurement is a token id
+NO_TOKENS = Limits(0, 0)  # no value of a measurement is a token id
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def _parsed(text: str) -> dict[str, Any]:
 
 def _read(kind: type, data: Any, name: str) -> Any:
     try:
-        return read(kind, data, _NO_TOKENS)
+        return read(kind, data, NO_TOKENS)
     except Wrong as wrong:
         place = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in wrong.place)
         raise MeasurementError(

@@ -9,6 +9,7 @@ which rounding can do, the difference is kept, and both go on with the cached on
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +19,7 @@ import numpy as np
 from engine.errors import ContextFullError, SettingError
 from engine.measure.measurement import Measurement
 from engine.measure.pace import Pace
-from engine.measure.passes import at_once, timed_read, timed_step
+from engine.measure.passes import Clock, at_once, timed_read, timed_step
 from engine.measure.reference import Reference, changed
 from engine.measure.samples import outliers
 from engine.model import LanguageModel
@@ -143,6 +144,7 @@ class WithAndWithoutMeasurement(Measurement[WithAndWithout]):
         prompt_ids: what the text goes on from.
         positions: tokens of the text at the last step.
         every: without the cache, every so many steps are measured; 1 measures all.
+        clock: what passes are timed by; None for wall time.
 
     Raises:
         SettingError: positions beyond the model's context, or not beyond the prompt.
@@ -151,15 +153,20 @@ class WithAndWithoutMeasurement(Measurement[WithAndWithout]):
     noun = "block"
 
     def __init__(
-        self, model: LanguageModel, prompt_ids: Sequence[int], positions: int, every: int = 1
+        self,
+        model: LanguageModel,
+        prompt_ids: Sequence[int],
+        positions: int,
+        every: int = 1,
+        clock: Clock | None = None,
     ) -> None:
         check_positions(model, len(prompt_ids), positions)
-        self._model = model
+        self._model, self._clock = model, clock
         self._prompt = list(prompt_ids)
         self._last, self._every = positions, every
         self._starts = range(len(prompt_ids), positions + 1, BLOCK)
         super().__init__([self._cost(start) for start in self._starts])
-        self._reference = Reference(model)
+        self._reference = Reference(model, clock or time.perf_counter)
         self._ids: list[int] = []  # decoded after the prompt
         self._cache = None
         self._cached: list[tuple[float, int]] = []
@@ -195,7 +202,7 @@ class WithAndWithoutMeasurement(Measurement[WithAndWithout]):
             rows[position] = self._step(position)
         for position in self._measured(start):
             text = (self._prompt + self._ids)[:position]
-            read = timed_read(self._model, text)
+            read = timed_read(self._model, text, self._clock)
             self._compare(position, rows[position], read.logits)
             self._uncached.append((position, read.ms, read.passes))
 
@@ -212,11 +219,12 @@ class WithAndWithoutMeasurement(Measurement[WithAndWithout]):
     def _step(self, position: int) -> np.ndarray:
         """One step with the cache: its logits."""
         if self._cache is None:
-            read = timed_read(self._model, self._prompt)
+            read = timed_read(self._model, self._prompt, self._clock)
             self._cache, logits, ms, read_bytes = read.cache, read.logits, read.ms, 0
         else:
             read_bytes = caches.size(self._cache).logical
-            logits, ms = timed_step(self._model, self._ids[-1], self._cache, position - 1)
+            last, cache = self._ids[-1], self._cache
+            logits, ms = timed_step(self._model, last, cache, position - 1, self._clock)
         self._cached.append((ms, read_bytes))
         self._ids.append(int(logits.argmax()))
         return logits

@@ -86,6 +86,7 @@ def test_fields_are_kept_and_a_bad_one_is_a_sentence(app):
     app.run()
     again = measured(app)
     assert again is not state and again.held.inputs.positions == 20
+    assert again.held.result() == before and "Totals" in html(app)
 
 
 def test_prices_are_chosen_typed_and_refused(app):

@@ -20,7 +20,7 @@ PROMPTS = "w1|w2\nw3|w4|w5"
 FACTS = '[kind]\n"w1|w2" = ["w3"]\n"w3|<b>bold</b>" = ["w4", "w5"]'
 REFUSED = {"broken_json": "allows none of this model's tokens"}  # it has no quotation mark
 SHORT = {  # inputs of every claim that take no time
-    "no_plan": {"prompts": PROMPTS, "tokens": 8, "places": "1"},
+    "one_token": {"prompts": PROMPTS, "tokens": 8, "places": "1"},
     "same_seed": {"prompts": PROMPTS, "runs": 2, "tokens": 3},
     "determinism": {"prompts": PROMPTS, "tokens": 3, "batch": 2},
     "nucleus_adapts": {"prompts": PROMPTS, "tokens": 4, "texts": 1},
@@ -101,19 +101,23 @@ def test_all_claims_are_run_and_every_one_is_drawn_with_its_verdict(app):
 
 
 def test_a_prediction_is_kept_with_what_it_was_made_for(app):
-    field(app, "button_group", "claims_no_plan_predicted").set_value("fails").run()
+    field(app, "button_group", "claims_one_token_predicted").set_value("fails").run()
     pressed(app, "Run")
     state = finished(app)
     assert "You predicted that it does not hold." in html(app)
-    field(app, "button_group", "claims_no_plan_predicted").set_value("depends").run()
+    assert state.held.mark == "?" and "The result is" not in html(app), "nothing is decided"
+    field(app, "button_group", "claims_one_token_predicted").set_value("depends").run()
     assert "You predicted that it does not hold." in html(app), "before it was run"
-    field(app, "text_input", "claims_no_plan_places").set_value("x").run()
+    field(app, "text_input", "claims_one_token_places").set_value("x").run()
     pressed(app, "Run")
     assert "write them as in 0.5, 1, 2" in app.error[0].value and state.held.result() is not None
     restarted(app)
     app.run()
     again = state_of(app)
     assert again is not state and again.held.inputs.predicted == "depends"
+    assert again.held.result() == state.held.result()
+    assert "You predicted that it does not hold." in html(app), "the verdict is kept as well"
+    assert again.held.mark in "✓✗◐?" and not again.is_busy
 
 
 def test_a_second_model_stands_beside_the_first(app):
@@ -121,8 +125,10 @@ def test_a_second_model_stands_beside_the_first(app):
     state.load_second(LanguageModel(hostile.language_model(128), hostile.tokenizer(), name="two"))
     state.choose("tail")
     app.run()
+    field(app, "button_group", "claims_tail_predicted").set_value("holds").run()
     pressed(app, "Run")
     finished(app)
+    assert "The result is" in html(app)
     assert [one.value for one in app.subheader][1:] != [] and html(app).count("claim-verdict") >= 2
     assert len({id(one.result()) for one in state.in_sight}) == 2
     other = json.loads(state.report().to_json())

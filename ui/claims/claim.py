@@ -30,7 +30,6 @@ def claim(
     fields: Callable[[Held], None],
     picture: Callable[[AnyResult, Shown], None],
     tables: Callable[[AnyResult], Sequence[Table]] = lambda result: (),
-    is_timed: bool = False,
 ) -> Section[AnyInputs, AnyResult]:
     """A claim by what is its own; its words are those of `lessons/claims.toml`.
 
@@ -41,11 +40,12 @@ def claim(
         fields: draws the fields of its parameters.
         picture: draws what was measured, below the verdict.
         tables: what was measured, for the CSV files; the figures of the verdict come with them.
-        is_timed: whether times are measured, which a busy machine lengthens.
     """
     words = all_words()[key]
 
     def all_fields(held: Held) -> None:
+        overturned = say("What would overturn it:")
+        st.caption(f"{overturned} {say(words.overturned)}")
         _prediction(held)
         with st.expander(say("Parameters of the experiment")):
             fields(held)
@@ -72,7 +72,7 @@ def claim(
         begin=lambda model, chosen: MeasureWork(experiment(model, chosen)),
         start=marked("Run"),
         seconds=lambda model, chosen, pace: experiment(model, chosen).seconds(pace),
-        is_timed=is_timed,
+        is_timed=False,  # times are processor time, and a condition of the verdict
         begins_alone=False,
         overlays=False,
         topic=words.topic,

@@ -10,7 +10,7 @@ from ui.claims.experiments import (
     greedy_loops,
     letters,
     long_context,
-    no_plan,
+    one_token,
     output_slower,
     output_time,
     penalties,
@@ -25,7 +25,7 @@ from ui.measurements.section import Section
 
 CLAIMS: tuple[Section, ...] = (
     # One step after the other
-    no_plan.SECTION,
+    one_token.SECTION,
     same_seed.SECTION,
     determinism.SECTION,
     # What is drawn from

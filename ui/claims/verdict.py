@@ -7,9 +7,10 @@ import math
 
 import streamlit as st
 
-from engine.claims.verdict import Check, Verdict
+from engine.claims.verdict import NOTED, OPEN, Check, Verdict
 from ui.claims.words import (
     ANSWERS,
+    CONDITIONS,
     NAMES,
     SYMBOLS,
     ClaimWords,
@@ -27,8 +28,8 @@ PREDICTED = {
     "depends": marked("You predicted that it depends."),
 }
 MET, MISSED = (
-    marked("The verdict is the one that you predicted."),
-    marked("The verdict is another one."),
+    marked("The result is as you predicted."),
+    marked("The result is different."),
 )
 HEAD = (
     marked("figure"),
@@ -53,7 +54,8 @@ def draw_verdict(words: ClaimWords, verdict: Verdict, predicted: str, took: floa
     said = [words.sentence(verdict)]
     if predicted in PREDICTED:
         said.append(say(PREDICTED[predicted]))
-        said.append(say(MET if predicted == verdict.outcome else MISSED))
+        if verdict.outcome != OPEN:
+            said.append(say(MET if predicted == verdict.outcome else MISSED))
     if took is not None:
         said.append(say("The experiment took {time} s.", time=f"{took:.1f}"))
     name = f"{SYMBOLS[verdict.outcome]} {say(NAMES[verdict.outcome])}"
@@ -62,13 +64,15 @@ def draw_verdict(words: ClaimWords, verdict: Verdict, predicted: str, took: floa
         f'<div class="claim-verdict claim-{verdict.outcome}" role="status">'
         f"<strong>{html.escape(name)}</strong><p>{sentences}</p></div>"
     )
-    sheet(figures_table(words, verdict), "figures claim-figures")
-    methods = dict.fromkeys(check.figure.method for check in verdict.checks)
-    st.caption(" ".join(map(method_said, methods)))
+    with st.expander(say("The figures that this rests on")):
+        sheet(figures_table(words, verdict), "figures claim-figures")
+        methods = dict.fromkeys(check.figure.method for check in verdict.checks)
+        about = say("A 95 % interval says how far chance may have moved a figure.")
+        st.caption(" ".join([about, *map(method_said, methods)]))
 
 
 def figures_table(words: ClaimWords, verdict: Verdict) -> Table:
-    """What the verdict stands on."""
+    """The figures behind a verdict."""
     rows = [tuple(map(say, HEAD)), *(_row(words, check) for check in verdict.checks)]
     if not any(check.part for check in verdict.checks):
         rows = [(first, *others) for first, _, *others in rows]
@@ -87,7 +91,7 @@ def plain_table(words: ClaimWords, verdict: Verdict) -> Table:
             check.figure.method,
             check.side,
             check.bound if check.side else None,
-            say(ANSWERS[check.answer]),
+            _answer(check),
         )
         for check in verdict.checks
     ]
@@ -112,12 +116,17 @@ def _known(value: float) -> float | None:
 
 def _row(words: ClaimWords, check: Check) -> tuple[str | int, ...]:
     name = words.figures[check.name]
+    wanted = "" if check.side == NOTED else f"{say(check.side)} {name.said(check.bound)}"
     return (
         say(name.name),
         part_said(check.part),
         name.said(check.figure.value),
         interval(check.figure, name),
         check.figure.count,
-        f"{say(check.side)} {name.said(check.bound)}" if check.side else "",
-        say(ANSWERS[check.answer]),
+        say("needed: {bound}", bound=wanted) if check.is_condition else wanted,
+        _answer(check),
     )
+
+
+def _answer(check: Check) -> str:
+    return say((CONDITIONS if check.is_condition else ANSWERS)[check.answer])

@@ -1,4 +1,4 @@
-"""What `lessons/claims.toml` says of each claim, and the figures put into it."""
+"""The words of each claim, from `lessons/claims.toml`, with figures put into them."""
 
 from __future__ import annotations
 
@@ -36,19 +36,33 @@ ANSWERS = {
     OPEN: marked("not decided"),
     "": marked("noted"),
 }
-METHODS = {  # of intervals
-    CLOPPER_PEARSON: marked("Shares have the exact interval of Clopper and Pearson."),
-    BOOTSTRAP: marked("Means have the interval of a bootstrap with {count} resamples."),
-    COUNTED: marked("What is counted over all there is has no uncertainty."),
+CONDITIONS = {  # the answers of what the experiment needs
+    YES: marked("met"),
+    NO: marked("not met"),
+    OPEN: marked("not met"),
 }
-UNDECIDED = marked(
-    "What was measured does not decide it: every interval holds values on both "
-    "sides of what the claim says. More prompts make the intervals shorter."
-)
+METHODS = {  # of intervals
+    CLOPPER_PEARSON: marked("Shares: the exact interval of Clopper and Pearson."),
+    BOOTSTRAP: marked("Means and ratios: a bootstrap with {count} resamples."),
+    COUNTED: marked("Counted over all there is: no interval."),
+}
+PARTS = {  # of a verdict, by what they say of the claim
+    YES: marked("As claimed: {parts}."),
+    NO: marked("Not as claimed: {parts}."),
+    OPEN: marked("Not decided: {parts}."),
+}
+MORE = marked("If the figures stay where they are, about {count} {each} would decide it.")
+TOO_CLOSE = marked("A figure lies so close to what the claim says that more {each} decide little.")
 
 
 def _percent(value: float) -> str:
     return f"{number(100 * value, 1 if abs(value) < 0.1 else 0)} %"
+
+
+def _points(value: float) -> str:
+    places = 1 if 0 < abs(value) < 0.1 else 0
+    points = round(100 * value, places) + 0.0  # no minus before a zero
+    return say("{count} percentage points", count=number(points, places))
 
 
 def _plain(value: float) -> str:
@@ -57,6 +71,7 @@ def _plain(value: float) -> str:
 
 KINDS: dict[str, Callable[[float], str]] = {
     "percent": _percent,
+    "points": _points,
     "number": _plain,
     "small": lambda value: f"{value:.2g}",
     "bits": lambda value: say("{count} bits", count=number(value, 2)),
@@ -72,26 +87,42 @@ KINDS: dict[str, Callable[[float], str]] = {
 
 @dataclass(frozen=True)
 class FigureName:
-    """What a figure is called, and how it is written: a key of `KINDS`."""
+    """The name of a figure, and how it is written: a key of `KINDS`.
+
+    `unmet` is said where it is a condition that is not met.
+    """
 
     name: str
     kind: str
+    unmet: str = ""
 
     def said(self, value: float) -> str:
         """The figure in its unit; a dash where there is none."""
         return KINDS[self.kind](value) if math.isfinite(value) else "–"
 
 
+UNSTEADY = FigureName(  # of every claim on times
+    marked("reference products at another speed than most"),
+    "percent",
+    marked(
+        "The machine changed its speed during the measurement, so the times do not compare. Run it "
+        "again when fewer other programs run."
+    ),
+)
+
+
 @dataclass(frozen=True)
 class ClaimWords:
-    """What is said of a claim.
+    """The words of a claim.
 
     Attributes:
         topic: heading that it is listed under.
         name: in the list.
         claim: the sentence that people say.
         experiment: what is done, and what to notice.
-        holds, fails, depends: the sentence of each verdict, with marks for figures.
+        overturned: the result that would speak against it.
+        measured: what was measured, with marks for figures.
+        each: what more of decides an open verdict: ``prompts``.
         figures: what the verdict stands on, by name.
     """
 
@@ -99,22 +130,36 @@ class ClaimWords:
     name: str
     claim: str
     experiment: str
-    holds: str
-    fails: str
-    depends: str
+    overturned: str
+    measured: str
+    each: str
     figures: Mapping[str, FigureName]
 
     def sentence(self, verdict: Verdict) -> str:
         """The words of a verdict, with its figures."""
-        if verdict.outcome == OPEN:
-            return say(UNDECIDED)
-        marks = {
-            answer: ", ".join(map(part_said, verdict.parts(answer))) or say("none")
-            for answer in ANSWERS
-        }
+        said = []
+        parts = {answer: verdict.parts(answer) for answer in PARTS}
+        if sum(map(bool, parts.values())) > 1:
+            said += [
+                say(PARTS[answer], parts=", ".join(map(self.part_said, names)))
+                for answer, names in parts.items()
+                if names
+            ]
+        marks: dict[str, str] = {}
         for check in verdict.checks:
             marks |= self._marks(check)
-        return say(getattr(self, verdict.outcome)).format_map(marks)
+        said.append(say(self.measured).format_map(marks))
+        said += dict.fromkeys(say(self.figures[check.name].unmet) for check in verdict.unmet)
+        if verdict.outcome == OPEN and verdict.undecided:
+            needed = [check.needed for check in verdict.undecided]
+            words = TOO_CLOSE if None in needed else MORE
+            count = max((one for one in needed if one is not None), default=0)
+            said.append(say(words, count=f"{count:,}", each=say(self.each)))
+        return " ".join(said)
+
+    def part_said(self, part: str) -> str:
+        """A part of the experiment, or a figure that is one by itself."""
+        return say(self.figures[part].name) if part in self.figures else part_said(part)
 
     def _marks(self, check: Check) -> dict[str, str]:
         """The marks of a figure; of several parts of an experiment, those of the last one."""
@@ -131,11 +176,12 @@ _PARTS = (  # of experiments, as the engine names them
     marked("capitals"),
     marked("everyday"),
     marked("world"),
-    marked("likelier"),
-    marked("blander"),
-    marked("all later tokens stay the same"),
-    marked("the model goes on"),
+    marked("than greedy decoding"),
+    marked("than nucleus text"),
+    marked("under the constraint"),
+    marked("without it"),
     marked("without the cache"),
+    marked("tokens of a word"),
     marked("first letter"),
     marked("last letter"),
     marked("number of letters"),
@@ -151,7 +197,7 @@ _PARTS = (  # of experiments, as the engine names them
 
 
 def part_said(part: str) -> str:
-    """A part of an experiment; one that is not known, such as a kind of fact, as it stands."""
+    """A part of an experiment; one that is not known, such as a kind of fact, as it is."""
     for words in _PARTS:
         found = re.fullmatch(re.sub(r"\{(\w+)\}", r"(?P<\1>\\S+)", words), part)
         if found is not None:
@@ -170,7 +216,10 @@ def interval(figure: Figure, name: FigureName) -> str:
         return say("too few to say")
     if figure.low == figure.high:
         return name.said(figure.low)
-    return say("{low} to {high}", low=name.said(figure.low), high=name.said(figure.high))
+    low, high = name.said(figure.low), name.said(figure.high)
+    if low.partition(" ")[2] == high.partition(" ")[2]:  # the unit once
+        low = low.partition(" ")[0]
+    return say("{low} to {high}", low=low, high=high)
 
 
 @cache
@@ -181,7 +230,8 @@ def all_words() -> dict[str, ClaimWords]:
         key: ClaimWords(
             **{
                 **entry,
-                "figures": {name: FigureName(**one) for name, one in entry["figures"].items()},
+                "figures": {name: FigureName(**one) for name, one in entry["figures"].items()}
+                | {"unsteady": UNSTEADY},
             }
         )
         for key, entry in data.items()

@@ -13,6 +13,25 @@ from ui.skeleton.tables import text_list
 from ui.words.labels import stop_name, tokens_text
 from ui.words.language import say
 
+# Of both claims on loops, so that their figures are of the same texts.
+PROMPTS = """They think that
+The most important thing is
+The meaning of life is
+The old house stood
+I would like to
+We talked about
+He said that he
+He was not
+The history of
+The sun and the moon
+In the middle of the forest
+My favourite thing in the world is
+One day, the king
+She opened the box and
+I think that the
+It was a"""
+LOOP_TOKENS = 96
+
 
 def repeated_dots(
     texts: Sequence[Written], ways: Mapping[str, str]

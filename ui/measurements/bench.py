@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from engine.measure.machine import Setting
 from engine.measure.pace import Pace, PaceMeasurement
@@ -12,6 +13,7 @@ from ui.labs.inputs import PlainInputs
 from ui.measurements.held import Held
 from ui.measurements.section import Section
 from ui.measurements.work import MeasureWork
+from ui.visits.records import BrokenRecord, Fields
 
 
 class Bench:
@@ -66,6 +68,23 @@ class Bench:
         parts = {key: result for key, result in results.items() if result is not None}
         begun = (held.setting for held in self.sections.values() if held.setting is not None)
         return Report(next(begun, None) or Setting.here(self.model), parts) if parts else None
+
+    def records(self) -> dict[str, Any]:
+        """Results of its sections that are whole, by key, for a record."""
+        records = {key: held.record() for key, held in self.sections.items()}
+        return {key: record for key, record in records.items() if record is not None}
+
+    def restore(self, data: Fields) -> list[str]:
+        """The inverse of `records`; gives the keys of results that cannot be read."""
+        broken = []
+        for key, held in self.sections.items():
+            record = data.optional(key)
+            try:
+                if record is not None:
+                    held.restore(record)
+            except BrokenRecord:
+                broken.append(key)
+        return broken
 
     def release(self) -> None:
         """End what nobody waits for any more."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -9,12 +10,17 @@ from typing import Any
 from engine.errors import DecodingError
 from engine.measure.machine import Setting
 from engine.measure.pace import Pace
+from engine.measure.report import NO_TOKENS
 from engine.model import LanguageModel
+from engine.trace.values import Wrong, plain, read
 from ui.labs.inputs import PlainInputs
 from ui.measurements.section import Section
-from ui.measurements.work import SectionWork
+from ui.measurements.work import KeptWork, SectionWork
 from ui.models.chooser import begins_alone
+from ui.visits.records import BrokenRecord, Fields
 from ui.words.refusals import told
+
+MOST_KEPT = 2**18  # characters of results in a record
 
 
 class Held:
@@ -44,6 +50,7 @@ class Held:
         self.setting: Setting | None = None
         self.error = ""
         self.began_alone = False
+        self._recorded: tuple[SectionWork | None, dict[str, Any] | None] = None, None
 
     @property
     def mark(self) -> str:
@@ -77,6 +84,33 @@ class Held:
             self.work.cancel()
         self.work, self.setting, self.measured = work, setting, self.inputs
         work.start(is_there)
+
+    def record(self) -> dict[str, Any] | None:
+        """Results that are whole, as plain values; None without any, or if they are too large."""
+        work = self.work
+        if work is None or not work.is_done:
+            return None
+        if self._recorded[0] is not work:
+            data = {
+                "inputs": self.measured.record(),
+                "setting": plain(self.setting),
+                "took": work.took,
+                "result": plain(work.result),
+            }
+            self._recorded = work, data if len(json.dumps(data)) <= MOST_KEPT else None
+        return self._recorded[1]
+
+    def restore(self, data: Fields) -> None:
+        """The inverse of `record`; raises `BrokenRecord`, and leaves all as it is."""
+        inputs = self.section.inputs.restored(data.inner("inputs"))
+        took = None if data.plain("took") is None else data.number("took")
+        try:
+            setting = read(Setting, data.plain("setting"), NO_TOKENS)
+            result = read(self.section.result, data.plain("result"), NO_TOKENS)
+        except Wrong as wrong:
+            raise BrokenRecord(str(wrong)) from wrong
+        self.work, self.setting, self.measured = KeptWork(result, took), setting, inputs
+        self.began_alone = True
 
     def take_over(self, other: Held) -> None:
         """The inputs of the same section elsewhere, and what was measured of the same model."""

@@ -15,6 +15,7 @@ from ui.measurements.held import Held
 from ui.measurements.section import Laid, Section
 from ui.measurements.work import SectionWork
 from ui.visits.records import BrokenRecord, Fields, choice_of, choice_record
+from ui.words.language import say
 from ui.words.refusals import told
 
 
@@ -223,15 +224,18 @@ class MeasurementState:
     def version(self) -> object:
         """Compares unequal once the record would be another."""
         models = tuple(id(bench.model) for bench in self.benches)
-        return models, self.chosen, tuple(self.bench.inputs.values())
+        works = [held.work for bench in self.benches for held in bench.sections.values()]
+        whole = tuple(id(work) for work in works if work is not None and work.is_done)
+        return models, self.chosen, tuple(self.bench.inputs.values()), whole
 
     def record(self) -> dict[str, Any]:
-        """Models, section and inputs; all is measured again."""
+        """Models, section, inputs, and what is measured to the end."""
         return {
             "model": choice_record(self.model),
             "second": choice_record(self.second.model) if self.second else None,
             "chosen": self.chosen,
             "inputs": {key: inputs.record() for key, inputs in self.bench.inputs.items()},
+            "results": [bench.records() for bench in self.benches],
         }
 
     @classmethod
@@ -263,6 +267,13 @@ class MeasurementState:
         if second is not None:
             state.load_second(load(*choice_of(second)))
         state.chosen = chosen
+        results = data.inners("results", 2) if data.plain("results") is not None else []
+        for bench, kept in zip(state.benches, results, strict=False):
+            for key in bench.restore(kept):
+                name = say(by_key[key].name)
+                state.error = say(
+                    "What was measured under {name} cannot be read; measure it again.", name=name
+                )
         return state
 
     def release(self) -> None:

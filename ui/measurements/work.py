@@ -31,6 +31,32 @@ class SectionWork(BackgroundWork, Generic[AnyResult]):
         return None
 
 
+class KeptWork(SectionWork[AnyResult]):
+    """A measurement that ended earlier, as a record has it.
+
+    Args:
+        result: all of it.
+        took: seconds that it took; None if it was not counted.
+    """
+
+    is_done = True
+    texts_done = 1
+
+    def __init__(self, result: AnyResult, took: float | None) -> None:
+        super().__init__(1)
+        self._kept, self._took = result, took
+
+    @property
+    def result(self) -> AnyResult:
+        """All of it."""
+        return self._kept
+
+    @property
+    def took(self) -> float | None:
+        """Seconds that it took."""
+        return self._took
+
+
 class MeasureWork(SectionWork[AnyResult]):
     """A measurement of the engine.
 

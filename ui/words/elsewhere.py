@@ -21,7 +21,7 @@ NAMED_WAYS = "measure/roofline/ceilings.py"
 NAMED = {"number": (0,), "Number": (1, 3), "Layer": (0,), "Ceiling": (1,)}  # their arguments
 FILES = {  # of data -> the keys under which, at any depth, words for reading stand
     "lessons/claims.toml": {
-        *("topic", "name", "claim", "experiment", "holds", "fails", "depends"),
+        *("topic", "name", "claim", "experiment", "overturned", "measured", "each", "unmet"),
     },
     "ui/tokens/experiments.toml": {"name", "look"},
     "ui/tokens/samples.toml": {"name"},

@@ -1,15 +1,14 @@
-"""One bad token breaks JSON: an object is written under a constraint, then with one wrong token.
+"""JSON needs its constraint: an object is written under one, and from the middle on without it.
 
-The wrong token is the likeliest of those that the constraint refuses: what the model itself would
-rather have written there. Twice it takes the place of the right one: all later tokens stay as they
-were, or the model goes on without the constraint. A control goes on in the same way from the right
-token, since a model may break JSON by itself. Parsers that share nothing with the constraint judge.
+The model continues from the right token there, or from a wrong one: the likeliest of those that the
+constraint refuses. Both together tell what the missing constraint does, and what the wrong token
+adds to that. Parsers that share nothing with the constraint judge.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -28,9 +27,9 @@ from engine.study.verdict import verdict
 from engine.study.wrong_token import FURTHER, without_constraint
 from engine.trace.values import Flag, Record, Row, Text, Whole, of
 
-KEPT, SPLICED, WENT_ON, CONTROL = "kept", "spliced", "went on", "control"
-WAYS = (KEPT, SPLICED, WENT_ON, CONTROL)
-SAME, ON = "all later tokens stay the same", "the model goes on"  # the parts of the experiment
+KEPT, FREE, WRONG = "kept", "free", "wrong"
+WAYS = (KEPT, FREE, WRONG)
+UNDER, WITHOUT = "under the constraint", "without it"  # the parts of the experiment
 HALF = 0.5
 MOST_RUNS, MOST_TOKENS = 64, 256
 _USUAL_TOKENS = 32  # of an object, for the estimate
@@ -55,12 +54,12 @@ class Judged:
 
 @dataclass(frozen=True)
 class JsonRun:
-    """An object, and the texts that one wrong token makes of it.
+    """An object, and how the model continues it without the constraint.
 
     Attributes:
         seed: of the draws.
-        index: the step of the wrong token.
-        right, wrong: labels of the token that stood there, and of the one that took its place.
+        index: the first step without the constraint.
+        right, wrong: labels of the object's token there, and of the wrong one.
         texts: one a way.
     """
 
@@ -87,27 +86,26 @@ class BrokenJson:
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:
-        pairs = zip(self.broken(WENT_ON), self.broken(CONTROL), strict=True)
-        caused = mean([float(wrong) - float(right) for wrong, right in pairs])
+        pairs = zip(self.broken(WRONG), self.broken(FREE), strict=True)
+        added = mean([float(wrong) - float(right) for wrong, right in pairs])
         kept = share([not broken for broken in self.broken(KEPT)])
         return (
-            Check("kept", kept, ABOVE, HALF, SAME),
-            Check("spliced", share(self.broken(SPLICED)), ABOVE, HALF, SAME),
-            Check("went_on", share(self.broken(WENT_ON)), ABOVE, HALF, ON),
-            Check("caused", caused, ABOVE, 0.0, ON),
-            noted("control", share(self.broken(CONTROL)), ON),
+            Check("kept", kept, ABOVE, HALF, UNDER),
+            Check("free", share(self.broken(FREE)), ABOVE, HALF, WITHOUT),
+            noted("wrong", share(self.broken(WRONG)), WITHOUT),
+            noted("added", added, WITHOUT),
         )
 
 
 class BrokenJsonExperiment(Experiment[BrokenJson]):
-    """Writes objects under a constraint, and again with one wrong token in each.
+    """Writes objects under a constraint, and from one token on without it.
 
     Args:
         model: what writes.
         prompt: what the objects follow.
         schema: of the objects, as JSON schema.
         runs: objects, each with a seed of its own.
-        place: where the wrong token comes, as a share of the object.
+        place: where the constraint ends, as a share of the object.
 
     Raises:
         PromptError, SettingError: prompt, schema or settings out of range.
@@ -142,9 +140,8 @@ class BrokenJsonExperiment(Experiment[BrokenJson]):
         wrong = self._wrong(text, index)
         texts = {
             KEPT: text.text,
-            SPLICED: self._written([*ids[:index], wrong, *ids[index + 1 :]]),
-            WENT_ON: without_constraint(text, index, wrong).text,
-            CONTROL: without_constraint(text, index, ids[index]).text,
+            FREE: without_constraint(text, index, ids[index]).text,
+            WRONG: without_constraint(text, index, wrong).text,
         }
         text.release_cache()
         label = self._model.vocabulary.label
@@ -161,10 +158,6 @@ class BrokenJsonExperiment(Experiment[BrokenJson]):
                 return one.token_id
         remedy = "use a schema that leaves less free"
         raise SettingError("Schema", "this one", "refuses no token at this place", remedy)
-
-    def _written(self, ids: Sequence[int]) -> str:
-        data = b"".join(map(self._model.vocabulary.token_bytes, ids))
-        return data.decode("utf-8", "replace")
 
     def _judged(self, way: str, text: str) -> Judged:
         text = first_object(text)

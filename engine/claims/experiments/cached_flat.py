@@ -1,4 +1,4 @@
-"""Cached decoding is flat, uncached grows: time of a step against its position, both ways."""
+"""Cached decoding is flat, uncached grows: processor time of a step by its position, both ways."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from engine.claims.experiment import (
     JudgedMeasurement,
     checked_prompts,
     checked_range,
+    steady,
 )
 from engine.claims.uncertainty import Figure, bootstrap
 from engine.claims.verdict import ABOVE, BELOW, Check
+from engine.measure.passes import processor_clock
 from engine.measure.with_and_without import (
     WithAndWithout,
     WithAndWithoutMeasurement,
@@ -46,6 +48,7 @@ class CachedFlat:
         return (
             Check("cached", self.cached, BELOW, self.flat),
             Check("uncached", self.uncached, ABOVE, self.flat),
+            steady(self.measured.reference_ms),
         )
 
     @property
@@ -101,6 +104,7 @@ def cached_flat_experiment(
     checked_range("Without the cache, every", every, 1, math.inf)
     checked_range("Flat, below", flat, 1.0, 100.0)
     ids = model.vocabulary.encode(prompt)
-    measurement = WithAndWithoutMeasurement(model, ids, positions, every)
+    clock = processor_clock(model)
+    measurement = WithAndWithoutMeasurement(model, ids, positions, every, clock)
     seconds = partial(estimated_seconds, model, len(ids), positions, every)
     return JudgedMeasurement(measurement, partial(CachedFlat, flat=flat), seconds)

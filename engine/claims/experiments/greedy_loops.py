@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from engine.claims.texts import TextsExperiment, Way, Written
 from engine.claims.uncertainty import mean, share
-from engine.claims.verdict import ABOVE, Check
+from engine.claims.verdict import ABOVE, Check, noted
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.trace.values import Record, Row, of
 
 GREEDY, NUCLEUS = "greedy", "nucleus"
 SAMPLES = 2  # nucleus texts of each prompt
-HALF = 0.5
 
 
 @dataclass(frozen=True)
@@ -28,23 +27,24 @@ class GreedyLoops:
         """The texts that were written this way."""
         return [text for text in self.texts if text.way == way]
 
-    @property
-    def gaps(self) -> list[float]:
-        """Of each prompt: how much more greedy text repeats than the nucleus texts, on average."""
+    def gaps(self, of: Callable[[Written], float | None]) -> list[float]:
+        """A figure of each prompt's greedy text, minus its mean in the nucleus texts."""
         gaps = []
         for greedy in self.by(GREEDY):
-            others = [text.repeated for text in self.by(NUCLEUS) if text.prompt == greedy.prompt]
-            known = [repeated for repeated in others if repeated is not None]
-            if greedy.repeated is not None and known:
-                gaps.append(greedy.repeated - sum(known) / len(known))
+            others = [of(text) for text in self.by(NUCLEUS) if text.prompt == greedy.prompt]
+            known = [other for other in others if other is not None]
+            own = of(greedy)
+            if own is not None and known:
+                gaps.append(own - sum(known) / len(known))
         return gaps
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:
-        looped = share([text.looped for text in self.by(GREEDY)])
         return (
-            Check("looped", looped, ABOVE, HALF),
-            Check("gap", mean(self.gaps), ABOVE, 0.0),
+            Check("loops", mean(self.gaps(lambda text: float(text.looped))), ABOVE, 0.0),
+            Check("repeats", mean(self.gaps(lambda text: text.repeated)), ABOVE, 0.0),
+            noted("looped", share([text.looped for text in self.by(GREEDY)])),
+            noted("drawn", share([text.looped for text in self.by(NUCLEUS)])),
         )
 
 

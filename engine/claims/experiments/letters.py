@@ -1,7 +1,9 @@
-"""Rare words cost more tokens, and models cannot see letters: words are cut, then asked about.
+"""Rare words cost more tokens, and letters hide in them: words are cut, then asked about.
 
 A question is a few lines that show the task, then the word. The model answers with the likeliest of
-all possible answers, by its exact probabilities. Whoever reads letters is always right.
+all possible answers, by its exact probabilities. The control asks the same of words that are
+spelled out, each letter a token of its own. A model that fails there cannot do the task, and tells
+nothing of what it sees.
 """
 
 from __future__ import annotations
@@ -15,17 +17,19 @@ from string import ascii_lowercase
 
 import numpy as np
 
-from engine.claims.experiment import Experiment, checked_range
-from engine.claims.uncertainty import bootstrap, counted, share
-from engine.claims.verdict import ABOVE, BELOW, Check, noted
+from engine.claims.experiment import Experiment
+from engine.claims.uncertainty import bootstrap, counted, mean, share
+from engine.claims.verdict import ABOVE, Check, noted
 from engine.errors import PromptError
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.sampling.ranking import RankedRow
 from engine.study.likelihood import next_rows
-from engine.trace.values import Flag, Real, Record, Row, Text, of
+from engine.trace.values import Flag, Record, Row, Text, of
 
 COMMON, RARE = "common", "rare"
+MORE = "tokens of a word"  # the part of the experiment that is no question
+BETWEEN = "-"  # letters of a word that is spelled out
 SHOWN = ("sun", "paper", "oak", "green", "it", "window")  # words of the lines that show a task
 MOST_LETTERS = 9  # so that every answer is one character
 _QUESTION_TOKENS = 40  # about, for the estimate
@@ -43,10 +47,10 @@ class Task:
     answers: tuple[str, ...]
     right: Callable[[str], str]
 
-    def question(self, word: str) -> str:
-        """The text that the answer follows."""
-        shown = "".join(f"{one}={self.right(one)}\n" for one in SHOWN)
-        return f"{shown}{word}="
+    def question(self, word: str, between: str = "") -> str:
+        """The text that the answer follows; words are spelled out with what is between letters."""
+        shown = "".join(f"{between.join(one)}={self.right(one)}\n" for one in SHOWN)
+        return f"{shown}{between.join(word)}="
 
 
 TASKS = {
@@ -60,7 +64,7 @@ TASKS = {
 
 @dataclass(frozen=True)
 class Spelt:
-    """A word, how it is cut, and what the model says of it.
+    """A word, how it is cut, and the model's answers.
 
     Attributes:
         group: `COMMON` or `RARE`.
@@ -68,6 +72,7 @@ class Spelt:
         tokens: labels of its tokens, behind a space.
         said: by task, in the order of `TASKS`, the likeliest answer.
         right: by task, whether it is right.
+        spelled_right: the same of the word as it is spelled out.
     """
 
     group: str = of(Text(20))
@@ -75,19 +80,14 @@ class Spelt:
     tokens: tuple[str, ...] = of(Row(Text(200), 100))
     said: tuple[str, ...] = of(Row(Text(2), len(TASKS)))
     right: tuple[bool, ...] = of(Row(Flag(), len(TASKS)))
+    spelled_right: tuple[bool, ...] = of(Row(Flag(), len(TASKS)))
 
 
 @dataclass(frozen=True)
 class Letters:
-    """What some words came to.
-
-    Attributes:
-        words: the words.
-        bound: the share of right answers from which a model sees letters.
-    """
+    """Some words."""
 
     words: tuple[Spelt, ...] = of(Row(Record(Spelt)))
-    bound: float = of(Real(0, 1))
 
     def group(self, name: str) -> list[Spelt]:
         """The common or the rare words."""
@@ -101,16 +101,20 @@ class Letters:
     @cached_property
     def checks(self) -> tuple[Check, ...]:
         checks = [
-            Check("more", bootstrap(self.words, _more_tokens), ABOVE, 0.0),
-            noted("common", bootstrap(self.group(COMMON), _mean_tokens)),
-            noted("rare", bootstrap(self.group(RARE), _mean_tokens)),
+            Check("more", bootstrap(self.words, _more_tokens), ABOVE, 0.0, MORE),
+            noted("common", bootstrap(self.group(COMMON), _mean_tokens), MORE),
+            noted("rare", bootstrap(self.group(RARE), _mean_tokens), MORE),
         ]
         for place, task in enumerate(TASKS):
-            right = share([word.right[place] for word in self.words])
-            guessed = counted(self.guessed(task), len(self.words))
+            pairs = [(word.spelled_right[place], word.right[place]) for word in self.words]
+            hidden = mean([float(spelled) - float(whole) for spelled, whole in pairs])
+            spelled, whole = (share(flags) for flags in zip(*pairs, strict=True))
+            guessed = self.guessed(task)
             checks += [
-                Check("right", right, BELOW, self.bound, task),
-                noted("guessed", guessed, task),
+                Check("hidden", hidden, ABOVE, 0.0, task),
+                Check("spelled", spelled, ABOVE, guessed, task, is_condition=True),
+                noted("right", whole, task),
+                noted("guessed", counted(guessed, len(self.words)), task),
             ]
         return tuple(checks)
 
@@ -132,18 +136,14 @@ class LettersExperiment(Experiment[Letters]):
     Args:
         model: what is asked.
         common, rare: words of letters from a to z.
-        bound: share of right answers from which a model sees letters.
 
     Raises:
-        PromptError, SettingError: words or bound out of range.
+        PromptError: a kind of word is missing, or a word has other letters or too many.
     """
 
     noun = "word"
 
-    def __init__(
-        self, model: LanguageModel, common: Sequence[str], rare: Sequence[str], bound: float = 0.5
-    ) -> None:
-        checked_range("Sees letters from", bound, 0.0, 1.0)
+    def __init__(self, model: LanguageModel, common: Sequence[str], rare: Sequence[str]) -> None:
         self._words = [
             *((COMMON, _checked(word)) for word in common),
             *((RARE, _checked(word)) for word in rare),
@@ -151,22 +151,27 @@ class LettersExperiment(Experiment[Letters]):
         if not common or not rare:
             raise PromptError("One kind of word is missing; type common and rare words.")
         super().__init__([1.0] * len(self._words))
-        self._model, self._bound = model, bound
+        self._model = model
         self._spelt: list[Spelt] = []
 
     def _measure(self, part: int) -> None:
         group, word = self._words[part]
         vocabulary = self._model.vocabulary
         tokens = tuple(vocabulary.label(one)[:200] for one in vocabulary.encode(f" {word}"))
-        said = tuple(self._answer(task, word) for task in TASKS.values())
-        right = tuple(
-            task.right(word) == own for task, own in zip(TASKS.values(), said, strict=True)
+        tasks = TASKS.values()
+        said, spelled = (
+            tuple(self._answer(task, task.question(word, between)) for task in tasks)
+            for between in ("", BETWEEN)
         )
-        self._spelt[part:] = [Spelt(group, word, tokens, said, right)]
+        right, spelled_right = (
+            tuple(task.right(word) == one for task, one in zip(tasks, answers, strict=True))
+            for answers in (said, spelled)
+        )
+        self._spelt[part:] = [Spelt(group, word, tokens, said, right, spelled_right)]
 
-    def _answer(self, task: Task, word: str) -> str:
+    def _answer(self, task: Task, question: str) -> str:
         """The likeliest of the answers, each by its first token."""
-        model, question = self._model, task.question(word)
+        model = self._model
         encoded = [model.vocabulary.encode(answer) for answer in task.answers]
         (row,) = next_rows(model, question, [0])
         ranked = RankedRow(row)
@@ -175,10 +180,10 @@ class LettersExperiment(Experiment[Letters]):
 
     @property
     def result(self) -> Letters | None:
-        return Letters(tuple(self._spelt), self._bound) if self._spelt else None
+        return Letters(tuple(self._spelt)) if self._spelt else None
 
     def seconds(self, pace: Pace) -> float:
-        return pace.read_seconds(_QUESTION_TOKENS) * len(TASKS) * len(self._words)
+        return pace.read_seconds(_QUESTION_TOKENS) * 2 * len(TASKS) * len(self._words)
 
 
 def _checked(word: str) -> str:

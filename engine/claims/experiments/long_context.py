@@ -35,7 +35,7 @@ class LongContext:
             added = after.positions - before.positions
             each = counted((after.measured - before.measured) / added, added)
             part = f"{before.positions:,} to {after.positions:,} positions"
-            checks.append(Check("each", each, ABOVE, 0.0, part))
+            checks.append(Check("added", each, ABOVE, 0.0, part))
         last = points[-1]
         return (
             *checks,

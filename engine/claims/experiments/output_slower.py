@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from engine.claims.experiment import Experiment
+from engine.claims.experiment import Experiment, steady
 from engine.claims.grid import A_GRID, grid_experiment
 from engine.claims.uncertainty import Figure, mean
 from engine.claims.verdict import ABOVE, Check, noted
@@ -38,7 +38,7 @@ class OutputSlower:
             checks.append(Check("slower", mean(slower), ABOVE, 1.0, part))
             checks.append(noted("prefill", prefill(cell), part))
             checks.append(noted("decode", decode(cell), part))
-        return tuple(checks)
+        return (*checks, steady(self.measured.reference_ms))
 
 
 def prefill(cell: Cell) -> Figure:

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from engine.claims.experiment import Experiment, checked_range
+from engine.claims.experiment import Experiment, checked_range, steady
 from engine.claims.grid import A_GRID, grid_experiment
 from engine.claims.uncertainty import mean
 from engine.claims.verdict import ABOVE, BELOW, Check, noted
@@ -41,7 +41,7 @@ class OutputTime:
             checks.append(Check("output", mean([cost for _, cost in costs]), ABOVE, 0.0, part))
             checks.append(noted("prompt", mean([cost for cost, _ in costs]), part))
             checks.append(Check("share", mean(shares), BELOW, self.hardly, part))
-        return tuple(checks)
+        return (*checks, steady(self.measured.reference_ms))
 
     def _costs(self, first: int, prompt: int) -> list[tuple[float, float]]:
         """Of each round: milliseconds that a further prompt token and output token add.

@@ -1,4 +1,4 @@
-"""Penalties, not prompts, cure loops: a repetition penalty against words that forbid repeating."""
+"""A repetition penalty cures loops better than words: both against the plain greedy text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cached_property
 
 from engine.claims.texts import TextsExperiment, Way, Written
 from engine.claims.uncertainty import mean, share
-from engine.claims.verdict import ABOVE, AT_MOST, Check, noted
+from engine.claims.verdict import BELOW, Check, noted
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.trace.values import Record, Row, of
@@ -26,17 +26,18 @@ class Penalties:
         """The texts that were written this way, in the order of the prompts."""
         return [text for text in self.texts if text.way == way]
 
-    def less(self, way: str) -> list[float]:
-        """Of each prompt: how much less its text repeats than the plain one."""
-        pairs = zip(self.by(PLAIN), self.by(way), strict=True)
+    def more(self, way: str, other: str) -> list[float]:
+        """The share of repeated 4-grams of each prompt's text, minus that of the other way."""
+        pairs = zip(self.by(way), self.by(other), strict=True)
         known = [(one.repeated, other.repeated) for one, other in pairs]
         return [one - other for one, other in known if one is not None and other is not None]
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:
         return (
-            Check("penalty", mean(self.less(PENALTY)), ABOVE, 0.0),
-            Check("words", mean(self.less(WORDS)), AT_MOST, 0.0),
+            Check("penalty", mean(self.more(PENALTY, PLAIN)), BELOW, 0.0),
+            Check("better", mean(self.more(PENALTY, WORDS)), BELOW, 0.0),
+            noted("words", mean(self.more(WORDS, PLAIN))),
             *(
                 noted(f"looped_{way}", share([text.looped for text in self.by(way)]))
                 for way in (PLAIN, PENALTY, WORDS)

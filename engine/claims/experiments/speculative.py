@@ -1,76 +1,78 @@
 """Speculative decoding is two to three times as fast: measured against plain decoding, in turns.
 
-Each prompt has a trial of its own (`engine.study.speedup`), with the same settings and seed for
-plain decoding and every draft length.
+After each prompt, plain decoding and every draft length write a text with the same settings and
+seed, one after the other, then once more in reverse. Their processor time is taken without the
+first step or round, which reads the prompt.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
-from engine.claims.experiment import Experiment, checked_prompts, checked_range
-from engine.claims.uncertainty import mean, ratio
+from engine.claims.experiment import Experiment, checked_prompts, checked_range, steady
+from engine.claims.uncertainty import ratio
 from engine.claims.verdict import AT_LEAST, Check, noted
+from engine.decoding.decoder import Decoder
+from engine.decoding.speculative import SpeculativeDecoder
+from engine.errors import SettingError
 from engine.measure.pace import Pace
+from engine.measure.passes import processor_clock
+from engine.measure.reference import Reference
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.sampling.speculation import SpeculativeSettings
-from engine.study.speedup import SpeedPoint, SpeedTrial
+from engine.study.acceptance import Acceptance
 from engine.trace.values import Flag, Real, Record, Row, Text, Whole, of
 
-MOST_TOKENS, MOST_LENGTHS = 256, 8
+MOST_TOKENS, MOST_LENGTHS, MOST_PROMPTS = 256, 8, 200
+TURNS = 2  # of every case after a prompt, the second in reverse order
+WARM_TOKENS = 8
 
 
 @dataclass(frozen=True)
 class Sped:
-    """What one draft length came to after one prompt.
+    """One draft length after one prompt.
 
     Attributes:
         prompt: the prompt.
         length: tokens that a round was to propose.
         accepted, looked_at: proposals that the target accepted, and those that it looked at.
-        tokens, passes: tokens written, and passes of the target for them, without the prefill.
-        speedup: time of a token by plain decoding / by speculative decoding.
+        tokens, rounds: tokens written, and rounds for them, without the first round.
+        cost: time of a round / time of a step of plain decoding.
     """
 
     prompt: str = of(Text())
     length: int = of(Whole(1))
     accepted: int = of(Whole(0))
     looked_at: int = of(Whole(0))
-    tokens: int = of(Whole(0))
-    passes: int = of(Whole(0))
-    speedup: float = of(Real(0))
+    tokens: int = of(Whole(1))
+    rounds: int = of(Whole(1))
+    cost: float = of(Real(0))
 
-    @classmethod
-    def of_point(cls, prompt: str, point: SpeedPoint) -> Sped:
-        """The figures of a trial that the claim needs."""
-        counts = point.acceptance
-        return cls(
-            prompt,
-            point.length,
-            sum(counts.accepted),
-            sum(counts.looked_at),
-            counts.tokens,
-            counts.rounds,
-            point.measured,
-        )
+    @property
+    def speedup(self) -> float:
+        """Time of a token by plain decoding / by speculative decoding."""
+        return self.tokens / self.rounds / self.cost
 
 
 @dataclass(frozen=True)
 class Speedups:
-    """What some prompts came to.
+    """The trials of some prompts.
 
     Attributes:
         trials: by prompt and draft length.
         bound: the speed-up that the claim promises.
         has_draft: whether a draft model proposed; else prompt lookup did.
+        reference_ms: the reference product before each turn.
     """
 
     trials: tuple[Sped, ...] = of(Row(Record(Sped)))
     bound: float = of(Real(0))
     has_draft: bool = of(Flag())
+    reference_ms: tuple[float, ...] = of(Row(Real(0), MOST_PROMPTS * TURNS))
 
     def at(self, length: int) -> list[Sped]:
         """The trials of a draft length."""
@@ -87,14 +89,15 @@ class Speedups:
         for length in self.lengths:
             part, trials = f"g = {length}", self.at(length)
             accepted = ratio([(one.accepted, one.looked_at) for one in trials])
-            per_pass = ratio([(one.tokens, one.passes) for one in trials])
-            speedup = mean([one.speedup for one in trials])
+            # Over all prompts together, so that a round's tokens over its cost are the speed-up.
+            speedup = ratio([(one.tokens, one.rounds * one.cost) for one in trials])
             checks += [
                 Check("speedup", speedup, AT_LEAST, self.bound, part),
                 noted("accepted", accepted, part),
-                noted("per_pass", per_pass, part),
+                noted("per_pass", ratio([(one.tokens, one.rounds) for one in trials]), part),
+                noted("cost", ratio([(o.rounds * o.cost, o.rounds) for o in trials]), part),
             ]
-        return tuple(checks)
+        return (*checks, steady(self.reference_ms))
 
 
 class SpeculativeExperiment(Experiment[Speedups]):
@@ -130,40 +133,74 @@ class SpeculativeExperiment(Experiment[Speedups]):
         checked_range("Speed-up", bound, 1.0, 100.0)
         self._prompts = checked_prompts(model, prompts, tokens)
         super().__init__([1.0] * len(prompts))
-        self._settings = SpeculativeSettings(SamplingSettings(temperature=temperature))
-        self._lengths = [
-            self._settings.replace(draft_length=_whole(g)).draft_length for g in lengths
-        ]
+        self._sampling = SamplingSettings(temperature=temperature)
+        checked = [SpeculativeSettings(self._sampling, _whole(length)) for length in lengths]
+        self._lengths = [settings.draft_length for settings in checked]
         self._model, self._asked, self._tokens, self._bound = model, draft, tokens, bound
         self._draft: LanguageModel | None = None
+        self._clock = processor_clock(model)
+        self._reference, self._references = Reference(model, self._clock), []
         self._trials: list[list[Sped]] = []
 
     def _measure(self, part: int) -> None:
+        prompt = self._prompts[part]
         if part == 0:
             self._draft = self._asked()
-        prompt = self._prompts[part]
-        trial = SpeedTrial(
-            self._model,
-            prompt,
-            self._draft,
-            self._settings,
-            lengths=self._lengths,
-            tokens=self._tokens,
-            turns=1,
-        )
-        for _ in trial:
-            pass
-        points = trial.result().points
-        self._trials[part:] = [[Sped.of_point(prompt, point) for point in points]]
+            for length in (None, *self._lengths):  # first passes are slower than all others
+                self._timed(prompt, length, WARM_TOKENS)
+        references = []
+        cases = [None, *self._lengths]
+        times: dict[int | None, list[float]] = {case: [] for case in cases}
+        steps: dict[int | None, list] = {case: [] for case in cases}
+        for turn in range(TURNS):
+            references.append(self._reference.ms())
+            for case in cases[:: -1 if turn % 2 else 1]:
+                for step, seconds in self._timed(prompt, case, self._tokens)[1:]:
+                    steps[case].append(step)
+                    times[case].append(seconds)
+        if not all(steps.values()):
+            remedy = "use another prompt"
+            raise SettingError("Prompt", prompt, "ends with its first tokens", remedy)
+        plain = sum(times[None]) / len(times[None])
+        self._references[part * TURNS :] = references
+        self._trials[part:] = [
+            [
+                self._sped(prompt, g, steps[g], sum(times[g]) / len(times[g]) / plain)
+                for g in self._lengths
+            ]
+        ]
+
+    def _timed(self, prompt: str, length: int | None, tokens: int) -> list[tuple[Any, float]]:
+        """The steps of plain decoding, or the rounds of a draft length, and the time of each."""
+        if length is None:
+            return self._of_each(Decoder(self._model, prompt, self._sampling).run(tokens))
+        settings = SpeculativeSettings(self._sampling, length, max_new_tokens=tokens)
+        return self._of_each(SpeculativeDecoder(self._model, prompt, self._draft, settings).run())
+
+    def _of_each(self, steps: Iterable[Any]) -> list[tuple[Any, float]]:
+        found, start = [], self._clock()
+        for step in steps:
+            found.append((step, self._clock() - start))
+            start = self._clock()
+        return found
+
+    @staticmethod
+    def _sped(prompt: str, length: int, rounds: Sequence, cost: float) -> Sped:
+        counts = Acceptance.of(rounds)
+        accepted, looked_at = sum(counts.accepted), sum(counts.looked_at)
+        return Sped(prompt, length, accepted, looked_at, counts.tokens, counts.rounds, cost)
 
     @property
     def result(self) -> Speedups | None:
         trials = tuple(trial for group in self._trials for trial in group)
-        return Speedups(trials, self._bound, self._draft is not None) if trials else None
+        if not trials:
+            return None
+        has_draft = self._draft is not None
+        return Speedups(trials, self._bound, has_draft, tuple(self._references))
 
     def seconds(self, pace: Pace) -> float:
-        texts = 2 + len(self._lengths)  # one warms everything up, one is plain
-        return pace.step_seconds(self._tokens) * texts * len(self._prompts)
+        texts = TURNS * (1 + len(self._lengths)) * len(self._prompts)
+        return pace.step_seconds(self._tokens) * texts
 
 
 def _whole(length: float) -> float:

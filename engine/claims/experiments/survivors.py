@@ -1,7 +1,8 @@
-"""What a fixed k and the nucleus keep at every step of some texts: two claims on one experiment."""
+"""A fixed k and the nucleus at every step of some texts: two claims on one experiment."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from engine.claims.experiment import Experiment, checked_prompts, checked_range, writing_seconds
-from engine.claims.uncertainty import Figure, bootstrap, mean, ratio
+from engine.claims.uncertainty import bootstrap, ratio
 from engine.claims.verdict import ABOVE, Check, noted
 from engine.decoding.batch import Batch
 from engine.decoding.batch import Row as TextRow
@@ -46,7 +47,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class Survivors:
-    """What both samplers keep.
+    """The tokens that both samplers keep.
 
     Attributes:
         texts: their steps.
@@ -91,41 +92,24 @@ class NucleusAdapts(Survivors):
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:
-        sizes = [np.array(text.nucleus) for text in self.texts]
+        low, high = self.edges
+        sums = []
+        for text in self.texts:
+            pairs = list(zip(text.bits, text.nucleus, strict=True))
+            sure = [size for bits, size in pairs if bits <= low]
+            unsure = [size for bits, size in pairs if bits >= high]
+            sums.append((sum(unsure), len(unsure), sum(sure), len(sure)))
         return (
-            Check("range", bootstrap(sizes, _range), ABOVE, 2.0),
-            Check("follows", self._rank_correlation, ABOVE, HALF),
-            noted("size", mean([float(size.mean()) for size in sizes])),
+            Check("larger", bootstrap(sums, _times_larger), ABOVE, 2.0),
+            noted("sure", ratio([one[2:] for one in sums])),
+            noted("unsure", ratio([one[:2] for one in sums])),
         )
 
-    @property
-    def _rank_correlation(self) -> Figure:
-        """Correlation of the ranks of entropy and size over all steps (Spearman 1904)."""
-        bits = _ranks(np.concatenate([text.bits for text in self.texts]))
-        sizes = _ranks(np.concatenate([text.nucleus for text in self.texts]))
-        ends = np.cumsum([len(text.bits) for text in self.texts])[:-1]
-        pairs = np.split(np.stack([bits, sizes]), ends, axis=1)
-        return bootstrap(pairs, _correlation)
 
-
-def _range(sizes: list[np.ndarray]) -> float:
-    """By how many times the nucleus of an uncertain step is larger than that of a sure one."""
-    low, high = np.percentile(np.concatenate(sizes), (10, 90))
-    return float(high / low)
-
-
-def _ranks(values: np.ndarray) -> np.ndarray:
-    """Ranks of some values; equal ones have the mean of theirs."""
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2)[places]
-
-
-def _correlation(pairs: list[np.ndarray]) -> float:
-    """Correlation of two rows of ranks; 0 where one of them never changes."""
-    bits, sizes = np.concatenate(pairs, axis=1)
-    if np.ptp(bits) == 0 or np.ptp(sizes) == 0:
-        return 0.0
-    return float(np.corrcoef(bits, sizes)[0, 1])
+def _times_larger(sums: list[tuple[int, int, int, int]]) -> float:
+    """The mean nucleus of uncertain steps over that of sure ones; NaN where a kind is missing."""
+    unsure, unsure_steps, sure, sure_steps = map(sum, zip(*sums, strict=True))
+    return (unsure / unsure_steps) / (sure / sure_steps) if unsure_steps and sure else math.nan
 
 
 class SurvivorsExperiment(Experiment[Survivors]):

@@ -1,4 +1,4 @@
-"""A higher temperature is more random, not more capable: facts scored at every temperature.
+"""A higher temperature is more random, not more often right: facts scored at every temperature.
 
 The score is exact: the probability that a draw at that temperature gives a right answer, from the
 logits. No sample is drawn, so only the choice of facts is uncertain.

@@ -1,4 +1,7 @@
-"""Temperature 0 gives "the truth": greedy answers to facts, beside the majority of samples."""
+"""Temperature 0 gives the truth: greedy answers to facts, with the majority of samples.
+
+An answer is the first word. Where that is none, such as "the", the fact counts in no share.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +12,22 @@ from functools import cached_property
 
 from engine.claims.experiment import Experiment, checked_range, writing_seconds
 from engine.claims.facts import A_FACT, ANSWER_TOKENS, Fact, checked_facts, first_word
-from engine.claims.uncertainty import share
+from engine.claims.uncertainty import Figure, counted, share
 from engine.claims.verdict import AT_LEAST, Check, noted
 from engine.decoding.batch import MOST_ROWS, Batch, Row
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from engine.trace.values import Real, Record, Text, Whole, of
+from engine.trace.values import Record, Text, Whole, of
 from engine.trace.values import Row as Values
 
 MOST_SAMPLES = 64
+OFTEN = 0.8  # the share of right answers that counts as the truth; the words of the claim name it
 
 
 @dataclass(frozen=True)
 class Answered:
-    """A fact, and what the model said.
+    """A fact, and the model's answers.
 
     Attributes:
         fact: the fact.
@@ -38,13 +42,13 @@ class Answered:
     votes: int = of(Whole(0))
 
     @property
-    def greedy_right(self) -> bool:
-        """Whether greedy decoding is right."""
+    def greedy_right(self) -> bool | None:
+        """Tell whether greedy decoding is right; None if it gave no answer."""
         return self.fact.is_right(self.greedy)
 
     @property
-    def majority_right(self) -> bool:
-        """Whether most samples are right."""
+    def majority_right(self) -> bool | None:
+        """Tell whether most samples are right; None if they gave no answer."""
         return self.fact.is_right(self.majority)
 
 
@@ -55,12 +59,10 @@ class Truth:
     Attributes:
         answers: one a fact.
         samples: of each fact.
-        bound: the share of right answers from which greedy decoding counts as the truth.
     """
 
     answers: tuple[Answered, ...] = of(Values(Record(Answered)))
     samples: int = of(Whole(1))
-    bound: float = of(Real(0, 1))
 
     def group(self, name: str) -> list[Answered]:
         """The answers to facts of a kind."""
@@ -73,22 +75,23 @@ class Truth:
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:
-        by_group = [
-            Check(
-                "greedy",
-                share([one.greedy_right for one in self.group(name)]),
-                AT_LEAST,
-                self.bound,
-                name,
-            )
-            for name in self.groups
-        ]
+        greedy = [one.greedy_right for one in self.answers]
+        silent = greedy.count(None)
         return (
-            *by_group,
-            noted("all", share([one.greedy_right for one in self.answers])),
-            noted("majority", share([one.majority_right for one in self.answers])),
+            *(
+                Check("greedy", right([one.greedy_right for one in group]), AT_LEAST, OFTEN, name)
+                for name, group in ((name, self.group(name)) for name in self.groups)
+            ),
+            noted("all", right(greedy)),
+            noted("silent", counted(silent / len(greedy), len(greedy))),
+            noted("majority", right([one.majority_right for one in self.answers])),
             noted("agree", share([one.greedy == one.majority for one in self.answers])),
         )
+
+
+def right(answers: Sequence[bool | None]) -> Figure:
+    """The share of answers that are right; None is no answer."""
+    return share([is_right for is_right in answers if is_right is not None])
 
 
 class TruthExperiment(Experiment[Truth]):
@@ -98,27 +101,19 @@ class TruthExperiment(Experiment[Truth]):
         model: what is asked.
         facts: what it is asked.
         samples: draws of each fact, at temperature 1.
-        bound: share of right answers from which greedy decoding counts as the truth.
 
     Raises:
         PromptError, SettingError: facts or settings out of range.
     """
 
-    def __init__(
-        self,
-        model: LanguageModel,
-        facts: Sequence[Fact],
-        samples: int = 9,
-        bound: float = 0.8,
-    ) -> None:
+    def __init__(self, model: LanguageModel, facts: Sequence[Fact], samples: int = 9) -> None:
         checked_range("Samples", samples, 1, MOST_SAMPLES)
-        checked_range("Right from", bound, 0.0, 1.0)
         self._facts = checked_facts(model, facts)
         self._together = max(1, MOST_ROWS // (1 + samples))  # facts that are asked at once
         starts = range(0, len(self._facts), self._together)
         self._parts = [self._facts[start : start + self._together] for start in starts]
         super().__init__([float(len(asked)) for asked in self._parts])
-        self._model, self._samples, self._bound = model, samples, bound
+        self._model, self._samples = model, samples
         self._answers: list[Answered] = []
 
     def _measure(self, part: int) -> None:
@@ -141,7 +136,7 @@ class TruthExperiment(Experiment[Truth]):
     def result(self) -> Truth | None:
         if not self._answers:
             return None
-        return Truth(tuple(self._answers), self._samples, self._bound)
+        return Truth(tuple(self._answers), self._samples)
 
     def seconds(self, pace: Pace) -> float:
         texts = (1 + self._samples) * self._together

@@ -1,5 +1,8 @@
 """Claims on times: verdicts of made-up times, and short experiments whose times are not asked."""
 
+import itertools
+import time
+
 import pytest
 
 from engine.claims.experiments.cached_flat import CachedFlat, cached_flat_experiment
@@ -9,12 +12,14 @@ from engine.claims.verdict import DEPENDS, FAILS, HOLDS, OPEN, verdict
 from engine.errors import SettingError
 from engine.measure.machine import Setting
 from engine.measure.pace import Pace
+from engine.measure.passes import processor_clock
 from engine.measure.prefill_and_decode import Cell, PrefillAndDecode
 from engine.measure.report import Report
 from engine.measure.with_and_without import WithAndWithout
 
 ROUNDS = 6
 PROMPTS, OUTPUTS = (10, 20, 80), (2, 4)
+STEADY, UNSTEADY = (1.0,) * 20, (1.0,) * 14 + (2.0,) * 6  # reference products
 
 
 def outcome(result) -> str:
@@ -34,8 +39,12 @@ def cell(prompt: int, output: int, first: float, later: float) -> Cell:
 )
 def test_output_is_slower_where_a_token_takes_longer_than_one_of_the_prompt(prefill_ms, wanted):
     cells = [cell(n, 5, ms, 40.0) for n, ms in zip((10, 20), prefill_ms, strict=True)]
-    result = OutputSlower(PrefillAndDecode((10, 20), (5,), tuple(cells), (), 1))
+    result, unsteady = (
+        OutputSlower(PrefillAndDecode((10, 20), (5,), tuple(cells), reference, 1))
+        for reference in (STEADY, UNSTEADY)
+    )
     assert outcome(result) == wanted
+    assert outcome(unsteady) == OPEN, "times of a machine that changed its speed do not compare"
     slower, prefill, decode = result.checks[:3]
     assert slower.figure.value == pytest.approx(10 * 10 / prefill_ms[0])
     assert slower.figure.value == pytest.approx(
@@ -43,14 +52,20 @@ def test_output_is_slower_where_a_token_takes_longer_than_one_of_the_prompt(pref
     )
 
 
-def grid(of_prompt: float, of_output: float, bend: float = 0.0, count: int = 6) -> OutputTime:
+def grid(
+    of_prompt: float,
+    of_output: float,
+    bend: float = 0.0,
+    count: int = 6,
+    reference: tuple[float, ...] = STEADY,
+) -> OutputTime:
     """Times that follow a plane, but for the longest prompt; the first `count` cells of it."""
     cells = tuple(
         cell(n, m, 3 + of_prompt * n + (bend if n == PROMPTS[-1] else 0), of_output * m)
         for n in PROMPTS
         for m in OUTPUTS
     )
-    return OutputTime(PrefillAndDecode(PROMPTS, OUTPUTS, cells[:count], (), 1), hardly=0.1)
+    return OutputTime(PrefillAndDecode(PROMPTS, OUTPUTS, cells[:count], reference, 1), hardly=0.1)
 
 
 def test_time_grows_with_output_where_the_plane_is_steep_that_way_alone():
@@ -96,7 +111,8 @@ def test_cached_decoding_is_flat_where_its_later_half_takes_no_longer():
     assert outcome(steps(1.0, 1.0)) == DEPENDS and outcome(steps(0.0, 0.001)) == DEPENDS
     assert outcome(steps(1.0, 0.0)) == FAILS
     assert outcome(steps(0.01, 1.0, blocks=9)) == OPEN, "too few pairs of blocks"
-    assert outcome(steps(0.01, 1.0, slow=8)) == HOLDS, "the machine grew slow, not the steps"
+    assert outcome(steps(0.01, 1.0, slow=15)) == HOLDS, "the machine grew slow for a moment"
+    assert outcome(steps(0.01, 1.0, slow=8)) == OPEN, "the machine grew slow for half of it"
 
 
 EXPERIMENTS = {
@@ -118,6 +134,28 @@ def test_an_experiment_measures_and_a_file_keeps_it(name, chain):
         Report(Setting.here(chain), {name: result}).to_json(), {name: type(result)}
     )
     assert kept.parts[name] == result
+
+
+def test_times_of_claims_are_those_of_the_processor_clock(chain, monkeypatch):
+    ticks = itertools.count()  # of which every pass takes one
+
+    def clock() -> float:
+        return next(ticks) / 1e3
+
+    for place in ("grid", "experiments.cached_flat"):
+        monkeypatch.setattr(f"engine.claims.{place}.processor_clock", lambda model: clock)
+    found = {name: make(chain) for name, make in EXPERIMENTS.items()}
+    for experiment in found.values():
+        for _ in experiment.run():
+            pass
+    cells = found["output_slower"].result.measured.cells
+    assert [cell.first_ms for cell in cells] == [pytest.approx((1.0, 1.0))] * 2
+    assert [cell.later_ms for cell in cells] == [pytest.approx((2.0, 2.0))] * 2, "of two tokens"
+    steps = found["cached_flat"].result.measured
+    assert (*steps.cached_ms, *steps.uncached_ms) == pytest.approx(
+        [1.0] * (len(steps.cached_ms) + len(steps.uncached_ms))
+    )
+    assert processor_clock(chain) in (time.thread_time, time.process_time)
 
 
 def _after_each(experiment):

@@ -77,8 +77,35 @@ def test_parts_make_the_verdict():
         return verdict([Check("x", figure, ABOVE, 0.0, part) for figure, part in pairs]).outcome
 
     assert outcome(yes, yes) == HOLDS and outcome(no, no) == FAILS
-    assert outcome(yes, no) == DEPENDS and outcome(yes, unclear) == DEPENDS
+    assert outcome(yes, no) == DEPENDS and outcome(yes, no, unclear) == DEPENDS
+    assert outcome(yes, unclear) == OPEN, "no figure says no"
     assert outcome(no, unclear) == FAILS and outcome(unclear) == OPEN
     assert outcome(yes, no, parts=["same", "same"]) == FAILS
     found = verdict([Check("x", yes, ABOVE, 0.0, "a"), Check("y", no, ABOVE, 0.0), noted("z", no)])
-    assert found.outcome == DEPENDS and found.parts(YES) == ["a"] and found.parts(NO) == []
+    assert found.outcome == DEPENDS and found.parts(YES) == ["a"] and found.parts(NO) == ["y"]
+
+
+def test_a_condition_that_is_not_met_opens_its_part_or_all():
+    yes, no = counted(1.0, 1), counted(-1.0, 1)
+
+    def found(part):
+        unmet = Check("control", no, ABOVE, 0.0, part, is_condition=True)
+        return verdict([Check("x", no, ABOVE, 0.0, "a"), Check("x", yes, ABOVE, 0.0, "b"), unmet])
+
+    assert found("a").outcome == OPEN and found("a").parts(YES) == ["b"]
+    assert found("b").outcome == FAILS and found("b").parts(OPEN) == ["b"]
+    assert found("").outcome == OPEN and found("").parts(OPEN) == ["a", "b"]
+    assert [check.name for check in found("").unmet] == ["control"]
+    met = Check("control", yes, ABOVE, 0.0, "a", is_condition=True)
+    assert verdict([Check("x", no, ABOVE, 0.0, "a"), met]).outcome == FAILS, "it is no yes itself"
+
+
+def test_an_open_figure_says_how_many_would_decide_it():
+    some = share([True] * 12 + [False] * 8)
+    check = Check("x", some, ABOVE, 0.5)
+    assert check.answer == OPEN and 20 < check.needed < 200
+    as_many = share([True] * (check.needed * 3 // 5) + [False] * (check.needed * 2 // 5))
+    assert Check("x", as_many, ABOVE, 0.5).answer == YES, "as many decide it"
+    assert Check("x", mean([0.2, 0.4]), ABOVE, 0.0).needed == 5, "there is no interval yet"
+    assert Check("x", share([True, False]), ABOVE, 0.5).needed is None, "on the bound"
+    assert Check("x", mean([-1.0, 1.0001] * 4), ABOVE, 0.0).needed is None, "too close to it"

@@ -1,32 +1,46 @@
 """Every claim on a model of which it holds, and on a broken one: the verdicts flip that should."""
 
+from string import ascii_lowercase
+
 import pytest
 
-from engine.claims.experiments.broken_json import BrokenJsonExperiment
+from engine.claims.experiments.beam import BeamTexts, Searched
+from engine.claims.experiments.broken_json import (
+    WAYS,
+    BrokenJson,
+    BrokenJsonExperiment,
+    JsonRun,
+    Judged,
+)
 from engine.claims.experiments.letters import TASKS, Letters, Spelt
+from engine.claims.experiments.one_token import Fork, OneToken, lacks
 from engine.claims.experiments.speculative import Sped, Speedups
+from engine.claims.experiments.survivors import NucleusAdapts, Steps
+from engine.claims.experiments.truth import Answered, Truth
+from engine.claims.facts import Fact
 from engine.claims.verdict import DEPENDS, FAILS, HOLDS, OPEN, verdict
 from engine.errors import SettingError
 from engine.measure.machine import Setting
 from engine.measure.pace import Pace
 from engine.measure.report import Report
+from engine.study.set_texts import BEAM, GREEDY, SAMPLE
 from tests.engine.claims.experiments import EXPERIMENTS
 
 # By claim: the verdict on the chain, and on the broken model, whose logits are all 0.
 WANTED = {
-    "no_plan": (HOLDS, DEPENDS),  # greedily it says the same token for ever, whatever was forced
+    "one_token": (HOLDS, FAILS),  # greedily it says the same token for ever, whatever was forced
     "same_seed": (HOLDS, HOLDS),  # a seed is a seed
     "determinism": (DEPENDS, FAILS),  # its sums have one term: only the dtype changes them
     "nucleus_adapts": (HOLDS, FAILS),  # it is nine tenths of the vocabulary at every step
     "fixed_k": (HOLDS, DEPENDS),  # never too loose, always too tight
     "tail": (DEPENDS, HOLDS),  # no temperature makes a tail of it
-    "truth": (HOLDS, FAILS),  # it knows nothing
+    "truth": (HOLDS, OPEN),  # it says no word
     "temperature": (HOLDS, FAILS),  # nothing is more random than it is
     "greedy_loops": (HOLDS, HOLDS),  # on one token
-    "penalties": (HOLDS, DEPENDS),  # a logit of 0 stays 0, whatever divides it
-    "letters": (HOLDS, HOLDS),  # tokens are the tokenizer's, and neither of them reads
-    "beam": (HOLDS, DEPENDS),  # all texts are equally likely
-    "broken_json": (DEPENDS, DEPENDS),  # neither of them can write JSON by itself
+    "penalties": (HOLDS, FAILS),  # a logit of 0 stays 0, whatever divides it
+    "letters": (OPEN, OPEN),  # neither of them can name letters that are spelled out
+    "beam": (DEPENDS, FAILS),  # greedy text repeats as much; all texts are equally likely
+    "broken_json": (HOLDS, HOLDS),  # neither of them can write JSON by itself
     "speculative": (OPEN, OPEN),  # one prompt has no interval, however long it took
     "long_context": (HOLDS, HOLDS),  # bytes do not ask what they hold
 }
@@ -55,27 +69,98 @@ def test_the_verdicts_flip_that_should(name, chain, uniform):
 )
 def test_a_speed_up_is_held_against_what_is_promised(at_two, at_eight, outcome):
     trials = [
-        Sped(f"prompt {n}", length, 3, 4, 12, 4, speedup + n / 100)
+        Sped(f"prompt {n}", length, 3, 4, 12, 4, 3 / (speedup + n / 100))
         for length, speedup in ((2, at_two), (8, at_eight))
         for n in range(6)
     ]
-    found = Speedups(tuple(trials), 2.0, True)
+    found = Speedups(tuple(trials), 2.0, True, (1.0,) * 6)
     assert verdict(found.checks).outcome == outcome
+    unsteady = Speedups(tuple(trials), 2.0, True, (1.0,) * 5 + (2.0,))
+    assert verdict(unsteady.checks).outcome == OPEN
     figures = {check.name: check.figure.value for check in found.checks}
     assert (figures["accepted"], figures["per_pass"]) == (0.75, 3.0)
+    assert figures["per_pass"] / figures["cost"] == pytest.approx(figures["speedup"])
 
 
-def test_a_model_that_spells_makes_the_claim_depend_on_its_half():
-    def outcome(sees: bool, rare: int) -> str:
-        right = (sees,) * len(TASKS)
+def test_letters_are_judged_only_where_spelled_out_words_are_read():
+    def outcome(whole: bool, spelled: bool, rare: int) -> str:
         words = [
-            Spelt(group, f"word{letter}", ("t",) * tokens, ("a",) * len(TASKS), right)
+            Spelt(group, ascii_lowercase[n : 2 * n + 1], ("t",) * tokens, *answers(whole, spelled))
             for group, tokens in (("common", 1), ("rare", rare))
-            for letter in "abcdefgh"
+            for n in range(9)
         ]
-        return verdict(Letters(tuple(words), 0.5).checks).outcome
+        return verdict(Letters(tuple(words)).checks).outcome
 
-    assert (outcome(False, 3), outcome(True, 3), outcome(True, 1)) == (HOLDS, DEPENDS, FAILS)
+    def answers(whole: bool, spelled: bool) -> tuple:
+        return ("a",) * len(TASKS), (whole,) * len(TASKS), (spelled,) * len(TASKS)
+
+    assert (outcome(False, True, 3), outcome(True, True, 3)) == (HOLDS, DEPENDS)
+    assert (outcome(True, True, 1), outcome(False, False, 3)) == (FAILS, OPEN)
+
+
+def test_what_comes_back_after_a_replaced_token_is_kept_wherever_it_is():
+    assert lacks([9, 1, 2, 3, 4], [1, 2, 3, 4]) == (False,) * 4, "the same words, one later"
+    assert lacks([5, 3, 4, 6], [1, 2, 3, 4]) == (True, True, False, False)
+    assert lacks([], [1]) == (True,)
+
+
+def test_a_token_that_changes_the_text_by_itself_leaves_the_claim_open():
+    def outcome(control: float) -> str:
+        forks = [
+            Fork(f"prompt {n}", "", "a", "b", 0.1, "x", "y", (True,) * 4, control) for n in range(6)
+        ]
+        return verdict(OneToken(tuple(forks)).checks).outcome
+
+    assert (outcome(0.0), outcome(0.25)) == (HOLDS, OPEN)
+
+
+def test_a_model_that_ends_its_objects_by_itself_needs_no_constraint():
+    def outcome(free: bool, kept: bool = True) -> str:
+        valid = {"kept": kept, "free": free, "wrong": False}
+        texts = tuple(Judged(way, "{", valid[way], "") for way in WAYS)
+        return verdict(
+            BrokenJson(tuple(JsonRun(n, 3, "a", "b", texts) for n in range(8))).checks
+        ).outcome
+
+    assert (outcome(free=False), outcome(free=True)) == (HOLDS, DEPENDS)
+    assert outcome(free=True, kept=False) == FAILS
+
+
+def test_a_first_word_that_answers_nothing_is_neither_right_nor_wrong():
+    fact = Fact("world", "The pyramids of Giza stand in", ("Egypt",))
+    assert [fact.is_right(word) for word in ("egypt", "Rome", "the", "A", "")] == [
+        *(True, False, None, None, None)
+    ]
+    assert Fact("pronouns", "She and", ("he",)).is_right("he"), "where it is the right answer"
+    said = [Answered(fact, word, "Egypt", 5) for word in ("Egypt", "Rome", "the", "the")]
+    figures = {check.name: check.figure.value for check in Truth(tuple(said), 9).checks}
+    assert (figures["all"], figures["silent"], figures["majority"]) == (0.5, 0.5, 1.0)
+
+
+def test_the_nucleus_of_uncertain_steps_is_held_against_that_of_sure_ones():
+    def outcome(sure: int, unsure: int) -> str:
+        size = tuple([sure, unsure] * 8)
+        steps = Steps("p", ("t",) * 16, (0.1, 5.0) * 8, size, (0.9,) * 16)
+        return verdict(NucleusAdapts((steps,) * 5, 40, 0.9).checks).outcome
+
+    assert (outcome(1, 30), outcome(10, 11), outcome(30, 1)) == (HOLDS, FAILS, FAILS)
+    # Sizes that differ as far, but at steps as sure as each other.
+    mixed = Steps("p", ("t",) * 16, (0.1, 0.1, 5.0, 5.0) * 4, (1, 90) * 8, (0.9,) * 16)
+    assert verdict(NucleusAdapts((mixed,) * 5, 40, 0.9).checks).outcome == FAILS
+
+
+def test_beam_search_is_held_against_greedy_decoding_too():
+    def outcome(greedy: float) -> str:
+        distinct = {BEAM: 0.6, GREEDY: greedy, SAMPLE: 0.9}
+        logprob = {BEAM: -5.0, GREEDY: -9.0, SAMPLE: -30.0}
+        texts = [
+            Searched(f"prompt {n}", kind, "", logprob[kind], distinct[kind])
+            for n in range(6)
+            for kind in (BEAM, GREEDY, SAMPLE)
+        ]
+        return verdict(BeamTexts(tuple(texts)).checks).outcome
+
+    assert (outcome(0.8), outcome(0.6)) == (HOLDS, DEPENDS)
 
 
 def test_json_that_no_parser_can_judge_is_no_broken_json(uniform):

@@ -64,7 +64,7 @@ def test_a_block_that_was_broken_off_is_measured_again(measurement, monkeypatch)
     again = WithAndWithoutMeasurement(shared("llama"), PROMPT, LAST)
     read, calls = with_and_without.timed_read, iter(range(1000))
 
-    def broken_off(model, ids):
+    def broken_off(model, ids, clock=None):
         if next(calls) == 25:  # in the second block, behind steps with the cache
             raise CancelledError("cancelled")
         return read(model, ids)
@@ -82,7 +82,7 @@ def test_a_block_that_was_broken_off_is_measured_again(measurement, monkeypatch)
 def test_the_first_difference_is_kept_with_its_margin(monkeypatch):
     read = with_and_without.timed_read
 
-    def rounded(model, ids):
+    def rounded(model, ids, clock=None):
         found = read(model, ids)
         if len(ids) == 9:  # another token comes out on top, by rounding as it were
             logits = found.logits.copy()

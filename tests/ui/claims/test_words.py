@@ -5,15 +5,14 @@ from itertools import groupby
 
 import pytest
 
-from engine.claims.uncertainty import counted, mean
-from engine.claims.verdict import ABOVE, DEPENDS, FAILS, HOLDS, OPEN, Check, verdict
+from engine.claims.experiment import steady
+from engine.claims.uncertainty import Figure, counted, mean
+from engine.claims.verdict import ABOVE, BELOW, DEPENDS, FAILS, HOLDS, OPEN, Check, noted, verdict
 from engine.errors import SettingError
 from ui.claims.claims import CLAIMS
 from ui.claims.facts import facts_of
 from ui.claims.inputs import lines, numbers, wholes
-from ui.claims.words import KINDS, UNDECIDED, all_words
-
-NO_FIGURES = {"yes", "no", "open"}
+from ui.claims.words import KINDS, FigureName, all_words, interval
 
 
 def test_every_claim_has_words_and_every_word_its_claim():
@@ -26,28 +25,55 @@ def test_every_claim_has_words_and_every_word_its_claim():
 def test_every_mark_is_a_figure(key):
     words = all_words()[key]
     ends = ("", "_low", "_high", "_n")
-    known = {name + end for name in words.figures for end in ends} | NO_FIGURES
-    for sentence in (words.holds, words.fails, words.depends):
-        assert {mark for _, mark, _, _ in string.Formatter().parse(sentence) if mark} <= known
+    known = {name + end for name in words.figures for end in ends}
+    assert {mark for _, mark, _, _ in string.Formatter().parse(words.measured) if mark} <= known
     assert {figure.kind for figure in words.figures.values()} <= set(KINDS)
+    assert words.overturned and words.each
 
 
 def test_the_sentence_follows_from_the_figures():
     words = all_words()["greedy_loops"]
 
-    def said(looped: float, gap: float) -> tuple[str, str]:
-        checks = [
-            Check("looped", counted(looped, 8), ABOVE, 0.5),
-            Check("gap", counted(gap, 8), ABOVE, 0.0),
-        ]
-        found = verdict(checks)
+    def said(loops, repeats) -> tuple[str, str]:
+        checks = [Check("loops", loops, ABOVE, 0.0), Check("repeats", repeats, ABOVE, 0.0)]
+        noted_ones = [noted("looped", counted(0.25, 8)), noted("drawn", counted(0.0, 8))]
+        found = verdict([*checks, *noted_ones])
         return found.outcome, words.sentence(found)
 
-    assert said(0.75, 0.3)[0] == HOLDS and said(0.25, -0.3)[0] == FAILS
-    outcome, sentence = said(0.25, 0.3)
-    assert outcome == DEPENDS and "25 %" in sentence and "30 %" in sentence
-    unclear = verdict([Check("gap", mean([0.1]), ABOVE, 0.0)])
-    assert unclear.outcome == OPEN and words.sentence(unclear) == UNDECIDED
+    high, low = counted(0.3, 8), counted(-0.3, 8)
+    assert said(high, high)[0] == HOLDS and "claimed" not in said(high, high)[1]
+    assert said(low, low)[0] == FAILS
+    outcome, sentence = said(low, high)
+    assert outcome == DEPENDS and "25 %" in sentence and "30 percentage points higher" in sentence
+    assert sentence.startswith(
+        "As claimed: repeated 4-grams, greedy minus nucleus. Not as claimed: texts that end in a"
+    )
+    some = mean([-0.2, 0.4, 0.4, -0.2, 0.4, 0.0])
+    outcome, sentence = said(some, high)
+    assert outcome == OPEN and "Not decided: texts that end in a loop, greedy minus" in sentence
+    needed = Check("loops", some, ABOVE, 0.0).needed
+    assert sentence.endswith(
+        f"If the figures stay where they are, about {needed} prompts would decide it."
+    )
+    assert said(mean([-1.0, 1.0] * 3), high)[1].endswith("that more prompts decide little.")
+
+
+def test_a_condition_that_is_not_met_says_so_and_asks_for_no_more():
+    words = all_words()["cached_flat"]
+    some = mean([1.0, 1.2, 1.5, 1.1, 1.7, 1.2])
+    checks = [Check("cached", some, BELOW, 1.25), Check("uncached", some, ABOVE, 1.25)]
+    sentence = words.sentence(verdict([*checks, steady([1.0] * 6 + [2.0] * 2)]))
+    assert "so the times do not compare" in sentence and "would decide" not in sentence
+    assert "would decide" in words.sentence(verdict([*checks, steady([1.0] * 8)]))
+
+
+def test_a_difference_of_shares_is_in_percentage_points_with_its_unit_once():
+    points, bits = FigureName("x", "points"), FigureName("x", "bits")
+    assert points.said(-0.371) == "−37 percentage points" and points.said(0.034).startswith("3.4 ")
+    assert points.said(-0.0001) == "0.0 percentage points"
+    figure = Figure(0.1, -0.03, 0.2, 9, "bootstrap")
+    assert interval(figure, points) == "−3.0 to 20 percentage points"
+    assert interval(Figure(1.0, 0.5, 2.0, 9, "bootstrap"), bits) == "0.50 to 2.00 bits"
 
 
 def test_what_is_typed_is_read_or_refused_in_a_sentence():

@@ -90,6 +90,41 @@ def test_a_record_keeps_section_and_inputs(state, bundled):
     assert again.held.inputs.times == 3
 
 
+def test_a_record_keeps_what_is_measured_to_the_end(state, bundled):
+    def restored(record) -> MeasurementState:
+        kept = json.loads(json.dumps(record))
+        return PAGE.visit_page.restore(kept, lambda source, revision: bundled)
+
+    assert restored(state.record()).held.result() is None
+    before = state.version
+    held = measured(state).held
+    assert state.version != before, "so that it is written down"
+    again = restored(state.record())
+    assert again.held.result() == held.result() and again.held.setting == held.setting
+    assert again.held.measured == held.measured and again.held.work.took == held.work.took
+    assert restored(again.record()).held.result() == held.result(), "and once more"
+    work = again.held.work
+    again.look(lambda: True)
+    again.bench.pacing.wait(60)
+    again.look(lambda: True)
+    assert again.held.work is work, "nothing is measured again by itself"
+    held.change(times=400)
+    held.begin(lambda: True)
+    held.work.cancel()
+    held.work.wait(60)
+    assert restored(state.record()).held.result() is None, "a part of it could not go on"
+
+
+@pytest.mark.parametrize("broken", [{"result": {"ms": ["x"]}}, {"setting": None}, {"took": "x"}])
+def test_results_that_cannot_be_read_leave_the_inputs(state, bundled, broken):
+    state.held.change(times=2)
+    record = json.loads(json.dumps(measured(state).record()))
+    record["results"][0]["reading"] |= broken
+    again = PAGE.visit_page.restore(record, lambda source, revision: bundled)
+    assert again.held.inputs.times == 2 and again.held.result() is None
+    assert again.error == "What was measured under Reading cannot be read; measure it again."
+
+
 def test_a_file_of_another_machine_is_laid_over_and_a_bad_one_changes_nothing(state):
     report = json.loads(measured(state).report().to_json())
     report["setting"]["machine"]["processor"] = "Other"

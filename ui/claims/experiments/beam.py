@@ -1,4 +1,4 @@
-"""The claim that beam search finds likelier sequences and blander text."""
+"""The claim that beam search finds likelier text that repeats itself more."""
 
 from __future__ import annotations
 

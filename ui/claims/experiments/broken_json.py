@@ -1,4 +1,4 @@
-"""The claim that one bad token breaks JSON."""
+"""The claim that JSON needs its constraint."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import streamlit as st
 
 from engine.claims.experiments.broken_json import (
-    CONTROL,
+    FREE,
     KEPT,
     MOST_RUNS,
-    SPLICED,
-    WENT_ON,
+    WRONG,
     BrokenJson,
     BrokenJsonExperiment,
 )
@@ -30,10 +29,9 @@ from ui.words.language import marked, say
 from ui.words.refusals import told
 
 WAYS = {
-    KEPT: marked("constraint, no wrong token"),
-    SPLICED: marked("wrong token, the rest the same"),
-    WENT_ON: marked("wrong token, then no constraint"),
-    CONTROL: marked("right token, then no constraint"),
+    KEPT: marked("constraint to the end"),
+    FREE: marked("right token, then no constraint"),
+    WRONG: marked("wrong token, then no constraint"),
 }
 FIRST_OBJECT = FIRST["json_schema"]
 
@@ -46,7 +44,7 @@ class BrokenJsonInputs(ClaimInputs):
         prompt: what the objects follow.
         source: their schema.
         runs: objects.
-        place: of the wrong token, as a share of the object.
+        place: of the first token without the constraint, as a share of the object.
     """
 
     prompt: str = FIRST_OBJECT.prompt
@@ -64,8 +62,8 @@ def _fields(held: Held) -> None:
     fields.text(held, "source", say("JSON schema"), height=150)
     with fields.row():
         fields.whole(held, "runs", say("Objects"), 1, MOST_RUNS)
-        about = say("Share of the object that stands before the wrong token.")
-        fields.real(held, "place", say("Place of the wrong token"), step=0.1, help=about)
+        about = say("Share of the object that is written before the constraint is gone.")
+        fields.real(held, "place", say("End of the constraint"), step=0.1, help=about)
 
 
 def _picture(result: BrokenJson, shown: Shown) -> None:

@@ -83,5 +83,4 @@ SECTION = claim(
     fields=_fields,
     picture=_picture,
     tables=lambda result: (_steps(result),),
-    is_timed=True,
 )

@@ -17,7 +17,7 @@ from engine.model import LanguageModel
 from ui.claims.charts import dots_figure
 from ui.claims.claim import claim
 from ui.claims.inputs import PromptsInputs, lines
-from ui.claims.written import repeated_dots, texts_table, written_texts
+from ui.claims.written import LOOP_TOKENS, PROMPTS, repeated_dots, texts_table, written_texts
 from ui.labs import fields
 from ui.measurements.held import Held
 from ui.measurements.measured import chart
@@ -25,12 +25,6 @@ from ui.measurements.section import Shown
 from ui.words.language import marked, say
 
 WAYS = {GREEDY: marked("greedy"), NUCLEUS: marked("nucleus")}
-PROMPTS = """They think that
-The most important thing is
-The meaning of life is
-The old house stood
-I would like to
-We talked about"""
 
 
 @dataclass(frozen=True)
@@ -43,7 +37,7 @@ class LoopsInputs(PromptsInputs):
     """
 
     prompts: str = PROMPTS
-    tokens: int = 128
+    tokens: int = LOOP_TOKENS
     top_p: float = 0.9
 
 

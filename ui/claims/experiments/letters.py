@@ -1,12 +1,20 @@
-"""The claim that rare words cost more tokens, and that models cannot see letters."""
+"""The claim that rare words cost more tokens, and that letters hide in them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import streamlit as st
 
-from engine.claims.experiments.letters import COMMON, RARE, TASKS, Letters, LettersExperiment
+from engine.claims.experiments.letters import (
+    COMMON,
+    RARE,
+    TASKS,
+    Letters,
+    LettersExperiment,
+    Spelt,
+)
 from engine.claims.uncertainty import counted, share
 from engine.model import LanguageModel
 from ui.claims.charts import dots_figure, intervals_figure
@@ -20,6 +28,10 @@ from ui.measurements.section import Shown, Table
 from ui.words.labels import token_label
 from ui.words.language import marked, say
 
+ANSWERS: dict[str, Callable[[Spelt], tuple[bool, ...]]] = {
+    marked("the whole word"): lambda word: word.right,
+    marked("spelled out"): lambda word: word.spelled_right,
+}
 GROUPS = {COMMON: marked("common words"), RARE: marked("rare words")}
 COMMONS = "cat sun door food water mother little garden people house morning river friend summer"
 RARES = "xylophone zugzwang quixotic yurt kumquat fjord sphinx obelisk wyvern ocelot narwhal vellum"
@@ -27,27 +39,23 @@ RARES = "xylophone zugzwang quixotic yurt kumquat fjord sphinx obelisk wyvern oc
 
 @dataclass(frozen=True)
 class LettersInputs(ClaimInputs):
-    """What is asked.
+    """The words.
 
     Attributes, besides the prediction:
         common, rare: words, one a line.
-        bound: share of right answers from which a model sees letters.
     """
 
     common: str = COMMONS.replace(" ", "\n")
     rare: str = RARES.replace(" ", "\n")
-    bound: float = 0.5
 
 
 def _experiment(model: LanguageModel, inputs: LettersInputs) -> LettersExperiment:
-    return LettersExperiment(model, lines(inputs.common), lines(inputs.rare), inputs.bound)
+    return LettersExperiment(model, lines(inputs.common), lines(inputs.rare))
 
 
 def _fields(held: Held) -> None:
     fields.text(held, "common", say("Common words, one a line"), height=150)
     fields.text(held, "rare", say("Rare words, one a line"), height=150)
-    about = say("Share of right answers from which a model counts as seeing letters.")
-    fields.real(held, "bound", say("Sees letters from"), step=0.05, help=about)
 
 
 def _picture(result: Letters, shown: Shown) -> None:
@@ -69,13 +77,19 @@ def _picture(result: Letters, shown: Shown) -> None:
         chart(
             f"{shown.name}_right",
             say("Right answers"),
-            say("The line is where the model would count as seeing letters. Whiskers are 95 %."),
+            say(
+                "Letters hide where spelled-out words do better than whole ones, and better than "
+                "the best single answer. Whiskers are 95 %."
+            ),
             intervals_figure(
                 {
-                    say("the model"): [
-                        (part_said(task), share([word.right[place] for word in result.words]))
+                    say(name): [
+                        (part_said(task), share([right(word)[place] for word in result.words]))
                         for place, task in enumerate(TASKS)
-                    ],
+                    ]
+                    for name, right in ANSWERS.items()
+                }
+                | {
                     say("the best single answer"): [
                         (part_said(task), counted(result.guessed(task), len(result.words)))
                         for task in TASKS
@@ -83,7 +97,6 @@ def _picture(result: Letters, shown: Shown) -> None:
                 },
                 say("right answers"),
                 shown.dark,
-                bound=result.bound,
             ),
         )
     with st.expander(say("The words")):
@@ -99,6 +112,7 @@ def _words(result: Letters) -> Table:
             len(word.tokens),
             *word.said,
             sum(word.right),
+            sum(word.spelled_right),
         )
         for word in result.words
     ]
@@ -109,6 +123,7 @@ def _words(result: Letters) -> Table:
         say("tokens"),
         *(say("said: {task}", task=part_said(task)) for task in TASKS),
         say("right answers"),
+        say("right answers, spelled out"),
     )
     return Table(say("Words"), head, rows)
 

@@ -118,5 +118,4 @@ SECTION = claim(
     fields=_fields,
     picture=_picture,
     tables=lambda result: (_times(result),),
-    is_timed=True,
 )

@@ -84,5 +84,4 @@ SECTION = claim(
     fields=_fields,
     picture=_picture,
     tables=lambda result: (_cells(result),),
-    is_timed=True,
 )

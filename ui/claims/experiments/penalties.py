@@ -1,4 +1,4 @@
-"""The claim that penalties, not prompts, cure loops."""
+"""The claim that a repetition penalty cures loops better than words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from engine.model import LanguageModel
 from ui.claims.charts import dots_figure
 from ui.claims.claim import claim
 from ui.claims.inputs import PromptsInputs, lines
-from ui.claims.written import repeated_dots, texts_table, written_texts
+from ui.claims.written import LOOP_TOKENS, PROMPTS, repeated_dots, texts_table, written_texts
 from ui.labs import fields
 from ui.measurements.held import Held
 from ui.measurements.measured import chart
@@ -30,12 +30,6 @@ WAYS = {
     PENALTY: marked("with the penalty"),
     WORDS: marked("with the words"),
 }
-PROMPTS = """They think that
-The most important thing is
-He said that he
-He was not
-The history of
-The sun and the moon"""
 
 
 @dataclass(frozen=True)
@@ -50,7 +44,7 @@ class PenaltiesInputs(PromptsInputs):
 
     prompts: str = PROMPTS
     words: str = "Never repeat yourself. Say something new in every sentence."
-    tokens: int = 64
+    tokens: int = LOOP_TOKENS
     penalty: float = 1.3
 
 

@@ -1,4 +1,4 @@
-"""The claim that a higher temperature is more random, not more capable."""
+"""The claim that a higher temperature is more random, not more often right."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _picture(result: Temperatures, shown: Shown) -> None:
     with left:
         chart(
             f"{shown.name}_score",
-            say("Capable"),
+            say("Right answers"),
             say("Exact: the probability that a draw is a right answer. Whiskers are 95 %."),
             score_figure(result, shown.dark),
         )

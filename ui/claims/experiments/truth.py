@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from engine.claims.experiments.truth import MOST_SAMPLES, Truth, TruthExperiment
-from engine.claims.uncertainty import Figure, share
+from engine.claims.experiments.truth import MOST_SAMPLES, OFTEN, Truth, TruthExperiment, right
+from engine.claims.uncertainty import Figure
 from engine.model import LanguageModel
 from ui.claims.charts import intervals_figure
 from ui.claims.claim import claim
@@ -17,43 +17,40 @@ from ui.labs import fields
 from ui.measurements.held import Held
 from ui.measurements.measured import chart, sheet
 from ui.measurements.section import Shown, Table
-from ui.words.language import say
+from ui.words.language import marked, say
+
+IS_RIGHT = {True: marked("yes"), False: marked("no"), None: marked("no answer")}
 
 
 @dataclass(frozen=True)
 class TruthInputs(FactsInputs):
-    """What is asked.
+    """The questions.
 
     Attributes, besides prediction and facts:
         samples: of each fact, at temperature 1.
-        bound: share of right answers from which greedy decoding counts as the truth.
     """
 
     samples: int = 9
-    bound: float = 0.8
 
 
 def _experiment(model: LanguageModel, inputs: TruthInputs) -> TruthExperiment:
-    return TruthExperiment(model, facts_of(inputs.facts), inputs.samples, inputs.bound)
+    return TruthExperiment(model, facts_of(inputs.facts), inputs.samples)
 
 
 def _fields(held: Held) -> None:
     facts_field(held)
-    with fields.row():
-        fields.whole(held, "samples", say("Samples of each fact"), 1, MOST_SAMPLES)
-        about = say("Share of right answers from which greedy decoding counts as the truth.")
-        fields.real(held, "bound", say("The truth from"), step=0.05, help=about)
+    fields.whole(held, "samples", say("Samples of each fact"), 1, MOST_SAMPLES)
 
 
 def _right(result: Truth) -> dict[str, list[tuple[str, Figure]]]:
-    """By way of answering: kind of fact, and the share that is right."""
+    """By way of answering: kind of fact, and the share of answers that are right."""
     ways = {
         say("greedy"): "greedy_right",
         say("majority of the samples"): "majority_right",
     }
     return {
         name: [
-            (part_said(group), share([getattr(one, attribute) for one in result.group(group)]))
+            (part_said(group), right([getattr(one, attribute) for one in result.group(group)]))
             for group in result.groups
         ]
         for name, attribute in ways.items()
@@ -65,8 +62,8 @@ def _picture(result: Truth, shown: Shown) -> None:
         chart(
             f"{shown.name}_right",
             say("Right answers"),
-            say("The line is where greedy decoding would count as the truth. Whiskers are 95 %."),
-            intervals_figure(_right(result), say("right answers"), shown.dark, bound=result.bound),
+            say("The line is at 8 answers in 10. Whiskers are 95 %."),
+            intervals_figure(_right(result), say("right answers"), shown.dark, bound=OFTEN),
         )
     with st.expander(say("The answers")):
         sheet(_answers(result))
@@ -78,7 +75,7 @@ def _answers(result: Truth) -> Table:
             one.fact.question,
             " or ".join(one.fact.answers),
             one.greedy,
-            say("yes") if one.greedy_right else say("no"),
+            say(IS_RIGHT[one.greedy_right]),
             one.majority,
             one.votes,
             part_said(one.fact.group),

@@ -15,7 +15,7 @@ from ui.learn.prediction.gap import Gap, mean_difference, total_variation
 from ui.learn.source import Table
 from ui.texts.settings import named_settings
 from ui.words.labels import with_minus
-from ui.words.language import say
+from ui.words.language import say, say_counted
 
 FEWEST, MOST = 2, 32  # bars
 
@@ -41,6 +41,16 @@ class Unit:
         figure = with_minus(f"{value:,.{self.digits}f}")
         name = self.one if figure == "1" and self.one else self.name
         return f"{figure} {say(name)}"
+
+    def difference(self, value: float) -> str:
+        """A difference of two values: ``40 percentage points`` of probabilities."""
+        if self.name != "%":
+            return self.text(value)
+        if 0 < value < 0.005:
+            return say("less than 1 percentage point")
+        return say_counted(
+            round(100 * value), "{count} percentage point", "{count} percentage points"
+        )
 
 
 @dataclass(frozen=True)

@@ -211,7 +211,7 @@ def gap_sentence(bars: Bars, revealed: Revealed) -> str:
     else:
         distance = say(
             "Your values are {gap} off on average (mean absolute difference).",
-            gap=bars.unit.text(gap.value),
+            gap=bars.unit.difference(gap.value),
         )
     label = bars.labels[gap.worst]
     mine, real = (bars.unit.text(row[gap.worst]) for row in (revealed.drawn, revealed.truth))

@@ -36,6 +36,19 @@ def test_the_sentence_names_number_unit_and_the_largest_miss():
         "Your values are 2.0 bits off on average (mean absolute difference). The largest miss is "
         "at Temperature 2: you said 3.0 bits, the model has 7.0 bits."
     )
+    shares = Bars(("1", "2"), "Step", "Probability", Unit("%"), is_curve=True)
+    drawn, truth = (0.9, 0.5), (0.5, 0.1)
+    assert gap_sentence(shares, Revealed("Once", drawn, truth, shares.gap(drawn, truth))) == (
+        "Your values are 40 percentage points off on average (mean absolute difference). The "
+        "largest miss is at Step 1: you said 90 %, the model has 50 %."
+    )
+    differences = [Unit("%").difference(value) for value in (0.0, 0.002, 0.01, 0.273)]
+    assert differences == [
+        "0 percentage points",
+        "less than 1 percentage point",
+        "1 percentage point",
+        "27 percentage points",
+    ]
     assert [Unit("tokens", one="token").text(n) for n in (1, 1200)] == ["1 token", "1,200 tokens"]
     assert Unit("%").text(0.001) == "below 1 %"
 

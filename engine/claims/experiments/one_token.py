@@ -1,8 +1,9 @@
-"""Generation has no plan: one token is replaced, and the rest of the text is another one.
+"""One other token changes what follows: a token is replaced, and the text is written from there.
 
-A text is written, one of its tokens is replaced by the second likeliest at that place, and the text
-goes on from there with the same settings and random numbers. A plan would lead back to the same
-words; what is counted is how many of the tokens after the fork are others.
+The second likeliest token takes the place of one, and the text continues with the same settings
+and random numbers. Passages that come back later in the new text count as kept, wherever they are.
+As a control the token is replaced by itself: that must change nothing. Nothing here looks into a
+pass, so it says nothing on what a model prepares within one.
 """
 
 from __future__ import annotations
@@ -10,17 +11,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import cached_property
 
 from engine.claims.experiment import Experiment, checked_prompts, checked_range, writing_seconds
-from engine.claims.uncertainty import Figure, counted, mean
+from engine.claims.uncertainty import counted, mean
 from engine.claims.verdict import ABOVE, AT_MOST, Check
 from engine.decoding.decoder import Decoder
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
-from engine.model.passes import counted_passes
 from engine.sampling import SamplingSettings
-from engine.trace.values import Flag, Real, Record, Row, Text, Whole, of
+from engine.trace.values import Flag, Real, Record, Row, Text, of
 
 MOST_TOKENS = 256
 HALF = 0.5
@@ -33,10 +34,11 @@ class Fork:
     Attributes:
         prompt: what the text goes on from.
         before: what was written before the fork.
-        taken, forced: labels of the token that stood there, and of that which replaced it.
+        taken, forced: labels of the token that it had, and of the one that replaced it.
         share: probability of the second one, which the model gave it there.
         old, new: how the text went on, without and with the replacement.
-        changed: of each token after the fork, whether it is another one.
+        changed: of each old token after the fork, whether the new text lacks it; see `lacks`.
+        control: the share that changed where the token was replaced by itself.
     """
 
     prompt: str = of(Text())
@@ -47,25 +49,19 @@ class Fork:
     old: str = of(Text())
     new: str = of(Text())
     changed: tuple[bool, ...] = of(Row(Flag(), MOST_TOKENS))
+    control: float = of(Real(0, 1))
 
     @property
     def changed_share(self) -> float:
-        """Share of the tokens after the fork that are others."""
+        """Share of the tokens after the fork that the new text lacks."""
         return sum(self.changed) / len(self.changed)
 
 
 @dataclass(frozen=True)
-class NoPlan:
-    """Forks of some texts.
-
-    Attributes:
-        forks: in the order in which they were made.
-        tokens, passes: of the texts without a fork: tokens written, and forward passes for them.
-    """
+class OneToken:
+    """Forks of some texts, in the order in which they were made."""
 
     forks: tuple[Fork, ...] = of(Row(Record(Fork)))
-    tokens: int = of(Whole(0))
-    passes: int = of(Whole(0))
 
     @property
     def by_prompt(self) -> list[float]:
@@ -77,18 +73,14 @@ class NoPlan:
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:
+        control = counted(max(fork.control for fork in self.forks), len(self.forks))
         return (
             Check("changed", mean(self.by_prompt), ABOVE, HALF),
-            Check("per_pass", self.tokens_per_pass, AT_MOST, 1.0),
+            Check("control", control, AT_MOST, 0.0, is_condition=True),
         )
 
-    @property
-    def tokens_per_pass(self) -> Figure:
-        """Tokens that a forward pass gives."""
-        return counted(self.tokens / max(1, self.passes), self.passes)
 
-
-class NoPlanExperiment(Experiment[NoPlan]):
+class OneTokenExperiment(Experiment[OneToken]):
     """Forks the text of each prompt at some places.
 
     Args:
@@ -120,30 +112,23 @@ class NoPlanExperiment(Experiment[NoPlan]):
         self._model, self._tokens, self._places = model, tokens, tuple(places)
         self._settings = SamplingSettings(temperature=temperature)
         self._forks: list[list[Fork]] = []
-        self._passes: list[tuple[int, int]] = []  # tokens and passes of each text
 
     def _measure(self, part: int) -> None:
         decoder = Decoder(self._model, self._prompts[part], self._settings)
-        with counted_passes() as passes:
-            for _ in decoder.run(self._tokens):
-                pass
+        for _ in decoder.run(self._tokens):
+            pass
         places = [place for place in self._places if place + 1 < len(decoder.steps)]
         self._forks[part:] = [[self._fork(decoder, part, place) for place in places]]
-        self._passes[part:] = [(len(decoder.steps), passes.total)]
 
     def _fork(self, decoder: Decoder, part: int, place: int) -> Fork:
         ids = decoder.token_ids
         row = decoder.distribution(place).raw
         first, second = row.leading_ids(2).tolist()
         forced = second if ids[place] == first else first
-        other = decoder.fork()
-        other.rewind(place)
-        before = other.text
-        other.step(forced)
-        for _ in other.run(len(ids)):
-            pass
-        old, new = ids[place + 1 :], other.token_ids[place + 1 :]
-        label = self._model.vocabulary.label
+        before, other = _replaced(decoder, place, forced)
+        _, same = _replaced(decoder, place, ids[place])
+        old, label = ids[place + 1 :], self._model.vocabulary.label
+        control = lacks(same.token_ids[place + 1 :], old)
         return Fork(
             prompt=self._prompts[part],
             before=before,
@@ -152,17 +137,34 @@ class NoPlanExperiment(Experiment[NoPlan]):
             share=math.exp(row.logprob(forced)),
             old=decoder.text[len(before) :],
             new=other.text[len(before) :],
-            changed=tuple(n >= len(new) or new[n] != token for n, token in enumerate(old)),
+            changed=lacks(other.token_ids[place + 1 :], old),
+            control=sum(control) / len(control),
         )
 
     @property
-    def result(self) -> NoPlan | None:
+    def result(self) -> OneToken | None:
         forks = [fork for forks in self._forks for fork in forks]
-        if not forks:
-            return None
-        tokens, passes = (sum(column) for column in zip(*self._passes, strict=True))
-        return NoPlan(tuple(forks), tokens, passes)
+        return OneToken(tuple(forks)) if forks else None
 
     def seconds(self, pace: Pace) -> float:
-        after = sum(self._tokens - place for place in self._places)
+        after = sum(2 * (self._tokens - place) for place in self._places)
         return writing_seconds(pace, self._tokens + after) * len(self._prompts)
+
+
+def _replaced(decoder: Decoder, place: int, token_id: int) -> tuple[str, Decoder]:
+    """The text before a place, and a text of the same length with this token there."""
+    other = decoder.fork()
+    other.rewind(place)
+    before = other.text
+    other.step(token_id)
+    for _ in other.run(len(decoder.token_ids)):
+        pass
+    return before, other
+
+
+def lacks(new: Sequence[int], old: Sequence[int]) -> tuple[bool, ...]:
+    """Tell of each old token whether the new tokens lack it, in the passages of the same order."""
+    missing = [True] * len(old)
+    for block in SequenceMatcher(None, new, old, autojunk=False).get_matching_blocks():
+        missing[block.b : block.b + block.size] = [False] * block.size
+    return tuple(missing)

@@ -1,4 +1,4 @@
-"""The claim that generation has no plan."""
+"""The claim that one other token changes what follows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 import streamlit as st
 
-from engine.claims.experiments.no_plan import MOST_TOKENS, Fork, NoPlan, NoPlanExperiment
+from engine.claims.experiments.one_token import MOST_TOKENS, Fork, OneToken, OneTokenExperiment
 from engine.model import LanguageModel
 from ui.charts.template import palette, template
 from ui.claims.claim import claim
@@ -31,7 +31,7 @@ My favourite thing in the world is"""
 
 @dataclass(frozen=True)
 class ForkInputs(PromptsInputs):
-    """What is forked.
+    """The texts that are forked.
 
     Attributes, besides prediction and prompts:
         tokens: of each text.
@@ -45,9 +45,10 @@ class ForkInputs(PromptsInputs):
     temperature: float = 0.0
 
 
-def _experiment(model: LanguageModel, inputs: ForkInputs) -> NoPlanExperiment:
+def _experiment(model: LanguageModel, inputs: ForkInputs) -> OneTokenExperiment:
     places = wholes(say("Tokens before the fork"), inputs.places)
-    return NoPlanExperiment(model, lines(inputs.prompts), inputs.tokens, places, inputs.temperature)
+    prompts = lines(inputs.prompts)
+    return OneTokenExperiment(model, prompts, inputs.tokens, places, inputs.temperature)
 
 
 def _fields(held: Held) -> None:
@@ -58,8 +59,8 @@ def _fields(held: Held) -> None:
         fields.real(held, "temperature", say("Temperature"), help=say("0 is greedy decoding."))
 
 
-def changed_figure(result: NoPlan, dark: bool = False) -> go.Figure:
-    """Share of the forks whose token is another one, by the distance from the fork."""
+def changed_figure(result: OneToken, dark: bool = False) -> go.Figure:
+    """Share of the forks whose new text lacks the old token, by its distance from the fork."""
     colours = palette(dark)
     longest = max(len(fork.changed) for fork in result.forks)
     counts = [[f.changed[n] for f in result.forks if n < len(f.changed)] for n in range(longest)]
@@ -83,17 +84,20 @@ def changed_figure(result: NoPlan, dark: bool = False) -> go.Figure:
         template=template(dark),
         height=300,
         xaxis={"title": say("tokens after the replaced one")},
-        yaxis={"title": say("forks with another token"), "range": [0, 1.05], "tickformat": ".0%"},
+        yaxis={"title": say("forks that lack the token"), "range": [0, 1.05], "tickformat": ".0%"},
     )
     return figure
 
 
-def _picture(result: NoPlan, shown: Shown) -> None:
+def _picture(result: OneToken, shown: Shown) -> None:
     if not shown.is_running:
         chart(
             f"{shown.name}_changed",
             say("After the fork"),
-            say("A text that came back to a plan would let the curve fall."),
+            say(
+                "How many of the new texts lack the old token. A text that came back to the same "
+                "words would let the curve fall."
+            ),
             changed_figure(result, shown.dark),
         )
     with st.expander(say("The texts")):
@@ -108,32 +112,32 @@ def _facts(fork: Fork) -> tuple[str, ...]:
     return (
         say("{new} instead of {old}", new=token_label(fork.forced), old=token_label(fork.taken)),
         say("it had {share}", share=percent(fork.share)),
-        say("{share} of the later tokens changed", share=f"{fork.changed_share:.0%}"),
+        say("the new text lacks {share} of the later tokens", share=f"{fork.changed_share:.0%}"),
     )
 
 
-def _forks(result: NoPlan) -> Table:
+def _forks(result: OneToken) -> Table:
     rows = [
         (f.prompt, f.before, f.taken, f.forced, f.share, f.changed_share, f.old, f.new)
         for f in result.forks
     ]
     head = (
-        *(
-            say("prompt"),
-            say("before the fork"),
-            say("token"),
-            say("replaced by"),
-            say("its probability"),
-        ),
-        *(say("later tokens that changed"), say("text as written"), say("text after the fork")),
+        say("prompt"),
+        say("before the fork"),
+        say("token"),
+        say("replaced by"),
+        say("its probability"),
+        say("later tokens that the new text lacks"),
+        say("text as written"),
+        say("text after the fork"),
     )
     return Table(say("Forks"), head, rows)
 
 
 SECTION = claim(
-    "no_plan",
+    "one_token",
     inputs=ForkInputs,
-    result=NoPlan,
+    result=OneToken,
     experiment=_experiment,
     fields=_fields,
     picture=_picture,
