@@ -11,7 +11,7 @@ import { create_legend, shade_of } from './legend.js';
 /** @import { Item, Token } from './items.js' */
 /**
  * @typedef {Pick<State, 'prompt' | 'prompt_tokens' | 'steps' | 'index' | 'stop' | 'manual' | 'branches' | 'colouring' | 'view'
- *   | 'pending_bytes'>} Properties
+ *   | 'pending_bytes' | 'stage'>} Properties
  */
 
 // A byte that is no character alone; a prompt token carries no flag for it, but its label spells it out.
@@ -31,6 +31,7 @@ export function create(root, actions) {
   let shown_index = -1;
   /** @type {State['colouring']|null} */
   let shown_colouring = null;
+  let is_on_stage = false;
   let is_following = true; // false once the person has scrolled up
   let own_scroll_top = 0; // where this module has scrolled to, to tell its scrolling from the person's
   let is_plain = false;
@@ -89,8 +90,10 @@ export function create(root, actions) {
     legend.node,
     branches.node,
   );
-  const before = create_items(list, dress_prompt);
-  const steps = create_items(list, dress_step);
+  // From afar a text is read by its spaces, from near by its tokens.
+  const written = (/** @type {string} */ label) => (state.stage ? label.replaceAll('␣', '\u00a0') : label);
+  const before = create_items(list, dress_prompt, written);
+  const steps = create_items(list, dress_step, written);
 
   /** @param {Item} item @param {number} number */
   function dress_prompt({ li, token }, number) {
@@ -289,7 +292,7 @@ export function create(root, actions) {
   function update_slot() {
     const { view, manual, stop, prompt_tokens, steps: taken, index } = state;
     const label = manual && view?.is_pending ? (view.chosen?.label ?? null) : null;
-    set_text(slot, label ?? '?');
+    set_text(slot, label === null ? '?' : written(label));
     set_class(slot, `dv-slot dv-token${label === null ? '' : ' proposed'}${is_plain ? ' dv-away' : ''}`);
     set_attribute(
       slot,
@@ -314,8 +317,10 @@ export function create(root, actions) {
     const first_step = steps.at(0)?.li ?? null;
     const has_prompt_changed = before.update(folded(now.prompt_tokens), first_step);
     const have_steps_changed = steps.update(now.steps, null);
-    if (shown_colouring !== now.colouring) steps.redress();
+    if (is_on_stage !== now.stage) before.redress();
+    if (is_on_stage !== now.stage || shown_colouring !== now.colouring) steps.redress();
     shown_colouring = now.colouring;
+    is_on_stage = now.stage;
     update_slot();
     if (has_prompt_changed || have_steps_changed) write_plain();
     legend.update(now.colouring);
