@@ -32,3 +32,9 @@ test('without the sampler that was chosen the slider is for the first one, and w
   page.update({ ...state, settings: settings_of({ dry: null }) });
   assert.deepEqual(page.all('slider'), []);
 });
+
+test('contrastive search draws nothing: no slider is for what would have no effect', () => {
+  const strategy = { top_k: 4, penalty_alpha: 0.6 };
+  const page = live(create, shown({ temperature: 0.5, repetition_penalty: 1.2 }, { strategy }));
+  assert.equal(page.one('slider').value, '1.2');
+});

@@ -6,13 +6,13 @@ import { exact_text, slider_of } from '../../lib/fields.js';
 import { say } from '../../words/say.js';
 
 /** @import { Actions, Sampler, State } from '../../types.js' */
-/** @typedef {Pick<State, 'table' | 'settings' | 'model' | 'stage_slider' | 'hiding'>} Properties */
+/** @typedef {Pick<State, 'table' | 'settings' | 'model' | 'stage_slider' | 'hiding' | 'strategy'>} Properties */
 
-/** The samplers of the page that one slider sets. @param {Properties} state */
-const slidable = ({ table, settings }) =>
+/** The samplers of the page that one slider sets; a search draws nothing. @param {Properties} state */
+const slidable = ({ table, settings, strategy }) =>
   (settings.order ?? []).flatMap(name => {
     const sampler = sampler_of(table, name);
-    return sampler?.value === 'number' ? [sampler] : [];
+    return sampler?.value === 'number' && (!strategy || sampler.kind === 'edit') ? [sampler] : [];
   });
 
 /** @param {Sampler} sampler @param {number} value */
