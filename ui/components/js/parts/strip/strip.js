@@ -34,6 +34,7 @@ export function create(root, actions) {
   let is_on_stage = false;
   let is_following = true; // false once the person has scrolled up
   let own_scroll_top = 0; // where this module has scrolled to, to tell its scrolling from the person's
+  let own_size = ''; // of the box: another one scrolls by itself
   let is_plain = false;
   let is_unfolded = false;
   let prompt = '';
@@ -248,6 +249,7 @@ export function create(root, actions) {
     return last ? Math.min(bottom, last.offsetTop - LINE_EDGE_PX) : bottom;
   }
 
+  const size = () => `${box.clientWidth} ${box.clientHeight}`;
   const is_at_end = () => box.scrollTop >= end() - NEAR_END_PX;
 
   /** @param {number} top */
@@ -275,7 +277,7 @@ export function create(root, actions) {
     () => {
       const at_end = is_at_end();
       if (at_end) is_following = true;
-      else if (Math.abs(box.scrollTop - own_scroll_top) > 1) is_following = false;
+      else if (own_size === size() && Math.abs(box.scrollTop - own_scroll_top) > 1) is_following = false;
       show(to_newest, !at_end && !is_following);
     },
     { passive: true },
@@ -283,6 +285,7 @@ export function create(root, actions) {
 
   // Lines break elsewhere after a change of width, and a strip that was hidden could not scroll.
   const resize = new ResizeObserver(() => {
+    own_size = size();
     if (is_following && state && state.index >= steps.length - 1) scroll_to(end());
   });
   resize.observe(box);
