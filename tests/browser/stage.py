@@ -21,14 +21,16 @@ WRONG = """
     const size = parseFloat(getComputedStyle(node).fontSize);
     if (size < smallest - 0.05) found.push(`${size} px: ${named(node)}`);
   }
-  const fields = [...document.querySelectorAll('button, select, input[type=range]')]
-    .filter(node => is_shown(node) && !node.closest('.dv-table, .dv-strip-box'));
+  const slider = '[data-testid=stSlider]'; // what is focused in it lies where its thumb is
+  const fields = [...document.querySelectorAll(`button, select, input[type=range], ${slider}`)]
+    .filter(node => is_shown(node) && !node.closest('.dv-table, .dv-strip-box'))
+    .filter(node => node.matches(slider) || !node.closest(slider));
   const boxes = [...fields, ...document.querySelectorAll('.dv-rows tr, .dv-others tr, .dv-staged')]
     .filter(is_shown).map(node => [node, node.getBoundingClientRect()]);
   for (const [node, box] of boxes) {
     if (box.left < 0 || box.top < 0 || box.right > innerWidth + 1 || box.bottom > innerHeight + 1)
       found.push(`leaves the window: ${named(node)}`);
-    if (node.scrollWidth > node.clientWidth + 1) found.push(`cut off: ${named(node)}`);
+    if (!node.matches(slider) && node.scrollWidth > node.clientWidth + 1) found.push(`cut off: ${named(node)}`);
     for (const [other, its] of boxes) {
       if (node === other || !fields.includes(node)) continue;
       const width = Math.min(box.right, its.right) - Math.max(box.left, its.left);
