@@ -281,8 +281,11 @@ describe('the step page', () => {
 
   test('stage view draws its parts alone, with one slider of the page’s settings, and Escape leaves it', async () => {
     await press_until('Step', 1);
+    root.decoding.actions.show({ enlarged: true });
+    await until(() => root.classList.contains('dv-enlarged'));
     key('v');
     await until(() => root.classList.contains('dv-stage'));
+    assert.ok(!root.classList.contains('dv-enlarged'), 'the table has its place');
     const stage = /** @type {Element} */ (root.querySelector('[data-part=stage]'));
     type(find(stage, 'slider', 'Temperature')[0], '0.5');
     assert.equal(state().settings.temperature, 0.5);

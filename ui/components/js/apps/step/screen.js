@@ -57,7 +57,7 @@ export class Screen {
     const { state, root } = this;
     state.digits = state.stage ? 'few' : 'full';
     this.refresh();
-    root.classList.toggle('dv-enlarged', state.enlarged);
+    root.classList.toggle('dv-enlarged', state.enlarged && !state.stage);
     root.classList.toggle('dv-stage', state.stage);
     root.classList.toggle('dv-covered', state.covered);
     root.classList.toggle('dv-slow', state.slow);
