@@ -30,7 +30,8 @@ WRONG = """
   for (const [node, box] of boxes) {
     if (box.left < 0 || box.top < 0 || box.right > innerWidth + 1 || box.bottom > innerHeight + 1)
       found.push(`leaves the window: ${named(node)}`);
-    if (!node.matches(slider) && node.scrollWidth > node.clientWidth + 1) found.push(`cut off: ${named(node)}`);
+    if (!node.matches(slider) && node.scrollWidth > node.clientWidth + 1)
+      found.push(`cut off: ${named(node)}`);
     for (const [other, its] of boxes) {
       if (node === other || !fields.includes(node)) continue;
       const width = Math.min(box.right, its.right) - Math.max(box.left, its.left);
@@ -60,7 +61,7 @@ def off_stage(page: Page) -> None:
 
 
 def wrong_on_stage(page: Page, smallest: float = SMALLEST) -> list[str]:
-    """What is wrong in stage view as it is now; in a smaller window type may be smaller."""
+    """The faults of stage view as it is now; in a smaller window type may be smaller."""
     found: list[str] = []
     for _ in range(40):
         found = page.evaluate(WRONG, [OWN, smallest])

@@ -85,7 +85,7 @@ def test_its_slider_moves_the_bars_without_a_word_to_the_server(page: Page):
     page.keyboard.press("Escape")
 
 
-def test_what_is_hidden_is_told_to_nobody(page: Page):
+def test_what_is_hidden_is_not_told(page: Page):
     set_samplers(page, top_k=3)
     take_steps(page, 1)
     for is_on_stage in (False, True):

@@ -13,12 +13,12 @@ from ui.skeleton.tables import escaped
 
 
 def stage() -> DeltaGenerator:
-    """Where the buttons that stage view keeps are drawn, and `staged`."""
+    """The place of the buttons that stage view keeps, and of `staged`."""
     return st.container(key="stage")
 
 
 def stage_slider(*, only: bool = False) -> DeltaGenerator:
-    """Where the slider that stage view keeps is drawn; `only` if the page itself has none."""
+    """The place of the slider that stage view keeps; `only` if the page itself has none."""
     return st.container(key="stage_only_slider" if only else "stage_slider")
 
 
@@ -35,7 +35,7 @@ def staged_text(prompt: str, body: str, before: str = "") -> str:
     """A text of which the newest line stays in sight.
 
     Args:
-        prompt: what it goes on from.
+        prompt: the beginning, muted.
         body: the text as HTML.
         before: HTML in front of the prompt.
     """

@@ -31,7 +31,7 @@ def test_hostile_tokens_are_text_wherever_they_stand(comparison):
         first.decoder.step(40)
     seen = Tags()
     staged = staged_columns(comparison)
-    assert staged.count("<mark>") == 2, "where it parts, in its text and beside its title"
+    assert staged.count("<mark>") == 2, "where it parts, in its text and in its title"
     seen.feed(cards(comparison) + figures(comparison) + staged)
     ours = {"div", "section", "h2", "h3", "p", "span", "mark", "bdi"}
     table = {"table", "caption", "thead", "tbody", "tr", "th", "td"}

@@ -60,7 +60,7 @@ describe('stage view', () => {
     here.append(field);
     field.focus();
     key('v');
-    assert.ok(!is_on_stage(), 'somebody types');
+    assert.ok(!is_on_stage(), 'it is typed into a field');
     field.blur();
     here.className = '';
     key('v');

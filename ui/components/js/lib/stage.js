@@ -28,5 +28,5 @@ export function watch_stage(changed) {
   return () => window.removeEventListener(CHANGED, changed);
 }
 
-/** Whether single keys are shortcuts in this browser; the step page's settings say so. */
+/** Tell if single keys are shortcuts in this browser; the step page's settings say so. */
 export const are_keys_on = () => recall_json('localStorage', PREFERENCES)?.keys !== false;

@@ -126,7 +126,7 @@ export function what_to_say(state) {
   return { kind: 'plain', title: found ? say('Notice:') : '', text: found };
 }
 
-/** What a class may guess. @param {Properties} state */
+/** A question that a class may guess at. @param {Properties} state */
 function covered_text({ steps, index }) {
   const step = steps[index];
   return step

@@ -234,7 +234,7 @@ describe('the step page', () => {
     assert.deepEqual(server.kinds(), ['propose', 'step', 'propose', 'force']);
   });
 
-  /** What tells the candidates: the table, the notice, the proposed token. */
+  /** Those that tell the candidates: the table, the notice, the proposed token. */
   const told = () =>
     [
       !root.querySelector('.dv-table.dv-empty') && 'table',
@@ -244,7 +244,7 @@ describe('the step page', () => {
 
   test('what is hidden is not told until it is revealed, and the next step hides it again', async () => {
     await press_until('Step', 1);
-    key('h'); // whoever hides what comes next goes there
+    key('h'); // to hide what comes next is to go there
     await until(() => line() === 'Hidden: which token comes next?');
     assert.deepEqual([state().index, ...told()], [1]);
     key('h');

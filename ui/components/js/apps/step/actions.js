@@ -68,7 +68,7 @@ export function create_actions({ root, state, link, screen, player, walk, settle
     remember_preferences(state, { tour });
   }
 
-  /** What is hidden is guessed before it is drawn: go on to the next token's place. */
+  /** Go to the place of the token to come: what is hidden is guessed before it is drawn. */
   function to_be_guessed() {
     if (!state.hiding || state.manual || state.slow || state.strategy || state.stop?.is_over) return;
     if (state.steps.length && !player.is_playing) return link.post('propose');

@@ -18,7 +18,7 @@ export const PLACES = /** @type {const} */ ([
   'strip',
 ]);
 
-/** What stage view shows, also on a page that shows fewer parts otherwise. @type {readonly Place[]} */
+/** The parts of stage view, also on a page that shows fewer parts otherwise. @type {readonly Place[]} */
 export const ON_STAGE = ['transport', 'line', 'table', 'stage', 'strip'];
 
 /** @typedef {typeof PLACES[number]} Place */

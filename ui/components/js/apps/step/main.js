@@ -166,7 +166,7 @@ export function mount(
     },
   };
 
-  /** Whether a part is in sight: contrastive search has its candidates in the picture. @param {string} name */
+  /** Tell if a part is in sight: contrastive search has its candidates in the picture. @param {string} name */
   function is_on_show(name) {
     const place = /** @type {Place} */ (name);
     if (!state.stage) return name !== 'stage' && shown.includes(place);

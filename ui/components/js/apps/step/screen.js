@@ -89,7 +89,7 @@ export class Screen {
   }
 }
 
-/** What parts get to see: nothing of what is covered, and in stage view a table that fits. @param {State} state @returns {State} */
+/** The state as parts get to see it: nothing of what is covered, and in stage view a table that fits. @param {State} state @returns {State} */
 function shown_of(state) {
   const { stage, covered, fitted_rows } = state;
   if (!stage && !covered) return state;

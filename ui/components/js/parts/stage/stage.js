@@ -1,4 +1,4 @@
-// The controls of stage view beside Step and Play: one slider, for the sampler that is chosen here, and hide and reveal.
+// The controls of stage view besides Step and Play: one slider, for the sampler that is chosen here, and hide and reveal.
 
 import { sampler_of } from '../../kernel/table.js';
 import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
