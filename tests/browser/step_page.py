@@ -129,7 +129,7 @@ def opened(page: Page) -> Page:
 
 # What a person chooses about the page itself.
 _CHOSEN = (
-    "['speed', 'row_count', 'keys', 'projector', 'colouring', 'columns', 'picture', 'enlarged']"
+    "['speed', 'row_count', 'keys', 'stage_slider', 'colouring', 'columns', 'picture', 'enlarged']"
 )
 
 
@@ -159,6 +159,8 @@ def as_opened(page: Page) -> None:
           search.value = '';
           search.dispatchEvent(new Event('input'));
           actions.pause();
+          if (state.stage) actions.stage(false);
+          if (state.hiding) actions.hide(false);
           for (const name of ['manual', 'slow']) if (state[name]) actions.toggle(name, false);
           while (state.error || state.visit_notice) actions.forget();
           actions.show(opening.chosen);

@@ -4,6 +4,7 @@ import re
 
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.stage import off_stage, on_stage, wrong_on_stage
 from tests.browser.step_page import (
     button,
     generated,
@@ -89,6 +90,7 @@ def test_columns_open_with_texts_that_part_are_adjusted_grow_and_open_in_the_ste
     marks = texts(page).get_by_role("mark")
     assert marks.count() >= 1
     assert all(text.startswith("≠") for text in marks.all_inner_texts())
+    stage_view_shows_where_texts_part(page, marks.all_inner_texts())
     text = a_column_is_adjusted(page)
     play_adds_tokens_until_it_is_stopped(page)
 
@@ -98,6 +100,16 @@ def test_columns_open_with_texts_that_part_are_adjusted_grow_and_open_in_the_ste
     take_steps(page, 2)
     drawn = "".join(generated(page).all_inner_texts()).replace("␣", "")
     assert drawn in text.replace(" ", "").replace("≠", "").replace("␣", "").replace("\xa0", "")
+
+
+def stage_view_shows_where_texts_part(page: Page, marks: list[str]) -> None:
+    on_stage(page)
+    assert wrong_on_stage(page) == []
+    heads = page.locator(".dv-staged section h2")
+    assert heads.count() == 4
+    assert heads.get_by_role("mark").all_inner_texts() == marks
+    off_stage(page)
+    page.set_viewport_size({"width": 1440, "height": 900})
 
 
 def a_column_is_adjusted(page: Page) -> str:

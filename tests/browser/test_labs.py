@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.rules import LOOKS, broken_rules, look_at, wait_for_look
+from tests.browser.stage import off_stage, on_stage, wrong_on_stage
 from tests.browser.step_page import wait_until
 from ui.cache.sections import SECTIONS
 from ui.charts.template import palette
@@ -17,6 +18,7 @@ PATHS = [
     "/cache",
     "/tokens",
 ]
+WITHOUT_STAGE = ("/cache", "/tokens")
 WITHOUT_STEPS = ("/one_clock", "/cache", "/tokens")
 RUNS_MS = 240_000  # on a machine that does other things as well
 FITS = "() => (e => e.scrollWidth - e.clientWidth)(document.querySelector('.stMain')) <= 0"
@@ -61,6 +63,8 @@ def test_keys_and_looks(page: Page, path, tmp_path):
         wait_until(page, FITS)
         wait_until(page, FOLLOW, palette(scheme == "dark").text)  # nobody did anything meanwhile
         assert broken_rules(page) == [], (size, scheme)
+    if path not in WITHOUT_STAGE:
+        stage_view_is_legible(page)
     fits_at_twice_the_size(page)
     states_show_in_forced_colours(page)
     if path not in WITHOUT_STEPS:
@@ -71,6 +75,15 @@ def test_keys_and_looks(page: Page, path, tmp_path):
         every_other_section_is_drawn(page)
     if path == "/tokens":
         merges_end_in_the_tokens(page)
+
+
+def stage_view_is_legible(page: Page) -> None:
+    on_stage(page)
+    assert wrong_on_stage(page) == []
+    on_page = page.locator(".dv-staged").evaluate("node => node.innerText.trim().length")
+    assert on_page > 0
+    assert broken_rules(page) == []
+    off_stage(page)
 
 
 def fits_at_twice_the_size(page: Page) -> None:

@@ -3,6 +3,7 @@
 from playwright.sync_api import Page, expect
 
 from tests.browser.rules import PHONE, broken_rules, look_at, wait_for_look
+from tests.browser.stage import off_stage, on_stage, wrong_on_stage
 from tests.browser.step_page import button, generated, table, tokens, wait_for
 
 
@@ -25,7 +26,7 @@ def test_the_first_lesson_from_start_to_end(page: Page):
     # One token at a time: a mistake brings its hint, the task is ticked as it is done.
     length(page, 0)
     assert page.locator(".dv [data-part]").evaluate_all(
-        "parts => parts.map(part => part.dataset.part)"
+        "parts => parts.filter(part => part.checkVisibility()).map(part => part.dataset.part)"
     ) == ["transport", "strip", "line", "table"]
     force(page, "boy")
     expect(page.get_by_text("You clicked a token of the list")).to_be_visible()
@@ -37,6 +38,13 @@ def test_the_first_lesson_from_start_to_end(page: Page):
         length(page, count)
     solved(page, 1)
     assert broken_rules(page) == []
+    on_stage(page)
+    assert wrong_on_stage(page) == []
+    page.keyboard.press("b")
+    length(page, 2)
+    page.keyboard.press("s")
+    length(page, 3)
+    off_stage(page)
 
     # One round: the text goes on, and a click on its first token shows that step.
     button(page, "Next").click()

@@ -16,7 +16,6 @@ from tests.browser.step_page import (
     count_frames,
     figure,
     ids,
-    opened,
     prompt,
     set_samplers,
     settle,
@@ -180,19 +179,6 @@ def test_every_chart_is_saved_as_a_picture_of_twice_its_size(page: Page, tmp_pat
         size = [int.from_bytes(picture[at : at + 4], "big") for at in (16, 20)]
         assert size == [1920, 1200], name
         assert len(picture) > 15_000, name
-
-
-def test_projector_mode_is_remembered_in_the_next_visit(page: Page):
-    size = "() => parseFloat(getComputedStyle(document.querySelector('.dv')).fontSize)"
-    before = page.evaluate(size)
-    choose_setting(page, "checkbox", "Projector mode", True)
-    expect(page.locator(".dv-projector")).to_have_count(1)
-    larger = page.evaluate(size)
-    assert larger > before
-    other = page.context.new_page()
-    opened(other)
-    expect(other.locator(".dv-projector")).to_have_count(1)
-    assert other.evaluate(size) == larger
 
 
 def test_search_shows_where_a_token_stands_and_what_removed_it(page: Page):

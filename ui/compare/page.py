@@ -17,12 +17,13 @@ from ui.compare.column import OWN, Column, divergence
 from ui.compare.comparison import FEWEST, MOST, SPEEDS, Comparison
 from ui.compare.parting import parting_data
 from ui.compare.samples import samples
-from ui.compare.view import cards, figures, meanings
+from ui.compare.view import cards, figures, meanings, staged_columns
 from ui.components.apps import mount_app
 from ui.skeleton.constraint_field import ConstraintField
 from ui.skeleton.fields import bound, whole_number
 from ui.skeleton.problems import guarded
 from ui.skeleton.sampler_field import sampler_number
+from ui.skeleton.stage import stage, staged
 from ui.skeleton.theme import is_dark
 from ui.skeleton.visit_page import VisitPage
 from ui.skeleton.work import look_every, watching
@@ -278,9 +279,17 @@ def _live(comparison: Comparison) -> None:
     """Transport, texts, figures; only this part runs again while it plays."""
     if comparison.is_growing:
         comparison.tick(SPEEDS[comparison.speed][1])
+    with stage():
+        _transport(comparison)
+        staged(staged_columns(comparison))
+    st.html(cards(comparison))
+    st.html(figures(comparison))
+
+
+def _transport(comparison: Comparison) -> None:
     why_over = comparison.why_over
     over = bool(why_over)
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center", key="compare_transport"):
         if comparison.is_growing:
             if st.button(say("Stop"), type="primary", key="compare_stop", width=90):
                 comparison.stop()
@@ -307,8 +316,6 @@ def _live(comparison: Comparison) -> None:
         )
         if over:
             st.caption(why_over, width="content")
-    st.html(cards(comparison))
-    st.html(figures(comparison))
 
 
 def _parting(comparison: Comparison) -> None:

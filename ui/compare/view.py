@@ -12,6 +12,7 @@ from engine.text import stopping
 from ui.compare.column import Column, Divergence, divergence, summary_of
 from ui.compare.comparison import Comparison
 from ui.compare.sampling_run import Sample
+from ui.skeleton.stage import staged_text
 from ui.skeleton.tables import escaped, table, text_list
 from ui.texts.texts import before_text
 from ui.words.catalogue import setting_name
@@ -54,15 +55,7 @@ def _card(comparison: Comparison, column: Column, place: int, parts: Divergence 
     about = html.escape(
         say("{settings}; seed {seed}", settings=summary_of(column.settings), seed=seed)
     )
-    texts = [step.text for step in column.steps]
-    if parts is None:
-        shown = escaped("".join(texts))
-    else:
-        token = escaped(labels[parts.here.token_id])
-        shown = (
-            f"{escaped(''.join(texts[: parts.index]))}<mark>≠&nbsp;{token}</mark>"
-            f"{escaped(''.join(texts[parts.index + 1 :]))}"
-        )
+    shown = _marked_text(column, parts, labels)
     notes = "".join(f'<p class="cmp-parts">{escaped(note)}</p>' for note in _notes(column))
     label = html.escape(say("Text of column {place}", place=place))
     return (
@@ -71,6 +64,34 @@ def _card(comparison: Comparison, column: Column, place: int, parts: Divergence 
         f"<span>{escaped(before_text(comparison.prompt, comparison.chat))}</span>{shown}</p>"
         f'<p class="cmp-parts">{_parting(column, place, parts, labels)}</p>{notes}</section>'
     )
+
+
+def _marked_text(column: Column, parts: Divergence | None, labels: TokenLabels) -> str:
+    """A text, the first token that differs from column 1 marked."""
+    texts = [step.text for step in column.steps]
+    if parts is None:
+        return escaped("".join(texts))
+    token = escaped(labels[parts.here.token_id])
+    return (
+        f"{escaped(''.join(texts[: parts.index]))}<mark>≠&nbsp;{token}</mark>"
+        f"{escaped(''.join(texts[parts.index + 1 :]))}"
+    )
+
+
+def staged_columns(comparison: Comparison) -> str:
+    """The columns' texts for stage view."""
+    first = comparison.columns[0]
+    labels = labels_of(comparison.model.vocabulary)
+    cards = []
+    for place, column in enumerate(comparison.columns, start=1):
+        parts = None if column is first else divergence(column, first)
+        title = html.escape(f"{place}. {column.title}")
+        body = _marked_text(column, parts, labels) or html.escape(column.error)
+        mark = f"<mark>≠&nbsp;{escaped(labels[parts.here.token_id])}</mark>" if parts else ""
+        head = f"<h2><span>{title}</span>{mark}</h2>"
+        cards.append(f"<section>{head}{staged_text('', body)}</section>")
+    prompt = staged_text(comparison.prompt, "")
+    return f'{prompt}<div class="dv-staged-columns">{"".join(cards)}</div>'
 
 
 def _notes(column: Column) -> list[str]:

@@ -15,7 +15,7 @@ To add a lab:
 
     ui/labs/<name>/inputs.py    its `Inputs`, where there are many; else beside the lab
     ui/labs/<name>/lab.py       a `Lab` that says how a text begins, and which traces it opens
-    ui/labs/<name>/page.py      a `LabPage`: fields, picture, notice, experiments
+    ui/labs/<name>/page.py      a `LabPage`: fields, picture, notice, stage view, experiments
     ui/labs/<name>/charts.py    pure functions from plain results to Plotly figures
     pages/<name>.py             two lines; its name in `DECODERS` of `ui/skeleton/page.py`
 

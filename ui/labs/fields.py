@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
@@ -13,6 +14,7 @@ from engine.errors import DecodingError
 from ui.labs.inputs import PlainInputs
 from ui.skeleton.constraint_field import ConstraintField
 from ui.skeleton.fields import bound, whole_number
+from ui.skeleton.stage import stage_slider
 from ui.texts.limits import checked_whole
 from ui.words.language import say
 
@@ -136,6 +138,33 @@ def real(
     st.number_input(
         label, value=value, step=step, format="%.4g", **_bound(lab, name, read), **options
     )
+
+
+@dataclass(frozen=True)
+class Slider:
+    """The slider of an input: the name, the label, marked, and its ends; all whole, or none."""
+
+    name: str
+    label: str
+    low: float
+    high: float
+    step: float
+
+
+def slider(lab: Changeable, one: Slider) -> None:
+    """A slider for stage view: elsewhere the input has a field, which may go further."""
+    held = type(one.low)(min(max(getattr(lab.inputs, one.name), one.low), one.high))
+    with stage_slider(only=True):
+        st.slider(
+            say(one.label),
+            one.low,
+            one.high,
+            held,
+            one.step,
+            **bound(
+                f"{lab.name}_stage_{one.name}", held, lambda typed: lab.change(**{one.name: typed})
+            ),
+        )
 
 
 def choice(

@@ -9,9 +9,12 @@ from typing import Generic, TypeVar
 
 import streamlit as st
 
+from ui.labs.fields import Slider, slider
 from ui.labs.lab import Lab
 from ui.labs.transport import transport
 from ui.skeleton.problems import guarded
+from ui.skeleton.stage import stage, staged, staged_text
+from ui.skeleton.tables import escaped
 from ui.skeleton.visit_page import VisitPage
 from ui.skeleton.work import watching
 from ui.words.labels import markdown_text
@@ -52,6 +55,8 @@ class LabPage(Generic[AnyLab]):
         picture: draws the text and its charts; it is drawn again at every step.
         notice: one sentence, computed from the text: what there is to see in it just now.
         experiments: what stands below, from top to bottom.
+        staged: what stage view shows, as HTML; without it the text.
+        slider: the input that stage view has a slider for.
         unit: what a step is called.
         styles: the page's own style sheet, where it has one.
     """
@@ -63,6 +68,10 @@ class LabPage(Generic[AnyLab]):
     picture: Callable[[AnyLab], None]
     notice: Callable[[AnyLab], str]
     experiments: Sequence[Experiment[AnyLab]] = ()
+    staged: Callable[[AnyLab], str] = lambda lab: staged_text(
+        lab.inputs.prompt, escaped(lab.text.text)
+    )
+    slider: Slider | None = None
     unit: str = "step"
     styles: Sequence[Path] = field(default_factory=tuple)
 
@@ -84,15 +93,24 @@ class LabPage(Generic[AnyLab]):
             return
         st.caption(f"**{say(self.title)}.** {say(self.about)}")
         with st.container(key=f"{lab.name}_fields"):
-            guarded(self.fields, "the fields")(lab)
+            self.draw_fields(lab)
         watching(guarded(self.live, "the text"), lambda: lab.look_every)(lab)
         for experiment in self.experiments:
             experiment.watched(lab)
 
+    def draw_fields(self, lab: AnyLab) -> None:
+        """Draw the fields."""
+        guarded(self.fields, "the fields")(lab)
+        if self.slider is not None:
+            slider(lab, self.slider)
+
     def live(self, lab: AnyLab) -> None:
         """Transport and picture, within a fragment that runs again while it plays."""
         lab.look()
-        transport(lab, self.unit)
+        with stage():
+            transport(lab, self.unit)
+            if lab.text is not None:
+                staged(self.staged(lab))
         if lab.error:
             st.error(markdown_text(lab.error))
         if lab.said:

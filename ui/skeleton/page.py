@@ -143,18 +143,18 @@ def header(*styles: Path, has_terms: bool = True) -> DeltaGenerator:
         with band.container(key="band_terms", width="content"):
             data = {"site": site()}
             mount_app("terms", "Terms", data, served=served_glossary(language()), kind="dv-terms")
+    with band.container(key="page_app", width="content"):
+        _serve_page(scheme)
     keep_language()
-    _serve_page(scheme)
     show_pending()
     visit_tab()
     return band
 
 
 def _serve_page(theme_drawn: str) -> None:
-    """Draw the page again where the visitor sees another theme, and let keys reach popovers."""
-    with st.container(key="page_app"):
-        # With any word of the browser's Streamlit knows the theme, and runs the script.
-        mount_app("page", "Page", {"theme": theme_drawn}, kind="dv-page", theme=lambda: None)
+    """Stage view; the page drawn again where the visitor sees another theme; keys in popovers."""
+    # With any word of the browser's Streamlit knows the theme, and runs the script.
+    mount_app("page", "Page", {"theme": theme_drawn}, kind="dv-page", theme=lambda: None)
 
 
 @cache

@@ -5,7 +5,7 @@ import html.parser
 from engine.sampling import SamplingSettings
 from engine.sampling.stages import DynamicTemperature, Temperature
 from tests.ui import hostile
-from ui.compare.view import cards, figures, sample_texts, summary_table
+from ui.compare.view import cards, figures, sample_texts, staged_columns, summary_table
 
 
 class Tags(html.parser.HTMLParser):
@@ -30,8 +30,10 @@ def test_hostile_tokens_are_text_wherever_they_stand(comparison):
         second.decoder.step(token_id)
         first.decoder.step(40)
     seen = Tags()
-    seen.feed(cards(comparison) + figures(comparison))
-    ours = {"div", "section", "h3", "p", "span", "mark", "bdi"}
+    staged = staged_columns(comparison)
+    assert staged.count("<mark>") == 2, "where it parts, in its text and in its title"
+    seen.feed(cards(comparison) + figures(comparison) + staged)
+    ours = {"div", "section", "h2", "h3", "p", "span", "mark", "bdi"}
     table = {"table", "caption", "thead", "tbody", "tr", "th", "td"}
     assert seen.tags <= ours | table
     assert seen.names <= {"class", "style", "aria-label", "tabindex", "role", "scope"}

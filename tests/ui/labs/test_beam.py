@@ -118,6 +118,19 @@ def test_tokens_that_are_markup_stay_text(search):
     assert all(MARKUP not in text and "<br>" in text for text in shown)
 
 
+def test_stage_view_has_the_leading_hypotheses_with_what_they_share_muted(search):
+    page = view.staged(MARKUP, search)
+    best, *others = search.hypotheses[: view.STAGED]
+    assert page.count("<li>") == 1 + len(others)
+    assert f"<b>{view.number(best.score, 2)}</b>" in page and MARKUP not in page
+    for one in others:
+        shared = view._common(best.text, one.text)
+        assert best.text.startswith(shared) and one.text.startswith(shared)
+        assert not shared or shared.endswith(" "), "no word is cut"
+    assert view._common("a bc d", "a bd") == "a "
+    assert view._common("ab", "ab") == ""
+
+
 # --- Words ----------------------------------------------------------------------------------------
 
 
@@ -324,7 +337,7 @@ def test_a_hostile_vocabulary_stays_text():
     list(search.run())
     assert search.stop_reason in ("context", "no_improvement")
     label = labels_of(other.vocabulary).__getitem__
-    shown = [view.ranking_table(search)]
+    shown = [view.ranking_table(search), view.staged("", search)]
     for place in ((step.index, at) for step in search.steps for at in range(12)):
         shown.append(view.hypothesis(MARKUP, search.steps, place))
     last = len(search.steps) - 1

@@ -11,7 +11,7 @@ from tests.ui.hostile import HOSTILE
 from ui.labs.one_clock import decoders
 from ui.labs.one_clock.charts import balance_figure, time_figure
 from ui.labs.one_clock.clock import Clock, ClockInputs
-from ui.labs.one_clock.view import cards, figures, notice
+from ui.labs.one_clock.view import cards, figures, notice, staged_runs
 
 MARKUP = next(text for text in HOSTILE if "<" in text)
 
@@ -118,6 +118,8 @@ def test_texts_are_escaped():
     shown = cards(MARKUP, {name: timed(text=MARKUP)}, {})
     assert MARKUP not in shown
     assert MARKUP not in figures({MARKUP: timed()})
+    found = staged_runs(MARKUP, {MARKUP: timed(text=MARKUP), "C": timed(tokens=0)})
+    assert MARKUP not in found and "<b>–</b>" in found
 
 
 @pytest.mark.parametrize("dark", [False, True])

@@ -164,12 +164,14 @@ def test_each_verdict_has_a_sign_a_word_and_a_class():
         assert f"{view.SIGNS[kind]} {kind}" in page and f"spec-{kind.replace(' ', '-')}" in page
     assert page.count("spec-chosen") == 1
     assert page.index("Round 6") < page.index("Round 1<"), "the latest stands first"
+    staged = view.staged(text, "")
+    assert "Round 6" in staged and "Round 4" in staged and "Round 3" not in staged
     assert page.count('class="spec-bar"') == sum(step.looked_at for step in text.steps)
 
 
 def test_texts_are_escaped(monkeypatch):
     text = rounds_of()
-    assert MARKUP not in view.written(text, MARKUP)
+    assert MARKUP not in view.written(text, MARKUP) + view.staged(text, MARKUP)
     token = text.steps[0].proposed[0]
     odd = type(token)(token.token_id, MARKUP.encode(), *(getattr(token, n) for n in REST))
     step = text.steps[0]

@@ -218,7 +218,7 @@
 /** @typedef {{name: string, reason: string, has_effect: boolean}} Remark what there is to know of a sampler in its
  *   chain; without effect the draw would be the same without it */
 
-/** @typedef {'full' | 'few'} Digits how many digits figures have; few for a projector */
+/** @typedef {'full' | 'few'} Digits how many digits figures have; few in stage view */
 
 /**
  * @typedef {object} Scene what a view is made of; any page that has these can draw the parts
@@ -304,7 +304,11 @@
  * @property {string[]} columns of the table, beyond the usual ones
  * @property {Colouring} colouring
  * @property {boolean} keys whether single keys are shortcuts
- * @property {boolean} projector larger type and fewer digits
+ * @property {boolean} stage stage view: text and candidates alone, in large type
+ * @property {string} stage_slider the sampler that its slider sets
+ * @property {boolean} hiding each step's candidates are covered until they are revealed
+ * @property {string} revealed the place whose candidates are
+ * @property {boolean} covered whether those on screen are covered
  * @property {Digits} digits
  * @property {Tour} tour how far a newcomer is
  * @property {boolean} guided whether the page around this says what to do, and hears of what was done
@@ -633,6 +637,9 @@
  * @property {() => void} settle a slider was let go: the server may hear of it
  * @property {(changes: Partial<Limits>) => unknown} limit stop rules
  * @property {(changes: Partial<State>) => void} show what only this page knows
+ * @property {(on?: boolean) => void} stage enter stage view, or leave it
+ * @property {(on?: boolean) => void} hide cover the candidates of every step until they are revealed
+ * @property {() => void} reveal uncover them, or cover them again
  * @property {(name: string, on: boolean) => void} toggle_column
  * @property {(rows: number) => void} fit_rows so many rows of the table fit
  * @property {() => void} forget put away what the line says

@@ -226,6 +226,8 @@ PAGE = LabPage(
     _fields,
     _picture,
     lambda lab: view.notice(lab.text),
+    staged=lambda lab: view.staged(lab.inputs.prompt, lab.text),
+    slider=fields.Slider("width", marked("Width"), 1, 12, 1),
     experiments=(
         Experiment(marked("the texts"), _texts, lambda lab: look_every(lab.texts)),
         Experiment(marked("the exact search"), _exact, lambda lab: look_every(lab.exact)),

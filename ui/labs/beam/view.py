@@ -13,11 +13,13 @@ from engine.trace.beam import FINISHED, PRUNED, BeamStep
 from ui.labs.beam.inputs import BeamInputs
 from ui.labs.beam.tree import Place, Tree, ids_of, text_of
 from ui.labs.beam.words import text_name, word
+from ui.skeleton.stage import staged_text
 from ui.skeleton.tables import escaped, table, text_list
 from ui.words.labels import counted, visible
 from ui.words.language import marked, say, say_counted
 from ui.words.metrics import number, percent
 
+STAGED = 6  # hypotheses in stage view
 LONGEST = 60  # characters of a text within a sentence
 NOT_CONSIDERED = marked("not considered")
 RULED_OUT = marked("ruled out")  # by the constraint
@@ -215,6 +217,33 @@ def ranking_table(search: BeamSearch) -> str:
         say("text"),
     )
     return table(say("Ranking of this search"), head, rows)
+
+
+def staged(prompt: str, search: BeamSearch) -> str:
+    """The leading hypotheses for stage view, each with what it shares with the best one muted."""
+    if not search.steps:
+        return staged_text(prompt, "")
+    best = search.hypotheses[0].text
+    rows = []
+    for place, one in enumerate(search.hypotheses[:STAGED]):
+        same = _common(best, one.text) if place else ""
+        mark = f"<b>{word(FINISHED)}</b>" if one.is_finished else ""
+        rows.append(
+            f'<li><b>{number(one.score, 2)}</b><p class="dv-written"><span>{escaped(same)}</span>'
+            f"{escaped(one.text[len(same) :])} {mark}</p></li>"
+        )
+    name = say("Leading hypotheses with their scores")
+    return (
+        f"{staged_text(prompt, '')}<h2>{name}</h2>"
+        f'<ol class="dv-staged-list" aria-label="{name}">{"".join(rows)}</ol>'
+    )
+
+
+def _common(one: str, other: str) -> str:
+    """The words that two texts begin with."""
+    pairs = enumerate(zip(one, other, strict=False))
+    end = next((at for at, (here, there) in pairs if here != there), min(len(one), len(other)))
+    return one[: one.rfind(" ", 0, end) + 1]
 
 
 def texts_list(prompt: str, texts: Sequence[SetText]) -> str:

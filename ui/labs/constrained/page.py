@@ -72,6 +72,11 @@ def _picture(lab: ConstrainedLab) -> None:
         st.html(view.steps_html(vocabulary, text, figures))
 
 
+def _staged(lab: ConstrainedLab) -> str:
+    figures = lab.figures[-1] if lab.text.steps else None
+    return view.staged(lab.inputs.prompt, lab.text, lab.ribbon, figures)
+
+
 def _step_field(lab: ConstrainedLab, shown: int) -> None:
     """Which step is looked at."""
     whole_number(
@@ -160,6 +165,8 @@ PAGE = LabPage(
         Experiment(marked("one bad token"), _one_bad_token),
         Experiment(marked("the whole texts"), _whole_texts, lambda lab: look_every(lab.walk)),
     ),
+    staged=_staged,
+    slider=fields.Slider("temperature", marked("Temperature"), 0.0, 2.0, 0.05),
     unit="token",
     styles=(Path(__file__).with_suffix(".css"),),
 )

@@ -6,17 +6,22 @@ import html
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from engine.decoder import Decoder
 from engine.model.vocabulary import Vocabulary
 from engine.study.constraint import ConstraintFigures, Ribbon
 from engine.study.verdict import Verdict
 from engine.study.whole_texts import WholeTexts
 from engine.study.wrong_token import Broken
+from ui.skeleton.stage import staged_text
 from ui.skeleton.tables import escaped, facts, table
 from ui.words.labels import counted, token_label
 from ui.words.language import say
 from ui.words.metrics import number, percent
 from ui.words.refusals import told
+
+STAGED = 3  # tokens that a constraint allows, in stage view
 
 
 def label(vocabulary: Vocabulary, token_id: int) -> str:
@@ -34,6 +39,46 @@ def bits(value: float) -> str:
 
 def text_html(prompt: str, text: Decoder, ribbon: Ribbon, shown: int | None) -> str:
     """The prompt, then every token: its forced characters underlined, the step looked at marked."""
+    name = html.escape(say("Text under the constraint"))
+    dashed, no_choice = say("dashed"), say("nothing else could stand there")
+    between = say("between tokens")
+    return (
+        f'<p class="dv-written con-text" tabindex="0" aria-label="{name}">'
+        f"<span>{escaped(prompt)}</span>{_tokens(text, ribbon, shown)}</p>"
+        f'<p class="dv-facts con-legend"><span class="con-forced">{dashed}</span> {no_choice} · '
+        f'<span class="con-token">|</span> {between}</p>'
+    )
+
+
+def staged(prompt: str, text: Decoder, ribbon: Ribbon, last: ConstraintFigures | None) -> str:
+    """The text for stage view, and the likeliest tokens of its last step, the refused ones too."""
+    written = staged_text(prompt, _tokens(text, ribbon, last.index if last else None))
+    if last is None:
+        return written
+    found, step = text.distribution(last.index), text.steps[last.index]
+    leading = np.argsort(-found.probs, kind="stable")[:STAGED].tolist()
+    allowed = {token_id for token_id in leading if found.probs[token_id] > 0} | {step.token_id}
+    own = {token_id: math.exp(found.raw.logprob(token_id)) for token_id in allowed}
+    own |= {wanted.token_id: wanted.probability for wanted in last.wanted[:STAGED]}
+    rows = []
+    for token_id in sorted(own, key=lambda one: -own[one]):
+        is_allowed = token_id in allowed
+        kind = "chosen" if token_id == step.token_id else "" if is_allowed else "removed"
+        token = html.escape(label(text.model.vocabulary, token_id))
+        after = percent(found.probs[token_id]) if is_allowed else say("refused")
+        rows.append(
+            f'<tr class="{kind}"><th scope="row"><code>{token}</code></th>'
+            f'<td><i style="--share: {own[token_id]:.4f}"></i>'
+            f"<span>{percent(own[token_id])}</span></td><td>{html.escape(after)}</td></tr>"
+        )
+    head = (say("token"), say("model’s own"), say("after settings"))
+    named = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in head)
+    body = f"<thead><tr>{named}</tr></thead><tbody>{''.join(rows)}</tbody>"
+    return f'{written}{step_text(last)}<table class="dv-staged-bars">{body}</table>'
+
+
+def _tokens(text: Decoder, ribbon: Ribbon, shown: int | None) -> str:
+    """Every token: its forced characters underlined, the step looked at marked."""
     parts, start, pending = [], 0, []
     for step in text.steps:
         if step.is_special:
@@ -48,15 +93,7 @@ def text_html(prompt: str, text: Decoder, ribbon: Ribbon, shown: int | None) -> 
             inside.append((character, bool(own) and all(own)))
         kind = "con-token con-shown" if step.index == shown else "con-token"
         parts.append(f'<span class="{kind}">{_runs(inside)}</span>')
-    name = html.escape(say("Text under the constraint"))
-    dashed, no_choice = say("dashed"), say("nothing else could stand there")
-    between = say("between tokens")
-    return (
-        f'<p class="dv-written con-text" tabindex="0" aria-label="{name}">'
-        f"<span>{escaped(prompt)}</span>{''.join(parts)}</p>"
-        f'<p class="dv-facts con-legend"><span class="con-forced">{dashed}</span> {no_choice} · '
-        f'<span class="con-token">|</span> {between}</p>'
-    )
+    return "".join(parts)
 
 
 def _runs(characters: Sequence[tuple[str, bool]]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
@@ -14,7 +15,7 @@ from ui.labs.diffusion.joint import look_every as joint_every
 from ui.labs.diffusion.lab import DiffusionLab
 from ui.labs.diffusion.masked_model import WHY
 from ui.labs.diffusion.notice import notice
-from ui.labs.diffusion.picture import picture
+from ui.labs.diffusion.picture import canvas, picture
 from ui.labs.diffusion.quality import look_every as quality_every
 from ui.labs.diffusion.quality import quality
 from ui.labs.page import Experiment, LabPage
@@ -115,5 +116,6 @@ PAGE = LabPage(
         Experiment(marked("the comparison of two positions"), joint, joint_every),
         Experiment(marked("the passages"), quality, quality_every),
     ),
+    staged=partial(canvas, is_short=True),
     styles=(STYLE,),
 )

@@ -19,6 +19,7 @@ from engine.trace import DiffusionStep
 from ui.labs.diffusion.lab import DiffusionLab
 from ui.labs.diffusion.notice import percent, token
 from ui.skeleton.fields import bound
+from ui.skeleton.stage import stage_slider
 from ui.skeleton.tables import escaped
 from ui.words.language import marked, say
 
@@ -36,9 +37,20 @@ def picture(lab: DiffusionLab) -> None:
     if lab.has_looked:
         lab.has_looked = False
         st.rerun()  # the experiments are of the canvas that is shown, too
-    _scrubber(lab)
-    tiles = _tiles(lab) if lab.text.steps else _tiles_before(lab)
-    st.html(_legend() + f'<div class="dv-canvas">{tiles}</div>')
+    with stage_slider():
+        _scrubber(lab)
+    st.html(canvas(lab))
+
+
+def canvas(lab: DiffusionLab, *, is_short: bool = False) -> str:
+    """The canvas with what its tiles mean.
+
+    Args:
+        lab: whose.
+        is_short: whether a tile tells its state by the sign alone.
+    """
+    tiles = _tiles(lab, is_short) if lab.text.steps else _tiles_before(lab, is_short)
+    return _legend() + f'<div class="dv-canvas">{tiles}</div>'
 
 
 def _scrubber(lab: DiffusionLab) -> None:
@@ -72,19 +84,19 @@ def _legend() -> str:
     return f'<p class="dv-canvas-legend">{items}</p>'
 
 
-def _tiles(lab: DiffusionLab) -> str:
+def _tiles(lab: DiffusionLab, is_short: bool) -> str:
     step = lab.shown
     gaps = gap_positions(lab.text.steps)
     return _joined(
-        [_tile(lab, step, place, state) for place, state in enumerate(states(step, gaps))]
+        [_tile(lab, step, place, state, is_short) for place, state in enumerate(states(step, gaps))]
     )
 
 
-def _tiles_before(lab: DiffusionLab) -> str:
+def _tiles_before(lab: DiffusionLab, is_short: bool) -> str:
     mask = lab.text.model.mask_id
     return _joined(
         [
-            _masked_tile(place) if token_id == mask else _given(lab, token_id)
+            _masked_tile(place, is_short) if token_id == mask else _given(lab, token_id)
             for place, token_id in enumerate(lab.text.canvas)
         ]
     )
@@ -99,12 +111,16 @@ def _given(lab: DiffusionLab, token_id: int) -> str:
     return f'<li class="dv-{GIVEN}"><span>{escaped(token(lab, token_id))}</span></li>'
 
 
-def _masked_tile(place: int) -> str:
-    state = say(_STATES[MASKED])
-    return f'<li class="dv-{MASKED}"><small>{place}</small><span>░</span><i>░ {state}</i></li>'
+def _masked_tile(place: int, is_short: bool) -> str:
+    state = _state(MASKED, is_short)
+    return f'<li class="dv-{MASKED}"><small>{place}</small><span>░</span><i>{state}</i></li>'
 
 
-def _tile(lab: DiffusionLab, step: DiffusionStep, place: int, state: str) -> str:
+def _state(state: str, is_short: bool) -> str:
+    return SIGNS[state] if is_short else f"{SIGNS[state]} {say(_STATES[state])}"
+
+
+def _tile(lab: DiffusionLab, step: DiffusionStep, place: int, state: str, is_short: bool) -> str:
     if state == GIVEN:
         return _given(lab, step.ids_after[place])
     # A masked tile shows what was predicted and not kept; a re-masked one what stood there.
@@ -117,5 +133,5 @@ def _tile(lab: DiffusionLab, step: DiffusionStep, place: int, state: str) -> str
     return (
         f'<li class="dv-{state}"><small>{place}</small>'
         f"<span>{escaped(token(lab, token_id))}</span>"
-        f"<i>{SIGNS[state]} {say(_STATES[state])}{escape(figure)}</i></li>"
+        f"<i>{_state(state, is_short)}{escape(figure)}</i></li>"
     )

@@ -8,10 +8,11 @@ from ui.charts.figure import show_figure
 from ui.labs import fields
 from ui.labs.one_clock.charts import balance_figure, time_figure
 from ui.labs.one_clock.clock import MOST_TOKENS, Clock
-from ui.labs.one_clock.view import cards, figures, notice
+from ui.labs.one_clock.view import cards, figures, notice, staged_runs
 from ui.labs.page import STYLE, notice_line
 from ui.models.chooser import begins_alone
 from ui.skeleton.problems import guarded
+from ui.skeleton.stage import stage, staged
 from ui.skeleton.theme import is_dark
 from ui.skeleton.visit_page import VisitPage
 from ui.skeleton.work import look_every, watching, work_buttons, work_state
@@ -72,11 +73,14 @@ def _fields(clock: Clock) -> None:
 
 def _runs(clock: Clock) -> None:
     """Buttons, progress, and what there is so far."""
-    with fields.row():
-        work_buttons("one_clock", say("Run all"), clock.work, clock.begin)
+    with stage():
+        with st.container(key="one_clock_transport", horizontal=True):
+            work_buttons("one_clock", say("Run all"), clock.work, clock.begin)
+        work = clock.work
+        if work is not None:
+            staged(staged_runs(work.beginning.prompt, work.timed))
     if clock.error:
         st.error(markdown_text(clock.error))
-    work = clock.work
     if work is None:
         st.caption(say("Nothing is measured yet. Press {button}.", button=say("Run all")))
         return

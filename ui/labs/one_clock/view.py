@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from engine.study.one_clock import Timed
 from ui.labs.one_clock.decoders import DECODERS
+from ui.skeleton.stage import staged_text
 from ui.skeleton.tables import escaped, table
 from ui.words.labels import counted, stop_name
 from ui.words.language import say
@@ -37,6 +38,20 @@ def cards(prompt: str, timed: Mapping[str, Timed], failed: Mapping[str, str]) ->
             f'<p class="dv-written"{focus}>{body}</p></section>'
         )
     return f'<div class="lab-grid">{"".join(parts)}</div>'
+
+
+def staged_runs(prompt: str, timed: Mapping[str, Timed]) -> str:
+    """Time and text of every decoder for stage view."""
+    rows = "".join(
+        f"<li><b>{'–' if one.ms_per_token is None else f'{one.ms_per_token:.1f} ms'}</b>"
+        f'<p class="dv-written"><b>{html.escape(say(name))}</b> {escaped(one.text)}</p></li>'
+        for name, one in timed.items()
+    )
+    name = say("Time per token, and the text")
+    return (
+        f"{staged_text(prompt, '')}<h2>{name}</h2>"
+        f'<ol class="dv-staged-list" aria-label="{name}">{rows}</ol>'
+    )
 
 
 def figures(timed: Mapping[str, Timed]) -> str:

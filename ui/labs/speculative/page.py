@@ -236,6 +236,8 @@ PAGE = LabPage(
     _picture,
     lambda lab: view.notice(lab.text),
     [Experiment(marked("the speed trial"), _speed, lambda lab: look_every(lab.work))],
+    staged=lambda lab: view.staged(lab.text, lab.inputs.prompt),
+    slider=fields.Slider("draft_length", marked("Draft length g"), 1, 12, 1),
     unit="round",
     styles=[Path(__file__).with_suffix(".css")],
 )

@@ -13,6 +13,7 @@ from engine.study.acceptance import Acceptance
 from engine.study.speedup import SpeedCurve, SpeedPoint
 from engine.trace.speculative import ACCEPTED, REJECTED, RESAMPLED, ProposedToken, SpeculativeStep
 from ui.labs.speculative.charts import TokenBar
+from ui.skeleton.stage import staged_text
 from ui.skeleton.tables import escaped, table
 from ui.words.labels import counted, size, token_label, with_minus
 from ui.words.language import marked, say
@@ -41,12 +42,25 @@ LOSS_SENTENCES = {
 }
 INVALID = marked("TEXT INVALID")
 MOST_BARS = 10
+STAGED = 3  # rounds in stage view
+
+
+def _invalid(text: SpeculativeDecoder) -> str:
+    """The mark of a text whose acceptance was forced."""
+    invalid = any(step.text_invalid for step in text.steps)
+    return f'<strong class="spec-invalid">{say(INVALID)}</strong>' if invalid else ""
+
+
+def staged(text: SpeculativeDecoder, prompt: str) -> str:
+    """The text and its last rounds for stage view."""
+    last = "".join(_round(step, None) for step in text.steps[: -STAGED - 1 : -1])
+    body = staged_text(prompt, escaped(text.text), _invalid(text))
+    return f'{body}<div class="dv-staged-rounds">{last}</div>'
 
 
 def written(text: SpeculativeDecoder, prompt: str) -> str:
     """The text so far, with its mark where acceptance was forced."""
-    invalid = any(step.text_invalid for step in text.steps)
-    mark = f'<strong class="spec-invalid">{say(INVALID)}</strong>' if invalid else ""
+    mark = _invalid(text)
     name = say("Text")
     body = f"<span>{escaped(prompt)}</span>{escaped(text.text)}"
     return (

@@ -21,7 +21,7 @@ function page_of(changes, actions) {
 
 test('each control asks for what it says', () => {
   const page = page_of({ model: /** @type {Model} */ ({ has_chat_template: true }) });
-  const clicks = ['Chat template', 'Projector mode', 'Manual mode', 'Single keys', 'Column: token id'];
+  const clicks = ['Chat template', 'Stage view', 'Hide and reveal', 'Manual mode', 'Single keys', 'Column: token id'];
   for (const name of clicks) page.one('checkbox', name).click();
   choose(page.one('combobox', 'Rows of the table'), '30');
   choose(page.one('combobox', 'Colour of tokens'), 'entropy');
@@ -29,7 +29,8 @@ test('each control asks for what it says', () => {
   page.one('button', 'Save trace (JSON)').click();
   assert.deepEqual(page.taken(), [
     ['draft', { chat: true }],
-    ['show', { projector: true }],
+    ['stage', true],
+    ['hide', true],
     ['toggle', 'manual', true],
     ['show', { keys: false }],
     ['toggle_column', 'id', true],
@@ -51,11 +52,18 @@ test('a trace is opened from a file, and the menu makes room for what is said of
 });
 
 test('it stands as the page does', () => {
-  const page = page_of({ projector: true, columns: ['prob'], row_count: 50, colouring: 'entropy', keys: false });
+  const page = page_of({
+    stage: true,
+    hiding: true,
+    columns: ['prob'],
+    row_count: 50,
+    colouring: 'entropy',
+    keys: false,
+  });
   const checked = page.all('checkbox').filter(each => /** @type {HTMLInputElement} */ (each).checked);
   assert.deepEqual(
     checked.map(each => each.parentElement && text_of(each.parentElement)),
-    ['Projector mode', 'Column: after score changes'],
+    ['Stage view', 'Hide and reveal', 'Column: after score changes'],
   );
   const chosen = page.all('combobox').map(each => /** @type {HTMLSelectElement} */ (each).value);
   assert.deepEqual(chosen, ['sampling', '50', 'entropy']);

@@ -1,6 +1,7 @@
 """The state of the diffusion page: inputs, what is looked at, experiments."""
 
 import json
+import re
 
 import pytest
 
@@ -10,6 +11,7 @@ from ui.labs.diffusion.inputs import AFTER, DiffusionInputs
 from ui.labs.diffusion.lab import DiffusionLab, View
 from ui.labs.diffusion.masked_model import masked_model
 from ui.labs.diffusion.notice import notice, percent
+from ui.labs.diffusion.picture import SIGNS, canvas
 
 SHORT = "The [6] sat on the mat."
 PATIENCE_S = 120
@@ -228,3 +230,14 @@ def test_shares_for_reading():
         "50 %",
         "100 %",
     ]
+
+
+def test_stage_view_tells_a_state_by_its_sign_and_the_legend_says_what_it_means(opened):
+    tiles = re.findall(r'<li class="dv-([a-z-]+)">.*?</li>', canvas(opened, is_short=True))
+    assert len(tiles) == len(opened.text.canvas)
+    page = canvas(opened, is_short=True)
+    for state, sign in SIGNS.items():
+        assert f'<span class="dv-{state}"><b>{sign}</b>' in page
+        shown = re.findall(rf'<li class="dv-{state}">.*?<i>(.*?)</i>', page)
+        assert len(shown) == tiles.count(state)
+        assert all(re.fullmatch(rf"{sign}( (&lt;)?\d+ %)?", one) for one in shown), shown

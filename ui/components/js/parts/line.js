@@ -4,7 +4,7 @@
 import { element, set_attribute, set_class, set_live, set_text } from '../lib/dom.js';
 import { what_if_text } from '../words/chain.js';
 import { search_sentence } from '../words/contrastive.js';
-import { count } from '../words/format.js';
+import { count, quoted } from '../words/format.js';
 import { hint, point_sentence } from '../words/loop.js';
 import { notice } from '../words/notice.js';
 import { say } from '../words/say.js';
@@ -18,7 +18,7 @@ import { create_busy } from './busy.js';
 
 /**
  * @param {HTMLElement} root
- * @param {Pick<Actions, 'show_recorded' | 'forget' | 'cancel' | 'tour'>} actions
+ * @param {Pick<Actions, 'show_recorded' | 'reveal' | 'forget' | 'cancel' | 'tour'>} actions
  */
 export function create(root, actions) {
   const chip = element('span', { class: 'dv-chip' });
@@ -50,7 +50,15 @@ export function create(root, actions) {
     onclick: () => actions.tour('skip'),
   });
   const busy = create_busy(() => actions.cancel());
-  root.append(chip, sentence, busy.node, recorded, next, skip, close);
+  const reveal = element('button', {
+    type: 'button',
+    class: 'dv-hidden',
+    text: say('Reveal'),
+    title: say('Show the candidates (H)'),
+    'aria-keyshortcuts': 'H',
+    onclick: () => actions.reveal(),
+  });
+  root.append(chip, sentence, busy.node, reveal, recorded, next, skip, close);
 
   /** While something takes long the line keeps its height, so that nothing below it moves. @param {boolean} is_busy */
   function keep_height(is_busy) {
@@ -78,6 +86,7 @@ export function create(root, actions) {
       set_text(title, said.title);
       set_text(text, said.text);
       set_attribute(sentence, 'title', said.text);
+      reveal.classList.toggle('dv-hidden', !state.covered || is_busy);
       recorded.classList.toggle('dv-hidden', !view?.what_if || is_busy);
       const is_tour = said.kind === 'tour';
       set_text(next, said.next ?? '');
@@ -101,6 +110,7 @@ export function what_to_say(state) {
       text: say('Nothing is lost: the page goes on when the server answers again.'),
     };
   if (visit_notice) return { kind: 'warning', title: '', text: visit_notice };
+  if (state.covered) return { kind: 'plain', title: say('Hidden:'), text: covered_text(state) };
   const stop_of_tour = tour_stop(state);
   if (stop_of_tour && state.tour === 'moved') return { kind: 'tour', ...stop_of_tour };
   if (view?.what_if) return { kind: 'what-if', title: say('What if:'), text: what_if_text(view.what_if, state.table) };
@@ -114,4 +124,12 @@ export function what_to_say(state) {
   if (state.example && state.steps.length === 0) return { kind: 'plain', title: say('Look at:'), text: state.example };
   const found = view ? notice(state, view) : '';
   return { kind: 'plain', title: found ? say('Notice:') : '', text: found };
+}
+
+/** A question that a class may guess at. @param {Properties} state */
+function covered_text({ steps, index }) {
+  const step = steps[index];
+  return step
+    ? say('which tokens could have come here besides {token}?', { token: quoted(step.label) })
+    : say('which token comes next?');
 }

@@ -8,7 +8,7 @@ import { marked, say } from '../words/say.js';
 
 /** @import { Actions, Colouring, State } from '../types.js' */
 /**
- * @typedef {Pick<State, 'draft' | 'limits' | 'manual' | 'keys' | 'projector' | 'row_count' | 'columns' | 'colouring' | 'model'
+ * @typedef {Pick<State, 'draft' | 'limits' | 'manual' | 'keys' | 'stage' | 'hiding' | 'row_count' | 'columns' | 'colouring' | 'model'
  *   | 'strategy' | 'negative_tokens'>} Properties
  */
 
@@ -73,10 +73,15 @@ export function create(root, actions) {
   stops.addEventListener('change', () => actions.limit({ stop_strings: stops.value.split('\n').filter(Boolean) }));
 
   // --- how the page looks ---
-  const projector = check(
-    say('Projector mode'),
-    on => actions.show({ projector: on }),
-    say('Larger type and fewer digits, for a room'),
+  const stage = check(
+    say('Stage view'),
+    on => actions.stage(on),
+    say('Text and candidates alone, readable from the back of a room'),
+  );
+  const hiding = check(
+    say('Hide and reveal'),
+    on => actions.hide(on),
+    say('Cover the candidates of each step until they are revealed'),
   );
   const manual = check(
     say('Manual mode'),
@@ -147,7 +152,7 @@ export function create(root, actions) {
       element('label', {}, say('Stop strings'), stops),
       manual.node,
     ),
-    section(say('View'), projector.node, rows.node, colouring.node, ...columns.map(({ node }) => node)),
+    section(say('View'), stage.node, hiding.node, rows.node, colouring.node, ...columns.map(({ node }) => node)),
     section(
       say('Trace: every step with all its figures'),
       button(
@@ -184,7 +189,8 @@ export function create(root, actions) {
       set_text(method_note, method_text(state, has_guidance));
       most.update(state.limits.max_tokens);
       if (document.activeElement !== stops) stops.value = state.limits.stop_strings.join('\n');
-      projector.input.checked = state.projector;
+      stage.input.checked = state.stage;
+      hiding.input.checked = state.hiding;
       manual.input.checked = state.manual;
       manual.input.disabled = tour.disabled = state.strategy !== null;
       keys.input.checked = state.keys;

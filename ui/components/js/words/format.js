@@ -103,7 +103,7 @@ const FEW = {
   u: short_u,
 };
 
-/** Figures with all their digits, or with few of them, for a projector. @param {Digits} [digits] */
+/** Figures with all their digits, or with few of them, for stage view. @param {Digits} [digits] */
 export const formats = (digits = 'full') => ({
   ...(digits === 'few' ? FEW : FULL),
   share,

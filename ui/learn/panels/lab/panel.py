@@ -102,7 +102,7 @@ class LabPanel(Panel[Lab]):
         for sheet in page.styles:
             st.html(f"<style>{sheet.read_text('utf-8')}</style>")
         if FIELDS in self.parts:
-            guarded(page.fields, "the fields")(live)
+            page.draw_fields(live)
         guarded(page.live, "the text")(live)
         for experiment in page.experiments:
             if experiment.name in self.parts:

@@ -4,7 +4,8 @@ import '../../harness.js';
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, mock, test } from 'node:test';
 import { mount } from '../../../../../ui/components/js/apps/step/main.js';
-import { begin_typing, find, key, settled, text_of, type } from '../../harness.js';
+import { set_stage } from '../../../../../ui/components/js/lib/stage.js';
+import { begin_typing, choose, find, key, settled, text_of, type } from '../../harness.js';
 import { StepServer } from '../../step_server.js';
 
 /**
@@ -25,7 +26,10 @@ const PREFERENCES = 'decoding-visualiser-preferences';
 describe('the step page', () => {
   beforeEach(() => open('done'));
 
-  afterEach(() => page.destroy());
+  afterEach(() => {
+    page.destroy();
+    set_stage(false);
+  });
 
   /** The page of somebody who is so far on the tour. @param {Tour} tour */
   async function open(tour) {
@@ -228,6 +232,76 @@ describe('the step page', () => {
     await until(() => tokens().length === 2);
     assert.equal(tokens()[1], '␣London');
     assert.deepEqual(server.kinds(), ['propose', 'step', 'propose', 'force']);
+  });
+
+  /** Those that tell the candidates: the table, the notice, the proposed token. */
+  const told = () =>
+    [
+      !root.querySelector('.dv-table.dv-empty') && 'table',
+      !line().startsWith('Hidden: ') && 'line',
+      find(root, 'button', /^proposed token/).length > 0 && 'proposed',
+    ].filter(Boolean);
+
+  test('what is hidden is not told until it is revealed, and the next step hides it again', async () => {
+    await press_until('Step', 1);
+    key('h'); // to hide what comes next is to go there
+    await until(() => line() === 'Hidden: which token comes next?');
+    assert.deepEqual([state().index, ...told()], [1]);
+    key('h');
+    await until(() => told().join() === 'table,line');
+    await press_until('Step', 2);
+    await until(() => state().index === 2);
+    assert.deepEqual(told(), []);
+    button('Reveal').click();
+    await until(() => told().join() === 'table,line');
+    key('ArrowLeft');
+    await until(() => line() === 'Hidden: which tokens could have come here besides “␣the”?');
+    assert.deepEqual(told(), []);
+    root.decoding.actions.hide(false);
+    await until(() => told().join() === 'table,line');
+    assert.deepEqual(
+      server.kinds().filter(kind => kind !== 'row'),
+      ['step', 'propose', 'step', 'propose', 'inspect'],
+    );
+  });
+
+  test('in manual mode the proposed token is hidden too, and is taken unseen', async () => {
+    root.decoding.actions.toggle('manual', true);
+    await until(() => told().includes('proposed'));
+    root.decoding.actions.hide(true);
+    await until(() => !told().length);
+    key('h');
+    await until(() => told().join() === 'table,line,proposed');
+    key('h');
+    await until(() => !told().length);
+    key('Enter');
+    await until(() => tokens().length === 1);
+    assert.deepEqual(told(), []);
+  });
+
+  test('stage view draws its parts alone, with one slider of the page’s settings, and Escape leaves it', async () => {
+    await press_until('Step', 1);
+    root.decoding.actions.show({ enlarged: true });
+    await until(() => root.classList.contains('dv-enlarged'));
+    key('v');
+    await until(() => root.classList.contains('dv-stage'));
+    assert.ok(!root.classList.contains('dv-enlarged'), 'the table has its place');
+    const stage = /** @type {Element} */ (root.querySelector('[data-part=stage]'));
+    type(find(stage, 'slider', 'Temperature')[0], '0.5');
+    assert.equal(state().settings.temperature, 0.5);
+    await until(() => state().view?.what_if);
+    const cell = () => root.querySelector('.dv-rows td.dv-c-final .dv-number')?.textContent;
+    assert.equal(cell(), '53 %', 'the table follows, with few digits');
+    choose(find(stage, 'combobox', 'Slider for')[0], 'top_k');
+    await until(() => find(stage, 'slider', 'Top-k').length);
+    type(find(stage, 'slider', 'Top-k')[0], '1');
+    await until(() => cell() === '100 %');
+    key('Escape');
+    await until(() => !root.classList.contains('dv-stage'));
+    const samplers = /** @type {Element} */ (root.querySelector('[data-part=samplers]'));
+    assert.equal(/** @type {any} */ (find(samplers, 'slider', 'Top-k')[0]).value, '1', 'the page is up to date');
+    assert.equal(cell(), '100.00 %');
+    assert.ok(state().view?.what_if, 'Escape did one thing');
   });
 
   test('a press agrees only to what was seen: settings that arrive meanwhile change the proposal', async () => {

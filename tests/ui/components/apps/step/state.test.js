@@ -16,12 +16,12 @@ describe('state', () => {
   beforeEach(() => localStorage.clear());
 
   test('preferences come back with the next visit, and nothing else does', () => {
-    const state = { ...new_state(), speed: 16, projector: true, columns: ['id'], prompt: 'secret' };
+    const state = { ...new_state(), speed: 16, stage_slider: 'top_p', columns: ['id'], prompt: 'secret' };
     remember_preferences(state, { prompt: 'secret' });
     assert.equal(localStorage.getItem(KEY), null);
     remember_preferences(state, { speed: 16 });
-    const { speed, projector, columns, prompt } = new_state();
-    assert.deepEqual([speed, projector, columns, prompt], [16, true, ['id'], '']);
+    const { speed, stage_slider, columns, prompt } = new_state();
+    assert.deepEqual([speed, stage_slider, columns, prompt], [16, 'top_p', ['id'], '']);
   });
 
   test('what is remembered and makes no sense is left aside', () => {
@@ -34,6 +34,7 @@ describe('state', () => {
       columns: ['rank'],
       tour: 0,
       picture: 'x',
+      stage_slider: 1,
     };
     for (const kept of [JSON.stringify(nonsense), 'null', '3', '{', '[]']) {
       localStorage.setItem(KEY, kept);

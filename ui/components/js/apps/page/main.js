@@ -1,6 +1,8 @@
-// What every page needs of the browser besides its parts: charts in the theme that the visitor sees, menus that keys reach.
+// What every page needs of the browser besides its parts: charts in the theme that the visitor sees, menus that keys reach,
+// and stage view.
 
 import { focus_popovers } from './popovers.js';
+import { create_stage } from './stage.js';
 
 /**
  * @param {HTMLElement} root whose `data-theme` is what the visitor sees
@@ -10,5 +12,11 @@ import { focus_popovers } from './popovers.js';
 export function mount(root, drawn, tell) {
   const restyle = () => tell('theme', root.dataset.theme);
   if (root.dataset.theme !== drawn.theme) restyle();
-  return { restyle, destroy: focus_popovers() };
+  const stops = [focus_popovers(), create_stage(root)];
+  return {
+    restyle,
+    destroy() {
+      for (const stop of stops) stop();
+    },
+  };
 }

@@ -3,12 +3,13 @@
 import { chain_of } from '../../kernel/chain.js';
 import { placed } from '../../kernel/guided.js';
 import { element } from '../../lib/dom.js';
+import { set_stage } from '../../lib/stage.js';
 import { read_packed_trace } from '../../lib/trace_file.js';
 import { can_reroll } from '../../parts/transport.js';
 import { count, isolated } from '../../words/format.js';
 import { say } from '../../words/say.js';
 import { tour_after, tour_stop } from '../../words/tour.js';
-import { is_drafted, remember_preferences } from './state.js';
+import { is_drafted, place_of, remember_preferences } from './state.js';
 
 /** @import { Actions, FoundToken, State, TourEvent } from '../../types.js' */
 /** @import { Player } from './play.js' */
@@ -67,6 +68,12 @@ export function create_actions({ root, state, link, screen, player, walk, settle
     remember_preferences(state, { tour });
   }
 
+  /** Go to the place of the token to come: what is hidden is guessed before it is drawn. */
+  function to_be_guessed() {
+    if (!state.hiding || state.manual || state.slow || state.strategy || state.stop?.is_over) return;
+    if (state.steps.length && !player.is_playing) return link.post('propose');
+  }
+
   /** @param {Partial<State>} changes */
   function change(changes) {
     Object.assign(state, changes);
@@ -119,7 +126,8 @@ export function create_actions({ root, state, link, screen, player, walk, settle
       if (player.is_playing) actions.pause();
       if (!(await has_begun())) return;
       toured('step');
-      return walk.step();
+      await walk.step();
+      return to_be_guessed();
     },
     back: () => state.steps.length && move('back'),
     rewind: () => state.steps.length && move('rewind'),
@@ -203,6 +211,17 @@ export function create_actions({ root, state, link, screen, player, walk, settle
       if (changes.picture === 'ranks' || changes.picture === 'draw') want_whole_row();
       change(changes);
     },
+    stage(on = !state.stage) {
+      set_stage(on);
+    },
+    hide(on = !state.hiding) {
+      change({ hiding: on, revealed: '' });
+      return to_be_guessed();
+    },
+    reveal() {
+      if (state.hiding) change({ revealed: state.covered ? place_of(state) : '' });
+      else return actions.hide(true);
+    },
     toggle_column(name, on) {
       const columns = state.columns.filter(each => each !== name);
       change({ columns: on ? [...columns, name] : columns });
@@ -239,7 +258,8 @@ export function create_actions({ root, state, link, screen, player, walk, settle
       if (state.manual || state.slow) actions.step();
     },
     leave() {
-      if (state.enlarged) change({ enlarged: false });
+      if (state.stage) set_stage(false);
+      else if (state.enlarged) change({ enlarged: false });
       else if (state.slow && state.point !== null && walk.is_at_end()) actions.skip_stages();
       else if (state.point !== null) change({ point: null });
       else if (tour_stop(state)) actions.tour('skip');

@@ -14,14 +14,18 @@ export const PLACES = /** @type {const} */ ([
   'samplers',
   'picture',
   'costs',
+  'stage',
   'strip',
 ]);
+
+/** The parts of stage view, also on a page that shows fewer parts otherwise. @type {readonly Place[]} */
+export const ON_STAGE = ['transport', 'line', 'table', 'stage', 'strip'];
 
 /** @typedef {typeof PLACES[number]} Place */
 
 /**
  * @param {HTMLElement} root the element with class `dv`; filled
- * @param {readonly Place[]} shown the parts that have a place; of all of them the page is one screen
+ * @param {readonly Place[]} shown the parts that have a place outside stage view; of all of them the page is one screen
  * @returns {Record<Place, HTMLElement>}
  */
 export function lay_out(root, shown) {
@@ -30,10 +34,15 @@ export function lay_out(root, shown) {
   const places = Object.fromEntries(entries);
   /** @param {string} name @param {...Place} parts */
   const group = (name, ...parts) => {
-    const own = parts.filter(part => shown.includes(part)).map(part => places[part]);
-    return own.length ? [element('div', { class: name }, ...own)] : [];
+    const own = parts.flatMap(lone);
+    const is_shown = parts.some(part => shown.includes(part));
+    return own.length ? [element('div', { class: is_shown ? name : `${name} dv-stage-only` }, ...own)] : [];
   };
-  const lone = (/** @type {Place} */ part) => (shown.includes(part) ? [places[part]] : []);
+  /** @param {Place} part */
+  const lone = part => {
+    places[part].classList.toggle('dv-stage-only', !shown.includes(part));
+    return shown.includes(part) || ON_STAGE.includes(part) ? [places[part]] : [];
+  };
   root.classList.add('dv-step');
   root.classList.toggle('dv-some', shown.length < PLACES.length);
   root.replaceChildren(
@@ -41,6 +50,7 @@ export function lay_out(root, shown) {
     ...lone('strip'),
     ...lone('loop'),
     ...lone('line'),
+    ...lone('stage'),
     element(
       'div',
       { class: 'dv-work' },

@@ -2,6 +2,7 @@
 
 import { RULES } from '../../kernel/shape.js';
 import { listen } from '../../lib/keys.js';
+import { is_on_stage, watch_stage } from '../../lib/stage.js';
 import { forget, recall, remember } from '../../lib/storage.js';
 import * as costs from '../../parts/costs.js';
 import * as line from '../../parts/line.js';
@@ -12,6 +13,7 @@ import * as prompt from '../../parts/prompt.js';
 import * as samplers from '../../parts/samplers/samplers.js';
 import * as search from '../../parts/search/search.js';
 import * as settings from '../../parts/settings.js';
+import * as stage from '../../parts/stage/stage.js';
 import * as strip from '../../parts/strip/strip.js';
 import * as table from '../../parts/table/table.js';
 import * as transport from '../../parts/transport.js';
@@ -26,7 +28,7 @@ import { say } from '../../words/say.js';
 import { tour_stop } from '../../words/tour.js';
 import { create_actions } from './actions.js';
 import { create_busy } from './busy.js';
-import { lay_out, PLACES } from './layout.js';
+import { lay_out, ON_STAGE, PLACES } from './layout.js';
 import { Player } from './play.js';
 import { Screen } from './screen.js';
 import { create_spotlight } from './spotlight.js';
@@ -38,7 +40,7 @@ import { create_walk } from './walk.js';
  * @import { Place } from './layout.js'
  */
 
-const PARTS = { prompt, transport, settings, loop, line, table, search, samplers, picture, costs, strip };
+const PARTS = { prompt, transport, settings, loop, line, table, search, samplers, picture, costs, stage, strip };
 const LEFT_PLAYING = 'decoding-visualiser-left-playing';
 const WHOLE_RETRY_MS = 100;
 const WHOLE_ROW_MS = 600; // of quiet, after which the rest of a row is asked for
@@ -88,9 +90,9 @@ export function mount(
     drop: () => link.drop(['step', 'run']),
     stopped: () => ask_for_whole_row(),
   });
-  /** @type {ReturnType<typeof mount_part>[]} */
-  const parts = [];
-  const screen = new Screen(root, state, parts, after_drawing);
+  /** @type {Map<string, ReturnType<typeof mount_part>>} */
+  const parts = new Map();
+  const screen = new Screen(root, state, parts, is_on_show, after_drawing);
   const walk = create_walk(
     state,
     {
@@ -120,13 +122,16 @@ export function mount(
     want_whole_row,
   });
   root.classList.add('dv-opening'); // until there is something to show
-  const drawn = PLACES.filter(name => shown.includes(name));
-  for (const name of drawn)
-    parts.push(mount_part(places[name], name, /** @type {any} */ (PARTS[name]), actions, report));
-  const part_of = (/** @type {typeof PLACES[number]} */ name) => /** @type {any} */ (parts[drawn.indexOf(name)]?.own);
+  for (const name of PLACES)
+    if (shown.includes(name) || ON_STAGE.includes(name))
+      parts.set(name, mount_part(places[name], name, /** @type {any} */ (PARTS[name]), actions, report));
 
   const stops = [
     listen(root, actions, () => state.keys),
+    watch_stage(() => {
+      state.stage = is_on_stage();
+      screen.redraw('resize');
+    }),
     watch_for_leaving(root, { released: settled.tell_soon, leaving: settled.leave }),
   ];
   const resize = new ResizeObserver(() => screen.redraw('resize'));
@@ -157,9 +162,16 @@ export function mount(
       return screen.draws;
     },
     get charts_drawn() {
-      return part_of('picture')?.drawn ?? 0;
+      return /** @type {any} */ (parts.get('picture')?.own)?.drawn ?? 0;
     },
   };
+
+  /** Tell if a part is in sight: contrastive search has its candidates in the picture. @param {string} name */
+  function is_on_show(name) {
+    const place = /** @type {Place} */ (name);
+    if (!state.stage) return name !== 'stage' && shown.includes(place);
+    return ON_STAGE.includes(place) || (name === 'picture' && state.strategy !== null);
+  }
 
   // --- out ----------------------------------------------------------------------------------------
 
@@ -393,7 +405,7 @@ export function mount(
       link.close();
       resize.disconnect();
       screen.destroy();
-      for (const part of parts) part.destroy?.();
+      for (const part of parts.values()) part.destroy?.();
     },
   };
 }

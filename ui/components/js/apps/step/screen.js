@@ -3,13 +3,14 @@
 import { at_scale } from '../../kernel/guided.js';
 import { scale_on_show } from '../../view/chain.js';
 import { make_view } from '../../view/view.js';
-import { is_drafted } from './state.js';
+import { is_drafted, place_of } from './state.js';
 
 /** @import { Reason, State } from '../../types.js' */
 
 /** Why the page is drawn, by how much must be drawn anew. @type {Reason[]} */
 const REASONS = ['slide', 'step', 'resize', 'theme'];
 const FEWEST_ROWS = 20; // of the view: charts show more tokens than a short table
+const MOST_ON_STAGE = 8; // rows
 
 /** Draws the parts of a state. */
 export class Screen {
@@ -23,13 +24,15 @@ export class Screen {
   /**
    * @param {HTMLElement} root
    * @param {State} state
-   * @param {{update: (state: State, reason: Reason) => void}[]} parts
+   * @param {Map<string, {update: (state: State, reason: Reason) => void}>} parts by name
+   * @param {(part: string) => boolean} is_on_show
    * @param {() => void} drawn called after each drawing
    */
-  constructor(root, state, parts, drawn) {
+  constructor(root, state, parts, is_on_show, drawn) {
     this.root = root;
     this.state = state;
     this.parts = parts;
+    this.is_on_show = is_on_show;
     this.drawn = drawn;
   }
 
@@ -52,13 +55,15 @@ export class Screen {
   /** @param {Reason} reason */
   #draw(reason) {
     const { state, root } = this;
-    state.digits = state.projector ? 'few' : 'full';
+    state.digits = state.stage ? 'few' : 'full';
     this.refresh();
-    root.classList.toggle('dv-enlarged', state.enlarged);
-    root.classList.toggle('dv-projector', state.projector);
+    root.classList.toggle('dv-enlarged', state.enlarged && !state.stage);
+    root.classList.toggle('dv-stage', state.stage);
+    root.classList.toggle('dv-covered', state.covered);
     root.classList.toggle('dv-slow', state.slow);
     root.classList.toggle('dv-searching', state.strategy !== null);
-    for (const part of this.parts) part.update(state, reason);
+    const shown = shown_of(state);
+    for (const [name, part] of this.parts) if (this.is_on_show(name)) part.update(shown, reason);
     this.draws += 1;
     root.dataset.length = String(state.steps.length);
     this.drawn();
@@ -76,9 +81,18 @@ export class Screen {
       state.row &&
       make_view({ ...state, row: state.row, row_count: Math.max(state.row_count || state.fitted_rows, FEWEST_ROWS) });
     state.drafted = is_drafted(state);
+    state.covered = state.hiding && state.revealed !== place_of(state);
   }
 
   destroy() {
     cancelAnimationFrame(this.#frame);
   }
+}
+
+/** The state as parts get to see it: nothing of what is covered, and in stage view a table that fits. @param {State} state @returns {State} */
+function shown_of(state) {
+  const { stage, covered, fitted_rows } = state;
+  if (!stage && !covered) return state;
+  const on_stage = stage && { row_count: Math.min(fitted_rows, MOST_ON_STAGE), columns: [] };
+  return { ...state, ...on_stage, ...(covered && { view: null, searched: null }) };
 }

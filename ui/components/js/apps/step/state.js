@@ -1,5 +1,6 @@
 // What the step page knows at first, and what a browser remembers of it.
 
+import { is_on_stage } from '../../lib/stage.js';
 import { recall_json, remember } from '../../lib/storage.js';
 
 /** @import { State } from '../../types.js' */
@@ -11,7 +12,7 @@ const PREFERENCES = /** @type {const} */ ([
   'speed',
   'row_count',
   'keys',
-  'projector',
+  'stage_slider',
   'colouring',
   'columns',
   'tour',
@@ -23,7 +24,7 @@ const IS_VALID = {
   speed: Number.isInteger,
   row_count: value => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 200,
   keys: value => typeof value === 'boolean',
-  projector: value => typeof value === 'boolean',
+  stage_slider: value => typeof value === 'string',
   colouring: value => ['probability', 'model_probability', 'entropy', 'model_entropy'].includes(String(value)),
   columns: value => Array.isArray(value) && value.every(name => ['id', 'prob', 'cumulative'].includes(name)),
   tour: value => ['new', 'asked', 'step', 'draw', 'slide', 'moved', 'done'].includes(String(value)),
@@ -76,7 +77,11 @@ export function new_state() {
     columns: [],
     colouring: 'model_probability',
     keys: true,
-    projector: false,
+    stage: is_on_stage(),
+    stage_slider: 'temperature',
+    hiding: false,
+    revealed: '',
+    covered: false,
     tour: 'new',
     guided: false,
     picture: 'distribution',
@@ -118,6 +123,9 @@ export function remember_preferences(state, changes) {
     JSON.stringify(Object.fromEntries(PREFERENCES.map(name => [name, state[name]]))),
   );
 }
+
+/** Names what is covered and revealed: a place in the text, before its token is drawn or after. @param {State} state */
+export const place_of = ({ run, branch, index, row }) => [run, branch, index, Boolean(row?.is_pending)].join('/');
 
 /** Whether Start would begin something else than what is on screen. @param {State} state */
 export function is_drafted({ draft, prompt, chat, negative_prompt, negative_tokens, guidance_scale, strategy, run }) {

@@ -29,8 +29,9 @@ const is_same = (before, after) => before === after || SHOWN.every(name => befor
 /**
  * @param {HTMLElement} list
  * @param {(item: Item, number: number) => void} dress how an item looks, from its token
+ * @param {(label: string) => string} written what it says
  */
-export function create_items(list, dress) {
+export function create_items(list, dress, written) {
   /** @type {Item[]} */
   const items = [];
   /** @type {WeakMap<Element, number>} */
@@ -42,7 +43,7 @@ export function create_items(list, dress) {
    * @param {number} number
    */
   function fill(item, number) {
-    set_text(item.li, item.token.label);
+    set_text(item.li, written(item.token.label));
     dress(item, number);
     const breaks = item.token.label.includes('⏎');
     if (breaks && !item.line_end) {
@@ -97,7 +98,7 @@ export function create_items(list, dress) {
     at: index => /** @type {Item|undefined} */ (items.at(index)),
     /** @param {Element} li */
     index_of: li => numbers.get(li) ?? -1,
-    /** Dress all again, as after another choice of colours. */
-    redress: () => items.forEach(dress),
+    /** Make all again, as after another choice of colours. */
+    redress: () => items.forEach(fill),
   };
 }

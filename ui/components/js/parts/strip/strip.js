@@ -11,7 +11,7 @@ import { create_legend, shade_of } from './legend.js';
 /** @import { Item, Token } from './items.js' */
 /**
  * @typedef {Pick<State, 'prompt' | 'chat' | 'prompt_tokens' | 'steps' | 'index' | 'stop' | 'manual' | 'branches' | 'colouring' | 'view'
- *   | 'pending_bytes'>} Properties
+ *   | 'pending_bytes' | 'stage'>} Properties
  */
 
 // A byte that is no character alone; a prompt token carries no flag for it, but its label spells it out.
@@ -31,8 +31,10 @@ export function create(root, actions) {
   let shown_index = -1;
   /** @type {State['colouring']|null} */
   let shown_colouring = null;
+  let is_on_stage = false;
   let is_following = true; // false once the person has scrolled up
   let own_scroll_top = 0; // where this module has scrolled to, to tell its scrolling from the person's
+  let own_size = ''; // of the box: another one scrolls by itself
   let is_plain = false;
   let is_unfolded = false;
   let prompt = '';
@@ -89,8 +91,10 @@ export function create(root, actions) {
     legend.node,
     branches.node,
   );
-  const before = create_items(list, dress_prompt);
-  const steps = create_items(list, dress_step);
+  // From afar a text is read by its spaces, from near by its tokens.
+  const written = (/** @type {string} */ label) => (state.stage ? label.replaceAll('␣', '\u00a0') : label);
+  const before = create_items(list, dress_prompt, written);
+  const steps = create_items(list, dress_step, written);
 
   /** @param {Item} item @param {number} number */
   function dress_prompt({ li, token }, number) {
@@ -247,6 +251,7 @@ export function create(root, actions) {
     return last ? Math.min(bottom, last.offsetTop - LINE_EDGE_PX) : bottom;
   }
 
+  const size = () => `${box.clientWidth} ${box.clientHeight}`;
   const is_at_end = () => box.scrollTop >= end() - NEAR_END_PX;
 
   /** @param {number} top */
@@ -274,7 +279,7 @@ export function create(root, actions) {
     () => {
       const at_end = is_at_end();
       if (at_end) is_following = true;
-      else if (Math.abs(box.scrollTop - own_scroll_top) > 1) is_following = false;
+      else if (own_size === size() && Math.abs(box.scrollTop - own_scroll_top) > 1) is_following = false;
       show(to_newest, !at_end && !is_following);
     },
     { passive: true },
@@ -282,6 +287,7 @@ export function create(root, actions) {
 
   // Lines break elsewhere after a change of width, and a strip that was hidden could not scroll.
   const resize = new ResizeObserver(() => {
+    own_size = size();
     if (is_following && state && state.index >= steps.length - 1) scroll_to(end());
   });
   resize.observe(box);
@@ -291,7 +297,7 @@ export function create(root, actions) {
   function update_slot() {
     const { view, manual, stop, prompt_tokens, steps: taken, index } = state;
     const label = manual && view?.is_pending ? (view.chosen?.label ?? null) : null;
-    set_text(slot, label ?? '?');
+    set_text(slot, label === null ? '?' : written(label));
     set_class(slot, `dv-slot dv-token${label === null ? '' : ' proposed'}${is_plain ? ' dv-away' : ''}`);
     set_attribute(
       slot,
@@ -316,8 +322,10 @@ export function create(root, actions) {
     const first_step = steps.at(0)?.li ?? null;
     const has_prompt_changed = before.update(folded(now.prompt_tokens), first_step);
     const have_steps_changed = steps.update(now.steps, null);
-    if (shown_colouring !== now.colouring) steps.redress();
+    if (is_on_stage !== now.stage) before.redress();
+    if (is_on_stage !== now.stage || shown_colouring !== now.colouring) steps.redress();
     shown_colouring = now.colouring;
+    is_on_stage = now.stage;
     update_slot();
     if (has_prompt_changed || have_steps_changed) write_plain();
     legend.update(now.colouring);

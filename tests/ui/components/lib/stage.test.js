@@ -1,0 +1,73 @@
+// Stage view: one switch for all pages, remembered by the browser.
+
+import '../harness.js';
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, test } from 'node:test';
+import { mount } from '../../../../ui/components/js/apps/page/main.js';
+import { is_on_stage, set_stage, take_up_stage } from '../../../../ui/components/js/lib/stage.js';
+import { find, key } from '../harness.js';
+
+const PREFERENCES = 'decoding-visualiser-preferences';
+
+describe('stage view', () => {
+  beforeEach(() => {
+    localStorage.clear();
+    document.body.replaceChildren();
+  });
+  afterEach(() => set_stage(false));
+
+  test('it comes back as it was left; projector mode, which it was before, is taken for it', () => {
+    take_up_stage();
+    assert.equal(is_on_stage(), false);
+    for (const projector of [false, true]) {
+      localStorage.clear();
+      localStorage.setItem(PREFERENCES, JSON.stringify({ projector }));
+      take_up_stage();
+      assert.equal(is_on_stage(), projector);
+    }
+    localStorage.removeItem(PREFERENCES);
+    take_up_stage();
+    assert.equal(is_on_stage(), true, 'once taken for it, it is remembered as such');
+    set_stage(false);
+    take_up_stage();
+    assert.equal(is_on_stage(), false);
+  });
+
+  /** The page around what is on stage, where there is anything. @param {string} name */
+  function page_of(name) {
+    const root = document.createElement('section');
+    const here = document.createElement('div');
+    here.className = name;
+    document.body.append(root, here);
+    const page = mount(root, { theme: 'light' }, () => {});
+    return { page, root, here };
+  }
+
+  test('a button and a key turn it on, Escape turns it off, on a page that has something to show', () => {
+    const { page, root, here } = page_of('st-key-stage');
+    find(root, 'button', 'Stage view')[0].click();
+    assert.ok(is_on_stage());
+    key('Escape');
+    assert.ok(!is_on_stage());
+    key('v');
+    find(root, 'button', 'Leave stage view')[0].click();
+    assert.ok(!is_on_stage());
+    localStorage.setItem(PREFERENCES, JSON.stringify({ keys: false }));
+    key('v');
+    assert.ok(!is_on_stage(), 'single keys are off');
+    localStorage.clear();
+    const field = document.createElement('input');
+    here.append(field);
+    field.focus();
+    key('v');
+    assert.ok(!is_on_stage(), 'it is typed into a field');
+    field.blur();
+    here.className = '';
+    key('v');
+    assert.ok(!is_on_stage(), 'nothing to show');
+    page.destroy();
+    here.className = 'dv-step';
+    key('v');
+    assert.ok(!is_on_stage(), 'the page is gone');
+  });
+});

@@ -1,0 +1,40 @@
+// The controls of stage view: which sampler the slider sets, and what it says.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { create } from '../../../../../ui/components/js/parts/stage/stage.js';
+import { settings_of, shown } from '../../fixtures.js';
+import { choose, live, text_of, type } from '../../harness.js';
+
+const NAMES = { top_k: 0, dry: null, top_p: 1, temperature: 0.7 };
+
+test('one slider for any sampler of one number, for temperature at first', () => {
+  const page = live(create, shown(NAMES));
+  const field = page.one('combobox', 'Slider for');
+  assert.deepEqual(
+    Array.from(field.options, option => option.value),
+    ['top_k', 'top_p', 'temperature'],
+  );
+  const value = () => text_of(/** @type {Element} */ (page.root.querySelector('output')));
+  assert.deepEqual([page.one('slider', 'Temperature').value, value()], ['0.7', '0.70']);
+  type(page.one('slider', 'Temperature'), '1.3');
+  assert.deepEqual(page.taken().slice(0, 1), [['set', { temperature: 1.3 }]]);
+  choose(field, 'top_p');
+  assert.deepEqual([page.all('slider').length, page.one('slider', 'Top-p').value, value()], [1, '1', 'off']);
+  page.one('button', 'Hide').click();
+  assert.deepEqual(page.taken().at(-1), ['hide']);
+});
+
+test('without the sampler that was chosen the slider is for the first one, and without any it is away', () => {
+  const state = shown({ min_p: 0.1 });
+  const page = live(create, state);
+  assert.equal(page.one('slider', 'Min-p').value, '0.1');
+  page.update({ ...state, settings: settings_of({ dry: null }) });
+  assert.deepEqual(page.all('slider'), []);
+});
+
+test('contrastive search draws nothing: no slider is for what would have no effect', () => {
+  const strategy = { top_k: 4, penalty_alpha: 0.6 };
+  const page = live(create, shown({ temperature: 0.5, repetition_penalty: 1.2 }, { strategy }));
+  assert.equal(page.one('slider').value, '1.2');
+});

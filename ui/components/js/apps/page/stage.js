@@ -1,0 +1,46 @@
+// Stage view on every page that decodes: its button in the header, and its keys.
+
+import { element, set_attribute, set_text } from '../../lib/dom.js';
+import { are_keys_on, is_on_stage, set_stage, take_up_stage, watch_stage } from '../../lib/stage.js';
+import { say } from '../../words/say.js';
+
+const ON_STAGE = '.dv-step, .st-key-stage';
+const TYPING = 'input:not([type=range]):not([type=checkbox]), textarea, select, [contenteditable=true]';
+
+/** @param {HTMLElement} root @returns {() => void} ends it */
+export function create_stage(root) {
+  const button = element('button', {
+    type: 'button',
+    class: 'dv-stage-button',
+    'aria-keyshortcuts': 'V',
+    onclick: () => set_stage(!is_on_stage()),
+  });
+  root.append(button);
+  function update() {
+    const on = is_on_stage();
+    set_text(button, on ? '✕' : say('Stage view'));
+    set_attribute(button, 'aria-label', on ? say('Leave stage view') : null);
+    set_attribute(
+      button,
+      'title',
+      on ? say('Back to the whole page (Esc)') : say('Readable from the back of a room (V)'),
+    );
+  }
+  const stop = watch_stage(update);
+  take_up_stage();
+
+  /** @param {KeyboardEvent} event */
+  function on_key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented) return;
+    if (!(event.target instanceof Element) || event.target.closest(TYPING)) return;
+    if (!document.querySelector(ON_STAGE)) return;
+    if (event.key === 'Escape' && is_on_stage()) set_stage(false);
+    else if (event.key.toLowerCase() === 'v' && are_keys_on()) set_stage(!is_on_stage());
+  }
+  document.addEventListener('keydown', on_key);
+  return () => {
+    stop();
+    document.removeEventListener('keydown', on_key);
+    button.remove();
+  };
+}

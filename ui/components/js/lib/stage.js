@@ -1,0 +1,32 @@
+// Stage view: what a page is about, readable from the back of a room. One switch for all pages, remembered by the browser.
+
+import { recall, recall_json, remember } from './storage.js';
+
+const KEY = 'decoding-visualiser-stage';
+const PREFERENCES = 'decoding-visualiser-preferences';
+const CLASS = 'dv-on-stage';
+const CHANGED = 'dv-stage';
+
+export const is_on_stage = () => document.documentElement.classList.contains(CLASS);
+
+/** @param {boolean} on */
+export function set_stage(on) {
+  document.documentElement.classList.toggle(CLASS, on);
+  remember('localStorage', KEY, on ? 'on' : 'off');
+  window.dispatchEvent(new Event(CHANGED));
+}
+
+/** As it was left in this browser; what had projector mode on has stage view. */
+export function take_up_stage() {
+  const kept = recall('localStorage', KEY);
+  set_stage(kept === null ? recall_json('localStorage', PREFERENCES)?.projector === true : kept === 'on');
+}
+
+/** @param {() => void} changed @returns {() => void} stops it */
+export function watch_stage(changed) {
+  window.addEventListener(CHANGED, changed);
+  return () => window.removeEventListener(CHANGED, changed);
+}
+
+/** Tell if single keys are shortcuts in this browser; the step page's settings say so. */
+export const are_keys_on = () => recall_json('localStorage', PREFERENCES)?.keys !== false;

@@ -1,0 +1,45 @@
+"""Stage view of a page that Python draws: what it is about, in large type, above its buttons.
+
+Whether it is on is the browser's to know (`ui/components/js/lib/stage.js`). So a page draws what
+belongs to it at all times, and `ui/components/css/stage.css` shows one or the other.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from ui.skeleton.tables import escaped
+
+
+def stage() -> DeltaGenerator:
+    """The place of the buttons that stage view keeps, and of `staged`."""
+    return st.container(key="stage")
+
+
+def stage_slider(*, only: bool = False) -> DeltaGenerator:
+    """The place of the slider that stage view keeps; `only` if the page itself has none."""
+    return st.container(key="stage_only_slider" if only else "stage_slider")
+
+
+def staged(html: str) -> None:
+    """Draw what stage view shows above the buttons.
+
+    Args:
+        html: with every text that is not ours escaped.
+    """
+    st.html(f'<div class="dv-staged">{html}</div>')
+
+
+def staged_text(prompt: str, body: str, before: str = "") -> str:
+    """A text of which the newest line stays in sight.
+
+    Args:
+        prompt: the beginning, muted.
+        body: the text as HTML.
+        before: HTML in front of the prompt.
+    """
+    return (
+        f'<div class="dv-staged-text" tabindex="0"><p class="dv-written">{before}'
+        f"<span>{escaped(prompt)}</span>{body}</p></div>"
+    )
