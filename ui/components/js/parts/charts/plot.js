@@ -19,6 +19,9 @@ const IN_PLACE = { frame: { duration: 0, redraw: false }, transition: { duration
 
 /** Pixels of a saved figure, before it is doubled. */
 export const PNG_SIZE = { width: 960, height: 600 };
+// The least distance of two ticks, in heights of their type.
+const TICK_WIDTH = 3.2;
+const TICK_HEIGHT = 1.7;
 const LEGEND_ROWS = 2; // that a saved figure has room for
 
 /** @param {Look} look @param {number} font */
@@ -83,9 +86,15 @@ function layout_of(subject, drawing, geometry, look) {
     const box = geometry.boxes[place];
     const style = axis_style(look, font);
     const [x_key, y_key] = [axis_key('x', number), axis_key('y', number)];
+    const most = (/** @type {{nticks?: number}} */ { nticks = 8 }, /** @type {number} */ length) =>
+      Math.min(nticks, Math.max(2, Math.floor(length)));
+    const x_axis = x_axis_of(drawing, x_key);
+    const y_axis = drawing.described.axes[y_key];
     layout[x_key] = {
       ...style,
-      ...x_axis_of(drawing, x_key),
+      ...x_axis,
+      nticks: most(x_axis, box.width / (TICK_WIDTH * font)),
+      tickangle: 0,
       anchor: axis_id('y', number),
       fixedrange: !zooms,
       showline: true,
@@ -93,7 +102,8 @@ function layout_of(subject, drawing, geometry, look) {
     };
     layout[y_key] = {
       ...style,
-      ...drawing.described.axes[y_key],
+      ...y_axis,
+      nticks: most(y_axis, box.height / (TICK_HEIGHT * font)),
       anchor: axis_id('x', number),
       fixedrange: true,
       domain: [1 - (box.top + box.height) / geometry.height, 1 - box.top / geometry.height],
