@@ -96,10 +96,13 @@ test('under guidance the share of the negative prompt’s text is told', () => {
     negative_forward_ms: 1,
     formula_bytes: null,
   };
-  const { cache, heights, data } = drawn([PREFILLED, step], {
+  const { cache, heights, data, figures } = drawn([PREFILLED, step], {
     negative_tokens: Array(3).fill({ id: 1, label: 'a', special: false }),
   });
-  assert.equal(cache, '9.0 KiB for 9 + 11 positions, 1.0 KiB of it for the negative prompt');
+  assert.equal(cache, '9.0 KiB for 9 + 11 positions');
+  const share = /9\.0 KiB for 9 \+ 11 positions, 1\.0 KiB of it for the negative prompt/;
+  assert.match(data[CACHE.hover].hovertext?.[1] ?? '', share);
+  assert.match(figures.kv_cache.summary, share);
   assert.deepEqual([heights(CACHE.negative), heights(DECODE.negative)], [[0, 1024], [1]]);
   assert.match(
     data[DECODE.hover].hovertext?.[0] ?? '',

@@ -104,7 +104,7 @@ test('captions say what the scores are, and how uncertain they leave it', () => 
   assert.equal(text('logits'), 'raw scores: highest −0.92, 0.29 ahead');
   assert.match(of({ temperature: 0.5 }).text('logits'), /^after temperature: highest /);
   assert.match(of({ temperature: 0.5, repetition_penalty: 1.2 }).text('logits'), /^scores after 2 samplers: highest /);
-  assert.equal(text('softmax'), 'uncertainty 1.85 bits → 0.99 bits');
+  assert.equal(text('softmax'), 'uncertainty 1.85 → 0.99 bits');
   assert.match(
     bare(figures.softmax.summary),
     /uncertainty: model 1\.85 bits, after settings 0\.99 bits; 2 of 4 kept, which hold 70\.00 %\.$/,

@@ -227,6 +227,20 @@ function positions_words({ prompt_tokens, negative_tokens }, step) {
   return say('{one} + {other} positions', { one: count(step.positions), other });
 }
 
+/** @param {Properties} state @param {Step} step */
+const bytes_words = (state, step) =>
+  say('{bytes} for {positions}', { bytes: size(step.cache_bytes), positions: positions_words(state, step) });
+
+/** The same with the share of the negative prompt's text. @param {Properties} state @param {Step} step */
+function use_words(state, step) {
+  if (!has_negative(step)) return bytes_words(state, step);
+  return say('{bytes} for {positions}, {other} of it for the negative prompt', {
+    bytes: size(step.cache_bytes),
+    positions: positions_words(state, step),
+    other: size(step.negative_cache_bytes ?? 0),
+  });
+}
+
 /** What the line over the columns is. @param {Step} step @param {number} x @returns {Mark} */
 const reserved_mark = ({ cache_bytes_held }, x) => ({
   x,
@@ -254,20 +268,14 @@ function kv_cache(state, steps, memory, is_calm) {
     const values = { step: count(x[place]), bytes: size(step.cache_bytes), positions: positions_words(state, step) };
     return [
       say('step {step}: {bytes} in use, {positions}', values),
+      ...(has_negative(step) ? [use_words(state, step)] : []),
       say('reserved {bytes}', { bytes: size(step.cache_bytes_held) }),
       ...(by_formula === null ? [] : [say('predicted {bytes}', { bytes: size(by_formula) })]),
     ].join('<br>');
   });
   const shown = steps.find(step => step.index === state.index) ?? steps[steps.length - 1];
   const is_more = shown.cache_bytes_held > shown.cache_bytes;
-  const values = {
-    bytes: size(shown.cache_bytes),
-    positions: positions_words(state, shown),
-    other: size(shown.negative_cache_bytes ?? 0),
-  };
-  const now = has_negative(shown)
-    ? say('{bytes} for {positions}, {other} of it for the negative prompt', values)
-    : say('{bytes} for {positions}', values);
+  const now = use_words(state, shown);
   const reserved = is_more ? `; ${say('reserved {bytes}', { bytes: size(shown.cache_bytes_held) })}` : '';
   const rule = state.cache_formula
     ? say('Predicted by {formula}.', { formula: state.cache_formula })
@@ -292,7 +300,7 @@ function kv_cache(state, steps, memory, is_calm) {
       { x, y: steps.map(step => step.cache_bytes), customdata: steps.map(step => step.index), hovertext },
     ],
     marks: is_more ? [reserved_mark(shown, x[0])] : [],
-    text: now,
+    text: bytes_words(state, shown),
     summary: say('Step {step}: {bytes}. {rule}', { step: count(shown.index + 1), bytes: now + reserved, rule }),
     absent: absent({
       [NEGATIVE]: is_guided,

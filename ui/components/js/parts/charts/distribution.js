@@ -125,7 +125,7 @@ function logits(view, rows, { score: score_of }, memory, is_calm) {
 }
 
 /** @param {Properties & {view: View}} state @param {ViewRow[]} rows @param {Formats} in_digits @param {object} memory @param {boolean} is_calm */
-function softmax({ view, slow }, rows, { percent, bits }, memory, is_calm) {
+function softmax({ view, slow }, rows, { percent, bits, score }, memory, is_calm) {
   if (slow && view.points[view.point].kind === 'logits') return not_yet(rows);
   const x = rows.map((_, place) => place);
   const is_final = rows[0].final_prob !== null;
@@ -172,7 +172,7 @@ function softmax({ view, slow }, rows, { percent, bits }, memory, is_calm) {
       ...(is_final ? {} : { [FINAL.text]: marked('so far') }),
     },
     text: view.kept
-      ? say('uncertainty {entropy} → {other}', { entropy: bits(model), other: now })
+      ? say('uncertainty {entropy} → {other}', { entropy: score(model), other: now })
       : say('no tokens left'),
     summary: `${leading(rows, view, row => percent(row.final_prob ?? row.prob))}. ${uncertainty}; ${kept_text(view)}.`,
   };

@@ -53,6 +53,22 @@ export function x_axis_of(drawing, key) {
 }
 
 /**
+ * An axis with no more ticks than there is room for.
+ * @param {any} axis
+ * @param {number} length of the axis, in least distances of two ticks
+ */
+function with_room(axis, length) {
+  const most = Math.max(2, Math.floor(length));
+  if (!axis.tickvals) return { ...axis, nticks: Math.min(axis.nticks ?? 8, most) };
+  const place_of = (/** @type {number} */ value) => (axis.type === 'log' ? Math.log10(value) : value);
+  const is_seen = (/** @type {number} */ value) => place_of(value) >= axis.range[0] && place_of(value) <= axis.range[1];
+  const first = axis.tickvals.findIndex(is_seen);
+  const every = Math.ceil(axis.tickvals.filter(is_seen).length / most);
+  const is_kept = (/** @type {unknown} */ _, /** @type {number} */ place) => (place - first) % every === 0;
+  return { ...axis, tickvals: axis.tickvals.filter(is_kept), ticktext: axis.ticktext?.filter(is_kept) };
+}
+
+/**
  * @param {Subject<any>} subject
  * @param {any} drawing
  * @param {any} geometry
@@ -86,14 +102,9 @@ function layout_of(subject, drawing, geometry, look) {
     const box = geometry.boxes[place];
     const style = axis_style(look, font);
     const [x_key, y_key] = [axis_key('x', number), axis_key('y', number)];
-    const most = (/** @type {{nticks?: number}} */ { nticks = 8 }, /** @type {number} */ length) =>
-      Math.min(nticks, Math.max(2, Math.floor(length)));
-    const x_axis = x_axis_of(drawing, x_key);
-    const y_axis = drawing.described.axes[y_key];
     layout[x_key] = {
       ...style,
-      ...x_axis,
-      nticks: most(x_axis, box.width / (TICK_WIDTH * font)),
+      ...with_room(x_axis_of(drawing, x_key), box.width / (TICK_WIDTH * font)),
       tickangle: 0,
       anchor: axis_id('y', number),
       fixedrange: !zooms,
@@ -102,8 +113,7 @@ function layout_of(subject, drawing, geometry, look) {
     };
     layout[y_key] = {
       ...style,
-      ...y_axis,
-      nticks: most(y_axis, box.height / (TICK_HEIGHT * font)),
+      ...with_room(drawing.described.axes[y_key], box.height / (TICK_HEIGHT * font)),
       anchor: axis_id('x', number),
       fixedrange: true,
       domain: [1 - (box.top + box.height) / geometry.height, 1 - box.top / geometry.height],
