@@ -222,7 +222,9 @@ export function place_marks(part, marks, box, x_axis, y_axis) {
       const rows = Array.from({ length: Math.max(1, Math.floor(box.height / height)) }, (_, row) =>
         mark.side === 'bottom' ? box.height - (row + 1) * height - 2 : row * height + 2,
       );
-      top = rows.find(free) ?? rows[0];
+      const row = rows.find(free);
+      if (row === undefined) return set_class(span, 'dv-hidden'); // the table says it too
+      top = row;
     }
     taken.push({ left, top, width });
     set_text(span, mark.text);
