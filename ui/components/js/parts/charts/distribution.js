@@ -65,7 +65,7 @@ export function styles(look) {
     bars(1, 'chosen', chosen),
     stop_lines(1, look),
     reader(1),
-    bars(2, MODEL.text, { color: faded(look.before, 0.4) }),
+    bars(2, MODEL.text, { color: faded(look.before, 0.55) }),
     bars(2, 'removed', removed),
     bars(2, FINAL.text, { color: look.kept }, narrow),
     bars(2, 'chosen', chosen, narrow),
