@@ -128,7 +128,8 @@ export default () => {
       if (part && !turned) texts.push({ node, part, layer: layer_of(node), text: text.data });
     }
     if (turned || lines.length < 2 || !node.closest(WHOLE_WORDS)) continue;
-    for (const { 0: word, index } of text.data.matchAll(/[\p{L}\p{N}]{2,}/gu)) {
+    for (const { 0: word, index } of text.data.matchAll(/[\p{L}\p{N}\u00ad]{2,}/gu)) {
+      if (word.includes('\u00ad')) continue; // it says where it may be broken
       range.setStart(text, index);
       range.setEnd(text, index + word.length);
       const tops = Array.from(range.getClientRects(), ({ top, width }) => (width > 1 ? Math.round(top) : null));
