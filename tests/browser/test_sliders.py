@@ -6,6 +6,7 @@ from playwright.sync_api import Page, expect
 from engine.decoder import Decoder
 from engine.decoding.contrastive import ContrastiveSearch
 from engine.sampling import SamplingSettings
+from engine.sampling.distribution import Candidate
 from engine.sampling.ranking import RankedRow
 from tests.browser.step_page import (
     FIGURES,
@@ -38,8 +39,7 @@ SOFTMAX_BARS = f"""
 () => {{
   const traces = {LAYER}.data.filter(trace => trace.xaxis === 'x2');
   const of = name => traces.find(trace => trace.name === name).y;
-  return of('kept').map((_, place) => ['kept', 'removed', 'chosen']
-    .map(name => of(name)[place]).find(height => height !== null && height !== undefined));
+  return of('after settings').map((height, place) => height ?? of('chosen')[place] ?? 0);
 }}
 """
 
@@ -57,7 +57,7 @@ def decoder_of(text: str, settings: SamplingSettings, steps: int) -> Decoder:
     return decoder
 
 
-def bars_become(page: Page, heights: list[float]) -> None:
+def bars_become(page: Page, candidates: list[Candidate]) -> None:
     """Wait until the softmax chart shows these; a drawing takes a frame or two."""
     wait_until(
         page,
@@ -66,7 +66,7 @@ def bars_become(page: Page, heights: list[float]) -> None:
           return shown.length > 0 && shown.every((height, place) =>
             Math.abs(height - heights[place]) <= Math.max(1e-6 * Math.abs(heights[place]), 1e-12));
         }}""",
-        heights,
+        [candidate.final_prob for candidate in candidates],
     )
 
 
@@ -92,7 +92,7 @@ def test_a_dragged_slider_moves_the_softmax_at_once_as_the_engine_would(page: Pa
         dragged, _ = parse_settings(state(page, "state.settings"))
         seen.add(dragged.temperature)
         candidates = decoder.distribution(2, dragged).candidates(20)
-        bars_become(page, [candidate.prob for candidate in candidates])
+        bars_become(page, candidates)
     assert sent() == 0, "a slider that moves must not wait for the server"
     assert len(seen) == 5
     page.mouse.up()
@@ -126,7 +126,7 @@ def test_samplers_in_any_order_leave_what_the_engine_leaves(page: Page):
         found = [(row["id"], row["removed_by"]) for row in rows]
         candidates = decoder.next_distribution().candidates(len(rows))
         assert found == [(each.token_id, each.removed_by) for each in candidates], settings
-        bars_become(page, [candidate.prob for candidate in candidates])
+        bars_become(page, candidates)
 
 
 def test_a_picture_redrawn_in_place_is_the_one_drawn_afresh(page: Page):
@@ -139,7 +139,7 @@ def test_a_picture_redrawn_in_place_is_the_one_drawn_afresh(page: Page):
     ):
         set_samplers(page, **changes)
     candidates = decoder_of(OPEN, SamplingSettings(), 0).next_distribution().candidates(20)
-    bars_become(page, [candidate.prob for candidate in candidates])
+    bars_become(page, candidates)
     page.mouse.move(0, 0)
     shapes = """layer => Array.from(layer.querySelectorAll('.cartesianlayer path'))
       .map(path => [path.getAttribute('d'), path.style.stroke].join())

@@ -104,7 +104,7 @@ def _common(comparison: Comparison) -> None:
         return bound(f"compare_{name}", held, take)
 
     prompt = comparison.prompt
-    left, right = st.columns([3, 1], vertical_alignment="top")
+    left, right = st.columns([5, 2], vertical_alignment="top")
     with left:
         st.text_area(
             say("Prompt"),

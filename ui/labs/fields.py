@@ -78,7 +78,7 @@ def prompt(
 
     Without a label or a placeholder it has those of a prompt. Names of examples are marked.
     """
-    left, right = st.columns([3, 1])
+    left, right = st.columns([5, 2])
     with left:
         text(lab, "prompt", label or say("Prompt"), height=68, **options)
     with right:

@@ -42,6 +42,16 @@ const BY_WEIGHT = [
   ['a notice', {}, /^Notice: /],
 ];
 
+test('a text that stopped in a loop says both, wherever one looks', () => {
+  for (const index of [8, 0]) {
+    const state = recorded({}, { stop: STOP, steps: Array.from({ length: 9 }, () => make_step(1)), index });
+    assert.match(
+      bare(what_to_say(state).text),
+      /^64 tokens are generated\. The text is looping: the same token came 9 times in a row\./,
+    );
+  }
+});
+
 test('what matters more goes before what matters less', () => {
   for (const place of BY_WEIGHT.keys()) {
     const state = recorded({ top_k: 2 }, { tour: 'done' });

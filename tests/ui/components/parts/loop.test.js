@@ -15,7 +15,7 @@ function page_of(state) {
   return {
     ...page,
     track,
-    stage: (/** @type {string} */ label) => page.one('button', `Stage: ${label}`),
+    stage: (/** @type {string} */ label) => page.one('button', new RegExp(`^${label}`)),
     names: () => page.all('listitem').map(name_in),
     looks: () => Object.fromEntries(page.all('listitem').map(item => [name_in(item), item.className])),
     walk: () => page.all('button', /^(Next stage|Skip to the end)$/).map(each => !each.hasAttribute('disabled')),

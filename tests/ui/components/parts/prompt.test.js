@@ -24,14 +24,16 @@ function page_of(changes = {}) {
   return { ...page, area: page.one('textbox', 'Prompt'), start: page.one('button', 'Start') };
 }
 
-test('what is typed is the draft, and Ctrl+Enter begins with it', () => {
+test('what is typed is the draft: Enter begins with it, Shift+Enter makes a line', () => {
   const page = page_of();
   assert.match(page.area.placeholder, /its context holds 1,024 tokens/);
   page.area.focus();
   begin_typing(page.area, 'The');
-  press(page.area, 'Enter'); // a line of the prompt
+  const is_line = press(page.area, 'Enter', { shiftKey: true });
+  press(page.area, 'Enter', { isComposing: true }); // takes what an input method proposes
   assert.deepEqual(page.taken(), [['draft', { prompt: 'The' }]]);
-  press(page.area, 'Enter', { ctrlKey: true });
+  assert.ok(is_line, 'left to the field');
+  press(page.area, 'Enter');
   assert.deepEqual(page.taken(), [['start']]);
   assert.notEqual(document.activeElement, page.area, 'the keys are the page’s again');
   page.start.click();
@@ -40,11 +42,25 @@ test('what is typed is the draft, and Ctrl+Enter begins with it', () => {
   assert.equal(page.area.value, 'another');
 });
 
-test('Start is the next thing to press where the prompt is another', () => {
+test('folded to one line, a prompt shows where its lines end', () => {
   const page = page_of();
-  assert.deepEqual([page.start.className, page.start.title], ['', 'Begin again from this prompt (Ctrl+Enter)']);
+  const folded = /** @type {HTMLElement} */ (page.area.nextElementSibling);
+  for (const [prompt, seen] of [
+    ['2 + 2 =\n', '2 + 2 =⏎'],
+    ['one\n\ntwo', 'one⏎⏎two'],
+    ['one', ''],
+  ]) {
+    page.change({ draft: { ...page.state.draft, prompt } });
+    assert.equal(folded.textContent, seen);
+    assert.equal(folded.classList.contains('dv-hidden'), seen === '');
+  }
+});
+
+test('Start says what it begins with', () => {
+  const page = page_of();
+  assert.equal(page.start.title, 'Begin again from this prompt (Enter)');
   page.change({ drafted: true });
-  assert.deepEqual([page.start.className, page.start.title], ['dv-primary', 'Begin with this prompt (Ctrl+Enter)']);
+  assert.equal(page.start.title, 'Begin with this prompt (Enter)');
 });
 
 test('an example or an earlier text is one press, and closes the menu', () => {

@@ -142,6 +142,15 @@ test('greedy is compared with the token that it beat', () => {
     said({ temperature: 0 }, { logits: HALVES }),
     /^Greedy hides a near tie: “␣Paris” 50\.25 %, “␣the” 49\.75 %/,
   );
+  // Equal scores are no near tie: which of them is taken is a rule.
+  for (const logits of [
+    [3, 3, 1],
+    [0, 2, 2, 2],
+  ]) {
+    const tie = said({ temperature: 0 }, { logits });
+    assert.match(tie, /^An exact tie: “␣\w+” and “␣\w+” have the same score\. Greedy takes the lower id every time\.$/);
+  }
+  assert.match(said({ repetition_penalty: 1.2, temperature: 0 }, { logits: [3, 3, 1] }), /^(?!An exact tie)/);
   // The model's favourite is banned: the two that are left are far apart.
   assert.equal(
     said({ banned: { sequences: [[0]] }, temperature: 0 }),

@@ -6,10 +6,11 @@ import { what_if_text } from '../words/chain.js';
 import { search_sentence } from '../words/contrastive.js';
 import { count, quoted } from '../words/format.js';
 import { hint, point_sentence } from '../words/loop.js';
-import { notice } from '../words/notice.js';
+import { loop_sentence, notice } from '../words/notice.js';
 import { say } from '../words/say.js';
 import { tour_stop } from '../words/tour.js';
 import { create_busy } from './busy.js';
+import { primary_of } from './primary.js';
 
 /** @import { Actions, Reason, State } from '../types.js' */
 /** @typedef {State} Properties */
@@ -40,7 +41,7 @@ export function create(root, actions) {
   });
   const next = element('button', {
     type: 'button',
-    class: 'dv-primary dv-hidden',
+    class: 'dv-hidden',
     onclick: () => actions.tour('next'),
   });
   const skip = element('button', {
@@ -91,6 +92,7 @@ export function create(root, actions) {
       const is_tour = said.kind === 'tour';
       set_text(next, said.next ?? '');
       next.classList.toggle('dv-hidden', !said.next);
+      next.classList.toggle('dv-primary', primary_of(state) === 'tour');
       skip.classList.toggle('dv-hidden', !is_tour || state.tour === 'moved');
       const can_close = state.error || state.visit_notice;
       close.classList.toggle('dv-hidden', !can_close || is_busy);
@@ -118,7 +120,8 @@ export function what_to_say(state) {
   if (mode === 'paused' && said) return { kind: 'plain', title: '', text: said };
   if (state.strategy) return { kind: 'plain', title: '', text: search_sentence(state) };
   if (stop_of_tour) return { kind: 'tour', ...stop_of_tour };
-  if (mode === 'paused' && stop?.sentence) return { kind: 'plain', title: '', text: stop.sentence };
+  if (mode === 'paused' && stop?.sentence)
+    return { kind: 'plain', title: '', text: `${stop.sentence} ${loop_sentence(state.steps)}`.trim() };
   const waiting = view && (state.manual || state.slow) ? hint(state, view) : '';
   if (waiting) return { kind: 'plain', title: '', text: waiting };
   if (state.example && state.steps.length === 0) return { kind: 'plain', title: say('Look at:'), text: state.example };

@@ -6,6 +6,7 @@ import { element, set_attribute, set_class, set_text } from '../lib/dom.js';
 import { term } from '../lib/term.js';
 import { box_label, figure_of, more_of } from '../words/loop.js';
 import { say } from '../words/say.js';
+import { primary_of } from './primary.js';
 
 /** @import { Actions, State, View } from '../types.js' */
 /** @typedef {State} Properties */
@@ -60,7 +61,6 @@ export function create(root, actions) {
           {
             type: 'button',
             class: 'dv-loop-box',
-            'aria-label': say('Stage: {name}', { name: label }),
             onclick: () => choose(key),
           },
           ...inside,
@@ -75,7 +75,6 @@ export function create(root, actions) {
   const track = element('ol', { class: 'dv-loop-track', 'aria-label': say('One step of the loop'), 'data-wave': '0' });
   const next = element('button', {
     type: 'button',
-    class: 'dv-primary',
     text: say('Next stage'),
     onclick: () => actions.next_stage(),
   });
@@ -114,7 +113,6 @@ export function create(root, actions) {
       if (track.children[place] !== node) track.insertBefore(node, track.children[place] ?? null);
       node.style.setProperty('--turn', String(place / (nodes.length - 1)));
     });
-    track.classList.toggle('dv-many', keys.length > 9);
   }
 
   /** @param {ReturnType<typeof make_item>} item */
@@ -134,7 +132,6 @@ export function create(root, actions) {
     );
     if (!item.is_point) return;
     set_attribute(item.box, 'aria-current', is_lit ? 'step' : null);
-    set_attribute(item.box, 'aria-description', figure || null);
     set_attribute(item.box, 'disabled', !view);
     if (is_lit && last_point !== state.point && track.scrollWidth > track.clientWidth) {
       track.scrollTo({ left: Math.max(0, item.node.offsetLeft - (track.clientWidth - item.node.offsetWidth) / 2) });
@@ -152,6 +149,7 @@ export function create(root, actions) {
       const is_over = Boolean(now.stop?.is_over);
       walk.classList.toggle('dv-hidden', !now.slow);
       set_attribute(next, 'disabled', is_over);
+      next.classList.toggle('dv-primary', primary_of(now) === 'stage');
       set_attribute(skip, 'disabled', is_over || now.point === null || !now.view?.is_pending);
       last_point = now.point;
     },

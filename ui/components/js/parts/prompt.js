@@ -1,12 +1,14 @@
 // The prompt: its text (folded to one line until it is written in), examples and earlier texts, Start.
 
-import { element, set_attribute, set_class } from '../lib/dom.js';
+import { element, set_attribute, set_class, set_text } from '../lib/dom.js';
 import { create_menu } from '../lib/menu.js';
 import { shorten, tokens } from '../words/format.js';
 import { say } from '../words/say.js';
+import { primary_of } from './primary.js';
 
 /** @import { State, Actions, Example, EarlierText } from '../types.js' */
-/** @typedef {Pick<State, 'draft' | 'drafted' | 'examples' | 'earlier' | 'model'>} Properties */
+/** @import { Pressed } from './primary.js' */
+/** @typedef {Pressed & Pick<State, 'draft' | 'examples' | 'earlier'>} Properties */
 
 const TALLEST = 0.4; // of the window, while it is written in
 
@@ -27,7 +29,9 @@ export function create(root, actions) {
   const menu = create_menu(say('Examples'), examples, earlier_title, earlier);
   const start = element('button', { type: 'button', text: say('Start'), onclick: () => actions.start() });
   root.classList.add('dv-prompt');
-  root.append(element('div', { class: 'dv-prompt-place' }, area), menu.node, start);
+  // Folded, a field would cut its second line in the middle: this lies over it and shows where lines end.
+  const folded = element('span', { class: 'dv-prompt-folded dv-token dv-line', 'aria-hidden': 'true' });
+  root.append(element('div', { class: 'dv-prompt-place' }, area, folded), menu.node, start);
   /** @type {Example[]|null} */
   let listed = null;
   let listed_earlier = '';
@@ -49,7 +53,7 @@ export function create(root, actions) {
   });
   area.addEventListener('keydown', event => {
     if (event.key === 'Escape') area.blur();
-    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+    if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
     event.preventDefault();
     area.blur();
     actions.start();
@@ -82,15 +86,16 @@ export function create(root, actions) {
         area.value = state.draft.prompt;
         fit();
       }
+      const has_lines = state.draft.prompt.includes('\n');
+      set_class(folded, has_lines ? 'dv-prompt-folded dv-token dv-line' : 'dv-hidden');
+      set_text(folded, has_lines ? state.draft.prompt.replaceAll('\n', '⏎') : '');
       const most = state.model?.context_length;
       const room = most
         ? say('Text for the model to continue (its context holds {tokens})', { tokens: tokens(most) })
         : say('Text for the model to continue (its context holds any number of tokens)');
       set_attribute(area, 'placeholder', room);
-      set_class(start, state.drafted ? 'dv-primary' : '');
-      const title = state.drafted
-        ? say('Begin with this prompt (Ctrl+Enter)')
-        : say('Begin again from this prompt (Ctrl+Enter)');
+      start.classList.toggle('dv-primary', primary_of(state) === 'start');
+      const title = state.drafted ? say('Begin with this prompt (Enter)') : say('Begin again from this prompt (Enter)');
       set_attribute(start, 'title', title);
       if (listed !== state.examples) {
         listed = state.examples;

@@ -1,18 +1,18 @@
 // Transport: the buttons that make the text grow and take it back, the speed of Play, slow motion.
 
-import { element, set_attribute, set_class, set_text } from '../lib/dom.js';
+import { element, set_attribute, set_text } from '../lib/dom.js';
 import { say } from '../words/say.js';
+import { primary_of } from './primary.js';
 
 /** @import { State, Actions } from '../types.js' */
-/**
- * @typedef {Pick<State, 'steps' | 'stop' | 'mode' | 'manual' | 'slow' | 'speed' | 'strategy' | 'row' | 'view' | 'drafted'>} Properties
- */
+/** @import { Pressed } from './primary.js' */
+/** @typedef {Pressed & Pick<State, 'stop' | 'speed' | 'row'>} Properties */
 
 const SPEEDS = [1, 2, 4, 8, 16, 0]; // tokens a second; 0: as fast as it goes
 
 /**
  * Whether there is a draw to be drawn again.
- * @param {Properties} state
+ * @param {Pick<State, 'steps' | 'strategy' | 'view' | 'manual' | 'row'>} state
  */
 export const can_reroll = ({ steps, strategy, view, manual, row }) =>
   steps.length > 0 && !strategy && !view?.greedy && !(manual && row?.is_pending);
@@ -40,7 +40,7 @@ export function create(root, actions) {
     });
   const rewind = button(say('Rewind'), say('Back to the prompt'), '0', () => actions.rewind());
   const back = button(say('Back'), say('Take the last token back'), 'B', () => actions.back(), 'dv-back');
-  const step = button(say('Step'), say('Generate one token'), 'S', () => actions.step(), 'dv-primary dv-go');
+  const step = button(say('Step'), say('Generate one token'), 'S', () => actions.step(), 'dv-go');
   const play = button(say('Play'), say('Generate token after token'), 'P', () => actions.toggle_play(), 'dv-play');
   const run = button(say('Run to end'), say('Generate until a stop rule ends the text'), 'E', () =>
     actions.run_to_end(),
@@ -85,8 +85,9 @@ export function create(root, actions) {
       if (document.activeElement !== speed) speed.value = String(nearest(state.speed));
       slow.disabled = state.strategy !== null;
       set_attribute(slow, 'aria-pressed', String(state.slow));
-      set_class(step, is_busy ? 'dv-go' : 'dv-primary dv-go');
-      set_class(play, is_busy ? 'dv-primary dv-play' : 'dv-play');
+      const primary = primary_of(state);
+      step.classList.toggle('dv-primary', primary === 'step');
+      play.classList.toggle('dv-primary', primary === 'play');
     },
   };
 }

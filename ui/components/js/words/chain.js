@@ -11,6 +11,12 @@ import { marked, say } from './say.js';
 /** Whether a sampler removed tokens by rank, as greedy does too. @param {SamplerView} sampler */
 export const is_cut = sampler => sampler.kind === 'cut' || sampler.case === 'greedy';
 
+/** A sampler's name within a sentence; at temperature 0 it is not temperature that removes. @param {SamplerView[]} samplers @param {string|null} name */
+export function name_in(samplers, name) {
+  const sampler = samplers.find(each => each.name === name);
+  return sampler?.case === 'greedy' ? say('greedy') : (sampler?.in_text ?? name ?? '');
+}
+
 /**
  * Why nothing can be drawn with the whole chain; null where something can.
  *

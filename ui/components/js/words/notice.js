@@ -71,10 +71,9 @@ function emptied({ table }, view) {
   return say('No token is left to draw: {reason}. {remedy}', { ...found });
 }
 
-/** @type {Noticed} */
-function looping(state, view) {
-  const end = view.is_pending ? view.index : view.index + 1;
-  const loop = find_loop(state.steps.slice(0, end).map(step => step.id));
+/** How a text repeats itself; '' where it does not. @param {Step[]} steps */
+export function loop_sentence(steps) {
+  const loop = find_loop(steps.map(step => step.id));
   if (!loop) return '';
   const values = { times: count(loop.times), tokens: tokens(loop.length) };
   const found =
@@ -84,6 +83,9 @@ function looping(state, view) {
   const remedy = say('A penalty on repetition, or a higher temperature, can break the loop.');
   return `${found} ${remedy}`;
 }
+
+/** @type {Noticed} */
+const looping = (state, view) => loop_sentence(state.steps.slice(0, view.is_pending ? view.index : view.index + 1));
 
 /** @type {Noticed} */
 function unlikely_draw(state, view, { percent }) {
@@ -130,6 +132,11 @@ function greedy_choice(_, view, { percent }) {
   const [taken] = view.leaders;
   if (!greedy || view.kept !== 1 || is_by_chance || !taken) return '';
   const beaten = view.rows.find(row => row.removed_by === greedy.name);
+  if (beaten && taken.logit === beaten.logit && taken.score === beaten.score)
+    return say('An exact tie: {first} and {second} have the same score. Greedy takes the lower id every time.', {
+      first: quoted(taken.label),
+      second: quoted(beaten.label),
+    });
   const gap = beaten ? taken.model_prob - beaten.model_prob : 1;
   if (beaten && gap >= 0 && gap < CLOSE) {
     const [first, second] = [taken, beaten].map(row => `${quoted(row.label)} ${percent(row.model_prob)}`);

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { mount as mount_terms } from '../../../../../ui/components/js/apps/terms/main.js';
 import { element } from '../../../../../ui/components/js/lib/dom.js';
 import { term } from '../../../../../ui/components/js/lib/term.js';
-import { click, find, key, mount, pointer, text_of } from '../../harness.js';
+import { begin_typing, click, find, key, mount, pointer, text_of } from '../../harness.js';
 import { GLOSSARY, SITE } from '../glossary/entries.js';
 
 /** @type {{destroy(): void} | null} */
@@ -84,8 +84,14 @@ test('the menu has the terms of the page, but nothing that a model has written',
   const [menu] = root.getElementsByTagName('details');
   menu.open = true;
   menu.dispatchEvent(new Event('toggle'));
-  assert.deepEqual(find(menu, 'term').map(text_of), ['Cache', 'KV cache', 'Logit']);
+  const names = () => find(menu, 'term').map(text_of);
+  assert.deepEqual(names(), ['Cache', 'KV cache', 'Logit']);
   assert.match(text_of(menu), /The raw <b>score<\/b>\. Try it: Step, Logits/);
+  const [search] = find(menu, 'searchbox');
+  begin_typing(search, 'log');
+  assert.deepEqual(names(), ['Logit']);
+  begin_typing(search, '');
+  assert.equal(names().length, 3);
   other.destroy();
 });
 

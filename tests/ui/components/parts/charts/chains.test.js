@@ -18,39 +18,37 @@ import { over_all_chains, table } from '../../chains.js';
 
 const BARS = 12;
 
-/** Where traces begin in the data of both charts: softmax bars by state, strokes of the final probability, hover. */
-const [KEPT, REMOVED, CHOSEN, FINAL, HOVER] = [6, 7, 8, 9, 11];
+/** Where traces begin in the data of both charts: softmax bars before any setting and after all, hover. */
+const [MODEL, REMOVED, FINAL, CHOSEN, HOVER] = [5, 6, 7, 8, 10];
 
-/** @param {CaseVector} vector */
-const removed_words = vector =>
-  vector.candidates
-    .slice(0, BARS)
-    .map(candidate => (candidate[5] ? `removed by ${in_text_of(table, candidate[5])}` : 'kept'));
+/** @param {CaseVector} vector @param {View} view */
+const removed_words = (vector, { greedy }) =>
+  vector.candidates.slice(0, BARS).map(({ 5: name }) => {
+    if (!name) return 'kept';
+    return `removed by ${greedy && name === 'temperature' ? 'greedy' : in_text_of(table, name)}`;
+  });
 
-test('bars, strokes and hovers over tokens', () => {
+test('bars and hovers over tokens', () => {
   over_all_chains((found, scene, vector) => {
     if (vector.emptied_by) return;
     const view = /** @type {View} */ (make_view(scene));
     const frame = { memory: {}, places: BARS, is_calm: true };
     const { data, figures } = distribution.describe({ view, slow: false, digits: 'full' }, frame);
     const rows = vector.candidates.slice(0, BARS);
-    const words = removed_words(vector);
-    for (const [place, [, , , prob, , removed_by]] of rows.entries()) {
-      const bars = [KEPT, REMOVED, CHOSEN].map(trace => data[trace].y[place]);
-      found.near(`bar of ${place}`, bars[removed_by ? 1 : 0], prob);
-      found.same(`other bars of ${place}`, [bars[removed_by ? 0 : 1], bars[2]], [null, null]);
+    const words = removed_words(vector, view);
+    for (const [place, [, , , , , removed_by, final_prob]] of rows.entries()) {
+      const [model, removed, final, chosen] = [MODEL, REMOVED, FINAL, CHOSEN].map(trace => data[trace].y[place]);
+      found.near(`first bar of ${place}`, removed_by ? removed : model, view.rows[place].model_prob);
+      if (removed_by) found.same(`other bars of ${place}`, [model, final, chosen], [null, null, null]);
+      else {
+        found.near(`second bar of ${place}`, final, final_prob);
+        found.same(`other bars of ${place}`, [removed, chosen], [null, null]);
+      }
       const hover = data[HOVER].hovertext?.[place] ?? '';
       found.holds(`hover of ${place} ends with ${words[place]}: ${hover}`, hover.endsWith(`<br>${words[place]}`));
     }
-    // Each stroke is two points and a gap; only those that can be drawn have one.
-    const heights = data[FINAL].y.filter((_, place) => place % 3 === 0);
-    found.all_near(
-      'strokes',
-      heights,
-      rows.map(row => row[6]).filter(prob => prob > 0),
-    );
     const kept = vector.stages.at(-1)?.count ?? scene.row.possible;
-    const caption = figures.softmax.text;
+    const caption = figures.softmax.summary;
     const said = kept === view.vocab ? `all ${count(kept)} tokens` : `${count(kept)} of ${count(view.vocab)} kept`;
     found.holds(`${caption} says ${said}`, caption.includes(said));
     check_lines(

@@ -48,7 +48,7 @@ test('the parts of a step stand on each other, and prefills apart on an axis of 
     'step 2: 4.00 ms<br>model 3.00 ms<br>apply settings 0.50 ms<br>draw 0.25 ms<br>other 0.25 ms',
   );
   assert.match(data[PREFILL.hover].hovertext?.[0] ?? '', /^step 1 \(prefill\): 20\.0 ms<br>model 18\.0 ms/);
-  assert.equal(latency, '4.00 ms, model 3.00 ms · mean 250 tokens/s');
+  assert.equal(latency, '4.00 ms · mean 250 tokens/s');
 });
 
 test('a step whose logits were recorded is marked, and does not count as speed', () => {
@@ -99,7 +99,9 @@ test('the cache has what is in use, what is reserved, and what the formula predi
     [heights(CACHE.in_use), data[CACHE.held].y, data[CACHE.predicted].y],
     [[9216], [16384, 16384], [9000, 9000]],
   );
-  assert.equal(cache, '9.0 KiB for 9 positions; reserved 16.0 KiB');
+  assert.equal(cache, '9.0 KiB for 9 positions');
+  const [{ y, text }] = figures.kv_cache.marks;
+  assert.deepEqual([y, text], [16384, 'reserved 16.0 KiB'], 'the line says what it is');
   assert.equal(
     data[CACHE.hover].hovertext?.[0],
     'step 1: 9.0 KiB in use, 9 positions<br>reserved 16.0 KiB<br>predicted 8.8 KiB',
@@ -116,10 +118,13 @@ test('under guidance the share of the negative prompt’s text is told', () => {
     negative_forward_ms: 1,
     formula_bytes: null,
   };
-  const { cache, heights, data } = drawn([PREFILLED, step], {
+  const { cache, heights, data, figures } = drawn([PREFILLED, step], {
     negative_tokens: Array(3).fill({ id: 1, label: 'a', special: false }),
   });
-  assert.equal(cache, '9.0 KiB for 9 + 11 positions, 1.0 KiB of it for the negative prompt; reserved 16.0 KiB');
+  assert.equal(cache, '9.0 KiB for 9 + 11 positions');
+  const share = /9\.0 KiB for 9 \+ 11 positions, 1\.0 KiB of it for the negative prompt/;
+  assert.match(data[CACHE.hover].hovertext?.[1] ?? '', share);
+  assert.match(figures.kv_cache.summary, share);
   assert.deepEqual([heights(CACHE.negative), heights(DECODE.negative)], [[0, 1024], [1]]);
   assert.match(
     data[DECODE.hover].hovertext?.[0] ?? '',
@@ -156,5 +161,5 @@ test('a long text is drawn as one surface that misses no peak', () => {
 test('without steps both are empty', () => {
   const { data, cache, latency } = drawn([]);
   assert.ok(data.every(({ x }) => x.length === 0));
-  assert.deepEqual([cache, latency], ['no steps yet', 'no steps yet']);
+  assert.deepEqual([cache, latency], ['bytes that it holds, step by step', 'of each step to come']);
 });

@@ -12,7 +12,7 @@ import { bare, guided, logits_of, recorded, shown } from '../../fixtures.js';
 
 /** Where traces begin in the data. */
 const LOGITS = { kept: 0, removed: 1, chosen: 2, lines: 3, hover: 4 };
-const SOFTMAX = { model: 5, kept: 6, removed: 7, chosen: 8, final: 9, lines: 10, hover: 11 };
+const SOFTMAX = { model: 5, removed: 6, final: 7, chosen: 8, lines: 9, hover: 10 };
 
 /** @param {State} state @param {number} [places] bars that have room */
 function drawn(state, places = 12) {
@@ -26,13 +26,18 @@ const of = (values, more) => drawn(shown(values, more));
 /** Probabilities without their last digits. @param {(number | null)[]} values */
 const rounded = values => values.map(value => value && Number(value.toFixed(4)));
 
+/** The heights over each token, lowest first. @param {ReturnType<typeof drawn>['data']} data */
+function heights_of(data) {
+  const bars = [SOFTMAX.model, SOFTMAX.removed, SOFTMAX.final, SOFTMAX.chosen].map(trace => rounded(data[trace].y));
+  return bars[0].map((_, place) => bars.map(heights => heights[place]).filter(height => height !== null));
+}
+
 test('both charts have the same tokens, each a bar of its state', () => {
   const { data, figures } = drawn(recorded({ top_k: 3 }));
   assert.deepEqual(figures.softmax.labels, ['␣Paris', '␣the', '␣a', '␣London']);
-  assert.deepEqual(rounded(data[SOFTMAX.kept].y), [0.4, null, 0.2, null]);
-  assert.deepEqual(rounded(data[SOFTMAX.chosen].y), [null, 0.3, null, null]);
   assert.deepEqual(rounded(data[SOFTMAX.removed].y), [null, null, null, 0.1]);
-  for (const name of /** @type {const} */ (['kept', 'removed', 'chosen'])) {
+  assert.deepEqual(rounded(data[SOFTMAX.chosen].y), [null, 0.3333, null, null]);
+  for (const name of /** @type {const} */ (['removed', 'chosen'])) {
     const is_there = (/** @type {number} */ trace) => data[trace].y.map(value => value !== null);
     assert.deepEqual(is_there(LOGITS[name]), is_there(SOFTMAX[name]));
   }
@@ -42,13 +47,22 @@ test('both charts have the same tokens, each a bar of its state', () => {
   assert.deepEqual(logits, softmax);
 });
 
-test('a stroke shows the probability after settings of each token that can be drawn', () => {
-  const { data, figures } = of({ top_k: 2 });
-  const { x, y } = data[SOFTMAX.final];
-  assert.deepEqual(x, [-0.47, 0.47, null, 0.53, 1.47, null]);
-  assert.deepEqual(rounded(y), [0.5714, 0.5714, null, 0.4286, 0.4286, null]);
-  assert.deepEqual(figures.softmax.absent, ['chosen']);
-  assert.deepEqual(of({ top_k: 2 }, { point: 0 }).figures.softmax.absent, ['removed', 'chosen', 'after settings']);
+test('each token has two heights at most: those of the table’s columns', () => {
+  const columns = (/** @type {State} */ { view }) =>
+    view?.rows.map(row => rounded(row.removed_by ? [row.model_prob] : [row.model_prob, row.final_prob]));
+  /** @type {Record<string, Value>[]} */
+  const chains = [{ temperature: 0.5, top_p: 0.8 }, { temperature: 0 }, { min_p: 0.6, temperature: 2 }];
+  for (const values of chains) {
+    const state = recorded(values);
+    assert.deepEqual(heights_of(drawn(state).data), columns(state), JSON.stringify(values));
+  }
+  assert.deepEqual(heights_of(of({ top_k: 2 }).data), [[0.4, 0.5714], [0.3, 0.4286], [0.2], [0.1]]);
+});
+
+test('in front of the draw the second height is what the samplers so far have made of it', () => {
+  const { data, figures } = of({ temperature: 0.5 }, { point: 1 });
+  assert.deepEqual(heights_of(data)[0], [0.4, 0.5333]);
+  assert.equal(figures.softmax.renamed?.['after settings'], 'so far');
 });
 
 test('hover texts have the figures of the token, and what became of it', () => {
@@ -85,38 +99,41 @@ test('a line beyond the bars is told at their end, and gaps in front of a line w
   ]);
 });
 
-test('captions say what the scores are, how uncertain they leave it, and how many are kept', () => {
-  const { text } = of({ top_k: 2 });
-  assert.equal(text('logits'), 'raw scores: “␣Paris” has −0.92, 0.29 ahead');
-  assert.equal(
-    text('softmax'),
-    'uncertainty: model 1.85 bits, after settings 0.99 bits · 2 of 4 kept, which hold 70.00 %',
+test('captions say what the scores are, and how uncertain they leave it', () => {
+  const { text, figures } = of({ top_k: 2 });
+  assert.equal(text('logits'), 'raw scores: highest −0.92, 0.29 ahead');
+  assert.match(of({ temperature: 0.5 }).text('logits'), /^after temperature: highest /);
+  assert.match(of({ temperature: 0.5, repetition_penalty: 1.2 }).text('logits'), /^scores after 2 samplers: highest /);
+  assert.equal(text('softmax'), 'uncertainty 1.85 → 0.99 bits');
+  assert.match(
+    bare(figures.softmax.summary),
+    /uncertainty: model 1\.85 bits, after settings 0\.99 bits; 2 of 4 kept, which hold 70\.00 %\.$/,
   );
-  assert.match(of({ temperature: 0.5 }).text('softmax'), /all 4 tokens kept$/);
-  assert.match(of({ top_k: 2 }, { digits: 'few' }).text('logits'), /has −0\.9, 0\.3 ahead$/);
+  assert.match(of({ temperature: 0.5 }).figures.softmax.summary, /all 4 tokens kept\.$/);
+  assert.match(of({ top_k: 2 }, { digits: 'few' }).text('logits'), /highest −0\.9, 0\.3 ahead$/);
   assert.equal(of({ banned: { sequences: [[0], [1], [2], [3]] } }).text('softmax'), 'no tokens left');
 });
 
 test('under guidance nothing is called the model’s own', () => {
   const { data, text, figures } = drawn(guided(2));
-  assert.match(text('logits'), /^logits under guidance: “␣the” has /);
-  assert.match(text('softmax'), /^uncertainty: under guidance /);
+  assert.match(text('logits'), /^logits under guidance: highest /);
+  assert.match(figures.softmax.summary, /uncertainty: under guidance /);
   assert.match(data[SOFTMAX.hover].hovertext?.[0] ?? '', /<br>under guidance 55\.26 %<br>/);
   assert.deepEqual(figures.softmax.renamed, { 'model’s own': 'under guidance' });
-  assert.match(drawn(guided(1)).text('softmax'), /^uncertainty: model /);
+  assert.match(drawn(guided(1)).figures.softmax.summary, /uncertainty: model /);
 });
 
 test('in slow motion there are no probabilities at the logits', () => {
   const { data, text, figures } = of({ top_k: 2 }, { slow: true, point: 0 });
   assert.equal(text('softmax'), 'no probabilities yet: the softmax makes them from the scores');
-  assert.deepEqual(data[SOFTMAX.kept].y, [null, null, null, null]);
-  assert.equal(figures.softmax.absent.length, 5);
+  assert.deepEqual(heights_of(data), [[], [], [], []]);
+  assert.equal(figures.softmax.absent.length, 2);
 });
 
 test('an impossible token has no bar, and no number that is none', () => {
   const { data } = of({}, { logits: [2, 1, -Infinity, 0] });
   assert.doesNotMatch(JSON.stringify(data), /NaN|Infinity/);
-  assert.equal(data[SOFTMAX.kept].y.length, 3);
+  assert.equal(data[SOFTMAX.model].y.length, 3);
 });
 
 test('without scores the charts are empty', () => {

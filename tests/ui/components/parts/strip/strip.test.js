@@ -183,6 +183,24 @@ test('as text it is what the tokens stand for, also on the clipboard', async () 
   assert.equal(page.root.querySelector('.dv-plain')?.textContent, 'the\n\n London');
 });
 
+test('as text, a line shows where it ends, and what is selected has no mark for it', () => {
+  const page = page_of({ prompt: '2 + 2 =\n', steps: [make_step(0, { text: '4\n\n5' })] });
+  page.one('button', 'Text').click();
+  const plain = /** @type {HTMLElement} */ (page.root.querySelector('.dv-plain'));
+  assert.equal(plain.textContent, '2 + 2 =⏎\n4⏎\n⏎\n5');
+  for (const mark of plain.querySelectorAll('.dv-break')) mark.remove(); // as `user-select: none` does
+  assert.equal(plain.textContent, '2 + 2 =\n4\n\n5');
+});
+
+test('all of the text is one press away', () => {
+  const page = page_of();
+  for (const is_whole of [true, false]) {
+    page.one('button', 'All').click();
+    assert.equal(page.one('button', 'All').getAttribute('aria-pressed'), String(is_whole));
+    assert.equal(page.root.classList.contains('dv-whole'), is_whole);
+  }
+});
+
 test('hostile labels are text, in tokens and in branches', () => {
   const labels = read_hostile();
   const branches = labels.map((text, at) => ({

@@ -55,6 +55,27 @@ test('each token has its figures, from its logit to its probability after settin
   assert.deepEqual(page.cells(0), ['1', '␣Paris', '−0.9', '40 %', '40 %', '57 %']);
 });
 
+test('it says whose candidates it has', () => {
+  const page = page_of(recorded({}));
+  const whose = () => page.root.querySelector('.dv-whose')?.textContent?.replaceAll(/[\u2066-\u2069]/g, '');
+  assert.equal(whose(), 'Candidates for ␣the');
+  page.change(recorded({}, { step: { chosen: 3 } }));
+  assert.equal(whose(), 'Candidates for ␣London');
+  page.change(shown({}));
+  assert.equal(whose(), 'Candidates for the next token');
+});
+
+test('at temperature 0 it is greedy that removes', () => {
+  const page = page_of(recorded({ temperature: 0 }));
+  assert.equal(page.cells(1, ['final'])[0], 'removed by greedy');
+  assert.match(page.root.textContent ?? '', /greedy: only the highest · 1 token of 4 holds 40\.00 %/);
+  page.change(recorded({ top_k: 2, temperature: 0 }));
+  assert.deepEqual(
+    [1, 2].map(place => page.cells(place, ['final'])[0]),
+    ['removed by greedy', 'removed by top-k'],
+  );
+});
+
 test('headings and figures fit the point of the chain', () => {
   const page = page_of(shown({ temperature: 0.5, top_k: 2 }, { point: 0 }));
   assert.deepEqual(page.cells(0), ['1', '␣Paris', '−0.92', '40.00 %', '40.00 %', '–']);

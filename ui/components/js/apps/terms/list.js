@@ -1,8 +1,9 @@
-// The menu `Terms`: those that stand on the page, for the keyboard, for screen readers, for a finger.
+// The menu `Glossary`: the terms that stand on the page, or those searched for; for the keyboard, for screen readers, for a finger.
 
 import { element } from '../../lib/dom.js';
 import { create_menu } from '../../lib/menu.js';
 import { place_of } from '../../parts/glossary/place.js';
+import { matches } from '../../words/glossary.js';
 import { say } from '../../words/say.js';
 
 /** @import { Found, Glossary } from '../../words/glossary.js' */
@@ -34,18 +35,36 @@ export function terms_on_page(find) {
  */
 export function create_list(glossary, site, find, more) {
   const entries = element('dl', { class: 'dv-entries' });
-  const menu = create_menu(
-    say('Terms'),
-    element('p', {}, `${say('Terms on this page, from A to Z.')} `, more('')),
-    entries,
-  );
+  const search = element('input', {
+    type: 'search',
+    'aria-label': say('Search the glossary'),
+    placeholder: say('Search the glossary'),
+    oninput: fill,
+  });
+  const about = element('p', {}, `${say('Terms on this page, by name.')} `, more(''));
+  const menu = create_menu(say('Glossary'), search, about, entries);
+  /** @type {Set<string>} */
+  let here = new Set();
   menu.node.addEventListener('toggle', () => {
     if (!(/** @type {HTMLDetailsElement} */ (menu.node).open)) return entries.replaceChildren();
-    const found = Array.from(terms_on_page(find), key => glossary[key]).filter(Boolean);
-    for (const entry of found.sort((one, other) => one.name.localeCompare(other.name))) {
-      const what = element('dd', {}, `${entry.text} `, place_of(site, entry));
-      entries.append(element('dt', { text: entry.name }), what);
-    }
+    here = terms_on_page(find);
+    search.value = '';
+    fill();
   });
+
+  function fill() {
+    const is_wanted = (/** @type {string} */ key) =>
+      search.value ? matches(glossary[key], search.value) : here.has(key);
+    const shown = Object.keys(glossary)
+      .filter(is_wanted)
+      .map(key => glossary[key])
+      .toSorted((one, other) => one.name.localeCompare(other.name));
+    entries.replaceChildren(
+      ...shown.flatMap(entry => [
+        element('dt', { text: entry.name }),
+        element('dd', {}, `${entry.text} `, place_of(site, entry)),
+      ]),
+    );
+  }
   return menu;
 }

@@ -27,7 +27,7 @@ export function mount(root, { glossary, site }) {
   /** @param {string} key an entry; empty for all of them */
   const more = key => {
     const href = `${address_of(site, site.glossary)}#${encodeURIComponent(key || 'glossary')}`;
-    return stay_in_app(element('a', { href, text: say('Glossary') }));
+    return stay_in_app(element('a', { href, text: key ? say('Glossary') : say('All terms') }));
   };
   /** @type {Map<string, ReturnType<typeof term_finder>>} by page and lesson */
   const finders = new Map();

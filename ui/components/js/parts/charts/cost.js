@@ -6,7 +6,7 @@ import { marked, say } from '../../words/say.js';
 import { absent, line } from './traces.js';
 
 /** @import { State, Step } from '../../types.js' */
-/** @import { Described, FigureDefinition, Look, SubplotDefinition } from './types.js' */
+/** @import { Described, FigureDefinition, Look, Mark, SubplotDefinition } from './types.js' */
 /** @typedef {Pick<State, 'steps' | 'index' | 'cache_formula' | 'prompt_tokens' | 'negative_tokens'>} Properties */
 /** @typedef {Step & {index: number}} Numbered */
 /** @typedef {{x: (number|null)[], y: (number|null)[]}} Path */
@@ -227,6 +227,29 @@ function positions_words({ prompt_tokens, negative_tokens }, step) {
   return say('{one} + {other} positions', { one: count(step.positions), other });
 }
 
+/** @param {Properties} state @param {Step} step */
+const bytes_words = (state, step) =>
+  say('{bytes} for {positions}', { bytes: size(step.cache_bytes), positions: positions_words(state, step) });
+
+/** The same with the share of the negative prompt's text. @param {Properties} state @param {Step} step */
+function use_words(state, step) {
+  if (!has_negative(step)) return bytes_words(state, step);
+  return say('{bytes} for {positions}, {other} of it for the negative prompt', {
+    bytes: size(step.cache_bytes),
+    positions: positions_words(state, step),
+    other: size(step.negative_cache_bytes ?? 0),
+  });
+}
+
+/** What the line over the columns is. @param {Step} step @param {number} x @returns {Mark} */
+const reserved_mark = ({ cache_bytes_held }, x) => ({
+  x,
+  y: cache_bytes_held,
+  text: say('reserved {bytes}', { bytes: size(cache_bytes_held) }),
+  colour: 'cut-text',
+  side: 'top',
+});
+
 /** @param {Properties} state @param {Numbered[]} steps @param {object} memory @param {boolean} is_calm */
 function kv_cache(state, steps, memory, is_calm) {
   const x = steps.map(step => step.index + 1);
@@ -245,20 +268,14 @@ function kv_cache(state, steps, memory, is_calm) {
     const values = { step: count(x[place]), bytes: size(step.cache_bytes), positions: positions_words(state, step) };
     return [
       say('step {step}: {bytes} in use, {positions}', values),
+      ...(has_negative(step) ? [use_words(state, step)] : []),
       say('reserved {bytes}', { bytes: size(step.cache_bytes_held) }),
       ...(by_formula === null ? [] : [say('predicted {bytes}', { bytes: size(by_formula) })]),
     ].join('<br>');
   });
   const shown = steps.find(step => step.index === state.index) ?? steps[steps.length - 1];
   const is_more = shown.cache_bytes_held > shown.cache_bytes;
-  const values = {
-    bytes: size(shown.cache_bytes),
-    positions: positions_words(state, shown),
-    other: size(shown.negative_cache_bytes ?? 0),
-  };
-  const now = has_negative(shown)
-    ? say('{bytes} for {positions}, {other} of it for the negative prompt', values)
-    : say('{bytes} for {positions}', values);
+  const now = use_words(state, shown);
   const reserved = is_more ? `; ${say('reserved {bytes}', { bytes: size(shown.cache_bytes_held) })}` : '';
   const rule = state.cache_formula
     ? say('Predicted by {formula}.', { formula: state.cache_formula })
@@ -282,8 +299,8 @@ function kv_cache(state, steps, memory, is_calm) {
       this_step_mark(steps, x, state.index),
       { x, y: steps.map(step => step.cache_bytes), customdata: steps.map(step => step.index), hovertext },
     ],
-    marks: [],
-    text: now + reserved,
+    marks: is_more ? [reserved_mark(shown, x[0])] : [],
+    text: bytes_words(state, shown),
     summary: say('Step {step}: {bytes}. {rule}', { step: count(shown.index + 1), bytes: now + reserved, rule }),
     absent: absent({
       [NEGATIVE]: is_guided,
@@ -402,14 +419,13 @@ function latency(state, steps, memory, is_calm) {
   const shown = steps.find(step => step.index === state.index) ?? steps[steps.length - 1];
   // Steps whose logits were recorded say nothing about the model's speed.
   const speed = speed_words(decodes.filter(step => !step.reused).slice(-RECENT));
-  const model = say('model {time}', { time: ms(parts_of(shown).model) });
-  const what = shown.reused ? say('no pass needed') : shown.is_prefill ? say('prefill') : model;
+  const what = shown.reused ? `, ${say('no pass needed')}` : shown.is_prefill ? `, ${say('prefill')}` : '';
   const above = { count: count(higher.length), time: ms(most) };
   const outliers = higher.length ? ` ${say('{count} of the steps stand above the axis, up to {time}.', above)}` : '';
   return {
     data,
     marks: [],
-    text: `${ms(shown.total_ms)}, ${what}${speed}`,
+    text: `${ms(shown.total_ms)}${what}${speed}`,
     summary: `${time_words(shown).replaceAll('<br>', ', ')}${speed}.${outliers}`,
     absent: absent({
       model: steps.some(step => step.forward_ms > 0),
@@ -433,10 +449,11 @@ function latency(state, steps, memory, is_calm) {
 
 /** @returns {Described} */
 function nothing() {
-  const text = say('no steps yet');
+  const none = say('no steps yet');
+  const to_come = [say('bytes that it holds, step by step'), say('of each step to come')];
   const each = (/** @type {number} */ place) => ({
-    text,
-    summary: text,
+    text: to_come[place],
+    summary: none,
     marks: [],
     absent: figures[place].legend.map(entry => entry.text),
   });

@@ -1,43 +1,25 @@
 // Logits and softmax of one step over the same tokens, as plain data for Plotly. No DOM in here; group.js draws it.
 
 import { EMPTY, faded, reader, steady_span, steady_top } from '../../lib/plotly.js';
-import { formats, listed, quoted, score_text } from '../../words/format.js';
+import { name_in } from '../../words/chain.js';
+import { formats, score_text } from '../../words/format.js';
 import { marked, say } from '../../words/say.js';
-import {
-  absent,
-  absent_states,
-  bars,
-  boxes,
-  by_state,
-  fate,
-  hatch,
-  heading,
-  kept_text,
-  leading,
-  line,
-  lines_over_bars,
-  stop_lines,
-  strokes,
-} from './traces.js';
+import { bars, by_state, fate, hatch, heading, kept_text, leading, lines_over_bars, stop_lines } from './traces.js';
 
 /** @import { State, View, ViewRow } from '../../types.js' */
 /** @import { Described, FigureDefinition, Look, SubplotDefinition } from './types.js' */
 /** @import { Formats } from '../../words/format.js' */
 /** @typedef {Pick<State, 'view' | 'slow' | 'digits'>} Properties */
 
-const BAR = marked('Height of a bar: the probability before any token is removed');
-const KEPT = { look: 'kept', text: marked('kept'), title: BAR };
-const REMOVED = { look: 'removed', text: marked('removed'), title: BAR };
-const CHOSEN = { look: 'chosen', text: marked('chosen'), title: BAR };
 const MODEL = {
   look: 'model',
   text: marked('model’s own'),
-  title: marked('Grey outline: the probability before any setting'),
+  title: marked('Wide grey bar: the probability before any setting'),
 };
 const FINAL = {
-  look: 'final',
+  look: 'kept',
   text: marked('after settings'),
-  title: marked('Black stroke: the probability that the draw uses'),
+  title: marked('Narrow bar: the probability that the draw uses'),
 };
 
 export const name = 'distribution';
@@ -52,7 +34,7 @@ export const figures = [
     name: marked('Softmax'),
     term: 'softmax',
     y_title: marked('probability'),
-    legend: [KEPT, REMOVED, CHOSEN, MODEL, FINAL],
+    legend: [MODEL, FINAL],
   },
 ];
 
@@ -76,18 +58,17 @@ export function styles(look) {
     color: look.chosen,
     pattern: hatch('x', faded(look.text, 0.55), look.chosen),
   };
-  const states = (/** @type {number} */ number) => [
-    bars(number, 'kept', { color: look.kept }),
-    bars(number, 'removed', removed),
-    bars(number, 'chosen', chosen),
-  ];
+  const narrow = { width: 0.5 };
   return [
-    ...states(1),
+    bars(1, 'kept', { color: look.kept }),
+    bars(1, 'removed', removed),
+    bars(1, 'chosen', chosen),
     stop_lines(1, look),
     reader(1),
-    line(2, 'model’s own', { color: look.before, width: 1 }, { fill: 'tozeroy', fillcolor: faded(look.before, 0.2) }),
-    ...states(2),
-    line(2, 'after settings', { color: look.text, width: 2.5 }),
+    bars(2, MODEL.text, { color: faded(look.before, 0.55) }),
+    bars(2, 'removed', removed),
+    bars(2, FINAL.text, { color: look.kept }, narrow),
+    bars(2, 'chosen', chosen, narrow),
     stop_lines(2, look),
     reader(2),
   ];
@@ -99,10 +80,9 @@ const finite = value => (Number.isFinite(value) ? value : null);
 /** What the scores are at the point. @param {View} view */
 function score_name({ score_changes, samplers, is_guided }) {
   if (!score_changes.length) return is_guided ? say('logits under guidance') : say('raw scores');
-  const names = score_changes.map(each => samplers.find(({ name: own }) => own === each)?.in_text ?? each);
-  return names.length > 2
-    ? say('scores after {count} samplers', { count: names.length })
-    : say('scores after {samplers}', { samplers: listed(names) });
+  return score_changes.length > 1
+    ? say('scores after {count} samplers', { count: score_changes.length })
+    : say('scores after {samplers}', { samplers: name_in(samplers, score_changes[0]) });
 }
 
 /** @param {View} view @param {ViewRow[]} rows @param {Formats} in_digits @param {object} memory @param {boolean} is_calm */
@@ -124,7 +104,9 @@ function logits(view, rows, { score: score_of }, memory, is_calm) {
       `<br>${say('logit {logit}', { logit: score_text(row.logit, 3) })}, ${fate(row, view)}`,
   );
   const [first, second] = rows;
-  const values = { what: scores_are, token: quoted(first.label), score: score_of(first.score) };
+  const [one, ...others] = view.score_changes;
+  const what = one && !others.length ? say('after {sampler}', { sampler: name_in(view.samplers, one) }) : scores_are;
+  const values = { what, score: score_of(first.score) };
   const is_ahead = second && Number.isFinite(second.score);
   return {
     data: [...states, lines.trace, { x, y: rows.map(row => finite(row.score) ?? base), hovertext }],
@@ -132,8 +114,8 @@ function logits(view, rows, { score: score_of }, memory, is_calm) {
     marks: lines.marks,
     absent: [],
     text: is_ahead
-      ? say('{what}: {token} has {score}, {gap} ahead', { ...values, gap: score_of(first.score - second.score) })
-      : say('{what}: {token} has {score}', values),
+      ? say('{what}: highest {score}, {gap} ahead', { ...values, gap: score_of(first.score - second.score) })
+      : say('{what}: highest {score}', values),
     summary: say('{what} of the leading {count} tokens: {tokens}.', {
       what: scores_are,
       count: rows.length,
@@ -143,12 +125,20 @@ function logits(view, rows, { score: score_of }, memory, is_calm) {
 }
 
 /** @param {Properties & {view: View}} state @param {ViewRow[]} rows @param {Formats} in_digits @param {object} memory @param {boolean} is_calm */
-function softmax({ view, slow }, rows, { percent, bits }, memory, is_calm) {
+function softmax({ view, slow }, rows, { percent, bits, score }, memory, is_calm) {
   if (slow && view.points[view.point].kind === 'logits') return not_yet(rows);
   const x = rows.map((_, place) => place);
-  const finals = rows.map(row => (row.final_prob !== null && row.final_prob > 0 ? row.final_prob : null));
-  const highest = (/** @type {ViewRow} */ row) => Math.max(row.model_prob, row.prob, row.final_prob ?? 0);
-  const top = Math.min(1, steady_top(memory, Math.max(...rows.map(highest), 1e-9), is_calm));
+  const is_final = rows[0].final_prob !== null;
+  // Until the draw's own probabilities are there: what the samplers so far have made of those that they keep.
+  const after = rows.map(row => (row.removed_by ? null : (row.final_prob ?? row.prob)));
+  const heights = [
+    rows.map(row => (row.removed_by ? null : row.model_prob)),
+    rows.map(row => (row.removed_by ? row.model_prob : null)),
+    after.map((height, place) => (rows[place].chosen ? null : height)),
+    after.map((height, place) => (rows[place].chosen ? height : null)),
+  ];
+  const highest = rows.map((row, place) => Math.max(row.model_prob, after[place] ?? 0));
+  const top = Math.min(1, steady_top(memory, Math.max(...highest, 1e-9), is_calm));
   const lines = lines_over_bars(view, rows.length, 0, top);
   const hovertext = rows.map(row => {
     const probability = percent(row.model_prob);
@@ -165,29 +155,25 @@ function softmax({ view, slow }, rows, { percent, bits }, memory, is_calm) {
     return [...lines_of, fate(row, view)].join('<br>');
   });
   const { model, final, shown } = view.entropy;
-  const is_final = rows[0].final_prob !== null;
+  const now = bits(is_final ? final : shown);
   const uncertainty = say('uncertainty: {whose} {entropy}, {where} {other}', {
     whose: view.is_guided ? say('under guidance') : say('model'),
     entropy: bits(model),
     where: is_final ? say('after settings') : say('here'),
-    other: bits(is_final ? final : shown),
+    other: now,
   });
   return {
-    data: [
-      boxes(
-        rows.map(row => row.model_prob),
-        0.47,
-      ),
-      ...by_state(rows, row => row.prob).map(y => ({ x, y })),
-      strokes(finals, 0.47),
-      lines.trace,
-      { x, y: rows.map(highest), hovertext },
-    ],
+    data: [...heights.map(y => ({ x, y })), lines.trace, { x, y: highest, hovertext }],
     range: [0, top],
     marks: lines.marks,
-    absent: [...absent_states(rows), ...absent({ [FINAL.text]: finals.some(height => height !== null) })],
-    renamed: view.is_guided ? { [MODEL.text]: marked('under guidance') } : {},
-    text: view.kept ? `${uncertainty} · ${kept_text(view)}` : say('no tokens left'),
+    absent: [],
+    renamed: {
+      ...(view.is_guided ? { [MODEL.text]: marked('under guidance') } : {}),
+      ...(is_final ? {} : { [FINAL.text]: marked('so far') }),
+    },
+    text: view.kept
+      ? say('uncertainty {entropy} → {other}', { entropy: score(model), other: now })
+      : say('no tokens left'),
     summary: `${leading(rows, view, row => percent(row.final_prob ?? row.prob))}. ${uncertainty}; ${kept_text(view)}.`,
   };
 }
@@ -198,7 +184,7 @@ function not_yet(rows) {
   const x = rows.map((_, place) => place);
   const none = { x, y: rows.map(() => null) };
   return {
-    data: [EMPTY, none, none, none, EMPTY, EMPTY, { x, y: rows.map(() => 0), hovertext: rows.map(heading) }],
+    data: [none, none, none, none, EMPTY, { x, y: rows.map(() => 0), hovertext: rows.map(heading) }],
     range: [0, 1],
     marks: [],
     absent: figures[1].legend.map(entry => entry.text),

@@ -8,7 +8,6 @@ import { say } from '../../words/say.js';
 /** @import { FigureDefinition, SubplotDefinition, Mark, Box } from './types.js' */
 /** @typedef {ReturnType<typeof make_figure>} FigurePart */
 
-const LONGEST_LABEL = 11;
 const SMALL = 0.79; // of the page's type: what stands on axes
 
 /**
@@ -18,7 +17,7 @@ const SMALL = 0.79; // of the page's type: what stands on axes
  * @param {{reset: () => void, save: () => void}} handlers
  */
 export function make_figure({ key, name: english, term: entry, y_title, unit, legend: entries }, subplots, handlers) {
-  const text = element('span', { class: 'dv-chart-text dv-line' });
+  const text = element('span', { class: 'dv-chart-text' });
   const summary = element('p', { class: 'dv-spoken' });
   /** @param {string} label @param {string} words @param {() => void} run */
   const button = (label, words, run) =>
@@ -46,10 +45,10 @@ export function make_figure({ key, name: english, term: entry, y_title, unit, le
       { class: 'dv-chart-head' },
       term(entry, name),
       text,
+      element('ul', { class: 'dv-legend' }, ...legend.map(({ item }) => item)),
       reset,
       button(say('Save {figure} as PNG', { figure: name }), 'PNG', handlers.save),
     ),
-    element('ul', { class: 'dv-legend' }, ...legend.map(({ item }) => item)),
     summary,
   );
   const figure = element(
@@ -84,16 +83,20 @@ export function make_figure({ key, name: english, term: entry, y_title, unit, le
 const LEFT = 4.4; // all in heights of the axes' type
 const BETWEEN = 2.5; // a scale between two plots of one figure
 const NARROWEST = 3;
+const LETTER = 0.4; // that a slanting label reaches down with each
+const [SHORT_LABEL, LONG_LABEL] = [11, 18]; // letters, where a plot is low and where it has height to spare
+const HIGH = 28;
 
 /**
  * Room above and below a plot for ticks and titles, in pixels.
  * @param {SubplotDefinition} subplot
  * @param {boolean} has_unit
  * @param {number} font
+ * @param {number} longest letters of a token's label
  */
-const insets = ({ has_token_labels, is_bare }, has_unit, font) => ({
+const insets = ({ has_token_labels, is_bare }, has_unit, font, longest) => ({
   top: Math.round(font * (has_unit ? 1.4 : 0.7)),
-  bottom: Math.round(font * (has_token_labels ? 5.2 : is_bare ? 0.6 : 2.5)),
+  bottom: Math.round(font * (has_token_labels ? 0.8 + LETTER * longest : is_bare ? 0.6 : 2.9)),
 });
 
 /**
@@ -110,7 +113,8 @@ export function measure(subplots, parts, root) {
   for (const { figure, from, to, ...subplot } of subplots) {
     const part = /** @type {FigurePart} */ (parts.find(({ key }) => key === figure));
     const outer = part.room.getBoundingClientRect();
-    const { top, bottom } = insets({ figure, from, to, ...subplot }, part.y_name.textContent !== '', font);
+    const longest = outer.height > HIGH * font ? LONG_LABEL : SHORT_LABEL;
+    const { top, bottom } = insets({ figure, from, to, ...subplot }, part.y_name.textContent !== '', font, longest);
     const before = from > 0 ? boxes.at(-1) : undefined; // of the same figure
     const left = before ? before.inner_left + before.width + BETWEEN * font : LEFT * font;
     const right = to === 1 ? outer.width - 8 : Math.max(to * outer.width, left + NARROWEST * font);
@@ -123,6 +127,7 @@ export function measure(subplots, parts, root) {
       inner_top: top,
       font,
       outer_width: outer.width,
+      longest,
     });
   }
   return { boxes, width: Math.round(origin.width), height: Math.round(origin.height) };
@@ -146,7 +151,7 @@ const px = value => `${value.toFixed(1)}px`;
 export function place_titles(part, boxes) {
   boxes.forEach((box, place) => {
     const right = px(box.outer_width - box.inner_left + box.font * 0.6);
-    put(part.x_names[place], { right, top: px(box.inner_top + box.height + box.font * 0.4) });
+    put(part.x_names[place], { right, top: px(box.inner_top + box.height + box.font * 0.9) });
   });
   put(part.y_name, { left: '0px', top: px(Math.max(0, boxes[0].inner_top - boxes[0].font * 1.25)) });
 }
@@ -169,7 +174,7 @@ export function place_labels(part, labels, box) {
     const label = labels[place];
     set_class(span, label === undefined ? 'dv-hidden' : 'dv-token');
     if (label === undefined) return;
-    set_text(span, shorten(label, LONGEST_LABEL));
+    set_text(span, shorten(label, box.longest));
     set_attribute(span, 'title', label);
     put(span, { right: px(box.width - (place + 0.5) * slot - box.font * 0.4) });
   });
@@ -217,7 +222,9 @@ export function place_marks(part, marks, box, x_axis, y_axis) {
       const rows = Array.from({ length: Math.max(1, Math.floor(box.height / height)) }, (_, row) =>
         mark.side === 'bottom' ? box.height - (row + 1) * height - 2 : row * height + 2,
       );
-      top = rows.find(free) ?? rows[0];
+      const row = rows.find(free);
+      if (row === undefined) return set_class(span, 'dv-hidden'); // the table says it too
+      top = row;
     }
     taken.push({ left, top, width });
     set_text(span, mark.text);

@@ -19,6 +19,9 @@ const IN_PLACE = { frame: { duration: 0, redraw: false }, transition: { duration
 
 /** Pixels of a saved figure, before it is doubled. */
 export const PNG_SIZE = { width: 960, height: 600 };
+// The least distance of two ticks, in heights of their type.
+const TICK_WIDTH = 3.2;
+const TICK_HEIGHT = 1.7;
 const LEGEND_ROWS = 2; // that a saved figure has room for
 
 /** @param {Look} look @param {number} font */
@@ -47,6 +50,22 @@ function zoomed_ticks(axis) {
 export function x_axis_of(drawing, key) {
   const axis = drawing.described.axes[key];
   return drawing.zoom[key] ? { ...zoomed_ticks(axis), range: drawing.zoom[key] } : axis;
+}
+
+/**
+ * An axis with no more ticks than there is room for.
+ * @param {any} axis
+ * @param {number} length of the axis, in least distances of two ticks
+ */
+function with_room(axis, length) {
+  const most = Math.max(2, Math.floor(length));
+  if (!axis.tickvals) return { ...axis, nticks: Math.min(axis.nticks ?? 8, most) };
+  const place_of = (/** @type {number} */ value) => (axis.type === 'log' ? Math.log10(value) : value);
+  const is_seen = (/** @type {number} */ value) => place_of(value) >= axis.range[0] && place_of(value) <= axis.range[1];
+  const first = axis.tickvals.findIndex(is_seen);
+  const every = Math.ceil(axis.tickvals.filter(is_seen).length / most);
+  const is_kept = (/** @type {unknown} */ _, /** @type {number} */ place) => (place - first) % every === 0;
+  return { ...axis, tickvals: axis.tickvals.filter(is_kept), ticktext: axis.ticktext?.filter(is_kept) };
 }
 
 /**
@@ -85,7 +104,8 @@ function layout_of(subject, drawing, geometry, look) {
     const [x_key, y_key] = [axis_key('x', number), axis_key('y', number)];
     layout[x_key] = {
       ...style,
-      ...x_axis_of(drawing, x_key),
+      ...with_room(x_axis_of(drawing, x_key), box.width / (TICK_WIDTH * font)),
+      tickangle: 0,
       anchor: axis_id('y', number),
       fixedrange: !zooms,
       showline: true,
@@ -93,7 +113,7 @@ function layout_of(subject, drawing, geometry, look) {
     };
     layout[y_key] = {
       ...style,
-      ...drawing.described.axes[y_key],
+      ...with_room(drawing.described.axes[y_key], box.height / (TICK_HEIGHT * font)),
       anchor: axis_id('x', number),
       fixedrange: true,
       domain: [1 - (box.top + box.height) / geometry.height, 1 - box.top / geometry.height],

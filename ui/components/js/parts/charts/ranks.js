@@ -23,8 +23,6 @@ export const figures = [
     legend: [
       { look: 'line-before', text: marked('before removal') },
       { look: 'line-kept', text: marked('after settings') },
-      { look: 'line-cut', text: marked('where samplers stop') },
-      { look: 'line-chosen', text: 'u' },
     ],
   },
   {

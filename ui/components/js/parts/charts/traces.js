@@ -1,6 +1,7 @@
 // What the charts' traces are made of: bars by state, boxes, strokes, lines, and the lines where samplers stop.
 
 import { EMPTY, on } from '../../lib/plotly.js';
+import { name_in } from '../../words/chain.js';
 import { count, listed, percent, plotly_text } from '../../words/format.js';
 import { say } from '../../words/say.js';
 
@@ -45,39 +46,8 @@ export function by_state(rows, value) {
   return [lists.kept, lists.removed, lists.chosen];
 }
 
-/** The states that no bar has. @param {ViewRow[]} rows */
-export const absent_states = rows =>
-  absent({
-    kept: rows.some(row => !row.chosen && !row.removed_by),
-    removed: rows.some(row => !row.chosen && row.removed_by !== null),
-    chosen: rows.some(row => row.chosen),
-  });
-
 /** Legend entries, by their texts, of what is not on the chart just now. @param {Record<string, boolean>} is_there */
 export const absent = is_there => Object.keys(is_there).filter(text => !is_there[text]);
-
-/** One path of boxes of these heights around whole numbers: an outline for all bars costs one element. @param {number[]} heights @param {number} half */
-export function boxes(heights, half) {
-  /** @type {{x: number[], y: number[]}} */
-  const path = { x: [], y: [] };
-  heights.forEach((height, place) => {
-    path.x.push(place - half, place - half, place + half, place + half);
-    path.y.push(0, height, height, 0);
-  });
-  return path;
-}
-
-/** One path of level strokes at these heights; nothing where a height is null. @param {(number|null)[]} heights @param {number} half */
-export function strokes(heights, half) {
-  /** @type {{x: (number|null)[], y: (number|null)[]}} */
-  const path = { x: [], y: [] };
-  heights.forEach((height, place) => {
-    if (height === null) return;
-    path.x.push(place - half, place + half, null);
-    path.y.push(height, height, null);
-  });
-  return path;
-}
 
 /**
  * Where samplers stop, as places between ranks: the edge behind a rank, with the names of those that stop there.
@@ -152,8 +122,9 @@ export const heading = row =>
 
 /** What became of a token. @param {ViewRow} row @param {View} view */
 export function fate(row, view) {
-  const name = view.samplers.find(sampler => sampler.name === row.removed_by)?.in_text ?? row.removed_by;
-  const how = row.removed_by ? say('removed by {sampler}', { sampler: name ?? '' }) : say('kept');
+  const how = row.removed_by
+    ? say('removed by {sampler}', { sampler: name_in(view.samplers, row.removed_by) })
+    : say('kept');
   return row.chosen ? say('{fate}, chosen', { fate: how }) : how;
 }
 

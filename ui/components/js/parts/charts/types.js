@@ -46,6 +46,6 @@
  */
 /** @typedef {Record<string, string>} Look the colours in force, by name, and `font` */
 /** @typedef {{left: number, top: number, width: number, height: number, inner_left: number, inner_top: number, font: number,
- *   outer_width: number}} Box where a subplot lies */
+ *   outer_width: number, longest: number}} Box where a subplot lies; `longest`: the letters that a token's label has room for */
 
 export {};

@@ -122,6 +122,7 @@ export function create(root, _actions) {
     if (!sampling_of(state)) sampled = { sampling: new Sampling(shape_of({ ...state, row }).final, now.seed), ...now };
     sampled?.sampling.draw(DRAWS);
     draw();
+    counts.node.scrollIntoView?.({ block: 'nearest' }); // on a low screen it lies below the picture
   }
 
   return {

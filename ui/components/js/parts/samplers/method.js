@@ -53,7 +53,7 @@ export function create_method(actions) {
   const scale = number(SCALE, actions.guide);
   const alpha = number(ALPHA, value => actions.draft({ penalty_alpha: value }));
   const candidates = number(CANDIDATES, value => actions.draft({ top_k: value }));
-  const away = element('p', { class: 'dv-effect dv-line' });
+  const away = element('p', { class: 'dv-effect' });
   const how = element('p', { class: 'dv-effect' });
   const guidance = card(
     say('Guidance'),

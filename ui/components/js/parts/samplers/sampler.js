@@ -155,8 +155,8 @@ export function create_sampler(sampler, actions, { grip, remove }) {
   });
 
   const picture = rule_picture(sampler);
-  const first = element('p', { class: sampler.value === 'number' ? 'dv-effect dv-line' : 'dv-effect' });
-  const second = element('p', { class: 'dv-effect dv-line dv-muted' });
+  const first = element('p', { class: 'dv-effect' });
+  const second = element('p', { class: 'dv-effect dv-muted' });
   const remark = element('p', { class: 'dv-remark dv-hidden' });
   const details = details_of(sampler, picture.node);
   const ask = element('button', {
@@ -181,7 +181,7 @@ export function create_sampler(sampler, actions, { grip, remove }) {
       'div',
       { class: 'dv-sampler-head' },
       grip,
-      element('span', { class: 'dv-sampler-name dv-line', text: label, title: sampler.about }),
+      element('span', { class: 'dv-sampler-name', text: label, title: sampler.about }),
       ask,
       ...(only ? [only.exact.input] : []),
       toggle.button,

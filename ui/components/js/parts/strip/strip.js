@@ -59,6 +59,14 @@ export function create(root, actions) {
     title: say('Show plain text instead of tokens'),
     onclick: toggle_plain,
   });
+  const whole = element('button', {
+    class: 'dv-quiet',
+    type: 'button',
+    text: say('All'),
+    title: say('Show all of the text'),
+    'aria-pressed': 'false',
+    onclick: toggle_whole,
+  });
   const copy = element('button', {
     class: 'dv-quiet',
     type: 'button',
@@ -86,7 +94,7 @@ export function create(root, actions) {
       { class: 'dv-strip-frame' },
       box,
       to_newest,
-      element('div', { class: 'dv-strip-tools' }, as_text, copy, colours),
+      element('div', { class: 'dv-strip-tools' }, whole, as_text, copy, colours),
     ),
     legend.node,
     branches.node,
@@ -142,7 +150,14 @@ export function create(root, actions) {
 
   function write_plain() {
     if (!is_plain) return;
-    plain.replaceChildren(element('span', { class: 'dv-muted', text: prompt_text() }), generated_text());
+    const prompt_words = element('span', { class: 'dv-muted' }, ...with_breaks(prompt_text()));
+    plain.replaceChildren(prompt_words, ...with_breaks(generated_text()));
+  }
+
+  function toggle_whole() {
+    const is_whole = root.classList.toggle('dv-whole');
+    set_attribute(whole, 'aria-pressed', String(is_whole));
+    follow();
   }
 
   async function copy_text() {
@@ -349,6 +364,14 @@ export function create(root, actions) {
   plain.classList.add('dv-away');
   return { update, destroy: () => resize.disconnect() };
 }
+
+/** A text with a visible mark where a line ends; what is copied has none. @param {string} text @returns {(Node|string)[]} */
+const with_breaks = text =>
+  text
+    .split(/(?<=\n)/)
+    .flatMap(part =>
+      part.endsWith('\n') ? [part.slice(0, -1), element('span', { class: 'dv-break', text: '⏎' }), '\n'] : [part],
+    );
 
 /** @param {Element} target */
 const is_shown = target => !target.classList.contains('dv-hidden');

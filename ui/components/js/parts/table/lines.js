@@ -1,6 +1,7 @@
 // The lines in the table between kept tokens and removed ones: one above the kept where the most likely are removed, one below.
 
 import { element, set_class, set_text } from '../../lib/dom.js';
+import { name_in } from '../../words/chain.js';
 import { count, listed, tokens } from '../../words/format.js';
 import { say } from '../../words/say.js';
 
@@ -51,7 +52,7 @@ export function create_lines() {
 export function lines_of(view, rows, { percent }) {
   const { cut } = view;
   if (!cut) return { upper: null, lower: null };
-  const name_of = (/** @type {string} */ name) => view.samplers.find(sampler => sampler.name === name)?.in_text ?? name;
+  const name_of = (/** @type {string} */ name) => name_in(view.samplers, name);
   if (cut.kept === 0) {
     const words = view.emptied_by
       ? say('{sampler} removed the last token', { sampler: name_of(view.emptied_by) })
@@ -84,9 +85,11 @@ export function lines_of(view, rows, { percent }) {
   const is_beyond = cut.last_rank > rows;
   const end =
     cut.below &&
-    (is_beyond
-      ? say('{sampler} stops at rank {rank}', { sampler: name_of(cut.below), rank: count(cut.last_rank) })
-      : say('{sampler} stops here', { sampler: name_of(cut.below) }));
+    (view.samplers.find(({ name }) => name === cut.below)?.case === 'greedy'
+      ? say('greedy: only the highest')
+      : is_beyond
+        ? say('{sampler} stops at rank {rank}', { sampler: name_of(cut.below), rank: count(cut.last_rank) })
+        : say('{sampler} stops here', { sampler: name_of(cut.below) }));
   const lower = end ? { after: Math.min(cut.last_rank, rows), words: `${end}${among} · ${hold}`, is_beyond } : null;
   const upper = above > 0 ? { after: above, words: lower ? gone : `${gone} · ${hold}`, is_beyond: false } : null;
   return { upper, lower };

@@ -3,7 +3,8 @@
 
 import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
 import { term } from '../../lib/term.js';
-import { formats, score_text } from '../../words/format.js';
+import { name_in } from '../../words/chain.js';
+import { formats, isolated, score_text } from '../../words/format.js';
 import { marked, say } from '../../words/say.js';
 import { create_lines } from './lines.js';
 import { create_row, others_of, update_others, update_row } from './rows.js';
@@ -46,6 +47,8 @@ export function create(root, actions) {
   const lines = create_lines();
   const row_height = element('div', { class: 'dv-row-height' });
   const box = element('div', { class: 'dv-table' }, table, ...lines.nodes, row_height);
+  const whose = element('p', { class: 'dv-whose dv-line' });
+  if (actions.force) root.append(whose); // a table to read only stands below a title of its own
   root.append(box);
   /** @type {Row[]} */
   const rows = [];
@@ -76,7 +79,7 @@ export function create(root, actions) {
     const row = row_height.offsetHeight;
     const head = table.tHead?.offsetHeight ?? 0;
     if (!row || !root.clientHeight) return;
-    const room = root.clientHeight - head - 2.4 * row; // the others, the chosen token's row, a line's words
+    const room = root.clientHeight - whose.offsetHeight - head - 2.4 * row; // the others, the chosen token's row, a line's words
     actions.fit_rows(Math.max(FEWEST_ROWS, Math.floor(room / row)));
   });
   watch.observe(root);
@@ -92,6 +95,7 @@ export function create(root, actions) {
     const shown = view.rows.slice(0, state.row_count || state.fitted_rows);
     const last_rank = shown.at(-1)?.rank ?? 0;
     const chosen = view.chosen && view.chosen.rank > last_rank ? view.chosen : null;
+    set_text(whose, whose_text(state, view));
     const meaning = meaning_of(state, view, chosen ? [...shown, chosen] : shown);
     update_heads(heads, view, meaning);
     while (rows.length > shown.length) rows.pop()?.tr.remove();
@@ -119,6 +123,14 @@ export function create(root, actions) {
   return { update, destroy: () => watch.disconnect() };
 }
 
+/** The place in the text that they are candidates for. @param {Pick<State, 'steps'>} state @param {View} view */
+function whose_text({ steps }, { is_pending, index }) {
+  const label = is_pending ? undefined : steps[index]?.label;
+  return label === undefined
+    ? say('Candidates for the next token')
+    : say('Candidates for {token}', { token: isolated(label, 24) });
+}
+
 /**
  * What the columns mean at this point of the chain.
  * @param {Properties} state
@@ -141,7 +153,7 @@ function meaning_of(state, view, shown) {
         ? say('forced')
         : say('chosen'),
     in_digits: formats(state.digits),
-    label_of: name => view.samplers.find(sampler => sampler.name === name)?.in_text ?? name,
+    label_of: name => name_in(view.samplers, name),
   };
 }
 
