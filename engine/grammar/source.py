@@ -17,11 +17,11 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-from llguidance import LLMatcher, LLParserLimits
+from llguidance import LLMatcher
 
 from engine.errors import SettingError
+from engine.grammar.reading import SETTING, process_for
 
-SETTING = "constraint"
 LANGUAGES: Mapping[str, str] = {
     "choices": "list of choices",
     "regex": "regular expression",
@@ -43,21 +43,6 @@ _FREELY = '%llguidance {"no_forcing": true}\n'
 _POSITION = re.compile(r"(?:at )?(\d+)\((\d+)\): (.*)", re.DOTALL)
 _SHOWN = 40
 _CONTROL = re.compile(r"\s+")
-
-
-def limits() -> LLParserLimits:
-    """What compiling a source, and a step in it, may cost; beyond it is refused.
-
-    A lexer state takes some 2 kB, so that a matcher stays below 50 MB.
-    """
-    return LLParserLimits(
-        initial_lexer_fuel=1_000_000,
-        step_lexer_fuel=200_000,
-        step_max_items=50_000,
-        max_lexer_states=25_000,
-        max_grammar_size=200_000,
-        verbose_errors=False,
-    )
 
 
 def shortened(source: str) -> str:
@@ -121,9 +106,10 @@ def grammar(language: str, source: str) -> str:
         made = LLMatcher.grammar_from_regex(source)
         freely = _FREELY + json.loads(made)["grammars"][0]["lark_grammar"]
     for each in (made, LLMatcher.grammar_from_lark(freely)):  # the first for the place of an error
-        is_error, messages = LLMatcher.validate_grammar_with_warnings(each, limits=limits())
-        if is_error:
-            raise _refusal(source, _problem(language, source, messages[0]), "mend it there")
+        with process_for(shortened(source), None) as process:
+            answer, _ = process.ask({"kind": "check", "grammar": each})
+        if answer["problem"]:
+            raise _refusal(source, _problem(language, source, answer["problem"]), "mend it there")
     return each
 
 

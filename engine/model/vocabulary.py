@@ -94,13 +94,9 @@ class Vocabulary:
 
     def token_table(self, eos_ids: tuple[int, ...]) -> TokenTable:
         """What a constraint needs to know of the tokens; raises `TokenizerError` without any."""
-        tokenizer = self._tokenizer()
-
-        def encode(text: str) -> list[int]:
-            return list(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
-
+        self._tokenizer()
         tokens = [self.token_bytes(token_id) for token_id in range(self.size)]
-        return TokenTable(tokens, self.special_ids, eos_ids, encode)
+        return TokenTable(tokens, self.special_ids, eos_ids)
 
     @property
     def has_chat_template(self) -> bool:

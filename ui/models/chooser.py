@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 import streamlit as st
 import torch
 
+from engine import grammar
 from engine.errors import DecodingError, ModelError, NotAModelError
 from engine.model import BUNDLED, BUNDLED_DRAFT, LanguageModel, load_model
 from engine.model.loading.memory import on_shortage
@@ -106,6 +107,7 @@ def shared_model(choice: Choice, progress: Callable | None = None) -> LanguageMo
 
 def preload() -> None:
     """Load the model that a visit begins with while nobody waits for it yet."""
+    grammar.prepare()
     try:
         shared_model(first_choice())
     except DecodingError:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import atexit
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from weakref import WeakSet
 
+from engine.guarded import Line
 from ui.skeleton.problems import report
 from ui.words.labels import about, counted
 from ui.words.language import language, marked, say, speaking
@@ -21,7 +21,6 @@ AT_ONCE = 2  # works of all visitors; the others wait in line
 LOOK_SECONDS = 2.0  # between two looks whether the visitor is still there
 EXIT_SECONDS = 5.0  # that the app waits at its end for works to take note of it
 GRACE_SECONDS = 60.0  # that a lost connection may take to come back
-WAIT_SECONDS = 0.1  # between two looks at a cancel while it waits
 _ORDINALS = (
     marked("first"),
     marked("second"),
@@ -35,58 +34,6 @@ _ORDINALS = (
     marked("tenth"),
 )
 KEPT = marked("The texts that were finished are kept; press Continue to go on.")
-
-
-class Line:
-    """A number of places, taken in the order in which they were asked for."""
-
-    def __init__(self, places: int) -> None:
-        self._free = places
-        self._waiting: deque[object] = deque()
-        self._changed = threading.Condition()
-
-    def enter(
-        self, gives_up: Callable[[], bool], told: Callable[[int], None] = lambda behind: None
-    ) -> bool:
-        """Wait for a place; False without one, where `gives_up` says so meanwhile.
-
-        `told` hears again and again how many others wait before this one.
-        """
-        ticket = object()
-        with self._changed:
-            self._waiting.append(ticket)
-        try:
-            while not self._is_in(ticket):
-                told(self._behind(ticket))
-                if gives_up():
-                    return False
-            return True
-        finally:  # also where `gives_up` fails: else nobody behind would ever come in
-            with self._changed:
-                if ticket in self._waiting:
-                    self._waiting.remove(ticket)
-                    self._changed.notify_all()
-
-    def _is_in(self, ticket: object) -> bool:
-        with self._changed:
-            if not self._free or self._waiting[0] is not ticket:
-                self._changed.wait(WAIT_SECONDS)
-            if not self._free or self._waiting[0] is not ticket:
-                return False
-            self._waiting.popleft()
-            self._free -= 1
-            self._changed.notify_all()
-            return True
-
-    def _behind(self, ticket: object) -> int:
-        with self._changed:
-            return self._waiting.index(ticket)
-
-    def leave(self) -> None:
-        """Give the place back."""
-        with self._changed:
-            self._free += 1
-            self._changed.notify_all()
 
 
 _line = Line(AT_ONCE)

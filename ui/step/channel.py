@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
 from engine.errors import CancelledError, DecodingError
+from engine.guarded import ends_when
 from engine.model import LanguageModel
 from engine.runner.scheduler import Job, job
 from engine.sampling import SamplingSettings
@@ -148,10 +149,16 @@ class StepChannel:
     @contextlib.contextmanager
     def _at_work(self, session: Session, kind: str) -> Iterator[None]:
         """What is done within tells how far it is, and ends where the person cancels it."""
-        spoken = speaking(self._hello.language)
-        with session.lock, spoken, job(self._is_interrupted, self._told, self._waits):
+        spoken, work = (
+            speaking(self._hello.language),
+            (self._is_interrupted, self._told, self._waits),
+        )
+        with session.lock, spoken, job(*work), ends_when(self._is_not_waited_for):
             self._told(busy.doing(kind, is_empty=not session.decoder.steps), 0, None)
             yield
+
+    def _is_not_waited_for(self) -> bool:
+        return not self._connection.is_open or self._is_interrupted()
 
     # --- what the live channel asks for -----------------------------------------------------------
 

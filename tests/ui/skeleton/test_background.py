@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from engine.errors import PromptError
+from engine.guarded import Line
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.study.sweep import Axis, Sweep
@@ -130,7 +131,7 @@ def test_who_cancels_or_leaves_gives_the_place_in_line_up(places, monkeypatch):
 
 
 def test_who_fails_while_waiting_blocks_nobody():
-    line = background.Line(1)
+    line = Line(1)
     assert line.enter(lambda: False)
 
     def fails() -> bool:

@@ -1,0 +1,33 @@
+"""Programs by somebody else, run in processes of their own under limits of time and memory.
+
+A grammar or a template may loop for ever or multiply until the memory is full, and nothing within a
+process can stop it. So each runs in a child process that the system ends at its limits.
+
+    process     the parent's side: a child is started, asked, watched and ended
+    child       the child's side: requests are read, and answered within limits
+    line        whose turn it is, where only so many may be at work
+    matchers    the child that follows grammars
+    templates   the child that renders chat templates
+
+Children import none of the engine's other parts and no PyTorch, so that they are there at once.
+"""
+
+from engine.guarded.line import Line
+from engine.guarded.process import (
+    Child,
+    EndedError,
+    TooLargeError,
+    TooLongError,
+    ends_when,
+    is_given_up,
+)
+
+__all__ = [
+    "Child",
+    "EndedError",
+    "Line",
+    "TooLargeError",
+    "TooLongError",
+    "ends_when",
+    "is_given_up",
+]
