@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import transformers
 
-from engine.errors import PromptError, TokenizerError
+from engine.errors import PromptError, TokenizerError, panics_as_errors
 from engine.grammar import TokenTable
 from engine.model import chat_template
 
@@ -53,6 +53,7 @@ class Vocabulary:
         if tokenizer is not None:
             self._read(tokenizer)
 
+    @panics_as_errors()
     def _read(self, tokenizer: PreTrainedTokenizerBase) -> None:
         # Ids may have holes, so the highest can be above the number of entries.
         highest = max(tokenizer.get_vocab().values(), default=-1)
@@ -83,12 +84,14 @@ class Vocabulary:
         """Whether a token is a control token that adds nothing to the text."""
         return token_id in self.special_ids
 
+    @panics_as_errors()
     def encode(self, text: str) -> list[int]:
         """Token ids of a prompt, with the special tokens that the tokenizer puts around text.
 
         Raises:
             PromptError: the text is empty or too large to be any model's prompt.
             TokenizerError: there is no tokenizer.
+            PanicError: it gives up on this text.
         """
         return list(self._tokenizer()(_checked(text), verbose=False)["input_ids"])
 
@@ -115,6 +118,7 @@ class Vocabulary:
         """
         return chat_template.render(self._chat_tokenizer(), _checked(message), MAX_PROMPT_BYTES)
 
+    @panics_as_errors()
     def chat_ids(self, message: str) -> list[int]:
         """Token ids of `chat`; special tokens are those that the template writes, no others.
 

@@ -23,7 +23,7 @@ import streamlit as st
 import torch
 
 from engine import grammar
-from engine.errors import DecodingError, ModelError, NotAModelError
+from engine.errors import DecodingError, ModelError, NotAModelError, panics_as_errors
 from engine.model import BUNDLED, BUNDLED_DRAFT, LanguageModel, load_model
 from engine.model.loading.memory import on_shortage
 from ui.models.models import SharedModels
@@ -90,7 +90,8 @@ def shared_model(choice: Choice, progress: Callable | None = None) -> LanguageMo
 
     def load() -> LanguageModel:
         try:
-            return load_model(choice.source, revision=choice.revision, progress=progress)
+            with panics_as_errors():
+                return load_model(choice.source, revision=choice.revision, progress=progress)
         except DecodingError:
             raise
         except Exception as error:

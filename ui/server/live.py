@@ -26,6 +26,7 @@ from weakref import WeakValueDictionary
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
+from engine.errors import panics_as_errors
 from ui.skeleton.problems import AtMost, report
 
 LIVE = "/live"
@@ -288,7 +289,8 @@ class _Served:
 
         def begun() -> Any:
             connection.activity = None
-            return function(*arguments)
+            with panics_as_errors():
+                return function(*arguments)
 
         async def done_in_turn() -> Any:
             async with self._turn if pool is _pool else contextlib.nullcontext():

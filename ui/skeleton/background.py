@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from weakref import WeakSet
 
+from engine.errors import panics_as_errors
 from engine.guarded import Line
 from ui.skeleton.problems import report
 from ui.words.labels import about, counted
@@ -148,7 +149,8 @@ class BackgroundWork:
             try:
                 if self._comes_in(visitor):
                     try:
-                        self._make(visitor)
+                        with panics_as_errors():
+                            self._make(visitor)
                     finally:
                         _line.leave()
             except Exception as error:  # for the page to show: here it would be lost

@@ -23,7 +23,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
-from engine.errors import CancelledError, DecodingError
+from engine.errors import CancelledError, DecodingError, panics_as_errors
 from engine.guarded import ends_when
 from engine.model import LanguageModel
 from engine.runner.scheduler import Job, job
@@ -153,7 +153,8 @@ class StepChannel:
             speaking(self._hello.language),
             (self._is_interrupted, self._told, self._waits),
         )
-        with session.lock, spoken, job(*work), ends_when(self._is_not_waited_for):
+        is_over = ends_when(self._is_not_waited_for)
+        with panics_as_errors(), session.lock, spoken, job(*work), is_over:
             self._told(busy.doing(kind, is_empty=not session.decoder.steps), 0, None)
             yield
 

@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 from engine.errors import DecodingError, OutOfMemoryError
 from engine.model import load_model
 from engine.runner.scheduler import this_job
+from tests.engine.test_panics import PanicException
 from tests.pages.tab import field, in_tab, visit_of
 from tests.ui.labs.example import SearchInputs, SearchLab
 from tests.ui.labs.settling import settled
@@ -116,6 +117,15 @@ def test_a_step_that_fails_says_why_and_keeps_the_text(lab, monkeypatch):
         assert lab.error == "The memory is full." and ids(lab) == before
     lab.step()
     assert lab.error == "" and ids(lab)[:-1] == before
+
+
+def test_a_panic_is_shown(lab, monkeypatch):
+    def panics(*_):
+        raise PanicException("out of bounds")
+
+    monkeypatch.setattr(type(lab.text), "_step", panics)
+    lab.step()
+    assert "gave up on what it was given (out of bounds)" in lab.error
 
 
 def test_an_error_that_nobody_expected_is_shown(lab, monkeypatch):

@@ -11,6 +11,7 @@ from engine.guarded import Line
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.study.sweep import Axis, Sweep
+from tests.engine.test_panics import PanicException
 from tests.ui import hostile
 from ui.compare.sampling_run import SamplingRun
 from ui.skeleton import background
@@ -26,7 +27,7 @@ class Work(BackgroundWork):
     def __init__(self) -> None:
         super().__init__(5)
         self.made = self.ends = 0
-        self.fails: Exception | None = None
+        self.fails: BaseException | None = None
         self.begun, self.go = threading.Event(), threading.Semaphore(0)
 
     def _passes(self) -> Iterator[float | None]:
@@ -193,6 +194,16 @@ def test_a_failure_is_kept_for_the_page_and_frees_the_place():
     work.fails = None
     finished(begun(work))
     assert work.problem == ""
+
+
+def test_a_panic_is_kept_for_the_page_and_frees_the_place():
+    for _ in range(AT_ONCE + 1):
+        work = Work()
+        work.fails = PanicException("out of bounds")
+        work.go.release()
+        work.start()
+        work.wait(PATIENCE_S)
+        assert "gave up on what it was given (out of bounds)" in work.problem
 
 
 def test_an_error_that_nobody_expected_is_a_sentence_too_and_frees_the_place(caplog):
