@@ -9,6 +9,7 @@ from engine.decoding.replay import replay
 from engine.errors import TraceError
 from engine.runner.scheduler import this_job
 from engine.trace import Trace
+from engine.trace.files import BESIDE_OTHERS
 from ui.words.language import marked, say
 
 PROMPT = marked("Prompt")
@@ -25,7 +26,7 @@ def trace_of(data: str, opens: Sequence[str]) -> Trace:
     Raises:
         TraceError: no trace, or one of another strategy.
     """
-    trace = Trace.from_json(data)
+    trace = Trace.from_json(data, BESIDE_OTHERS)
     if trace.strategy not in opens:
         raise TraceError(
             say(
