@@ -156,8 +156,8 @@ class Places:
                 made = replace(made, read_at=process.starts)
         if "error" in found:
             message = found["error"].splitlines()
-            said = message[0] if message else "no reason given"
-            problem = f"cannot be followed after {found['after']:,} tokens ({said})"
+            said, after = message[0] if message else "no reason given", found["after"]
+            problem = f"cannot be followed after {after:,} tokens ({said})"
             raise SettingError(SETTING, shortened(source), problem, "simplify it")
         with self._lock:
             _keep(self._sources, key, made, MOST_SOURCES)

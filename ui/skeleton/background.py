@@ -164,11 +164,18 @@ class BackgroundWork:
         """Wait for a place in line; False if cancelled or left meanwhile."""
         try:
             return _line.enter(
-                lambda: self._cancel.is_set() or visitor.has_gone(),
+                lambda: self._cancel.is_set() or self._ends_without(visitor),
                 lambda behind: setattr(self, "behind", behind),
             )
         finally:
             self.behind = None
+
+    def _ends_without(self, visitor: _Visitor) -> bool:
+        """Whether the visitor has gone; then it ends, and says why to one who comes back."""
+        if visitor.has_gone():
+            self.problem = say("It ended because its page was closed or out of reach for a minute.")
+            self._cancel.set()
+        return self._cancel.is_set()
 
     def _make(self, visitor: _Visitor) -> None:
         started = time.monotonic()
@@ -177,8 +184,7 @@ class BackgroundWork:
             if left is not None:
                 took = time.monotonic() - started
                 self._share = took / max(took + left, 1e-9)
-            if visitor.has_gone():
-                self._cancel.set()
+            self._ends_without(visitor)
 
     def cancel(self) -> None:
         """End it after the token in work; what is there stays."""

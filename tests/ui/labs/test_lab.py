@@ -1,6 +1,7 @@
 """What all decoder pages have in common, on the smallest lab."""
 
 import json
+import re
 import threading
 
 import pytest
@@ -235,17 +236,30 @@ def press(app: AppTest, label: str) -> AppTest:
     return app
 
 
+def why_still(app: AppTest) -> str:
+    """What stands beside the buttons: the steps, and why there are no more."""
+    return next(one.value for one in app.caption if re.match(r"\d+ steps?( ·|$)", one.value))
+
+
+def test_a_text_at_the_end_of_the_page_says_so(drawn, monkeypatch):
+    lab = settled(visit_of(drawn).present("search"))
+    monkeypatch.setattr(type(lab), "limit", 8)
+    assert why_still(drawn.run()) == "8 steps · ended: this page goes to 8 steps"
+
+
 def test_the_page(drawn):
     lab = visit_of(drawn).present("search")
     settled(lab)
     drawn.run()
     assert any("The penalty changed" in one.value for one in drawn.markdown)
+    assert why_still(drawn) == "8 steps · not at its end; Play or Step adds more"
     press(drawn, "Step")
     assert len(lab.text.steps) == 9
     press(drawn, "Back")
     assert len(lab.text.steps) == 8
     press(drawn, "Rewind")
     assert lab.text.steps == [] and any("Press Step" in one.value for one in drawn.markdown)
+    assert why_still(drawn) == "0 steps"
     field(drawn, "number_input", "search_top_k").set_value(99)
     drawn.run()
     assert any("Candidates" in error.value for error in drawn.error)

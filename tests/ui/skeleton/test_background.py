@@ -169,7 +169,9 @@ def test_a_visitor_who_has_gone_ends_the_work_and_it_can_go_on(monkeypatch):
     work.wait(PATIENCE_S)
     assert (work.made, work.is_running, work.is_done, work.ends) == (2, False, False, 1)
     assert work.progress == "2 of 5 texts"
+    assert work.problem.startswith("It ended because its page was closed or out of reach")
     finished(begun(work))
+    assert work.problem == ""
     assert (work.progress, work.share, work.ends) == ("5 of 5 texts", 1.0, 2)
 
 
