@@ -104,13 +104,13 @@ class Places:
     def forced(self, language: str, source: str, token_ids: Sequence[int] | np.ndarray) -> bytes:
         """The bytes that must come next whatever is drawn; raises what `at` raises."""
         ids = np.ascontiguousarray(token_ids, np.int64)
-        if np.isin(ids, self._tokens(source).eos_ids).any():
+        if self._tokens(source).are_ends(ids).any():
             return b""
         return self._asked(language, source, {"kind": "forced"}, ids)[1]
 
     def _place(self, language: str, source: str, ids: np.ndarray) -> Place:
         tokens = self._tokens(source)
-        is_end = np.isin(ids, tokens.eos_ids)
+        is_end = tokens.are_ends(ids)
         end = int(is_end.argmax()) if is_end.any() else None
         request = {"kind": "place", "mask": end is None}
         found, bits = self._asked(language, source, request, ids[:end])
@@ -128,7 +128,7 @@ class Places:
         if not may_end:
             return Place(allowed)
         must_end = not allowed.any()
-        allowed[list(tokens.eos_ids)] = True
+        allowed[tokens.eos_ids] = True
         return Place(allowed, may_end=True, must_end=must_end)
 
     def _none(self) -> np.ndarray:
@@ -194,16 +194,20 @@ class _Tokens:
 
     def __init__(self, table: TokenTable, vocab_size: int) -> None:
         self.number = next(_numbers)
-        self.eos_ids = tuple(i for i in table.eos_ids if i < vocab_size)
+        self.eos_ids = np.array([i for i in table.eos_ids if i < vocab_size], np.int64)
         tokens = list(table.tokens[:vocab_size])
-        special = table.special_ids | set(self.eos_ids)
+        special = table.special_ids | set(self.eos_ids.tolist())
         self._special = sorted(i for i in special if i < vocab_size)
         self._lengths = list(map(len, tokens))
         self._data = b"".join(tokens)
         # Tokens of no bytes are no text: padding of the output layer. The end of a text is said
         # by `Places`, not here.
         self._is_text = np.array(self._lengths) > 0
-        self._is_text[list(self.eos_ids)] = False
+        self._is_text[self.eos_ids] = False
+
+    def are_ends(self, ids: np.ndarray) -> np.ndarray:
+        """Which of these end a text."""
+        return (ids[:, None] == self.eos_ids).any(1)
 
     def tell(self, process: Child) -> None:
         """Send them to a process that does not have them."""

@@ -48,19 +48,20 @@ def serve(answer: Callable[[dict, bytes], Answer]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the parent, which ends this one
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nothing that a library prints may look like an answer
-    megabytes, at_first = int(sys.argv[1]), _bytes()
+    megabytes, memory = int(sys.argv[1]), _Memory()
+    at_first = memory.bytes
     _leave_no_core()
     send(answers, {"ready": True})
     while (request := receive(requests)) is not None:
         header, data = request
-        _limit_memory(megabytes)
+        memory.limit(megabytes)
         _limit_time(header["seconds"])
         try:
             found, data = answer(header, data)
         except MemoryError:
             os.abort()  # as Rust does
         _limit_time(0)
-        is_full = _bytes() - at_first > MOST_KEPT
+        is_full = memory.bytes - at_first > MOST_KEPT
         send(answers, {**found, "last": is_full}, data)
         if is_full:
             return
@@ -71,15 +72,6 @@ def _limit_time(seconds: float) -> None:
         signal.setitimer(signal.ITIMER_PROF, seconds)  # SIGPROF ends the process
 
 
-def _limit_memory(megabytes: int) -> None:
-    if sys.platform != "linux":
-        return
-    import resource
-
-    most, hard = _bytes() + megabytes * 2**20, resource.getrlimit(resource.RLIMIT_AS)[1]
-    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
-
-
 def _leave_no_core() -> None:
     if os.name == "posix":
         import resource
@@ -87,9 +79,23 @@ def _leave_no_core() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _bytes() -> int:
-    """Memory that this process has asked for; 0 where the system does not say."""
-    if sys.platform != "linux":
-        return 0
-    with open("/proc/self/statm", encoding="ascii") as file:
-        return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+class _Memory:
+    """What this process has asked for, and may ask for; nothing is known or limited elsewhere."""
+
+    def __init__(self) -> None:
+        self._file = os.open("/proc/self/statm", os.O_RDONLY) if sys.platform == "linux" else None
+
+    @property
+    def bytes(self) -> int:
+        """What it has."""
+        if self._file is None:
+            return 0
+        return int(os.pread(self._file, 40, 0).split()[0]) * os.sysconf("SC_PAGE_SIZE")
+
+    def limit(self, megabytes: int) -> None:
+        """Let it have so much more, and no more than that."""
+        if self._file is not None:
+            import resource
+
+            most, hard = self.bytes + megabytes * 2**20, resource.getrlimit(resource.RLIMIT_AS)[1]
+            resource.setrlimit(resource.RLIMIT_AS, (most, hard))

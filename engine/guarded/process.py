@@ -24,6 +24,7 @@ from engine.errors import CancelledError
 from engine.guarded.child import receive, send
 
 LOOK_SECONDS = 0.05  # between two looks at the requests under way
+QUIET_SECONDS = 2.0  # without any, after which no more looks are taken
 # Of wall time, on a machine that has much else to do: until the process has started, and for one
 # request, as a multiple of its processor time.
 START_SECONDS = 60.0
@@ -219,7 +220,7 @@ class _NoAnswerError(Exception):
 
 
 class _Watch:
-    """The thread that looks at requests under way; there is none while there are none."""
+    """The thread that looks at requests under way; it sleeps while there are none."""
 
     def __init__(self) -> None:
         self._asked = threading.Event()
@@ -227,7 +228,8 @@ class _Watch:
         self._lock = threading.Lock()
 
     def wake(self) -> None:
-        self._asked.set()
+        if not self._asked.is_set():  # a thread to wake costs more than most requests
+            self._asked.set()
         if self._thread is None:
             with self._lock:
                 if self._thread is None:
@@ -236,9 +238,18 @@ class _Watch:
 
     def _run(self) -> None:
         while self._asked.wait():
-            self._asked.clear()
-            while [child for child in list(_children) if child.look()]:
+            end = time.monotonic()
+            while time.monotonic() - end < QUIET_SECONDS:
                 time.sleep(LOOK_SECONDS)
+                if self._look():
+                    end = time.monotonic()
+            self._asked.clear()
+            if self._look():  # one that came in between
+                self._asked.set()
+
+    def _look(self) -> bool:
+        """Look at all; whether there was any."""
+        return sum(child.look() for child in list(_children)) > 0
 
 
 _children: WeakSet[Child] = WeakSet()
