@@ -18,8 +18,9 @@ from engine.guarded.process import (
     EndedError,
     TooLargeError,
     TooLongError,
-    ends_when,
+    asking,
     is_given_up,
+    this_asker,
 )
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Line",
     "TooLargeError",
     "TooLongError",
-    "ends_when",
+    "asking",
     "is_given_up",
+    "this_asker",
 ]

@@ -2,7 +2,7 @@
 
 A request has limits of processor time and of memory, which the child keeps to (see `child`). One
 thread watches those under way: it ends a child when the time on the clock is over too, when whoever
-asked no longer waits (`ends_when`), or when this process comes to its end.
+asked no longer waits (`asking`), or when this process comes to its end.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from pathlib import Path
+from typing import NamedTuple
 from weakref import WeakSet
 
 from engine.errors import CancelledError
@@ -31,7 +32,21 @@ START_SECONDS = 60.0
 WALL = 10.0
 _ROOT = str(Path(__file__).resolve().parents[2])
 
-_gives_up: ContextVar[Callable[[], bool]] = ContextVar("gives_up", default=lambda: False)
+
+class Asker(NamedTuple):
+    """For whom a thread asks.
+
+    Attributes:
+        person: by which a visitor is known; empty for nobody in particular.
+        gives_up: whether nobody waits any more.
+    """
+
+    person: str = ""
+    gives_up: Callable[[], bool] = lambda: False
+
+
+_NOBODY = Asker()
+_asker: ContextVar[Asker] = ContextVar("asker", default=_NOBODY)
 
 
 class TooLongError(Exception):
@@ -47,18 +62,30 @@ class EndedError(Exception):
 
 
 @contextlib.contextmanager
-def ends_when(gives_up: Callable[[], bool]) -> Iterator[None]:
-    """End what this thread asks of children within once `gives_up` says so, from any thread."""
-    token = _gives_up.set(gives_up)
+def asking(
+    *, person: str | None = None, gives_up: Callable[[], bool] | None = None
+) -> Iterator[None]:
+    """Ask in this thread for somebody else; what is not given stays as it was.
+
+    `gives_up` may be called from any thread, and ends what is being asked.
+    """
+    given = {"person": person, "gives_up": gives_up}
+    given = {name: value for name, value in given.items() if value is not None}
+    token = _asker.set(this_asker()._replace(**given))
     try:
         yield
     finally:
-        _gives_up.reset(token)
+        _asker.reset(token)
+
+
+def this_asker() -> Asker:
+    """For whom this thread asks."""
+    return _asker.get()
 
 
 def is_given_up() -> bool:
     """Whether nobody waits any more for what this thread does, or this process is ending."""
-    return _gives_up.get()() or not threading.main_thread().is_alive()
+    return this_asker().gives_up() or not threading.main_thread().is_alive()
 
 
 class Child:
@@ -153,7 +180,7 @@ class Child:
         """The next message; `_NoAnswerError` where the process ends instead."""
         with self._guard:
             self._ends_at, self._why = time.monotonic() + seconds, ""
-            self._is_given_up = _gives_up.get()
+            self._is_given_up = this_asker().gives_up
         _watch.wake()
         try:
             answer = receive(process.stdout)

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 import torch
 
 from engine.errors import CancelledError
-from engine.guarded import ends_when
+from engine.guarded import asking
 from engine.model import pauses
 from engine.model.kernels import ENGINE_LOCK
 from engine.runner.snapshot import Kind, Pass, Snapshot
@@ -77,7 +77,7 @@ def job(
     """Make all that is done within one job of somebody who may cancel it; holds for this thread."""
     token = _job.set(Job(should_stop, told, waits, visitor))
     try:
-        with ends_when(should_stop):
+        with asking(gives_up=should_stop):
             yield _job.get()
     finally:
         _job.reset(token)

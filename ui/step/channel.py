@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
 from engine.errors import CancelledError, DecodingError, panics_as_errors
-from engine.guarded import ends_when
+from engine.guarded import asking
 from engine.model import LanguageModel
 from engine.runner.scheduler import Job, job
 from engine.sampling import SamplingSettings
@@ -153,8 +153,8 @@ class StepChannel:
             speaking(self._hello.language),
             (self._is_interrupted, self._told, self._waits),
         )
-        is_over = ends_when(self._is_not_waited_for)
-        with panics_as_errors(), session.lock, spoken, job(*work), is_over:
+        own = asking(person=self._visit.token, gives_up=self._is_not_waited_for)
+        with panics_as_errors(), session.lock, spoken, job(*work), own:
             self._told(busy.doing(kind, is_empty=not session.decoder.steps), 0, None)
             yield
 

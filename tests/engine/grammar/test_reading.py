@@ -3,6 +3,8 @@
 import json
 import sys
 import threading
+import time
+from collections import OrderedDict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,7 +12,7 @@ import pytest
 
 from engine.errors import CancelledError, SettingError
 from engine.grammar import checked_source, reading
-from engine.guarded import ends_when
+from engine.guarded import asking
 from tests.engine.grammar.tokens import places_over
 
 PLACES = places_over((b"a", b"b", b"1", b'"'))
@@ -66,12 +68,38 @@ def test_too_much_memory_is_refused_with_the_limit(monkeypatch):
     reading._first.end()
 
 
+def test_who_went_too_far_comes_after_all_others(short_of_time, monkeypatch):
+    monkeypatch.setattr(reading, "_too_far", OrderedDict())
+    with asking(person="careless"), pytest.raises(SettingError):
+        followed(*BOMBS["periods"])
+    came = []
+
+    def asks(person: str) -> None:
+        with asking(person=person), reading.process_for("", None):
+            came.append(person)
+
+    with ThreadPoolExecutor(3) as pool:
+        assert reading._line.enter(lambda: False)
+        try:
+            waiting = [pool.submit(asks, "careless")]
+            while not reading._line._last:
+                time.sleep(0.01)
+            waiting += [pool.submit(asks, "other"), pool.submit(asks, "")]
+            while len(reading._line._waiting) < 2:
+                time.sleep(0.01)
+        finally:
+            reading._line.leave()
+        for each in waiting:
+            each.result(60)
+    assert came[-1] == "careless" and len(came) == 3
+
+
 def test_what_has_been_read_is_followed_while_another_takes_long():
     assert followed("regex", "[ab]1?") == 2
     is_enough = threading.Event()
 
     def bomb() -> None:
-        with ends_when(is_enough.is_set):
+        with asking(gives_up=is_enough.is_set):
             followed(*BOMBS["periods"])
 
     with ThreadPoolExecutor(4) as pool:
@@ -79,11 +107,11 @@ def test_what_has_been_read_is_followed_while_another_takes_long():
         try:
             first = pool.submit(bomb)
             while reading._line._free:
-                pass
+                time.sleep(0.01)
             assert PLACES.at("regex", "[ab]1?", (0,)).may_end
             waiting = [pool.submit(followed, "regex", f"[ab]1{{{n}}}") for n in range(3)]
             while len(reading._line._waiting) < 3:
-                pass
+                time.sleep(0.01)
             with pytest.raises(SettingError, match="cannot be read now, as others that take long"):
                 followed("regex", "[ab]{2}")
             assert PLACES.at("regex", "[ab]1?", (1,)).may_end

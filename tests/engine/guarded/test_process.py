@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import CancelledError
-from engine.guarded import Child, EndedError, TooLargeError, TooLongError, ends_when
+from engine.guarded import Child, EndedError, TooLargeError, TooLongError, asking
 from engine.guarded import process as module
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -96,7 +96,7 @@ def test_a_process_that_has_kept_much_makes_way_for_another(child):
 def test_who_gives_up_is_let_go(child):
     gives_up = threading.Event()
     threading.Timer(0.2, gives_up.set).start()
-    with ends_when(gives_up.is_set), pytest.raises(CancelledError):
+    with asking(gives_up=gives_up.is_set), pytest.raises(CancelledError):
         child.ask({"kind": "sleep"})
     assert pid_of(child)
 
