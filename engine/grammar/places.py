@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from engine.errors import SettingError
-from engine.grammar.reading import SETTING, TABLE_SECONDS, process_for
+from engine.grammar.reading import SETTING, TABLE_SECONDS, asked
 from engine.grammar.source import grammar, shortened
 from engine.guarded import Child
 
@@ -144,16 +144,19 @@ class Places:
         made = known or _Source(grammar(language, source), next(_numbers))
         tokens = self._tokens(source)
         request = {**request, "table": tokens.number, "source": made.number}
-        with process_for(shortened(source), made.read_at) as process:
-            found, data = process.ask(request, ids.tobytes())
+
+        def ask(process: Child, seconds: float) -> tuple[dict, bytes, int]:
+            found, data = process.ask(request, ids.tobytes(), seconds)
             while "needs" in found:
                 if found["needs"] == "table":
                     tokens.tell(process)
-                else:
-                    request["grammar"] = made.grammar
-                found, data = process.ask(request, ids.tobytes())
-            if known is None:
-                made = replace(made, read_at=process.starts)
+                whole = {**request, "grammar": made.grammar}
+                found, data = process.ask(whole, ids.tobytes(), seconds)
+            return found, data, process.starts
+
+        found, data, read_at = asked(shortened(source), made.read_at, ask)
+        if known is None:
+            made = replace(made, read_at=read_at)
         if "error" in found:
             message = found["error"].splitlines()
             said, after = message[0] if message else "no reason given", found["after"]

@@ -2,8 +2,11 @@
 
 A source that has not been read yet may take all the time and memory that it may have. Such sources
 are read one after another in the first process, which ends where one goes too far. What has been
-read is followed there too, but where it is busy in the second. Whoever has sent one that went too
-far comes after all others for a while.
+read is followed there too, but where it is busy in the second.
+
+Nearly every source is read in milliseconds. One that takes longer is begun again once no other
+waits, and whoever sent it comes after all others for a while: so those who send many of that kind
+hold nobody else up for long.
 """
 
 from __future__ import annotations
@@ -11,8 +14,9 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from engine.errors import CancelledError, SettingError
 from engine.guarded import (
@@ -27,20 +31,25 @@ from engine.guarded import (
 
 SETTING = "constraint"
 SECONDS = 2.0  # of processor time, for reading a source and for a step in it
+QUICK_SECONDS = 0.25  # after which a new source makes way for others
 MEGABYTES = 512
 TABLE_SECONDS = 60.0  # of processor time, for the tokens of a large model
-# Whoever waits keeps a thread. Where one source takes long, no more than these wait for it.
-SLOW_SECONDS = 0.5
-MOST_WAITING = 3
-LAST_SECONDS = 600.0  # that somebody comes last whose source went too far
-MOST_REMEMBERED = 1_000
+# Whoever waits keeps a thread. Where one source takes long, no more than these wait for it: of new
+# ones, and of those that take long themselves.
+PATIENCE_SECONDS = 0.5
+MOST_WAITING = 6
+MOST_LAST = 1
+SLOW_FOR = 600.0  # seconds that somebody comes last whose source took long
+MOST_SLOW = 1_000
+_SIMPLER = "use smaller counts, and fewer parts that must hold at once"
+Found = TypeVar("Found")
 
 _first = Child("engine.guarded.matchers", SECONDS, MEGABYTES)
 _second = Child("engine.guarded.matchers", SECONDS, MEGABYTES)
 _line = Line(1)
-_lock = threading.Lock()
-_too_far: OrderedDict[str, float] = OrderedDict()  # by person: when
 _began = time.monotonic()  # of the one whose turn it is
+_lock = threading.Lock()
+_slow: OrderedDict[str, float] = OrderedDict()  # by person: when one's source took long
 
 
 def prepare() -> None:
@@ -48,67 +57,79 @@ def prepare() -> None:
     _first.prepare()
 
 
-@contextmanager
-def process_for(shown: str, read_at: int | None) -> Iterator[Child]:
-    """A process for one source, for as long as it is needed, and the errors of both as sentences.
+def asked(shown: str, read_at: int | None, work: Callable[[Child, float], Found]) -> Found:
+    """What `work` finds out from a process, whose failures become sentences.
 
     Args:
         shown: the beginning of the source.
         read_at: which start of the first process has read it; None for a new source.
+        work: asks the process that it gets, with so many seconds for each request. It may be begun
+            again.
 
     Raises:
         SettingError: it takes more than it may, or too many wait for others that do.
         CancelledError: nobody waits any more.
     """
-    person = this_asker().person
     try:
         if read_at is None:
-            with _turn(shown, person):
-                yield _first
-        elif read_at == _first.starts and _first.lock.acquire(blocking=False):
+            return _read(shown, work)
+        if read_at == _first.starts and _first.lock.acquire(blocking=False):
             try:
-                yield _first
+                return work(_first, SECONDS)
             finally:
                 _first.lock.release()
-        else:
-            yield _second
-    except (TooLongError, TooLargeError) as error:
-        if person:
-            _went_too_far(person)
-        problem = (
-            f"takes more than {SECONDS:g} seconds of processor time to follow"
-            if isinstance(error, TooLongError)
-            else f"takes more than {MEGABYTES:,} MB of memory to follow"
-        )
-        remedy = "use smaller counts, and fewer parts that must hold at once"
-        raise SettingError(SETTING, shown, problem, remedy) from error
+        return work(_second, SECONDS)
+    except TooLongError as error:
+        problem = f"takes more than {SECONDS:g} seconds of processor time to follow"
+        raise SettingError(SETTING, shown, problem, _SIMPLER) from error
+    except TooLargeError as error:
+        problem = f"takes more than {MEGABYTES:,} MB of memory to follow"
+        raise SettingError(SETTING, shown, problem, _SIMPLER) from error
     except EndedError as error:
         problem, remedy = f"cannot be followed ({error})", "simplify it, or try again"
         raise SettingError(SETTING, shown, problem, remedy) from error
 
 
-def _went_too_far(person: str) -> None:
+def _read(shown: str, work: Callable[[Child, float], Found]) -> Found:
+    """A new source, first with little time, then with all."""
+    person = this_asker().person
+    if not _was_slow(person):
+        try:
+            with _turn(shown, goes_last=False):
+                return work(_first, QUICK_SECONDS)
+        except TooLongError:
+            _note_slow(person)
+    with _turn(shown, goes_last=True):
+        return work(_first, SECONDS)
+
+
+def _was_slow(person: str) -> bool:
     with _lock:
-        _too_far[person] = time.monotonic()
-        _too_far.move_to_end(person)
-        if len(_too_far) > MOST_REMEMBERED:
-            _too_far.popitem(last=False)
+        return person in _slow and time.monotonic() - _slow[person] < SLOW_FOR
+
+
+def _note_slow(person: str) -> None:
+    if person:
+        with _lock:
+            _slow[person] = time.monotonic()
+            _slow.move_to_end(person)
+            if len(_slow) > MOST_SLOW:
+                _slow.popitem(last=False)
 
 
 @contextmanager
-def _turn(shown: str, person: str) -> Iterator[None]:
+def _turn(shown: str, *, goes_last: bool) -> Iterator[None]:
     """The turn of one new source."""
     global _began
-    behind = 0
+    behind, most = 0, MOST_LAST if goes_last else MOST_WAITING
 
     def told(place: int) -> None:
         nonlocal behind
         behind = place
 
     def is_hopeless() -> bool:
-        return behind >= MOST_WAITING and time.monotonic() - _began > SLOW_SECONDS
+        return behind >= most and time.monotonic() - _began > PATIENCE_SECONDS
 
-    goes_last = time.monotonic() - _too_far.get(person, -LAST_SECONDS) < LAST_SECONDS
     if not _line.enter(lambda: is_given_up() or is_hopeless(), told, goes_last=goes_last):
         if is_given_up():
             raise CancelledError("This was cancelled before it was done; nothing was changed.")

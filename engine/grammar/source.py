@@ -20,7 +20,8 @@ from functools import lru_cache
 from llguidance import LLMatcher
 
 from engine.errors import SettingError
-from engine.grammar.reading import SETTING, process_for
+from engine.grammar.reading import SETTING, asked
+from engine.guarded import Child
 
 LANGUAGES: Mapping[str, str] = {
     "choices": "list of choices",
@@ -106,11 +107,19 @@ def grammar(language: str, source: str) -> str:
         made = LLMatcher.grammar_from_regex(source)
         freely = _FREELY + json.loads(made)["grammars"][0]["lark_grammar"]
     for each in (made, LLMatcher.grammar_from_lark(freely)):  # the first for the place of an error
-        with process_for(shortened(source), None) as process:
-            answer, _ = process.ask({"kind": "check", "grammar": each})
-        if answer["problem"]:
-            raise _refusal(source, _problem(language, source, answer["problem"]), "mend it there")
+        problem = _problem_of(each, shortened(source))
+        if problem:
+            raise _refusal(source, _problem(language, source, problem), "mend it there")
     return each
+
+
+def _problem_of(made: str, shown: str) -> str:
+    """What llguidance has against a grammar, empty for nothing."""
+
+    def check(process: Child, seconds: float) -> str:
+        return process.ask({"kind": "check", "grammar": made}, seconds=seconds)[0]["problem"]
+
+    return asked(shown, None, check)
 
 
 def _schema(source: str) -> str:

@@ -41,7 +41,8 @@ def followed(language: str, source: str) -> int:
 def short_of_time(monkeypatch) -> Iterator[None]:
     """A fifth of a second for each source."""
     monkeypatch.setattr(reading, "SECONDS", 0.2)
-    monkeypatch.setattr(reading._first, "seconds", 0.2)
+    monkeypatch.setattr(reading, "QUICK_SECONDS", 0.1)
+    monkeypatch.setattr(reading, "_slow", OrderedDict())
     yield
 
 
@@ -68,15 +69,15 @@ def test_too_much_memory_is_refused_with_the_limit(monkeypatch):
     reading._first.end()
 
 
-def test_who_went_too_far_comes_after_all_others(short_of_time, monkeypatch):
-    monkeypatch.setattr(reading, "_too_far", OrderedDict())
+def test_whose_source_took_long_comes_after_all_others(short_of_time, monkeypatch):
+    monkeypatch.setattr(reading, "PATIENCE_SECONDS", 60.0)
     with asking(person="careless"), pytest.raises(SettingError):
         followed(*BOMBS["periods"])
     came = []
 
     def asks(person: str) -> None:
-        with asking(person=person), reading.process_for("", None):
-            came.append(person)
+        with asking(person=person):
+            reading.asked("", None, lambda *_: came.append(person))
 
     with ThreadPoolExecutor(3) as pool:
         assert reading._line.enter(lambda: False)
@@ -94,7 +95,17 @@ def test_who_went_too_far_comes_after_all_others(short_of_time, monkeypatch):
     assert came[-1] == "careless" and len(came) == 3
 
 
-def test_what_has_been_read_is_followed_while_another_takes_long():
+def test_a_source_that_takes_long_is_read_once_no_other_waits(short_of_time, monkeypatch):
+    monkeypatch.setattr(reading, "SECONDS", 20.0)
+    monkeypatch.setattr(reading, "QUICK_SECONDS", 0.02)
+    with asking(person="slow"):
+        assert followed("regex", "(a?|b?|ab?)" * 1_500) == 2
+    assert "slow" in reading._slow
+
+
+def test_what_has_been_read_is_followed_while_another_takes_long(monkeypatch):
+    monkeypatch.setattr(reading, "QUICK_SECONDS", 60.0)
+    monkeypatch.setattr(reading, "MOST_WAITING", 3)
     assert followed("regex", "[ab]1?") == 2
     is_enough = threading.Event()
 
@@ -103,7 +114,6 @@ def test_what_has_been_read_is_followed_while_another_takes_long():
             followed(*BOMBS["periods"])
 
     with ThreadPoolExecutor(4) as pool:
-        reading._first.seconds, usual = 60.0, reading._first.seconds
         try:
             first = pool.submit(bomb)
             while reading._line._free:
@@ -117,7 +127,6 @@ def test_what_has_been_read_is_followed_while_another_takes_long():
             assert PLACES.at("regex", "[ab]1?", (1,)).may_end
             assert not any(each.done() for each in (first, *waiting))
         finally:
-            reading._first.seconds = usual
             is_enough.set()
         with pytest.raises(CancelledError):
             first.result(60)
