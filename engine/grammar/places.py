@@ -137,7 +137,7 @@ class Places:
     def _asked(
         self, language: str, source: str, request: dict, ids: np.ndarray
     ) -> tuple[dict, bytes]:
-        """What the process says of a text that has not ended."""
+        """The answer of the process on a text that has not ended."""
         key = (language, source)
         with self._lock:
             known = self._sources.get(key)
@@ -218,7 +218,7 @@ class _Tokens:
         process.ask(request | {"lengths": self._lengths}, self._data, TABLE_SECONDS)
 
     def mask(self, bits: bytes) -> np.ndarray:
-        """(vocab,) bool, the tokens of a mask that are text; none where no token leads on."""
+        """(vocab,) bool, the tokens of a mask that are text; none if no token leads on."""
         size = self._is_text.size
         if not bits:
             return np.zeros(size, bool)

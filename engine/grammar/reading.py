@@ -1,16 +1,17 @@
 """The two processes in which sources are read and followed.
 
 A source that has not been read yet may take all the time and memory that it may have. Such sources
-are read one after another in the first process, which ends where one goes too far. What has been
-read is followed there too, but where it is busy in the second.
+are read one after another in the first process, which ends when one goes too far. A source that has
+been read is followed there too, or in the second while the first is busy.
 
 Nearly every source is read in milliseconds. One that takes longer is begun again once no other
-waits, and whoever sent it comes after all others for a while: so those who send many of that kind
-hold nobody else up for long.
+waits, and its sender comes after all others for a while. So a visitor who sends many of that kind
+does not hold the others up for long.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import OrderedDict
@@ -34,12 +35,12 @@ SECONDS = 2.0  # of processor time, for reading a source and for a step in it
 QUICK_SECONDS = 0.25  # after which a new source makes way for others
 MEGABYTES = 512
 TABLE_SECONDS = 60.0  # of processor time, for the tokens of a large model
-# Whoever waits keeps a thread. Where one source takes long, no more than these wait for it: of new
-# ones, and of those that take long themselves.
+# Waiting takes a thread. While one source takes long, no more than these wait for it: of new ones,
+# and of those that take long themselves.
 PATIENCE_SECONDS = 0.5
 MOST_WAITING = 6
 MOST_LAST = 1
-SLOW_FOR = 600.0  # seconds that somebody comes last whose source took long
+SLOW_FOR = 600.0  # seconds that a person comes last whose source took long
 MOST_SLOW = 1_000
 _SIMPLER = "use smaller counts, and fewer parts that must hold at once"
 Found = TypeVar("Found")
@@ -58,17 +59,17 @@ def prepare() -> None:
 
 
 def asked(shown: str, read_at: int | None, work: Callable[[Child, float], Found]) -> Found:
-    """What `work` finds out from a process, whose failures become sentences.
+    """Have `work` ask a process, and say the failures of that in sentences.
 
     Args:
         shown: the beginning of the source.
         read_at: which start of the first process has read it; None for a new source.
-        work: asks the process that it gets, with so many seconds for each request. It may be begun
-            again.
+        work: asks the process that it gets, with these seconds for each request. It may be
+            called twice.
 
     Raises:
         SettingError: it takes more than it may, or too many wait for others that do.
-        CancelledError: nobody waits any more.
+        CancelledError: the asker has given up.
     """
     try:
         if read_at is None:
@@ -140,3 +141,12 @@ def _turn(shown: str, *, goes_last: bool) -> Iterator[None]:
         yield
     finally:
         _line.leave()
+
+
+def _after_fork() -> None:
+    global _line
+    _line = Line(1)  # a thread that is no more may have the place
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

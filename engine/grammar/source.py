@@ -114,7 +114,7 @@ def grammar(language: str, source: str) -> str:
 
 
 def _problem_of(made: str, shown: str) -> str:
-    """What llguidance has against a grammar, empty for nothing."""
+    """The objection of llguidance to a grammar; empty if it has none."""
 
     def check(process: Child, seconds: float) -> str:
         return process.ask({"kind": "check", "grammar": made}, seconds=seconds)[0]["problem"]

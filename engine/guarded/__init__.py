@@ -1,11 +1,11 @@
-"""Programs by somebody else, run in processes of their own under limits of time and memory.
+"""Programs of other people, run in processes of their own under limits of time and memory.
 
 A grammar or a template may loop for ever or multiply until the memory is full, and nothing within a
 process can stop it. So each runs in a child process that the system ends at its limits.
 
     process     the parent's side: a child is started, asked, watched and ended
     child       the child's side: requests are read, and answered within limits
-    line        whose turn it is, where only so many may be at work
+    line        the order in which threads get one of few places
     matchers    the child that follows grammars
     templates   the child that renders chat templates
 

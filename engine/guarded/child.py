@@ -1,8 +1,8 @@
 """The child's side of a guarded process: requests are read, and answered within limits.
 
-The system keeps the limits: processor time (not on Windows), and memory (on Linux). Whoever passes
-one is ended. A message is two lengths, an object in JSON, and bytes; requests come on standard
-input, answers go out on what was standard output.
+The system keeps the limits: processor time (not on Windows), and memory (on Linux). A process that
+passes one is ended. A message is two lengths, an object in JSON, and bytes. Requests come on
+standard input, answers go out on what was standard output.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def send(file: BinaryIO, header: dict, data: bytes = b"") -> None:
 
 
 def receive(file: BinaryIO) -> Answer | None:
-    """The next message; None where the other side has ended."""
+    """The next message; None once the other side has ended."""
     lengths = file.read(LENGTHS.size)
     if len(lengths) < LENGTHS.size:
         return None
@@ -80,14 +80,14 @@ def _leave_no_core() -> None:
 
 
 class _Memory:
-    """What this process has asked for, and may ask for; nothing is known or limited elsewhere."""
+    """The memory of this process, and its limit; on Linux only."""
 
     def __init__(self) -> None:
         self._file = os.open("/proc/self/statm", os.O_RDONLY) if sys.platform == "linux" else None
 
     @property
     def bytes(self) -> int:
-        """What it has."""
+        """All that it has asked for; 0 if the system does not say."""
         if self._file is None:
             return 0
         return int(os.pread(self._file, 40, 0).split()[0]) * os.sysconf("SC_PAGE_SIZE")

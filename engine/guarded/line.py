@@ -1,4 +1,4 @@
-"""Whose turn it is, where only so many may be at work."""
+"""The order in which threads get one of few places."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WAIT_SECONDS = 0.1  # between two looks at a cancel while it waits
 class Line:
     """A number of places, taken in the order in which they were asked for.
 
-    Who is content to wait longest comes after all others.
+    A thread that goes last comes after all others.
     """
 
     def __init__(self, places: int) -> None:

@@ -28,7 +28,7 @@ Value = TypeVar("Value")
 
 
 def limits() -> LLParserLimits:
-    """What compiling a source, and a step in it, may cost; beyond it is refused.
+    """The costs that compiling a source, and a step in it, may have; beyond them it is refused.
 
     A lexer state takes some 2 kB, so that a matcher stays below 50 MB. Not all is counted, such as
     intersections; that is what the limits of this process are for.
@@ -79,7 +79,7 @@ class Table:
         self._readers: OrderedDict[int, _Reader] = OrderedDict()
 
     def reader(self, number: int, grammar: str | None) -> _Reader | None:
-        """The reader of a source; None without its grammar where there is none yet."""
+        """The reader of a source; None without its grammar if there is none yet."""
         reader = self._readers.get(number)
         if reader is None and grammar is not None:
             reader = _Reader(self._tokenizer, grammar)
@@ -103,7 +103,7 @@ class _Reader:
             return found, b""
         bits = self._matcher.compute_bitmask()
         if self._matcher.is_error() and self._matcher.get_error().startswith(_NO_WAY_ON):
-            self._matcher = None  # no token fits: nobody's mistake, but no way on
+            self._matcher = None  # no token fits: no mistake, but no way on
             return found, b""
         self._refuse_error()
         return found, bytes(bits)
@@ -136,7 +136,7 @@ class _Reader:
         return common + taken if common + taken < len(ids) else None
 
     def _refuse_error(self) -> None:
-        """Raise `_GivenUpError` where the matcher has; the next call begins with a new one."""
+        """Raise `_GivenUpError` if the matcher has an error; the next call makes a new one."""
         if self._matcher.is_error():
             said, after = self._matcher.get_error(), len(self._read)
             self._matcher, self._read = None, []
@@ -175,7 +175,7 @@ class Matchers:
 
 
 def problem(grammar: str) -> str:
-    """What llguidance has against a grammar, empty for nothing."""
+    """The objection of llguidance to a grammar; empty if it has none."""
     is_error, messages = LLMatcher.validate_grammar_with_warnings(grammar, limits=limits())
     return messages[0] if is_error else ""
 

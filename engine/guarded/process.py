@@ -1,8 +1,8 @@
 """The parent's side of a guarded process: it is started, asked, watched and ended.
 
 A request has limits of processor time and of memory, which the child keeps to (see `child`). One
-thread watches those under way: it ends a child when the time on the clock is over too, when whoever
-asked no longer waits (`asking`), or when this process comes to its end.
+thread watches those under way: it ends a child when the time on the clock is over too, when the
+asker no longer waits (`asking`), or when this process comes to its end.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ _ROOT = str(Path(__file__).resolve().parents[2])
 
 
 class Asker(NamedTuple):
-    """For whom a thread asks.
+    """The person that a thread asks for.
 
     Attributes:
-        person: by which a visitor is known; empty for nobody in particular.
-        gives_up: whether nobody waits any more.
+        person: by which a visitor is known; empty for none in particular.
+        gives_up: says whether the answer is no longer waited for.
     """
 
     person: str = ""
     gives_up: Callable[[], bool] = lambda: False
 
 
-_NOBODY = Asker()
-_asker: ContextVar[Asker] = ContextVar("asker", default=_NOBODY)
+_ANYBODY = Asker()
+_asker: ContextVar[Asker] = ContextVar("asker", default=_ANYBODY)
 
 
 class TooLongError(Exception):
@@ -65,7 +65,7 @@ class EndedError(Exception):
 def asking(
     *, person: str | None = None, gives_up: Callable[[], bool] | None = None
 ) -> Iterator[None]:
-    """Ask in this thread for somebody else; what is not given stays as it was.
+    """Ask in this thread for a person; arguments that are left out stay as they were.
 
     `gives_up` may be called from any thread, and ends what is being asked.
     """
@@ -79,12 +79,12 @@ def asking(
 
 
 def this_asker() -> Asker:
-    """For whom this thread asks."""
+    """The person that this thread asks for."""
     return _asker.get()
 
 
 def is_given_up() -> bool:
-    """Whether nobody waits any more for what this thread does, or this process is ending."""
+    """Tell whether this thread is no longer waited for, or this process is ending."""
     return this_asker().gives_up() or not threading.main_thread().is_alive()
 
 
@@ -97,7 +97,7 @@ class Child:
         megabytes: memory of one request, on top of what the process has by then.
 
     Attributes:
-        lock: held by whoever asks.
+        lock: held by the thread that asks.
         process: the process; None before the first.
         starts: how many there have been.
     """
@@ -120,7 +120,7 @@ class Child:
 
     def prepare(self) -> None:
         """Start the process and do not wait for it, so that the first request finds it ready."""
-        # Where it cannot be started, that is said once something is asked.
+        # If it cannot be started, that is said once something is asked.
         with self.lock, contextlib.suppress(OSError):
             self._running()
 
@@ -131,12 +131,12 @@ class Child:
 
         Args:
             request, data: what the module takes.
-            seconds: processor time, where it is other than usual.
+            seconds: processor time, if it is other than usual.
 
         Raises:
             TooLongError, TooLargeError: it takes more time or memory than it may.
             EndedError: no answer comes for another reason.
-            CancelledError: nobody waits any more.
+            CancelledError: the asker has given up.
         """
         seconds = seconds or self.seconds
         with self.lock:
@@ -177,7 +177,7 @@ class Child:
         )
 
     def _watched(self, process: subprocess.Popen[bytes], seconds: float) -> tuple[dict, bytes]:
-        """The next message; `_NoAnswerError` where the process ends instead."""
+        """The next message; `_NoAnswerError` if the process ends instead."""
         with self._guard:
             self._ends_at, self._why = time.monotonic() + seconds, ""
             self._is_given_up = this_asker().gives_up
@@ -192,7 +192,7 @@ class Child:
         return answer
 
     def look(self) -> bool:
-        """End the process where its request is to end; whether there is a request."""
+        """End the process if its request is to end; return whether there is a request."""
         with self._guard:
             if self._ends_at is None:
                 return False
@@ -207,17 +207,20 @@ class Child:
             return False
 
     def _ended(self) -> Exception | None:
-        """What the end of the process says; None where it was never started."""
+        """The error that the end of the process means; None if it was never started."""
         code = None if self.process is None else self.process.wait()
+        has_started = self._is_ready
         self.end()
         if code is None:
             return None
-        self.prepare()  # for whoever asks next
+        self.prepare()  # for the next one
         if self._why == "given up":
             return CancelledError("This was cancelled before it was done; nothing was changed.")
+        if not has_started:
+            return EndedError("its process does not start")
         if self._why == "late" or code == -getattr(signal, "SIGPROF", 0):
             return TooLongError()
-        if code == -getattr(signal, "SIGABRT", 0):  # Rust's way where there is no more
+        if code == -getattr(signal, "SIGABRT", 0):  # Rust's way when there is no more
             return TooLargeError()
         return EndedError(f"its process ended with code {code}")
 
@@ -257,11 +260,15 @@ class _Watch:
     def wake(self) -> None:
         if not self._asked.is_set():  # a thread to wake costs more than most requests
             self._asked.set()
-        if self._thread is None:
+        if not self._is_running:
             with self._lock:
-                if self._thread is None:
+                if not self._is_running:
                     self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
                     self._thread.start()
+
+    @property
+    def _is_running(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
 
     def _run(self) -> None:
         while self._asked.wait():
@@ -275,7 +282,7 @@ class _Watch:
                 self._asked.set()
 
     def _look(self) -> bool:
-        """Look at all; whether there was any."""
+        """Look at every request; return whether there was any."""
         return sum(child.look() for child in list(_children)) > 0
 
 

@@ -1,6 +1,6 @@
 """The child that renders chat templates.
 
-A chat template is a program by somebody else. It may loop for ever, or multiply a text until the
+A chat template is a program of other people. It may loop for ever, or multiply a text until the
 memory is full.
 """
 
@@ -12,7 +12,7 @@ from engine.guarded.child import Answer, serve
 
 
 def answer(request: dict, data: bytes) -> Answer:
-    """A message in a template, as ``text``; its ``size`` where that is too large, or an error."""
+    """A message in a template, as ``text``; its ``size`` if that is too large, or an error."""
     try:
         messages = [{"role": "user", "content": request["message"]}]
         (text,), _ = render_jinja_template(
@@ -25,7 +25,7 @@ def answer(request: dict, data: bytes) -> Answer:
             return {"size": len(text)}, b""
         size = len(text.encode("utf-8", "surrogatepass"))
         return ({"size": size} if size > request["most_bytes"] else {"text": text}), b""
-    except Exception as error:  # a program by somebody else: it fails in ways of its own
+    except Exception as error:  # a program of other people: it fails in ways of its own
         lines = str(error).strip().splitlines() or [type(error).__name__]
         return {"error": lines[0]}, b""
 

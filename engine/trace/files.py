@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Most(NamedTuple):
-    """What a JSON file may hold at most.
+    """The most that a JSON file may hold.
 
     Attributes:
         values: of all kinds together.
@@ -44,8 +44,8 @@ MAX_FILE_BYTES = 64 * 2**20  # also of what a file unpacks to
 MAX_STEPS = 100_000
 MAX_VALUES = 5_000_000  # in all steps together
 MAX_OBJECTS = 1_000_000  # lists and objects among them
-# While a list is read, no other thread of the process has a turn: beside others it must be short.
-BESIDE_OTHERS = Most(1_000_000, objects=250_000, lists=50_000)
+# While a list is read, no other thread of the process has a turn: on a server it must be short.
+ON_PAGES = Most(1_000_000, objects=250_000, lists=50_000)
 _MAX_FOOTER_BYTES = 16 * 2**20  # of Parquet: prompt and settings, besides the columns
 _MAX_COLUMNS = 256
 _MAX_PAGES = 20_000
@@ -145,7 +145,7 @@ def _check_json(data: bytes, most: Most | None = None) -> None:
 
 
 def from_json(data: bytes, most: Most | None = None) -> Any:
-    """The plain values of a JSON file, which nobody has checked yet.
+    """The plain values of a JSON file, unchecked.
 
     Args:
         data: the file.

@@ -58,7 +58,7 @@ def transport(lab: Lab, unit: str = "step") -> None:
 
 
 def _end(lab: Lab, unit: str) -> str:
-    """Why the text stands still, in a few words; empty while it grows and before its first step."""
+    """The reason why the text does not grow, in a few words; empty before its first step."""
     if lab.text is None or not lab.text.steps or lab.look_every is not None:
         return ""
     if lab.can_go_on:

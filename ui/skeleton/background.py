@@ -171,7 +171,7 @@ class BackgroundWork:
             self.behind = None
 
     def _ends_without(self, visitor: _Visitor) -> bool:
-        """Whether the visitor has gone; then it ends, and says why to one who comes back."""
+        """End if the visitor has gone, and say why for their return; return whether it ends."""
         if visitor.has_gone():
             self.problem = say("It ended because its page was closed or out of reach for a minute.")
             self._cancel.set()

@@ -9,7 +9,7 @@ from engine.decoding.replay import replay
 from engine.errors import TraceError
 from engine.runner.scheduler import this_job
 from engine.trace import Trace
-from engine.trace.files import BESIDE_OTHERS
+from engine.trace.files import ON_PAGES
 from ui.words.language import marked, say
 
 PROMPT = marked("Prompt")
@@ -26,7 +26,7 @@ def trace_of(data: str, opens: Sequence[str]) -> Trace:
     Raises:
         TraceError: no trace, or one of another strategy.
     """
-    trace = Trace.from_json(data, BESIDE_OTHERS)
+    trace = Trace.from_json(data, ON_PAGES)
     if trace.strategy not in opens:
         raise TraceError(
             say(

@@ -1,4 +1,4 @@
-"""Sources that would take all the time and memory there is: who is refused, who goes on."""
+"""Sources that would take all the time and memory there is, and those that wait for them."""
 
 import json
 import sys

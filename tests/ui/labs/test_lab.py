@@ -237,7 +237,7 @@ def press(app: AppTest, label: str) -> AppTest:
 
 
 def why_still(app: AppTest) -> str:
-    """What stands beside the buttons: the steps, and why there are no more."""
+    """The caption at the buttons: the steps, and why there are no more."""
     return next(one.value for one in app.caption if re.match(r"\d+ steps?( ·|$)", one.value))
 
 

@@ -52,7 +52,7 @@ def tiny(tmp_path_factory) -> str:
     return hostile.save(tmp_path_factory.mktemp("models") / "tiny")
 
 
-def test_a_panic_while_a_model_loads_is_told_to_whoever_waits(monkeypatch):
+def test_a_panic_while_a_model_loads_is_told_to_those_who_wait(monkeypatch):
     def panics(*_, **__):
         raise PanicException("out of bounds")
 

@@ -132,7 +132,7 @@ def test_who_waits_for_a_thread_is_told_so(monkeypatch, client, made):
 
 
 def test_the_pages_of_one_visit_hold_one_thread(monkeypatch, client, made):
-    """A visitor who has a page open in many connections keeps nobody else from stepping."""
+    """A visitor with many connections does not keep others from stepping."""
     monkeypatch.setattr(live, "_pool", ThreadPoolExecutor(2))
     with client, contextlib.ExitStack() as open_pages:
         sockets = [open_pages.enter_context(client.websocket_connect("/live")) for _ in range(4)]

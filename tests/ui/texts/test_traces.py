@@ -21,7 +21,7 @@ from ui.texts.traces import trace_of
 def test_a_packed_bomb_is_refused_before_it_is_read(part, count, most, monkeypatch):
     bomb = f'{{"x":[{",".join([part] * count)}]}}'
     with pytest.raises(TraceError, match="no decoding trace"):
-        Trace.from_json(bomb)  # in a program of one's own there is nobody else to wait
+        Trace.from_json(bomb)  # in a program of one's own no others wait
     monkeypatch.setattr(json, "loads", None)
     with pytest.raises(TraceError, match=f"has more than {most}; take one of a shorter run"):
         trace_of(bomb, ("sampling",))
