@@ -35,9 +35,9 @@ SECONDS = 2.0  # of processor time, for reading a source and for a step in it
 QUICK_SECONDS = 0.25  # after which a new source makes way for others
 MEGABYTES = 512
 TABLE_SECONDS = 60.0  # of processor time, for the tokens of a large model
-# Waiting takes a thread. While one source takes long, no more than these wait for it: of new ones,
-# and of those that take long themselves.
-PATIENCE_SECONDS = 0.5
+# Waiting takes a thread. No more than these wait for longer: of new sources, and of those that take
+# long, which have no such patience.
+PATIENCE_SECONDS = 1.0
 MOST_WAITING = 6
 MOST_LAST = 1
 SLOW_FOR = 600.0  # seconds that a person comes last whose source took long
@@ -48,7 +48,6 @@ Found = TypeVar("Found")
 _first = Child("engine.guarded.matchers", SECONDS, MEGABYTES)
 _second = Child("engine.guarded.matchers", SECONDS, MEGABYTES)
 _line = Line(1)
-_began = time.monotonic()  # of the one whose turn it is
 _lock = threading.Lock()
 _slow: OrderedDict[str, float] = OrderedDict()  # by person: when one's source took long
 
@@ -121,15 +120,15 @@ def _note_slow(person: str) -> None:
 @contextmanager
 def _turn(shown: str, *, goes_last: bool) -> Iterator[None]:
     """The turn of one new source."""
-    global _began
     behind, most = 0, MOST_LAST if goes_last else MOST_WAITING
+    end = time.monotonic() + (0.0 if goes_last else PATIENCE_SECONDS)
 
     def told(place: int) -> None:
         nonlocal behind
         behind = place
 
     def is_hopeless() -> bool:
-        return behind >= most and time.monotonic() - _began > PATIENCE_SECONDS
+        return behind >= most and time.monotonic() > end
 
     if not _line.enter(lambda: is_given_up() or is_hopeless(), told, goes_last=goes_last):
         if is_given_up():
@@ -137,7 +136,6 @@ def _turn(shown: str, *, goes_last: bool) -> Iterator[None]:
         problem = "cannot be read now, as others that take long are read first"
         raise SettingError(SETTING, shown, problem, "try again in a few seconds")
     try:
-        _began = time.monotonic()
         yield
     finally:
         _line.leave()

@@ -70,7 +70,7 @@ def test_too_much_memory_is_refused_with_the_limit(monkeypatch):
 
 
 def test_whose_source_took_long_comes_after_all_others(short_of_time, monkeypatch):
-    monkeypatch.setattr(reading, "PATIENCE_SECONDS", 60.0)
+    monkeypatch.setattr(reading, "MOST_LAST", 3)
     with asking(person="careless"), pytest.raises(SettingError):
         followed(*BOMBS["periods"])
     came = []
