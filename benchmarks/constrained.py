@@ -175,7 +175,7 @@ def large_places(model: LanguageModel) -> Places:
     rng = np.random.default_rng(7)
     pairs = rng.integers(300, model.vocab_size, (LARGE - len(own), 2))
     tokens = [*own, *(own[one] + own[other] for one, other in pairs.tolist())]
-    table = TokenTable(tokens, vocabulary.special_ids, model.eos_ids, vocabulary.encode)
+    table = TokenTable(tokens, vocabulary.special_ids, model.eos_ids)
     return Places(lambda: table, LARGE)
 
 

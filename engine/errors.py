@@ -19,11 +19,15 @@ what was given, what is wrong with it and what to do instead; a page shows it as
     ├── OutOfMemoryError        the device ran out of memory in a forward pass
     ├── RecordError             past logits cannot be stored (a full disk)
     ├── CancelledError          somebody no longer wants what was being done
+    ├── PanicError              a library written in Rust gave up
     ├── TraceError              a file that is no trace, or a damaged one
     └── MeasurementError        a file that is no measurement, or a damaged one
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class DecodingError(Exception):
@@ -116,6 +120,29 @@ class RecordError(DecodingError):
 
 class CancelledError(DecodingError):
     """What was being done was cancelled; nothing generated was lost."""
+
+
+class PanicError(DecodingError):
+    """A library written in Rust gave up on what it was given."""
+
+
+@contextmanager
+def panics_as_errors() -> Iterator[None]:
+    """Raise a panic of a library in Rust as a `PanicError`; also a decorator.
+
+    A panic is no `Exception`, so no handler of those sees it. Each library has a class of its own
+    for it, which cannot be imported.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        reason = " ".join(str(error).split())
+        raise PanicError(
+            f"The tokenizer, or another library, gave up on what it was given ({reason[:160]}); "
+            "change the text, or choose another model."
+        ) from error
 
 
 class TraceError(DecodingError):

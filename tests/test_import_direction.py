@@ -78,6 +78,7 @@ def test_the_check_itself_catches_violations(path, source, caught):
 LAYERS = [
     ["errors"],
     ["checks"],
+    ["guarded"],
     ["cache_formula"],
     ["grammar"],
     ["sampling"],

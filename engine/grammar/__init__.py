@@ -6,14 +6,17 @@
     (1110, False)
 
 llguidance turns a source into a matcher of bytes and, over a tokenizer's bytes, into the mask of
-the tokens that may come next. Nothing here needs PyTorch or a model.
+the tokens that may come next. It does so in processes of their own, as a source of a hundred bytes
+can take all the time and memory there is. Nothing here needs PyTorch or a model.
 
     source      a source checked: its language, its size, its syntax, with the place of an error
     schema      a JSON schema, rewritten where llguidance would misread it
+    reading     the processes in which sources are read and followed, and whose turn it is
     places      where a text stands in a source: allowed tokens, whether it may end, forced bytes
 """
 
 from engine.grammar.places import Place, Places, TokenTable
+from engine.grammar.reading import prepare
 from engine.grammar.source import LANGUAGES, MOST_BYTES, checked_source, notices, shortened
 
 __all__ = [
@@ -24,5 +27,6 @@ __all__ = [
     "TokenTable",
     "checked_source",
     "notices",
+    "prepare",
     "shortened",
 ]

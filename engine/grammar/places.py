@@ -1,27 +1,29 @@
 """Where a text stands in a source: which tokens may follow, whether it may end, what is forced.
 
-A matcher of llguidance changes as it reads. What is asked here is a function of the source and the
-tokens so far, so texts may be rewound, forked and generated together: matchers and masks are kept
-by that, within bounds, and one that stands elsewhere is rolled back to the common beginning.
+What is asked here is a function of the source and the tokens so far, so texts may be rewound,
+forked and generated together. The answers come from another process (see `reading`), which a source
+cannot leave; those asked for last are kept.
 """
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
-from llguidance import LLMatcher, LLTokenizer
 
 from engine.errors import SettingError
-from engine.grammar.source import SETTING, grammar, limits, shortened
+from engine.grammar.reading import SETTING, TABLE_SECONDS, asked
+from engine.grammar.source import grammar, shortened
+from engine.guarded import Child
 
-MOST_MATCHERS = 8
+MOST_SOURCES = 256
 MOST_PLACES = 64
-_NO_WAY_ON = "NoExtensionBias"
-_END = b"<end of text>"
+_numbers = itertools.count()
 
 
 @dataclass(frozen=True)
@@ -32,13 +34,11 @@ class TokenTable:
         tokens: the bytes of every token that the model scores; empty for one that is no text.
         special_ids: control tokens, which are no text whatever their bytes.
         eos_ids: tokens that end a text.
-        encode: token ids of a text, without special tokens around it.
     """
 
     tokens: Sequence[bytes]
     special_ids: frozenset[int]
     eos_ids: tuple[int, ...]
-    encode: Callable[[str], list[int]]
 
 
 @dataclass(frozen=True)
@@ -77,10 +77,9 @@ class Places:
     def __init__(self, table: Callable[[], TokenTable] | None, vocab_size: int) -> None:
         self.vocab_size = vocab_size
         self._table_of = table
-        self._lock = threading.RLock()
-        self._matchers: OrderedDict[tuple[str, str], _Reader] = OrderedDict()
+        self._lock = threading.Lock()
+        self._sources: OrderedDict[tuple[str, str], _Source] = OrderedDict()
         self._places: OrderedDict[tuple[str, str, bytes], Place] = OrderedDict()
-        self._tokens: _Tokens | None = None
 
     def at(self, language: str, source: str, token_ids: Sequence[int] | np.ndarray) -> Place:
         """Where a text stands.
@@ -97,153 +96,138 @@ class Places:
         key = (language, source, ids.tobytes())
         with self._lock:
             place = self._places.get(key)
-            if place is None:
-                place = self._reader(language, source).place(ids.tolist())
-                self._places[key] = place
-                if len(self._places) > MOST_PLACES:
-                    self._places.popitem(last=False)
-            else:
-                self._places.move_to_end(key)
-            return place
-
-    def forced(
-        self, language: str, source: str, token_ids: Sequence[int] | np.ndarray
-    ) -> tuple[bytes, list[int]]:
-        """What must come next whatever is drawn: bytes, and the tokens that surely spell them.
-
-        The tokens may stop short of the bytes where the last of them could go on in several ways.
-        Raises what `at` raises.
-        """
+        place = place or self._place(language, source, ids)
         with self._lock:
-            return self._reader(language, source).forced(list(map(int, token_ids)))
+            _keep(self._places, key, place, MOST_PLACES)
+        return place
 
-    def _reader(self, language: str, source: str) -> _Reader:
-        key = (language, source)
-        reader = self._matchers.get(key)
-        if reader is None:
-            reader = _Reader(self._known_tokens(source), grammar(language, source), source)
-            self._matchers[key] = reader
-            if len(self._matchers) > MOST_MATCHERS:
-                self._matchers.popitem(last=False)
-        else:
-            self._matchers.move_to_end(key)
-        return reader
+    def forced(self, language: str, source: str, token_ids: Sequence[int] | np.ndarray) -> bytes:
+        """The bytes that must come next whatever is drawn; raises what `at` raises."""
+        ids = np.ascontiguousarray(token_ids, np.int64)
+        if self._tokens(source).are_ends(ids).any():
+            return b""
+        return self._asked(language, source, {"kind": "forced"}, ids)[1]
 
-    def _known_tokens(self, source: str) -> _Tokens:
-        if self._table_of is None:
-            problem, remedy = "needs the text of every token", "choose a model with a tokenizer"
-            raise SettingError(SETTING, shortened(source), problem, remedy)
-        if self._tokens is None:
-            self._tokens = _Tokens(self._table_of(), self.vocab_size)
-        return self._tokens
-
-
-class _Tokens:
-    """A model's tokens as llguidance takes them in.
-
-    One entry more than the model scores stands for the end of the text, so that models without an
-    end-of-text token, and with several, are all alike.
-    """
-
-    is_tokenizer_wrapper = True  # how llguidance knows it
-    bos_token_id = None
-
-    def __init__(self, table: TokenTable, vocab_size: int) -> None:
-        self.vocab_size = vocab_size
-        self.eos_token_id = vocab_size
-        self.eos_ids = tuple(i for i in table.eos_ids if i < vocab_size)
-        self.tokens = [*table.tokens[:vocab_size], _END]
-        special = table.special_ids | set(self.eos_ids) | {vocab_size}
-        self.special_token_ids = sorted(i for i in special if i <= vocab_size)
-        # Tokens of no bytes are no text: padding of the output layer.
-        self.blank = np.array([not token for token in self.tokens[:-1]], bool)
-        self.blank[list(self.eos_ids)] = False
-        self._encode = table.encode
-        self.ll = LLTokenizer(self, n_vocab=vocab_size + 1, eos_token=[vocab_size])
-
-    def __call__(self, text: str | bytes) -> list[int]:
-        return self._encode(text if isinstance(text, str) else text.decode("utf-8", "replace"))
-
-
-class _Reader:
-    """One source's matcher, and what it has read."""
-
-    def __init__(self, tokens: _Tokens, made: str, source: str) -> None:
-        self._tokens = tokens
-        self._made = made
-        self._source = source
-        self._matcher: LLMatcher | None = None
-        self._read: list[int] = []
-
-    def place(self, ids: list[int]) -> Place:
-        ends = self._tokens.eos_ids
-        end = next((n for n, i in enumerate(ids) if i in ends), None)
-        broken_at = self._go_to(ids[:end])
-        if broken_at is not None:
-            return Place(self._none(), broken_at=broken_at)
-        may_end = self._matcher.is_accepting()
+    def _place(self, language: str, source: str, ids: np.ndarray) -> Place:
+        tokens = self._tokens(source)
+        is_end = tokens.are_ends(ids)
+        end = int(is_end.argmax()) if is_end.any() else None
+        request = {"kind": "place", "mask": end is None}
+        found, bits = self._asked(language, source, request, ids[:end])
+        if found["broken_at"] is not None:
+            return Place(self._none(), broken_at=found["broken_at"])
+        may_end = found["may_end"]
         if end is None:
-            allowed = self._mask()
+            allowed = tokens.mask(bits)
         elif may_end:  # nothing but the end follows the end
             allowed = self._none()
-            wrong = next((n for n, i in enumerate(ids) if n > end and i not in ends), None)
-            if wrong is not None:
-                return Place(allowed, broken_at=wrong)
+            if not is_end[end:].all():
+                return Place(allowed, broken_at=end + int(is_end[end:].argmin()))
         else:
             return Place(self._none(), broken_at=end)
         if not may_end:
             return Place(allowed)
         must_end = not allowed.any()
-        allowed[list(ends)] = True
+        allowed[tokens.eos_ids] = True
         return Place(allowed, may_end=True, must_end=must_end)
 
-    def forced(self, ids: list[int]) -> tuple[bytes, list[int]]:
-        if any(i in self._tokens.eos_ids for i in ids) or self._go_to(ids) is not None:
-            return b"", []
-        found = self._matcher.compute_ff_bytes(), self._matcher.compute_ff_tokens()
-        self._refuse_error()
-        return found[0], [i for i in found[1] if i < self._tokens.vocab_size]
-
     def _none(self) -> np.ndarray:
-        return np.zeros(self._tokens.vocab_size, bool)
+        return np.zeros(self.vocab_size, bool)
 
-    def _mask(self) -> np.ndarray:
-        bits = np.frombuffer(self._matcher.compute_bitmask(), np.uint8)
-        if self._matcher.is_error() and self._matcher.get_error().startswith(_NO_WAY_ON):
-            self._matcher = None  # no token fits: nobody's mistake, but no way on
-            return self._none()
-        self._refuse_error()
-        mask = np.unpackbits(bits, count=self._tokens.vocab_size, bitorder="little").astype(bool)
-        mask[list(self._tokens.eos_ids)] = False  # `place` says where the text may end
-        mask &= ~self._tokens.blank
-        return mask
+    def _asked(
+        self, language: str, source: str, request: dict, ids: np.ndarray
+    ) -> tuple[dict, bytes]:
+        """The answer of the process on a text that has not ended."""
+        key = (language, source)
+        with self._lock:
+            known = self._sources.get(key)
+        made = known or _Source(grammar(language, source), next(_numbers))
+        tokens = self._tokens(source)
+        request = {**request, "table": tokens.number, "source": made.number}
 
-    def _go_to(self, ids: list[int]) -> int | None:
-        """Have the matcher read exactly these; the place of one that it refuses, else None."""
-        if self._matcher is None:
-            self._matcher = LLMatcher(self._tokens.ll, self._made, log_level=0, limits=limits())
-            self._read = []
-            self._refuse_error()
-        common = 0
-        while common < min(len(ids), len(self._read)) and ids[common] == self._read[common]:
-            common += 1
-        if common < len(self._read):
-            if not self._matcher.rollback(len(self._read) - common):
-                self._refuse_error()
-            del self._read[common:]
-        if common == len(ids):
-            return None
-        taken = self._matcher.try_consume_tokens(ids[common:])
-        self._refuse_error()
-        self._read += ids[common : common + taken]
-        return common + taken if common + taken < len(ids) else None
+        def ask(process: Child, seconds: float) -> tuple[dict, bytes, int]:
+            found, data = process.ask(request, ids.tobytes(), seconds)
+            while "needs" in found:
+                if found["needs"] == "table":
+                    tokens.tell(process)
+                whole = {**request, "grammar": made.grammar}
+                found, data = process.ask(whole, ids.tobytes(), seconds)
+            return found, data, process.starts
 
-    def _refuse_error(self) -> None:
-        """Raise `SettingError` where the matcher gave up; the next call begins with a new one."""
-        if not self._matcher.is_error():
-            return
-        message, after = self._matcher.get_error().splitlines(), len(self._read)
-        self._matcher, self._read = None, []
-        said = message[0] if message else "no reason given"
-        problem = f"cannot be followed after {after:,} tokens ({said})"
-        raise SettingError(SETTING, shortened(self._source), problem, "simplify it")
+        found, data, read_at = asked(shortened(source), made.read_at, ask)
+        if known is None:
+            made = replace(made, read_at=read_at)
+        if "error" in found:
+            message = found["error"].splitlines()
+            said, after = message[0] if message else "no reason given", found["after"]
+            problem = f"cannot be followed after {after:,} tokens ({said})"
+            raise SettingError(SETTING, shortened(source), problem, "simplify it")
+        with self._lock:
+            _keep(self._sources, key, made, MOST_SOURCES)
+        return found, data
+
+    def _tokens(self, source: str) -> _Tokens:
+        if self._table_of is None:
+            problem, remedy = "needs the text of every token", "choose a model with a tokenizer"
+            raise SettingError(SETTING, shortened(source), problem, remedy)
+        return self._known_tokens
+
+    @cached_property
+    def _known_tokens(self) -> _Tokens:
+        return _Tokens(self._table_of(), self.vocab_size)
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A source as the processes have it.
+
+    Attributes:
+        grammar: as llguidance takes it in.
+        number: by which it is known.
+        read_at: which start of the first process has read it; None before that.
+    """
+
+    grammar: str
+    number: int
+    read_at: int | None = None
+
+
+class _Tokens:
+    """A model's tokens, as another process gets them."""
+
+    def __init__(self, table: TokenTable, vocab_size: int) -> None:
+        self.number = next(_numbers)
+        self.eos_ids = np.array([i for i in table.eos_ids if i < vocab_size], np.int64)
+        tokens = list(table.tokens[:vocab_size])
+        special = table.special_ids | set(self.eos_ids.tolist())
+        self._special = sorted(i for i in special if i < vocab_size)
+        self._lengths = list(map(len, tokens))
+        self._data = b"".join(tokens)
+        # Tokens of no bytes are no text: padding of the output layer. The end of a text is said
+        # by `Places`, not here.
+        self._is_text = np.array(self._lengths) > 0
+        self._is_text[self.eos_ids] = False
+
+    def are_ends(self, ids: np.ndarray) -> np.ndarray:
+        """Which of these end a text."""
+        return (ids[:, None] == self.eos_ids).any(1)
+
+    def tell(self, process: Child) -> None:
+        """Send them to a process that does not have them."""
+        request = {"kind": "table", "table": self.number, "special": self._special}
+        process.ask(request | {"lengths": self._lengths}, self._data, TABLE_SECONDS)
+
+    def mask(self, bits: bytes) -> np.ndarray:
+        """(vocab,) bool, the tokens of a mask that are text; none if no token leads on."""
+        size = self._is_text.size
+        if not bits:
+            return np.zeros(size, bool)
+        found = np.unpackbits(np.frombuffer(bits, np.uint8), count=size, bitorder="little")
+        return found.astype(bool) & self._is_text
+
+
+def _keep(held: OrderedDict, key: tuple, value: object, most: int) -> None:
+    held[key] = value
+    held.move_to_end(key)
+    if len(held) > most:
+        held.popitem(last=False)

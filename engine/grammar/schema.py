@@ -15,13 +15,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import unquote
 
-from llguidance import LLMatcher, LLTokenizer
+from llguidance import LLMatcher
 
 Path = tuple[str | int, ...]
+# Of a grammar and texts: for each, true if a text of the grammar may begin so.
+MayBegin = Callable[[str, list[str]], list[bool]]
 
 # Keywords by what they hold: schemas by name, a schema or several, and no schema.
 _MAPS = (
@@ -104,8 +106,12 @@ def _referred(schema: Any, reference: object) -> Iterator[tuple[Path, Any]]:
     yield path, schema
 
 
-def prepare(schema: dict[str, Any]) -> str | None:
+def prepare(schema: dict[str, Any], may_begin: MayBegin) -> str | None:
     """Change a schema into what llguidance is to compile.
+
+    Args:
+        schema: changed in place.
+        may_begin: asks llguidance, in a process that may end.
 
     Returns:
         The escapes that a text may have; None for names next to control characters, as the escapes
@@ -119,7 +125,7 @@ def prepare(schema: dict[str, Any]) -> str | None:
         if is_alone and "$ref" in part:
             for word in KEYWORDS & part.keys():
                 del part[word]
-        _settle_patterns(part)
+        _settle_patterns(part, may_begin)
         is_open = part.get("additionalProperties") is not False or part.get("patternProperties")
         names = {"properties", "patternProperties", "required"}
         has_open_names |= bool(is_open and names & part.keys())
@@ -138,7 +144,7 @@ def _is_idle(part: dict[str, Any], word: str) -> bool:
     return idle is None or json.dumps(part[word]) in idle
 
 
-def _settle_patterns(part: dict[str, Any]) -> None:
+def _settle_patterns(part: dict[str, Any], may_begin: MayBegin) -> None:
     """Hand the schema of a pattern that only listed names match to those names."""
     patterns, listed = part.get("patternProperties"), part.get("properties", {})
     required, others = part.get("required", []), part.get("allOf", [])
@@ -149,30 +155,22 @@ def _settle_patterns(part: dict[str, Any]) -> None:
     spelt = {name: json.dumps(name, ensure_ascii=False) for name in names}
     for pattern, inner in list(patterns.items()):
         barred = {"patternProperties": {pattern: False}}
-        are_free = _may_begin(barred, [f"{{{name}:" for name in spelt.values()])
+        are_free = may_begin(_object(barred), [f"{{{name}:" for name in spelt.values()])
         own = [name for name, is_free in zip(names, are_free, strict=True) if not is_free]
         closed = {"properties": dict.fromkeys(own, True), "required": own}
         closed |= {"patternProperties": {pattern: True}, "additionalProperties": False}
         begun = "".join(f"{spelt[name]}:0," for name in own)
-        if not own or _may_begin(closed, [f'{{{begun}"'])[0]:
+        if not own or may_begin(_object(closed), [f'{{{begun}"'])[0]:
             continue
         del patterns[pattern]
         part["properties"] = listed | {name: True for name in own if name not in listed}
         part["allOf"] = [*part.get("allOf", []), {"properties": dict.fromkeys(own, inner)}]
 
 
-def _may_begin(schema: dict[str, Any], texts: list[str]) -> list[bool]:
-    """For each text, true if an object of a small schema may begin so, or if that is refused."""
+def _object(schema: dict[str, Any]) -> str:
+    """Return the grammar of an object without white space."""
     whole = schema | {"type": "object", "x-guidance": {"whitespace_flexible": False}}
-    matcher = LLMatcher(_BYTES, LLMatcher.grammar_from_json_schema(json.dumps(whole)), log_level=0)
-    found = []
-    for data in map(str.encode, texts):
-        found.append(matcher.is_error() or matcher.try_consume_tokens(list(data)) == len(data))
-        matcher.reset()
-    return found
-
-
-_BYTES = LLTokenizer("byte")
+    return LLMatcher.grammar_from_json_schema(json.dumps(whole))
 
 
 # --- words that ask for nothing, and places of texts ----------------------------------------------

@@ -18,12 +18,13 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import lru_cache
 
-from llguidance import LLMatcher, LLParserLimits
+from llguidance import LLMatcher
 
 from engine.errors import SettingError
+from engine.grammar.reading import SETTING, asked
 from engine.grammar.schema import KEYWORDS, ignored, parts, prepare, texts_of
+from engine.guarded import Child
 
-SETTING = "constraint"
 LANGUAGES: Mapping[str, str] = {
     "choices": "list of choices",
     "regex": "regular expression",
@@ -51,21 +52,6 @@ _ONE_OF = "Enable 'coerce_one_of'"  # which is no option here
 _SHOWN = 40
 _MOST_WORDS = 4
 _CONTROL = re.compile(r"\s+")
-
-
-def limits() -> LLParserLimits:
-    """What compiling a source, and a step in it, may cost; beyond it is refused.
-
-    A lexer state takes some 2 kB, so that a matcher stays below 50 MB.
-    """
-    return LLParserLimits(
-        initial_lexer_fuel=1_000_000,
-        step_lexer_fuel=200_000,
-        step_max_items=50_000,
-        max_lexer_states=25_000,
-        max_grammar_size=200_000,
-        verbose_errors=False,
-    )
 
 
 def shortened(source: str) -> str:
@@ -147,11 +133,19 @@ def grammar(language: str, source: str) -> str:
         made = LLMatcher.grammar_from_regex(source)
         freely = _FREELY + json.loads(made)["grammars"][0]["lark_grammar"]
     for each in (made, LLMatcher.grammar_from_lark(freely)):  # the first for the place of an error
-        is_error, messages = LLMatcher.validate_grammar_with_warnings(each, limits=limits())
-        if is_error:
-            said = messages[0]
+        said = _problem_of(each, shortened(source))
+        if said:
             raise _refusal(source, _problem(language, source, said), _remedy(said))
     return each
+
+
+def _problem_of(made: str, shown: str) -> str:
+    """The objection of llguidance to a grammar; empty if it has none."""
+
+    def check(process: Child, seconds: float) -> str:
+        return process.ask({"kind": "check", "grammar": made}, seconds=seconds)[0]["problem"]
+
+    return asked(shown, None, check)
 
 
 def _schema(source: str) -> str:
@@ -165,7 +159,16 @@ def _schema(source: str) -> str:
     own = schema.get("x-guidance")
     if isinstance(own, dict) and own.get("whitespace_flexible") is False:
         options = {"whitespace_flexible": False}
-    escapes = prepare(schema)
+
+    def may_begin(made: str, texts: list[str]) -> list[bool]:
+        request = {"kind": "begins", "grammar": made, "texts": texts}
+        return asked(
+            shortened(source),
+            None,
+            lambda process, seconds: process.ask(request, seconds=seconds)[0]["begins"],
+        )
+
+    escapes = prepare(schema, may_begin)
     if escapes is None:
         problem = "holds a control character, whose escape could spell a name too"
         raise _refusal(source, problem, "take it out, or set additionalProperties to false")

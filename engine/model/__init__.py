@@ -11,7 +11,6 @@ to_host            rows of logits on their way from a device
 passes             how many forward passes something took
 vocabulary         token ids as bytes and text
 chat_template      how a message to a chat model is laid out
-template_process   the process that renders such templates
 kernels            how passes run on a CPU
 """
 

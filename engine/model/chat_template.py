@@ -5,20 +5,14 @@ What a person types stays text. Only the template writes control tokens such as 
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import json
 import re
-import signal
-import subprocess
-import sys
-import threading
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from transformers.utils.chat_template_utils import encode_marked_chat, mark_control_tokens
 
 from engine.errors import PromptError, TokenizerError
+from engine.guarded import Child, EndedError, TooLargeError, TooLongError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -26,10 +20,6 @@ if TYPE_CHECKING:
 # Of processor time, for one template. Templates in use take milliseconds.
 SECONDS = 2.0
 _MEGABYTES = 512
-# Of wall time, on a machine that has much else to do: until the process has started, and for one
-# template.
-_START_SECONDS = 60.0
-_WALL_SECONDS = 20.0
 
 _PROBE = "7d1f0c5e system message 93ab26"
 _OTHERWISE = "start from plain text, or choose another model"
@@ -43,7 +33,7 @@ def has_chat_template(tokenizer: PreTrainedTokenizerBase | None) -> bool:
 
 def prepare() -> None:
     """Start what rendering needs, in the background: it takes a second or two."""
-    _PROCESS.prepare()
+    _CHILD.prepare()
 
 
 def render(
@@ -59,14 +49,27 @@ def render(
             memory.
     """
     special = {name: _plain(token) for name, token in tokenizer.special_tokens_map.items()}
-    answer = _PROCESS.ask(
-        {
-            "template": tokenizer.get_chat_template(),
-            "messages": _messages(message, system),
-            "special_tokens": special,
-            "most_bytes": most_bytes,
-        }
-    )
+    request = {
+        "template": tokenizer.get_chat_template(),
+        "messages": _messages(message, system),
+        "special_tokens": special,
+        "most_bytes": most_bytes,
+    }
+    try:
+        answer, _ = _CHILD.ask(request, seconds=SECONDS)
+    except TooLongError as error:
+        raise TokenizerError(
+            f"The chat template of this model takes longer than {SECONDS:g} seconds; {_OTHERWISE}."
+        ) from error
+    except TooLargeError as error:
+        raise TokenizerError(
+            f"The chat template of this model takes more than {_MEGABYTES:,} MB of memory; "
+            f"{_OTHERWISE}."
+        ) from error
+    except EndedError as error:
+        raise TokenizerError(
+            f"The chat template of this model cannot be rendered ({error}); {_OTHERWISE}."
+        ) from error
     if "error" in answer:
         reason = answer["error"].strip().rstrip(".")[:160]
         raise TokenizerError(f"The chat template of this model failed ({reason}); {_OTHERWISE}.")
@@ -149,107 +152,4 @@ def _plain(token: object) -> object:
     return [str(part) for part in token] if isinstance(token, (list, tuple)) else str(token)
 
 
-class _TemplateProcess:
-    """The process that renders, started when it is first needed and again after it has ended."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._process: subprocess.Popen[str] | None = None
-        self._is_ready = False
-        atexit.register(self._end)
-
-    def ask(self, request: dict) -> dict:
-        """The answer to one request (see `template_process`).
-
-        Raises:
-            TokenizerError: none comes, because the template takes too long, or for another reason.
-        """
-        with self._lock:
-            try:
-                return self._exchange(json.dumps(request), _WALL_SECONDS)
-            except _TooLongError as error:
-                self._end()
-                raise TokenizerError(
-                    f"The chat template of this model takes longer than {SECONDS:g} seconds; "
-                    f"{_OTHERWISE}."
-                ) from error
-            except OSError as error:
-                self._end()
-                raise TokenizerError(
-                    f"The chat template of this model cannot be rendered ({error}); {_OTHERWISE}."
-                ) from error
-            except BaseException:
-                self._end()  # or the answer to this request would be taken for the next one's
-                raise
-
-    def prepare(self) -> None:
-        """Start the process and do not wait for it, so that the first message finds it ready."""
-        # Where it cannot be started, that is said once a template is to be rendered.
-        with self._lock, contextlib.suppress(OSError):
-            self._running()
-
-    def _running(self) -> subprocess.Popen[str]:
-        if self._process is None or self._process.poll() is not None:
-            self._process, self._is_ready = _started(), False
-        return self._process
-
-    def _exchange(self, line: str, seconds: float) -> dict:
-        process = self._running()
-        if not self._is_ready:
-            _read_line(process, _START_SECONDS)
-            self._is_ready = True
-        process.stdin.write(line + "\n")
-        process.stdin.flush()
-        return json.loads(_read_line(process, seconds))
-
-    def _end(self) -> None:
-        process, self._process = self._process, None
-        if process is None:
-            return
-        process.kill()
-        process.wait()
-        process.stdout.close()
-        with contextlib.suppress(OSError):  # a rest that it did not read
-            process.stdin.close()
-
-
-class _TooLongError(Exception):
-    """The process ended because its time was over."""
-
-
-def _started() -> subprocess.Popen[str]:
-    script = str(Path(__file__).with_name("template_process.py"))
-    return subprocess.Popen(
-        # -P: the folder of the script is no place to import from.
-        [sys.executable, "-P", script, str(SECONDS), str(_MEGABYTES)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        encoding="utf-8",
-    )
-
-
-def _read_line(process: subprocess.Popen[str], seconds: float) -> str:
-    """One line, within a time; `_TooLongError` or `OSError` where the process ends instead."""
-    is_late = threading.Event()
-
-    def end() -> None:
-        is_late.set()
-        process.kill()
-
-    alarm = threading.Timer(seconds, end)
-    alarm.daemon = True
-    alarm.start()
-    try:
-        line = process.stdout.readline()
-    finally:
-        alarm.cancel()
-    if line:
-        return line
-    code = process.wait()
-    if is_late.is_set() or code == -getattr(signal, "SIGPROF", 0):
-        raise _TooLongError
-    raise OSError(f"its process ended with code {code}")
-
-
-_PROCESS = _TemplateProcess()
+_CHILD = Child("engine.guarded.templates", SECONDS, _MEGABYTES)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import transformers
 
-from engine.errors import PromptError, TokenizerError
+from engine.errors import PromptError, TokenizerError, panics_as_errors
 from engine.grammar import TokenTable
 from engine.model import chat_template
 
@@ -63,6 +63,7 @@ class Vocabulary:
         if tokenizer is not None:
             self._read(tokenizer)
 
+    @panics_as_errors()
     def _read(self, tokenizer: PreTrainedTokenizerBase) -> None:
         # Ids may have holes, so the highest can be above the number of entries.
         highest = max(tokenizer.get_vocab().values(), default=-1)
@@ -101,12 +102,14 @@ class Vocabulary:
         same = all(one == two or one is None or two is None for one, two in pairs)
         return same and (self.tokenizer is None) == (other.tokenizer is None)
 
+    @panics_as_errors()
     def encode(self, text: str) -> list[int]:
         """Token ids of a prompt, with the special tokens that the tokenizer puts around text.
 
         Raises:
             PromptError: the text is empty or too large to be any model's prompt.
             TokenizerError: there is no tokenizer.
+            PanicError: it gives up on this text.
         """
         return list(self._tokenizer()(_checked(text), verbose=False)["input_ids"])
 
@@ -120,13 +123,9 @@ class Vocabulary:
 
     def token_table(self, eos_ids: tuple[int, ...]) -> TokenTable:
         """What a constraint needs to know of the tokens; raises `TokenizerError` without any."""
-        tokenizer = self._tokenizer()
-
-        def encode(text: str) -> list[int]:
-            return list(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
-
+        self._tokenizer()
         tokens = [self.token_bytes(token_id) for token_id in range(self.size)]
-        return TokenTable(tokens, self.special_ids, eos_ids, encode)
+        return TokenTable(tokens, self.special_ids, eos_ids)
 
     @property
     def has_chat_template(self) -> bool:
@@ -145,6 +144,7 @@ class Vocabulary:
         """
         return chat_template.render(self._chat_tokenizer(), _checked(message), MAX_PROMPT_BYTES)
 
+    @panics_as_errors()
     def chat_ids(self, message: str) -> list[int]:
         """Token ids of `chat`; special tokens are those that the template writes, no others.
 

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 import torch
 
 from engine.errors import CancelledError
+from engine.guarded import asking
 from engine.model import pauses
 from engine.model.kernels import ENGINE_LOCK
 from engine.runner.snapshot import Kind, Pass, Snapshot
@@ -76,7 +77,8 @@ def job(
     """Make all that is done within one job of somebody who may cancel it; holds for this thread."""
     token = _job.set(Job(should_stop, told, waits, visitor))
     try:
-        yield _job.get()
+        with asking(gives_up=should_stop):
+            yield _job.get()
     finally:
         _job.reset(token)
 

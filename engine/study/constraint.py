@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -88,11 +87,11 @@ def figures_at(
         if constraint is None:
             remedy = "choose a step that was taken with one"
             raise SettingError("step index", index, "was taken without a constraint", remedy)
-        place, forced = constraint.place(context), constraint.forced(context)[0]
+        place, forced = constraint.place(context), constraint.forced(context)
     else:
         ids = context.generated_ids
         place = context.places.at(constraint.language, constraint.source, ids)
-        forced = context.places.forced(constraint.language, constraint.source, ids)[0]
+        forced = context.places.forced(constraint.language, constraint.source, ids)
     logits = row.scores.astype(np.float64)
     refused = np.where(place.allowed, -np.inf, logits)
     leading = np.argsort(-refused, kind="stable")[:most_wanted]
@@ -159,9 +158,5 @@ def ribbon(constraint: Constraint, data: bytes) -> Ribbon:
 @lru_cache(maxsize=1)
 def _every_byte() -> Places:
     """Places over bytes as tokens."""
-    table = TokenTable([bytes((i,)) for i in range(256)], frozenset(), (), _bytes_of)
+    table = TokenTable([bytes((i,)) for i in range(256)], frozenset(), ())
     return Places(lambda: table, 256)
-
-
-def _bytes_of(text: str) -> Sequence[int]:
-    return list(text.encode())

@@ -11,7 +11,7 @@ from typing import Any
 
 from tokenizers import PreTokenizedString
 
-from engine.errors import TokenizerError
+from engine.errors import TokenizerError, panics_as_errors
 from engine.model.vocabulary import Vocabulary
 from engine.tokenizing.bpe import BytePairs
 from engine.tokenizing.spans import Span, between
@@ -56,6 +56,7 @@ class StagedTokenizer(TextTokenizer):
         self._unknown = _unknown_id(self._parts["model"])
         self._added = frozenset(vocabulary.tokenizer.added_tokens_decoder)
 
+    @panics_as_errors()
     def tokenize(self, text: str) -> TokenizedText:
         """A text as tokens; raises `PromptError` for an empty or far too large one."""
         text = checked_text(text)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from transformers import ByT5Tokenizer, CanineTokenizer, PreTrainedTokenizerBase
 from transformers.models.canine.tokenization_canine import SPECIAL_CODEPOINTS
 
+from engine.errors import panics_as_errors
 from engine.model.vocabulary import Vocabulary, readable
 from engine.tokenizing.bpe import MergeHistory
 from engine.tokenizing.spans import placed
@@ -41,6 +42,7 @@ class TextTokenizer:
         """A token as readable text; bytes that are no whole character as ``<0xE2>``."""
         return self._vocabulary.label(token_id)
 
+    @panics_as_errors()
     def tokenize(self, text: str) -> TokenizedText:
         """A text as tokens; raises `PromptError` for an empty or far too large one."""
         text = checked_text(text)

@@ -14,7 +14,7 @@ import stat
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine.errors import TraceError
 from engine.trace.parquet_pages import CODECS, ENCODINGS, chunks, footer_bytes, pages
@@ -25,10 +25,27 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+
+class Most(NamedTuple):
+    """The most that a JSON file may hold.
+
+    Attributes:
+        values: of all kinds together.
+        objects: lists and objects among them.
+        lists: among these.
+    """
+
+    values: int
+    objects: int
+    lists: int
+
+
 MAX_FILE_BYTES = 64 * 2**20  # also of what a file unpacks to
 MAX_STEPS = 100_000
 MAX_VALUES = 5_000_000  # in all steps together
 MAX_OBJECTS = 1_000_000  # lists and objects among them
+# While a list is read, no other thread of the process has a turn: on a server it must be short.
+ON_PAGES = Most(1_000_000, objects=250_000, lists=50_000)
 _MAX_FOOTER_BYTES = 16 * 2**20  # of Parquet: prompt and settings, besides the columns
 _MAX_COLUMNS = 256
 _MAX_PAGES = 20_000
@@ -115,19 +132,31 @@ def _as_json_bytes(data: dict[str, Any]) -> bytes:
     return as_json(data).encode()
 
 
-def _check_json(data: bytes) -> None:
+def _check_json(data: bytes, most: Most | None = None) -> None:
     """Refuse what would take much memory: a list of two bytes becomes an object of 64."""
-    if data.count(b",") > MAX_VALUES:
-        raise _too_large(f"{MAX_VALUES:,} values")
-    if data.count(b"[") + data.count(b"{") > MAX_OBJECTS:
-        raise _too_large(f"{MAX_OBJECTS:,} lists")
+    most = most or Most(MAX_VALUES, MAX_OBJECTS, MAX_OBJECTS)
+    if data.count(b",") > most.values:
+        raise _too_large(f"{most.values:,} values")
+    lists = data.count(b"[")
+    if lists > most.lists:
+        raise _too_large(f"{most.lists:,} lists")
+    if lists + data.count(b"{") > most.objects:
+        raise _too_large(f"{most.objects:,} lists and objects")
 
 
-def from_json(data: bytes) -> Any:
-    """The plain values of a JSON file, which nobody has checked yet; `TraceError` for no JSON."""
+def from_json(data: bytes, most: Most | None = None) -> Any:
+    """The plain values of a JSON file, unchecked.
+
+    Args:
+        data: the file.
+        most: what it may hold; None for as much as any file.
+
+    Raises:
+        TraceError: no JSON, or more than that.
+    """
     if len(data) > MAX_FILE_BYTES:
         raise _too_large(f"{MAX_FILE_BYTES:,} bytes")
-    _check_json(data)
+    _check_json(data, most)
     try:
         text = data.decode("utf-8")
         return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique_keys)

@@ -127,13 +127,17 @@ class Trace:
         return files.as_json(self.to_dict())
 
     @classmethod
-    def from_json(cls, text: str) -> Trace:
+    def from_json(cls, text: str, most: files.Most | None = None) -> Trace:
         """The inverse of `to_json`.
+
+        Args:
+            text: the text of a file.
+            most: what it may hold; None for as much as any file.
 
         Raises:
             TraceError: as `load`.
         """
-        return cls.from_dict(files.from_json(text.encode("utf-8", "replace")))
+        return cls.from_dict(files.from_json(text.encode("utf-8", "replace"), most))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as they stand in a JSON file."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
-from engine.errors import CancelledError, DecodingError
+from engine.errors import CancelledError, DecodingError, panics_as_errors
 from engine.runner.scheduler import job
 from ui.skeleton.problems import report
 from ui.words.language import language, marked, say, speaking
@@ -60,7 +60,7 @@ class Task:
             self.progress = Progress(what, done, total)
 
         try:
-            with job(self._cancel.is_set, tell) as work:
+            with panics_as_errors(), job(self._cancel.is_set, tell) as work:
                 work.check()
                 self._work()
         except CancelledError:

@@ -39,7 +39,7 @@ def transport(lab: Lab, unit: str = "step") -> None:
             label_visibility="collapsed",
             **bound(f"{lab.name}_speed", lab.speed, lambda speed: setattr(lab, "speed", speed)),
         )
-        st.caption(f"{counted(taken, unit)}{_end(lab)}", width="content")
+        st.caption(f"{counted(taken, unit)}{_end(lab, unit)}", width="content")
         st.download_button(
             say("Trace"),
             data=lambda: lab.text.trace().to_json() if lab.text else "",
@@ -57,13 +57,19 @@ def transport(lab: Lab, unit: str = "step") -> None:
         _busy(lab)
 
 
-def _end(lab: Lab) -> str:
-    """Why the text has ended, in a few words; empty while it goes on."""
-    if lab.text is None or lab.can_go_on:
+def _end(lab: Lab, unit: str) -> str:
+    """The reason why the text does not grow, in a few words; empty before its first step."""
+    if lab.text is None or not lab.text.steps or lab.look_every is not None:
         return ""
-    reason = lab.text.stop_reason
-    ended = say("ended: {reason}", reason=stop_name(reason)) if reason else say("ended")
-    return f" · {ended}"
+    if lab.can_go_on:
+        why = say("not at its end; Play or Step adds more")
+    elif lab.text.stop_reason:
+        why = say("ended: {reason}", reason=stop_name(lab.text.stop_reason))
+    elif lab.limit is not None:
+        why = say("ended: this page goes to {count}", count=counted(lab.limit, unit))
+    else:
+        why = say("ended")
+    return f" · {why}"
 
 
 def _button(

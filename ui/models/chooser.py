@@ -22,7 +22,8 @@ from urllib.parse import urlsplit
 import streamlit as st
 import torch
 
-from engine.errors import DecodingError, ModelError, NotAModelError
+from engine import grammar
+from engine.errors import DecodingError, ModelError, NotAModelError, panics_as_errors
 from engine.model import BUNDLED, BUNDLED_DRAFT, LanguageModel, load_model
 from engine.model.loading.memory import on_shortage
 from ui.models.models import SharedModels
@@ -90,7 +91,8 @@ def shared_model(choice: Choice, progress: Callable | None = None) -> LanguageMo
 
     def load() -> LanguageModel:
         try:
-            return load_model(choice.source, revision=choice.revision, progress=progress)
+            with panics_as_errors():
+                return load_model(choice.source, revision=choice.revision, progress=progress)
         except DecodingError:
             raise
         except Exception as error:
@@ -107,6 +109,7 @@ def shared_model(choice: Choice, progress: Callable | None = None) -> LanguageMo
 
 def preload() -> None:
     """Load the model that a visit begins with while nobody waits for it yet."""
+    grammar.prepare()
     try:
         shared_model(first_choice())
     except DecodingError:

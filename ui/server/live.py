@@ -22,10 +22,12 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any, NamedTuple, Protocol
+from weakref import WeakValueDictionary
 
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
+from engine.errors import panics_as_errors
 from ui.skeleton.problems import AtMost, report
 
 LIVE = "/live"
@@ -45,6 +47,9 @@ _log = logging.getLogger(__name__)
 _log.addFilter(AtMost(30))
 
 _pool = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="live")
+# By the visit. Events of one visit are done one after another anyway: what waits for others of its
+# own is to hold no thread.
+_turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 # Whoever opens a page may wait for a model for minutes, and must not keep others from stepping.
 _openers = ThreadPoolExecutor(max_workers=64, thread_name_prefix="opening")
 
@@ -190,6 +195,7 @@ class _Served:
         self._loop = asyncio.get_running_loop()
         self._frames: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()  # None: an update
         self._has_update = False
+        self._turn = asyncio.Lock()
         self._connection = Connection(self._wake)
 
     def _wake(self) -> None:
@@ -210,6 +216,8 @@ class _Served:
             opener = self._pages.get(str(first.get("page")))
             if first.get("kind") != "hello" or opener is None:
                 raise BadFrame("It is no hello of a page that there is.")
+            if isinstance(first.get("visit"), str):
+                self._turn = _turns.setdefault(first["visit"], self._turn)
             reader = asyncio.create_task(self._read())
             channel = await self._watched(_openers, opener, self._connection, first)
             await self._send(await self._watched(_openers, _all, channel.hello))
@@ -279,14 +287,21 @@ class _Served:
     ) -> Any:
         """The result of a function in a thread; the page hears what it waits for."""
         connection = self._connection
-        connection.activity = Activity(NO_THREAD)
 
         def begun() -> Any:
             connection.activity = None
-            return function(*arguments)
+            with panics_as_errors():
+                return function(*arguments)
 
         # The thread knows what is known of this connection, such as its visitor.
-        work = self._loop.run_in_executor(pool, copy_context().run, begun)
+        context = copy_context()
+
+        async def done_in_turn() -> Any:
+            async with self._turn if pool is _pool else contextlib.nullcontext():
+                connection.activity = Activity(NO_THREAD)
+                return await self._loop.run_in_executor(pool, context.run, begun)
+
+        work = asyncio.ensure_future(done_in_turn())
         told: Activity | None = None
         told_at = self._loop.time()
         while True:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import atexit
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from weakref import WeakSet
 
+from engine.errors import panics_as_errors
+from engine.guarded import Line
 from ui.skeleton.problems import report
 from ui.words.labels import about, counted
 from ui.words.language import language, marked, say, speaking
@@ -21,7 +22,6 @@ AT_ONCE = 2  # works of all visitors; the others wait in line
 LOOK_SECONDS = 2.0  # between two looks whether the visitor is still there
 EXIT_SECONDS = 5.0  # that the app waits at its end for works to take note of it
 GRACE_SECONDS = 60.0  # that a lost connection may take to come back
-WAIT_SECONDS = 0.1  # between two looks at a cancel while it waits
 _ORDINALS = (
     marked("first"),
     marked("second"),
@@ -35,58 +35,6 @@ _ORDINALS = (
     marked("tenth"),
 )
 KEPT = marked("The texts that were finished are kept; press Continue to go on.")
-
-
-class Line:
-    """A number of places, taken in the order in which they were asked for."""
-
-    def __init__(self, places: int) -> None:
-        self._free = places
-        self._waiting: deque[object] = deque()
-        self._changed = threading.Condition()
-
-    def enter(
-        self, gives_up: Callable[[], bool], told: Callable[[int], None] = lambda behind: None
-    ) -> bool:
-        """Wait for a place; False without one, where `gives_up` says so meanwhile.
-
-        `told` hears again and again how many others wait before this one.
-        """
-        ticket = object()
-        with self._changed:
-            self._waiting.append(ticket)
-        try:
-            while not self._is_in(ticket):
-                told(self._behind(ticket))
-                if gives_up():
-                    return False
-            return True
-        finally:  # also where `gives_up` fails: else nobody behind would ever come in
-            with self._changed:
-                if ticket in self._waiting:
-                    self._waiting.remove(ticket)
-                    self._changed.notify_all()
-
-    def _is_in(self, ticket: object) -> bool:
-        with self._changed:
-            if not self._free or self._waiting[0] is not ticket:
-                self._changed.wait(WAIT_SECONDS)
-            if not self._free or self._waiting[0] is not ticket:
-                return False
-            self._waiting.popleft()
-            self._free -= 1
-            self._changed.notify_all()
-            return True
-
-    def _behind(self, ticket: object) -> int:
-        with self._changed:
-            return self._waiting.index(ticket)
-
-    def leave(self) -> None:
-        """Give the place back."""
-        with self._changed:
-            self._free += 1
-            self._changed.notify_all()
 
 
 _line = Line(AT_ONCE)
@@ -201,7 +149,8 @@ class BackgroundWork:
             try:
                 if self._comes_in(visitor):
                     try:
-                        self._make(visitor)
+                        with panics_as_errors():
+                            self._make(visitor)
                     finally:
                         _line.leave()
             except Exception as error:  # for the page to show: here it would be lost
@@ -215,11 +164,18 @@ class BackgroundWork:
         """Wait for a place in line; False if cancelled or left meanwhile."""
         try:
             return _line.enter(
-                lambda: self._cancel.is_set() or visitor.has_gone(),
+                lambda: self._cancel.is_set() or self._ends_without(visitor),
                 lambda behind: setattr(self, "behind", behind),
             )
         finally:
             self.behind = None
+
+    def _ends_without(self, visitor: _Visitor) -> bool:
+        """End if the visitor has gone, and say why for their return; return whether it ends."""
+        if visitor.has_gone():
+            self.problem = say("It ended because its page was closed or out of reach for a minute.")
+            self._cancel.set()
+        return self._cancel.is_set()
 
     def _make(self, visitor: _Visitor) -> None:
         started = time.monotonic()
@@ -228,8 +184,7 @@ class BackgroundWork:
             if left is not None:
                 took = time.monotonic() - started
                 self._share = took / max(took + left, 1e-9)
-            if visitor.has_gone():
-                self._cancel.set()
+            self._ends_without(visitor)
 
     def cancel(self) -> None:
         """End it after the token in work; what is there stays."""

@@ -13,8 +13,10 @@ from typing import Protocol
 import streamlit as st
 
 from engine.grammar import LANGUAGES, notices
+from engine.guarded import asking
 from ui.skeleton.fields import bound
 from ui.texts.constraints import FIRST, NOTHING
+from ui.visits.tab import this_person
 from ui.words.labels import markdown_text
 from ui.words.language import marked, say
 from ui.words.refusals import told
@@ -120,8 +122,10 @@ class ConstraintField:
         self._take(language, FIRST[language].source if language in FIRST else "")
 
     def _take(self, language: str, source: str) -> None:
-        draft = None
-        if not self.take(language, source):
+        draft, person = None, this_person()
+        with asking(person=person and person.token):
+            is_taken = self.take(language, source)
+        if not is_taken:
             draft = _Draft((language, source), self.held, self.page.error)
             self.page.error = ""
         st.session_state[self._draft_key] = draft

@@ -20,7 +20,7 @@ from functools import wraps
 import streamlit as st
 from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 
-from engine.errors import DecodingError
+from engine.errors import DecodingError, panics_as_errors
 from ui.words.labels import markdown_text
 from ui.words.language import marked, say
 from ui.words.refusals import in_words
@@ -128,7 +128,8 @@ def guarded(draw: Callable[..., None], doing: str) -> Callable[..., None]:
     @wraps(draw)
     def drawn(*arguments: object) -> None:
         try:
-            draw(*arguments)
+            with panics_as_errors():
+                draw(*arguments)
         except Exception as error:
             st.error(markdown_text(report(error, doing)))
 

@@ -23,7 +23,8 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
-from engine.errors import CancelledError, DecodingError
+from engine.errors import CancelledError, DecodingError, panics_as_errors
+from engine.guarded import asking
 from engine.model import LanguageModel
 from engine.runner.scheduler import Job, job
 from engine.sampling import SamplingSettings
@@ -148,10 +149,17 @@ class StepChannel:
     @contextlib.contextmanager
     def _at_work(self, session: Session, kind: str) -> Iterator[None]:
         """What is done within tells how far it is, and ends where the person cancels it."""
-        spoken = speaking(self._hello.language)
-        with session.lock, spoken, job(self._is_interrupted, self._told, self._waits):
+        spoken, work = (
+            speaking(self._hello.language),
+            (self._is_interrupted, self._told, self._waits),
+        )
+        own = asking(person=self._visit.token, gives_up=self._is_not_waited_for)
+        with panics_as_errors(), session.lock, spoken, job(*work), own:
             self._told(busy.doing(kind, is_empty=not session.decoder.steps), 0, None)
             yield
+
+    def _is_not_waited_for(self) -> bool:
+        return not self._connection.is_open or self._is_interrupted()
 
     # --- what the live channel asks for -----------------------------------------------------------
 

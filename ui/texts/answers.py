@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from engine.decoding.guidance import OFF
-from engine.errors import SettingError
+from engine.errors import SettingError, panics_as_errors
 from engine.model import BUNDLED, BUNDLED_DRAFT, LanguageModel
 from engine.model.loading.checkpoint import BUNDLED_DRAFT_FOLDER, BUNDLED_FOLDER
 from engine.model.vocabulary import Vocabulary
@@ -46,6 +46,7 @@ def found_tokens(vocabulary: Vocabulary, query: str, raw: RankedRow) -> list[Fou
     return [_placed(token_id, raw) for token_id in ids]
 
 
+@panics_as_errors()
 def tokens_of(vocabulary: Vocabulary, text: str, raw: RankedRow | None) -> list[Found]:
     """The tokens that a text is split into; the tokenizer adds none around it.
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from engine.errors import DecodingError, SettingError
+from engine.errors import DecodingError, SettingError, panics_as_errors
 from engine.grammar import MOST_BYTES
 from engine.model import LanguageModel
 from engine.model.vocabulary import Vocabulary
@@ -222,6 +222,7 @@ def stage_defaults(vocabulary: Vocabulary) -> dict[str, dict[str, Any]]:
     return defaults
 
 
+@panics_as_errors()
 def breaker_ids(vocabulary: Vocabulary) -> tuple[int, ...]:
     """The tokens of `BREAKERS`, as they come after a word and after a space."""
     if vocabulary.tokenizer is None:

@@ -9,6 +9,7 @@ from engine.decoding.replay import replay
 from engine.errors import TraceError
 from engine.runner.scheduler import this_job
 from engine.trace import Trace
+from engine.trace.files import ON_PAGES
 from ui.texts.limits import LARGEST_SEED, checked_whole
 from ui.words.language import marked, say
 
@@ -27,7 +28,7 @@ def trace_of(data: str, opens: Sequence[str]) -> Trace:
         TraceError: no trace, or one of another strategy.
         SettingError: a seed that the page's browser cannot hold.
     """
-    trace = Trace.from_json(data)
+    trace = Trace.from_json(data, ON_PAGES)
     if trace.strategy not in opens:
         raise TraceError(
             say(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
-from engine.errors import TokenizerError
+from engine.errors import TokenizerError, panics_as_errors
 from engine.model.loaded import is_out_of_memory
 from engine.model.loading.files import first_line
 
@@ -27,10 +27,11 @@ def read_tokenizer(folder: Path, most_ids: int = _FEW_IDS) -> PreTrainedTokenize
         TokenizerError: there is none, it cannot be read, or its ids are far above the model's.
     """
     try:
-        tokenizer = AutoTokenizer.from_pretrained(
-            folder, trust_remote_code=False, local_files_only=True
-        )
-        highest = max(tokenizer.get_vocab().values(), default=-1)
+        with panics_as_errors():
+            tokenizer = AutoTokenizer.from_pretrained(
+                folder, trust_remote_code=False, local_files_only=True
+            )
+            highest = max(tokenizer.get_vocab().values(), default=-1)
     except Exception as error:
         # Tokenizer classes fail in ways of their own: OSError, ValueError, KeyError, and bare
         # Exceptions from the tokenizers library.

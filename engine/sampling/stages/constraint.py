@@ -111,8 +111,8 @@ class Constraint(BanStage):
         """Where the text stands in the source before this step."""
         return self._at(context.places, self._ids(context))
 
-    def forced(self, context: Context) -> tuple[bytes, list[int]]:
-        """The bytes that must come next, and the tokens that surely spell them."""
+    def forced(self, context: Context) -> bytes:
+        """The bytes that must come next."""
         places = self._known(context.places)
         return places.forced(self.language, self.source, self._ids(context))
 

@@ -10,19 +10,8 @@ from engine.grammar import Places, TokenTable
 def places_over(
     tokens: Sequence[bytes], ends: tuple[int, ...] = (), special: tuple[int, ...] = ()
 ) -> Places:
-    """Places over these tokens; texts are encoded greedily."""
-
-    def encode(text: str) -> list[int]:
-        data, ids = text.encode(), []
-        while data:
-            fits = [i for i, token in enumerate(tokens) if token and data.startswith(token)]
-            if not fits:
-                break
-            ids.append(max(fits, key=lambda i: len(tokens[i])))
-            data = data[len(tokens[ids[-1]]) :]
-        return ids
-
-    table = TokenTable(tokens, frozenset(special), ends, encode)
+    """Places over these tokens."""
+    table = TokenTable(tokens, frozenset(special), ends)
     return Places(lambda: table, len(tokens))
 
 

@@ -174,10 +174,10 @@ def test_a_template_cannot_leave_its_sandbox(template):
 @pytest.fixture
 def short_of_time(monkeypatch):
     """A process for templates that has a fifth of a second for each."""
-    chat_template._PROCESS._end()
+    chat_template._CHILD.end()
     monkeypatch.setattr(chat_template, "SECONDS", 0.2)
     yield
-    chat_template._PROCESS._end()
+    chat_template._CHILD.end()
 
 
 @pytest.mark.parametrize(
@@ -217,28 +217,28 @@ def test_a_template_that_makes_too_much_of_a_message():
 def test_the_process_that_renders_is_started_anew_where_it_was_ended():
     chat = vocabulary(PLAIN)
     assert chat.chat("Hi")
-    first = chat_template._PROCESS._process
+    first = chat_template._CHILD.process
     assert chat.chat("Ho") == "<|user|>Ho<|end|><|reply|>"
-    assert chat_template._PROCESS._process is first, "a process for each message would be slow"
+    assert chat_template._CHILD.process is first, "a process for each message would be slow"
     first.kill()
     first.wait()
     assert chat.chat("Ho") == "<|user|>Ho<|end|><|reply|>"
 
 
 def test_a_model_with_a_template_gets_the_process_while_it_loads(tmp_path):
-    chat_template._PROCESS._end()
+    chat_template._CHILD.end()
     tiny_models.build("llama", vocab_size=260).save_pretrained(tmp_path)
     tokenizer(PLAIN).save_pretrained(tmp_path)
     model = load_model(tmp_path)
-    started = chat_template._PROCESS._process
+    started = chat_template._CHILD.process
     assert started is not None
     assert model.vocabulary.chat("Hi") == "<|user|>Hi<|end|><|reply|>"
-    assert chat_template._PROCESS._process is started
+    assert chat_template._CHILD.process is started
 
 
 def test_a_process_that_cannot_be_started(monkeypatch):
-    chat_template._PROCESS._end()
-    monkeypatch.setattr(chat_template.sys, "executable", "/no/such/python")
+    chat_template._CHILD.end()
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
     assert "cannot be rendered" in fails(TokenizerError, PLAIN)
 
 

@@ -213,7 +213,7 @@ def spelling(monkeypatch) -> Callable[[int], LanguageModel]:
     def made(seed: int) -> LanguageModel:
         model, end = small("llama", seed), VOCAB - 1
         tokens = [text.encode() for text in SPELT]
-        table = TokenTable(tokens, frozenset({end}), (end,), lambda text: [])
+        table = TokenTable(tokens, frozenset({end}), (end,))
         monkeypatch.setattr(model, "places", Places(lambda: table, VOCAB))
         return model
 

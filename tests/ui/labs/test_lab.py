@@ -1,6 +1,7 @@
 """What all decoder pages have in common, on the smallest lab."""
 
 import json
+import re
 import threading
 
 import pytest
@@ -9,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 from engine.errors import DecodingError, OutOfMemoryError
 from engine.model import load_model
 from engine.runner.scheduler import this_job
+from tests.engine.test_panics import PanicException
 from tests.pages.tab import field, in_tab, visit_of
 from tests.ui.labs.example import SearchInputs, SearchLab
 from tests.ui.labs.settling import settled
@@ -118,6 +120,15 @@ def test_a_step_that_fails_says_why_and_keeps_the_text(lab, monkeypatch):
     assert lab.error == "" and ids(lab)[:-1] == before
 
 
+def test_a_panic_is_shown(lab, monkeypatch):
+    def panics(*_):
+        raise PanicException("out of bounds")
+
+    monkeypatch.setattr(type(lab.text), "_step", panics)
+    lab.step()
+    assert "gave up on what it was given (out of bounds)" in lab.error
+
+
 def test_an_error_that_nobody_expected_is_shown(lab, monkeypatch):
     monkeypatch.setattr(type(lab.text), "_step", lambda *_: 1 / 0)
     lab.step()
@@ -225,17 +236,30 @@ def press(app: AppTest, label: str) -> AppTest:
     return app
 
 
+def why_still(app: AppTest) -> str:
+    """The caption at the buttons: the steps, and why there are no more."""
+    return next(one.value for one in app.caption if re.match(r"\d+ steps?( ·|$)", one.value))
+
+
+def test_a_text_at_the_end_of_the_page_says_so(drawn, monkeypatch):
+    lab = settled(visit_of(drawn).present("search"))
+    monkeypatch.setattr(type(lab), "limit", 8)
+    assert why_still(drawn.run()) == "8 steps · ended: this page goes to 8 steps"
+
+
 def test_the_page(drawn):
     lab = visit_of(drawn).present("search")
     settled(lab)
     drawn.run()
     assert any("The penalty changed" in one.value for one in drawn.markdown)
+    assert why_still(drawn) == "8 steps · not at its end; Play or Step adds more"
     press(drawn, "Step")
     assert len(lab.text.steps) == 9
     press(drawn, "Back")
     assert len(lab.text.steps) == 8
     press(drawn, "Rewind")
     assert lab.text.steps == [] and any("Press Step" in one.value for one in drawn.markdown)
+    assert why_still(drawn) == "0 steps"
     field(drawn, "number_input", "search_top_k").set_value(99)
     drawn.run()
     assert any("Candidates" in error.value for error in drawn.error)

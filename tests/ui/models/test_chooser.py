@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 from engine.errors import ModelNotFoundError, PromptError
 from engine.model import BUNDLED, BUNDLED_DRAFT, load_model
 from engine.model.loading import checkpoint
+from tests.engine.test_panics import PanicException
 from tests.ui import hostile
 from ui.models import chooser as model_chooser
 from ui.models.chooser import KINDS, Choice, Load, allowed, shared_model
@@ -55,6 +56,16 @@ def environment(monkeypatch) -> None:
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory) -> str:
     return hostile.save(tmp_path_factory.mktemp("models") / "tiny")
+
+
+def test_a_panic_while_a_model_loads_is_told_to_those_who_wait(monkeypatch):
+    def panics(*_, **__):
+        raise PanicException("out of bounds")
+
+    monkeypatch.setattr(model_chooser, "load_model", panics)
+    load = Load.join(Choice("/no/such/model"))
+    assert load.ended(20)
+    assert "gave up on what it was given (out of bounds)" in str(load.failure)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """The live channel, whatever the page: frames, order, what takes long, what is refused."""
 
+import contextlib
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -128,6 +129,24 @@ def test_who_waits_for_a_thread_is_told_so(monkeypatch, client, made):
         made[0].go_on.set()
         assert read(second) == busy("")
         assert read(second)["number"] == 1
+
+
+def test_the_pages_of_one_visit_hold_one_thread(monkeypatch, client, made):
+    """A visitor with many connections does not keep others from stepping."""
+    monkeypatch.setattr(live, "_pool", ThreadPoolExecutor(2))
+    with client, contextlib.ExitStack() as open_pages:
+        sockets = [open_pages.enter_context(client.websocket_connect("/live")) for _ in range(4)]
+        for socket, visit in zip(sockets, "aaab", strict=True):
+            socket.send_json({**HELLO, "visit": visit})
+            read(socket)
+        sockets[0].send_json({"number": 1, "slow": True})
+        assert read(sockets[0]) == busy("Doing it", done=1, total=2)
+        for socket in sockets[1:]:
+            socket.send_json({"number": 1})
+        assert read(sockets[3])["number"] == 1, "another visit"
+        assert not made[1].events and not made[2].events
+        made[0].go_on.set()
+        assert read(sockets[1])["number"] == read(sockets[2])["number"] == 1
 
 
 def test_the_server_can_speak_first_and_says_it_once(socket, made):

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from engine.errors import PromptError
+from engine.guarded import Line
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.study.sweep import Axis, Sweep
+from tests.engine.test_panics import PanicException
 from tests.ui import hostile
 from ui.compare.sampling_run import SamplingRun
 from ui.skeleton import background
@@ -25,7 +27,7 @@ class Work(BackgroundWork):
     def __init__(self) -> None:
         super().__init__(5)
         self.made = self.ends = 0
-        self.fails: Exception | None = None
+        self.fails: BaseException | None = None
         self.begun, self.go = threading.Event(), threading.Semaphore(0)
 
     def _passes(self) -> Iterator[float | None]:
@@ -130,7 +132,7 @@ def test_who_cancels_or_leaves_gives_the_place_in_line_up(places, monkeypatch):
 
 
 def test_who_fails_while_waiting_blocks_nobody():
-    line = background.Line(1)
+    line = Line(1)
     assert line.enter(lambda: False)
 
     def fails() -> bool:
@@ -167,7 +169,9 @@ def test_a_visitor_who_has_gone_ends_the_work_and_it_can_go_on(monkeypatch):
     work.wait(PATIENCE_S)
     assert (work.made, work.is_running, work.is_done, work.ends) == (2, False, False, 1)
     assert work.progress == "2 of 5 texts"
+    assert work.problem.startswith("It ended because its page was closed or out of reach")
     finished(begun(work))
+    assert work.problem == ""
     assert (work.progress, work.share, work.ends) == ("5 of 5 texts", 1.0, 2)
 
 
@@ -192,6 +196,16 @@ def test_a_failure_is_kept_for_the_page_and_frees_the_place():
     work.fails = None
     finished(begun(work))
     assert work.problem == ""
+
+
+def test_a_panic_is_kept_for_the_page_and_frees_the_place():
+    for _ in range(AT_ONCE + 1):
+        work = Work()
+        work.fails = PanicException("out of bounds")
+        work.go.release()
+        work.start()
+        work.wait(PATIENCE_S)
+        assert "gave up on what it was given (out of bounds)" in work.problem
 
 
 def test_an_error_that_nobody_expected_is_a_sentence_too_and_frees_the_place(caplog):

@@ -22,7 +22,8 @@ def test_what_a_tab_may_say(said, took):
     assert texts == took and sentences == []
 
 
-def test_a_file_that_is_too_large_is_refused_by_its_size():
+@pytest.mark.parametrize(("size", "length"), [(MOST_BYTES + 1, 0), (10, MOST_BYTES + 1)])
+def test_a_file_that_is_too_large_is_refused_by_its_size(size, length):
     texts, sentences = [], []
-    chosen({"size": MOST_BYTES + 1, "text": ""}, texts.append, sentences.append)
+    chosen({"size": size, "text": "x" * length}, texts.append, sentences.append)
     assert texts == [] and sentences[0].startswith("The file has 1,048,577 bytes")

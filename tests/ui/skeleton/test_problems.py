@@ -100,6 +100,7 @@ def test_what_visitors_do_does_not_fill_the_log():
 def page() -> None:
     import streamlit as st
 
+    from tests.engine.test_panics import PanicException
     from ui.skeleton.problems import guarded, show_pending
 
     def fails() -> None:
@@ -110,6 +111,8 @@ def page() -> None:
         st.button("callback of a part", on_click=fails)
         if st.button("part"):
             raise KeyError("x")
+        if st.button("panic"):
+            raise PanicException("x")
 
     st.title("Title")
     show_pending()
@@ -155,6 +158,12 @@ def test_a_page_that_breaks_shows_the_sentence_and_stays_usable(app, label):
     assert not app.error
     assert app.caption
     assert app.text_input(key="field").value == "more"
+
+
+def test_a_part_that_panics_leaves_the_rest(app):
+    press(app, "panic")
+    assert "gave up on what it was given (x)" in app.error[0].value
+    assert app.caption
 
 
 def test_a_page_that_breaks_each_time_still_draws_what_stands_above(app):

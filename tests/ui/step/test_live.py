@@ -11,9 +11,12 @@ import pytest
 from starlette.websockets import WebSocketDisconnect
 
 from engine.decoder import Decoder
+from engine.model import BUNDLED
 from engine.sampling import SamplingSettings
+from tests.engine.test_panics import PANICS, backtracking
 from tests.ui import hostile
 from tests.ui.step.live_page import LivePage, client, opened
+from ui.models.chooser import Choice, shared_model
 from ui.step import channel
 from ui.step.events import ACTIONS, QUESTIONS
 from ui.step.session import Session
@@ -60,6 +63,23 @@ def test_steps_are_those_of_the_engine(visits, bundled):
         alone = Decoder(bundled, OWN, settings)
         assert page.ids == [step.token_id for step in alone.run(10)]
         assert "".join(step["text"] for step in page.steps) == alone.text
+
+
+def test_a_tokenizer_that_panics_is_told_and_the_text_stays(visits, monkeypatch):
+    with opened() as page:
+        page.do("start", prompt=OWN)
+        page.do("step", count=3)
+        before = page.ids
+        with monkeypatch.context() as patched:
+            vocabulary = shared_model(Choice(BUNDLED)).vocabulary
+            patched.setattr(vocabulary, "tokenizer", backtracking("split"))
+            for event in (
+                {"kind": "tokenize", "query": PANICS},
+                {"kind": "start", "prompt": PANICS},
+            ):
+                assert "gave up on what it was given" in page.do(**event)["error"]
+        page.do("step")
+        assert page.ids[:3] == before and len(page.ids) == 4
 
 
 def test_no_press_is_lost_where_the_server_comes_back_in_between(visits, monkeypatch):

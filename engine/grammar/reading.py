@@ -1,0 +1,150 @@
+"""The two processes in which sources are read and followed.
+
+A source that has not been read yet may take all the time and memory that it may have. Such sources
+are read one after another in the first process, which ends when one goes too far. A source that has
+been read is followed there too, or in the second while the first is busy.
+
+Nearly every source is read in milliseconds. One that takes longer is begun again once no other
+waits, and its sender comes after all others for a while. So a visitor who sends many of that kind
+does not hold the others up for long.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from engine.errors import CancelledError, SettingError
+from engine.guarded import (
+    Child,
+    EndedError,
+    Line,
+    TooLargeError,
+    TooLongError,
+    is_given_up,
+    this_asker,
+)
+
+SETTING = "constraint"
+SECONDS = 2.0  # of processor time, for reading a source and for a step in it
+QUICK_SECONDS = 0.25  # after which a new source makes way for others
+MEGABYTES = 512
+TABLE_SECONDS = 60.0  # of processor time, for the tokens of a large model
+# Waiting takes a thread. No more than these wait for longer: of new sources, and of those that take
+# long, which have no such patience.
+PATIENCE_SECONDS = 1.0
+MOST_WAITING = 6
+MOST_LAST = 1
+SLOW_FOR = 600.0  # seconds that a person comes last whose source took long
+MOST_SLOW = 1_000
+_SIMPLER = "use smaller counts, and fewer parts that must hold at once"
+Found = TypeVar("Found")
+
+_first = Child("engine.guarded.matchers", SECONDS, MEGABYTES)
+_second = Child("engine.guarded.matchers", SECONDS, MEGABYTES)
+_line = Line(1)
+_lock = threading.Lock()
+_slow: OrderedDict[str, float] = OrderedDict()  # by person: when one's source took long
+
+
+def prepare() -> None:
+    """Start the process and do not wait for it, so that the first source finds it ready."""
+    _first.prepare()
+
+
+def asked(shown: str, read_at: int | None, work: Callable[[Child, float], Found]) -> Found:
+    """Have `work` ask a process, and say the failures of that in sentences.
+
+    Args:
+        shown: the beginning of the source.
+        read_at: which start of the first process has read it; None for a new source.
+        work: asks the process that it gets, with these seconds for each request. It may be
+            called twice.
+
+    Raises:
+        SettingError: it takes more than it may, or too many wait for others that do.
+        CancelledError: the asker has given up.
+    """
+    try:
+        if read_at is None:
+            return _read(shown, work)
+        if read_at == _first.starts and _first.lock.acquire(blocking=False):
+            try:
+                return work(_first, SECONDS)
+            finally:
+                _first.lock.release()
+        return work(_second, SECONDS)
+    except TooLongError as error:
+        problem = f"takes more than {SECONDS:g} seconds of processor time to follow"
+        raise SettingError(SETTING, shown, problem, _SIMPLER) from error
+    except TooLargeError as error:
+        problem = f"takes more than {MEGABYTES:,} MB of memory to follow"
+        raise SettingError(SETTING, shown, problem, _SIMPLER) from error
+    except EndedError as error:
+        problem, remedy = f"cannot be followed ({error})", "simplify it, or try again"
+        raise SettingError(SETTING, shown, problem, remedy) from error
+
+
+def _read(shown: str, work: Callable[[Child, float], Found]) -> Found:
+    """A new source, first with little time, then with all."""
+    person = this_asker().person
+    if not _was_slow(person):
+        try:
+            with _turn(shown, goes_last=False):
+                return work(_first, QUICK_SECONDS)
+        except TooLongError:
+            _note_slow(person)
+    with _turn(shown, goes_last=True):
+        return work(_first, SECONDS)
+
+
+def _was_slow(person: str) -> bool:
+    with _lock:
+        return person in _slow and time.monotonic() - _slow[person] < SLOW_FOR
+
+
+def _note_slow(person: str) -> None:
+    if person:
+        with _lock:
+            _slow[person] = time.monotonic()
+            _slow.move_to_end(person)
+            if len(_slow) > MOST_SLOW:
+                _slow.popitem(last=False)
+
+
+@contextmanager
+def _turn(shown: str, *, goes_last: bool) -> Iterator[None]:
+    """The turn of one new source."""
+    behind, most = 0, MOST_LAST if goes_last else MOST_WAITING
+    end = time.monotonic() + (0.0 if goes_last else PATIENCE_SECONDS)
+
+    def told(place: int) -> None:
+        nonlocal behind
+        behind = place
+
+    def is_hopeless() -> bool:
+        return behind >= most and time.monotonic() > end
+
+    if not _line.enter(lambda: is_given_up() or is_hopeless(), told, goes_last=goes_last):
+        if is_given_up():
+            raise CancelledError("This was cancelled before it was done; nothing was changed.")
+        problem = "cannot be read now, as others that take long are read first"
+        raise SettingError(SETTING, shown, problem, "try again in a few seconds")
+    try:
+        yield
+    finally:
+        _line.leave()
+
+
+def _after_fork() -> None:
+    global _line
+    _line = Line(1)  # a thread that is no more may have the place
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,73 @@
+"""The order in which threads get one of few places."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+
+WAIT_SECONDS = 0.1  # between two looks at a cancel while it waits
+
+
+class Line:
+    """A number of places, taken in the order in which they were asked for.
+
+    A thread that goes last comes after all others.
+    """
+
+    def __init__(self, places: int) -> None:
+        self._free = places
+        self._waiting: deque[object] = deque()
+        self._last: deque[object] = deque()
+        self._changed = threading.Condition()
+
+    def enter(
+        self,
+        gives_up: Callable[[], bool],
+        told: Callable[[int], None] = lambda behind: None,
+        *,
+        goes_last: bool = False,
+    ) -> bool:
+        """Wait for a place; False without one, where `gives_up` says so meanwhile.
+
+        `told` hears again and again how many others wait before this one.
+        """
+        ticket = object()
+        line = self._last if goes_last else self._waiting
+        with self._changed:
+            line.append(ticket)
+        try:
+            while not self._is_in(ticket):
+                told(self._in_order().index(ticket))
+                if gives_up():
+                    return False
+            return True
+        finally:  # also where `gives_up` fails: else nobody behind would ever come in
+            with self._changed:
+                if ticket in line:
+                    line.remove(ticket)
+                    self._changed.notify_all()
+
+    def _in_order(self) -> list[object]:
+        with self._changed:
+            return [*self._waiting, *self._last]
+
+    def _is_in(self, ticket: object) -> bool:
+        with self._changed:
+            if not self._is_next(ticket):
+                self._changed.wait(WAIT_SECONDS)
+            if not self._is_next(ticket):
+                return False
+            (self._waiting or self._last).popleft()
+            self._free -= 1
+            self._changed.notify_all()
+            return True
+
+    def _is_next(self, ticket: object) -> bool:
+        return self._free > 0 and (self._waiting or self._last)[0] is ticket
+
+    def leave(self) -> None:
+        """Give the place back."""
+        with self._changed:
+            self._free += 1
+            self._changed.notify_all()

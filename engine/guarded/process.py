@@ -1,0 +1,308 @@
+"""The parent's side of a guarded process: it is started, asked, watched and ended.
+
+A request has limits of processor time and of memory, which the child keeps to (see `child`). One
+thread watches those under way: it ends a child when the time on the clock is over too, when the
+asker no longer waits (`asking`), or when this process comes to its end.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from pathlib import Path
+from typing import NamedTuple
+from weakref import WeakSet
+
+from engine.errors import CancelledError
+from engine.guarded.child import receive, send
+
+LOOK_SECONDS = 0.05  # between two looks at the requests under way
+QUIET_SECONDS = 2.0  # without any, after which no more looks are taken
+# Of wall time, on a machine that has much else to do: until the process has started, and for one
+# request, as a multiple of its processor time.
+START_SECONDS = 60.0
+WALL = 10.0
+_ROOT = str(Path(__file__).resolve().parents[2])
+
+
+class Asker(NamedTuple):
+    """The person that a thread asks for.
+
+    Attributes:
+        person: by which a visitor is known; empty for none in particular.
+        gives_up: says whether the answer is no longer waited for.
+    """
+
+    person: str = ""
+    gives_up: Callable[[], bool] = lambda: False
+
+
+_ANYBODY = Asker()
+_asker: ContextVar[Asker] = ContextVar("asker", default=_ANYBODY)
+
+
+class TooLongError(Exception):
+    """The child was ended because its time was over."""
+
+
+class TooLargeError(Exception):
+    """The child was ended because it had no memory left."""
+
+
+class EndedError(Exception):
+    """The child cannot be started, or has ended for a reason of its own."""
+
+
+@contextlib.contextmanager
+def asking(
+    *, person: str | None = None, gives_up: Callable[[], bool] | None = None
+) -> Iterator[None]:
+    """Ask in this thread for a person; arguments that are left out stay as they were.
+
+    `gives_up` may be called from any thread, and ends what is being asked.
+    """
+    given = {"person": person, "gives_up": gives_up}
+    given = {name: value for name, value in given.items() if value is not None}
+    token = _asker.set(this_asker()._replace(**given))
+    try:
+        yield
+    finally:
+        _asker.reset(token)
+
+
+def this_asker() -> Asker:
+    """The person that this thread asks for."""
+    return _asker.get()
+
+
+def is_given_up() -> bool:
+    """Tell whether this thread is no longer waited for, or this process is ending."""
+    return this_asker().gives_up() or not threading.main_thread().is_alive()
+
+
+class Child:
+    """One guarded process, started when it is first needed and again after it has ended.
+
+    Args:
+        module: what runs in it.
+        seconds: processor time of one request.
+        megabytes: memory of one request, on top of what the process has by then.
+
+    Attributes:
+        lock: held by the thread that asks.
+        process: the process; None before the first.
+        starts: how many there have been.
+    """
+
+    def __init__(self, module: str, seconds: float, megabytes: int) -> None:
+        self.seconds, self.megabytes = seconds, megabytes
+        self.starts = 0
+        self._module = module
+        self._forget()
+        _children.add(self)
+
+    def _forget(self) -> None:
+        self.lock = threading.RLock()
+        self.process: subprocess.Popen[bytes] | None = None
+        self._is_ready = False
+        self._guard = threading.Lock()  # of the request that is watched
+        self._ends_at: float | None = None
+        self._is_given_up: Callable[[], bool] = lambda: False
+        self._why = ""
+
+    def prepare(self) -> None:
+        """Start the process and do not wait for it, so that the first request finds it ready."""
+        # If it cannot be started, that is said once something is asked.
+        with self.lock, contextlib.suppress(OSError):
+            self._running()
+
+    def ask(
+        self, request: dict, data: bytes = b"", seconds: float | None = None
+    ) -> tuple[dict, bytes]:
+        """The answer to one request.
+
+        Args:
+            request, data: what the module takes.
+            seconds: processor time, if it is other than usual.
+
+        Raises:
+            TooLongError, TooLargeError: it takes more time or memory than it may.
+            EndedError: no answer comes for another reason.
+            CancelledError: the asker has given up.
+        """
+        seconds = seconds or self.seconds
+        with self.lock:
+            try:
+                process = self._running()
+                if not self._is_ready:
+                    self._watched(process, START_SECONDS)
+                    self._is_ready = True
+                send(process.stdin, {**request, "seconds": seconds}, data)
+                answer, data = self._watched(process, seconds * WALL)
+            except OSError as error:
+                raise self._ended() or EndedError(str(error)) from error
+            except _NoAnswerError:
+                raise self._ended() from None
+            except BaseException:
+                self.end()  # or the answer to this request would be taken for the next one's
+                raise
+            if answer.pop("last", False):
+                self.end()
+            return answer, data
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self.process is None or self.process.poll() is not None:
+            self.end()
+            self.process, self._is_ready = self._started(), False
+            self.starts += 1
+        return self.process
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        paths = filter(None, [_ROOT, os.environ.get("PYTHONPATH")])
+        return subprocess.Popen(
+            # -P: the folder that this process runs in is no place to import from.
+            [sys.executable, "-P", "-m", self._module, str(self.megabytes)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        )
+
+    def _watched(self, process: subprocess.Popen[bytes], seconds: float) -> tuple[dict, bytes]:
+        """The next message; `_NoAnswerError` if the process ends instead."""
+        with self._guard:
+            self._ends_at, self._why = time.monotonic() + seconds, ""
+            self._is_given_up = this_asker().gives_up
+        _watch.wake()
+        try:
+            answer = receive(process.stdout)
+        finally:
+            with self._guard:
+                self._ends_at = None
+        if answer is None:
+            raise _NoAnswerError
+        return answer
+
+    def look(self) -> bool:
+        """End the process if its request is to end; return whether there is a request."""
+        with self._guard:
+            if self._ends_at is None:
+                return False
+            if time.monotonic() > self._ends_at:
+                self._why = "late"
+            elif self._is_given_up() or not threading.main_thread().is_alive():
+                self._why = "given up"
+            else:
+                return True
+            self._ends_at = None
+            self.process.kill()
+            return False
+
+    def _ended(self) -> Exception | None:
+        """The error that the end of the process means; None if it was never started."""
+        code = None if self.process is None else self.process.wait()
+        has_started = self._is_ready
+        self.end()
+        if code is None:
+            return None
+        self.prepare()  # for the next one
+        if self._why == "given up":
+            return CancelledError("This was cancelled before it was done; nothing was changed.")
+        if not has_started:
+            return EndedError("its process does not start")
+        if self._why == "late" or code == -getattr(signal, "SIGPROF", 0):
+            return TooLongError()
+        if code == -getattr(signal, "SIGABRT", 0):  # Rust's way when there is no more
+            return TooLargeError()
+        return EndedError(f"its process ended with code {code}")
+
+    def end(self) -> None:
+        """End the process, if there is one."""
+        with self.lock:
+            process, self.process = self.process, None
+            if process is None:
+                return
+            process.kill()
+            process.wait()
+            process.stdout.close()
+            with contextlib.suppress(OSError):  # a rest that it did not read
+                process.stdin.close()
+
+    def forget(self) -> None:
+        """In a fork: the process is the parent's, which has its own end of the pipes."""
+        if self.process is not None:
+            for pipe in (self.process.stdin, self.process.stdout):
+                pipe.raw.close()  # a thread that is no more may hold the lock of the buffer
+            self.process.returncode = 0  # nothing to wait for
+        self._forget()
+
+
+class _NoAnswerError(Exception):
+    """The process has ended instead of answering."""
+
+
+class _Watch:
+    """The thread that looks at requests under way; it sleeps while there are none."""
+
+    def __init__(self) -> None:
+        self._asked = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def wake(self) -> None:
+        if not self._asked.is_set():  # a thread to wake costs more than most requests
+            self._asked.set()
+        if not self._is_running:
+            with self._lock:
+                if not self._is_running:
+                    self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
+                    self._thread.start()
+
+    @property
+    def _is_running(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def _run(self) -> None:
+        while self._asked.wait():
+            end = time.monotonic()
+            while time.monotonic() - end < QUIET_SECONDS:
+                time.sleep(LOOK_SECONDS)
+                if self._look():
+                    end = time.monotonic()
+            self._asked.clear()
+            if self._look():  # one that came in between
+                self._asked.set()
+
+    def _look(self) -> bool:
+        """Look at every request; return whether there was any."""
+        return sum(child.look() for child in list(_children)) > 0
+
+
+_children: WeakSet[Child] = WeakSet()
+_watch = _Watch()
+
+
+@atexit.register
+def end_all() -> None:
+    """End every child; they would end by themselves once this process has."""
+    for child in list(_children):
+        child.end()
+
+
+def _after_fork() -> None:
+    global _watch
+    _watch = _Watch()
+    for child in list(_children):
+        child.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,180 @@
+"""Guarded processes: limits, ends, and what is left of them."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from engine.errors import CancelledError
+from engine.guarded import Child, EndedError, TooLargeError, TooLongError, asking
+from engine.guarded import process as module
+
+ROOT = Path(__file__).resolve().parents[3]
+PROGRAM = "tests.engine.guarded.programs"
+HERE = f"from engine.guarded import Child\nchild = Child({PROGRAM!r}, 30.0, 200)\n"
+ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps to the limit")
+
+
+@pytest.fixture(scope="module")
+def child() -> Iterator[Child]:
+    made = Child(PROGRAM, 0.2, 200)
+    yield made
+    made.end()
+
+
+def pid_of(child: Child) -> int:
+    return child.ask({"kind": "tell"})[0]["process"]
+
+
+def is_alive(pid: int) -> bool:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    return False
+
+
+def has_ended(pid: int, seconds: float = 20.0) -> bool:
+    end = time.monotonic() + seconds
+    while is_alive(pid) and time.monotonic() < end:
+        time.sleep(0.02)
+    return not is_alive(pid)
+
+
+def test_one_process_answers_request_after_request(child):
+    first = pid_of(child)
+    for data in (b"", b"\x00abc\n", bytes(range(256)) * 4000):
+        answer, reversed_ = child.ask({"kind": "tell"}, data)
+        assert reversed_ == data[::-1] and answer == {"process": first}, "what it prints is lost"
+
+
+def test_threads_get_their_own_answers(child):
+    with ThreadPoolExecutor(4) as pool:
+        sent = [str(number).encode() * 999 for number in range(40)]
+        found = pool.map(lambda data: child.ask({"kind": "tell"}, data)[1], sent)
+        assert list(found) == [data[::-1] for data in sent]
+
+
+@pytest.mark.parametrize(
+    ("request_", "error"),
+    [
+        ({"kind": "spin"}, TooLongError),
+        pytest.param({"kind": "eat", "bytes": 300 * 2**20}, TooLargeError, marks=ON_LINUX),
+        ({"kind": "abort"}, TooLargeError),
+        ({"kind": "die"}, EndedError),
+    ],
+)
+def test_what_goes_too_far_is_ended_and_the_next_is_answered(child, request_, error):
+    before, starts = pid_of(child), child.starts
+    with pytest.raises(error):
+        child.ask(request_)
+    assert not is_alive(before)
+    assert child.process is not None, "another one is started before it is asked for"
+    assert pid_of(child) != before and child.starts == starts + 1
+
+
+def test_what_waits_for_ever_is_ended_by_the_clock(child, monkeypatch):
+    monkeypatch.setattr(module, "WALL", 1.0)
+    with pytest.raises(TooLongError):
+        child.ask({"kind": "sleep"})
+
+
+@ON_LINUX
+def test_a_process_that_has_kept_much_makes_way_for_another(child):
+    first = pid_of(child)
+    for _ in range(6):
+        assert child.ask({"kind": "keep", "bytes": 190 * 2**20}, b"ab")[1] == b"ba"
+    assert pid_of(child) != first, "no request was refused, and none was lost"
+
+
+def test_who_gives_up_is_let_go(child):
+    gives_up = threading.Event()
+    threading.Timer(0.2, gives_up.set).start()
+    with asking(gives_up=gives_up.is_set), pytest.raises(CancelledError):
+        child.ask({"kind": "sleep"})
+    assert pid_of(child)
+
+
+def test_an_interrupt_leaves_no_answer_for_the_next_request(child, monkeypatch):
+    receive = module.receive
+
+    def interrupted(pipe):
+        receive(pipe)
+        raise KeyboardInterrupt
+
+    pid_of(child)
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "receive", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            child.ask({"kind": "tell"}, b"old")
+    assert child.ask({"kind": "tell"}, b"new")[1] == b"wen"
+
+
+def test_a_process_that_cannot_be_started(monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
+    with pytest.raises(EndedError, match="No such file"):
+        Child(PROGRAM, 0.2, 200).ask({"kind": "tell"})
+
+
+def started(code: str) -> tuple[subprocess.Popen, int]:
+    """A parent of its own, and the process id that it prints."""
+    parent = subprocess.Popen(
+        [sys.executable, "-c", HERE + code], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    return parent, int(parent.stdout.readline())
+
+
+ASKS = (
+    "import threading, time\n"
+    "print(child.ask({'kind': 'tell'})[0]['process'], flush=True)\n"
+    "thread = threading.Thread(target=child.ask, args=[{'kind': 'spin'}])\n"
+    "thread.start()\n"
+    "time.sleep(0.2)\n"
+)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_a_parent_that_ends_takes_what_is_at_work_along():
+    parent, child = started(ASKS)
+    assert parent.wait(20) == 0, "it does not wait for an answer that takes 30 seconds"
+    parent.stdout.close()
+    assert has_ended(child)
+
+
+@ON_LINUX
+def test_a_parent_that_is_killed_leaves_nothing_behind():
+    parent, child = started(HERE + ASKS.replace("'spin'", "'tell'") + "time.sleep(60)")
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    assert has_ended(child)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_fork_has_a_process_of_its_own():
+    code = (
+        "import os\n"
+        "first = child.ask({'kind': 'tell'})[0]['process']\n"
+        "print(first, flush=True)\n"
+        "fork = os.fork()\n"
+        "found = child.ask({'kind': 'tell'}, b'ab')\n"
+        "same = found[0]['process'] == first\n"
+        "assert found[1] == b'ba' and same == bool(fork), (found, fork)\n"
+        "if fork: assert os.waitpid(fork, 0)[1] == 0\n"
+    )
+    parent, child = started(code)
+    parent.stdout.close()
+    assert parent.wait(20) == 0
+    assert has_ended(child)
+
+
+def test_ctrl_c_is_for_the_parent(child):
+    before = pid_of(child)
+    os.kill(before, signal.SIGINT)
+    assert pid_of(child) == before

@@ -1,0 +1,68 @@
+"""A panic of a library in Rust, which is no `Exception`, is told as any other failure."""
+
+import pytest
+import tokenizers
+import transformers
+from tokenizers import Regex, normalizers, pre_tokenizers
+
+from engine.errors import PanicError, TokenizerError, panics_as_errors
+from engine.model.loading.tokenizer_files import read_tokenizer
+from engine.model.vocabulary import Vocabulary
+from engine.tokenizing import text_tokenizer
+
+
+class PanicException(BaseException):
+    """A panic as every library in Rust has it, in a class of its own."""
+
+
+# An expression that tries all ways to cut a row of the same letter, on a text that ends otherwise.
+BACKTRACKS = Regex("(a+)+$")
+PANICS = "a" * 40 + "b"
+
+
+def backtracking(part: str) -> transformers.PreTrainedTokenizerFast:
+    """A tokenizer of bytes that backtracks in one of its stages."""
+    bytes_ = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    pieces = {piece: place for place, piece in enumerate(sorted(bytes_.alphabet()))}
+    backend = tokenizers.Tokenizer(tokenizers.models.BPE(pieces, []))
+    backend.decoder = tokenizers.decoders.ByteLevel()
+    backend.pre_tokenizer = bytes_
+    if part == "split":
+        split = pre_tokenizers.Split(BACKTRACKS, "isolated")
+        backend.pre_tokenizer = pre_tokenizers.Sequence([split, bytes_])
+    else:
+        backend.normalizer = normalizers.Replace(BACKTRACKS, "")
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=backend)
+
+
+@pytest.mark.parametrize("part", ["split", "replace"])
+def test_a_text_on_which_a_tokenizer_backtracks_is_refused(part):
+    vocabulary = Vocabulary(backtracking(part), 256)
+    assert len(vocabulary.encode("b" * 40)) == 40
+    for cut in (vocabulary.encode, text_tokenizer(vocabulary).tokenize):
+        with pytest.raises(PanicError) as caught:
+            cut(PANICS)
+        said = str(caught.value)
+        assert "retry-limit-in-match over" in said and "\n" not in said
+        assert said.endswith("; change the text, or choose another model.")
+
+
+def test_a_folder_whose_tokenizer_panics_is_refused(monkeypatch, tmp_path):
+    def panics(*_, **__):
+        backtracking("split")(PANICS)
+
+    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", panics)
+    with pytest.raises(TokenizerError, match="no tokenizer that can be read"):
+        read_tokenizer(tmp_path)
+
+
+def test_a_panic_is_known_by_its_name():
+    said = r"gave up on what it was given \(out of bounds\); change"
+    with pytest.raises(PanicError, match=said), panics_as_errors():
+        raise PanicException("out of\nbounds")
+
+
+def test_what_is_no_panic_passes_as_it_is():
+    for error in (KeyboardInterrupt, ValueError):
+        with pytest.raises(error), panics_as_errors():
+            raise error

@@ -1,0 +1,27 @@
+"""Traces of visitors: what would hold up all others while it is read is refused before."""
+
+import json
+
+import pytest
+
+from engine.errors import TraceError
+from engine.trace import Trace
+from ui.texts.traces import trace_of
+
+
+@pytest.mark.parametrize(
+    ("part", "count", "most"),
+    [
+        ("[]", 50_001, "50,000 lists"),
+        ("[[]]", 25_001, "50,000 lists"),
+        ('{"a":0}', 250_001, "250,000 lists and objects"),
+        ("1.5", 1_000_002, "1,000,000 values"),
+    ],
+)
+def test_a_packed_bomb_is_refused_before_it_is_read(part, count, most, monkeypatch):
+    bomb = f'{{"x":[{",".join([part] * count)}]}}'
+    with pytest.raises(TraceError, match="no decoding trace"):
+        Trace.from_json(bomb)  # in a program of one's own no others wait
+    monkeypatch.setattr(json, "loads", None)
+    with pytest.raises(TraceError, match=f"has more than {most}; take one of a shorter run"):
+        trace_of(bomb, ("sampling",))
