@@ -75,7 +75,9 @@ def figures(text: str) -> list[str]:
     return re.findall(r"\d+(?:[.,]\d+)+", prose)
 
 
-@pytest.mark.parametrize("file", sorted(FOLDER.rglob("de.*")), ids=lambda file: file.parent.name)
+@pytest.mark.parametrize(
+    "file", sorted(FOLDER.rglob("de.*")), ids=lambda file: str(file.relative_to(FOLDER))
+)
 def test_german_writes_the_figures_of_english_as_germans_do(file: Path):
     swapped = str.maketrans(".,", ",.")
     english = figures(file.with_stem(ENGLISH).read_text("utf-8"))
