@@ -1,5 +1,8 @@
-// What every page needs of the browser besides its parts: charts in the theme that the visitor sees, menus that keys reach.
+// What every page needs of the browser besides its parts: charts in the theme that the visitor sees, menus that keys reach,
+// and Streamlit's own words in the language of the page.
 
+import { set_text } from '../../lib/dom.js';
+import { say } from '../../words/say.js';
 import { focus_popovers } from './popovers.js';
 
 /**
@@ -10,5 +13,7 @@ import { focus_popovers } from './popovers.js';
 export function mount(root, drawn, tell) {
   const restyle = () => tell('theme', root.dataset.theme);
   if (root.dataset.theme !== drawn.theme) restyle();
+  const skip = document.querySelector('[data-testid="stSkipToContent"]');
+  if (skip instanceof HTMLElement) set_text(skip, say('Skip to main content'));
   return { restyle, destroy: focus_popovers() };
 }
