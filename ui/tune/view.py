@@ -93,6 +93,10 @@ def extremes_table(found: dict[str, tuple[Extreme, ...]]) -> str:
 
 def _end_text(end: Extreme) -> str:
     star = "★ " if end.is_best else ""
-    more = f" and {end.others:,} more" if end.others else ""
     error = "" if math.isnan(end.error) else f" ± {short_number(end.error)}"
-    return f"{star}{short_number(end.value)}{error} at {end.label}{more}"
+    words = {"value": f"{short_number(end.value)}{error}", "cell": end.label}
+    if end.others:
+        said = say("{value} at {cell} and {others} more", **words, others=f"{end.others:,}")
+    else:
+        said = say("{value} at {cell}", **words)
+    return f"{star}{said}"
