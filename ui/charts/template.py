@@ -13,6 +13,7 @@ from functools import cache
 import plotly.graph_objects as go
 
 from ui.skeleton import theme
+from ui.words.language import localised
 
 FONT = "'Source Sans', 'Source Sans 3', 'Source Sans Pro', Inter, system-ui, sans-serif"
 
@@ -55,7 +56,11 @@ def log_axis(values: Iterable[float]) -> dict[str, object]:
     decades = range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)
     steps = (1, 2, 5) if len(decades) <= FEW_DECADES else (1,)
     ticks = [step * 10.0**decade for decade in decades for step in steps]
-    return {"type": "log", "tickvals": ticks, "ticktext": [f"{tick:,.10g}" for tick in ticks]}
+    return {
+        "type": "log",
+        "tickvals": ticks,
+        "ticktext": [localised(f"{tick:,.10g}") for tick in ticks],
+    }
 
 
 def template(dark: bool) -> go.layout.Template:

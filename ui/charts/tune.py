@@ -15,7 +15,7 @@ from plotly.colors import sample_colorscale
 
 from ui.charts.template import literal, palette, template
 from ui.skeleton import theme
-from ui.words.language import say
+from ui.words.language import say, with_figures
 from ui.words.metrics import short_number
 
 MOST_LABELS = 14  # columns of a grid whose cells still have room for their values
@@ -152,7 +152,7 @@ def _heatmap(grid: Grid, dark: bool, label_size: int) -> go.Figure:
         hoverinfo="skip",
     )
     places = [(x, y) for y in range(len(grid.y_values)) for x in range(len(grid.x_values))]
-    shown = [short_number(grid.values[y][x]) for x, y in places]
+    shown = [with_figures(short_number(grid.values[y][x])) for x, y in places]
     figure.add_scatter(
         x=[x for x, _ in places],
         y=[y for _, y in places],
@@ -196,7 +196,9 @@ def _hover(grid: Grid, x: int, y: int) -> str:
     settings = f"{grid.x_name} {grid.x_values[x]}"
     if grid.y_name:
         settings += f", {grid.y_name} {grid.y_values[y]}"
-    return literal(f"{settings}: {grid.metric} {short_number(grid.values[y][x])}", 200)
+    return literal(
+        f"{settings}: {grid.metric} {with_figures(short_number(grid.values[y][x]))}", 200
+    )
 
 
 def front_figure(

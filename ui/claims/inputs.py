@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from engine.errors import SettingError
 from ui.labs.inputs import PlainInputs
-from ui.words.language import say
+from ui.words.language import say, typed_list
 
 MOST_LINES = 200
 MOST_NUMBERS = 16
@@ -55,7 +55,7 @@ def numbers(name: str, text: str) -> list[float]:
         SettingError: something that is no number, none at all, or too many.
     """
     try:
-        found = sorted({float(part) for part in text.split(",") if part.strip()})
+        found = sorted({float(part) for part in typed_list(text).split(",") if part.strip()})
     except ValueError:
         raise _no_numbers(name, text) from None
     if not 1 <= len(found) <= MOST_NUMBERS or not all(map(math.isfinite, found)):

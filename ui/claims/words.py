@@ -14,7 +14,7 @@ from engine.claims.uncertainty import BOOTSTRAP, CLOPPER_PEARSON, COUNTED, RESAM
 from engine.claims.verdict import NO, OPEN, YES, Check, Verdict
 from ui.measurements.measured import digits
 from ui.words.labels import size
-from ui.words.language import marked, say
+from ui.words.language import localised, marked, say
 from ui.words.metrics import number
 
 FILE = Path(__file__).resolve().parents[2] / "lessons" / "claims.toml"
@@ -163,12 +163,12 @@ class ClaimWords:
 
     def _marks(self, check: Check) -> dict[str, str]:
         """The marks of a figure; of several parts of an experiment, those of the last one."""
-        said, figure, name = self.figures[check.name].said, check.figure, check.name
+        said, found, name = self.figures[check.name].said, check.figure, check.name
         return {
-            name: said(figure.value),
-            f"{name}_low": said(figure.low),
-            f"{name}_high": said(figure.high),
-            f"{name}_n": f"{figure.count:,}",
+            name: localised(said(found.value)),
+            f"{name}_low": localised(said(found.low)),
+            f"{name}_high": localised(said(found.high)),
+            f"{name}_n": localised(f"{found.count:,}"),
         }
 
 
@@ -210,9 +210,9 @@ def method_said(method: str) -> str:
     return say(METHODS[method], count=f"{RESAMPLES:,}")
 
 
-def interval(figure: Figure, name: FigureName) -> str:
+def interval(found: Figure, name: FigureName) -> str:
     """The interval of a figure in words."""
-    if not (math.isfinite(figure.low) and math.isfinite(figure.high)):
+    if not (math.isfinite(found.low) and math.isfinite(found.high)):
         return say("too few to say")
     if figure.low == figure.high:
         return name.said(figure.low)

@@ -15,7 +15,7 @@ from engine.study.metrics import TextMetrics, text_metrics
 from engine.text import stopping
 from engine.trace import Step
 from ui.words.labels import with_minus
-from ui.words.language import marked, say
+from ui.words.language import localised, marked, say
 from ui.words.refusals import told
 
 OWN = marked("Custom")
@@ -136,5 +136,5 @@ def summary_of(settings: SamplingSettings) -> str:
     for stage in settings.chain:
         value, name = stage.value, say(stage.info.in_text)
         is_number = isinstance(value, (int, float))
-        shown.append(f"{name} {with_minus(f'{value:g}')}" if is_number else name)
+        shown.append(f"{name} {localised(with_minus(f'{value:g}'))}" if is_number else name)
     return ", ".join(shown) or say("no sampler on")

@@ -17,7 +17,7 @@ from ui.skeleton.tables import escaped, table, text_list
 from ui.texts.texts import before_text
 from ui.words.catalogue import setting_name
 from ui.words.labels import stop_name, tokens_text
-from ui.words.language import say
+from ui.words.language import say, with_figures
 from ui.words.metrics import METRICS, OF_TEXT, number, percent
 from ui.words.refusals import told
 from ui.words.token_labels import TokenLabels, labels_of
@@ -188,8 +188,8 @@ def sample_texts(prompt: str, samples: Sequence[Sample]) -> str:
         about = (
             say("seed {seed}", seed=sample.text.settings.seed),
             f"{tokens_text(metrics.length)}, {stop_name(sample.text.stop_reason)}",
-            f"{say(perplexity.name)} {number(metrics.perplexity, 1)}",
-            f"{say(distinct.name)} {number(metrics.distinct_2, 2)}",
+            with_figures(f"{say(perplexity.name)} {number(metrics.perplexity, 1)}"),
+            with_figures(f"{say(distinct.name)} {number(metrics.distinct_2, 2)}"),
         )
         texts.append((about, sample.text.text))
     return text_list(say("Sampled texts"), prompt, texts)

@@ -10,7 +10,7 @@ from ui.labs.lab import SPEEDS, Lab
 from ui.labs.opening import trace_field
 from ui.skeleton.fields import bound
 from ui.words.labels import counted, markdown_text, stop_name
-from ui.words.language import say
+from ui.words.language import localised, say
 
 
 def transport(lab: Lab, unit: str = "step") -> None:
@@ -110,5 +110,5 @@ def _busy(lab: Lab) -> None:
                 all=f"{progress.total:,}",
             )
         elif progress.done:
-            said = f"{said}: {progress.done:,}"
+            said = f"{said}: {localised(f'{progress.done:,}')}"
         st.progress(share, text=markdown_text(said))

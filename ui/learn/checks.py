@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 from ui.learn.functions import Call, Functions, result_type
 from ui.learn.source import Table
 from ui.words.labels import markdown_text, token_label, with_minus
-from ui.words.language import say
+from ui.words.language import localised, say
 
 Live = TypeVar("Live")
 
@@ -137,4 +137,4 @@ def all_hold(checks: Iterable[Check], live: object) -> bool:
 
 def figures(checks: Iterable[Check], live: object) -> dict[str, str]:
     """What checks measure just now, by the names that words use; safe for Markdown."""
-    return {check.name: markdown_text(check.shown(live)) for check in checks}
+    return {check.name: markdown_text(localised(check.shown(live))) for check in checks}

@@ -222,7 +222,7 @@ class BackgroundWork:
         if behind is not None:
             return say("Waiting: {place}", place=place_in_line(behind))
         words = say(
-            "{one} of {all}", one=f"{self.texts_done:,}", all=counted(self.count, self.noun)
+            "{one} of {things}", one=f"{self.texts_done:,}", things=counted(self.count, self.noun)
         )
         if self.is_running and self.seconds_left is not None:
             return say("{done}, {time} left", done=words, time=about(self.seconds_left))

@@ -6,6 +6,7 @@ import html
 from collections.abc import Iterable, Sequence
 
 from ui.words.labels import visible
+from ui.words.language import localised
 
 LONGEST_FACT = 40  # characters that stay on one line
 
@@ -36,10 +37,10 @@ def table(caption: str, head: Iterable[str], rows: Iterable[Sequence[str]], kind
         rows: the cells; the first one of a row is its heading.
         kind: ``figures`` where the cells are numbers.
     """
-    named = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in head)
+    named = "".join(f'<th scope="col">{_cell(name)}</th>' for name in head)
     body = "".join(
-        f'<tr><th scope="row">{html.escape(first)}</th>'
-        + "".join(f"<td>{html.escape(cell)}</td>" for cell in others)
+        f'<tr><th scope="row">{_cell(first)}</th>'
+        + "".join(f"<td>{_cell(cell)}</td>" for cell in others)
         + "</tr>"
         for first, *others in rows
     )
@@ -49,6 +50,10 @@ def table(caption: str, head: Iterable[str], rows: Iterable[Sequence[str]], kind
         f"<caption>{caption}</caption><thead><tr>{named}</tr></thead>"
         f"<tbody>{body}</tbody></table></div>"
     )
+
+
+def _cell(text: str) -> str:
+    return html.escape(localised(text))
 
 
 def text_list(name: str, prompt: str, texts: Iterable[tuple[Sequence[str], str]]) -> str:

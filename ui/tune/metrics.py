@@ -10,7 +10,7 @@ from itertools import zip_longest
 from engine.study.sweep import Sweep, SweepResult
 from ui.words.catalogue import short_setting_name
 from ui.words.labels import with_minus
-from ui.words.language import marked
+from ui.words.language import marked, with_figures
 from ui.words.metrics import METRICS
 
 Z_95 = 1.96  # standard errors on either side of a mean that hold 95 %
@@ -23,7 +23,7 @@ TRADE_OFFS = {  # name: columns along x and y, as `SweepResult.pareto` takes the
 
 def value_text(value: float) -> str:
     """A value of an axis."""
-    return with_minus(f"{value:.10g}")
+    return with_figures(with_minus(f"{value:.10g}"))
 
 
 def cell_label(sweep: Sweep, x: float, y: float | None) -> str:

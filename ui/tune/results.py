@@ -32,7 +32,7 @@ from ui.visits.tab import this_visit
 from ui.words.catalogue import setting_name
 from ui.words.glossary import meaning
 from ui.words.labels import counted, markdown_text
-from ui.words.language import say
+from ui.words.language import say, with_figures
 from ui.words.metrics import METRICS, short_number
 from ui.words.refusals import told
 
@@ -191,7 +191,10 @@ def _cell_metrics(tuning: Tuning) -> str:
     names = dict.fromkeys(
         [tuning.metric, "perplexity", "sample_distinct_2", "seq_rep_4", "mean_logprob"]
     )
-    figures = [f"{say(METRICS[name].name)} {short_number(row.iloc[0][name])}" for name in names]
+    figures = [
+        with_figures(f"{say(METRICS[name].name)} {short_number(row.iloc[0][name])}")
+        for name in names
+    ]
     texts = counted(int(row.iloc[0]["texts"]), "text")
     return say(
         "**{label}**, mean of {texts}: {figures}",

@@ -12,7 +12,7 @@ from decimal import Decimal
 
 from engine.errors import SettingError
 from engine.study.sweep import MOST_TEXTS
-from ui.words.language import marked, say
+from ui.words.language import marked, say, typed_list
 
 INITIAL = {
     "temperature": "0.4, 0.7, 1, 1.3, 1.6",
@@ -67,7 +67,7 @@ def parse_values(field: str, text: str) -> tuple[int | float, ...]:
         remedy = say("use at most {longest} characters", longest=f"{LONGEST:,}")
         raise SettingError(field, text, say("are too long a list"), remedy)
     values: dict[int | float, None] = {}  # in their order, each once
-    for part in re.split(r"[,;\n]", text):
+    for part in re.split(r"[,\n]", typed_list(text)):
         for value in _values(field, part.strip(), room=MOST_TEXTS - len(values)):
             if value in values:
                 raise SettingError(

@@ -12,7 +12,7 @@ from ui.charts.tune import Grid, colours_of, shades
 from ui.skeleton.tables import table, text_list
 from ui.tune.metrics import Extreme
 from ui.words.labels import counted, stop_name
-from ui.words.language import say
+from ui.words.language import localised, say
 from ui.words.metrics import METRICS, short_number
 from ui.words.refusals import told
 
@@ -35,7 +35,7 @@ def texts_list(prompt: str, texts: pd.DataFrame) -> str:
             say("seed {seed}", seed=row.seed),
             f"{counted(row.length, 'token')}, {_ending(row)}",
             *(
-                f"{say(METRICS[name].name)} {short_number(getattr(row, name))}"
+                f"{say(METRICS[name].name)} {localised(short_number(getattr(row, name)))}"
                 for name in ("perplexity", "distinct_2", "seq_rep_4")
             ),
         ]
@@ -65,9 +65,8 @@ def _small(grid: Grid, dark: bool) -> str:
         cells = []
         for value, shade in zip(values, row, strict=True):
             ground, ink = colours_of(shade, dark)
-            cells.append(
-                f'<td style="background-color: {ground}; color: {ink}">{short_number(value)}</td>'
-            )
+            text = localised(short_number(value))
+            cells.append(f'<td style="background-color: {ground}; color: {ink}">{text}</td>')
         rows.append(f'<tr><th scope="row">{html.escape(y_value)}</th>{"".join(cells)}</tr>')
     head = "".join(f'<th scope="col">{html.escape(value)}</th>' for value in grid.x_values)
     if grid.y_name:
@@ -94,6 +93,10 @@ def extremes_table(found: dict[str, tuple[Extreme, ...]]) -> str:
 
 def _end_text(end: Extreme) -> str:
     star = "★ " if end.is_best else ""
-    more = f" and {end.others:,} more" if end.others else ""
     error = "" if math.isnan(end.error) else f" ± {short_number(end.error)}"
-    return f"{star}{short_number(end.value)}{error} at {end.label}{more}"
+    words = {"value": f"{short_number(end.value)}{error}", "cell": end.label}
+    if end.others:
+        said = say("{value} at {cell} and {others} more", **words, others=f"{end.others:,}")
+    else:
+        said = say("{value} at {cell}", **words)
+    return f"{star}{said}"

@@ -13,7 +13,7 @@ import unicodedata
 from engine.text import stopping
 from engine.trace.beam import FULL_POOL, NO_IMPROVEMENT
 from engine.trace.diffusion import FILLED
-from ui.words.language import marked, say
+from ui.words.language import Literal, marked, say
 
 _GLYPHS = {" ": "␣", "\n": "⏎", "\r": "␍", "\t": "⇥"}
 
@@ -40,7 +40,8 @@ def visible(text: str) -> str:
     """Text with a glyph for everything that has no ink: ``␣``, ``⏎``, ``⇥``, ``⟨U+200B⟩``."""
     shown = "".join(_visible_character(character) for character in text)
     # A combining mark alone would settle on whatever stands before it.
-    return "◌" + shown if text and unicodedata.category(text[0]).startswith("M") else shown
+    is_mark = text and unicodedata.category(text[0]).startswith("M")
+    return Literal("◌" + shown if is_mark else shown)
 
 
 def _visible_character(character: str) -> str:
@@ -53,14 +54,14 @@ def _visible_character(character: str) -> str:
 
 def token_label(text: str) -> str:
     """A token as shown in lists: visible, and never nothing at all."""
-    return visible(text) or "⟨empty⟩"
+    return visible(text) or Literal("⟨empty⟩")
 
 
 def markdown_text(text: str) -> str:
     """Text as Streamlit Markdown that shows it literally."""
     clean = text.encode("utf-8", "replace").decode("utf-8")
     apart = _FOUND.sub(lambda found: found.group() + "\u2060", clean)
-    return _MARKDOWN.sub(lambda found: "\\" + found.group(), apart)
+    return Literal(_MARKDOWN.sub(lambda found: "\\" + found.group(), apart))
 
 
 def tokens_text(count: int) -> str:

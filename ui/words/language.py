@@ -7,13 +7,16 @@ English stands in the code: whole sentences, with named places. A translation st
 `languages/<code>.po`, which the usual editors of such files open; `make words` brings them up to
 date with the code (docs/development.md). What a language lacks is said in English.
 
+Figures come in English form, and are written as the language has them: ``1,024.5`` as ``1.024,5``.
+
 A sentence that is written down before anybody's language is known, such as a page's title, is
 `marked`, and given to `say` where it is shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -33,6 +36,10 @@ LANGUAGES = {ENGLISH: "English", "de": "Deutsch"}  # each by its own name
 # The comment in a file of translations of what the engine says, alone or as a page does too.
 OF_ENGINE, OF_BOTH = "engine", "engine and pages"
 KEY = "language"  # in the session's state
+
+_NUMBER = re.compile(r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[+-]?\d+)?(?!\w|[.,]\d)")
+_UNIT = r"\b(?:[KMG]i?B|B|[mµ]?s|min|h|GB/s|GFLOP/s|x)\b"
+_ONLY_FIGURES = re.compile(rf"(?:{_NUMBER.pattern}|[ $%±×<>≤≥≈+−–∞·/^()\[\]-]|{_UNIT})*")
 
 _SPOKEN: ContextVar[str | None] = ContextVar("language", default=None)
 
@@ -70,11 +77,41 @@ def speaking(code: str) -> Iterator[None]:
         _SPOKEN.reset(before)
 
 
+class Literal(str):
+    """A text that is shown as it stands, such as a token's or one that is said already."""
+
+
+def with_figures(text: str) -> str:
+    """A text whose every number, in English form, is written as the language spoken here has it."""
+    code = language()
+    if code == ENGLISH:
+        return text
+    # What a language makes of this figure are its separators.
+    _, thousands, *_, point, _ = _translation(code).gettext(marked("1,024.5"))
+    exchanged = str.maketrans(",.", thousands + point)
+    return Literal(_NUMBER.sub(lambda number: number.group().translate(exchanged), text))
+
+
+def localised(value: object) -> object:
+    """A value for reading: what is nothing but figures as by `with_figures`, all else as it is."""
+    if isinstance(value, float):
+        value = str(value)
+    is_text = isinstance(value, str) and not isinstance(value, Literal)
+    return with_figures(value) if is_text and _ONLY_FIGURES.fullmatch(value) else value
+
+
+def typed_list(text: str) -> str:
+    """A typed list of numbers with commas between them: ``0.5,0.7`` for ``0,5;0,7`` too."""
+    return re.sub(r"(?<=\d),(?=\d)", ".", text).replace(";", ",") if ";" in text else text
+
+
 def say(sentence: str, /, **values: object) -> str:
     """A sentence in the language spoken here, with values in its places."""
     code = language()
-    said = sentence if code == ENGLISH or not sentence else _translation(code).gettext(sentence)
-    return said.format(**values) if values else said
+    if code == ENGLISH:
+        return sentence.format(**values) if values else sentence
+    said = _translation(code).gettext(sentence) if sentence else ""
+    return Literal(said.format(**_written(values)) if values else said)
 
 
 def say_counted(count: int, one: str, many: str, /, **values: object) -> str:
@@ -84,7 +121,11 @@ def say_counted(count: int, one: str, many: str, /, **values: object) -> str:
         said = one if count == 1 else many
     else:
         said = _translation(code).ngettext(one, many, count)
-    return said.format(count=f"{count:,}", **values)
+    return Literal(said.format(**_written({"count": f"{count:,}"} | values)))
+
+
+def _written(values: Mapping[str, object]) -> dict[str, object]:
+    return {name: localised(value) for name, value in values.items()}
 
 
 def marked(sentence: str) -> str:

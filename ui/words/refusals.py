@@ -19,7 +19,7 @@ from typing import NamedTuple
 from engine.errors import SettingError, shown_value
 from engine.sampling import STAGES
 from ui.words.engine_sentences import PLACE, fixed
-from ui.words.language import ENGLISH, engine_sentences, language, marked, say
+from ui.words.language import ENGLISH, engine_sentences, language, localised, marked, say
 
 FRAME = marked("{setting} {problem}, got {value}; {remedy}.")  # as `SettingError` has it
 DEEPEST = 5  # a message in a message
@@ -149,7 +149,7 @@ def _filled(said: str, fixed: int, values: dict[str, str], code: str, depth: int
         inner = _recognised(value, code, depth - 1)
         if inner:
             values[name], fixed = inner.text, fixed + inner.fixed
-    return _Said(said.format(**values), fixed)
+    return _Said(said.format(**{name: localised(value) for name, value in values.items()}), fixed)
 
 
 _FRAMED = _Template.of(FRAME, FRAME)

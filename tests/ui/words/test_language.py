@@ -7,18 +7,21 @@ import tomllib
 
 import pytest
 
+from ui.skeleton.tables import table as table_of
 from ui.words.catalogue import english_table, table
 from ui.words.elsewhere import FILES, ROOT, read_of
-from ui.words.labels import counted
+from ui.words.labels import counted, token_label
 from ui.words.language import (
     ENGLISH,
     LANGUAGES,
     language,
+    localised,
     marked,
     say,
     say_counted,
     sentences,
     speaking,
+    with_figures,
 )
 from ui.words.translations import said_in_code, translated, untranslated
 
@@ -110,3 +113,22 @@ def test_nothing_is_said_at_import():
         [sys.executable, "-c", IMPORT_ALL], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_figures_are_written_as_the_language_has_them_and_once():
+    assert say("{one} of {all}", one="50.50 %", all="1,024") == "50.50 % of 1,024"
+    with speaking("de"):
+        assert say("{one} of {all}", one="50.50 %", all="1,024") == "50,50 % von 1.024"
+        assert say_counted(2_000, "{count} step", "{count} steps").startswith("2.000 ")
+        said = say("{count} bits", count=0.5)
+        assert said == "0,5 Bit" and localised(localised("16,384.5 ms")) == "16.384,5 ms"
+        assert with_figures("u 0.63 ≥ 0.70") == "u 0,63 ≥ 0,70"
+        shown = table_of("1.5", ["a"], [("1,008.4 MiB", "0.31 ± 0.02", "$ 1.25")], "figures")
+        assert all(f">{cell}<" in shown for cell in ("1.008,4 MiB", "0,31 ± 0,02", "$ 1,25"))
+
+
+def test_what_is_no_figure_stays_as_it_is():
+    texts = ["Qwen 2.5", "1.67.0", "2026-11-22", "0.5, 0.8", '{"a": 1.5}', token_label("1.5"), ""]
+    with speaking("de"):
+        assert [localised(text) for text in texts] == texts
+        assert say("{one} of {all}", one=token_label("1.5"), all=3) == "1.5 von 3"

@@ -80,9 +80,9 @@ def plain(make, *arguments, **named):
 
 
 OF_SETTINGS = {
-    "Top-p muss über 0 und höchstens 1 sein, gegeben: 1.4; 1 schaltet es aus, "
+    "Top-p muss über 0 und höchstens 1 sein, gegeben: 1,4; 1 schaltet es aus, "
     "Temperatur 0 ist greedy.": plain(SamplingSettings, top_p=1.4),
-    "Temperatur darf nicht negativ sein, gegeben: -1.0; 0 für greedy nehmen, oder 0.000001 und "
+    "Temperatur darf nicht negativ sein, gegeben: -1,0; 0 für greedy nehmen, oder 0,000001 und "
     "mehr (1 ändert nichts).": plain(SamplingSettings, temperature=-1.0),
     "seed liegt außerhalb des Bereichs, gegeben: -3; eine ganze Zahl von 0 bis ": plain(
         SamplingSettings, seed=-3
@@ -112,7 +112,7 @@ OF_SETTINGS = {
 }
 OF_OTHERS = {
     "Der Prompt ist leer; mindestens ein Zeichen eingeben.": scripted(""),
-    "Der Prompt enthält die Token-id 99,999, aber das Modell kennt die ids 0 bis ": scripted(
+    "Der Prompt enthält die Token-id 99.999, aber das Modell kennt die ids 0 bis ": scripted(
         [99_999]
     ),
     "Der Text ist leer; mindestens ein Zeichen eingeben.": plain(checked_text, ""),
@@ -169,7 +169,7 @@ def test_what_is_not_of_the_engine_stays():
         assert told(DecodingError("Nobody knows this sentence.")) == "Nobody knows this sentence."
         inner = "A text could not go on: top_k must be a whole number, got 0.5; use one of them."
         assert told(inner) == (
-            "Ein Text konnte nicht weitergehen: top_k muss eine ganze Zahl sein, gegeben: 0.5; "
+            "Ein Text konnte nicht weitergehen: top_k muss eine ganze Zahl sein, gegeben: 0,5; "
             "eines davon nehmen."
         )
 

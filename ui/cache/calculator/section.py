@@ -29,7 +29,7 @@ from ui.measurements.section import Section, Shown
 from ui.skeleton.work import LOOK_SECONDS
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text, size
-from ui.words.language import marked, say
+from ui.words.language import localised, marked, say
 from ui.words.refusals import told
 
 OWN_CARD = marked("Own numbers")
@@ -233,7 +233,7 @@ def _to_come(held: Held) -> None:
 def _beyond(result: Costs) -> list[str]:
     if not result.beyond:
         return []
-    named = ", ".join(f"{one.name} ({one.context:,})" for one in result.beyond)
+    named = ", ".join(f"{one.name} ({localised(f'{one.context:,}')})" for one in result.beyond)
     return [
         say(
             "{positions} positions are beyond the context of {named}: computed beyond what "

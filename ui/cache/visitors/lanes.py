@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from engine.measure.visitors import ShownPass, VisitorsResult
 from ui.words.labels import counted
-from ui.words.language import marked, say
+from ui.words.language import marked, say, with_figures
 
 NAMES = {"step": marked("step"), "batch": marked("batch"), "prefill": marked("prompt")}
 MOST_NAMED = 10  # of those who wait
@@ -74,7 +74,7 @@ def _who(one: ShownPass) -> str:
 
 
 def _ms(seconds: float) -> str:
-    return f"{seconds * 1e3:,.0f} ms"
+    return with_figures(f"{seconds * 1e3:,.0f} ms")
 
 
 def _sorted(passes: Iterable[ShownPass]) -> list[tuple[str, list[ShownPass]]]:

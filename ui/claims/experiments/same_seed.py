@@ -18,7 +18,7 @@ from ui.measurements.measured import chart
 from ui.measurements.section import Shown, Table
 from ui.skeleton.tables import text_list
 from ui.texts.limits import LARGEST_SEED
-from ui.words.language import say
+from ui.words.language import say, with_figures
 
 PROMPTS = """Once upon a time
 The capital of France is
@@ -66,7 +66,7 @@ def _others(result: SameSeed) -> dict[str, list[tuple[str, Figure]]]:
         say("the same seed"): lambda temperature: [not same for same in result.same(temperature)],
     }
     return {
-        name: [(f"T = {one:g}", share(flags(one))) for one in result.temperatures]
+        name: [(with_figures(f"T = {one:g}"), share(flags(one))) for one in result.temperatures]
         for name, flags in kinds.items()
     }
 
@@ -83,7 +83,7 @@ def _picture(result: SameSeed, shown: Shown) -> None:
         for run in result.runs:
             fresh = [((say("fresh seed"),), text) for text in run.unseeded]
             same = [((say("seed {seed}", seed=run.seed),), text) for text in run.seeded]
-            name = f"{run.prompt}, T = {run.temperature:g}"
+            name = f"{run.prompt}, {with_figures(f'T = {run.temperature:g}')}"
             st.html(text_list(say("Texts of {name}", name=name), run.prompt, [*fresh, *same]))
 
 

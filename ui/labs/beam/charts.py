@@ -14,7 +14,7 @@ from ui.labs.beam.tree import Place, Tree, TreeNode
 from ui.labs.beam.words import text_name, word
 from ui.skeleton import theme
 from ui.words.labels import with_minus
-from ui.words.language import say
+from ui.words.language import say, with_figures
 
 ROW_PIXELS = 50  # a node, its token and its figures
 FEWEST_ROWS = 4  # that a chart has room for: on a phone its legend takes two lines
@@ -169,7 +169,7 @@ def _words(node: TreeNode, label: Callable[[int], str]) -> str:
     token = literal(label(node.token_id), LONGEST_TOKEN)
     if node.is_best:
         token = f"<b>{token}</b>"
-    figures = with_minus(f"{node.logprob:.1f} Σ{node.total:.1f}")
+    figures = with_figures(with_minus(f"{node.logprob:.1f} Σ{node.total:.1f}"))
     return f"{token}<br><span style='font-size:10px'>{figures}</span>"
 
 

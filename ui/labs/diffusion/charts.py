@@ -15,7 +15,7 @@ from engine.study.metrics import Spread
 from engine.study.steps_and_quality import StepsSummary
 from ui.charts.template import DASHES, PATTERNS, SYMBOLS, literal, palette, template
 from ui.words.labels import counted
-from ui.words.language import marked, say
+from ui.words.language import marked, say, with_figures
 
 COMMITTED_MARK, REMASKED_MARK = "●", "↺"
 _DID = {COMMITTED_MARK: marked("committed here"), REMASKED_MARK: marked("masked again here")}
@@ -287,7 +287,7 @@ def distribution_figure(bars: Bars, dark: bool = False) -> go.Figure:
             ],
             "pattern": {"shape": [PATTERNS[1] if one else "" for one in is_chosen]},
         },
-        text=[f"{share:.1%}" for share in shares],
+        text=[with_figures(f"{share:.1%}") for share in shares],
         textposition="outside",
         cliponaxis=False,
         hoverinfo="skip",

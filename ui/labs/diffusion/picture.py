@@ -21,7 +21,7 @@ from ui.labs.diffusion.notice import percent, token
 from ui.skeleton.fields import bound
 from ui.skeleton.stage import stage_slider
 from ui.skeleton.tables import escaped
-from ui.words.language import marked, say
+from ui.words.language import localised, marked, say
 
 _STATES = {
     MASKED: marked("masked"),
@@ -129,7 +129,7 @@ def _tile(lab: DiffusionLab, step: DiffusionStep, place: int, state: str, is_sho
     )
     standing = step.committed_confidence[place] if step.committed_confidence else None
     share = step.confidence[place] if standing is None else standing
-    figure = "" if share is None else f" {percent(share)}"
+    figure = "" if share is None else f" {localised(percent(share))}"
     return (
         f'<li class="dv-{state}"><small>{place}</small>'
         f"<span>{escaped(token(lab, token_id))}</span>"

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from engine.study.one_clock import Timed
 from ui.charts.template import PATTERNS, SYMBOLS, literal, palette, template
-from ui.words.language import say
+from ui.words.language import say, with_figures
 
 
 def time_figure(timed: Mapping[str, Timed], dark: bool = False) -> go.Figure:
@@ -42,7 +42,7 @@ def time_figure(timed: Mapping[str, Timed], dark: bool = False) -> go.Figure:
         figure.add_annotation(
             x=max(each),
             y=literal(say(name)),
-            text=f"{middle:.1f} ms",
+            text=with_figures(f"{middle:.1f} ms"),
             xanchor="left",
             xshift=8,
             showarrow=False,

@@ -11,7 +11,7 @@ from engine.study.acceptance import Acceptance
 from engine.study.speedup import SpeedCurve, SpeedPoint
 from ui.charts.template import literal, palette, template
 from ui.skeleton import theme
-from ui.words.language import marked, say
+from ui.words.language import marked, say, with_figures
 
 BOTH = marked("shared by both")
 TARGET_MORE, DRAFT_MORE = marked("target above draft"), marked("draft above target")
@@ -153,7 +153,8 @@ def waterfall_figure(point: SpeedPoint, words: dict[str, str], dark: bool = Fals
     for label, start, end, kind in rows:
         colour, pattern, sign = looks[kind]
         figure.add_bar(
-            y=[f"{label} {sign}{abs(end - start):.2f}"],  # a bar may be too short to write on
+            # Beside the bar, which may be too short to write on.
+            y=[with_figures(f"{label} {sign}{abs(end - start):.2f}")],
             x=[abs(end - start)],
             base=[min(start, end)],
             orientation="h",

@@ -16,7 +16,7 @@ from ui.labs.speculative.charts import TokenBar
 from ui.skeleton.stage import staged_text
 from ui.skeleton.tables import escaped, table
 from ui.words.labels import counted, size, token_label, with_minus
-from ui.words.language import marked, say
+from ui.words.language import marked, say, with_figures
 
 SIGNS = {  # of a verdict or a kind: never told by colour alone
     marked("accepted"): "✓",
@@ -86,7 +86,7 @@ def _round(step: SpeculativeStep, chosen: tuple[int, int] | None) -> str:
     ]
     drawn = step.drawn
     if drawn is not None:
-        number = "greedy" if drawn.u is None else f"u {drawn.u:.2f}"
+        number = "greedy" if drawn.u is None else with_figures(f"u {drawn.u:.2f}")
         from_residual = drawn.kind == RESAMPLED and step.forced_acceptance is None
         words = (
             marked("{number}, {share} in the residual")
@@ -116,7 +116,9 @@ def _proposed(token: ProposedToken, step: SpeculativeStep, is_chosen: bool) -> s
         said = say("greedy: the same token") if is_same else say("greedy: another token")
     else:
         bar += f'<b style="left:{100 * token.u:.1f}%"></b>'
-        said = f"u {token.u:.2f} {'<' if token.verdict == ACCEPTED else '≥'} {bound:.2f}"
+        said = with_figures(
+            f"u {token.u:.2f} {'<' if token.verdict == ACCEPTED else '≥'} {bound:.2f}"
+        )
     bar = f'<span class="spec-bar" aria-hidden="true">{bar}</span>'
     return _cell(token.verdict, token.text, said, bar, is_chosen)
 

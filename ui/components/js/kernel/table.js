@@ -42,12 +42,26 @@ export const in_text_of = (table, name) => sampler_of(table, name)?.in_text ?? n
 
 const NUMBER = new Intl.NumberFormat('en-US', { maximumFractionDigits: 9 });
 
+let point = '.';
+let thousands = ',';
+
+/** Write figures in another language's form from now on. @param {string} form how it writes 1,024.5 */
+export function write_figures_as(form) {
+  [thousands, point] = [form[1], form[5]];
+}
+
+/** The decimal point, and what sets thousands apart, as Plotly takes them. */
+export const separators = () => point + thousands;
+
+/** A text whose every number, in English form, is written as the language has it. @param {string} text */
+export const with_figures = text => text.replace(/(?<=\d)[.,](?=\d)/g, one => (one === '.' ? point : thousands));
+
 /**
- * A number as it was set: commas where it is large, a true minus sign.
+ * A number as it was set: thousands apart where it is large, a true minus sign.
  *
  * @param {number} value
  */
-export const set_number = value => NUMBER.format(value).replace('-', '−');
+export const set_number = value => with_figures(NUMBER.format(value).replace('-', '−'));
 
 /**
  * A sampler with what it is set to, where that is one number: "top-k 50", "DRY".

@@ -1,7 +1,7 @@
 // Controls for a number: a slider, a field for the exact value, a switch. Whoever drags or types is never overwritten by an update.
 
 import { quoted } from '../words/format.js';
-import { say } from '../words/say.js';
+import { say, with_figures } from '../words/say.js';
 import { element, set_attribute, set_class, set_text } from './dom.js';
 
 /**
@@ -27,19 +27,20 @@ const CLOSE = 1e-9;
 export function exact_text({ words, whole }, value) {
   if (words?.[value]) return words[value];
   const text = String(value);
-  if (whole || text.includes('e') || (text.split('.')[1] ?? '').length > 2) return text;
-  return value.toFixed(2);
+  const is_exact = whole || text.includes('e') || (text.split('.')[1] ?? '').length > 2;
+  return with_figures(is_exact ? text : value.toFixed(2));
 }
 
 /**
- * The number that was typed, a decimal comma allowed; NaN for anything else.
+ * The number that was typed, with a decimal comma or point; a whole one may have its thousands apart. NaN for anything else.
  * @param {Range} range
  * @param {string} text
  */
-export function typed_number({ words = {} }, text) {
+export function typed_number({ words = {}, whole }, text) {
   const typed = text.trim();
   const word = Object.keys(words).find(value => words[value].toLowerCase() === typed.toLowerCase());
   if (word !== undefined) return Number(word);
+  if (whole && /^[+-]?\d{1,3}([.,]\d{3})+$/.test(typed)) return Number(typed.replace(/[.,]/g, ''));
   const plain = /^[+-]?\d*,\d+$/.test(typed) ? typed.replace(',', '.') : typed;
   return NUMBER.test(plain) ? Number(plain) : NaN;
 }

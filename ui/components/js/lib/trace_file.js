@@ -1,6 +1,6 @@
 // A trace that a person chooses: read in the browser, as the server takes no uploaded files.
 
-import { say } from '../words/say.js';
+import { say, with_figures } from '../words/say.js';
 
 export const MOST_BYTES = 2.5 * 2 ** 20; // of a file
 const MIB = 2 ** 20;
@@ -11,7 +11,7 @@ const MIB = 2 ** 20;
 const too_large = file =>
   say('{file} has {size} MiB, more than this page takes; make its text again with replay in Python.', {
     file: file.name,
-    size: (file.size / MIB).toFixed(1),
+    size: with_figures((file.size / MIB).toFixed(1)),
   });
 
 /** @param {File} file @returns {Promise<ReadFile>} */

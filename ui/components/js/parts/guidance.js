@@ -4,7 +4,7 @@
 import { compared } from '../kernel/guided.js';
 import { element, set_attribute, set_class, set_live, set_text } from '../lib/dom.js';
 import { count, ms, percent, quoted, size, tokens } from '../words/format.js';
-import { marked, say } from '../words/say.js';
+import { marked, say, with_figures } from '../words/say.js';
 
 /** @import { Reason, State } from '../types.js' */
 /** @typedef {Pick<State, 'negative_tokens' | 'prompt_tokens' | 'view' | 'row' | 'index' | 'steps' | 'guidance_scale' | 'mode'>} Properties */
@@ -147,7 +147,7 @@ export function create(root, _actions) {
       set_text(
         formula,
         say('guided = negative + {scale} × (prompt − negative), of log-probabilities, before every sampler', {
-          scale: Number(scale.toFixed(4)),
+          scale: with_figures(String(Number(scale.toFixed(4)))),
         }),
       );
       set_attribute(table, 'aria-description', sentence.textContent);

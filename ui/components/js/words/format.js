@@ -1,7 +1,7 @@
 // Numbers and token texts for reading. The same wording everywhere: "0.03 %", "16,384", "1.5 KiB".
 
 import { set_number } from '../kernel/table.js';
-import { say } from './say.js';
+import { say, with_figures } from './say.js';
 
 /**
  * @import { Digits } from '../types.js'
@@ -12,7 +12,7 @@ import { say } from './say.js';
 const WHOLE = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 
 /** 16384 -> "16,384". @param {number} number */
-export const count = number => WHOLE.format(number);
+export const count = number => with_figures(WHOLE.format(number));
 
 /** "1 token", "16,384 tokens". @param {number} number */
 export const tokens = number => say(number === 1 ? '{count} token' : '{count} tokens', { count: count(number) });
@@ -24,19 +24,19 @@ export const tokens = number => say(number === 1 ? '{count} token' : '{count} to
  */
 export function percent(probability) {
   if (probability === 0) return '0 %';
-  if (probability < 1e-6) return '< 0.0001 %';
-  if (probability < 1e-3) return `${(probability * 100).toFixed(4)} %`;
-  if (probability >= 0.99995 && probability < 1 - 1e-12) return '> 99.99 %';
-  return `${(probability * 100).toFixed(2)} %`;
+  if (probability < 1e-6) return with_figures('< 0.0001 %');
+  if (probability < 1e-3) return with_figures(`${(probability * 100).toFixed(4)} %`);
+  if (probability >= 0.99995 && probability < 1 - 1e-12) return with_figures('> 99.99 %');
+  return with_figures(`${(probability * 100).toFixed(2)} %`);
 }
 
 /** The same in few digits: "98 %", "2.9 %", "0.03 %". @param {number} probability */
 function short_percent(probability) {
   if (probability === 0) return '0 %';
-  if (probability < 1e-4) return '< 0.01 %';
+  if (probability < 1e-4) return with_figures('< 0.01 %');
   if (probability >= 0.995 && probability < 1 - 1e-12) return '> 99 %';
   const digits = probability >= 0.0995 ? 0 : probability >= 0.00095 ? 1 : 2;
-  return `${(probability * 100).toFixed(digits)} %`;
+  return with_figures(`${(probability * 100).toFixed(digits)} %`);
 }
 
 /** A share as it was set: "90 %", "0.09 %". @param {number} value */
@@ -48,11 +48,11 @@ export function size(bytes) {
   let value = bytes / 1024;
   let unit = 0;
   for (; value >= 1024 && unit < 2; unit++) value /= 1024;
-  return `${value.toFixed(1)} ${['KiB', 'MiB', 'GiB'][unit]}`;
+  return `${with_figures(value.toFixed(1))} ${['KiB', 'MiB', 'GiB'][unit]}`;
 }
 
 /** Milliseconds, with as many digits as mean something. @param {number} time */
-export const ms = time => `${time < 10 ? time.toFixed(2) : time.toFixed(1)} ms`;
+export const ms = time => with_figures(`${time < 10 ? time.toFixed(2) : time.toFixed(1)} ms`);
 
 /**
  * Entropy in bits; rounding may leave it a little below 0.
@@ -60,7 +60,8 @@ export const ms = time => `${time < 10 ? time.toFixed(2) : time.toFixed(1)} ms`;
  * @param {number} entropy
  * @param {number} [digits]
  */
-export const bits = (entropy, digits = 2) => say('{figure} bits', { figure: Math.max(entropy, 0).toFixed(digits) });
+export const bits = (entropy, digits = 2) =>
+  say('{figure} bits', { figure: with_figures(Math.max(entropy, 0).toFixed(digits)) });
 
 /**
  * A score with a true minus sign; one that is not finite as an infinity.
@@ -73,14 +74,14 @@ export function score_text(score, digits = 2) {
   if (!Number.isFinite(score)) return score > 0 ? '∞' : '−∞';
   const far = Math.abs(score); // from 0; very far, only its leading digits can be read
   const text = far < 1e7 ? far.toFixed(digits) : far.toExponential(digits).replace('e+', 'e');
-  return score < 0 && Number(text) > 0 ? `−${text}` : text;
+  return with_figures(score < 0 && Number(text) > 0 ? `−${text}` : text);
 }
 
 /** A uniform number for reading; one below 1 never looks as if it were 1. @param {number} u */
-export const u_text = u => u.toFixed(u < 0.99995 ? 4 : 10);
+export const u_text = u => with_figures(u.toFixed(u < 0.99995 ? 4 : 10));
 
 /** The same in few digits. @param {number} u */
-const short_u = u => (u < 0.995 ? u.toFixed(2) : u_text(u));
+const short_u = u => (u < 0.995 ? with_figures(u.toFixed(2)) : u_text(u));
 
 /**
  * A stretch in words: [0.4000, 0.7000); a narrow one with as many digits as tell its ends apart.
@@ -90,7 +91,8 @@ const short_u = u => (u < 0.995 ? u.toFixed(2) : u_text(u));
  */
 export function stretch_text(from, to) {
   const digits = to > from ? Math.min(15, Math.max(4, Math.ceil(-Math.log10(to - from)) + 1)) : 4;
-  return `[${from.toFixed(digits)}, ${to.toFixed(digits)})`;
+  const [low, high] = [from, to].map(end => with_figures(end.toFixed(digits)));
+  return say('[{low}, {high})', { low, high });
 }
 
 const FULL = { percent, bits, score: score_text, u: u_text };

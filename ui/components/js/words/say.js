@@ -1,5 +1,9 @@
 // What the parts say, in the language of the page: English stands in the code, `bootstrap.js` brings the other one.
 
+import { write_figures_as } from '../kernel/table.js';
+
+export { separators, with_figures } from '../kernel/table.js';
+
 /** @type {Record<string, string>} */
 let translations = {};
 
@@ -9,6 +13,7 @@ let translations = {};
  */
 export function speak(sentences) {
   translations = sentences;
+  write_figures_as(say('1,024.5'));
 }
 
 /** The sentence itself; so marked it is in the files of translations, and is said where it is shown. @param {string} sentence */

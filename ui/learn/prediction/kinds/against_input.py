@@ -30,7 +30,7 @@ from ui.learn.prediction.prediction import (
 )
 from ui.learn.source import Table
 from ui.visits.records import BrokenRecord, Fields
-from ui.words.language import marked, say
+from ui.words.language import marked, say, with_figures
 
 OF_TEXTS: dict[str, tuple[str, Unit]] = {  # check of a panel: its label and its unit
     "logprob": (marked("Log-probability of the best text"), Unit(marked("nats"), 1)),
@@ -91,7 +91,7 @@ class AgainstInput(Prediction):
 
     def bars(self, model: LanguageModel, prompt: str) -> Bars:
         label, unit = OF_TEXTS[self.figure]
-        labels = tuple(f"{value:g}" for value in self.values)
+        labels = tuple(with_figures(f"{value:g}") for value in self.values)
         axis = INPUTS.get(self.input, self.input)
         return Bars(labels, axis, label, unit, self.low, self.high, is_curve=True)
 

@@ -29,6 +29,7 @@ from ui.learn.prediction.prediction import (
 from ui.learn.source import Table
 from ui.texts.settings import is_one_number
 from ui.words.catalogue import setting_name
+from ui.words.language import with_figures
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class AgainstSetting(StepPrediction):
 
     def bars(self, model: LanguageModel, prompt: str) -> Bars:
         figure = FIGURES[self.figure]
-        labels = tuple(f"{value:g}" for value in self.values)
+        labels = tuple(with_figures(f"{value:g}") for value in self.values)
         name = setting_name(self.setting)
         return Bars(labels, name, figure.label, figure.unit, self.low, self.high, is_curve=True)
 

@@ -2,7 +2,7 @@
 
 import { element, set_attribute, set_text, svg } from '../../lib/dom.js';
 import { load_plotly } from '../../lib/plotly.js';
-import { say } from '../../words/say.js';
+import { say, separators } from '../../words/say.js';
 
 /**
  * @typedef {object} Data as ui/charts/figure.py hands it over
@@ -46,7 +46,12 @@ export function mount(root, data, tell) {
     plotly ??= await load_plotly(root.dataset.plotly ?? '');
     if (is_gone) return;
     const is_first = !('on' in chart);
-    await plotly.react(chart, traces, { ...layout, height: undefined, autosize: true }, config);
+    await plotly.react(
+      chart,
+      traces,
+      { ...layout, separators: separators(), height: undefined, autosize: true },
+      config,
+    );
     if (is_first) listen();
   }
 

@@ -1,6 +1,8 @@
 // What every page needs of the browser besides its parts: charts in the theme that the visitor sees, menus that keys reach,
 // and stage view.
 
+import { set_text } from '../../lib/dom.js';
+import { say } from '../../words/say.js';
 import { focus_popovers } from './popovers.js';
 import { create_stage } from './stage.js';
 

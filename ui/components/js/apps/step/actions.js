@@ -7,7 +7,7 @@ import { set_stage } from '../../lib/stage.js';
 import { read_packed_trace } from '../../lib/trace_file.js';
 import { can_reroll } from '../../parts/transport.js';
 import { count, isolated } from '../../words/format.js';
-import { say } from '../../words/say.js';
+import { say, with_figures } from '../../words/say.js';
 import { tour_after, tour_stop } from '../../words/tour.js';
 import { is_drafted, place_of, remember_preferences } from './state.js';
 
@@ -324,8 +324,10 @@ export function create_actions({ root, state, link, screen, player, walk, settle
 
 /** "u = 0.5118 draws"; where a sampler has a number of its own, with that number. @param {State} state @param {number} index */
 function drawn_again({ steps, settings, row, table }, index) {
-  const u = Number(steps[index].u).toFixed(4);
+  const u = with_figures(Number(steps[index].u).toFixed(4));
   const is_shown = row?.index === index && typeof row.xtc_u === 'number';
   const has_own = chain_of(table, settings).some(({ name }) => name === 'xtc');
-  return has_own && is_shown ? `u = ${u}, and ${row.xtc_u?.toFixed(4)} for XTC, draw` : `u = ${u} draws`;
+  return has_own && is_shown
+    ? `u = ${u}, and ${with_figures(row.xtc_u?.toFixed(4) ?? '')} for XTC, draw`
+    : `u = ${u} draws`;
 }

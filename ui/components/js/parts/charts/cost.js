@@ -2,7 +2,7 @@
 
 import { EMPTY, faded, nice_above, on, reader, steady_top } from '../../lib/plotly.js';
 import { count, ms, size } from '../../words/format.js';
-import { marked, say } from '../../words/say.js';
+import { marked, say, with_figures } from '../../words/say.js';
 import { absent, line } from './traces.js';
 
 /** @import { State, Step } from '../../types.js' */
@@ -200,7 +200,7 @@ function byte_ticks(top) {
   for (let place = 0; place * gap * unit <= top * 1.0001; place += 1) values.push(place * gap * unit);
   return {
     tickvals: values,
-    ticktext: values.map(value => `${Number((value / unit).toPrecision(4))} ${units[power]}`),
+    ticktext: values.map(value => with_figures(`${Number((value / unit).toPrecision(4))} ${units[power]}`)),
   };
 }
 

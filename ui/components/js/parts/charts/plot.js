@@ -2,7 +2,7 @@
 
 import { axis_id, axis_key } from '../../lib/plotly.js';
 import { plotly_text } from '../../words/format.js';
-import { say } from '../../words/say.js';
+import { say, separators } from '../../words/say.js';
 
 /** @import { Look } from './types.js' */
 /** @import { Subject } from './group.js' */
@@ -81,6 +81,7 @@ function layout_of(subject, drawing, geometry, look) {
     width: geometry.width,
     height: geometry.height,
     margin: { l: 0, r: 0, t: 0, b: 0 },
+    separators: separators(),
     autosize: false,
     showlegend: false,
     hovermode: 'x',
@@ -219,6 +220,7 @@ export function export_figure(subject, drawing, part, look) {
   /** @type {Record<string, any>} */
   const layout = {
     ...PNG_SIZE,
+    separators: separators(),
     barmode: 'overlay',
     paper_bgcolor: look.ground,
     plot_bgcolor: look.ground,

@@ -2,7 +2,7 @@
 
 import { EMPTY, faded, nice_above, on, steady_top } from '../../lib/plotly.js';
 import { count, percent, plotly_text, quoted } from '../../words/format.js';
-import { marked, say } from '../../words/say.js';
+import { marked, say, with_figures } from '../../words/say.js';
 import { absent, kept_text, line, lines_over_ranks, stop_lines } from './traces.js';
 
 /** @import { State, View } from '../../types.js' */
@@ -142,7 +142,7 @@ function cumulative(view, texts) {
     marks.unshift({
       x: draw.rank,
       y: draw.level,
-      text: `u = ${draw.u.toFixed(3)}`,
+      text: with_figures(`u = ${draw.u.toFixed(3)}`),
       colour: 'chosen-text',
       side: 'top',
     });
@@ -152,7 +152,7 @@ function cumulative(view, texts) {
     ? say('{share} of what was left is reached at rank {rank}', at)
     : say('{share} is reached at rank {rank}', at);
   const reached = mass ? is_reached : view.kept < view.vocab ? kept_text(view) : say('nothing is removed');
-  const on = { u: draw?.u.toFixed(3) ?? '', rank: count(draw?.rank ?? 0), token: quoted(draw?.label) };
+  const on = { u: with_figures(draw?.u.toFixed(3) ?? ''), rank: count(draw?.rank ?? 0), token: quoted(draw?.label) };
   const falls = draw?.label
     ? say('u = {u} falls on rank {rank}, {token}', on)
     : say('u = {u} falls on rank {rank}', on);

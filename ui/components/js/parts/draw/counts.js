@@ -3,7 +3,7 @@
 import { MOST_STRETCHES } from '../../kernel/sampling.js';
 import { element, set_class, set_text } from '../../lib/dom.js';
 import { count, percent, shorten } from '../../words/format.js';
-import { say } from '../../words/say.js';
+import { say, with_figures } from '../../words/say.js';
 import { look_of } from './bar.js';
 
 /** @import { Sampling } from '../../kernel/sampling.js' */
@@ -88,4 +88,4 @@ function update_row(row, stretch, look, figures, scale) {
 }
 
 /** @param {number} number */
-const rounded = number => (number < 10 ? number.toFixed(1) : count(number));
+const rounded = number => (number < 10 ? with_figures(number.toFixed(1)) : count(number));

@@ -7,7 +7,7 @@ import { element, set_attribute, set_live, set_text } from '../../lib/dom.js';
 import { context_of, settings_on_show, shape_of } from '../../view/chain.js';
 import { nothing_left } from '../../words/chain.js';
 import { count, percent, quoted, stretch_text, tokens, u_text } from '../../words/format.js';
-import { marked, say } from '../../words/say.js';
+import { marked, say, with_figures } from '../../words/say.js';
 import { create_bar } from './bar.js';
 import { create_counts } from './counts.js';
 import { create_wheel } from './wheel.js';
@@ -217,9 +217,9 @@ function describe({ total, seed, counts, variation, usual_variation }) {
       draws: count(total),
       tokens: tokens(counts.size),
       seed: count(seed),
-      distance: variation.toFixed(4),
+      distance: with_figures(variation.toFixed(4)),
       share: percent(variation),
-      usual: usual_variation.toFixed(4),
+      usual: with_figures(usual_variation.toFixed(4)),
     },
   );
 }

@@ -1,5 +1,7 @@
 // Values as they are shown, and a pointer's place as a value.
 
+import { with_figures } from '../../words/say.js';
+
 /**
  * @typedef {object} Scale what the values of a prediction are
  * @property {string} unit behind a number; `%` for probabilities, which are 0 to 1 all the same
@@ -13,7 +15,7 @@
 export function value_text(value, { unit, one, digits }) {
   if (unit !== '%') {
     const options = { minimumFractionDigits: digits, maximumFractionDigits: digits };
-    const figure = value.toLocaleString('en-US', options).replace('-', '−');
+    const figure = with_figures(value.toLocaleString('en-US', options).replace('-', '−'));
     return `${figure} ${(figure === '1' && one) || unit}`;
   }
   return value > 0 && value < 0.005 ? '< 1 %' : `${(value * 100).toFixed(0)} %`;

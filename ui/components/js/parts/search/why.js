@@ -2,6 +2,7 @@
 // smallest change of one setting that would admit it, as the engine finds it.
 
 import { is_settled, raw_rank_of } from '../../kernel/row.js';
+import { set_number } from '../../kernel/table.js';
 import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
 import { shape_of } from '../../view/chain.js';
 import { trace_of } from '../../view/view.js';
@@ -141,9 +142,9 @@ function change_words({ setting, field, value, bias }, samplers) {
     return say('{sampler} off', { sampler: name });
   if (field && typeof value === 'object') {
     const label = sampler?.numbers.find(number => number.name === field)?.label.toLowerCase() ?? field;
-    return `${name} ${label} ${Number(Number(value[field]).toPrecision(4))}`;
+    return `${name} ${label} ${set_number(Number(Number(value[field]).toPrecision(4)))}`;
   }
-  return `${name} ${Number.isInteger(value) ? count(Number(value)) : Number(Number(value).toPrecision(4))}`;
+  return `${name} ${set_number(Number.isInteger(value) ? Number(value) : Number(Number(value).toPrecision(4)))}`;
 }
 
 /** The same as what a button does. @param {Admission} found @param {Sampler[]} samplers */
