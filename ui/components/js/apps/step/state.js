@@ -78,6 +78,7 @@ export function new_state() {
     keys: true,
     projector: false,
     tour: 'new',
+    lessons: null,
     guided: false,
     picture: 'distribution',
     enlarged: false,
