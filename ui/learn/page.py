@@ -130,16 +130,12 @@ def _chosen_path() -> LessonPath | None:
     st.segmented_control(
         say("Which lessons"),
         ["", *paths().paths],
-        format_func=lambda key: _path_name(said, paths().paths[key]) if key else say("All lessons"),
+        format_func=lambda key: said.entry(key).title if key else say("All lessons"),
         key=PATH_KEY,
         on_change=choose,
         label_visibility="collapsed",
     )
     return here
-
-
-def _path_name(said: Words, path: LessonPath) -> str:
-    return say("{title}, {count} min", title=said.entry(path.key).title, count=path.minutes)
 
 
 def _path(path: LessonPath, learning: Learning) -> None:

@@ -77,6 +77,7 @@ def attention_figure(result: Attention, dark: bool = False) -> go.Figure:
             y=names,
             zmin=0,
             zmax=100,
+            colorscale=list(palette(dark).scale),
             xgap=1,
             ygap=1,
             texttemplate="%{z:.0f}" if count <= 12 else "",

@@ -91,6 +91,7 @@ def training_figure(result: Training, dark: bool = False) -> go.Figure:
         mode="markers",
         marker={"symbol": "diamond", "size": 12, "color": colours.text},
         hoverinfo="skip",
+        cliponaxis=False,
         showlegend=False,
     )
     figure.update_layout(

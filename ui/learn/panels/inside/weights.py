@@ -82,7 +82,7 @@ def _picture(result: Weights, shown: Shown) -> None:
     sheet(Table(say("{count} weights", count=f"{whole:,}"), head, rows))
     shape = " × ".join(f"{size:,}" for size in result.shape)
     values = [[number(float(value), 3) for value in row] for row in result.corner]
-    name = say("Its first matrix, {name}, {shape}: a corner", name=result.name, shape=shape)
+    name = say("Its first weights, from {name} ({shape})", name=result.name, shape=shape)
     sheet(Table(name, _numbers(result.corner.shape[1]), values))
 
 
