@@ -119,7 +119,7 @@ def test_a_finished_lesson_is_ticked_and_opens_at_its_beginning(app):
     for task in lesson.tasks():
         learning.solve(lesson, task)
     app.run()
-    assert ":material/check_circle: **18. Diffusion**" in said(app)
+    assert ":material/check_circle: **20. Diffusion**" in said(app)
     assert said(app).count(":material/check_circle: **") == 1
     press(app, "Open again", lesson.key)
     assert app.query_params["step"] == lesson.steps[0].key
