@@ -1,5 +1,7 @@
 """The page of lessons as a visitor sees it; what lives in the browser is done on the server."""
 
+from urllib.parse import parse_qs, urlsplit
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -8,6 +10,8 @@ from ui.learn.course import course
 from ui.learn.learning import Learning, page_name
 from ui.learn.map.view import CHOSEN
 from ui.learn.panels.step.hands import Hands
+from ui.learn.paths import paths
+from ui.step.page import FIRST_LESSON
 from ui.visits.handover import STEP
 
 LOOP = course().lesson("the_loop")
@@ -65,6 +69,36 @@ def test_a_lesson_is_walked_through(app):
     assert "step 2 of 4" in said(app)
 
 
+def test_a_path_leads_through_its_steps_alone(app):
+    app.query_params["path"] = "class"
+    app.run()
+    stops = paths().paths["class"].stops
+    assert "Optional" in [one.value for one in app.subheader]
+    assert "Ask first: how many tokens will it be?" in said(app)
+    press(app, "Start", stops[0].place)
+    walked = [(app.query_params["lesson"], app.query_params["step"])]
+    for label in ["Next", "Next lesson"]:
+        press(app, label)
+        walked.append((app.query_params["lesson"], app.query_params["step"]))
+    assert walked == [(one.key, step.key) for one, step in paths().paths["class"].places[:3]]
+    press(app, "All lessons")
+    assert app.query_params["path"] == "class"
+
+
+@pytest.mark.parametrize("key", ["hour", "class"])
+def test_a_path_takes_the_time_that_it_promises(key):
+    path = paths().paths[key]
+    assert path.minutes == {"hour": 60, "class": 45}[key]
+    short = [stop.place for stop in path.stops if stop.minutes < len(stop.steps)]
+    assert short == []
+
+
+def test_the_tour_leads_to_a_lesson_that_a_path_begins_with():
+    query = parse_qs(urlsplit(FIRST_LESSON).query)
+    first, *_ = paths().paths[query["path"][0]].stops
+    assert [first.lesson.key] == query["lesson"]
+
+
 def test_a_task_is_not_solved_on_the_way_to_the_one_before_it(app):
     lesson = course().lesson("top_p")
     ninety, two = lesson.step("nucleus").tasks
@@ -85,7 +119,7 @@ def test_a_finished_lesson_is_ticked_and_opens_at_its_beginning(app):
     for task in lesson.tasks():
         learning.solve(lesson, task)
     app.run()
-    assert ":material/check_circle: **18. Diffusion**" in said(app)
+    assert ":material/check_circle: **20. Diffusion**" in said(app)
     assert said(app).count(":material/check_circle: **") == 1
     press(app, "Open again", lesson.key)
     assert app.query_params["step"] == lesson.steps[0].key

@@ -1,6 +1,7 @@
 """The page of lessons: their list, or one step of one lesson, by the page's address.
 
 /learn                                  the list
+/learn?path=hour                        a path through the lessons; it stays while one follows it
 /learn?lesson=the_loop                  a lesson, from where the visitor left it
 /learn?lesson=the_loop&step=press       one step
 /learn?lesson=the_loop&question=plan    one question of its quiz
@@ -19,11 +20,14 @@ from ui.learn.course import Course, course
 from ui.learn.learning import Learning, learning_of, live_of
 from ui.learn.lesson import Lesson, Step
 from ui.learn.map.view import chosen_in_map, draw_map, tried_by_address
+from ui.learn.paths import Path as LessonPath
+from ui.learn.paths import Stop, paths
 from ui.learn.progress.view import STYLE as PROGRESS_STYLE
 from ui.learn.progress.view import draw_progress
 from ui.learn.quiz.extra import QuizExtra, quiz_in
 from ui.learn.quiz.view import turn_to
 from ui.learn.step_view import step_view
+from ui.learn.words import ENGLISH, Words
 from ui.skeleton.page import header, opened_visit, show_notices
 from ui.skeleton.problems import guarded
 from ui.skeleton.work import watching
@@ -32,6 +36,7 @@ from ui.words.labels import markdown_text
 from ui.words.language import language, marked, say, say_counted
 from ui.words.refusals import in_words
 
+PATH_KEY = "learn_path"  # of the choice of a path, in the session's state
 STYLE = Path(__file__).with_suffix(".css")
 ABOUT = marked(
     "**Lessons.** Each step has a live part of the app, set up for it. The bundled model is in use."
@@ -89,13 +94,79 @@ def _list(lessons: Course, learning: Learning) -> None:
     if asked:
         sentence = say('There is no lesson "{asked}"; choose one of these.', asked=asked[:60])
         st.info(markdown_text(sentence))
+    path = _chosen_path()
+    listed = list(enumerate(lessons.lessons, start=1))
     with st.container(key="learn_list"):
-        for number, lesson in enumerate(lessons.lessons, start=1):
+        if path is not None:
+            _path(path, learning)
+            st.subheader(say("Optional"), anchor=False)
+            on_path = {stop.lesson.key for stop in path.stops}
+            listed = [(number, lesson) for number, lesson in listed if lesson.key not in on_path]
+        for number, lesson in listed:
             _entry(number, lesson, learning)
     st.subheader(say("What you can learn here"), anchor=False)
     draw_map()
     st.subheader(say("Your progress"), anchor=False)
     st.fragment(guarded(draw_progress, "your progress"))()
+
+
+def _path_here() -> LessonPath | None:
+    """The path in the address; None without one."""
+    return paths().paths.get(st.query_params.get("path", ""))
+
+
+def _chosen_path() -> LessonPath | None:
+    """Offer all lessons and the paths; returns the one that is chosen, None for all lessons."""
+    here = _path_here()
+    st.session_state[PATH_KEY] = here.key if here is not None else ""
+
+    def choose() -> None:
+        st.query_params.clear()
+        if st.session_state[PATH_KEY]:
+            st.query_params["path"] = st.session_state[PATH_KEY]
+
+    words = paths().words
+    said = words.get(language(), words[ENGLISH])
+    st.segmented_control(
+        say("Which lessons"),
+        ["", *paths().paths],
+        format_func=lambda key: said.entry(key).title if key else say("All lessons"),
+        key=PATH_KEY,
+        on_change=choose,
+        label_visibility="collapsed",
+    )
+    return here
+
+
+def _path(path: LessonPath, learning: Learning) -> None:
+    """The stops of a path, each with its time and a note."""
+    words = paths().words
+    said = words.get(language(), words[ENGLISH])
+    st.markdown(said.entry(path.key).text)
+    for number, stop in enumerate(path.stops, start=1):
+        _stop(number, stop, said, learning)
+
+
+def _stop(number: int, stop: Stop, said: Words, learning: Learning) -> None:
+    words = stop.lesson.words(language())
+    title = words.entry("").title
+    if len(stop.steps) < len(stop.lesson.steps):
+        parts = " · ".join(words.entry(step.key).title for step in stop.steps)
+        title = f"{title}: {parts}"
+    tasks = [task for step in stop.steps for task in step.tasks]
+    is_done = all(learning.is_solved(stop.lesson, task) for task in tasks)
+    mark = ":material/check_circle: " if is_done else ""
+    with st.container(key=f"learn_entry_{stop.place.replace('/', '_')}"):
+        name, about, button = st.columns([5, 2, 1], vertical_alignment="center")
+        name.markdown(f"{mark}**{number}. {title}**  \n{said.entry(stop.place).whole}")
+        about.caption(say("{minutes} min", minutes=stop.minutes))
+        if button.button(
+            say("Open again") if is_done else say("Start"),
+            key=f"learn_open_{stop.place}",
+            help=title,
+            width="stretch",
+        ):
+            go_to(stop.lesson, stop.steps[0].key)
 
 
 def _entry(number: int, lesson: Lesson, learning: Learning) -> None:
@@ -108,15 +179,15 @@ def _entry(number: int, lesson: Lesson, learning: Learning) -> None:
     with st.container(key=f"learn_entry_{lesson.key}"):
         name, about, button = st.columns([5, 2, 1], vertical_alignment="center")
         name.markdown(f"{mark}**{number}. {title.title}**  \n{title.text}")
-        about.caption(
-            say_counted(
-                tasks,
-                "about {minutes} min · {solved} of {count} task solved",
-                "about {minutes} min · {solved} of {count} tasks solved",
-                minutes=lesson.minutes,
-                solved=solved,
-            )
+        facts = say_counted(
+            tasks,
+            "about {minutes} min · {solved} of {count} task solved",
+            "about {minutes} min · {solved} of {count} tasks solved",
+            minutes=lesson.minutes,
+            solved=solved,
         )
+        special = say("for specialists") if lesson.key in paths().specialists else ""
+        about.caption(" · ".join(filter(None, [facts, special])))
         if is_done:
             label = say("Open again")
         else:
@@ -131,8 +202,11 @@ def _entry(number: int, lesson: Lesson, learning: Learning) -> None:
 
 
 def go_to(lesson: Lesson | None, step: str = "", question: str = "") -> None:
-    """Show another lesson, one of its questions, or the list, by the address of the page."""
+    """Show another lesson, one of its questions, or the list; a path that is followed stays."""
+    path = _path_here()
     st.query_params.clear()
+    if path is not None:
+        st.query_params["path"] = path.key
     if lesson is not None:
         st.query_params["lesson"] = lesson.key
         if step:
@@ -171,6 +245,10 @@ def _bar(lessons: Course, lesson: Lesson, step: Step) -> None:
         where = say("step {number} of {steps}", number=place + 1, steps=len(lesson.steps))
         st.caption(where, width="content")
         st.space("stretch")
+        path = _path_here()
+        if path is not None and (lesson, step) in path.places:
+            _along(path, lesson, step)
+            return
         if st.button(say("Previous"), key="learn_previous", disabled=place == 0):
             go_to(lesson, lesson.steps[place - 1].key)
         if place + 1 < len(lesson.steps):
@@ -181,6 +259,22 @@ def _bar(lessons: Course, lesson: Lesson, step: Step) -> None:
             label = say("Next lesson") if following else say("Finish")
             if st.button(label, key="learn_finish", type="primary"):
                 go_to(following)
+
+
+def _along(path: LessonPath, lesson: Lesson, step: Step) -> None:
+    """The ways to the places before and behind on a path."""
+    place = path.places.index((lesson, step))
+    if st.button(say("Previous"), key="learn_previous", disabled=place == 0):
+        before, its_step = path.places[place - 1]
+        go_to(before, its_step.key)
+    if place + 1 == len(path.places):
+        if st.button(say("Finish"), key="learn_finish", type="primary"):
+            go_to(None)
+        return
+    following, its_step = path.places[place + 1]
+    label = say("Next") if following is lesson else say("Next lesson")
+    if st.button(label, key="learn_next", type="primary"):
+        go_to(following, its_step.key)
 
 
 # --- one question ---------------------------------------------------------------------------------

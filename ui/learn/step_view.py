@@ -65,8 +65,9 @@ def _panel_buttons(step: Step, live: Any, visit: Visit) -> None:
     with st.container(horizontal=True, key="learn_panel_buttons"):
         if st.button(say("Start over"), key="learn_anew", type="tertiary"):
             _begin_anew(step, live, ())
-        label = say("Open in {page}", page=say(step.panel.page))
-        if st.button(label, key="learn_open_page", type="tertiary"):
+        page = step.panel.page
+        label = say("Open in {page}", page=say(page)) if page else ""
+        if page and st.button(label, key="learn_open_page", type="tertiary"):
             step.panel.open_page(live, visit)
 
 

@@ -13,6 +13,7 @@ import streamlit as st
 from ui.components.apps import mount_app
 from ui.models.starting import START
 from ui.server.live import live_address
+from ui.server.served_files import base_path
 from ui.skeleton.page import header
 from ui.skeleton.problems import guarded
 from ui.visits.tab import visit_or_reason
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from engine.model import LanguageModel
     from ui.step.session import Session
 
+LESSONS = "/learn?path=hour"  # where the tour leads: a first hour, and its first lesson
+FIRST_LESSON = f"{LESSONS}&lesson=the_loop"
 LOOK_SECONDS = 0.5  # between two looks whether the server has started
 KEPT = marked("Prompt and settings are kept; the text before stays in the list of examples.")
 
@@ -32,7 +35,10 @@ def step_page() -> None:
     is_ready = _is_ready()
     with header(has_terms=is_ready):
         guarded(_chooser if is_ready else _waiting, "the choice of a model")()
-    mount_app("step", "Decoding", {"live": live_address()}, model=_on_model)
+    base = base_path()
+    lessons = {"all": f"{base}{LESSONS}", "first": f"{base}{FIRST_LESSON}"}
+    data = {"live": live_address(), "lessons": lessons}
+    mount_app("step", "Decoding", data, model=_on_model)
 
 
 def _session() -> Session | None:

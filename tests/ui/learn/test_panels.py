@@ -1,16 +1,19 @@
 """Panels of lessons without a browser: beginning, actions, measures, record."""
 
 import inspect
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from engine.errors import DecodingError
 from ui.claims.claims import CLAIMS
 from ui.labs.lab import Lab
 from ui.learn.model import lesson_model
 from ui.learn.panels import PANELS, read_panel
+from ui.learn.panels.inside.weights import PARTS
 from ui.learn.panels.lab.panel import settle
 from ui.learn.panels.panel import Panel
 from ui.learn.panels.step.measures import settings_named
@@ -45,7 +48,7 @@ def measured(panel: Panel, live: Any, measure: str, /, **arguments: Any) -> Any:
 
 
 def test_there_is_a_small_one_of_every_kind():
-    assert [*SMALL, "cache", "claim"] == list(PANELS)
+    assert [*SMALL, "cache", "claim", "inside"] == list(PANELS)
 
 
 @pytest.mark.parametrize("kind", SMALL)
@@ -280,3 +283,51 @@ def test_every_claim_can_be_a_panel():
         panel = panel_of({"kind": "claim", "section": section.key})
         live = panel.begun(lesson_model())
         assert measured(panel, live, "outcome") == "" and panel.page == "Claims"
+
+
+@pytest.mark.parametrize(
+    ("text", "to", "share"),
+    [
+        ("The dog saw the cat, and the dog", 3, 0.9),
+        ("The king met the queen. Then the king", 3, 0.8),
+    ],
+)
+def test_a_head_of_the_inside_looks_at_what_followed_the_same_word(text, to, share):
+    panel, model = panel_of({"kind": "inside", "section": "attention"}), lesson_model()
+    live = panel.begun(model)
+    do(panel, live, {"do": "inputs", "text": text, "layer": 3, "head": 3})
+    assert measured(panel, live, "attention", to=to) > share
+    assert measured(panel, live, "attention", to=99) is None
+    again = panel.restored(live.record(), lambda source, revision: model)
+    assert measured(panel, again, "attention", to=to) > share
+
+
+@pytest.mark.parametrize("text", ["Once upon a time, there was a little girl.", "spoon green the"])
+def test_the_loss_of_the_inside_is_that_of_the_models_own_probabilities(text):
+    panel, model = panel_of({"kind": "inside", "section": "loss"}), lesson_model()
+    live = panel.begun(model)
+    do(panel, live, {"do": "inputs", "text": text})
+    ids = model.vocabulary.encode(text)
+    logits = model.hf(torch.tensor([ids])).logits[0].float().log_softmax(-1)
+    wanted = -logits[range(len(ids) - 1), ids[1:]].mean() / math.log(2)
+    assert measured(panel, live, "loss") == pytest.approx(wanted.item(), rel=0.02)
+    assert measured(panel, live, "tokens_predicted") == len(ids) - 1
+
+
+@pytest.mark.parametrize(("read", "bits"), [(1, 12.41), (300, 1.76)])
+def test_the_training_of_the_inside_is_the_models_log(read, bits):
+    panel, model = panel_of({"kind": "inside", "section": "training"}), lesson_model()
+    live = panel.begun(model)
+    do(panel, live, {"do": "inputs", "read": read})
+    assert measured(panel, live, "loss") == pytest.approx(bits, abs=0.01)
+
+
+@pytest.mark.parametrize("part", list(PARTS))
+def test_the_weights_of_the_inside_are_all_of_the_models(part):
+    panel, model = panel_of({"kind": "inside", "section": "weights"}), lesson_model()
+    live = panel.begun(model)
+    do(panel, live, {"do": "inputs", "part": part})
+    result = live.held.result()
+    assert sum(result.counts.values()) == model.parameters
+    tensor = dict(model.hf.named_parameters())[result.name]
+    assert result.corner[0, 0] == float(tensor.flatten()[0])

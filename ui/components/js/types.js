@@ -311,6 +311,7 @@
  * @property {boolean} covered whether those on screen are covered
  * @property {Digits} digits
  * @property {Tour} tour how far a newcomer is
+ * @property {{all: string, first: string}|null} lessons addresses to which the tour leads; null in a lesson
  * @property {boolean} guided whether the page around this says what to do, and hears of what was done
  * @property {PictureName} picture
  * @property {boolean} enlarged the picture takes the table's place

@@ -4,6 +4,7 @@
     step/        the step page, with the parts that a lesson chooses
     lab/         the decoder pages, with their transport and picture
     measurement/ sections of the cache page, and claims
+    inside/      the inside of the model: weights, attention, loss, training
     inputs.py    inputs of those pages, as lessons give them and ask for them
 
 To add a kind: a folder with a `Panel`, its measures and its actions, and one line in `PANELS`.
@@ -11,6 +12,7 @@ To add a kind: a folder with a `Panel`, its measures and its actions, and one li
 
 from __future__ import annotations
 
+from ui.learn.panels.inside.panel import InsidePanel
 from ui.learn.panels.lab.beam import BeamPanel
 from ui.learn.panels.lab.constrained import ConstrainedPanel
 from ui.learn.panels.lab.diffusion import DiffusionPanel
@@ -29,6 +31,7 @@ PANELS: dict[str, type[Panel]] = {
     "diffusion": DiffusionPanel,
     "cache": CachePanel,
     "claim": ClaimPanel,
+    "inside": InsidePanel,
 }
 SAME = "same"  # the kind of a panel that goes on with that of the step before
 

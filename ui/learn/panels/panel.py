@@ -24,7 +24,8 @@ class Panel(ABC, Generic[Live]):
             to measure.
         actions: what a person does in it, done without a browser; they raise `DecodingError` where
             the panel refuses.
-        page: the name of the page that shows all of it, as the band calls it.
+        page: the name of the page that shows all of it, as the band calls it; empty
+            for a panel of lessons alone.
     """
 
     measures: ClassVar[Functions]

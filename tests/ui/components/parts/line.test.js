@@ -95,6 +95,21 @@ test('the tour leads on by its button, or can be skipped', () => {
   assert.deepEqual(names(), []);
 });
 
+test('the tour ends at the lessons, and they can be seen from its first stop', () => {
+  const lessons = { all: '/app/learn?path=hour', first: '/app/learn?path=hour&lesson=the_loop' };
+  const page = live(create, shown({}, { lessons }));
+  const doors = () =>
+    [...page.root.querySelectorAll('a:not(.dv-hidden)')].map(link => [link.textContent, link.getAttribute('href')]);
+  const hour = ['A first hour of lessons', lessons.all];
+  assert.deepEqual(doors(), [hour]);
+  page.change({ tour: 'moved' });
+  assert.deepEqual(doors(), [['Lesson 1', lessons.first], hour]);
+  page.change({ tour: 'done' });
+  assert.deepEqual(doors(), []);
+  page.change({ tour: 'moved', lessons: null });
+  assert.deepEqual(doors(), [], 'a lesson has no such doors');
+});
+
 test('an example says where to look, until the first token is taken', () => {
   const state = shown({}, { tour: 'done', example: 'The second token.' });
   assert.deepEqual(what_to_say(state), { kind: 'plain', title: 'Look at:', text: 'The second token.' });

@@ -2,6 +2,7 @@
 // a mistake, a stop of the tour, a what-if, the stage that is looked at, or what is worth a notice.
 
 import { element, set_attribute, set_class, set_live, set_text } from '../lib/dom.js';
+import { stay_in_app } from '../lib/in_app.js';
 import { what_if_text } from '../words/chain.js';
 import { search_sentence } from '../words/contrastive.js';
 import { count, quoted } from '../words/format.js';
@@ -50,6 +51,8 @@ export function create(root, actions) {
     text: say('Skip the tour'),
     onclick: () => actions.tour('skip'),
   });
+  const lesson = stay_in_app(element('a', { class: 'dv-hidden', text: say('Lesson 1') }));
+  const lessons = stay_in_app(element('a', { class: 'dv-hidden', text: say('A first hour of lessons') }));
   const busy = create_busy(() => actions.cancel());
   const reveal = element('button', {
     type: 'button',
@@ -59,7 +62,7 @@ export function create(root, actions) {
     'aria-keyshortcuts': 'H',
     onclick: () => actions.reveal(),
   });
-  root.append(chip, sentence, busy.node, reveal, recorded, next, skip, close);
+  root.append(chip, sentence, busy.node, reveal, recorded, lesson, lessons, next, skip, close);
 
   /** While something takes long the line keeps its height, so that nothing below it moves. @param {boolean} is_busy */
   function keep_height(is_busy) {
@@ -90,10 +93,17 @@ export function create(root, actions) {
       reveal.classList.toggle('dv-hidden', !state.covered || is_busy);
       recorded.classList.toggle('dv-hidden', !view?.what_if || is_busy);
       const is_tour = said.kind === 'tour';
+      const is_over = state.tour === 'moved';
       set_text(next, said.next ?? '');
       next.classList.toggle('dv-hidden', !said.next);
       next.classList.toggle('dv-primary', primary_of(state) === 'tour');
-      skip.classList.toggle('dv-hidden', !is_tour || state.tour === 'moved');
+      skip.classList.toggle('dv-hidden', !is_tour || is_over);
+      lesson.classList.toggle('dv-hidden', !is_tour || !is_over || !state.lessons);
+      lessons.classList.toggle('dv-hidden', !is_tour || !state.lessons);
+      if (state.lessons) {
+        set_attribute(lesson, 'href', state.lessons.first);
+        set_attribute(lessons, 'href', state.lessons.all);
+      }
       const can_close = state.error || state.visit_notice;
       close.classList.toggle('dv-hidden', !can_close || is_busy);
     },

@@ -37,6 +37,7 @@ import { create_walk } from './walk.js';
 
 /**
  * @import { Message } from '../../wire/message.js'
+ * @import { State } from '../../types.js'
  * @import { Place } from './layout.js'
  */
 
@@ -60,17 +61,19 @@ const TOLD_MS = 250; // between two words to Streamlit that something was done: 
  * @param {object} [page.hello] what the first frame says besides: the page, and what the server needs to find its session
  * @param {readonly Place[]} [page.parts] those that are shown
  * @param {boolean} [page.guided] whether the page around says what to do, and is told 'changed' once something was done
+ * @param {State['lessons']} [page.lessons] where the tour leads
  * @param {string} [page.language] what the page is read in
  * @param {(name: string, value: unknown) => void} tell hands something to Streamlit: 'model', the name of another one
  * @returns {{restyle(): void, destroy(): void}}
  */
 export function mount(
   root,
-  { live, hello: own = { page: 'step' }, parts: shown = PLACES, guided = false, language },
+  { live, hello: own = { page: 'step' }, parts: shown = PLACES, guided = false, lessons = null, language },
   tell,
 ) {
   const state = new_state();
   state.guided = guided;
+  state.lessons = lessons;
   const client = secret();
   const places = lay_out(root, shown);
   const point_at = create_spotlight(root);

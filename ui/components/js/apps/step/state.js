@@ -83,6 +83,7 @@ export function new_state() {
     revealed: '',
     covered: false,
     tour: 'new',
+    lessons: null,
     guided: false,
     picture: 'distribution',
     enlarged: false,

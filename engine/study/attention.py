@@ -1,0 +1,59 @@
+"""How the heads of a model weigh the positions of a text: the attention weights, as they are.
+
+The passes of the engine use a kernel that keeps no weights. So a pass of its own is made here, with
+the attention of transformers that returns them, over the same weights of the model in float32.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import torch
+from transformers import AutoModelForCausalLM, PreTrainedModel
+
+from engine.decoding import inputs
+from engine.errors import PromptError
+from engine.model import LanguageModel
+from engine.model.kernels import ENGINE_LOCK
+
+MOST_TOKENS = 48  # of the text: the weights are a square for each head
+
+
+def attention_weights(model: LanguageModel, text: str) -> np.ndarray:
+    """Return the attention weights of a text.
+
+    Args:
+        model: loaded from a folder of safetensors.
+        text: what is read, at most `MOST_TOKENS` tokens.
+
+    Returns:
+        (layers, heads, n, n) float32: how much the position of a row takes from that of a column;
+        each row sums to 1.
+
+    Raises:
+        PromptError: no text, or a longer one.
+    """
+    ids = inputs.prompt_ids(model, text)
+    if len(ids) > MOST_TOKENS:
+        raise PromptError(
+            f"This text has {len(ids):,} tokens, and the picture takes at most {MOST_TOKENS}; "
+            "shorten it."
+        )
+    with ENGINE_LOCK, torch.inference_mode():
+        told = _telling(model.hf.name_or_path)(
+            torch.tensor([ids]), output_attentions=True, use_cache=False
+        )
+    return torch.cat(told.attentions).numpy()
+
+
+@lru_cache(maxsize=1)
+def _telling(folder: str) -> PreTrainedModel:
+    """The model once more, with an attention that returns its weights."""
+    return AutoModelForCausalLM.from_pretrained(
+        folder,
+        attn_implementation="eager",
+        dtype=torch.float32,
+        trust_remote_code=False,
+        local_files_only=True,
+    ).eval()

@@ -1,0 +1,60 @@
+"""The inside of the model as a panel of a lesson."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ui.learn.functions import Functions
+from ui.learn.panels.inside import attention as attention_section
+from ui.learn.panels.inside import loss as loss_section
+from ui.learn.panels.inside import training as training_section
+from ui.learn.panels.inside import weights as weights_section
+from ui.learn.panels.inside.attention import Attention
+from ui.learn.panels.inside.loss import Loss
+from ui.learn.panels.inside.training import Training
+from ui.learn.panels.measurement.panel import MEASURES as ANY
+from ui.learn.panels.measurement.panel import MeasurementPanel
+from ui.measurements.page import MeasurementPage
+from ui.measurements.state import MeasurementState
+
+SECTIONS = (
+    weights_section.SECTION,
+    attention_section.SECTION,
+    loss_section.SECTION,
+    training_section.SECTION,
+)
+MEASURES = Functions(ANY)
+
+
+@MEASURES.add
+def attention(state: MeasurementState, to: int) -> float | None:
+    """The attention weight that the last token gives to the token of this number, 0 to 1."""
+    result = state.held.result()
+    if not isinstance(result, Attention) or not 1 <= to <= len(result.tokens):
+        return None
+    return float(result.weights[-1, to - 1])
+
+
+@MEASURES.add
+def loss(state: MeasurementState) -> float | None:
+    """The mean loss of the text, or that of the training where one looks, in bits per token."""
+    result = state.held.result()
+    return result.mean if isinstance(result, (Loss, Training)) else None
+
+
+@MEASURES.add
+def tokens_predicted(state: MeasurementState) -> float | None:
+    """How many tokens of the text have a loss: all but the first."""
+    result = state.held.result()
+    return len(result.bits) if isinstance(result, Loss) else None
+
+
+class InsidePanel(MeasurementPanel):
+    """A picture of the model's inside; it has no page of its own."""
+
+    measures: ClassVar[Functions] = MEASURES
+    measured_on: ClassVar[MeasurementPage] = MeasurementPage("inside", "", SECTIONS)
+
+    @property
+    def page(self) -> str:
+        return ""

@@ -1,0 +1,125 @@
+"""The loss while the bundled model was trained, from its log."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import plotly.graph_objects as go
+
+from engine.model import LanguageModel
+from engine.model.loading.checkpoint import BUNDLED_FOLDER
+from models.training.curves import read_log
+from ui.charts.figure import show_figure
+from ui.charts.template import palette, template
+from ui.labs import fields
+from ui.labs.inputs import PlainInputs
+from ui.measurements.held import Held
+from ui.measurements.section import Section, Shown
+from ui.words.language import marked, say
+from ui.words.metrics import number
+
+MOST = 300  # million tokens that the model has read
+
+
+@dataclass(frozen=True)
+class TrainingInputs(PlainInputs):
+    """How far the training is where one looks, in millions of tokens."""
+
+    read: int = 1
+
+
+@dataclass(frozen=True)
+class Training:
+    """The training of the model.
+
+    Attributes:
+        tokens: read until each entry of the log.
+        bits: mean loss on the texts of that entry, bits per token.
+        place: the entry that is looked at.
+    """
+
+    tokens: np.ndarray
+    bits: np.ndarray
+    place: int
+
+    @property
+    def mean(self) -> float:
+        """The loss that is looked at."""
+        return float(self.bits[self.place])
+
+
+@cache
+def _log() -> tuple[np.ndarray, np.ndarray]:
+    tokens, nats, _ = read_log(BUNDLED_FOLDER / "training_log.jsonl")
+    return tokens, nats / math.log(2)
+
+
+def _computed(model: LanguageModel, inputs: TrainingInputs) -> Training:
+    tokens, bits = _log()
+    before = int(np.searchsorted(tokens, inputs.read * 1e6, side="right")) - 1
+    return Training(tokens, bits, max(0, before))
+
+
+def _fields(held: Held) -> None:
+    fields.whole(held, "read", say("Million tokens read"), 1, MOST, width=200)
+
+
+def _picture(result: Training, shown: Shown) -> None:
+    show_figure(training_figure(result, shown.dark), "learn_training", _notice(result))
+
+
+def training_figure(result: Training, dark: bool = False) -> go.Figure:
+    """The loss over the tokens read, with a mark where one looks."""
+    colours = palette(dark)
+    millions = result.tokens / 1e6
+    figure = go.Figure(
+        go.Scatter(
+            x=millions,
+            y=result.bits,
+            mode="lines",
+            line={"color": colours.series[0], "width": 1.8},
+            hovertemplate=say("%{x:.0f} million tokens: %{y:.2f} bits<extra></extra>"),
+            showlegend=False,
+        )
+    )
+    figure.add_scatter(
+        x=[millions[result.place]],
+        y=[result.mean],
+        mode="markers",
+        marker={"symbol": "diamond", "size": 12, "color": colours.text},
+        hoverinfo="skip",
+        cliponaxis=False,
+        showlegend=False,
+    )
+    figure.update_layout(
+        template=template(dark),
+        height=340,
+        xaxis={"title": say("million tokens read"), "rangemode": "tozero"},
+        yaxis={"title": say("loss, bits per token"), "rangemode": "tozero"},
+    )
+    return figure
+
+
+def _notice(result: Training) -> str:
+    return say(
+        "After {read} million tokens: {bits} bits per token.",
+        read=number(result.tokens[result.place] / 1e6, 1),
+        bits=number(result.mean, 2),
+    )
+
+
+SECTION = Section(
+    key="training",
+    name=marked("Training"),
+    about=marked("From the log of the bundled model's training: the loss on the texts just read."),
+    inputs=TrainingInputs,
+    result=Training,
+    fields=_fields,
+    picture=_picture,
+    notice=_notice,
+    computed=_computed,
+    is_timed=False,
+)
