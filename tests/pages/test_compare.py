@@ -12,7 +12,7 @@ from tests.pages.translated import left_in_english
 from tests.ui import hostile
 from tests.ui.compare.comparing import PROMPT, ids, settle
 from ui.compare.column import OWN
-from ui.compare.comparison import Comparison
+from ui.compare.comparison import FIRST_TOKENS, Comparison
 from ui.models.models import SharedModels
 from ui.skeleton import page as shell
 from ui.step.channel import step_session
@@ -38,7 +38,10 @@ def step_of(app: AppTest) -> Session:
 
 
 def at_compare(app: AppTest) -> AppTest:
+    is_new = not visit_of(app).has("compare")
     app.switch_page(PAGE).run()
+    if is_new:  # on a model that is not the bundled one, nothing begins without a press
+        held(app)._want(FIRST_TOKENS)
     settle(held(app))  # on a busy machine the texts are still growing when the page is drawn
     app.run()
     assert not app.exception

@@ -46,6 +46,7 @@ PAGE = VisitPage(
     restore=Comparison.restored,
     lost=marked("Your last comparison could not be read, so a new one begins."),
     kept=marked("Prompt and settings are kept; every column writes its text again."),
+    hold=Comparison.stop,
 )
 CAPTION = marked("≠ marks the first token that differs from column 1.")
 SAME_U = marked(

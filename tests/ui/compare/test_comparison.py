@@ -150,7 +150,7 @@ def test_samples_have_the_same_seeds_in_all_columns_and_sum_up(comparison):
     assert run.problem == ""
     for column in comparison.columns:
         samples = run.samples(column.number)
-        assert [sample.text.settings.seed for sample in samples] == [0, 1, 2]
+        assert [sample.text.settings.seed for sample in samples] == [5, 6, 7]
         assert run.summaries()[column.number].count == 3
     frame = run.frame()
     assert len(frame) == 12
