@@ -312,3 +312,16 @@ def test_a_column_keeps_to_its_constraint_and_a_refused_one_stays_in_its_field(a
     assert comparison.column(column).decoder.text == texts[column]
     field(app, "selectbox", f"compare_{column}_language").set_value("").run()
     assert comparison.column(column).settings.constraint is None and not app.error
+
+
+def test_the_page_says_what_differs_between_the_columns(app):
+    def said() -> str:
+        return " ".join(caption.value for caption in app.caption)
+
+    assert "Every column draws its n-th token" in said()
+    assert "what differs is the settings" in said()
+    app.button(key="compare_vary_seed").click().run()
+    settle(held(app))
+    app.run()
+    assert said().count("The settings are the same; only the random number differs.") == 2
+    assert "what differs is the settings" not in said()

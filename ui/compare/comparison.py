@@ -104,6 +104,13 @@ class Comparison:
         """A column's settings with the seed that it draws with."""
         return column.settings.replace(seed=self.seed) if self.same_u else column.settings
 
+    @property
+    def settings_differ(self) -> bool:
+        """Whether columns have different settings, seeds aside."""
+        return any(
+            column.settings.chain != self.columns[0].settings.chain for column in self.columns
+        )
+
     # --- changes: each begins texts anew, or leaves everything as it was and says why -------------
 
     def set_prompt(self, prompt: str, chat: bool = False) -> None:
@@ -142,6 +149,26 @@ class Comparison:
             return
         if not self._restart():
             self.same_u, self.seed = before
+
+    def vary_seed(self) -> None:
+        """Give all columns the settings of the first that draws, and each a seed of its own."""
+        drawing = [column.settings for column in self.columns if not column.settings.is_greedy]
+        if not drawing:
+            self.error = say("No column draws; choose settings that are not greedy for one.")
+            return
+        settings, before = drawing[0], self.same_u
+        seeds = range(self.seed, self.seed + len(self.columns))
+        own = {
+            column.number: settings.replace(seed=seed % (LARGEST_SEED + 1))
+            for column, seed in zip(self.columns, seeds, strict=True)
+        }
+        self.same_u, self.error = False, ""
+        try:
+            self._exchange(self.model, self.prompt, self.chat, self.seed, own)
+        except DecodingError as error:
+            self.same_u, self.error = before, told(error)
+        else:
+            self._catch_up()
 
     def set_max_tokens(self, max_tokens: float | None) -> None:
         """Another limit, as it was typed; texts that are longer already stay."""

