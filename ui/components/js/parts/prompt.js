@@ -109,7 +109,7 @@ export function create(root, actions) {
 
   /** @param {EarlierText} text */
   function earlier_entry(text) {
-    const title = `${tokens(text.tokens)}, ${text.model}`;
-    return entry(title, text.prompt, say('Generate this text again'), () => actions.reopen(text.number));
+    const about = `${tokens(text.tokens)}, ${text.model}`;
+    return entry(shorten(text.prompt, 46), about, say('Generate this text again'), () => actions.reopen(text.number));
   }
 }
