@@ -85,4 +85,5 @@ def test_nothing_begins_by_itself_on_a_model_that_a_person_loaded(app):
     for page in ("beam", "speculative"):
         lab = opened(app, page)
         assert lab.text.steps == [] and not lab.is_growing
-    assert opened(app, "tune") is None or visit_of(app).present("tuning").work is None
+    opened(app, "tune")
+    assert visit_of(app).present("tuning").work is None

@@ -200,6 +200,7 @@ def _column_fields(comparison: Comparison, column: Column, place: int) -> None:
         names,
         index=names.index(column.preset),
         format_func=say,
+        label_visibility="collapsed",  # "Adjust column 1" is under it
         **bound(f"{key}_preset", column.preset, take_preset),
     )
     with st.popover(say("Adjust column {place}", place=place)), st.container(width=320):

@@ -27,7 +27,9 @@ class Prompt:
 
     def is_same(self, other: Prompt) -> bool:
         """Whether a page that holds this one would gain nothing by the other."""
-        return self.text == other.text and (other.chat is None or other.chat == self.chat)
+        return self.text == other.text and (
+            None in (self.chat, other.chat) or self.chat == other.chat
+        )
 
 
 class HoldsPrompt(Protocol):

@@ -50,5 +50,5 @@ def test_a_page_that_refuses_a_prompt_is_not_asked_again():
 
 
 def test_a_page_without_a_template_says_nothing_of_it():
-    assert Prompt("x", True).is_same(Prompt("x"))
+    assert Prompt("x", True).is_same(Prompt("x")) and Prompt("x").is_same(Prompt("x", True))
     assert not Prompt("x", True).is_same(Prompt("x", False))
