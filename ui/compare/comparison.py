@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, ClassVar
 
 from engine.decoder import Decoder
 from engine.errors import DecodingError, PromptError, SettingError
@@ -62,7 +62,7 @@ class Comparison:
         sampling: the samples per setting, None before they are asked for.
     """
 
-    name = "compare"
+    name: ClassVar[str] = "compare"
 
     def __init__(self, model: LanguageModel) -> None:
         self.model = model
