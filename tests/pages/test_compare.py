@@ -12,7 +12,7 @@ from tests.pages.translated import left_in_english
 from tests.ui import hostile
 from tests.ui.compare.comparing import PROMPT, ids, settle
 from ui.compare.column import OWN
-from ui.compare.comparison import Comparison
+from ui.compare.comparison import FIRST_TOKENS, Comparison
 from ui.models.models import SharedModels
 from ui.skeleton import page as shell
 from ui.step.channel import step_session
@@ -38,7 +38,10 @@ def step_of(app: AppTest) -> Session:
 
 
 def at_compare(app: AppTest) -> AppTest:
+    is_new = not visit_of(app).has("compare")
     app.switch_page(PAGE).run()
+    if is_new:  # on a model that is not the bundled one, nothing begins without a press
+        held(app)._want(FIRST_TOKENS)
     settle(held(app))  # on a busy machine the texts are still growing when the page is drawn
     app.run()
     assert not app.exception
@@ -309,3 +312,16 @@ def test_a_column_keeps_to_its_constraint_and_a_refused_one_stays_in_its_field(a
     assert comparison.column(column).decoder.text == texts[column]
     field(app, "selectbox", f"compare_{column}_language").set_value("").run()
     assert comparison.column(column).settings.constraint is None and not app.error
+
+
+def test_the_page_says_what_differs_between_the_columns(app):
+    def said() -> str:
+        return " ".join(caption.value for caption in app.caption)
+
+    assert "Every column draws its n-th token" in said()
+    assert "what differs is the settings" in said()
+    app.button(key="compare_vary_seed").click().run()
+    settle(held(app))
+    app.run()
+    assert said().count("The settings are the same; only the random number differs.") == 2
+    assert "what differs is the settings" not in said()

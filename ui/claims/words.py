@@ -214,9 +214,9 @@ def interval(found: Figure, name: FigureName) -> str:
     """The interval of a figure in words."""
     if not (math.isfinite(found.low) and math.isfinite(found.high)):
         return say("too few to say")
-    if figure.low == figure.high:
-        return name.said(figure.low)
-    low, high = name.said(figure.low), name.said(figure.high)
+    if found.low == found.high:
+        return name.said(found.low)
+    low, high = name.said(found.low), name.said(found.high)
     if low.partition(" ")[2] == high.partition(" ")[2]:  # the unit once
         low = low.partition(" ")[0]
     return say("{low} to {high}", low=low, high=high)

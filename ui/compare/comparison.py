@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, ClassVar
 
 from engine.decoder import Decoder
 from engine.errors import DecodingError, PromptError, SettingError
@@ -23,6 +23,7 @@ from ui.texts.constraints import constraint_of
 from ui.texts.examples import EXAMPLES
 from ui.texts.limits import LARGEST_SEED, LONGEST_PROMPT, MOST_TOKENS, checked_whole
 from ui.texts.settings import fitted
+from ui.visits.in_hand import Prompt
 from ui.visits.records import BrokenRecord, Fields, choice_of, choice_record
 from ui.words.language import ENGLISH, marked, say, speaking
 from ui.words.refusals import told
@@ -36,6 +37,7 @@ SPEEDS = {  # by name, seconds between two looks, and of generating in each; one
 }
 BUDGET_S = 0.8  # of generating at once; the rest comes in further looks
 
+FIRST_SEED = 5  # by which the texts of `FIRST` differ from the bundled model's first example on
 FIRST = ("Greedy", "Pure sampling", "Top-k 50", "Nucleus: p 0.9, T 0.7")
 
 # Streamlit runs a script in a new thread every time, and PyTorch gives each a new pool to warm up.
@@ -60,19 +62,21 @@ class Comparison:
         sampling: the samples per setting, None before they are asked for.
     """
 
+    name: ClassVar[str] = "compare"
+
     def __init__(self, model: LanguageModel) -> None:
         self.model = model
         self.prompt = EXAMPLES[0].prompt
         self.chat = False
         self.max_tokens = 64
         self.same_u = True
-        self.seed = 0
+        self.seed = FIRST_SEED
         self.playing = False
         self.speed = "5 tokens/s"
         self._prepare()
         self.columns = [self._made(name) for name in FIRST if name in self.presets]
         self._begin(self.columns)
-        self._want(FIRST_TOKENS)
+        self._wanted = FIRST_TOKENS
 
     def _prepare(self) -> None:
         self.error = self.said = ""
@@ -100,6 +104,13 @@ class Comparison:
         """A column's settings with the seed that it draws with."""
         return column.settings.replace(seed=self.seed) if self.same_u else column.settings
 
+    @property
+    def settings_differ(self) -> bool:
+        """Whether columns have different settings, seeds aside."""
+        return any(
+            column.settings.chain != self.columns[0].settings.chain for column in self.columns
+        )
+
     # --- changes: each begins texts anew, or leaves everything as it was and says why -------------
 
     def set_prompt(self, prompt: str, chat: bool = False) -> None:
@@ -108,6 +119,25 @@ class Comparison:
         self.prompt, self.chat = prompt, chat
         if not self._restart():
             self.prompt, self.chat = before
+
+    @property
+    def prompt_held(self) -> Prompt:
+        """Its prompt, for `ui.visits.in_hand`."""
+        return Prompt(self.prompt, self.chat)
+
+    def take_prompt(self, prompt: Prompt, settings: SamplingSettings | None = None) -> None:
+        """Another prompt for all columns; settings that no column has yet, for the first one."""
+        chat = self.chat if prompt.chat is None else prompt.chat
+        chat = chat and self.model.vocabulary.has_chat_template
+        own, seed = {column.number: column.settings for column in self.columns}, self.seed
+        if settings is not None:
+            seed = settings.seed
+            if all(column.settings.chain != settings.chain for column in self.columns):
+                own[self.columns[0].number] = settings
+        try:
+            self._exchange(self.model, prompt.text, chat, seed, own)
+        except DecodingError as error:
+            self.error = told(error)
 
     def set_seeds(self, same_u: bool, seed: float | None) -> None:
         """Whether all columns draw with the numbers of one seed, and which, as it was typed."""
@@ -119,6 +149,26 @@ class Comparison:
             return
         if not self._restart():
             self.same_u, self.seed = before
+
+    def vary_seed(self) -> None:
+        """Give all columns the settings of the first that draws, and each a seed of its own."""
+        drawing = [column.settings for column in self.columns if not column.settings.is_greedy]
+        if not drawing:
+            self.error = say("No column draws; choose settings that are not greedy for one.")
+            return
+        settings, before = drawing[0], self.same_u
+        seeds = range(self.seed, self.seed + len(self.columns))
+        own = {
+            column.number: settings.replace(seed=seed % (LARGEST_SEED + 1))
+            for column, seed in zip(self.columns, seeds, strict=True)
+        }
+        self.same_u, self.error = False, ""
+        try:
+            self._exchange(self.model, self.prompt, self.chat, self.seed, own)
+        except DecodingError as error:
+            self.same_u, self.error = before, told(error)
+        else:
+            self._catch_up()
 
     def set_max_tokens(self, max_tokens: float | None) -> None:
         """Another limit, as it was typed; texts that are longer already stay."""
@@ -198,6 +248,7 @@ class Comparison:
         settings, lost = self._fitted(self.columns, model)
         chat = self.chat and model.vocabulary.has_chat_template
         self._exchange(model, self.prompt, chat, self.seed, settings)
+        self._catch_up()
         self.error = lost
 
     def take_over(
@@ -223,6 +274,7 @@ class Comparison:
         except DecodingError as error:
             self.error = told(error)
         else:
+            self._catch_up()
             self.error = lost
 
     def _fitted(
@@ -256,7 +308,7 @@ class Comparison:
         for column, decoder in zip(self.columns, decoders, strict=True):
             column.settings = settings[column.number]
             column.begin(decoder)
-        self._want(length)
+        self._wanted = min(length, self.max_tokens)
 
     def reset(self) -> None:
         """All texts back to the prompt."""

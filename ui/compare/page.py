@@ -47,6 +47,7 @@ PAGE = VisitPage(
     restore=Comparison.restored,
     lost=marked("Your last comparison could not be read, so a new one begins."),
     kept=marked("Prompt and settings are kept; every column writes its text again."),
+    hold=Comparison.stop,
 )
 CAPTION = marked("≠ marks the first token that differs from column 1.")
 SAME_U = marked(
@@ -54,10 +55,15 @@ SAME_U = marked(
     "their settings."
 )
 OWN_U = marked("Each column has its own seed, so differences may be chance.")
-PARTING = marked(
-    "Up to this token all texts are the same, so all columns start from the same logits. What "
-    "differs here is the settings."
+ONLY_U = marked("The settings are the same; only the random number differs.")
+NOTHING_DIFFERS = marked(
+    "Settings and random numbers are the same in all columns, and so are their texts."
 )
+PARTING = marked(
+    "Up to this token all texts are the same, so all columns start from the same logits. {differs}"
+)
+ONLY_SETTINGS = marked("The random number is the same; what differs is the settings.")
+BOTH = marked("Both the settings and the random number differ.")
 USUAL = (*FIRST, "repetition_penalty")
 OTHERS = tuple(name for name in STAGES if is_one_number(name) and name not in USUAL)
 STYLE = Path(__file__).with_suffix(".css")
@@ -163,7 +169,19 @@ def _common(comparison: Comparison) -> None:
             on_click=comparison.add,
             help=say("{fewest} to {most} columns.", fewest=FEWEST, most=MOST),
         )
-    st.caption(say(SAME_U if comparison.same_u else OWN_U))
+        st.button(
+            say("Vary only the seed"),
+            key="compare_vary_seed",
+            on_click=comparison.vary_seed,
+            help=say(
+                "Gives all columns the settings of the first one that draws, and each a seed of "
+                "its own."
+            ),
+        )
+    if comparison.settings_differ:
+        st.caption(say(SAME_U if comparison.same_u else OWN_U))
+    else:
+        st.caption(say(NOTHING_DIFFERS if comparison.same_u else ONLY_U))
 
 
 # --- one column's settings ------------------------------------------------------------------------
@@ -183,6 +201,7 @@ def _column_fields(comparison: Comparison, column: Column, place: int) -> None:
         names,
         index=names.index(column.preset),
         format_func=say,
+        label_visibility="collapsed",  # "Adjust column 1" is under it
         **bound(f"{key}_preset", column.preset, take_preset),
     )
     with st.popover(say("Adjust column {place}", place=place)), st.container(width=320):
@@ -326,7 +345,10 @@ def _parting(comparison: Comparison) -> None:
         st.caption(say("All texts are the same so far. Press Play, or adjust a column."))
         return
     where = say("Token {place}.", place=data.pop("place") + 1)
-    st.caption(f"{where} {say(PARTING)}")
+    differs = (
+        (ONLY_SETTINGS if comparison.same_u else BOTH) if comparison.settings_differ else ONLY_U
+    )
+    st.caption(f"{where} {say(PARTING, differs=say(differs))}")
     mount_app("distributions", marked("First token that differs"), data)
 
 

@@ -1,7 +1,7 @@
 """Where the columns' texts part first, and what each column's settings made of the logits there.
 
 Up to that token all texts are the same, so all columns shaped the same logits: what differs there
-is the settings, and nothing else.
+is the settings, the random number, or both.
 """
 
 from __future__ import annotations

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self
 
 from engine.grammar import MOST_BYTES
+from engine.sampling import SamplingSettings
 from engine.sampling.stages import Constraint
-from ui.texts.constraints import NOTHING, constraint_of
+from ui.texts.constraints import NOTHING, constraint_of, typed_of
 from ui.texts.limits import LONGEST_PROMPT
 from ui.visits.records import BrokenRecord, Fields
 
@@ -52,6 +53,22 @@ class Inputs(PlainInputs):
     """
 
     prompt: str
+
+    def following(self, prompt: str, settings: SamplingSettings | None) -> Self:
+        """The same with another prompt, and with those of the settings that it has fields for."""
+        changes: dict[str, Any] = {"prompt": prompt}
+        if settings is not None:
+            language, source = typed_of(settings)
+            found = {
+                "temperature": settings.temperature,
+                "top_p": settings.top_p,
+                "seed": settings.seed,
+            }
+            if language:
+                found |= {"language": language, "source": source}
+            names = {item.name for item in fields(self)}
+            changes |= {name: value for name, value in found.items() if name in names}
+        return replace(self, **changes)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 from engine.decoding.generation import Generation
 from engine.errors import DecodingError
 from engine.model import LanguageModel
+from engine.sampling import SamplingSettings
 from engine.trace import Trace
 from ui.labs.inputs import Inputs
 from ui.labs.opening import Opened, check_one_setting, opened
@@ -19,6 +20,7 @@ from ui.labs.task import Task
 from ui.texts.limits import MOST_TOKENS
 from ui.texts.texts import check_prompt
 from ui.texts.traces import trace_of
+from ui.visits.in_hand import Prompt
 from ui.visits.records import BrokenRecord, Fields, choice_of, choice_record
 from ui.words.language import marked
 from ui.words.refusals import told
@@ -66,7 +68,7 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
 
     def __init__(self, model: LanguageModel) -> None:
         self._prepare(model, self.inputs_class())
-        self._begin(self.first_steps)
+        self._begin_later()
 
     def _prepare(self, model: LanguageModel, inputs: Inputs) -> None:
         self.model = model
@@ -142,12 +144,31 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
         if not self._begin(steps):
             self.inputs = before
 
+    def _begin_later(self) -> None:
+        """Begin with the inputs; the steps come once the page is on screen."""
+        if self._begin(0):
+            self._wanted = self.first_steps
+
+    @property
+    def prompt_held(self) -> Prompt | None:
+        """Its prompt, for `ui.visits.in_hand`; None if that belongs to its other inputs."""
+        return Prompt(self.inputs.prompt)
+
+    def take_prompt(self, prompt: Prompt, settings: SamplingSettings | None = None) -> None:
+        """Begin with another prompt, and with those of the settings that are among the inputs."""
+        self.stop()
+        before, self.inputs = self.inputs, self.inputs.following(prompt.text, settings)
+        self._begin_later()
+        if self.error:
+            self.inputs = before
+
     def load(self, model: LanguageModel) -> None:
         """Go on with another model from the same inputs; raises what refuses them."""
         text = self._new_text(model)
         self.stop()
         self.model = model
-        self._take(text, self.first_steps)
+        self._take(text, 0)
+        self._wanted = self.first_steps  # taken once the page is on screen
 
     def open_trace(self, data: str) -> None:
         """Make the text of a trace again in a worker; it takes the place of this one once it is.

@@ -84,6 +84,7 @@ class LabPage(Generic[AnyLab]):
             restore=self.lab.restored,
             lost=marked("Your last text on this page could not be read, so a new one begins."),
             kept=marked("Prompt and settings are kept; the text begins anew."),
+            hold=self.lab.stop,
         )
 
     def draw(self) -> None:

@@ -17,6 +17,7 @@ from ui.labs.inputs import PlainInputs
 from ui.measurements.section import Section
 from ui.measurements.work import KeptWork, SectionWork
 from ui.models.chooser import begins_alone
+from ui.visits.in_hand import Prompt
 from ui.visits.records import BrokenRecord, Fields
 from ui.words.refusals import told
 
@@ -66,6 +67,15 @@ class Held:
         """Other inputs, by name; what was measured stays until the next measurement begins."""
         self.error = ""
         self.inputs = replace(self.inputs, **changes)
+
+    @property
+    def prompt_held(self) -> Prompt:
+        """Its prompt, for `ui.visits.in_hand`; only sections that follow are asked."""
+        return Prompt(self.inputs.prompt)
+
+    def take_prompt(self, prompt: Prompt, settings: Any = None) -> None:
+        """Another prompt for the next measurement; its settings are not the sampler's."""
+        self.change(prompt=prompt.text)
 
     def refuse(self, error: DecodingError) -> None:
         """Say why something was not done."""

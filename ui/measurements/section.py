@@ -96,6 +96,7 @@ class Section(Generic[AnyInputs, AnyResult]):
         first: the inputs that a new visitor sees with a model; None for the defaults.
         is_timed: whether times are measured, which a busy machine lengthens.
         begins_alone: whether what takes seconds is measured without a press.
+        follows: whether its prompt is the one that a person typed last, on whatever page.
         overlays: whether the picture draws another machine's result over ours; else it is drawn
             once for each.
         topic: heading that a list of sections has it under; empty on a page without such a list.
@@ -118,6 +119,7 @@ class Section(Generic[AnyInputs, AnyResult]):
     first: Callable[[LanguageModel], AnyInputs] | None = None
     is_timed: bool = True
     begins_alone: bool = True
+    follows: bool = False
     overlays: bool = True
     topic: str = ""
     heading: str = ""

@@ -71,6 +71,11 @@ class MeasurementState:
         return self.sections[self.chosen]
 
     @property
+    def prompt_holders(self) -> list[Held]:
+        """The sections that follow the prompt in hand."""
+        return [held for held in self.sections.values() if held.section.follows]
+
+    @property
     def benches(self) -> list[Bench]:
         """The first model and, where there is one, the second."""
         return [self.bench] if self.second is None else [self.bench, self.second]

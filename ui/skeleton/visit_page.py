@@ -11,10 +11,11 @@ import streamlit as st
 
 from engine.errors import DecodingError
 from engine.model import LanguageModel
-from ui.models.chooser import model_chooser
+from ui.models.chooser import begins_alone, model_chooser
 from ui.models.opening import load_quietly
 from ui.skeleton.page import header, opened_visit, show_notices
-from ui.step.for_others import model_of
+from ui.step.for_others import model_of, typed_text
+from ui.visits.in_hand import holders_of
 from ui.visits.tab import this_visit
 from ui.visits.visits import PageState, Visit
 from ui.words.labels import markdown_text
@@ -50,6 +51,7 @@ class VisitPage(Generic[State]):
         restore: the state of a record; gets a function that gives a model by source and revision.
         lost: what is said where a record cannot be read; marked, as is `kept`.
         kept: what a load of another model keeps.
+        hold: keeps a state from working before a press, on a model for which that may take long.
     """
 
     name: str
@@ -57,9 +59,10 @@ class VisitPage(Generic[State]):
     restore: Callable[[dict[str, Any], Callable[[str, str | None], LanguageModel]], State]
     lost: str
     kept: str
+    hold: Callable[[State], None] = lambda state: None
 
     def of(self, visit: Visit) -> State:
-        """What a visit has on this page: what it had, else a new state.
+        """What a visit has on this page: what it had, else a new state; it follows the prompt.
 
         Raises:
             DecodingError: not even the bundled model can be loaded.
@@ -68,6 +71,13 @@ class VisitPage(Generic[State]):
         def make() -> State:
             model, problem = model_of(visit)
             state = self.begin(model)
+            visit.note_prompts()
+            text = typed_text(visit)
+            prompt = visit.in_hand.newest or (text and text.prompt)
+            if prompt is not None:
+                for holder in holders_of(state):
+                    visit.in_hand.follow(holder, prompt, text and text.settings)
+            self._hold(state)
             state.error = f"{problem} {state.error}".strip()
             return state
 
@@ -78,7 +88,14 @@ class VisitPage(Generic[State]):
                 visit.notices.append(f"{say(self.lost)} {in_words(error)}")
                 return make()
 
-        return visit.page(self.name, make, restore)
+        state = visit.page(self.name, make, restore)
+        if visit.follow(state):
+            self._hold(state)
+        return state
+
+    def _hold(self, state: State) -> None:
+        if not begins_alone(state.model):
+            self.hold(state)
 
     def opened(self, *styles: Path) -> State | None:
         """Draw the header and what there is to know; the state, None where there is none to draw.
@@ -107,6 +124,8 @@ class VisitPage(Generic[State]):
         visit = this_visit()
         state = visit.present(self.name)
         if state is None:
-            visit.put(self.name, self.begin(model))
+            state = self.begin(model)
+            visit.put(self.name, state)
         else:
             state.load(model)
+        self._hold(state)

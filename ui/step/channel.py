@@ -170,10 +170,21 @@ class StepChannel:
             if session.acknowledged and self._hello.client not in session.acknowledged:
                 session.error = ""  # it was said to a page that is no more
             session.catch_up(have, self._hello.settings)
+            draft = {} if have.run else self._draft(session)
             if (have.run, have.branch) == (session.run, session.current):
                 self._sent.run, self._sent.branch = have.run, have.branch
                 self._sent.steps = _known_steps(session, have.ids)
-            return [state_message(session, self._sent, self._first_fields())]
+            return [state_message(session, self._sent, {**self._first_fields(), **draft})]
+
+    def _draft(self, session: Session) -> dict[str, Any]:
+        """The prompt that was typed last, if on another page: offered, as the text here stays."""
+        prompt = self._visit.in_hand.due(session) if self._name == STEP else None
+        if prompt is None:
+            return {}
+        self._visit.notices.append(
+            say("The prompt is the one that you typed last, on another page. Start begins with it.")
+        )
+        return {"draft": {"prompt": prompt.text, "chat": session.fitting_chat(prompt)}}
 
     def _first_fields(self) -> dict[str, Any]:
         return {
@@ -285,7 +296,8 @@ def step_session(
 ) -> Session:
     """The session of a visit: that in memory, else from its record, else a new one.
 
-    Where another page has handed a text over, that begins in it.
+    Where another page has handed a text over, that begins in it. So does a prompt that was typed
+    last on another page, unless there are tokens here, which that would replace.
 
     Args:
         visit: the visit.
@@ -322,6 +334,10 @@ def step_session(
             handed.max_tokens,
             handed.stop_strings,
         )
+    visit.note_prompts()
+    prompt = visit.in_hand.due(session)
+    if prompt is not None and session.is_bare:
+        visit.in_hand.follow(session, prompt)
     return session
 
 

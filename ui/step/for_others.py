@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from engine.errors import DecodingError
 from engine.model import LanguageModel
+from engine.sampling import SamplingSettings
 from ui.models.opening import first_model, load_quietly
 from ui.step.replay import TextRecord
 from ui.step.session import Session
+from ui.texts.examples import EXAMPLES
+from ui.texts.texts import Beginning
 from ui.visits.handover import STEP, HandedOver
 from ui.visits.visits import Visit
 
@@ -40,6 +43,19 @@ def text_of(visit: Visit) -> HandedOver | None:
     return HandedOver(
         model, record.beginning, record.settings, record.max_tokens, record.stop_strings
     )
+
+
+def typed_text(visit: Visit) -> HandedOver | None:
+    """The text on the step page if a person has typed or set anything there; else None."""
+    try:
+        text = text_of(visit)
+    except DecodingError:
+        return None  # the step page says so
+    first = EXAMPLES[0]
+    untouched = Beginning(first.prompt), SamplingSettings(**first.settings).chain
+    if text is None or (text.beginning, text.settings.chain) == untouched:
+        return None
+    return text
 
 
 def model_of(visit: Visit) -> tuple[LanguageModel, str]:

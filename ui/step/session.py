@@ -36,6 +36,8 @@ from ui.texts.texts import (
     begun_anew,
     new_text,
 )
+from ui.visits.handover import STEP
+from ui.visits.in_hand import Prompt
 from ui.words.language import say, say_counted
 from ui.words.refusals import in_words
 
@@ -58,6 +60,8 @@ class Session(ActedOn):
         earlier: texts that others have replaced, oldest first.
         version: changes whenever the record would.
     """
+
+    name = STEP
 
     def __init__(self, model: LanguageModel, prompt: str, settings: SamplingSettings) -> None:
         """A first run; raises what `Decoder` raises."""
@@ -191,6 +195,37 @@ class Session(ActedOn):
                 self.max_tokens = max_tokens
             self.changed()
 
+    @property
+    def prompt_held(self) -> Prompt:
+        """The prompt of the text on screen, for `ui.visits.in_hand`."""
+        return Prompt(self.prompt, self.chat, self.run)
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether nothing is there but the prompt."""
+        return not any(branch.decoder.steps for branch in self.branches.values())
+
+    def take_prompt(self, prompt: Prompt, settings: SamplingSettings | None = None) -> None:
+        """Begin with another prompt; what goes through no chat template here stays so."""
+        with self.lock:
+            beginning = replace(
+                begun_anew(self.beginning, self.decoder),
+                prompt=prompt.text,
+                chat=self.fitting_chat(prompt),
+            )
+            self.hand_over(
+                self.model,
+                beginning,
+                settings or self.settings,
+                self.max_tokens,
+                self.decoder.stop_strings,
+            )
+
+    def fitting_chat(self, prompt: Prompt) -> bool:
+        """Whether a prompt of another page goes through the chat template here."""
+        chat = self.chat if prompt.chat is None else prompt.chat
+        return chat and self.model.vocabulary.has_chat_template
+
     def take_over(self, other: Session) -> None:
         """Go on with the text of another session, which nobody uses any more."""
         with self.lock:
@@ -259,7 +294,7 @@ class Session(ActedOn):
     def _keep_for_later(self) -> None:
         """Put the text on screen among the earlier ones, unless nothing would be lost."""
         is_example = any(example.prompt == self.prompt for example in EXAMPLES)
-        if is_example and not any(branch.decoder.steps for branch in self.branches.values()):
+        if is_example and self.is_bare:
             return
         if self._interrupted_at is not None and self._interrupted_at == self.length:
             return  # the beginning of a text that is kept as a whole

@@ -15,6 +15,7 @@ from ui.measurements.work import MeasureWork
 from ui.tokens.measures import MEASURES
 from ui.tokens.samples import experiments, samples
 from ui.tokens.sources import BYTES, MODEL, NOTHING, name_of, tokenizer_of
+from ui.visits.in_hand import Prompt
 from ui.visits.records import BrokenRecord, Fields, choice_of, choice_record
 from ui.words.language import say
 from ui.words.refusals import told
@@ -93,6 +94,15 @@ class TokensState:
             self.refuse(error)
             return
         self.inputs = inputs
+
+    @property
+    def prompt_held(self) -> Prompt:
+        """Its text, for `ui.visits.in_hand`."""
+        return Prompt(self.inputs.prompt)
+
+    def take_prompt(self, prompt: Prompt, settings: Any = None) -> None:
+        """Another text; settings mean nothing here."""
+        self.change(prompt=prompt.text)
 
     def refuse(self, error: DecodingError) -> None:
         """Say why something was not done."""

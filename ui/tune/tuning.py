@@ -19,6 +19,7 @@ from engine.errors import DecodingError, PromptError, SettingError
 from engine.model import LanguageModel
 from engine.sampling import STAGES, SamplingSettings
 from engine.study.sweep import MOST_TEXTS, Axis, Sweep
+from ui.models.chooser import begins_alone
 from ui.skeleton.visit_page import VisitPage
 from ui.texts.constraints import constraint_of
 from ui.texts.limits import LONGEST_PROMPT, MOST_TOKENS, checked_whole
@@ -545,9 +546,10 @@ def _axis_of(data: Fields) -> AxisInput:
 
 
 def begun(model: LanguageModel) -> Tuning:
-    """What a new visitor sees: the sweep that the page opens with is under way."""
+    """What a new visitor sees: the sweep that the page opens with, on a bundled model under way."""
     tuning = Tuning(model)
-    tuning.run(somebody_there(), for_all=True)
+    if begins_alone(model):
+        tuning.run(somebody_there(), for_all=True)
     return tuning
 
 

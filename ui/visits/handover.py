@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 import streamlit as st
 
 from ui.skeleton.page import HOME
+from ui.visits.in_hand import Prompt
 from ui.visits.visits import Visit
 
 if TYPE_CHECKING:
@@ -35,6 +36,11 @@ class HandedOver:
     settings: SamplingSettings
     max_tokens: int = 64
     stop_strings: tuple[str, ...] = ()
+
+    @property
+    def prompt(self) -> Prompt:
+        """What other pages take of it as their prompt."""
+        return Prompt(self.beginning.prompt, self.beginning.chat)
 
 
 def open_in_step_page(visit: Visit, handed: HandedOver | Session) -> NoReturn:

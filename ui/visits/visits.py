@@ -30,6 +30,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
+from ui.visits.in_hand import PromptInHand, holders_of
 from ui.visits.keeping import Keeper, keeper_here
 from ui.words.language import marked
 
@@ -91,12 +92,14 @@ class Visit:
         copied_from: the token of which this is a copy; the tab may still ask by that.
         handed: what one page has left for another, by the name of that.
         notices: sentences for whoever comes next, such as on a record that could not be used.
+        in_hand: the prompt that a person typed last.
     """
 
     token: str
     copied_from: str = ""
     handed: dict[str, Any] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
+    in_hand: PromptInHand = field(default_factory=PromptInHand)
     _pages: dict[str, _Held] = field(default_factory=dict)
     _originals: dict[str, PageState] = field(default_factory=dict)  # to be copied when asked for
     _records: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -157,6 +160,24 @@ class Visit:
         """Another state for a page."""
         self._pages[name] = _Held(state)
         self._records.pop(name, None)
+
+    def follow(self, state: PageState) -> bool:
+        """Let a page take the prompt that was typed last; whether that was elsewhere, and new."""
+        self.note_prompts()
+        due = [(holder, self.in_hand.due(holder)) for holder in holders_of(state)]
+        for holder, prompt in due:
+            if prompt is not None:
+                self.in_hand.follow(holder, prompt)
+        return any(prompt is not None for _, prompt in due)
+
+    def note_prompts(self) -> None:
+        """Note what a person has typed since the last look, on all pages in memory.
+
+        A lesson's prompt is the lesson's: its panels have names of their own here.
+        """
+        for name, held in list(self._pages.items()):
+            if getattr(held.state, "name", None) == name:
+                self.in_hand.look(holders_of(held.state))
 
     # --- who uses it ------------------------------------------------------------------------------
 

@@ -150,7 +150,7 @@ def test_samples_have_the_same_seeds_in_all_columns_and_sum_up(comparison):
     assert run.problem == ""
     for column in comparison.columns:
         samples = run.samples(column.number)
-        assert [sample.text.settings.seed for sample in samples] == [0, 1, 2]
+        assert [sample.text.settings.seed for sample in samples] == [5, 6, 7]
         assert run.summaries()[column.number].count == 3
     frame = run.frame()
     assert len(frame) == 12
@@ -201,3 +201,17 @@ def test_what_ends_all_texts_is_said(comparison):
     for column in comparison.columns:
         column.error = "The context is full."
     assert comparison.why_over == "Every text has ended; adjust a column, or press Rewind."
+
+
+@pytest.mark.parametrize("preset", ["Pure sampling", "Creative"])
+def test_one_press_leaves_only_the_seed_to_differ(comparison, preset):
+    assert comparison.columns[0].settings.is_greedy, "which draws nothing, so it is passed over"
+    comparison.set_settings(2, PRESETS[preset])
+    comparison.set_seeds(True, 11)
+    assert comparison.settings_differ
+    comparison.vary_seed()
+    settle(comparison)
+    assert comparison.error == "" and not comparison.same_u
+    assert [column.decoder.settings.seed for column in comparison.columns] == [11, 12, 13, 14]
+    assert not comparison.settings_differ
+    assert len({tuple(ids(column)) for column in comparison.columns}) == 4

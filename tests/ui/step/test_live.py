@@ -6,6 +6,7 @@ import random
 import secrets
 import time
 import weakref
+from dataclasses import dataclass
 
 import pytest
 from starlette.websockets import WebSocketDisconnect
@@ -23,6 +24,7 @@ from ui.step.session import Session
 from ui.texts.examples import EXAMPLES
 from ui.texts.texts import Beginning
 from ui.visits.handover import STEP, HandedOver
+from ui.visits.in_hand import Prompt
 from ui.visits.keeping import Keeper
 from ui.visits.visits import VISITS, Visits
 
@@ -491,3 +493,45 @@ def test_there_is_room_for_so_many_who_are_there(visits, monkeypatch):
     with opened() as three:
         three.do("step")
         assert len(visits) == 2
+
+
+def test_a_prompt_of_another_page_begins_or_is_offered_where_it_would_cost_a_text(visits):
+    with opened() as page:
+        visit, tab = page.visit, page.tab
+    elsewhere = _Elsewhere("tokens", "Once")
+    held = visits.open(visit, tab, "test")
+    held.put("tokens", elsewhere)
+    held.note_prompts()
+    elsewhere.prompt = "The cat"
+    with opened(visit, tab) as page:
+        assert page.text["prompt"] == "The cat" and "draft" not in page.last
+        page.do("step")
+    elsewhere.prompt = "The dog"
+    for _ in range(2):  # as long as nothing else has begun
+        with opened(visit, tab) as page:
+            assert page.last["draft"] == {"prompt": "The dog", "chat": False}
+            assert page.text["prompt"] == "The cat" and len(page.steps) == 1
+    with opened(visit, tab) as page:
+        page.do("start", prompt="A bird")
+    with opened(visit, tab) as page:
+        assert page.text["prompt"] == "A bird" and "draft" not in page.last
+
+
+@dataclass
+class _Elsewhere:
+    name: str
+    prompt: str
+    version: int = 0
+
+    @property
+    def prompt_held(self) -> Prompt:
+        return Prompt(self.prompt)
+
+    def take_prompt(self, prompt: Prompt, settings=None) -> None:
+        self.prompt = prompt.text
+
+    def record(self) -> None:
+        return None
+
+    def release(self) -> None:
+        pass

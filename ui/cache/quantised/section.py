@@ -177,6 +177,7 @@ SECTION = Section(
     ),
     inputs=QuantisedInputs,
     result=QuantisedResult,
+    follows=True,
     fields=_fields,
     picture=_picture,
     notice=notice,

@@ -277,6 +277,7 @@ SECTION = Section(
     ),
     inputs=TextInputs,
     result=WithAndWithout,
+    follows=True,
     fields=_fields,
     picture=_picture,
     notice=_notice,

@@ -67,6 +67,7 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
     name: ClassVar[str] = "diffusion"
     inputs_class: ClassVar[type[Inputs]] = DiffusionInputs
     first_steps: ClassVar[int] = 9
+    prompt_holders: ClassVar[tuple[()]] = ()  # its prompt marks gaps, as no other page's does
     opens: ClassVar[tuple[str, ...]] = DiffusionDecoder.strategies
     view = View()
     has_looked = False

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 from engine.errors import DecodingError
 from engine.model import LanguageModel
+from engine.sampling import SamplingSettings
 from ui.labs.inputs import ConstrainableInputs
 from ui.labs.one_clock.decoders import Beginning
 from ui.labs.one_clock.work import ClockWork
 from ui.texts.texts import check_prompt
+from ui.visits.in_hand import Prompt
 from ui.visits.records import Fields, choice_of, choice_record
 from ui.words.refusals import told
 
@@ -63,6 +65,15 @@ class Clock:
             self.refuse(error)
             return
         self.inputs = inputs
+
+    @property
+    def prompt_held(self) -> Prompt:
+        """Its prompt, for `ui.visits.in_hand`."""
+        return Prompt(self.inputs.prompt)
+
+    def take_prompt(self, prompt: Prompt, settings: SamplingSettings | None = None) -> None:
+        """Another prompt for the next runs, and with the settings their seed and constraint."""
+        self.change(**asdict(self.inputs.following(prompt.text, settings)))
 
     def refuse(self, error: DecodingError) -> None:
         """Say why something was not done."""

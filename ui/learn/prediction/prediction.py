@@ -15,7 +15,7 @@ from ui.learn.prediction.gap import Gap, mean_difference, total_variation
 from ui.learn.source import Table
 from ui.texts.settings import named_settings
 from ui.words.labels import with_minus
-from ui.words.language import say, say_counted
+from ui.words.language import say, say_counted, with_figures
 
 FEWEST, MOST = 2, 32  # bars
 
@@ -40,7 +40,7 @@ class Unit:
             return say("below 1 %") if 0 < value < 0.005 else f"{100 * value:.0f} %"
         figure = with_minus(f"{value:,.{self.digits}f}")
         name = self.one if figure == "1" and self.one else self.name
-        return f"{with_figures(figure)} {say(name)}"
+        return with_figures(f"{figure} {say(name)}")
 
     def difference(self, value: float) -> str:
         """A difference of two values: ``40 percentage points`` of probabilities."""

@@ -72,7 +72,7 @@ test('an example or an earlier text is one press, and closes the menu', () => {
     assert.ok(!menu.open);
   };
   press_in_menu(/^Loops/);
-  press_in_menu(/^1 token, test/);
+  press_in_menu(/^Once upon\s*1 token, test/);
   assert.deepEqual(page.taken(), [
     ['try_example', EXAMPLE],
     ['reopen', 3],
@@ -84,7 +84,14 @@ test('without earlier texts there is no title for them', () => {
   /** @type {HTMLDetailsElement} */ (page.root.querySelector('details')).open = true;
   assert.deepEqual(page.all('heading'), []);
   page.change({ earlier: [EARLIER] });
-  assert.deepEqual(page.all('heading').map(text_of), ['Earlier texts of yours']);
+  assert.deepEqual(page.all('heading').map(text_of), ['Earlier texts of yours', 'Examples']);
+});
+
+test('own texts stand in front of the examples, the newest first', () => {
+  const newer = { ...EARLIER, number: 4, prompt: 'The newest' };
+  const page = page_of({ examples: [EXAMPLE], earlier: [EARLIER, newer] });
+  const titles = [...page.root.querySelectorAll('li b')].map(text_of);
+  assert.deepEqual(titles, ['The newest', 'Once upon', 'Loops']);
 });
 
 test('hostile prompts are text', () => {

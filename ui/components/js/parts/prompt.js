@@ -25,8 +25,9 @@ export function create(root, actions) {
   });
   const examples = element('ul', { class: 'dv-texts' });
   const earlier = element('ul', { class: 'dv-texts' });
+  const examples_title = element('h3', { text: say('Examples') });
   const earlier_title = element('h3', { text: say('Earlier texts of yours') });
-  const menu = create_menu(say('Examples'), examples, earlier_title, earlier);
+  const menu = create_menu(say('Examples'), earlier_title, earlier, examples_title, examples);
   const start = element('button', { type: 'button', text: say('Start'), onclick: () => actions.start() });
   root.classList.add('dv-prompt');
   // Folded, a field would cut its second line in the middle: this lies over it and shows where lines end.
@@ -106,14 +107,14 @@ export function create(root, actions) {
       const texts = JSON.stringify(state.earlier);
       if (listed_earlier === texts) return;
       listed_earlier = texts;
-      set_class(earlier_title, state.earlier.length ? '' : 'dv-hidden');
-      earlier.replaceChildren(...state.earlier.map(earlier_entry));
+      for (const title of [earlier_title, examples_title]) set_class(title, state.earlier.length ? '' : 'dv-hidden');
+      earlier.replaceChildren(...state.earlier.map(earlier_entry).reverse());
     },
   };
 
   /** @param {EarlierText} text */
   function earlier_entry(text) {
-    const title = `${tokens(text.tokens)}, ${text.model}`;
-    return entry(title, text.prompt, say('Generate this text again'), () => actions.reopen(text.number));
+    const about = `${tokens(text.tokens)}, ${text.model}`;
+    return entry(shorten(text.prompt, 46), about, say('Generate this text again'), () => actions.reopen(text.number));
   }
 }

@@ -44,6 +44,7 @@ import { learn_token, unpack_row } from '../kernel/row.js';
  * @property {Table} [table]
  * @property {any[]} [examples]
  * @property {string[]} [notices]
+ * @property {{prompt: string, chat: boolean}} [draft] a prompt of another page, for Start to begin with
  * @property {string} [what]
  * @property {number} [done]
  * @property {number | null} [total]

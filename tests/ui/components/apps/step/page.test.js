@@ -103,6 +103,22 @@ describe('the step page', () => {
     assert.deepEqual([state().prompt, tokens().length, one('textbox', 'Prompt').value], ['a', 1, 'aaa']);
   });
 
+  test('an own prompt after an example is told that the settings are still those of the example', async () => {
+    const example = { name: 'Loop', prompt: 'b', look_at: 'Look.', negative_prompt: null, strategy: null };
+    const started = (/** @type {object} */ settings) =>
+      root.decoding.actions.try_example({ ...example, guidance_scale: 1.5, settings });
+    const told_after = { '': {}, 'The settings are still those of the example Loop.': { temperature: 0.1 } };
+    for (const [told, settings] of Object.entries(told_after)) {
+      await started(settings);
+      await until(() => state().prompt === 'b');
+      assert.equal(state().visit_notice, '');
+      begin_typing(one('textbox', 'Prompt'), 'a');
+      button('Start').click();
+      await until(() => state().prompt === 'a');
+      assert.equal(state().visit_notice, told);
+    }
+  });
+
   test('a Step that is pressed before Start has an answer takes a step of that text', async () => {
     server.is_held = true;
     begin_typing(one('textbox', 'Prompt'), 'a');

@@ -99,6 +99,15 @@ test('a line beyond the bars is told at their end, and gaps in front of a line w
   ]);
 });
 
+test('a chosen token beyond the bars that have room is the last bar', () => {
+  const far = drawn(recorded({}, { step: { chosen: 3 } }), 3);
+  assert.deepEqual(far.figures.softmax.labels, ['␣Paris', '␣the', '… ␣London']);
+  assert.deepEqual(rounded(far.data[SOFTMAX.chosen].y), [null, null, 0.1]);
+  const cut = drawn(recorded({ top_k: 3 }, { step: { chosen: 3 } }), 3);
+  assert.deepEqual(cut.marks('softmax'), [[2.5, 'top-k 3: rank 3 ▸']]);
+  assert.deepEqual(drawn(recorded({ top_k: 2 }, { step: { chosen: 3 } }), 3).marks('softmax'), [[1.5, 'top-k 2']]);
+});
+
 test('captions say what the scores are, and how uncertain they leave it', () => {
   const { text, figures } = of({ top_k: 2 });
   assert.equal(text('logits'), 'raw scores: highest −0.92, 0.29 ahead');

@@ -1,5 +1,5 @@
 // What every page needs of the browser besides its parts: charts in the theme that the visitor sees, menus that keys reach,
-// and stage view.
+// Streamlit's own words in the language of the page, and stage view.
 
 import { set_text } from '../../lib/dom.js';
 import { say } from '../../words/say.js';
@@ -14,6 +14,8 @@ import { create_stage } from './stage.js';
 export function mount(root, drawn, tell) {
   const restyle = () => tell('theme', root.dataset.theme);
   if (root.dataset.theme !== drawn.theme) restyle();
+  const skip = document.querySelector('[data-testid="stSkipToContent"]');
+  if (skip instanceof HTMLElement) set_text(skip, say('Skip to main content'));
   const stops = [focus_popovers(), create_stage(root)];
   return {
     restyle,

@@ -37,6 +37,9 @@ export function create_actions({ root, state, link, screen, player, walk, settle
   let wanted_index = null;
   /** @type {Promise<any>|null} Start was pressed, and its text has not come */
   let begun = null;
+  /** @type {{name: string, prompt: string, samplers: string}|null} the example whose samplers are in force, if it brought others */
+  let set_by = null;
+  const samplers_now = () => JSON.stringify({ ...state.settings, seed: 0 });
 
   /** Any way to another place in the text ends Play first, and clicks that still wait. @param {string} kind @param {object} [fields] */
   function move(kind, fields) {
@@ -58,6 +61,14 @@ export function create_actions({ root, state, link, screen, player, walk, settle
     if (!is_drafted(state)) return true; // what was typed may not be drawn yet
     const message = await actions.start();
     return Boolean(message) && !state.error;
+  }
+
+  /** Whoever types a prompt of their own after an example has its settings still. */
+  function tell_of_example() {
+    if (set_by === null || state.draft.prompt === set_by.prompt) return;
+    if (samplers_now() === set_by.samplers)
+      state.visit_notice = say('The settings are still those of the example {name}.', { name: set_by.name });
+    set_by = null;
   }
 
   /** The tour goes on with what a person does. @param {TourEvent} event */
@@ -90,6 +101,7 @@ export function create_actions({ root, state, link, screen, player, walk, settle
     },
     start() {
       player.stop();
+      tell_of_example();
       state.example = '';
       const { prompt, chat, negative_prompt, is_search } = state.draft;
       const guided = negative_prompt !== null && !is_search;
@@ -116,7 +128,10 @@ export function create_actions({ root, state, link, screen, player, walk, settle
         ...search,
       };
       if (example.negative_prompt !== null) state.guidance_scale = example.guidance_scale;
+      const before = samplers_now();
       state.settings = { ...state.settings, ...example.settings };
+      const samplers = samplers_now();
+      set_by = samplers === before ? null : { name: example.name, prompt: example.prompt, samplers };
       const started = actions.start();
       state.example = example.look_at;
       return started;

@@ -319,6 +319,7 @@ export function mount(
       return;
     }
     if (is_new_run) begin_run();
+    if (message.draft) state.draft = { ...state.draft, ...message.draft };
     if (was !== `${state.row_key} ${state.steps.length}`) state.is_what_if = false;
     if (message.text && model_name && model_name !== state.model?.name) tell('model', state.model?.name);
     model_name = state.model?.name ?? '';

@@ -97,7 +97,7 @@ function logits(view, rows, { score: score_of }, memory, is_calm) {
     y,
     base,
   }));
-  const lines = lines_over_bars(view, rows.length, base, top);
+  const lines = lines_over_bars(view, rows, base, top);
   const hovertext = rows.map(
     row =>
       `${heading(row)}<br>${say('score {score} ({what})', { score: score_text(row.score, 3), what: scores_are })}` +
@@ -139,7 +139,7 @@ function softmax({ view, slow }, rows, { percent, bits, score }, memory, is_calm
   ];
   const highest = rows.map((row, place) => Math.max(row.model_prob, after[place] ?? 0));
   const top = Math.min(1, steady_top(memory, Math.max(...highest, 1e-9), is_calm));
-  const lines = lines_over_bars(view, rows.length, 0, top);
+  const lines = lines_over_bars(view, rows, 0, top);
   const hovertext = rows.map(row => {
     const probability = percent(row.model_prob);
     const lines_of = [
@@ -218,6 +218,16 @@ function nothing() {
   };
 }
 
+/** The leading tokens as far as there is room, the last of them the chosen one. @param {View} view @param {number} places */
+function charted(view, places) {
+  const leading = view.rows.slice(0, places);
+  const { chosen } = view;
+  const is_beyond = places > 1 && chosen !== null && !leading.some(row => row.id === chosen.id);
+  if (!is_beyond) return { rows: leading, labels: leading.map(row => row.label) };
+  const rows = leading.slice(0, places - 1);
+  return { rows: [...rows, chosen], labels: [...rows.map(row => row.label), `… ${chosen.label}`] };
+}
+
 /**
  * Data, axes and captions of both charts.
  * @param {Properties} state
@@ -228,13 +238,13 @@ function nothing() {
 export function describe(state, { memory, places, is_calm }) {
   const { view } = state;
   if (!view?.rows.length) return nothing();
-  const rows = view.rows.slice(0, places);
+  const { rows, labels } = charted(view, places);
   const in_digits = formats(state.digits);
   const scores = logits(view, rows, in_digits, (memory.logits ??= {}), is_calm);
   const probabilities = softmax({ ...state, view }, rows, in_digits, (memory.softmax ??= {}), is_calm);
   return {
     data: [...scores.data, ...probabilities.data],
-    figures: { logits: scores, softmax: { ...probabilities, labels: rows.map(row => row.label) } },
+    figures: { logits: scores, softmax: { ...probabilities, labels } },
     axes: axes_of(rows.length, scores.range, probabilities.range),
   };
 }

@@ -71,22 +71,23 @@ function edges(view) {
 /**
  * The lines over bars of the leading tokens; of an edge beyond the last bar only a word at the right end.
  * @param {View} view
- * @param {number} bars_shown
+ * @param {ViewRow[]} rows one a bar; the last one may stand for a token further behind
  * @param {number} low
  * @param {number} high of the y axis
  */
-export function lines_over_bars(view, bars_shown, low, high) {
-  const first = view.rows[0]?.rank ?? 1;
+export function lines_over_bars(view, rows, low, high) {
+  const first = rows[0]?.rank ?? 1;
+  const in_order = rows.at(-1)?.rank === first + rows.length - 1 ? rows.length : rows.length - 1;
   /** @type {Mark[]} */
   const marks = [];
   /** @type {number[]} */
   const places = [];
   for (const { rank, text } of edges(view)) {
     const x = rank - first + 0.5;
-    const is_beyond = x > bars_shown - 0.5;
+    const is_beyond = x > in_order - 0.5;
     if (!is_beyond) places.push(x);
     const words = is_beyond ? say('{line}: rank {rank} ▸', { line: text, rank: count(rank) }) : text;
-    marks.push({ x: Math.min(x, bars_shown - 0.5), y: null, text: words, colour: 'cut-text', side: 'top' });
+    marks.push({ x: is_beyond ? rows.length - 0.5 : x, y: null, text: words, colour: 'cut-text', side: 'top' });
   }
   return { trace: verticals(places, low, high), marks };
 }

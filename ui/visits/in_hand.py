@@ -1,0 +1,97 @@
+"""The prompt in hand: the one that a person typed last, on whatever page of the visit.
+
+Every page that has a prompt of its own takes it when it is opened next, once. What a person types
+there afterwards is newer, so it stays, and is what the other pages take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A prompt as a page holds it.
+
+    Attributes:
+        text: the prompt.
+        chat: whether it goes through the chat template; None on a page without one.
+        run: the text that began from it, on a page that begins texts by a press; else empty.
+    """
+
+    text: str
+    chat: bool | None = None
+    run: str = ""
+
+    def is_same(self, other: Prompt) -> bool:
+        """Whether a page that holds this one would gain nothing by the other."""
+        return self.text == other.text and (
+            None in (self.chat, other.chat) or self.chat == other.chat
+        )
+
+
+class HoldsPrompt(Protocol):
+    """A state, or a part of one, that follows the prompt in hand.
+
+    Attributes:
+        name: names it within the visit.
+        prompt_held: its prompt; None while that belongs to its other inputs.
+    """
+
+    name: str
+
+    @property
+    def prompt_held(self) -> Prompt | None:
+        """See above."""
+
+    def take_prompt(self, prompt: Prompt, settings: Any = None) -> None:
+        """Go on from another prompt.
+
+        Args:
+            prompt: what to go on from.
+            settings: the `SamplingSettings` that came with it; None to keep its own.
+        """
+
+
+class PromptInHand:
+    """What a visit knows of its prompts.
+
+    Attributes:
+        newest: the prompt that was typed last; None before any was.
+    """
+
+    def __init__(self) -> None:
+        self.newest: Prompt | None = None
+        self._held: dict[str, Prompt | None] = {}  # by holder, at the last look
+        self._up_to_date: set[str] = set()  # holders that have had the newest
+
+    def look(self, holders: Iterable[HoldsPrompt]) -> None:
+        """Note what pages hold; what has changed since the last look was typed there."""
+        for holder in holders:
+            held = holder.prompt_held
+            if held is not None and self._held.get(holder.name, held) != held:
+                self.newest, self._up_to_date = held, {holder.name}
+            self._held[holder.name] = held
+
+    def due(self, holder: HoldsPrompt) -> Prompt | None:
+        """The prompt that a holder is to take; None if it has that, or had it and went on."""
+        held = holder.prompt_held
+        if self.newest is None or holder.name in self._up_to_date:
+            return None
+        return None if held is not None and held.is_same(self.newest) else self.newest
+
+    def follow(self, holder: HoldsPrompt, prompt: Prompt, settings: Any = None) -> None:
+        """Let a holder take a prompt; that is none that was typed there."""
+        holder.take_prompt(prompt, settings)
+        self._up_to_date.add(holder.name)
+        self._held[holder.name] = holder.prompt_held
+
+
+def holders_of(state: Any) -> list[HoldsPrompt]:
+    """What follows the prompt in hand in a page's state: parts of it, itself, or nothing."""
+    parts = getattr(state, "prompt_holders", None)
+    if parts is not None:
+        return list(parts)
+    return [state] if hasattr(state, "take_prompt") else []
