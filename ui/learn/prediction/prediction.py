@@ -40,7 +40,7 @@ class Unit:
             return say("below 1 %") if 0 < value < 0.005 else f"{100 * value:.0f} %"
         figure = with_minus(f"{value:,.{self.digits}f}")
         name = self.one if figure == "1" and self.one else self.name
-        return f"{with_figures(figure)} {say(name)}"
+        return with_figures(f"{figure} {say(name)}")
 
 
 @dataclass(frozen=True)
