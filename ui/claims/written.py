@@ -11,7 +11,7 @@ from engine.claims.texts import Written
 from ui.measurements.section import Table
 from ui.skeleton.tables import text_list
 from ui.words.labels import stop_name, tokens_text
-from ui.words.language import say
+from ui.words.language import Literal, say
 
 # Of both claims on loops, so that their figures are of the same texts.
 PROMPTS = """They think that
@@ -51,13 +51,13 @@ def texts_table(texts: Sequence[Written], ways: Mapping[str, str]) -> Table:
     """What each text measures, and the text."""
     rows = [
         (
-            text.prompt,
+            Literal(text.prompt),
             say(ways[text.way]),
             text.tokens,
             text.repeated,
             text.loop_tokens,
             stop_name(text.stop_reason),
-            text.text,
+            Literal(text.text),
         )
         for text in texts
     ]

@@ -18,7 +18,7 @@ from ui.measurements.measured import chart
 from ui.measurements.section import Shown, Table
 from ui.skeleton.tables import text_list
 from ui.texts.limits import LARGEST_SEED
-from ui.words.language import say, with_figures
+from ui.words.language import Literal, say, with_figures
 
 PROMPTS = """Once upon a time
 The capital of France is
@@ -89,7 +89,7 @@ def _picture(result: SameSeed, shown: Shown) -> None:
 
 def _texts(result: SameSeed) -> Table:
     rows = [
-        (run.prompt, run.temperature, kind, text)
+        (Literal(run.prompt), run.temperature, kind, Literal(text))
         for run in result.runs
         for kind, texts in ((say("fresh"), run.unseeded), (str(run.seed), run.seeded))
         for text in texts
