@@ -67,7 +67,9 @@ test('another figure changes the chart in its place, the same one costs nothing'
     plotly.drawn.map(({ traces }) => traces[0].x),
     ['a', 'c'],
   );
-  assert.ok(plotly.drawn.every(({ node, layout }) => node === chart && layout.autosize && layout.title === 'A chart'));
+  const kept = (/** @type {any} */ drawn) =>
+    drawn.node === chart && drawn.layout.autosize && drawn.layout.title === 'A chart';
+  assert.ok(plotly.drawn.every(kept) && plotly.drawn.every(({ layout }) => layout.separators === '.,'));
   assert.equal(page.one('figure', 'Bars of c'), chart);
   app.destroy();
   assert.deepEqual(plotly.purged, [chart]);
