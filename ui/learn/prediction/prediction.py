@@ -41,7 +41,6 @@ class Unit:
         figure = with_minus(f"{value:,.{self.digits}f}")
         name = self.one if figure == "1" and self.one else self.name
         return with_figures(f"{figure} {say(name)}")
-<<<<<<< HEAD
 
     def difference(self, value: float) -> str:
         """A difference of two values: ``40 percentage points`` of probabilities."""
@@ -52,8 +51,6 @@ class Unit:
         return say_counted(
             round(100 * value), "{count} percentage point", "{count} percentage points"
         )
-=======
->>>>>>> german
 
 
 @dataclass(frozen=True)
