@@ -68,7 +68,7 @@ class Xtc(CutStage):
         note={
             "rests": "inactive: its own u {u:u} ≥ {probability:number}",
             "few": "fewer than two top choices: its own u {u:u} < {probability:number}",
-            "spares": "spares the end or a line break: its own u {u:u} < {probability:number}",
+            "spares": "spares end or line break: its own u {u:u} < {probability:number}",
             "acts": "active: its own u {u:u} < {probability:number}",
         },
         paper=Paper(
