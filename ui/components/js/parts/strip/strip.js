@@ -150,7 +150,9 @@ export function create(root, actions) {
 
   function write_plain() {
     if (!is_plain) return;
-    const prompt_words = element('span', { class: 'dv-muted' }, ...with_breaks(prompt_text()));
+    // The blank line between a message and its answer is no character of the text.
+    const between = prompt_text().slice(state.prompt.length);
+    const prompt_words = element('span', { class: 'dv-muted' }, ...with_breaks(state.prompt), between);
     plain.replaceChildren(prompt_words, ...with_breaks(generated_text()));
   }
 
