@@ -50,7 +50,8 @@ def held(app: AppTest) -> DiffusionLab:
 
 
 def canvas(app: AppTest) -> str:
-    (found,) = [one.body for one in app.get("html") if 'class="dv-canvas"' in one.body]
+    drawn = [one.body for one in app.get("html") if 'class="dv-canvas"' in one.body]
+    (found,) = [body for body in drawn if "dv-staged" not in body]
     return found
 
 

@@ -104,7 +104,8 @@ def _model(trace: Trace, model_of: ModelOf) -> tuple[LanguageModel, str]:
 def _last_settings(trace: Trace) -> SamplingSettings:
     """The settings of the next step; raises `TraceError` where this page has not all of them."""
     found = [
-        SamplingSettings.from_dict({"chain": [], **values}) for _, values in trace.settings
+        SamplingSettings.from_dict({"chain": [], "seed": 0, **values})
+        for _, values in trace.settings
     ] or [SamplingSettings()]
     if any(settings.parity for settings in found):
         raise TraceError(

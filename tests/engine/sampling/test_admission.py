@@ -332,7 +332,8 @@ def test_no_nearer_value_of_the_named_setting_admits_the_token(chain, rounded):
     logits = bfloat16(logits) if rounded else logits
     by_rank = np.argsort(-logits, kind="stable").tolist()
     text = np.array([by_rank[place] for place in (2, 7, 3, 7, 8, 7)])
-    context = Context(text, 2, (by_rank[1],), uniform=lambda stream: 0.3)
+    end = by_rank[-1 if "xtc" in chain else 1]  # XTC spares an end of text among its choices
+    context = Context(text, 2, (end,), uniform=lambda stream: 0.3)
     settings = SamplingSettings(**chain)
     named = set()
     for place in (0, 1, 2, 4, 7, 8, 15, 30, 60, 700):

@@ -118,6 +118,7 @@ def test_a_record_keeps_what_is_measured_to_the_end(state, bundled):
 @pytest.mark.parametrize("broken", [{"result": {"ms": ["x"]}}, {"setting": None}, {"took": "x"}])
 def test_results_that_cannot_be_read_leave_the_inputs(state, bundled, broken):
     state.held.change(times=2)
+    state.held.begin(lambda: True)
     record = json.loads(json.dumps(measured(state).record()))
     record["results"][0]["reading"] |= broken
     again = PAGE.visit_page.restore(record, lambda source, revision: bundled)

@@ -124,7 +124,7 @@ def test_a_repository_of_pickles_is_refused_before_anything_is_fetched(hub):
     hub.files = ["config.json", "pytorch_model.bin"]
     fails(UnsafeWeightsError, "owner/tiny", "owner/tiny has its weights only as a pickle")
     hub.files = ["config.json", "model.gguf"]
-    fails(WeightsError, "owner/tiny", "owner/tiny holds no weights")
+    fails(WeightsError, "owner/tiny", "owner/tiny is in the GGUF format")
     assert [call[0] for call in hub.asked] == ["model_info"] * 2
 
 

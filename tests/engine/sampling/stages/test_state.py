@@ -271,7 +271,8 @@ def test_parity_repeats_generate_with_every_stage_it_has(names, seed, monkeypatc
     chosen = {name: IN_PARITY[name] for name in names}
     settings = SamplingSettings(**chosen, seed=seed, parity=True)
     ends = list(range(0, tiny_models.VOCAB, 3)) if "min_new_tokens" in names else None
-    monkeypatch.setattr(model, "eos_ids", tuple(ends or ()))
+    for name in ("eos_ids", "generate_eos_ids"):
+        monkeypatch.setattr(model, name, tuple(ends or ()))
     decoder = Decoder(model, PROMPT, settings)
     for _ in decoder.run(TOKENS):
         pass
