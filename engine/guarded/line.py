@@ -42,7 +42,7 @@ class Line:
                 if gives_up():
                     return False
             return True
-        finally:  # also where `gives_up` fails: else nobody behind would ever come in
+        finally:  # also if `gives_up` fails: else no one behind would ever come in
             with self._changed:
                 if ticket in line:
                     line.remove(ticket)

@@ -52,7 +52,7 @@ class Machine:
 
     @property
     def is_busy(self) -> bool:
-        """Whether as many programs ran as there are cores, in the minute before."""
+        """True if as many programs ran as there are cores, in the minute before."""
         return self.load[0] >= self.cores
 
 

@@ -97,7 +97,7 @@ class Vocabulary:
         return token_id in self.special_ids
 
     def has_tokens_of(self, other: Vocabulary) -> bool:
-        """Whether each id that both tokenizers know is the same token; False if one has none."""
+        """True if each id that both tokenizers know is the same token; False if one has none."""
         pairs = zip(self._pieces, other._pieces, strict=False)
         same = all(one == two or one is None or two is None for one, two in pairs)
         return same and (self.tokenizer is None) == (other.tokenizer is None)
@@ -154,7 +154,7 @@ class Vocabulary:
         return chat_template.encode(self._chat_tokenizer(), _checked(message), MAX_PROMPT_BYTES)
 
     def chat_messages(self, message: str) -> list[dict[str, str]]:
-        """What `chat` lays out, by role: the message, and the template's own system message."""
+        """Return the messages that `chat` lays out, the template's own system message first."""
         return chat_template.messages(self._chat_tokenizer(), _checked(message), MAX_PROMPT_BYTES)
 
     def _chat_tokenizer(self) -> PreTrainedTokenizerBase:
@@ -266,7 +266,7 @@ def _decoder(decoder: Decoder | None) -> _ToBytes:
 
 
 def _decoded(decoder: Decoder, has_bytes: bool, piece: str) -> bytes:
-    """What a decoder makes of a piece when it follows another one."""
+    """Return the text of a piece that follows another one, by the decoder."""
     if has_bytes and _BYTE_PIECE.fullmatch(piece):
         return bytes([int(piece[3:5], 16)])
     return _literal_bytes(decoder.decode(["a", piece]).removeprefix("a"))

@@ -37,7 +37,7 @@ def piece_after(
     token_id: int,
     stop_strings: tuple[str, ...],
 ) -> Piece:
-    """What a token adds to a text.
+    """The bytes that a token adds to a text.
 
     A stop string is looked for in the text and, as `generate` does, in the text with the names of
     control tokens. An end of text is none: it ends a text by itself.

@@ -27,7 +27,7 @@ def opened(app: AppTest, page: str):
 
 
 def start(app: AppTest, prompt: str, **settings) -> None:
-    """What Start on the step page does."""
+    """Press Start on the step page."""
     visit = visit_of(app)
     model = step_session(visit).model
     beginning, settings = Beginning(prompt), SamplingSettings(**settings)

@@ -106,7 +106,7 @@ class Comparison:
 
     @property
     def settings_differ(self) -> bool:
-        """Whether columns have different settings, seeds aside."""
+        """True if columns have different settings, seeds aside."""
         return any(
             column.settings.chain != self.columns[0].settings.chain for column in self.columns
         )

@@ -135,7 +135,7 @@ def allowed() -> list[Choice] | None:
 
 
 def begins_alone(model: LanguageModel) -> bool:
-    """Whether a page may begin its work on a model without a press.
+    """True if a page may begin its work on a model without a press.
 
     Only on a bundled model, whose passes are short, and for the one person at this computer.
     """

@@ -1,4 +1,4 @@
-"""Who is at the other end of a connection, noted where it comes in."""
+"""The visitor at the other end of a connection, noted where it comes in."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from starlette.types import Scope
 
 @dataclass(frozen=True)
 class Visitor:
-    """What a request says of the visitor and of the way it came.
+    """The visitor of a request, and the way it came, as its headers tell.
 
     Attributes:
         ip_address: of the machine that sent it; None for this one.

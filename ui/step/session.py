@@ -202,7 +202,7 @@ class Session(ActedOn):
 
     @property
     def is_bare(self) -> bool:
-        """Whether nothing is there but the prompt."""
+        """True if nothing is there but the prompt."""
         return not any(branch.decoder.steps for branch in self.branches.values())
 
     def take_prompt(self, prompt: Prompt, settings: SamplingSettings | None = None) -> None:
@@ -222,7 +222,7 @@ class Session(ActedOn):
             )
 
     def fitting_chat(self, prompt: Prompt) -> bool:
-        """Whether a prompt of another page goes through the chat template here."""
+        """True if a prompt of another page goes through the chat template here."""
         chat = self.chat if prompt.chat is None else prompt.chat
         return chat and self.model.vocabulary.has_chat_template
 

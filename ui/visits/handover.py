@@ -39,7 +39,7 @@ class HandedOver:
 
     @property
     def prompt(self) -> Prompt:
-        """What other pages take of it as their prompt."""
+        """The prompt that other pages take from it."""
         return Prompt(self.beginning.prompt, self.beginning.chat)
 
 

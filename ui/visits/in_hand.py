@@ -56,7 +56,7 @@ class HoldsPrompt(Protocol):
 
 
 class PromptInHand:
-    """What a visit knows of its prompts.
+    """The prompts of a visit.
 
     Attributes:
         newest: the prompt that was typed last; None before any was.

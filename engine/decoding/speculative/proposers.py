@@ -59,7 +59,7 @@ class Proposer:
     is_lost = False
 
     def room(self, ids: np.ndarray) -> int:
-        """How many tokens can be proposed after a text, 0 if none can.
+        """Return the number of tokens that can be proposed after a text, 0 if none can.
 
         Args:
             ids: (positions,) prompt and generated tokens.
@@ -275,7 +275,7 @@ class DraftModel(Proposer):
     def _shaped(
         self, logits: np.ndarray, settings: SpeculativeSettings, context: Context
     ) -> Distribution:
-        """What the chain makes of a row of the draft, over the target's ids."""
+        """Return a row of the draft shaped by the chain, over the target's ids."""
         missing = max(0, self._vocab_size - logits.size)
         if missing:
             logits = np.pad(logits, (0, missing), constant_values=-np.inf)

@@ -133,7 +133,7 @@ def locate(
 
 
 def is_here(source: str, revision: str | None = None) -> bool:
-    """Whether a model can be loaded without a download: bundled, a folder, or fetched before."""
+    """True if a model needs no download: bundled, a folder, or fetched before."""
     if source in (BUNDLED, BUNDLED_DRAFT) or _is_folder(_expanded(source)):
         return True
     if not _HUB_ID.fullmatch(source):

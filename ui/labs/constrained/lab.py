@@ -102,7 +102,7 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
 
     @property
     def _is_example(self) -> bool:
-        """Whether prompt and constraint belong together."""
+        """True if prompt and constraint belong together."""
         inputs = self.inputs
         own = inputs.language, inputs.source, inputs.prompt
         return own in [(each.language, each.source, each.prompt) for each in EXAMPLES]

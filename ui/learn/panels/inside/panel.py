@@ -44,7 +44,7 @@ def loss(state: MeasurementState) -> float | None:
 
 @MEASURES.add
 def tokens_predicted(state: MeasurementState) -> float | None:
-    """How many tokens of the text have a loss: all but the first."""
+    """The number of tokens that have a loss: all but the first."""
     result = state.held.result()
     return len(result.bits) if isinstance(result, Loss) else None
 

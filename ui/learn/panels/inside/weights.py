@@ -34,7 +34,7 @@ class WeightsInputs(PlainInputs):
 
 @dataclass(frozen=True)
 class Weights:
-    """What the model's weights are.
+    """The weights of the model by part.
 
     Attributes:
         counts: numbers by part, in the order of `PARTS`.

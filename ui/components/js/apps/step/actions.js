@@ -63,7 +63,7 @@ export function create_actions({ root, state, link, screen, player, walk, settle
     return Boolean(message) && !state.error;
   }
 
-  /** Whoever types a prompt of their own after an example has its settings still. */
+  /** A prompt typed after an example still has the settings of the example. */
   function tell_of_example() {
     if (set_by === null || state.draft.prompt === set_by.prompt) return;
     if (samplers_now() === set_by.samplers)
