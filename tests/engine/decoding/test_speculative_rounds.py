@@ -169,7 +169,7 @@ def test_a_draft_with_another_vocabulary_is_refused():
 
 
 def of_words(count: int, size: int, *others: str, seed: int = 0) -> LanguageModel:
-    """A model of `size` words, with an output layer of another size."""
+    """A model of `count` words, with an output layer of another size."""
     words = {f"w{place}": place for place in range(count)}
     words |= {other: count + place for place, other in enumerate(others)}
     tokenizer = Tokenizer(models.WordLevel(words, unk_token="w0"))
