@@ -119,7 +119,7 @@ def a_column_is_adjusted(page: Page) -> str:
     expect(temperature).to_have_value("1")
     temperature.fill("0.3")
     temperature.press("Enter")
-    expect(texts(page).nth(1)).to_contain_text("temperature 0.3; seed 0")
+    expect(texts(page).nth(1)).to_contain_text("temperature 0.3; seed 5")
     expect(button(page, "Play")).to_be_enabled()
     wait_until_drawn(page)
     return texts(page).nth(1).locator(".cmp-text").inner_text()
