@@ -238,7 +238,7 @@ _ToBytes = Callable[[str], bytes]
 
 
 def _decoders(tokenizer: PreTrainedTokenizerBase) -> tuple[_ToBytes, _ToBytes]:
-    """How this tokenizer's own pieces map to bytes, and how those do that were added to them."""
+    """Return what turns a piece into bytes: for the tokenizer's own pieces and for added ones."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if isinstance(tokenizer, transformers.ByT5Tokenizer):  # a byte has the character of that number
         return lambda piece: bytes([ord(piece)]), _literal_bytes

@@ -1,4 +1,4 @@
-"""How the heads of a model weigh the positions of a text: the attention weights, as they are.
+"""Attention weights of a model's heads over the positions of a text, as the model computes them.
 
 The passes of the engine use a kernel that keeps no weights. So a pass of its own is made here, with
 the attention of transformers that returns them, over the same weights of the model in float32.

@@ -11,6 +11,12 @@ from ui.words.language import say, typed_list
 
 MOST_LINES = 200
 MOST_NUMBERS = 16
+STORY_PROMPTS = """Once upon a time, there was a little
+The old house stood
+In the middle of the forest
+One day, the king
+The girl opened the box and found
+My favourite thing in the world is"""
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ class VisitPage(Generic[State]):
     hold: Callable[[State], None] = lambda state: None
 
     def of(self, visit: Visit) -> State:
-        """What a visit has on this page: what it had, else a new state; it follows the prompt.
+        """Return the visit's state of this page, new if it had none, brought to the prompt in hand.
 
         Raises:
             DecodingError: not even the bundled model can be loaded.

@@ -546,7 +546,7 @@ def _axis_of(data: Fields) -> AxisInput:
 
 
 def begun(model: LanguageModel) -> Tuning:
-    """What a new visitor sees: the sweep that the page opens with, on a bundled model under way."""
+    """Return the sweep that the page opens with, which starts by itself on a bundled model."""
     tuning = Tuning(model)
     if begins_alone(model):
         tuning.run(somebody_there(), for_all=True)

@@ -26,7 +26,7 @@ class Prompt:
     run: str = ""
 
     def is_same(self, other: Prompt) -> bool:
-        """Whether a page that holds this one would gain nothing by the other."""
+        """Tell whether a page that holds this prompt would gain nothing from the other."""
         return self.text == other.text and (
             None in (self.chat, other.chat) or self.chat == other.chat
         )
@@ -90,7 +90,7 @@ class PromptInHand:
 
 
 def holders_of(state: Any) -> list[HoldsPrompt]:
-    """What follows the prompt in hand in a page's state: parts of it, itself, or nothing."""
+    """Return the parts of a page's state that follow the prompt, maybe all of it or none."""
     parts = getattr(state, "prompt_holders", None)
     if parts is not None:
         return list(parts)

@@ -17,7 +17,7 @@ from engine.claims.experiments.determinism import (
 from engine.model import LanguageModel
 from ui.charts.template import DASHES, SYMBOLS, palette, template
 from ui.claims.claim import claim
-from ui.claims.inputs import PromptsInputs, lines
+from ui.claims.inputs import STORY_PROMPTS, PromptsInputs, lines
 from ui.claims.words import part_said
 from ui.labs import fields
 from ui.measurements.held import Held
@@ -25,13 +25,6 @@ from ui.measurements.measured import chart, sheet
 from ui.measurements.section import Shown, Table
 from ui.words.labels import token_label
 from ui.words.language import say
-
-PROMPTS = """Once upon a time, there was a little
-The old house stood
-In the middle of the forest
-One day, the king
-The girl opened the box and found
-My favourite thing in the world is"""
 
 
 @dataclass(frozen=True)
@@ -43,7 +36,7 @@ class WaysInputs(PromptsInputs):
         batch: rows of the batch.
     """
 
-    prompts: str = PROMPTS
+    prompts: str = STORY_PROMPTS
     tokens: int = 16
     batch: int = 8
 

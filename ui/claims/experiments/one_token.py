@@ -11,7 +11,7 @@ from engine.claims.experiments.one_token import MOST_TOKENS, Fork, OneToken, One
 from engine.model import LanguageModel
 from ui.charts.template import palette, template
 from ui.claims.claim import claim
-from ui.claims.inputs import PromptsInputs, lines, wholes
+from ui.claims.inputs import STORY_PROMPTS, PromptsInputs, lines, wholes
 from ui.labs import fields
 from ui.measurements.held import Held
 from ui.measurements.measured import chart
@@ -20,13 +20,6 @@ from ui.skeleton.tables import text_list
 from ui.words.labels import token_label
 from ui.words.language import say
 from ui.words.metrics import percent
-
-PROMPTS = """Once upon a time, there was a little
-The old house stood
-In the middle of the forest
-One day, the king
-The girl opened the box and found
-My favourite thing in the world is"""
 
 
 @dataclass(frozen=True)
@@ -39,7 +32,7 @@ class ForkInputs(PromptsInputs):
         temperature: of the draws; 0 for greedy decoding.
     """
 
-    prompts: str = PROMPTS
+    prompts: str = STORY_PROMPTS
     tokens: int = 32
     places: str = "4, 12"
     temperature: float = 0.0

@@ -1,4 +1,4 @@
-"""How one head weighs the tokens of a text."""
+"""The attention weights of one head over the tokens of a text."""
 
 from __future__ import annotations
 

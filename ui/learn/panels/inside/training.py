@@ -26,7 +26,7 @@ MOST = 300  # million tokens that the model has read
 
 @dataclass(frozen=True)
 class TrainingInputs(PlainInputs):
-    """How far the training is where one looks, in millions of tokens."""
+    """The moment of the training to look at, in millions of tokens read."""
 
     read: int = 1
 
