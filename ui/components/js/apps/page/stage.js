@@ -4,8 +4,25 @@ import { element, set_attribute, set_text } from '../../lib/dom.js';
 import { are_keys_on, is_on_stage, set_stage, take_up_stage, watch_stage } from '../../lib/stage.js';
 import { say } from '../../words/say.js';
 
-const ON_STAGE = '.dv-step, .st-key-stage';
+// Parts of stage view, by the class that the root has while the page has one. A rule that looked for them with `:has`
+// would make the browser style the whole page again at each change of it.
+const PARTS = {
+  'dv-has-step': ['dv-step'],
+  'dv-has-stage': ['st-key-stage'],
+  'dv-has-slider': ['st-key-stage_slider', 'st-key-stage_only_slider'],
+};
 const TYPING = 'input:not([type=range]):not([type=checkbox]), textarea, select, [contenteditable=true]';
+
+const page = document.documentElement.classList;
+
+function note_parts() {
+  for (const [name, parts] of Object.entries(PARTS)) {
+    page.toggle(
+      name,
+      parts.some(part => document.getElementsByClassName(part).item(0)),
+    );
+  }
+}
 
 /** @param {HTMLElement} root @returns {() => void} ends it */
 export function create_stage(root) {
@@ -28,18 +45,22 @@ export function create_stage(root) {
   }
   const stop = watch_stage(update);
   take_up_stage();
+  const changes = new MutationObserver(note_parts);
+  changes.observe(document.body, { childList: true, subtree: true });
+  note_parts();
 
   /** @param {KeyboardEvent} event */
   function on_key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented) return;
     if (!(event.target instanceof Element) || event.target.closest(TYPING)) return;
-    if (!document.querySelector(ON_STAGE)) return;
+    if (!page.contains('dv-has-step') && !page.contains('dv-has-stage')) return;
     if (event.key === 'Escape' && is_on_stage()) set_stage(false);
     else if (event.key.toLowerCase() === 'v' && are_keys_on()) set_stage(!is_on_stage());
   }
   document.addEventListener('keydown', on_key);
   return () => {
     stop();
+    changes.disconnect();
     document.removeEventListener('keydown', on_key);
     button.remove();
   };
