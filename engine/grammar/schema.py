@@ -42,7 +42,7 @@ _VALUES = (
     *("required", "dependentRequired", "minProperties", "maxProperties"),
 )
 KEYWORDS = {*_MAPS, *_SCHEMAS, *_VALUES} - {"$defs", "definitions"}  # that ask for something
-_KNOWN = {
+KNOWN = {
     *(*KEYWORDS, "$ref", "$defs", "definitions", "$schema", "$id", "id", "$anchor"),
     *("$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary"),
     *("$comment", "title", "description", "default", "examples"),
@@ -127,8 +127,8 @@ def prepare(schema: dict[str, Any], may_begin: MayBegin) -> str | None:
                 del part[word]
         _settle_patterns(part, may_begin)
         is_open = part.get("additionalProperties") is not False or part.get("patternProperties")
-        names = {"properties", "patternProperties", "required"}
-        has_open_names |= bool(is_open and names & part.keys())
+        names = map(part.get, ("properties", "patternProperties", "required"))
+        has_open_names |= bool(is_open and any(names))
     if not has_open_names:
         return _ESCAPES + "u"
     if _NEEDS_U.search(json.dumps(schema, ensure_ascii=False).replace("\\\\", "")):
@@ -185,7 +185,7 @@ def ignored(source: str) -> list[tuple[int, str]]:
     unknown = [
         (*path, word)
         for path, part in found
-        for word in part.keys() - _KNOWN - referred
+        for word in part.keys() - KNOWN - referred
         if not word.startswith("x-")
     ]
     own = schema.get("x-guidance") if isinstance(schema, dict) else None

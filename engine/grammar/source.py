@@ -22,7 +22,7 @@ from llguidance import LLMatcher
 
 from engine.errors import SettingError
 from engine.grammar.reading import SETTING, asked
-from engine.grammar.schema import KEYWORDS, ignored, parts, prepare, texts_of
+from engine.grammar.schema import KEYWORDS, KNOWN, ignored, parts, prepare, texts_of
 from engine.guarded import Child
 
 LANGUAGES: Mapping[str, str] = {
@@ -99,13 +99,21 @@ def _as_json(language: str, source: object) -> str:
 
 @lru_cache(maxsize=64)
 def notices(language: str, source: str) -> tuple[str, ...]:
-    """The parts of a source that are not enforced, in half sentences."""
+    """Return how the texts of a source differ from what it asks for, in half sentences.
+
+    Raises:
+        SettingError: the source is not valid.
+    """
+    if language != "json_schema":
+        return ()
     notices: list[str] = []
-    unknown = ignored(source) if language == "json_schema" else []
+    unknown = ignored(source)
     if unknown:
         words = [_word(source, start, word) for start, word in unknown[:_MOST_WORDS]]
         words += ["…"] * (len(unknown) > _MOST_WORDS)
         notices.append(f"these words of the schema are not enforced: {', '.join(words)}")
+    if "u" not in json.loads(_schema(source))["x-guidance"]["json_allowed_escapes"]:
+        notices.append(r"no character is written as \uXXXX, which could spell a name in two ways")
     return tuple(notices)
 
 
@@ -148,6 +156,7 @@ def _problem_of(made: str, shown: str) -> str:
     return asked(shown, None, check)
 
 
+@lru_cache(maxsize=64)
 def _schema(source: str) -> str:
     schema = _parsed("json_schema", source)
     if schema is False or not isinstance(schema, (dict, bool)):
@@ -262,7 +271,8 @@ def _place_of_word(source: str, lines: list[str]) -> tuple[str, int, int] | None
     schemas = {path for path, _ in parts(json.loads(source))}
     places: dict[str, tuple[int, int]] = {}
     for path, text, is_name, start in texts_of(source):
-        rank = 1 if not is_name else 0 if path[:-1] in schemas else 2  # a word, a value, a property
+        is_word = is_name and text in KNOWN and path[:-1] in schemas
+        rank = 0 if is_word else 2 if is_name else 1  # then a value, then a property
         if "property '" in lines[0]:
             rank = -rank
         places[text] = min(places.get(text, (3, 0)), (rank, start))

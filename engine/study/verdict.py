@@ -46,6 +46,9 @@ _UNKNOWN = r"[^\p{L}\p{M}\p{N}\p{P}\p{S}\p{Z}\p{C}]"
 _IN_SCHEMAS = _SPACES
 _PARTS = re.compile(r"\\u[0-9a-fA-F]{4}|\\.|\[:\^?[a-z]+:\]|\[\^?\]?|&&|--|~~|.", re.DOTALL)
 
+# Keywords that may take a value although a part of it is wrong.
+_TESTS = {"anyOf", "oneOf", "not", "if", "contains", "unevaluatedItems"}
+
 # Formats that Python's library decides. Of an address it only asks for the @.
 _DECIDED = ("date", "ipv4", "ipv6", "uuid")
 _FORMATS = jsonschema.FormatChecker((*_DECIDED, "email"))
@@ -71,6 +74,14 @@ class Verdict:
 
 class _NotJudgedError(Exception):
     """A parser cannot say; the message is the reason, as half a sentence."""
+
+
+class _TooManyChecksError(Exception):
+    """The schema asks for more than jsonschema is given time for."""
+
+
+class _UnjudgedError(jsonschema.ValidationError):
+    """A part of a value that cannot be judged, among the errors of the other parts."""
 
 
 class _Exact(Decimal):
@@ -108,19 +119,27 @@ def _object(source: str, text: str) -> Verdict:
         return Verdict(False, "Python's json", str(error))
     except (RecursionError, ValueError) as error:  # UnicodeEncodeError of half a character too
         return Verdict(None, "Python's json", f"Python cannot hold the value: {_short(str(error))}")
+    wrong = unjudged = None
     try:
-        error = next(_errors(json.loads(source, parse_float=_Exact), value), None)
-    except _NotJudgedError as reason:
-        return Verdict(None, "jsonschema", str(reason))
+        for error in _errors(json.loads(source, parse_float=_Exact), value):
+            if not isinstance(error, _UnjudgedError):
+                wrong = error  # so the value is, whatever its other parts are
+                break
+            unjudged = unjudged or error
+    except _TooManyChecksError:
+        said = f"jsonschema would take over {_MOST_CHECKS:,} checks"
+        return Verdict(None, "jsonschema", said)
     except ArithmeticError:  # of Python's decimals
         return Verdict(None, "jsonschema", "it holds a number beyond what Python divides exactly")
-    except (RecursionError, referencing.exceptions.Unresolvable, jsonschema.SchemaError) as wrong:
-        said = _short(getattr(wrong, "message", str(wrong)))
+    except (RecursionError, referencing.exceptions.Unresolvable, jsonschema.SchemaError) as error:
+        said = _short(getattr(error, "message", str(error)))
         return Verdict(None, "jsonschema", f"jsonschema cannot use the schema: {said}")
-    if error is None:
-        return Verdict(True, "jsonschema")
-    where = error.json_path.removeprefix("$").removeprefix(".") or "the whole"
-    return Verdict(False, "jsonschema", f"{_short(error.message)} ({where})")
+    if wrong is not None:
+        where = wrong.json_path.removeprefix("$").removeprefix(".") or "the whole"
+        return Verdict(False, "jsonschema", f"{_short(wrong.message)} ({where})")
+    if unjudged is not None:
+        return Verdict(None, "jsonschema", unjudged.message)
+    return Verdict(True, "jsonschema")
 
 
 Keyword = Callable[[Any, Any, Any, Any], Iterable[jsonschema.ValidationError] | None]
@@ -132,17 +151,35 @@ def _errors(schema: Any, value: Any) -> Iterator[jsonschema.ValidationError]:
     names_one = isinstance(schema, dict) and isinstance(schema.get("$schema"), str)
     kind = jsonschema.validators.validator_for(schema, latest) if names_one else latest
     kind.check_schema(schema, format_checker=_NO_FORMATS)
-    checks = count(1)
+    checks, depth = count(1), 0
+
+    def tested(keyword: Keyword) -> Keyword:
+        def applied(*arguments: Any) -> list[jsonschema.ValidationError]:
+            nonlocal depth
+            depth += 1
+            try:
+                return list(keyword(*arguments) or ())
+            finally:
+                depth -= 1
+
+        return applied
 
     def counted(keyword: Keyword) -> Keyword:
         def applied(*arguments: Any) -> Iterator[jsonschema.ValidationError]:
             if next(checks) > _MOST_CHECKS:
-                raise _NotJudgedError(f"jsonschema would take over {_MOST_CHECKS:,} checks")
-            yield from keyword(*arguments) or ()
+                raise _TooManyChecksError
+            try:
+                yield from keyword(*arguments) or ()
+            except _NotJudgedError as reason:
+                if depth:  # so that the test is not judged either
+                    raise
+                yield _UnjudgedError(str(reason))
 
         return applied
 
-    keywords = {name: counted(keyword) for name, keyword in (kind.VALIDATORS | _OURS).items()}
+    every = kind.VALIDATORS | _OURS
+    every |= {name: tested(every[name]) for name in _TESTS & every.keys()}
+    keywords = {name: counted(keyword) for name, keyword in every.items()}
     has_whole_floats = kind.TYPE_CHECKER.is_type(1.0, "integer")
     types = kind.TYPE_CHECKER.redefine(
         "integer",

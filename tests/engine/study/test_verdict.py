@@ -17,6 +17,7 @@ PERSON = Constraint(
 BYTES = places_over(tuple(bytes((byte,)) for byte in range(256)))
 LINKS = {f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i + 1}"}] * 2} for i in range(20)}
 DOUBLING = {"$ref": "#/$defs/d0", "$defs": LINKS | {"d20": {"type": "null"}}}
+DATED = {"properties": {"a": {"format": "time"}, "b": {"type": "integer"}}}
 EVIL = {"$schema": "https://json-schema.org/draft/2020-12/schema", "pattern": "^(a+)+$"}
 NUMBER = Constraint("regex", "[0-9]+(\\.[0-9]{2})?|none")
 
@@ -138,6 +139,10 @@ def test_what_a_parser_reads_in_another_way_is_not_judged(kind, source, text, wh
         ({"type": "integer"}, "1.5", False),
         ({"$schema": "http://json-schema.org/draft-04/schema#", "type": "integer"}, "1.0", False),
         ({"maximum": 0.1}, "0.10000000000000000001", False),
+        (DATED, '{"a":"1:00","b":"no"}', False),  # whatever a is
+        (DATED, '{"a":"1:00","b":1}', None),
+        ({"anyOf": [DATED, {"const": 1}]}, '{"a":"1:00","b":1}', None),
+        ({"anyOf": [DATED, {"const": 1}], "required": ["c"]}, '{"a":"1:00","b":1}', False),
     ],
 )
 def test_schemas_are_judged_as_they_are_enforced(schema, text, valid):
