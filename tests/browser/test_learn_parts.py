@@ -43,7 +43,8 @@ def test_a_prediction_and_an_answer_outlive_the_tab(context: BrowserContext, wat
     page.get_by_text("33 % (a guess)").click()
     button(page, "Answer").click()
     expect(page.get_by_text("A probability is at least 0 and at most 1.")).to_be_visible()
-    expect(page.get_by_text("A token's raw score.")).to_be_visible()
+    right = page.get_by_test_id("stAlertContentSuccess").get_by_text("A token's raw score.")
+    expect(right).to_be_visible()
     page.close()
 
     # Another tab knows of both.
