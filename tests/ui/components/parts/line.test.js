@@ -32,7 +32,7 @@ const BY_WEIGHT = [
   [
     'a what-if',
     { is_what_if: true, settings: settings_of({ top_k: 1 }) },
-    /^What if: top-k differs .* It took ␣the\.$/,
+    /^What if: top-k differs .* It took “␣the”\.$/,
   ],
   ['the stage that is looked at', { point: 0 }, /^Stage 1 of 4: logits\. /],
   ['what the last action did', { said: 'The same token again.' }, /^The same token again\.$/],

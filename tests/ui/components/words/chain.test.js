@@ -76,10 +76,10 @@ function what_if(values, recorded) {
 }
 
 test('a what-if names what differs, and what happened', () => {
-  assert.equal(what_if({ temperature: 2 }, {}), 'temperature differs from this step’s own. It took ␣the.');
+  assert.equal(what_if({ temperature: 2 }, {}), 'temperature differs from this step’s own. It took “␣the”.');
   assert.equal(
     what_if({ temperature: 2, top_k: 2 }, { top_k: 3 }),
-    'temperature and top-k differ from this step’s own. It took ␣the.',
+    'temperature and top-k differ from this step’s own. It took “␣the”.',
   );
   assert.equal(what_if({ top_k: 2 }, { top_k: 2 }), null);
 });
@@ -88,6 +88,6 @@ test('of samplers in another order it says that it is their order', () => {
   const values = { temperature: 2, top_p: 0.8 };
   assert.equal(
     what_if({ top_p: 0.8, temperature: 2 }, values),
-    'The order of top-p and temperature differs from this step’s own. It took ␣the.',
+    'The order of top-p and temperature differs from this step’s own. It took “␣the”.',
   );
 });

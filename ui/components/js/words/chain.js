@@ -1,7 +1,7 @@
 // Words on a chain as a whole: what leaves no token, what the default order would change, what a what-if is.
 
 import { in_text_of, label_of, sampler_of } from '../kernel/table.js';
-import { count, isolated, listed, tokens } from './format.js';
+import { count, listed, quoted, tokens } from './format.js';
 import { marked, say } from './say.js';
 
 /**
@@ -93,7 +93,7 @@ function difference({ now, kept, same_tokens, same_odds, same_draw, taken_by }, 
  * @param {Table} table
  */
 export function what_if_text({ label, changed, is_only_order, is_scale_changed }, table) {
-  const token = isolated(label, Infinity);
+  const token = quoted(label, Infinity);
   const names = changed.map(name => in_text_of(table, name));
   if (is_only_order && !is_scale_changed)
     return say('The order of {names} differs from this step’s own. It took {token}.', { names: listed(names), token });
