@@ -70,11 +70,12 @@ STATES = {
 }
 
 
-def look(page: Page, size: tuple[int, int], what: str) -> None:
+def faults(page: Page, size: tuple[int, int], shown: str) -> list[tuple[str, int, str]]:
+    """What cannot be read in a window of a size, with what is shown and the width."""
     width, height = size
     page.set_viewport_size({"width": width, "height": height})
     wait_until(page, "width => innerWidth === width", width)
-    assert page.evaluate(ONCE_IT_STANDS, SETTLES_MS) == [], (what, size)
+    return [(shown, width, fault) for fault in page.evaluate(ONCE_IT_STANDS, SETTLES_MS)]
 
 
 def speak(page: Page, app_url: str, language: str) -> None:
@@ -88,12 +89,12 @@ def test_every_page_can_be_read_at_any_width(page: Page, app_url, language):
     page.goto("/")
     wait_for(page, "state.run && state.view")
     expect(page.locator("html")).to_have_attribute("lang", language)
-    sizes = cycle(SIZES)
+    found, sizes = [], cycle(SIZES)
     for name, deed in STATES.items():
         state(page, f"({deed}, null)")
         settle(page)
         for size in SIZES if IS_FULL else [next(sizes)]:
-            look(page, size, name)
+            found += faults(page, size, name)
     for path in OTHERS:
         page.goto(path)
         wait_until(page, IS_DRAWN)
@@ -101,7 +102,8 @@ def test_every_page_can_be_read_at_any_width(page: Page, app_url, language):
             page.wait_for_timeout(2_000)
             wait_until(page, f"() => !({RUNS})()")
         for size in SIZES:
-            look(page, size, path)
+            found += faults(page, size, path)
+    assert found == []
 
 
 def test_what_cannot_be_read_is_found(page: Page):

@@ -85,7 +85,8 @@ def template(dark: bool) -> go.layout.Template:
             "colorscale": {
                 "sequential": [[i / steps, colour] for i, colour in enumerate(colours.scale)]
             },
-            "xaxis": axis,
+            # Lower than usual: in the corner the first label of one axis would touch the other's.
+            "xaxis": axis | {"ticklabelstandoff": 6},
             "yaxis": axis,
             "hoverlabel": {
                 "bgcolor": colours.ground,
