@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import streamlit as st
 
@@ -252,13 +253,18 @@ def _bar(lessons: Course, lesson: Lesson, step: Step) -> None:
         if st.button(say("Previous"), key="learn_previous", disabled=place == 0):
             go_to(lesson, lesson.steps[place - 1].key)
         if place + 1 < len(lesson.steps):
-            if st.button(say("Next"), key="learn_next", type="primary"):
+            if st.button(say("Next"), key="learn_next", type=_weight(step)):
                 go_to(lesson, lesson.steps[place + 1].key)
         else:
             following = lessons.after(lesson)
             label = say("Next lesson") if following else say("Finish")
-            if st.button(label, key="learn_finish", type="primary"):
+            if st.button(label, key="learn_finish", type=_weight(step)):
                 go_to(following)
+
+
+def _weight(step: Step) -> Literal["primary", "secondary"]:
+    """The look of the way on: blue only if the step itself has nothing to press."""
+    return "secondary" if step.tasks else "primary"
 
 
 def _along(path: LessonPath, lesson: Lesson, step: Step) -> None:
@@ -268,12 +274,12 @@ def _along(path: LessonPath, lesson: Lesson, step: Step) -> None:
         before, its_step = path.places[place - 1]
         go_to(before, its_step.key)
     if place + 1 == len(path.places):
-        if st.button(say("Finish"), key="learn_finish", type="primary"):
+        if st.button(say("Finish"), key="learn_finish", type=_weight(step)):
             go_to(None)
         return
     following, its_step = path.places[place + 1]
     label = say("Next") if following is lesson else say("Next lesson")
-    if st.button(label, key="learn_next", type="primary"):
+    if st.button(label, key="learn_next", type=_weight(step)):
         go_to(following, its_step.key)
 
 
