@@ -467,7 +467,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
 
 
 def _chain_of(settings: Mapping[str, Any]) -> tuple[Stage, ...]:
-    """The samplers in a trace's settings; earlier versions had none."""
+    """The samplers in a trace's settings."""
     return SamplingSettings.from_dict({"chain": settings.get("chain", [])}).chain
 
 

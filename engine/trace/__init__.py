@@ -4,7 +4,7 @@
     >>> trace.strategy, trace.text, trace.to_frame()
 
 A trace needs neither the model nor torch. It is self-contained: model, prompt, settings with the
-step from which each applied, and every step. Saved as JSON or Parquet, by the file's ending.
+step from which each applied, and every step. Saved as JSON.
 `engine.decoding.replay` makes its text again and says where it differs.
 
     trace            `Trace`
@@ -16,9 +16,7 @@ step from which each applied, and every step. Saved as JSON or Parquet, by the f
     diffusion        `DiffusionStep`, and the same for masked diffusion
     speculative      `SpeculativeStep`, and the same for speculative decoding
     values           the range of every value; to add a field, see there
-    versions         files of earlier versions
-    files            JSON and Parquet, within bounds
-    parquet_pages    how large a Parquet file is before it is unpacked
+    files            JSON files, within bounds
 """
 
 from engine.trace.beam import BeamCandidate, BeamFinished, BeamStep
@@ -26,8 +24,7 @@ from engine.trace.contrastive import ContrastiveCandidate, ContrastiveStep
 from engine.trace.diffusion import REMASKING, DiffusionStep
 from engine.trace.speculative import DrawnToken, ProposedToken, SpeculativeStep
 from engine.trace.steps import Guidance, StageState, StageSummary, Step
-from engine.trace.trace import Trace
-from engine.trace.versions import FORMAT, VERSION
+from engine.trace.trace import FORMAT, VERSION, Trace
 
 __all__ = [
     "FORMAT",

@@ -28,11 +28,12 @@ from engine.trace.values import (
     refuse_unknown,
     shown,
 )
-from engine.trace.versions import FORMAT, VERSION, upgraded
 
 if TYPE_CHECKING:
     import pandas
 
+FORMAT = "decoding-trace"
+VERSION = 2
 LARGEST_VOCABULARY = 2**31
 _MOST_FACTS = 100
 _DEEPEST_FACT = 3
@@ -157,13 +158,20 @@ class Trace:
 
     @classmethod
     def from_dict(cls, data: Any) -> Trace:
-        """The inverse of `to_dict`; traces of earlier versions are taken too.
+        """Return the trace of plain values, as `to_dict` gives them.
 
         Raises:
-            TraceError: not a trace, one of a newer version, or a value that is missing, of a wrong
+            TraceError: not a trace, one of another version, or a value that is missing, of a wrong
                 type, out of range or at odds with another.
         """
-        data = upgraded(data)
+        if type(data) is not dict or data.get("format") != FORMAT:
+            raise TraceError("This is no decoding trace; choose a file saved by this app.")
+        version = data.get("version")
+        if type(version) is not int or version != VERSION:
+            raise TraceError(
+                f"This trace has format version {shown(version)}, this app reads {VERSION}; "
+                "update the app or save the trace again."
+            )
         try:
             return cls._checked(data)
         except Wrong as wrong:
@@ -201,7 +209,7 @@ class Trace:
         )
 
     def save(self, path: str | Path) -> Path:
-        """Write the trace as ``.json`` or ``.parquet``; an existing file is replaced at once.
+        """Write the trace as a ``.json`` file; an existing file is replaced at once.
 
         Raises:
             TraceError: another ending, more than a file may hold, or the file cannot be written.

@@ -2,18 +2,15 @@
 
 import json
 import random
-from dataclasses import MISSING, fields, replace
+from dataclasses import MISSING, fields
 from pathlib import Path
 
-import pandas
-import pyarrow
-import pyarrow.parquet
 import pytest
 
 from engine.errors import DecodingError, TraceError
 from engine.trace import Step, Trace, files
 from engine.trace.values import shown
-from tests.engine.traces import ENDINGS, EXAMPLE, EXAMPLE_STEP
+from tests.engine.traces import EXAMPLE, EXAMPLE_STEP
 
 
 def refused(path: Path, *parts: str) -> None:
@@ -43,7 +40,7 @@ def without(data: dict, name: str) -> dict:
     return {key: value for key, value in data.items() if key != name}
 
 
-@pytest.mark.parametrize("ending", [*ENDINGS, ".txt", ""])
+@pytest.mark.parametrize("ending", [".json", ".txt", ""])
 def test_no_such_file(ending, tmp_path):
     refused(tmp_path / f"lost{ending}", "lost", "cannot be read", "No such file")
 
@@ -102,11 +99,19 @@ def test_bytes_that_are_no_text_are_refused(tmp_path):
 
 @pytest.mark.parametrize(
     ("version", "said"),
-    [(3, "3"), (0, "0"), ("1", "'1'"), (None, "nothing"), (1.5, "1.5"), ([1], "a list of 1")],
+    [
+        (3, "3"),
+        (1, "1"),
+        (0, "0"),
+        ("1", "'1'"),
+        (None, "nothing"),
+        (1.5, "1.5"),
+        ([1], "a list of 1"),
+    ],
 )
 def test_another_version_is_refused_by_its_number(version, said, tmp_path):
     data = plain(version=version)
-    refused(written(tmp_path / "run.json", data), f"version {said}, this app reads 1 to 2; update")
+    refused(written(tmp_path / "run.json", data), f"version {said}, this app reads 2; update")
 
 
 @pytest.mark.parametrize("name", sorted(set(plain()) - {"format", "version"}))
@@ -221,62 +226,12 @@ def test_steps_out_of_order_are_refused(order, tmp_path):
     )
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_a_file_above_the_limit_is_not_even_read(ending, tmp_path, monkeypatch):
+def test_a_file_above_the_limit_is_not_even_read(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "MAX_FILE_BYTES", 1_000)
-    path = tmp_path / f"run{ending}"
+    path = tmp_path / "run.json"
     path.write_bytes(b"x" * 1_001)
     monkeypatch.setattr(Path, "open", None)
     refused(path, "1,001 bytes, more than the 1,000")
-
-
-def test_a_parquet_file_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
-    many = replace(
-        EXAMPLE, steps=tuple(replace(EXAMPLE_STEP, index=i, text="a" * 500) for i in range(2_000))
-    )
-    path = many.save(tmp_path / "run.parquet")
-    assert len(Trace.load(path).steps) == 2_000
-    # The text compresses to almost nothing, so the file is far below the limit, its content above.
-    monkeypatch.setattr(files, "MAX_FILE_BYTES", 2 * path.stat().st_size)
-    refused(path, "unpacks to more than")
-
-
-def test_a_parquet_file_of_endless_equal_rows_is_refused(tmp_path):
-    # Equal values take no space in Parquet: a few kB hold millions of rows.
-    path = tmp_path / "run.parquet"
-    table = pyarrow.table({"index": pyarrow.array([0] * 1_000_000)})
-    header = json.dumps(without(plain(), "steps"))
-    pyarrow.parquet.write_table(table.replace_schema_metadata({"decoding-trace": header}), path)
-    assert path.stat().st_size < 100_000
-    refused(path, "more than 100,000 steps")
-
-
-def test_other_parquet_files_are_refused(tmp_path):
-    path = tmp_path / "run.parquet"
-    path.write_bytes(b"")
-    refused(path, "no readable Parquet file")
-    path.write_bytes(b"PAR1 not really PAR1")
-    refused(path, "no readable Parquet file")
-    pandas.DataFrame({"a": [1]}).to_parquet(path)
-    refused(path, OTHER_JSON)
-
-
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.6, 0.9, 0.999])
-def test_a_truncated_parquet_file_is_refused(share, tmp_path):
-    path = EXAMPLE.save(tmp_path / "run.parquet")
-    data = path.read_bytes()
-    path.write_bytes(data[: int(share * len(data))])
-    refused(path, "no readable Parquet file")
-
-
-@pytest.mark.parametrize(
-    "header", ["", "3", "[]", "{", '{"format": "chat"}', "NaN", '{"steps": 3}']
-)
-def test_a_parquet_file_with_another_header_is_refused(header, tmp_path):
-    path = tmp_path / "run.parquet"
-    table = pyarrow.table({"index": [0]}).replace_schema_metadata({"decoding-trace": header})
-    pyarrow.parquet.write_table(table, path)
-    refused(path)
 
 
 def mutated(data: bytes, rng: random.Random) -> bytes:
@@ -302,13 +257,12 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
     return bytes(copy)
 
 
-@pytest.mark.parametrize(("ending", "cases"), [(".json", 1_000), (".parquet", 1_000)])
-def test_a_damaged_file_gives_a_trace_or_a_trace_error(ending, cases, tmp_path):
-    path = EXAMPLE.save(tmp_path / f"run{ending}")
+def test_a_damaged_file_gives_a_trace_or_a_trace_error(tmp_path):
+    path = EXAMPLE.save(tmp_path / "run.json")
     data = path.read_bytes()
     rng = random.Random(7)
     outcomes = {"loaded": 0, "refused": 0}
-    for case in range(cases):
+    for case in range(1_000):
         changed = mutated(data, rng)
         path.write_bytes(changed)
         try:
@@ -323,4 +277,4 @@ def test_a_damaged_file_gives_a_trace_or_a_trace_error(ending, cases, tmp_path):
             assert Trace.from_dict(json.loads(json.dumps(trace.to_dict()))) == trace
             outcomes["loaded"] += 1
     print(outcomes)
-    assert outcomes["refused"] > cases / 4, f"most damage should be noticed: {outcomes}"
+    assert outcomes["refused"] > 250, f"most damage should be noticed: {outcomes}"

@@ -25,6 +25,7 @@ from engine.model.diffusion_model import load_diffusion_model
 from engine.sampling import SamplingSettings
 from engine.sampling.speculation import SpeculativeSettings
 from engine.trace import (
+    VERSION,
     BeamStep,
     ContrastiveStep,
     DiffusionStep,
@@ -32,9 +33,8 @@ from engine.trace import (
     Step,
     Trace,
 )
-from engine.trace.versions import VERSION
 from tests.engine import tiny_models
-from tests.engine.traces import ENDINGS, OLD_TRACES
+from tests.engine.traces import OLD_TRACES
 
 ROOT = Path(__file__).resolve().parents[2]
 PROMPT = tiny_models.prompt(0)
@@ -126,11 +126,10 @@ def made(request) -> tuple[str, object]:
     return request.param, made_by(request.param)
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_a_trace_of_any_strategy_comes_back_equal(made, ending, tmp_path):
+def test_a_trace_of_any_strategy_comes_back_equal(made, tmp_path):
     strategy, text = made
     trace = text.trace()
-    path = trace.save(tmp_path / f"run{ending}")
+    path = trace.save(tmp_path / "run.json")
     loaded = Trace.load(path)
     assert loaded == trace and loaded.strategy == strategy
     assert {type(step) for step in loaded.steps} == {STRATEGIES[strategy][1]}
@@ -152,9 +151,8 @@ def test_the_container_is_the_same_for_all(made):
 
 def test_each_opens_without_torch(tmp_path):
     files = [
-        (str(made_by(strategy).trace().save(tmp_path / f"{strategy}{ending}")), strategy)
+        (str(made_by(strategy).trace().save(tmp_path / f"{strategy}.json")), strategy)
         for strategy in STRATEGIES
-        for ending in ENDINGS
     ]
     script = f"""
         import sys
@@ -247,8 +245,7 @@ def test_a_canvas_that_contradicts_itself_is_refused():
 def test_tokens_masked_again_come_back_and_are_checked(tmp_path):
     text = refilling()
     trace = text.trace()
-    for ending in ENDINGS:
-        assert Trace.load(trace.save(tmp_path / f"again{ending}")) == trace
+    assert Trace.load(trace.save(tmp_path / "again.json")) == trace
     index = next(step.index for step in trace.steps if step.remasked)
     step = trace.steps[index]
     place = step.remasked[0]
@@ -275,9 +272,8 @@ def test_tokens_masked_again_come_back_and_are_checked(tmp_path):
         Trace.from_dict(replace(trace, settings=fixed).to_dict())
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_a_canvas_from_before_tokens_could_be_masked_again_opens(ending):
-    trace = Trace.load(OLD_TRACES / f"diffusion-2{ending}")
+def test_a_canvas_from_before_tokens_could_be_masked_again_opens():
+    trace = Trace.load(OLD_TRACES / "diffusion-2.json")
     assert trace.text.endswith(" sat on the mat.") and len(trace.steps) == 3
     assert all(step.remasked == step.committed_confidence == () for step in trace.steps)
     assert "eta" not in trace.settings[0][1]
@@ -306,43 +302,6 @@ def test_settings_that_fill_no_canvas_are_refused(name, value, said):
     with pytest.raises(TraceError) as caught:
         Trace.from_dict(replace(trace, settings=settings).to_dict())
     assert said in str(caught.value)
-
-
-# --- Earlier versions -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_a_sampled_trace_of_version_1_opens(ending):
-    trace = Trace.load(OLD_TRACES / f"sampling-1{ending}")
-    assert trace.strategy == "sampling" and trace.text.startswith(" Paris.")
-    assert [first for first, _ in trace.settings] == [0, 2]
-    assert trace.steps[3].forced and trace.steps[2].xtc_uniform is not None
-    assert trace.to_dict()["version"] == VERSION
-    assert Trace.load(OLD_TRACES / "sampling-1.json") == trace
-
-
-def test_a_guided_trace_of_version_1_opens():
-    trace = Trace.load(OLD_TRACES / "guidance-1.json")
-    assert trace.strategy == "guidance" and trace.guidance.negative_prompt == "A fact:"
-    assert [step.guidance_scale for step in trace.steps] == [1.5, 2.0, 2.0]
-
-
-def test_a_file_of_contrastive_search_opens():
-    data = json.loads((OLD_TRACES / "contrastive-search-1.json").read_text())
-    trace = Trace.load(OLD_TRACES / "contrastive-search-1.json")
-    assert trace.strategy == "contrastive"
-    assert trace.settings == (
-        (0, {"top_k": 4, "penalty_alpha": 0.6}),
-        (1, {"top_k": 4, "penalty_alpha": 0.4}),
-    )
-    assert [step.to_dict() for step in trace.steps] == data["steps"]
-    empty = Trace.from_dict(data | {"steps": []})
-    assert empty.settings == ((0, {"top_k": 4, "penalty_alpha": None}),)
-    with pytest.raises(TraceError, match=r"format version 2, this app reads 1 to 2; update"):
-        Trace.from_dict(data | {"version": 2})
-    for steps in (None, [3], [{}], [{"penalty_alpha": []}]):
-        with pytest.raises(TraceError):
-            Trace.from_dict(data | {"steps": steps})
 
 
 def test_a_step_of_another_strategy_is_refused():

@@ -1,4 +1,4 @@
-"""An example trace, the endings that one is saved under, and files of earlier versions."""
+"""An example trace, and files that earlier states of the app wrote."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from pathlib import Path
 from engine.sampling import SamplingSettings
 from engine.trace import StageSummary, Step, Trace
 
-ENDINGS = [".json", ".parquet"]
-OLD_TRACES = Path(__file__).parent / "old_traces"  # made by the versions that they are of
+OLD_TRACES = Path(__file__).parent / "old_traces"
 
 EXAMPLE_STEP = Step(
     index=0,

@@ -150,12 +150,11 @@ def test_a_sweep_keeps_to_it(model):
     assert all(re.fullmatch(r"-?\d{2,6}\.\d{2}", text) for text in texts["text"])
 
 
-@pytest.mark.parametrize("ending", [".json", ".parquet"])
-def test_a_trace_keeps_it_and_a_replay_is_identical(model, ending, tmp_path):
+def test_a_trace_keeps_it_and_a_replay_is_identical(model, tmp_path):
     text = finished(Decoder(model, "a", settings(5)), 3)
     text.settings = settings(5, OBJECT)
     finished(text, 30)
-    trace = Trace.load(text.trace().save(tmp_path / f"run{ending}"))
+    trace = Trace.load(text.trace().save(tmp_path / "run.json"))
     assert trace == text.trace()
     assert SamplingSettings.from_dict(trace.settings[0][1]) == settings(5)
     again = replay(trace, model)

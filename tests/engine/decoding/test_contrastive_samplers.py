@@ -141,10 +141,9 @@ def test_a_complete_text_that_cannot_end_says_so_and_stays(text_model):
     assert search.text == "cat"
 
 
-@pytest.mark.parametrize("ending", [".json", ".parquet"])
-def test_a_trace_keeps_the_chain_and_a_replay_is_identical(model, ending, tmp_path):
+def test_a_trace_keeps_the_chain_and_a_replay_is_identical(model, tmp_path):
     search = searched(model, "a", 4, chain=[RepetitionPenalty(1.2), WORD])
-    trace = Trace.load(search.trace().save(tmp_path / f"search{ending}"))
+    trace = Trace.load(search.trace().save(tmp_path / "search.json"))
     assert trace == search.trace()
     again = replay(trace, model)
     assert again.identical, again.differences

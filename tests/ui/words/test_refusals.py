@@ -18,9 +18,9 @@ from engine.sampling.stages import Banned, Constraint, LogitBias
 from engine.snippets import snippets
 from engine.text.stopping import checked_max_new_tokens, checked_stop_strings
 from engine.tokenizing.tokens import checked_text
+from engine.trace import FORMAT
 from engine.trace.trace import Trace
 from engine.trace.values import Wrong, refusal
-from engine.trace.versions import FORMAT
 from ui.words.engine_sentences import PLACE, engine_sentences, sites
 from ui.words.language import engine_sentences as said_in
 from ui.words.language import sentences, speaking
