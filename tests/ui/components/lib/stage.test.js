@@ -43,7 +43,7 @@ describe('stage view', () => {
     return { page, root, here };
   }
 
-  test('a button and a key turn it on, Escape turns it off, on a page that has something to show', () => {
+  test('a button and a key turn it on, Escape turns it off, on a page that has something to show', async () => {
     const { page, root, here } = page_of('st-key-stage');
     find(root, 'button', 'Stage view')[0].click();
     assert.ok(is_on_stage());
@@ -62,11 +62,12 @@ describe('stage view', () => {
     key('v');
     assert.ok(!is_on_stage(), 'it is typed into a field');
     field.blur();
-    here.className = '';
+    here.remove();
+    await Promise.resolve(); // until the page knows
     key('v');
     assert.ok(!is_on_stage(), 'nothing to show');
     page.destroy();
-    here.className = 'dv-step';
+    document.body.append(here);
     key('v');
     assert.ok(!is_on_stage(), 'the page is gone');
   });
