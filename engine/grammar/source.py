@@ -99,21 +99,13 @@ def _as_json(language: str, source: object) -> str:
 
 @lru_cache(maxsize=64)
 def notices(language: str, source: str) -> tuple[str, ...]:
-    """Return how the texts of a source differ from what it asks for, in half sentences.
-
-    Raises:
-        SettingError: the source is not valid.
-    """
-    if language != "json_schema":
-        return ()
+    """The parts of a source that are not enforced, in half sentences."""
     notices: list[str] = []
-    unknown = ignored(source)
+    unknown = ignored(source) if language == "json_schema" else []
     if unknown:
         words = [_word(source, start, word) for start, word in unknown[:_MOST_WORDS]]
         words += ["…"] * (len(unknown) > _MOST_WORDS)
         notices.append(f"these words of the schema are not enforced: {', '.join(words)}")
-    if "u" not in json.loads(_schema(source))["x-guidance"]["json_allowed_escapes"]:
-        notices.append(r"no character is written as \uXXXX, which could spell a name in two ways")
     return tuple(notices)
 
 
@@ -156,7 +148,6 @@ def _problem_of(made: str, shown: str) -> str:
     return asked(shown, None, check)
 
 
-@lru_cache(maxsize=64)
 def _schema(source: str) -> str:
     schema = _parsed("json_schema", source)
     if schema is False or not isinstance(schema, (dict, bool)):

@@ -104,7 +104,7 @@ class Constraint(BanStage):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """How the texts differ from what the source asks for, in half sentences."""
+        """The parts of the source that are not enforced, in half sentences."""
         return notices(self.language, self.source)
 
     def place(self, context: Context) -> Place:

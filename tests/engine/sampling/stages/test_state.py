@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine.decoder import Decoder
-from engine.errors import NoCandidatesError, SettingError, TraceError
+from engine.errors import NoCandidatesError, SettingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.sampling.stages import Banned, Dry, DynamicTemperature, LogitBias, Mirostat, TopK, Xtc
@@ -212,19 +212,6 @@ def test_a_trace_from_before_these_stages_still_loads(lone):
     trace = Trace.from_dict(data)
     assert [(s.xtc_uniform, s.mirostat_mu) for s in trace.steps] == [(None, None)] * TOKENS
     assert isinstance(trace.steps[0], Step) and trace.token_ids == lone.token_ids
-
-
-def test_a_trace_that_has_the_states_under_their_old_names_loads_as_it_was(lone):
-    data = json.loads(lone.trace().to_json())
-    del data["strategy"]
-    data["version"] = 1
-    for step, entry in zip(data["steps"], lone.steps, strict=True):
-        del step["stage_states"]
-        step |= {"xtc_uniform": entry.xtc_uniform, "mirostat_mu": entry.mirostat_mu}
-    assert Trace.from_dict(data) == lone.trace()
-    data["steps"][0]["mirostat_mu"] = "6"
-    with pytest.raises(TraceError, match="value must be a finite number, got '6'"):
-        Trace.from_dict(data)
 
 
 def test_a_frame_has_a_column_for_each_number_that_a_stage_remembered(lone):
