@@ -15,7 +15,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -26,7 +26,6 @@ from engine.model.loaded import is_out_of_memory
 from engine.runner.budget import budget_of, with_room
 
 if TYPE_CHECKING:
-    from engine.decoding.guidance import GuidedSource
     from engine.model import Forward, LanguageModel
 
 RECENT_BYTES = 4 * 2**20  # of rows, per text
@@ -34,6 +33,24 @@ HIDDEN_BYTES = 8 * 2**20  # of hidden states, per text
 _HOST = torch.device("cpu")
 _Result = TypeVar("_Result")
 _REMEDY = "close other texts, or use a smaller model"
+
+
+class Source(Protocol):
+    """What the row of a step can be had from again: a forward pass, or two under guidance.
+
+    Attributes:
+        bytes_held: memory that it takes.
+    """
+
+    @property
+    def bytes_held(self) -> int:
+        """See above."""
+
+    def move_to(self, file: RowFile) -> None:
+        """Let its memory go."""
+
+    def row(self, model: LanguageModel) -> np.ndarray:
+        """(vocab,) float32 raw logits."""
 
 
 class LogitRecord:
@@ -45,7 +62,7 @@ class LogitRecord:
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
-        self._sources: list[RowSource | GuidedSource] = []
+        self._sources: list[Source] = []
         self._recent: dict[int, np.ndarray] = {}
         self._recent_bytes = 0
         self._hidden_bytes = 0
@@ -89,7 +106,7 @@ class LogitRecord:
             source.move_to(self._own_file())
         self._hidden_bytes = self.bytes_held
 
-    def append(self, source: RowSource | GuidedSource, row: np.ndarray) -> None:
+    def append(self, source: Source, row: np.ndarray) -> None:
         """Make `row`, which comes from `source`, the row of the next step."""
         with self._lock:
             self._recent[len(self._sources)] = row
@@ -100,7 +117,7 @@ class LogitRecord:
                 self._recent_bytes -= self._recent.pop(next(iter(self._recent))).nbytes
         self._budget.used(self, self._held)
 
-    def source(self, index: int) -> RowSource | GuidedSource:
+    def source(self, index: int) -> Source:
         """Where the row of a step can be had from."""
         return self._sources[index]
 

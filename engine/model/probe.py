@@ -7,7 +7,8 @@ other inputs than tokens, cache and positions is refused, since its texts would 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -17,9 +18,6 @@ from transformers.cache_utils import Cache, DynamicCache
 from engine.errors import NotAModelError
 from engine.model import cache as caches
 from engine.model.kernels import DEFAULT_KERNELS, ENGINE_LOCK, HALF_PRECISION
-
-if TYPE_CHECKING:
-    from engine.model.language_model import LanguageModel
 
 _PROMPT, _OTHER = (1, 2, 1), (0, 0, 0)
 _NEW = 3
@@ -31,7 +29,27 @@ _CHUNKS, _CHUNK = 3, 8
 _MISFITS = (AttributeError, TypeError, LookupError, ValueError, RuntimeError, NotImplementedError)
 
 
-def refuse_unless_as_generate(model: LanguageModel) -> None:
+class Probed(Protocol):
+    """A model that is tried out, `engine.model.LanguageModel`, before it is whole."""
+
+    name: str
+    hf: PreTrainedModel
+    config: Any
+    device: torch.device
+    dtype: torch.dtype
+    input_size: int
+
+    def naming_memory(self, at: str, remedy: str) -> AbstractContextManager[None]:
+        """Name the place and the remedy if memory runs out within."""
+
+    def new_cache(self) -> Cache:
+        """An empty cache."""
+
+    def forward(self, token_ids: Sequence[int], cache: Cache, position: int, **how: bool) -> Any:
+        """Read tokens; the result has `logits`."""
+
+
+def refuse_unless_as_generate(model: Probed) -> None:
     """Refuse a model whose passes here give other logits than its own `generate`.
 
     Its cache must be the only state, since decoders share the model, and copies and crops of the
@@ -52,7 +70,7 @@ def refuse_unless_as_generate(model: LanguageModel) -> None:
         raise NotAModelError(f"{model.name} {found}; choose another architecture.")
 
 
-def _passes(model: LanguageModel) -> str | None:
+def _passes(model: Probed) -> str | None:
     """What differs from `generate`, in words that follow the model's name; None if nothing does."""
     token_ids, expected = _generated(model)
     cache = model.new_cache()
@@ -82,7 +100,7 @@ def _passes(model: LanguageModel) -> str | None:
     return None
 
 
-def _alone(model: LanguageModel, token_ids: Sequence[int]) -> list[np.ndarray]:
+def _alone(model: Probed, token_ids: Sequence[int]) -> list[np.ndarray]:
     cache = model.new_cache()
     return [
         _row(model, _PROMPT, cache, 0),
@@ -96,7 +114,7 @@ def _row(model, token_ids, cache, position) -> np.ndarray:
     return model.forward(token_ids, cache, position, parity=True).logits
 
 
-def _generated(model: LanguageModel) -> tuple[list[int], list[np.ndarray]]:
+def _generated(model: Probed) -> tuple[list[int], list[np.ndarray]]:
     """The tokens that `generate` adds to the prompt by greedy decoding, and the logits of each."""
     hf = model.hf
     if not isinstance(hf, GenerationMixin):
@@ -120,7 +138,7 @@ def _generated(model: LanguageModel) -> tuple[list[int], list[np.ndarray]]:
     return output.sequences[0, len(_PROMPT) :].tolist(), rows
 
 
-def tolerance_of(model: LanguageModel, row: np.ndarray) -> float:
+def tolerance_of(model: Probed, row: np.ndarray) -> float:
     """By how much logits of this model may differ through rounding."""
     finite = row[np.isfinite(row)]
     share = _HALF_TOLERANCE if model.dtype in HALF_PRECISION else _TOLERANCE
@@ -163,7 +181,7 @@ def reads_again_after(hf: PreTrainedModel) -> tuple[int | None, int | None]:
     return switch, None
 
 
-def can_chunk(model: LanguageModel) -> bool:
+def can_chunk(model: Probed) -> bool:
     """Whether a text read in several passes of many tokens gives the logits of one pass.
 
     Measured at every position of a few chunks. Layers that a model brings along may be right at
@@ -190,7 +208,7 @@ def can_chunk(model: LanguageModel) -> bool:
     return is_close and not forgets
 
 
-def _forgets_in_chunks(model: LanguageModel, token_ids: Sequence[int]) -> bool:
+def _forgets_in_chunks(model: Probed, token_ids: Sequence[int]) -> bool:
     """Whether a pass over many tokens leaves out a state that a pass over one token goes on from.
 
     The code of Mamba and its kin does. With some weights the difference is no larger than the
