@@ -115,10 +115,6 @@ def state_html(figures: Sequence[ConstraintFigures], text: Decoder, verdict: Ver
     words = [
         say("price so far {bits}", bits=bits(total)),
         say("{bits} a token", bits=bits(total / len(figures))) if figures else "",
-        say(
-            "{steps} without a choice",
-            steps=counted(sum(each.is_forced for each in figures), "step"),
-        ),
         say("complete") if has_ended else say("not complete yet"),
         verdict_text(verdict) if has_ended else "",
     ]
