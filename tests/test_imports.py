@@ -1,4 +1,4 @@
-"""What can be imported without torch; `lint-imports` holds which way imports point."""
+"""Modules that need no torch; `lint-imports` holds which way imports point."""
 
 import subprocess
 import sys

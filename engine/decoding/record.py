@@ -36,7 +36,7 @@ _REMEDY = "close other texts, or use a smaller model"
 
 
 class Source(Protocol):
-    """What the row of a step can be had from again: a forward pass, or two under guidance.
+    """A source that gives the row of a step again: one forward pass, or two under guidance.
 
     Attributes:
         bytes_held: memory that it takes.

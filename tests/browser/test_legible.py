@@ -71,7 +71,7 @@ STATES = {
 
 
 def faults(page: Page, size: tuple[int, int], shown: str) -> list[tuple[str, int, str]]:
-    """What cannot be read in a window of a size, with what is shown and the width."""
+    """List the faults in a window of a size, each with what is shown and the width."""
     width, height = size
     page.set_viewport_size({"width": width, "height": height})
     wait_until(page, "width => innerWidth === width", width)
