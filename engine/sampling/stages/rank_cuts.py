@@ -91,12 +91,12 @@ class TailFree(CutStage):
     The absolute second differences |p_(r-1) - 2 p_r + p_(r+1)|, normalised to sum 1, are summed
     along the ranks; the first rank r at which the sum exceeds z goes, and all below it (Bricken
     2019, tail free sampling, as in text-generation-webui). 0 < z <= 1, usual 0.95; 1 switches it
-    off, any z below removes the last two tokens at least. Only tokens that earlier cuts left count:
-    text-generation-webui takes the others as probabilities of 0 behind them, so it keeps others.
-    llama.cpp had it until 2024 and kept one token fewer. Up to two tokens, or where nothing bends
-    (second differences of no more than a millionth of the highest probability), nothing is removed.
-    Of tokens equal across the edge the lower ids stay. It needs the whole ranking, so it is the
-    dearest cut where nothing else has cut.
+    off. Tokens that earlier cuts removed follow the others with a probability of 0; if there are
+    none, any z below 1 removes the last two tokens at least. llama.cpp had it until 2024, without
+    those zeros, and kept one token fewer. With up to two probabilities, or if nothing bends (second
+    differences of no more than a millionth of the highest probability), nothing is removed. Of
+    tokens equal across the edge the lower ids stay. It needs the whole ranking, so it is the
+    dearest cut if nothing else has cut.
 
     Figures: none of its own. Cases: ``none``, else ``""``.
     """
@@ -135,9 +135,11 @@ class TailFree(CutStage):
     )
 
     def cut(self, survivors: Survivors, context: Context) -> Survivors:
-        if self.z == 1 or survivors.count <= 2:
+        removed = survivors.row.scores.size - survivors.count
+        zeros = min(2, removed)  # further ones bend nothing
+        if self.z == 1 or survivors.count + zeros <= 2:
             return survivors
-        weights = survivors.weights
+        weights = np.pad(survivors.weights, (0, zeros))
         bends = np.cumsum(np.abs(np.diff(weights, 2)))
         if bends[-1] <= self.straight * weights[0]:
             return survivors

@@ -250,11 +250,11 @@ def top_n_sigma(stage: st.TopNSigma, scores: Scores, context: Context) -> set[in
 
 def tail_free(stage: st.TailFree, scores: Scores, context: Context) -> set[int]:
     ids = ranked(scores)
-    probs = probabilities(scores, ids)
+    probs = probabilities(scores, ids) + [0.0] * (len(scores) - len(ids))
     falls = [a - b for a, b in pairwise(probs)]
     bends = [abs(a - b) for a, b in pairwise(falls)]
     total = math.fsum(bends)
-    if stage.z == 1 or len(ids) <= 2 or total <= 1e-6 * probs[0]:
+    if stage.z == 1 or len(probs) <= 2 or total <= 1e-6 * probs[0]:
         return set(ids)
     running = 0.0
     for place, bend in enumerate(bends):
