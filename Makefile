@@ -9,7 +9,7 @@ SIZE        ?= full
 CORPUS      ?=
 ARGS        ?=
 FILE        ?=
-CHAINS      ?= 1600
+CHAINS      ?= 400
 BASE_PYTHON ?=
 
 VENV   := .venv

@@ -26,8 +26,12 @@ what was given, what is wrong with it and what to do instead; a page shows it as
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine.sampling.distribution import StageResult
 
 
 class DecodingError(Exception):
@@ -103,7 +107,14 @@ class LogitsError(DecodingError):
 
 
 class NoCandidatesError(DecodingError):
-    """Every token was removed before the draw."""
+    """Every token was removed before the draw.
+
+    Attributes:
+        stages: what the chain did to the row, up to the stage that removed the last token; empty if
+            the model itself leaves none.
+    """
+
+    stages: Sequence[StageResult] = ()
 
 
 class ContextFullError(DecodingError):

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from engine.errors import NoCandidatesError
 from engine.sampling.distribution import Distribution, StageResult
 from engine.sampling.ranking import RankedRow
 from engine.sampling.settings import SamplingSettings
@@ -32,14 +33,20 @@ def shape(
 
     Raises:
         LogitsError: NaN or +inf among the logits.
-        NoCandidatesError: every token is at -inf; names the stage that took the last of them.
+        NoCandidatesError: every token is at -inf; names the stage that took the last of them, and
+            holds what the chain did until then.
     """
     raw = RankedRow(np.asarray(logits, np.float32))
     survivors = Survivors(raw)
     after_stage = _transformers_stages(raw, settings, context) if settings.parity else None
     results = []
     for stage in settings.chain:
-        after = next(after_stage) if after_stage else stage.apply(survivors, context)
+        try:
+            after = next(after_stage) if after_stage else stage.apply(survivors, context)
+        except NoCandidatesError as error:
+            none = Survivors(survivors.row, survivors.start, survivors.start)
+            error.stages = (*results, StageResult(stage, survivors, none, context))
+            raise
         results.append(StageResult(stage, survivors, after, context))
         survivors = after
     return Distribution(raw, results)

@@ -154,6 +154,8 @@ class StageResult:
 
 def _share(survivors: Survivors, scores: np.ndarray) -> float:
     """The probability that tokens with these scores hold together among the survivors."""
+    if not survivors.count:
+        return 0.0
     weights = np.exp(scores.astype(np.float64) - survivors.row.highest)
     return min(1.0, float(weights.sum()) / survivors.mass)
 

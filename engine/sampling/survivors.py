@@ -69,6 +69,8 @@ class Survivors:
 
     def _sum(self) -> float:
         row = self.row
+        if not self.count:
+            return 0.0
         if self._lacks_only_leading:
             return row.total - float(row.cumulative[self.start - 1])
         if self._is_window:  # no difference of running sums, in which small weights would drown
@@ -149,6 +151,8 @@ class Survivors:
         row, start = self.row, self.start
         if not self.is_cut:
             return row.entropy_bits * _LN2
+        if not self.count:
+            return 0.0
         if self._lacks_only_leading:
             cut = row.weights[:start] * (row.values[:start] - row.highest)
             shift = row.weighted_shift - float(cut.sum())

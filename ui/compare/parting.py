@@ -14,7 +14,7 @@ from engine.decoder import Decoder
 from engine.sampling.ranking import RankedRow
 from ui.compare.column import Column
 from ui.compare.comparison import Comparison
-from ui.components.outcomes import drawn, outcomes
+from ui.components.outcomes import shaped
 from ui.components.rows import pack_light, packed
 from ui.components.shown_step import needed_tokens, shown_step
 from ui.texts.settings import plain_settings
@@ -52,9 +52,8 @@ def parting_data(comparison: Comparison) -> dict[str, Any] | None:
     for number, (column, distribution) in enumerate(zip(columns, distributions, strict=True), 1):
         decoder = column.decoder
         settings = decoder.settings_at(place)
-        entries, arrays = outcomes(distribution, settings, ())
         step = decoder.steps[place]
-        u = None if settings.is_greedy else step.u
+        told, arrays = shaped(distribution.raw, distribution.stages, settings, step.u)
         parts.append(
             {
                 "title": f"{number}. {column.title}",
@@ -62,12 +61,7 @@ def parting_data(comparison: Comparison) -> dict[str, Any] | None:
                 "settings": plain_settings(settings),
                 "token": step.token_id,
                 "step": shown_step(decoder, place),
-                "shaped": {
-                    "settings": plain_settings(settings),
-                    "outcomes": entries,
-                    "draw": drawn(distribution, u),
-                    "offset": len(data),
-                },
+                "shaped": told | {"offset": len(data)},
             }
         )
         data += arrays
@@ -77,8 +71,6 @@ def parting_data(comparison: Comparison) -> dict[str, Any] | None:
         "columns": parts,
         "prompt_ids": list(first.prompt_ids),
         "text_ids": list(first.token_ids[:place]),
-        "eos_ids": list(comparison.model.eos_ids),
-        "line_break_ids": list(comparison.model.vocabulary.line_break_ids),
     }
     return {"place": place, "message": base64.b64encode(packed(header, data)).decode()}
 

@@ -1,42 +1,114 @@
 """What the engine made of a row under the settings in force, sampler by sampler, for the browser.
 
-The browser computes most samplers itself, so that a slider needs no server. It cannot do so where
-it has a row's tail in bins only, and not at all for a sampler that it has no rule for: these
-results stand in then. So a new sampler, or a constraint, needs no JavaScript.
+The browser previews four samplers itself, so that their sliders need no server. The engine shapes
+everything else, and also these four while the browser has the row's tail in bins only. So a new
+sampler, or a constraint, needs no JavaScript.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from engine.sampling import SamplingSettings
+from engine.errors import NoCandidatesError
+from engine.sampling import STAGES, SamplingSettings, shape
 from engine.sampling.distribution import Distribution, StageResult
 from engine.sampling.ranking import RankedRow
+from engine.sampling.stages import ScaleStage
 from engine.sampling.survivors import Survivors
-from ui.components.rows import aligned, pack_row
+from ui.components.rows import aligned, leading_ids, pack_row, ranks_of
 from ui.texts.settings import plain_settings
 
+# Samplers that the browser computes by itself over a whole row (kernel/shape.js).
+PREVIEWED = frozenset({"temperature", "top_k", "top_p", "min_p"})
+
+SAME_PROB = 1e-9  # two probabilities that differ by less are the same
 MOST_MOVED = 2000  # tokens whose new scores come one by one; for more the whole row comes
 
 
+def is_previewed(settings: SamplingSettings) -> bool:
+    """Tell if the browser computes a whole chain by itself."""
+    order = [stage.setting for stage in settings.chain]
+    return PREVIEWED.issuperset(order) and order == sorted(order, key=list(STAGES).index)
+
+
+def shaped(
+    raw: RankedRow, stages: Sequence[StageResult], settings: SamplingSettings, u: float | None
+) -> tuple[dict[str, Any], bytes]:
+    """What a chain made of a row, for the browser, and the arrays that entries point into.
+
+    Args:
+        raw: the row.
+        stages: what the chain of `settings` did, to the sampler that removed the last token.
+        settings: of the step.
+        u: the number that the step is drawn with; None if it is not drawn.
+
+    Returns:
+        `settings`; `outcomes`, see there; `draw`, the token that `u` draws and its stretch of the
+        cumulative distribution; `default_order`, see there.
+    """
+    distribution = Distribution(raw, stages)
+    entries, arrays = outcomes(distribution, settings)
+    u = None if settings.is_greedy else u
+    return {
+        "settings": plain_settings(settings),
+        "outcomes": entries,
+        "draw": drawn(distribution, u) if distribution.survivors else None,
+        "default_order": default_order(distribution, settings, u),
+    }, arrays
+
+
+def default_order(
+    now: Distribution, settings: SamplingSettings, u: float | None
+) -> dict[str, Any] | None:
+    """Compare a chain with the same samplers in the default order; None if they are in it.
+
+    `order` are their names; `now` and `kept` the tokens that the two leave, `same_tokens` if they
+    are the same ones, `same_odds` also with the same probabilities, and `same_draw` if both take
+    the same token, by `taken_by`: ``greedy``, ``u``, or ``nothing`` for a forced token.
+    """
+    chain = sorted(settings.chain, key=lambda stage: list(STAGES).index(stage.setting))
+    if chain == list(settings.chain):
+        return None
+    try:
+        context = now.stages[0].context
+        then = shape(now.logits, SamplingSettings(chain=chain), context)
+    except NoCandidatesError as error:
+        then = Distribution(now.raw, error.stages)
+    same_tokens = np.array_equal(now.final_scores > -np.inf, then.final_scores > -np.inf)
+    number = 0.0 if settings.is_greedy else u
+    taken = [
+        one.sample(number) if one.survivors and number is not None else None for one in (now, then)
+    ]
+    is_close = same_tokens and now.survivors and np.abs(now.probs - then.probs).max() < SAME_PROB
+    return {
+        "order": [stage.setting for stage in chain],
+        "now": now.survivors,
+        "kept": then.survivors,
+        "same_tokens": bool(same_tokens),
+        "same_odds": bool(is_close),
+        "same_draw": taken[0] == taken[1],
+        "taken_by": "greedy" if settings.is_greedy else "nothing" if u is None else "u",
+    }
+
+
 def outcomes(
-    distribution: Distribution, settings: SamplingSettings, unknown: Collection[str]
+    distribution: Distribution, settings: SamplingSettings
 ) -> tuple[list[dict[str, Any]], bytes]:
     """One entry a sampler that is on, in order, and the arrays that entries point into.
 
     Every entry holds name and value, `survivors`, `mass_removed`, `entropy_bits`, `figures`, `case`
-    (see `StageResult`; where the browser has the rule, of the figures only the stage's own), and of
+    (see `StageResult`), and of
     the scores after it `highest`, `total` (the sum of exp(score - highest) over all tokens that
     have a score) and `mass` (the same over those that
     are left), which together give every probability.
 
     How to have the tokens that are left, `kept`:
 
-        rule    the browser's own rule says it
+        scaled  all of them, scores divided by `temperature`
         window  `survivors` ranks behind the first `first` ranks, scores as before
         mask    those whose bit is set, scores as before; one bit for each token before it in rank
                 order, lowest bit first: `mask`, [offset, bytes]
@@ -48,14 +120,12 @@ def outcomes(
     Args:
         distribution: what the chain made of the row.
         settings: that chain.
-        unknown: samplers that the browser has no rule for.
     """
     values = plain_settings(settings)
     entries, arrays, size = [], [], 0
     for result in distribution.stages:
-        is_unknown = result.name in unknown
-        entry = _figures(result, is_unknown) | {"value": values[result.name]}
-        added, data = _kept(result, distribution, is_unknown, size)
+        entry = _figures(result) | {"value": values[result.name]}
+        added, data = _kept(result, distribution, size)
         entries.append(entry | added)
         arrays.append(data)
         size += len(data)
@@ -81,17 +151,14 @@ def drawn(distribution: Distribution, u: float | None) -> dict[str, Any] | None:
     }
 
 
-def _figures(result: StageResult, is_unknown: bool) -> dict[str, Any]:
+def _figures(result: StageResult) -> dict[str, Any]:
     after = result.after
-    # The browser counts what all samplers have in common by itself, where it has the rule.
-    own = result.stage.figures(result.before, after, result.context)
-    figures = result.figures if is_unknown else own
     return {
         "name": result.name,
         "survivors": after.count,
         "mass_removed": result.mass_removed,
         "entropy_bits": result.entropy_bits,
-        "figures": {name: _finite(value) for name, value in figures.items()},
+        "figures": {name: _finite(value) for name, value in result.figures.items()},
         "case": result.case,
         "highest": after.row.highest,
         "total": after.row.total,
@@ -104,27 +171,30 @@ def _finite(figure: float) -> float | None:
 
 
 def _kept(
-    result: StageResult, distribution: Distribution, is_unknown: bool, offset: int
+    result: StageResult, distribution: Distribution, offset: int
 ) -> tuple[dict[str, Any], bytes]:
     before, after = result.before, result.after
-    if after.row is before.row:
+    is_edit = result.stage.kind == "edit"
+    if after.row is before.row and not (is_edit and not after.count):
         return {"kept": "window", "first": after.start}, b""
-    if not is_unknown:
-        return {"kept": "rule"}, b""
+    if isinstance(result.stage, ScaleStage):
+        return {"kept": "scaled", "temperature": result.stage.temperature_of(before)}, b""
     was, now = before.scores, after.scores
+    changed = np.flatnonzero(was != now)
+    if is_edit and changed.size <= MOST_MOVED:
+        return {"kept": "moved", "moved": _moved(changed, distribution.raw, now)}, b""
     stays = now > -np.inf
     if np.array_equal(was[stays], now[stays]):
         bits = np.packbits(stays[before.ids], bitorder="little").tobytes()
         return {"kept": "mask", "mask": [offset, len(bits)]}, aligned(bits)
-    changed = np.flatnonzero(was != now)
-    if changed.size <= MOST_MOVED:
-        moved = [_moved(token_id, distribution.raw, now) for token_id in changed.tolist()]
-        return {"kept": "moved", "moved": moved}, b""
     header, data = pack_row(now, seen=None, exact=True)
     return {"kept": "row", "row": header, "offset": offset}, data
 
 
-def _moved(token_id: int, raw: RankedRow, scores: np.ndarray) -> list[float | None]:
-    logit, score = float(raw.scores[token_id]), float(scores[token_id])
-    rank = 0 if logit == -math.inf else raw.rank(token_id)
-    return [token_id, rank, _finite(logit), _finite(score)]
+def _moved(ids: np.ndarray, raw: RankedRow, scores: np.ndarray) -> list[list[float | None]]:
+    known, found = ranks_of(raw, ids.tolist(), leading_ids(raw, 0))
+    ranks = dict(zip(known.tolist(), found.tolist(), strict=True))
+    return [
+        [token_id, ranks.get(token_id, 0), _finite(float(logit)), _finite(float(score))]
+        for token_id, logit, score in zip(ids.tolist(), raw.scores[ids], scores[ids], strict=True)
+    ]

@@ -76,9 +76,9 @@ def pack_row(logits: np.ndarray, *, seen: Sequence[int] | None, exact: bool) -> 
 
     Args:
         logits: (vocab,) float32 raw logits; not modified.
-        seen: tokens whose ranks are needed though they may lie beyond the head: the context, which
-            penalties look at, the token of the step, and those that a bias or a ban acts on. Any
-            order, repeats and ids beyond the vocabulary allowed.
+        seen: tokens whose ranks are needed though they may lie beyond the head: the token of the
+            step, and those that a bias or a ban acts on. Any order, repeats and ids beyond the
+            vocabulary allowed.
         exact: False allows bins in the tail of a large vocabulary with many distinct scores.
 
     Returns:

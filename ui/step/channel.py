@@ -103,7 +103,7 @@ class StepChannel:
             with speaking(self._hello.language):
                 raise Refused(say(FULL)) from error
         self._tab = tab
-        self._sent = Sent(self._hello.unknown)
+        self._sent = Sent()
         self._reports = 0
         self._listening_to: Session | None = None
         self._stop_listening: Callable[[], None] = lambda: None
@@ -235,8 +235,6 @@ class StepChannel:
             found = answer(session, event, lambda: bool(self._connection.waiting))
             return packed({"kind": "answer", **named, **found})
         if event.kind == "sync":
-            if event.unknown is not None:
-                self._sent.unknown = event.unknown
             self._sent.forget()
         session.apply(event, told=self._told, should_stop=self._is_interrupted, load=self._loaded)
         return state_message(session, self._sent, named, whole=event.whole)

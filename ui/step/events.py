@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from engine.decoding.guidance import OFF
-from engine.sampling import STAGES, SamplingSettings
+from engine.sampling import SamplingSettings
 from ui.texts.limits import LONGEST_PROMPT, checked_stops
 from ui.texts.settings import FIRST, MOST, EventError, parse_settings
 from ui.texts.texts import Contrastive
@@ -98,14 +98,12 @@ class Hello:
         client: names the mounted component; a new one begins its numbers at 1.
         have: what it holds.
         settings: what it shows, for tokens of `have` that the server lacks; None without any.
-        unknown: samplers that it cannot compute.
         language: what it is read in.
     """
 
     client: str
     have: Have = field(default_factory=Have)
     settings: SamplingSettings | None = None
-    unknown: frozenset[str] = frozenset()
     language: str = ENGLISH
 
 
@@ -139,7 +137,6 @@ class Event:
         ids: tokens whose labels are asked for.
         setting, setting_field, value: a value that was typed, and where.
         failure: what broke on the page, its message, and where in the program.
-        unknown: with ``sync``, samplers that the page cannot compute; None for those it has named.
     """
 
     client: str
@@ -171,7 +168,6 @@ class Event:
     setting_field: str = ""
     value: Any = None
     failure: tuple[str, str, str] = ("", "", "")
-    unknown: frozenset[str] | None = None
 
     @property
     def is_question(self) -> bool:
@@ -226,7 +222,6 @@ def parse(data: Any) -> Event:
         setting=_name(fields, "setting"),
         setting_field=_name(fields, "field"),
         value=_value(data.get("value")),
-        unknown=None if data.get("unknown") is None else _names(data["unknown"]),
         failure=tuple(fields.text(name)[:LONGEST_REPORT] for name in ("part", "message", "stack")),
     )
 
@@ -252,7 +247,6 @@ def parse_hello(data: Any) -> Hello:
             have.data.get("chat") is True,
         ),
         settings=settings,
-        unknown=frozenset(STAGES) - _names(data["rules"]) if "rules" in data else frozenset(),
         language=spoken if (spoken := data.get("language")) in LANGUAGES else ENGLISH,
     )
 
@@ -279,13 +273,6 @@ def _name(fields: _Fields, name: str) -> str:
             "reload the page."
         )
     return value
-
-
-def _names(data: Any) -> frozenset[str]:
-    is_names = isinstance(data, list) and len(data) <= MOST_IDS
-    if not is_names or not all(isinstance(name, str) for name in data):
-        raise EventError("The page sent names of samplers that are none; reload the page.")
-    return frozenset(data)
 
 
 def _presses(count: int) -> int:

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.sampling import Distribution, SamplingSettings
+from engine.sampling import SamplingSettings
 from engine.sampling.ranking import RankedRow
 from engine.sampling.stages import remarks
 from engine.trace import ContrastiveStep, Guidance, Step
-from ui.components.outcomes import drawn, outcomes
+from ui.components.outcomes import is_previewed, shaped
 from ui.components.rows import (
     LIGHT_HEAD,
     SMALL_VOCABULARY,
@@ -79,7 +79,6 @@ class Sent:
     """What one page has been sent, so that it need not be sent again.
 
     Attributes:
-        unknown: samplers that it cannot compute.
         run, branch: which text.
         steps: its steps.
         row: key of the row.
@@ -90,7 +89,6 @@ class Sent:
         others: parts of the header that seldom change, by name.
     """
 
-    unknown: frozenset[str] = frozenset()
     run: str = ""
     branch: int = 0
     steps: list = field(default_factory=list)
@@ -104,7 +102,7 @@ class Sent:
 
     def forget(self) -> None:
         """It lacks something: send everything again."""
-        self.__dict__.update(Sent(self.unknown).__dict__)
+        self.__dict__.update(Sent().__dict__)
 
     def new_labels(self, token_ids: Iterable[int], labels: TokenLabels) -> list[list]:
         """[id, label] of those tokens whose labels the page lacks; now it has them."""
@@ -226,8 +224,6 @@ def _text(session: Session, labels: TokenLabels) -> dict:
             "parameters": model.parameters,
             "vocab_size": model.vocab_size,
             "context_length": model.context_length,
-            "eos_ids": list(model.eos_ids),
-            "line_break_ids": list(vocabulary.line_break_ids),
             "has_chat_template": vocabulary.has_chat_template,
             "notices": [told(notice) for notice in model.notices],
         },
@@ -437,8 +433,7 @@ def _row(
     """Parts of the header on the row, and the arrays; without what the page has already."""
     key, settings = session.row_key, session.shown_settings
     distribution = session.distribution()
-    # A small vocabulary is no longer than a light row; nor is there one that leaves nobody.
-    whole = whole or raw.scores.size <= 2 * LIGHT_HEAD or distribution is None
+    whole = whole or raw.scores.size <= 2 * LIGHT_HEAD  # which is no longer than a light row
     is_same = sent.row == key
     has_row = is_same and (sent.is_whole or not whole)
     if not is_same:
@@ -450,10 +445,14 @@ def _row(
         header["row"], data = _packed_row(session, raw, needed, sent, labels, whole=whole)
         sent.is_whole, sent.tokens, sent.shaped = whole, set(needed), None
     header["tokens"] = _told_singly(raw, needed, sent, labels, is_guided=session.is_guided)
-    is_wanted = not sent.is_whole or any(stage.setting in sent.unknown for stage in settings.chain)
-    if is_wanted and sent.shaped != settings and distribution is not None:
-        shaped, arrays = _shaped(session, distribution, settings, sent.unknown)
-        header["shaped"] = shaped | {"offset": len(data)}
+    stages = session.emptied if distribution is None else distribution.stages
+    is_shaped = distribution is not None or bool(stages)
+    is_wanted = not sent.is_whole or not is_previewed(settings)
+    if is_wanted and is_shaped and sent.shaped != settings:
+        decoder, index = session.decoder, session.index
+        u = decoder.uniform(index) if session.is_pending else decoder.steps[index].u
+        told, arrays = shaped(raw, stages, settings, u)
+        header["shaped"] = told | {"offset": len(data)}
         data += arrays
         sent.shaped = settings
     return header, data
@@ -475,10 +474,7 @@ def _packed_row(
         header, data = pack_guided(session.guided_rows(), session.decoder.guidance_scale)
         known = [*header.pop("leading_ids")[:LABELLED], *header.pop("compared_ids")]
     else:
-        # The context, which penalties look at, the token of the step itself, and what is edited.
-        decoder, index = session.decoder, session.index
-        seen = [*needed, *decoder.prompt_ids, *decoder.token_ids[: index + 1]]
-        header, data = pack_row(raw.scores, seen=seen, exact=True)
+        header, data = pack_row(raw.scores, seen=needed, exact=True)
         known = header.pop("leading_ids")[:LABELLED]
     known += edited_ids(session.settings)[:LABELLED]
     if not session.is_pending:
@@ -509,22 +505,3 @@ def _told_singly(
         for token_id in new
         if token_id < raw.scores.size
     ]
-
-
-def _shaped(
-    session: Session,
-    distribution: Distribution,
-    settings: SamplingSettings,
-    unknown: frozenset[str],
-) -> tuple[dict[str, Any], bytes]:
-    """What the engine made of the row under these settings."""
-    entries, arrays = outcomes(distribution, settings, unknown)
-    decoder, index = session.decoder, session.index
-    u = decoder.uniform(index) if session.is_pending else decoder.steps[index].u
-    if settings.is_greedy:
-        u = None
-    return {
-        "settings": plain_settings(settings),
-        "outcomes": entries,
-        "draw": drawn(distribution, u),
-    }, arrays

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from engine.decoding.contrastive import ContrastiveSearch
 from engine.decoding.guidance import OFF, GuidedRows
 from engine.errors import CancelledError, DecodingError, NoCandidatesError
 from engine.sampling import Distribution, SamplingSettings
+from engine.sampling.distribution import StageResult
 from engine.sampling.ranking import RankedRow
 from ui.step import busy
 from ui.texts.texts import Beginning, Contrastive, Text, begun_anew, is_over, stop_sentence
@@ -106,6 +108,7 @@ class ShownText:
         self.proposing = False
         self._changes = 0
         self._shaped: _Shaped | None = None
+        self.emptied: Sequence[StageResult] = ()
 
     def _leave_branch(self) -> None:
         """Another branch comes on screen: what this one holds may have to go."""
@@ -231,9 +234,10 @@ class ShownText:
     def distribution(self, settings: SamplingSettings | None = None) -> Distribution | None:
         """What settings (None: `shown_settings`) make of the step on screen.
 
-        None where no token can follow or all are removed, which the page says of itself: it knows
-        which sampler it was. Another failure becomes `error`. None in a search.
+        None if no token can follow, or if all are removed: then `emptied` says how. Another
+        failure becomes `error`. None in a search.
         """
+        self.emptied = ()
         if self.search or (self.is_pending and self.is_over):
             return None
         settings = settings or self.shown_settings
@@ -246,7 +250,8 @@ class ShownText:
                 found = self.decoder.next_distribution(settings)
             else:
                 found = self.decoder.distribution(self.index, settings)
-        except NoCandidatesError:
+        except NoCandidatesError as error:
+            self.emptied = error.stages
             return None
         except CancelledError:
             if not self.error:

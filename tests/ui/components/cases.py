@@ -10,6 +10,7 @@ import numpy as np
 from engine.sampling import DEFAULT_ORDER, STAGES, SamplingSettings, shape
 from engine.sampling.distribution import Distribution
 from engine.sampling.stages import Context, MirostatState, Stage
+from ui.components.outcomes import PREVIEWED
 
 
 @dataclass
@@ -177,14 +178,18 @@ def random_case(
     )
 
 
-# Those that the browser has a rule for; of others it shows what the engine sent (see `made_up`).
-RULED = [kind.setting for kind in DEFAULT_ORDER if kind.setting != "constraint"]
+NAMES = [kind.setting for kind in DEFAULT_ORDER if kind.setting != "constraint"]
+
+
+def previewed_names(rng: np.random.Generator) -> list[str]:
+    """Some of the samplers that the browser computes itself, in the default order."""
+    return [name for name in NAMES if name in PREVIEWED and rng.random() < 0.6]
 
 
 def random_names(rng: np.random.Generator) -> list[str]:
-    """Some stages, in half of the cases in an order of their own."""
+    """Some samplers, in half of the cases in an order of their own."""
     share = rng.choice([0.1, 0.3, 0.6])
-    names = [name for name in RULED if rng.random() < share]
+    names = [name for name in NAMES if rng.random() < share]
     return [str(name) for name in rng.permutation(names)] if rng.random() < 0.5 else names
 
 

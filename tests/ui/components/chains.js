@@ -1,7 +1,7 @@
 // Holds something against the engine over all chains that the vectors have.
 
 import assert from 'node:assert/strict';
-import { has_rule } from '../../../ui/components/js/kernel/shape.js';
+import { is_previewed } from '../../../ui/components/js/kernel/shape.js';
 import { Differences } from './near.js';
 import { read_rows, read_table, scene_of } from './vectors.js';
 
@@ -37,6 +37,6 @@ export function over_all_chains(check) {
   }
   const shown = faults.slice(0, MOST_SHOWN).join('\n');
   assert.equal(faults.length, 0, `${faults.length} differences in ${chains} chains:\n${shown}`);
-  assert.deepEqual([...tried].sort(), table.order.filter(has_rule).sort(), 'not every sampler was tried');
+  assert.deepEqual([...tried].sort(), table.order.filter(is_previewed).sort(), 'not every sampler was tried');
   return chains;
 }

@@ -2,12 +2,14 @@
 
 import { new_state } from '../../../ui/components/js/apps/step/state.js';
 import { at_scale } from '../../../ui/components/js/kernel/guided.js';
+import { settings_on_show } from '../../../ui/components/js/view/chain.js';
 import { make_view } from '../../../ui/components/js/view/view.js';
 import { table } from './chains.js';
+import { shaped_by_engine } from './engine.js';
 import { row_of } from './vectors.js';
 
 /**
- * @import { Row, RowExtras, State, Step, StepOnScreen, Value } from '../../../ui/components/js/types.js'
+ * @import { Row, RowExtras, Scene, State, Step, StepOnScreen, Value } from '../../../ui/components/js/types.js'
  */
 
 /** Words for ids from 0 on; further ids have no label. */
@@ -130,8 +132,21 @@ export const FOUR = logits_of(0.4, 0.3, 0.2, 0.1);
  */
 export function shown(values = {}, { logits = FOUR, step, ...more } = {}) {
   const state = make_state({ row: make_row(logits, step), settings: settings_of(values), ...more });
-  state.view = make_view(state);
+  state.view = view_of(state);
   return state;
+}
+
+/**
+ * The view of a scene, once the server has told what the browser does not compute.
+ *
+ * @param {Scene} scene
+ */
+export function view_of(scene) {
+  const { row } = scene;
+  const view = make_view(scene);
+  if (!row || !view?.missing) return view;
+  row.shaped = shaped_by_engine(scene, settings_on_show({ ...scene, row }));
+  return make_view(scene);
 }
 
 /**

@@ -10,7 +10,7 @@
 
 import { computeAccessibleName, getRole, isInaccessible } from 'dom-accessibility-api';
 import { JSDOM } from 'jsdom';
-import { make_view } from '../../../ui/components/js/view/view.js';
+import { view_of } from './fixtures.js';
 
 /**
  * @import { Actions, Reason, State } from '../../../ui/components/js/types.js'
@@ -141,7 +141,7 @@ export function live(create, state, actions = {}) {
   /** @param {Partial<State>} changes */
   function change(changes) {
     Object.assign(state, changes);
-    state.view = state.row && make_view(state);
+    state.view = state.row && view_of(state);
     page.update(state);
   }
   const page = mount(create, {

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from engine.errors import NoCandidatesError
-from engine.sampling import STAGES, SamplingSettings, shape
 from engine.sampling.distribution import Distribution, StageResult
 from engine.sampling.survivors import Survivors
 from tests.ui.components.cases import Case
@@ -49,7 +48,6 @@ def results(rng: np.random.Generator, case: Case, labels: dict[int, str]) -> dic
         "candidates": [list(candidate) for candidate in distribution.candidates(LEADING)],
         "draws": [draw(distribution, u) for u in case.us],
         "ways": [way(distribution, token) for token in followed(rng, case)],
-        "default": default_order(case) if rng.random() < 0.4 else None,
         "points": [point(distribution, done), point(distribution, len(distribution.stages))],
     }
 
@@ -154,25 +152,6 @@ def way(distribution: Distribution, token: int) -> dict:
         "removed_by": distribution.removed_by(token) if raw.scores[token] > -np.inf else None,
         "final_prob": distribution.probability(token),
         "steps": steps,
-    }
-
-
-def default_order(case: Case) -> dict | None:
-    """What the default order of the same samplers leaves."""
-    chain = sorted(case.settings.chain, key=lambda stage: list(STAGES).index(stage.setting))
-    try:
-        other = shape(case.logits, SamplingSettings(chain=chain), case.context)
-    except NoCandidatesError:
-        return {"kept": 0}
-    now = case.distribution
-    u = case.us[0]
-    # By scores: a probability may underflow.
-    same_tokens = np.array_equal(now.final_scores > -np.inf, other.final_scores > -np.inf)
-    return {
-        "kept": other.survivors,
-        "same_tokens": same_tokens,
-        "same_draw": now.sample(u) == other.sample(u),
-        "difference": float(np.abs(now.probs - other.probs).max()),
     }
 
 

@@ -54,7 +54,6 @@ import { read_message } from '../../../ui/components/js/wire/message.js';
  * @property {{u: number, id: number, probability: number, from: number, to: number}[]} draws
  * @property {{id: number, raw_rank: number, logit: number | null, removed_by: string | null, final_prob: number,
  *   steps: ([number, number, number] | null)[]}[]} ways
- * @property {{kept: number, same_tokens?: boolean, same_draw?: boolean, difference?: number} | null} default
  * @property {PointVector[]} points
  *
  * @typedef {{name: string, row: Row, cases: CaseVector[]}} RowVector
@@ -101,7 +100,6 @@ export const row_of = (packed, step = {}) => ({
   forced: false,
   u: null,
   xtc_u: null,
-  mirostat: null,
   recorded_settings: null,
   recorded_scale: null,
   labels: new Map(),
@@ -120,7 +118,7 @@ export const row_of = (packed, step = {}) => ({
 export function scene_of(table, row, vector, more = {}) {
   const ids = vector.text.map(id => ({ id }));
   const steps = ids.slice(vector.prompt_length);
-  const { xtc_u, mirostat, us, eos_ids, line_break_ids } = vector;
+  const { xtc_u, us, eos_ids, line_break_ids } = vector;
   return {
     table,
     settings: vector.settings,
@@ -129,7 +127,7 @@ export function scene_of(table, row, vector, more = {}) {
     steps,
     model: { eos_ids, line_break_ids },
     ...more,
-    row: { ...row, index: steps.length, xtc_u, mirostat, u: us[0] },
+    row: { ...row, index: steps.length, xtc_u, u: us[0] },
   };
 }
 
@@ -148,8 +146,7 @@ function* told_rows() {
   for (const line of read('told.jsonl').toString('utf8').trimEnd().split('\n')) {
     const { name, offset, bytes, case: vector } = JSON.parse(line);
     const message = read_message(new Uint8Array(arrays.subarray(offset, offset + bytes)));
-    const { outcomes = [], draw = null } = message.shaped ?? {};
-    const row = row_of(/** @type {Row} */ (message.row), { labels: new Map(), outcomes, outcome_draw: draw });
+    const row = row_of(/** @type {Row} */ (message.row), { labels: new Map(), shaped: message.shaped ?? null });
     for (const token of message.tokens ?? []) learn_token(row, token);
     yield { name, row, vector };
   }

@@ -1,6 +1,6 @@
 """Writes what the engine makes of random rows, chains and texts, for the tests that node runs.
 
-    python -m tests.ui.components.vectors [--chains 1600] [--seed 1]
+    python -m tests.ui.components.vectors [--chains 400] [--seed 1]
 
 Into test-artefacts/vectors/: `table.json`, the table of samplers; `rows.jsonl`, one line for each
 row with the chains that are run over it, and the engine's own results of each; `rows.bin`, the
@@ -26,8 +26,8 @@ from engine.sampling.ranking import RankedRow
 from tests.ui import hostile
 from tests.ui.components.cases import (
     KINDS,
-    RULED,
     Case,
+    previewed_names,
     random_case,
     random_names,
     random_row,
@@ -36,14 +36,14 @@ from tests.ui.components.cases import (
 )
 from tests.ui.components.made_up import MADE_UP, known
 from tests.ui.components.results import results
-from ui.components.outcomes import drawn, outcomes
+from ui.components.outcomes import shaped
 from ui.components.rows import pack_light, pack_row
 from ui.step.message import packed
 from ui.words.catalogue import sampler, table
 from ui.words.labels import token_label
 
 FOLDER = Path(__file__).resolve().parents[3] / "test-artefacts" / "vectors"
-CHAINS = 1600
+CHAINS = 400
 PER_ROW = 8
 # Sizes of vocabularies, and how often each comes.
 SIZES = {
@@ -69,7 +69,7 @@ def main() -> None:
     options.folder.mkdir(parents=True, exist_ok=True)
     (options.folder / "table.json").write_text(json.dumps(table()), "utf-8")
     write_rows(options.folder, options.chains, options.seed)
-    write_told(options.folder, options.chains // 5, options.seed)
+    write_told(options.folder, options.chains // 2, options.seed)
     write_guided(options.folder)
     write_searched(options.folder)
     labels = [token_label(text) for text in hostile.HOSTILE]
@@ -130,16 +130,12 @@ def model_rows() -> list[np.ndarray]:
 
 
 def cases_on(rng: np.random.Generator, logits: np.ndarray) -> Iterator[Case]:
-    """Random chains over a row, each on a text of its own, or none, or the one before."""
+    """Previewed chains over a row, each on a text of its own, or the one before."""
     text = random_text(rng, logits)
-    for number in range(PER_ROW):
+    for _ in range(PER_ROW):
         if rng.random() < 0.5:
             text = random_text(rng, logits)
-        names = [str(rng.choice(RULED))] if number == 0 else random_names(rng)
-        case = random_case(rng, logits, names, text)
-        while is_decided_by_rounding(case):
-            case = random_case(rng, logits, random_names(rng), text)
-        yield case
+        yield random_case(rng, logits, previewed_names(rng), text)
 
 
 def is_decided_by_rounding(case: Case) -> bool:
@@ -157,8 +153,7 @@ def is_decided_by_rounding(case: Case) -> bool:
 def write_told(folder: Path, chains: int, seed: int) -> None:
     """`told.jsonl` and `told.bin`: rows as a step sends them, with the engine's own results.
 
-    Half of them are light, under chains that the browser has rules for; the others are whole, and
-    samplers that it has no rule for stand among those that it has.
+    Half of them are light; the others are whole, with made-up samplers among those of the engine.
     """
     offset = 0
     with (
@@ -214,12 +209,11 @@ def message(case: Case, *, is_light: bool) -> bytes:
     else:
         header, data = pack_row(case.logits, seen=seen, exact=True)
     header["labels"] = []
-    unknown = frozenset(kind.setting for kind in MADE_UP)
-    entries, arrays = outcomes(case.distribution, case.settings, unknown)
-    u = None if case.settings.is_greedy else case.us[0]
-    shaped = {"outcomes": entries, "draw": drawn(case.distribution, u), "offset": len(data)}
+    raw, stages = case.distribution.raw, case.distribution.stages
+    told, arrays = shaped(raw, stages, case.settings, case.us[0])
+    told["offset"] = len(data)
     impossible = [{"id": token} for token in seen if case.logits[token] == -np.inf]
-    return packed({"row": header, "shaped": shaped, "tokens": impossible}, data + arrays)
+    return packed({"row": header, "shaped": told, "tokens": impossible}, data + arrays)
 
 
 # --- guidance -------------------------------------------------------------------------------------

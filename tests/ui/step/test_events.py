@@ -189,9 +189,9 @@ def test_a_long_value_is_quoted_shortly():
 
 def test_a_hello_says_what_the_page_has():
     have = {"run": "r", "branch": 1, "ids": [4, 5], "forced": [1]}
-    hello = parse_hello({"client": "c1", "have": have, "rules": [*STAGES][1:]})
+    hello = parse_hello({"client": "c1", "have": have})
     assert hello.have == Have("r", 1, (4, 5), frozenset({1}))
-    assert (hello.client, hello.unknown, hello.settings) == ("c1", {next(iter(STAGES))}, None)
+    assert (hello.client, hello.settings) == ("c1", None)
     assert parse_hello({"client": "c1", "settings": SENT["settings"]}).settings.seed == 3
 
 
@@ -203,8 +203,6 @@ def test_a_hello_says_what_the_page_has():
         {"have": []},
         {"have": {"ids": ["a"]}},
         {"have": {"ids": [1] * 100_001}},
-        {"rules": "all"},
-        {"rules": [3]},
         {"settings": "hot"},
     ],
 )

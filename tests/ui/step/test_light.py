@@ -159,9 +159,6 @@ def test_every_probability_follows_from_what_a_step_sends(visitor, chain):
         assert outcome["mass_removed"] == result.mass_removed
         assert outcome["entropy_bits"] == result.entropy_bits
         assert outcome["case"] == result.case
-        assert outcome["kept"] == ("window" if result.after.row is result.before.row else "rule")
-        if outcome["kept"] == "window":
-            assert outcome["first"] == result.after.start
         scores = result.after.scores
         left = np.flatnonzero(scores > -np.inf)
         weights = np.exp(scores[left].astype(float) - outcome["highest"])
@@ -195,22 +192,6 @@ def test_greedy_and_forced_steps_draw_nothing(visitor):
     assert visitor.read()[0]["shaped"]["draw"] is None
 
 
-@pytest.mark.parametrize("chain", [CHAINS[2], CHAINS[3], CHAINS[6]])
-def test_tokens_that_edits_may_move_come_with_their_ranks(visitor, chain):
-    visitor.settings = SamplingSettings(chain=chain, seed=7)
-    visitor.steps(5)
-    header, data = visitor.read_all()
-    session, raw = visitor.session, visitor.session.decoder.distribution(4).raw
-    seen = unpack(header["row"] | {"leading_ids": []}, data[: _arrays(header)]).seen
-    text = {*session.decoder.prompt_ids, *session.decoder.token_ids[:4]}
-    assert text <= set(seen)
-    assert all(rank == raw.rank(token_id) for token_id, (rank, _) in seen.items())
-
-
-def _arrays(header: dict) -> int:
-    return header["shaped"]["offset"]
-
-
 def test_a_past_step_is_shown_as_it_was_taken_unless_asked_otherwise(visitor):
     visitor.settings = SamplingSettings(top_k=5)
     visitor.steps(3)
@@ -223,14 +204,39 @@ def test_a_past_step_is_shown_as_it_was_taken_unless_asked_otherwise(visitor):
     assert parse_settings(shown)[0] == SamplingSettings(top_p=0.3)
 
 
-def test_settings_that_leave_no_token_bring_the_whole_row(visitor):
+def test_settings_that_leave_no_token_are_told_to_the_one_that_removed_the_last(visitor):
     visitor.do("propose")
     leading = leading_ids(visitor.session.raw(), 50).tolist()
     visitor.settings = SamplingSettings(chain=[TopK(20), Banned([[i] for i in leading])])
     visitor.do("settings", order=("top_k", "banned"))
     header, _ = visitor.read()
-    assert header["error"] == ""  # the page itself says which sampler it was
-    assert header["row"]["exact"] and "shaped" not in header
+    assert header["error"] == ""  # the page says which sampler it was
+    top_k, banned = header["shaped"]["outcomes"]
+    assert (top_k["survivors"], banned["survivors"], banned["mass_removed"]) == (20, 0, 1)
+    assert {token_id for token_id, *_ in banned["moved"]} == set(leading[:20])
+    assert header["shaped"]["draw"] is None
+
+
+def test_a_chain_is_compared_with_the_default_order(visitor):
+    visitor.settings = SamplingSettings(chain=[TopP(0.8), Temperature(2.0)], seed=7)
+    visitor.do("propose")
+    told = visitor.read()[0]["shaped"]["default_order"]
+    logits = visitor.session.raw().scores
+    now = shape(logits, visitor.settings)
+    then = shape(logits, SamplingSettings(chain=[Temperature(2.0), TopP(0.8)]))
+    u = visitor.session.decoder.uniform(0)
+    assert told == {
+        "order": ["temperature", "top_p"],
+        "now": now.survivors,
+        "kept": then.survivors,
+        "same_tokens": False,
+        "same_odds": False,
+        "same_draw": now.sample(u) == then.sample(u),
+        "taken_by": "u",
+    }
+    visitor.settings = SamplingSettings(chain=[Temperature(2.0), TopP(0.8)])
+    visitor.do("settings")
+    assert visitor.read()[0]["shaped"]["default_order"] is None
 
 
 def test_a_small_vocabulary_comes_whole_and_without_results(model):
@@ -241,17 +247,13 @@ def test_a_small_vocabulary_comes_whole_and_without_results(model):
     assert header["row"]["exact"] and "shaped" not in header
 
 
-# --- samplers that the browser does not know ------------------------------------------------------
-
-
 @pytest.mark.parametrize("chain", CHAINS[1:])
-def test_unknown_samplers_can_be_told_whole(bundled, chain):
+def test_every_score_follows_from_what_is_told(bundled, chain):
     decoder = Session(bundled, PROMPT, SamplingSettings()).decoder
     decoder.step()
     settings = SamplingSettings(chain=chain)
     distribution = decoder.distribution(0, settings)
-    names = [stage.setting for stage in chain]
-    told, arrays = outcomes(distribution, settings, names)
+    told, arrays = outcomes(distribution, settings)
     scores = distribution.logits
     for outcome, result in zip(told, distribution.stages, strict=True):
         scores = _applied(outcome, arrays, scores, result.before)
@@ -279,6 +281,8 @@ def _applied(outcome: dict, arrays: bytes, scores: np.ndarray, before) -> np.nda
         for token_id, _, logit, score in outcome["moved"]:
             assert logit is not None
             after[token_id] = -np.inf if score is None else score
+    elif outcome["kept"] == "scaled":
+        after = scores / np.float32(outcome["temperature"])
     else:
         row = unpack(outcome["row"], arrays[outcome["offset"] :][: _length(outcome["row"])])
         after[row.ids] = np.repeat(row.values, row.counts)
@@ -290,11 +294,13 @@ def _length(header: dict) -> int:
     return 8 * header["runs"] + -(-size * header["known"] // 4) * 4 + 12 * header["seen"]
 
 
-def test_a_page_that_knows_a_sampler_not_gets_its_outcome_with_the_whole_row_too(visitor):
-    visitor.settings = SamplingSettings(chain=[TopK(9), LogitBias({300: 2.0})])
-    visitor.sent.unknown = frozenset({"logit_bias"})
+def test_a_whole_row_is_told_unless_the_page_previews_the_chain(visitor):
+    visitor.settings = SamplingSettings(top_k=9, temperature=0.5)
     visitor.do("propose")
-    header, _ = visitor.read(whole=True)
+    assert "shaped" not in visitor.read(whole=True)[0]
+    visitor.settings = SamplingSettings(chain=[TopK(9), LogitBias({300: 2.0})])
+    visitor.do("settings", order=("top_k", "logit_bias"))
+    header, _ = visitor.read()
     kept = [outcome["kept"] for outcome in header["shaped"]["outcomes"]]
     assert kept == ["window", "window"], "top-k has removed the token: nothing is moved"
     visitor.settings = SamplingSettings(chain=[LogitBias({301: 2.0})])
@@ -322,16 +328,9 @@ class TestLargeVocabulary:
         visitor.settings = SamplingSettings()
         return visitor
 
-    @staticmethod
-    def seen(row: dict, data: bytes) -> set[int]:
-        place = 8 * row["runs"] + 4 * row["known"]
-        return set(np.frombuffer(data, "<u4", row["seen"], place).tolist())
-
     def test_the_ranks_of_tokens_that_come_to_be_edited_come_singly(self, visitor):
         session = visitor.session
-        before, data = visitor.read()
-        eos_ids = session.model.eos_ids
-        assert eos_ids and set(eos_ids) <= self.seen(before["row"], data)
+        visitor.read()
         chain = [LogitBias({40: 1.0}), Banned([[41], [42, 43]])]
         visitor.settings = SamplingSettings(chain=chain)
         visitor.do("settings")

@@ -411,9 +411,7 @@ def test_an_event_of_no_kind_is_refused_in_words(visits, kind):
         assert page.do("step")["length"] == 1
 
 
-@pytest.mark.parametrize(
-    "first", [{"visit": "x"}, {"visit": None}, {"tab": "A" * 32}, {"have": 3}, {"rules": {}}]
-)
+@pytest.mark.parametrize("first", [{"visit": "x"}, {"visit": None}, {"tab": "A" * 32}, {"have": 3}])
 def test_a_hello_that_makes_no_sense_is_refused_in_words(visits, first):
     with client().websocket_connect("/live") as socket:
         page = LivePage(socket)

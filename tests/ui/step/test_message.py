@@ -131,7 +131,6 @@ def test_the_first_message_has_the_chain_with_its_cards(visitor):
     text = header["text"]
     assert text["settings"]["order"] == list(FIRST)
     assert text["settings"]["top_k"] == 0
-    assert text["model"]["eos_ids"] == list(visitor.session.model.eos_ids)
     breakers = breaker_ids(visitor.session.model.vocabulary)
     assert text["stage_defaults"]["dry"]["breakers"] == list(breakers)
 

@@ -83,18 +83,20 @@
  */
 
 /**
- * @typedef {object} Outcome what the server's engine says that one sampler did to the row, see ui/step/outcomes.py
+ * @typedef {object} Outcome what the server's engine says that one sampler did to the row, see ui/components/outcomes.py
  * @property {string} name
  * @property {number | Fields} value that it was computed with
  * @property {number} survivors tokens left after it
  * @property {number} mass_removed
  * @property {number} entropy_bits after it
- * @property {number} mass sum of exp(score - highest score of the row after it) over the tokens left
+ * @property {number} highest score after it
+ * @property {number} mass sum of exp(score - highest) over the tokens left
  * @property {Record<string, number | null>} figures see `SamplerView`; null: not finite
  * @property {string} case which of its sentences holds
- * @property {'rule' | 'window' | 'mask' | 'moved' | 'row'} kept how the tokens left are told. rule: by the rule here;
+ * @property {'scaled' | 'window' | 'mask' | 'moved' | 'row'} kept how the tokens left are told. scaled: all of them;
  *   window: a run of ranks, scores as before; mask: any of the ranks, scores as before; moved: other scores for a few
  *   tokens; row: other scores for all
+ * @property {number} [temperature] scaled: what scores are divided by
  * @property {number} [first] window: tokens of the ranking before it that stand in front of those left
  * @property {Uint8Array} [mask] one bit for each token before it in rank order, lowest bit first
  * @property {[number, number, number | null, number | null][]} [moved] of each moved token id, rank in the raw row (0 at
@@ -102,8 +104,14 @@
  * @property {PackedRow} [row] the scores after it
  */
 
-/** @typedef {{u: number, rank: number, id: number, probability: number, from: number, to: number}} OutcomeDraw what
- *   the engine draws: rank after the last sampler, and its stretch of the cumulative distribution */
+/**
+ * @typedef {object} ShapedByEngine what the server's engine made of the row, see ui/components/outcomes.py
+ * @property {Settings} settings the chain
+ * @property {Outcome[]} outcomes what each of its samplers did, to the one that removed the last token
+ * @property {{u: number, rank: number, id: number, probability: number, from: number, to: number} | null} draw rank
+ *   after the last sampler, and its stretch of the cumulative distribution
+ * @property {DefaultOrder | null} default_order
+ */
 
 /**
  * @typedef {object} StepOnScreen what belongs to the step that a row is of
@@ -113,7 +121,6 @@
  * @property {boolean} forced the token was chosen by hand
  * @property {number | null} u the number that it was or will be drawn with; null where nothing was drawn
  * @property {number | null} xtc_u the step's second uniform number
- * @property {{tau: number, mu: number} | null} mirostat what the step before left of mirostat's state
  * @property {Settings | null} recorded_settings that the step was taken with, on samplers only; null while pending
  * @property {number | null} recorded_scale of guidance, that the step was taken with
  */
@@ -123,8 +130,7 @@
  * @property {Map<number, string>} labels of the tokens whose labels came along
  * @property {number} [total] of a row whose tail is in bins: sum of exp(score - highest score) over all tokens
  * @property {number} [entropy_bits] of such a row
- * @property {Outcome[] | null} [outcomes] the engine's results for the chain that it last had, in its order
- * @property {OutcomeDraw | null} [outcome_draw] what that chain draws
+ * @property {ShapedByEngine | null} [shaped] the engine's results for the chain that it last had
  * @property {{prompt: Float32Array, negative: Float32Array} | null} [guidance] log-probabilities by id after each text
  * @property {number} [scale] of guidance, that the scores are made at
  * @property {Float32Array} [scores] by token id, under guidance
@@ -133,7 +139,7 @@
 
 /** @typedef {PackedRow & StepOnScreen & RowExtras} Row the scores of one step, and what belongs to the step */
 
-/** @typedef {Row & {exact: false}} LightRow what a step sends: an exact head, the tail in bins, `outcomes` for the
+/** @typedef {Row & {exact: false}} LightRow what a step sends: an exact head, the tail in bins, `shaped` for the
  *   settings in force */
 
 /** @typedef {{id: number, label?: string, raw_rank?: number, logit?: number | null}} Token as a search finds one:
@@ -490,11 +496,10 @@
 
 /**
  * @typedef {object} DefaultOrder how the result differs from the one that the same samplers have in default order
- * @property {boolean} is_default whether they stand in it
  * @property {string[]} order their default order
  * @property {number} now how many tokens are left in the present one
  * @property {number} kept how many the default one would leave
- * @property {boolean | null} same_tokens whether it would leave the same; null: too many to compare
+ * @property {boolean} same_tokens whether it would leave the same
  * @property {boolean} same_odds whether the draw would be the same distribution
  * @property {boolean} same_draw whether the same token would be taken
  * @property {'u' | 'greedy' | 'nothing'} taken_by what takes the token; nothing where it was forced
@@ -506,8 +511,6 @@
  * @property {boolean} is_pending the token of this step is not drawn yet
  * @property {number} vocab number of tokens that the model scores
  * @property {boolean} exact whether every figure is the engine's, but for curves whose tail is averaged
- * @property {{reason: 'bins'} | {reason: 'unknown', count: number} | null} inexact why it is not: the tail came in
- *   bins, and the engine's results are of other settings; or the scores of so many edited tokens have not come yet
  * @property {boolean} is_averaged whether the tail of curves is an average
  * @property {string | null} missing a sampler that the server has to compute first; until then the view shows the
  *   settings that were complete last
@@ -526,7 +529,7 @@
  * @property {MassLine[]} mass_lines one for each sampler that keeps a share of the probability
  * @property {string[]} score_changes samplers up to the point that changed scores
  * @property {SamplerView[]} samplers
- * @property {DefaultOrder} default_order
+ * @property {DefaultOrder | null} default_order null if the samplers are in it
  * @property {Curve} curve
  * @property {Draw | null} draw null at points before it, where nothing is drawn, and where nobody is left
  * @property {ViewRow | null} chosen the step's token, wherever it ranks; in manual mode, while pending, the proposed one

@@ -54,7 +54,8 @@ test('a token that was found stands where the scale on the slider puts it', () =
 
 test('what the server computed belongs to its own scale', () => {
   const [{ vocab, scales: _, ...guidance }] = read_guided();
-  const first = at_scale({ ...row_of({ ...NOTHING, vocab }, { outcomes: [] }), guidance }, 1.5);
-  assert.deepEqual(first.outcomes, []);
-  assert.equal(at_scale({ ...first, guidance }, 2).outcomes, null);
+  const shaped = { settings: {}, outcomes: [], draw: null, default_order: null };
+  const first = at_scale({ ...row_of({ ...NOTHING, vocab }, { shaped }), guidance }, 1.5);
+  assert.equal(first.shaped, shaped);
+  assert.equal(at_scale({ ...first, guidance }, 2).shaped, null);
 });

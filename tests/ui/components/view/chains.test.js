@@ -208,20 +208,6 @@ test('a share of the probability is marked where the curve that is drawn reaches
   });
 });
 
-test('the default order is compared as the engine would', () => {
-  over_all_chains((found, scene, vector) => {
-    if (vector.emptied_by || !vector.default) return;
-    const { default_order } = view_of(scene);
-    const { kept, same_tokens, same_draw, difference = 0 } = vector.default;
-    found.same('kept', default_order.kept, kept);
-    if (!kept) return;
-    if (default_order.same_tokens !== null) found.same('same tokens', default_order.same_tokens, same_tokens);
-    const is_close = default_order.same_tokens === null || Math.abs(Math.log10(difference / 1e-9)) < 1;
-    if (!is_close) found.same('same odds', default_order.same_odds, same_tokens && same_draw && difference < 1e-9);
-    if (scene.row.vocab <= ALL_IDS) found.same('same draw', default_order.same_draw, same_draw);
-  });
-});
-
 test('the comparison notices slightly other settings', () => {
   let changed = 0;
   let tried = 0;

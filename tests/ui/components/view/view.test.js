@@ -2,9 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { learn_token } from '../../../../ui/components/js/kernel/row.js';
 import { candidate, make_view, unlabelled } from '../../../../ui/components/js/view/view.js';
-import { logits_of, make_row, make_state, make_step, settings_of } from '../fixtures.js';
+import { logits_of, make_row, make_state, make_step, settings_of, view_of } from '../fixtures.js';
 
 /**
  * @import { Scene, State, Value, View } from '../../../../ui/components/js/types.js'
@@ -19,14 +18,14 @@ const ALWAYS = { threshold: 0.2, probability: 1 };
  */
 function shown(values, { logits = FOUR, step, ...more } = {}) {
   const state = make_state({ row: make_row(logits, step), settings: settings_of(values), ...more });
-  return { state, view: /** @type {View} */ (make_view(state)) };
+  return { state, view: /** @type {View} */ (view_of(state)) };
 }
 
 /** @param {View} view */
 const on = view => view.samplers.filter(sampler => sampler.on);
 
 test('there is no view without a row', () => {
-  assert.equal(make_view(make_state()), null);
+  assert.equal(view_of(make_state()), null);
 });
 
 test('points show the scores as they stand there', () => {
@@ -240,23 +239,6 @@ test('remarks are the engine’s, and hold for the settings that they are about'
   assert.equal(moved.samplers[1].no_effect, null);
 });
 
-test('an edit of a token whose rank has not come makes the view inexact until it has', () => {
-  const row = { ...make_row(FOUR), exact: true, ids: Uint16Array.of(0, 1) };
-  const state = make_state({ row, settings: settings_of({ logit_bias: { bias: [[3, 5]] } }) });
-  const { exact, inexact } = /** @type {View} */ (make_view(state));
-  assert.deepEqual([exact, inexact], [false, { reason: 'unknown', count: 1 }]);
-  learn_token(row, { id: 3, raw_rank: 4, logit: 1 });
-  const view = /** @type {View} */ (make_view(state));
-  assert.deepEqual([view.exact, view.samplers[0].figures.moved], [true, 1]);
-});
-
-test('mirostat begins anew where its target is moved, and goes on in a step without it', () => {
-  const step = { mirostat: { tau: 3, mu: 1.2 } };
-  const mu = (/** @type {number} */ tau) =>
-    shown({ mirostat: { tau, eta: 0.1 } }, { step }).view.samplers[0].figures.mu;
-  assert.deepEqual([mu(3), mu(4)], [1.2, 8]);
-});
-
 // --- recorded steps -------------------------------------------------------------------------------
 
 const RECORDED = settings_of({ temperature: 1, top_k: 2 });
@@ -347,6 +329,7 @@ const OUTCOME = {
   survivors: 2,
   mass_removed: 0.12,
   entropy_bits: 0.84,
+  highest: Math.fround(Math.log(0.4)),
   mass: 1.3679,
   figures: { before: 4, after: 2 },
   case: '',
@@ -357,7 +340,8 @@ const LIKELY = { name: 'top_p', value: 0.999, ...OUTCOME, survivors: 4, mass: 1.
 
 test('until the server has computed a sampler, the last complete settings stay on show', () => {
   const outcomes = [LIKELY, { name: 'made_up', value: 2, ...OUTCOME }];
-  const row = make_row(FOUR, { outcomes });
+  const settings = settings_of({ top_p: 0.999, made_up: 2 });
+  const row = make_row(FOUR, { shaped: { settings, outcomes, draw: null, default_order: null } });
   const at = (/** @type {Record<string, Value>} */ values) =>
     /** @type {View} */ (make_view(make_state({ table: WITH_MADE_UP, row, settings: settings_of(values) })));
   const first = at({ top_p: 0.999, made_up: 2 });
@@ -367,7 +351,6 @@ test('until the server has computed a sampler, the last complete settings stay o
   // What comes before it is computed here; behind another chain its outcome does not hold.
   assert.equal(at({ top_p: 0.5, made_up: 2 }).missing, 'made_up');
   assert.equal(at({ top_p: 0.5 }).missing, null);
-  assert.equal(at({ top_p: 0.999, made_up: 2, temperature: 0.5 }).missing, null);
 });
 
 test('without any complete settings, what comes before the sampler is shown', () => {
@@ -395,10 +378,7 @@ test('what is remembered of the settings before does not show', () => {
   const row = make_row(logits);
   for (const values of moves) {
     const settings = settings_of(values);
-    assert.deepEqual(
-      make_view(make_state({ row, settings })),
-      make_view(make_state({ row: make_row(logits), settings })),
-    );
+    assert.deepEqual(view_of(make_state({ row, settings })), view_of(make_state({ row: make_row(logits), settings })));
   }
 });
 

@@ -82,7 +82,7 @@ test('a row comes with its arrays, what the engine made of it, and tokens told s
   assert.ok(state.row);
   assert.deepEqual([...state.row.values, ...state.row.counts, ...state.row.ids], [3, 2, 1, 3, 7, 8]);
   assert.deepEqual([state.row.total, state.row.entropy_bits], [2.1, 1.5]);
-  assert.deepEqual([...(state.row.outcomes?.[0].mask ?? [])], [5]);
+  assert.deepEqual([...(state.row.shaped?.outcomes[0].mask ?? [])], [5]);
   assert.deepEqual([raw_rank_of(state.row, 1), state.row.labels.get(1), state.row.labels.get(7)], [4, '␣b', '␣a']);
   assert.equal(state.row_key, 'k');
 });

@@ -70,14 +70,14 @@ test('the whole row keeps what was told before it, and no label comes twice', ()
   const whole = { ...ROW, exact: true, light: undefined, labels: [[5, 'five']] };
   take_row(state, read_message(packed({ kind: 'answer', row_key: 'k', row: whole }, ARRAYS)));
   assert.equal(state.row.exact, true);
-  assert.deepEqual(state.row.outcomes, [{ name: 'top_k' }]);
+  assert.deepEqual(state.row.shaped?.outcomes, [{ name: 'top_k' }]);
   assert.deepEqual([...state.row.labels.keys()], [4, 1, 5]);
 });
 
 test('another row begins without the results of the one before', () => {
   const shaped = { settings: {}, outcomes: [{ name: 'top_k' }], draw: null, offset: SIZE };
   const state = state_after({ ...STATE, text: TEXT, shaped }, { ...STATE, row_key: 'l' });
-  assert.equal(state.row.outcomes, null);
+  assert.equal(state.row.shaped, null);
 });
 
 test('another model has labels of its own', () => {

@@ -2,10 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { make_view } from '../../../../ui/components/js/view/view.js';
 import * as words from '../../../../ui/components/js/words/chain.js';
 import { table } from '../chains.js';
-import { bare, make_row, make_state, make_step, settings_of } from '../fixtures.js';
+import { bare, make_row, make_state, make_step, settings_of, view_of } from '../fixtures.js';
 
 /**
  * @import { Value, View } from '../../../../ui/components/js/types.js'
@@ -21,7 +20,7 @@ const ALWAYS = { threshold: 0.2, probability: 1 };
  */
 function shown(values, more = {}) {
   return /** @type {View} */ (
-    make_view(make_state({ row: make_row([4, 3, 2, 1]), settings: settings_of(values), ...more }))
+    view_of(make_state({ row: make_row([4, 3, 2, 1]), settings: settings_of(values), ...more }))
   );
 }
 

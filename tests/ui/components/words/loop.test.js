@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { make_view } from '../../../../ui/components/js/view/view.js';
 import {
   box_label,
   figure_of,
@@ -12,7 +11,7 @@ import {
   was_greedy,
 } from '../../../../ui/components/js/words/loop.js';
 import { table } from '../chains.js';
-import { bare, logits_of, make_row, make_state, make_step, settings_of } from '../fixtures.js';
+import { bare, logits_of, make_row, make_state, make_step, settings_of, view_of } from '../fixtures.js';
 
 /**
  * @import { State, Value, View } from '../../../../ui/components/js/types.js'
@@ -26,7 +25,7 @@ const LOGITS = logits_of(0.5, 0.3, 0.15, 0.05);
  */
 function shown(values, { step, ...more } = {}) {
   const state = make_state({ row: make_row(LOGITS, step), settings: settings_of(values), ...more });
-  const view = /** @type {View} */ (make_view(state));
+  const view = /** @type {View} */ (view_of(state));
   return {
     state,
     view,
@@ -34,7 +33,7 @@ function shown(values, { step, ...more } = {}) {
     /** At the point after so many samplers. */
     says: (/** @type {number} */ point) => {
       const at = { ...state, point };
-      return bare(point_sentence(at, /** @type {View} */ (make_view(at))));
+      return bare(point_sentence(at, /** @type {View} */ (view_of(at))));
     },
   };
 }

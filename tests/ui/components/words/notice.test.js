@@ -2,9 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { make_view } from '../../../../ui/components/js/view/view.js';
 import { find_loop, notice } from '../../../../ui/components/js/words/notice.js';
-import { bare, logits_of, make_row, make_state, make_step, settings_of } from '../fixtures.js';
+import { bare, logits_of, make_row, make_state, make_step, settings_of, view_of } from '../fixtures.js';
 
 /**
  * @import { State, Value } from '../../../../ui/components/js/types.js'
@@ -22,7 +21,7 @@ const ALWAYS = { threshold: 0.2, probability: 1 };
  */
 function said(values, { logits = CLEAR, step, ...more } = {}) {
   const state = make_state({ row: make_row(logits, step), settings: settings_of(values), ...more });
-  return bare(notice(state, make_view(state)));
+  return bare(notice(state, view_of(state)));
 }
 
 /**

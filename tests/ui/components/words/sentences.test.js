@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { has_rule } from '../../../../ui/components/js/kernel/shape.js';
+import { is_previewed } from '../../../../ui/components/js/kernel/shape.js';
 import { sampler_of } from '../../../../ui/components/js/kernel/table.js';
 import { make_view } from '../../../../ui/components/js/view/view.js';
 import { render, sampler_note, sampler_sentence } from '../../../../ui/components/js/words/sentences.js';
@@ -52,7 +52,7 @@ test('every sampler says what the engine did, letter by letter', context => {
     }
   });
   const all = table.samplers
-    .filter(({ name }) => has_rule(name))
+    .filter(({ name }) => is_previewed(name))
     .flatMap(({ name, says }) => Object.keys(says).map(which => `${name} ${which}`));
   const untried = all.filter(each => !cases.has(each) && each !== OFF);
   assert.deepEqual(untried, [], 'not every template was tried');

@@ -1,6 +1,5 @@
 // Settings -> the chain: which samplers are on, in which order they apply.
 
-import { is_same_value } from './context.js';
 import { sampler_of } from './table.js';
 
 /**
@@ -63,3 +62,21 @@ export const is_same_chain = (one, other) =>
  * @param {Omit<Link, 'kind'>} other
  */
 export const is_same_link = (one, other) => one.name === other.name && is_same_value(one.value, other.value);
+
+/**
+ * Tell if two settings' values are the same: numbers, or plain objects and lists of them.
+ *
+ * @param {unknown} one
+ * @param {unknown} other
+ * @returns {boolean}
+ */
+export function is_same_value(one, other) {
+  if (one === other) return true;
+  if (typeof one !== 'object' || typeof other !== 'object' || !one || !other) return false;
+  const others = new Map(Object.entries(other));
+  const entries = Object.entries(one);
+  return (
+    entries.length === others.size &&
+    entries.every(([key, value]) => others.has(key) && is_same_value(value, others.get(key)))
+  );
+}

@@ -98,7 +98,7 @@ export function at_scale(row, scale) {
     ...row,
     ...NOTHING,
     exact: true,
-    outcomes: row.scale === undefined ? (row.outcomes ?? null) : null,
+    shaped: row.scale === undefined ? (row.shaped ?? null) : null,
     possible: ids.length,
     scale,
     scores,

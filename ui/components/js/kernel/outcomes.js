@@ -3,32 +3,12 @@
 
 import { is_same_link } from './chain.js';
 import { lower_bound, Ranking } from './ranking.js';
-import { learn_token, unpack_row } from './row.js';
+import { learn_token } from './row.js';
 import { Survivors } from './survivors.js';
 
 /**
  * @import { Chain, Outcome, PackedRow, Row } from '../types.js'
- * @import { RowHeader } from './row.js'
- *
- * @typedef {Omit<Outcome, 'mask' | 'row'> & {mask?: [number, number], row?: RowHeader, offset?: number}}
- *   PackedOutcome
  */
-
-/**
- * Outcomes as they arrive: entries in the message's header, which point into arrays behind it. ui/step/outcomes.py
- * lays them out.
- *
- * @param {PackedOutcome[]} entries
- * @param {ArrayBuffer} buffer
- * @param {number} offset where their arrays begin
- * @returns {Outcome[]}
- */
-export const unpack_outcomes = (entries, buffer, offset) =>
-  entries.map(({ mask, row, offset: at = 0, ...outcome }) => ({
-    ...outcome,
-    ...(mask && { mask: new Uint8Array(buffer, offset + mask[0], mask[1]) }),
-    ...(row && { row: unpack_row(row, buffer, offset + at) }),
-  }));
 
 /**
  * The outcomes that hold for a chain: as far as its samplers are those that the engine ran, with the same values.
@@ -38,7 +18,7 @@ export const unpack_outcomes = (entries, buffer, offset) =>
  * @returns {Outcome[]}
  */
 export function outcomes_for(row, chain) {
-  const outcomes = row.outcomes ?? [];
+  const outcomes = row.shaped?.outcomes ?? [];
   const differs = chain.findIndex((link, place) => !outcomes[place] || !is_same_link(link, outcomes[place]));
   return differs < 0 ? outcomes.slice(0, chain.length) : outcomes.slice(0, differs);
 }

@@ -61,8 +61,6 @@ export class Ranking {
   #weighed = null;
   /** @type {Sums | null} */
   #rough = null;
-  /** @type {number | null} */
-  #deviation = null;
 
   /**
    * What is not given the subclass makes, when it is asked for.
@@ -198,11 +196,6 @@ export class Ranking {
   /** The same in bits. */
   get entropy_bits() {
     return this.entropy / Math.LN2;
-  }
-
-  /** Population standard deviation of the scores. */
-  get deviation() {
-    return (this.#deviation ??= deviation_of(this, 0, this.count));
   }
 
   /** How many leading ranks have a known id. */
@@ -356,20 +349,4 @@ export function sum_over(ranking, start, stop, term) {
     total += part;
   }
   return total;
-}
-
-/**
- * Population standard deviation of the scores at the ranks after `start` to `stop`.
- *
- * @param {Ranking} ranking
- * @param {number} start
- * @param {number} stop
- */
-export function deviation_of(ranking, start, stop) {
-  const { values, highest } = ranking;
-  const number = stop - start;
-  const mean = sum_over(ranking, start, stop, (run, count) => count * (values[run] - highest)) / number;
-  /** @type {(run: number, count: number) => number} */
-  const square = (run, count) => count * (values[run] - highest - mean) ** 2;
-  return Math.sqrt(sum_over(ranking, start, stop, square) / number);
 }

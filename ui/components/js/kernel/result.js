@@ -2,7 +2,6 @@
 
 /**
  * @import { Fields, Kind, Outcome } from '../types.js'
- * @import { Context } from './context.js'
  * @import { Edit } from './edited.js'
  * @import { Survivors } from './survivors.js'
  *
@@ -12,7 +11,6 @@
  * @property {Record<string, number | null>} figures the sampler's own; of a told one all; null: not finite
  * @property {string} case which of its sentences holds
  * @property {Edit[]} [edits] of an edit: the tokens before it whose scores it changed
- * @property {number[]} [unknown] of an edit: tokens that it touches, whose scores have not come yet
  * @property {Map<number, {rank: number, score: number}>} [places] of an edit: by id, where the tokens that it touches
  *   stood just before it, rank 0 for one that was removed before
  * @property {(score: number, id: number) => number} [score_after] a token's score after it; without, it stays
@@ -29,16 +27,14 @@ export class StageResult {
    * @param {{name: string, value: number | Fields}} link
    * @param {Survivors} before
    * @param {Made} made
-   * @param {Context} context what it knew besides
    * @param {Outcome} [told] what the server's engine says of it
    */
-  constructor({ name, value }, before, made, context, told) {
+  constructor({ name, value }, before, made, told) {
     this.name = name;
     this.value = value;
     this.before = before;
     this.after = made.after;
     this.made = made;
-    this.context = context;
     this.told = told;
   }
 

@@ -1,26 +1,21 @@
-// A row of raw logits and a chain of settings -> what every sampler leaves, and the draw: engine/sampling/chain.py in the
-// browser. The rules of samplers are in rules_edit.js and rules_cut.js; one that has none there is computed by the
-// server, see outcomes.js.
+// A row of raw logits and a chain of settings -> what every sampler leaves, and the draw. Temperature, top-k, top-p and
+// min-p are computed here, so that their sliders wait for nothing; of every other sampler the server's engine tells
+// what it did, see outcomes.js.
 
 import { is_same_link } from './chain.js';
-import { NO_CONTEXT } from './context.js';
 import { EditedRanking } from './edited.js';
 import { cut_as_told, GivenRanking, learn_from, outcomes_for } from './outcomes.js';
 import { Ranking } from './ranking.js';
 import { StageResult } from './result.js';
-import { is_settled, knowledge_of, raw_rank_of, told_score } from './row.js';
-import { CUT_NAMES, cut_rule } from './rules_cut.js';
-import { EDIT_NAMES, edit_rule, scale_rule } from './rules_edit.js';
+import { knowledge_of, raw_rank_of, told_score } from './row.js';
 import { ScaledRanking } from './scaled.js';
 import { Shaped } from './shaped.js';
 import { Survivors } from './survivors.js';
 
 /**
  * @import { Chain, Link, Outcome, Row } from '../types.js'
- * @import { Context } from './context.js'
  * @import { Edit } from './edited.js'
  * @import { Made } from './result.js'
- * @import { EditRule } from './rules_edit.js'
  *
  * @typedef {{start: Survivors, knowledge: number, chains: Map<string, StageResult[]>}} Memory the raw tokens, and
  *   what the last chains made of them
@@ -29,11 +24,29 @@ import { Survivors } from './survivors.js';
 /** Beyond it whole numbers are no longer exact in a browser. */
 export const LARGEST_SEED = Number.MAX_SAFE_INTEGER;
 
-/** The samplers that the browser computes itself. */
-export const RULES = [...EDIT_NAMES, ...CUT_NAMES];
+/**
+ * The cuts that are previewed here, ui/components/outcomes.py names them and temperature.
+ *
+ * @type {Record<string, (survivors: Survivors, value: number) => Survivors>}
+ */
+const CUTS = {
+  top_k: (survivors, k) => survivors.leading(k, true),
+  top_p: (survivors, p) => (p < 1 ? survivors.reaching_mass(p) : survivors),
+  min_p: (survivors, ratio) => (ratio > 0 ? survivors.above_ratio(ratio) : survivors),
+};
 
-/** Whether the browser computes a sampler itself. @param {string} name */
-export const has_rule = name => Boolean(edit_rule(name) ?? scale_rule(name) ?? cut_rule(name));
+/**
+ * Figures of those cuts, beside the ones that all samplers have.
+ *
+ * @type {Record<string, (value: number, before: Survivors, after: Survivors) => Record<string, number>>}
+ */
+const FIGURES = {
+  top_k: (k, _, after) => ({ tied: Math.max(0, after.count - k) }),
+  min_p: (ratio, before) => ({ threshold: ratio * before.prob_at(before.start + 1) }),
+};
+
+/** Tell if the browser computes a sampler itself. @param {string} name */
+export const is_previewed = name => name === 'temperature' || Object.hasOwn(CUTS, name);
 
 /**
  * By the array of scores, so that a copy of the row object finds it as well.
@@ -66,11 +79,9 @@ function memory_of(row) {
  *
  * @param {Row} row
  * @param {Chain} chain
- * @param {object} [options]
- * @param {Context} [options.context] the text so far, and what else belongs to the step
- * @param {string} [options.keep] under which name the results are remembered
+ * @param {string} [keep] under which name the results are remembered
  */
-export function shape(row, chain, { context = NO_CONTEXT, keep = 'main' } = {}) {
+export function shape(row, chain, keep = 'main') {
   const outcomes = outcomes_for(row, chain);
   learn_from(row, outcomes);
   const memory = memory_of(row);
@@ -83,8 +94,8 @@ export function shape(row, chain, { context = NO_CONTEXT, keep = 'main' } = {}) 
   for (const [place, link] of chain.entries()) {
     const known = remembered[place];
     const told = told_by(row, link, outcomes[place]);
-    is_same &&= known && is_same_link(known, link) && known.context === context && known.told === told;
-    const result = is_same ? known : run(link, { row, before, earlier: stages, context }, told);
+    is_same &&= known && is_same_link(known, link) && known.told === told;
+    const result = is_same ? known : run(link, { row, before, earlier: stages }, told);
     if (!result) {
       missing = link.name;
       break;
@@ -97,20 +108,19 @@ export function shape(row, chain, { context = NO_CONTEXT, keep = 'main' } = {}) 
 }
 
 /**
- * The engine's result where it counts: without a rule here, and for a row that is not here to the last digit.
+ * The engine's result if it counts: it always does but for previewed samplers over a row that is here to the last digit.
  *
  * @param {Row} row
  * @param {Link} link
  * @param {Outcome | undefined} outcome
  */
-const told_by = (row, { name }, outcome) => (row.exact && has_rule(name) ? undefined : outcome);
+const told_by = (row, { name }, outcome) => (row.exact && is_previewed(name) ? undefined : outcome);
 
 /**
  * @typedef {object} Scene where a sampler stands
  * @property {Row} row
  * @property {Survivors} before
  * @property {StageResult[]} earlier
- * @property {Context} context
  */
 
 /**
@@ -120,50 +130,33 @@ const told_by = (row, { name }, outcome) => (row.exact && has_rule(name) ? undef
  * @returns {StageResult | null} null where only the server can say
  */
 function run(link, scene, told) {
-  const { before, context } = scene;
+  const { before } = scene;
   if (!before.count) {
-    return new StageResult(link, before, { kind: 'cut', after: before, figures: {}, case: 'none' }, context);
+    return new StageResult(link, before, { kind: 'cut', after: before, figures: {}, case: 'none' });
   }
-  const made = made_by(link, scene, told);
-  if (!made) return null;
-  if (!told) return new StageResult(link, before, made, context);
-  const after = made.after.with_sums(told);
-  return new StageResult(link, before, { ...made, after, figures: told.figures, case: told.case }, context, told);
+  if (!told) {
+    return is_previewed(link.name) ? new StageResult(link, before, previewed(link, before)) : null;
+  }
+  const made = made_as_told(link, scene, told);
+  const mass = told.mass * Math.exp(told.highest - made.after.ranking.highest); // relative to the ranking's own
+  return new StageResult(link, before, { ...made, after: made.after.with_sums({ ...told, mass }) }, told);
 }
 
 /**
  * @param {Link} link
- * @param {Scene} scene
- * @param {Outcome | undefined} told
- * @returns {Made | null}
+ * @param {Survivors} before
+ * @returns {Made}
  */
-function made_by(link, scene, told) {
-  const { name, value } = link;
-  const { before, context } = scene;
-  const edits = edit_rule(name);
-  if (edits) {
-    const touched = context.remember(name, value, () => edits.touched(value, context));
-    const made = edited(scene, touched, edits.move);
-    const own = made.edits.length ? '' : 'none';
-    return {
-      ...made,
-      figures: edits.figures?.(value, context) ?? {},
-      case: edits.case?.(value, context, own) ?? own,
-    };
+function previewed({ name, value }, before) {
+  const number = /** @type {number} */ (value);
+  if (name === 'temperature') {
+    return number === 0
+      ? { kind: 'cut', after: before.leading(1, false), figures: {}, case: 'greedy' }
+      : { ...scaled(before, number), figures: {} };
   }
-  const scales = scale_rule(name);
-  if (scales) {
-    const temperature = told?.figures.temperature ?? scales.temperature(value, before);
-    const figures = scales.figures?.(value, before) ?? {};
-    return temperature === 0
-      ? { kind: 'cut', after: before.leading(1, false), figures, case: 'greedy' }
-      : { ...scaled(before, temperature), figures };
-  }
-  if (told) return made_as_told(link, scene, told);
-  const cut = cut_rule(name);
-  if (!cut) return null;
-  const { after, figures = {}, case: which } = cut(before, value, context);
-  return { kind: 'cut', after, figures, case: which ?? (after.count < before.count ? '' : 'none') };
+  const after = CUTS[name](before, number);
+  const figures = FIGURES[name]?.(number, before, after) ?? {};
+  return { kind: 'cut', after, figures, case: figures.tied ? 'tied' : after.count < before.count ? '' : 'none' };
 }
 
 /**
@@ -175,15 +168,16 @@ function made_by(link, scene, told) {
 function made_as_told({ kind = 'cut' }, scene, told) {
   const { before } = scene;
   const known = { kind, figures: told.figures, case: told.case };
+  if (told.kept === 'scaled') return { ...scaled(before, Number(told.temperature)), ...known };
   if (told.kept === 'moved') {
     const values = new Map((told.moved ?? []).map(([id, , , value]) => [id, value ?? -Infinity]));
-    return { ...edited(scene, values, (_, value) => value), ...known };
+    return { ...edited(scene, values), ...known };
   }
   if (told.kept === 'row' && told.row) {
     const ranking = new GivenRanking(before, told.row);
     return { ...known, after: new Survivors(ranking), score_after: (_, id) => ranking.score_of(id) };
   }
-  return { ...known, after: cut_as_told(before, told) };
+  return { ...known, kind: told.case === 'greedy' ? 'cut' : kind, after: cut_as_told(before, told) };
 }
 
 /**
@@ -202,35 +196,25 @@ function scaled(before, temperature) {
  * Tokens moved one by one.
  *
  * @param {Scene} scene
- * @param {Map<number, number>} touched from their ids to an argument each
- * @param {EditRule['move']} move
+ * @param {Map<number, number>} values new scores by id, -Infinity if removed
  */
-function edited({ row, before, earlier }, touched, move) {
+function edited({ row, before, earlier }, values) {
   /** @type {Edit[]} */
   const edits = [];
-  const unknown = [];
   const places = new Map(); // by id: rank and score just before this sampler, from where a later one goes on
   const is_lost = lost_in(earlier);
-  for (const [id, argument] of touched) {
+  for (const [id, value] of values) {
     const raw_rank = raw_rank_of(row, id);
-    if (!raw_rank || is_lost(id)) {
-      if (raw_rank || !is_settled(row, id)) unknown.push(id);
-      continue;
-    }
+    if (!raw_rank || is_lost(id)) continue;
     const place = place_before(row, id, raw_rank, earlier);
     places.set(id, place);
-    if (!place.rank) continue;
-    const value = move(place.score, argument);
-    if (value !== place.score) edits.push({ ...place, id, value });
+    if (place.rank && value !== place.score) edits.push({ ...place, id, value });
   }
   const is_empty = edits.length === before.count && edits.every(edit => edit.value === -Infinity);
   const after = is_empty ? before.none() : edits.length ? new Survivors(rank_edited(before, edits, earlier)) : before;
   /** @type {Made['score_after']} */
-  const score_after = (score, id) => {
-    const argument = touched.get(id);
-    return argument === undefined ? score : move(score, argument);
-  };
-  return { kind: /** @type {const} */ ('edit'), after, edits, unknown, places, score_after };
+  const score_after = (score, id) => values.get(id) ?? score;
+  return { kind: /** @type {const} */ ('edit'), after, edits, places, score_after };
 }
 
 /**

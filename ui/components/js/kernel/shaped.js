@@ -54,17 +54,12 @@ export class Shaped {
   /** Whether the engine has told what the whole chain, and no other, makes of a row that is here in bins. */
   get is_told() {
     const { row, stages } = this;
-    return !row.exact && row.outcomes?.length === stages.length && stages.every(stage => stage.told);
+    return !row.exact && row.shaped?.outcomes.length === stages.length && stages.every(stage => stage.told);
   }
 
   /** Whether a sampler gave other scores to all tokens, of which only the leading ones came along. */
   get is_partial() {
     return this.stages.some(({ after: { ranking } }) => ranking instanceof GivenRanking && !ranking.is_whole);
-  }
-
-  /** Tokens that a sampler moves though their rank in the row is not known here. */
-  get unknown() {
-    return this.stages.flatMap(stage => stage.made.unknown ?? []);
   }
 
   /** Entropy in bits of the raw logits. */
@@ -217,7 +212,7 @@ export class Shaped {
    *   chain; the id where it is known; its stretch of the cumulative distribution
    */
   draw(u) {
-    const told = this.row.outcome_draw;
+    const told = this.row.shaped?.draw;
     if (told && told.u === u && this.is_told) return told;
     const { final } = this;
     const rank = final.rank_at(u);

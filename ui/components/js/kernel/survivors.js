@@ -1,6 +1,6 @@
 // The tokens that are left, and the ways to cut them: `Survivors` of engine/sampling/ranking.py over runs.
 
-import { deviation_of, entropy_of, first_index, sum_over } from './ranking.js';
+import { entropy_of, first_index, sum_over } from './ranking.js';
 
 /**
  * @import { Ranking, Sums } from './ranking.js'
@@ -134,16 +134,6 @@ export class Survivors {
     return this.entropy / Math.LN2;
   }
 
-  /** Population standard deviation of the survivors' scores. */
-  get deviation() {
-    return this.is_cut ? deviation_of(this.ranking, this.start, this.stop) : this.ranking.deviation;
-  }
-
-  /** The highest score that is left. */
-  get highest() {
-    return this.ranking.value_at(this.start + 1);
-  }
-
   /** Probability of a token at a rank that is left. @param {number} rank */
   prob_at(rank) {
     return this.ranking.weight_at(rank) / this.mass;
@@ -192,64 +182,10 @@ export class Survivors {
 
   /** Keep the tokens whose probability is at least `ratio` times the highest one's. @param {number} ratio */
   above_ratio(ratio) {
-    return this.above_weight(ratio * this.ranking.weight_at(this.start + 1));
-  }
-
-  /** Keep the tokens of at least this probability; without any, the most likely one. @param {number} prob */
-  above_prob(prob) {
-    return this.above_weight(prob * this.mass);
-  }
-
-  /** @param {number} weight */
-  above_weight(weight) {
-    const { weights } = this.ranking;
-    return this.before_run(first_index(0, weights.length, run => weights[run] < weight));
-  }
-
-  /** Keep the tokens whose score is at least this; without any, the most likely one. @param {number} score */
-  above_score(score) {
-    const { values } = this.ranking;
-    return this.before_run(first_index(0, values.length, run => values[run] < score));
-  }
-
-  /** @param {number} run */
-  before_run(run) {
-    return this.upto(run < this.ranking.starts.length ? this.ranking.starts[run] : this.ranking.count);
-  }
-
-  /**
-   * Keep the tokens whose surprise is nearest to the entropy, until they hold `fraction` of the mass; all tokens at
-   * the last one's distance stay.
-   *
-   * @param {number} fraction
-   */
-  around_entropy(fraction) {
-    const { ranking, start, stop } = this;
-    const { values } = ranking;
-    const first = ranking.run_at(start + 1);
-    const end = ranking.run_at(stop) + 1;
-    const log_mass = Math.log(this.mass) + ranking.highest;
-    const { entropy } = this;
-    /** @param {number} run */
-    const distance = run => log_mass - values[run] - entropy; // rises with the rank
-    const centre = first_index(first, end, run => distance(run) >= 0);
-    /** @param {number} reach */
-    const window = reach => [
-      first_index(first, centre, run => -distance(run) <= reach),
-      first_index(centre, end, run => distance(run) > reach),
-    ];
-    /** @param {number[]} runs */
-    const ranks = ([from, to]) => this.between(ranking.starts[from], to < end ? ranking.starts[to] : stop);
-    const target = fraction * this.mass;
-    /** @param {number} reach */
-    const suffices = reach => {
-      const kept = ranks(window(reach));
-      return this.upto_rank(kept.stop) - this.upto_rank(kept.start) >= target;
-    };
-    const right = first_index(centre, end, run => suffices(distance(run)));
-    const left = first_index(first, centre, run => !suffices(-distance(run))) - 1;
-    const reach = Math.min(right < end ? distance(right) : Infinity, left >= first ? -distance(left) : Infinity);
-    return reach === Infinity ? this : ranks(window(reach));
+    const { starts, count, weights } = this.ranking;
+    const least = ratio * this.ranking.weight_at(this.start + 1);
+    const run = first_index(0, weights.length, each => weights[each] < least);
+    return this.upto(run < starts.length ? starts[run] : count);
   }
 
   /** Rank at which the cumulative probability first exceeds `u`. @param {number} u */

@@ -1,11 +1,11 @@
 // The chain of a scene over its row: what views, searches and traces start from.
 
 import { chain_of, is_same_chain, is_same_link } from '../kernel/chain.js';
-import { Context, is_same_value } from '../kernel/context.js';
 import { shape } from '../kernel/shape.js';
+import { sorted } from '../kernel/table.js';
 
 /**
- * @import { Chain, Row, Scene, Settings } from '../types.js'
+ * @import { Chain, Row, Scene, Settings, Table } from '../types.js'
  * @import { Shaped } from '../kernel/shaped.js'
  *
  * @typedef {Scene & {row: Row}} RowScene a scene with a row
@@ -43,20 +43,46 @@ export const scale_on_show = ({ row, is_what_if, guidance_scale }) =>
 const COMPLETE = new WeakMap();
 
 /**
- * What is shown. Where a sampler must be computed by the server first, these are the settings that were complete last
- * or, without any, what comes before that sampler.
+ * What is shown. If the server has to shape the row first, these are the settings that were complete last or, without
+ * any, what comes before the first sampler that it has not told.
  *
  * @param {RowScene} scene
  * @returns {OnShow}
  */
 export function on_show(scene) {
-  const { row } = scene;
+  const { row, table } = scene;
   const wanted = settings_on_show(scene);
   const shaped = shape_of(scene, wanted);
-  if (!shaped.missing) COMPLETE.set(row.values, wanted);
+  const missing = shaped.missing ?? unordered(table, row, wanted);
+  if (!missing) COMPLETE.set(row.values, wanted);
   const settings = COMPLETE.get(row.values);
-  if (!shaped.missing || !settings) return { settings: wanted, shaped, missing: shaped.missing };
-  return { settings, shaped: shape_of(scene, settings), missing: shaped.missing };
+  if (!missing || !settings) return { settings: wanted, shaped, missing };
+  return { settings, shaped: shape_of(scene, settings), missing };
+}
+
+/**
+ * Tell if the samplers that are on are in the default order.
+ *
+ * @param {Table} table
+ * @param {Settings} settings
+ */
+export function is_in_default_order(table, settings) {
+  const names = chain_of(table, settings).map(({ name }) => name);
+  return sorted(table, names).every((name, place) => name === names[place]);
+}
+
+/**
+ * A sampler out of its default order, if the server has not yet compared the two orders; null otherwise.
+ *
+ * @param {Table} table
+ * @param {Row} row
+ * @param {Settings} settings
+ */
+function unordered(table, row, settings) {
+  const chain = chain_of(table, settings);
+  const told = row.shaped && chain_of(table, row.shaped.settings);
+  if ((told && is_same_chain(chain, told)) || is_in_default_order(table, settings)) return null;
+  return chain[0].name;
 }
 
 /**
@@ -66,15 +92,7 @@ export function on_show(scene) {
  * @param {Settings} [settings]
  */
 export const shape_of = (scene, settings = settings_on_show(scene)) =>
-  shape(scene.row, chain_of(scene.table, settings), { context: context_of(scene) });
-
-/**
- * What another chain makes of the row; remembered apart, as it is asked for again.
- *
- * @param {RowScene} scene
- * @param {Chain} chain
- */
-export const shape_other = (scene, chain) => shape(scene.row, chain, { context: context_of(scene), keep: 'other' });
+  shape(scene.row, chain_of(scene.table, settings));
 
 /**
  * Whether settings, and the scale of guidance, are those that the step was taken with.
@@ -125,29 +143,3 @@ export const has_u = row => row.u !== null && row.u !== undefined;
 
 /** Whether the most likely token is simply taken. @param {Shaped} shaped */
 export const is_greedy = ({ stages }) => stages.some(stage => stage.case === 'greedy');
-
-/**
- * By the array of scores, so that a copy of the row object finds it as well.
- *
- * @type {WeakMap<Float32Array, Context>}
- */
-const CONTEXTS = new WeakMap();
-
-/** The text in front of the row's step, and what else belongs to the step. @param {RowScene} scene */
-export function context_of({ row, prompt_tokens, steps, model }) {
-  const prompt_length = prompt_tokens.length;
-  const length = prompt_length + Math.min(row.index, steps.length);
-  const { xtc_u = null, mirostat = null } = row; // what the step before left, whatever is set now
-  const known = CONTEXTS.get(row.values);
-  const is_same =
-    known &&
-    known.token_ids.length === length &&
-    known.prompt_length === prompt_length &&
-    known.xtc_u === xtc_u &&
-    is_same_value(known.mirostat, mirostat);
-  if (is_same) return known;
-  const token_ids = [...prompt_tokens, ...steps.slice(0, row.index)].map(token => token.id);
-  const context = new Context(token_ids, { ...model, prompt_length, xtc_u, mirostat });
-  CONTEXTS.set(row.values, context);
-  return context;
-}

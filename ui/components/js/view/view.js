@@ -2,11 +2,10 @@
 // is in it.
 
 import { label_of as sampler_label } from '../kernel/table.js';
-import { is_as_recorded, is_greedy, on_show } from './chain.js';
+import { is_as_recorded, is_greedy, is_in_default_order, on_show } from './chain.js';
 import { curve_of, curve_ranks } from './curve.js';
 import { draw_of, what_if_of } from './draw.js';
 import { cut_of, lines_of, mass_lines_of } from './lines.js';
-import { default_order_of } from './order.js';
 import { chosen_row, label_of, leaders_of, leading_rows, others_of, row_of, stand_of, way_of } from './rows.js';
 import { samplers_of } from './samplers.js';
 
@@ -44,7 +43,8 @@ export function make_view(scene) {
     index: row.index,
     is_pending: row.is_pending,
     vocab: row.vocab,
-    ...exactness(row, shaped),
+    exact: (row.exact || shaped.is_told) && !shaped.is_partial,
+    is_averaged: !row.exact,
     missing,
     settings,
     points,
@@ -64,7 +64,7 @@ export function make_view(scene) {
       .map(({ name }) => name)
       .filter(name => samplers.find(sampler => sampler.name === name)?.changes_scores),
     samplers,
-    default_order: default_order_of(scene, shaped),
+    default_order: is_in_default_order(table, settings) ? null : (row.shaped?.default_order ?? null),
     curve: curve_of(stand, curve_ranks(stand.base.ranking.count, [...marked, ...ranks])),
     draw,
     chosen,
@@ -126,22 +126,6 @@ export const unlabelled = ({ row }, view) =>
     .map(token => token?.id ?? null)
     .filter(id => id !== null)
     .filter(id => !row?.labels.has(id));
-
-/**
- * Whether every figure is exact and, where not, why.
- *
- * @param {Row} row
- * @param {Shaped} shaped
- * @returns {Pick<View, 'exact' | 'inexact' | 'is_averaged'>}
- */
-function exactness(row, shaped) {
-  const is_averaged = !row.exact;
-  if ((is_averaged && !shaped.is_told) || shaped.is_partial)
-    return { exact: false, inexact: { reason: 'bins' }, is_averaged };
-  const count = new Set(shaped.unknown).size;
-  const inexact = count ? { reason: /** @type {const} */ ('unknown'), count } : null;
-  return { exact: !inexact, inexact, is_averaged };
-}
 
 /**
  * @param {Table} table

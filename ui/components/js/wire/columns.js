@@ -12,7 +12,6 @@ import { split, unpack_outcomes, unpacked } from './message.js';
  * @property {Settings} settings
  * @property {{id: number}[]} prompt_tokens
  * @property {{id: number}[]} steps before the one shown, and that one
- * @property {{eos_ids: number[], line_break_ids: number[]}} model
  */
 
 /**
@@ -30,8 +29,7 @@ export function read_columns(bytes) {
       said,
       settings,
       table: header.table,
-      model: { eos_ids: header.eos_ids, line_break_ids: header.line_break_ids },
-      row: { ...row, ...step, outcomes: shaped.outcomes, outcome_draw: shaped.draw },
+      row: { ...row, ...step, shaped },
       prompt_tokens: header.prompt_ids.map(with_id),
       steps: [...header.text_ids.map(with_id), with_id(token)],
     };

@@ -4,7 +4,7 @@ import { at_scale, unpack_guided } from '../kernel/guided.js';
 import { learn_token, unpack_row } from '../kernel/row.js';
 
 /**
- * @import { Branch, Limits, Outcome, OutcomeDraw, Remark, Row, SearchedStep, Settings, State, StepOnScreen, Table, Token } from '../types.js'
+ * @import { Branch, Limits, Outcome, Remark, Row, SearchedStep, Settings, ShapedByEngine, State, StepOnScreen, Table, Token } from '../types.js'
  *
  * @typedef {{number: number, prompt: string, tokens: number, model: string, when: number}} Earlier a text that another
  *   one has replaced; `when` in seconds since 1970
@@ -33,7 +33,7 @@ import { learn_token, unpack_row } from '../kernel/row.js';
  * @property {Partial<Row> | null} row
  * @property {StepOnScreen} [step]
  * @property {Token[]} [tokens] ranks and scores that came singly
- * @property {{settings: Settings, outcomes: Outcome[], draw: OutcomeDraw | null}} [shaped]
+ * @property {ShapedByEngine} [shaped]
  * @property {State['stop']} stop
  * @property {{settings: Settings, limits: Limits, guidance_scale: number | null, strategy: State['strategy']} | null} in_force
  * @property {string} pending_bytes
@@ -193,17 +193,14 @@ export function take_row(state, message) {
   if (message.row) {
     // Labels stay the same for a whole vocabulary, and none comes twice.
     for (const [id, label] of message.row.labels ?? []) state.labels.set(id, label);
-    const outcomes = message.row_key === state.row_key ? state.row?.outcomes : null;
-    state.row = { outcomes, ...message.row, labels: state.labels };
+    const shaped = message.row_key === state.row_key ? state.row?.shaped : null;
+    state.row = { shaped, ...message.row, labels: state.labels };
   } else if (message.row_key !== state.row_key) {
     return; // a late answer to an earlier question
   }
   state.row_key = message.row_key;
   Object.assign(state.row, message.step);
-  if (message.shaped) {
-    state.row.outcomes = message.shaped.outcomes;
-    state.row.outcome_draw = message.shaped.draw;
-  }
+  if (message.shaped) state.row.shaped = message.shaped;
   for (const token of message.tokens ?? []) {
     learn_token(state.row, token);
     if (token.label !== undefined) state.labels.set(token.id, token.label);

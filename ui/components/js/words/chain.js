@@ -52,7 +52,7 @@ export function nothing_left(view, table) {
  * @param {Table} table
  */
 export function default_order_text({ default_order }, table) {
-  if (default_order.is_default) return '';
+  if (!default_order) return '';
   const order = default_order.order.map(name => in_text_of(table, name)).join(', ');
   return difference(default_order, order);
 }
@@ -79,10 +79,8 @@ function difference({ now, kept, same_tokens, same_odds, same_draw, taken_by }, 
   values.taken = taken && say(taken);
   if (now !== kept)
     return say('In the default order ({order}) {tokens} would be left instead of {now}{taken}.', values);
-  if (same_tokens)
-    return say('In the default order ({order}) the same {tokens} are left, with other probabilities{taken}.', values);
-  return same_tokens === null
-    ? say('In the default order ({order}) as many tokens are left, {count}, with other probabilities{taken}.', values)
+  return same_tokens
+    ? say('In the default order ({order}) the same {tokens} are left, with other probabilities{taken}.', values)
     : say('In the default order ({order}) as many tokens are left, {count}, but not the same{taken}.', values);
 }
 

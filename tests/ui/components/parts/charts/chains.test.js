@@ -1,12 +1,12 @@
 // The charts of a step over random chains of all samplers: every bar, hover, line and caption says what the engine did.
 
+import { make_view } from '../../../../../ui/components/js/view/view.js';
 import '../../harness.js';
 import { test } from 'node:test';
 import { in_text_of } from '../../../../../ui/components/js/kernel/table.js';
 import * as distribution from '../../../../../ui/components/js/parts/charts/distribution.js';
 import * as ranks from '../../../../../ui/components/js/parts/charts/ranks.js';
 import { lines_of } from '../../../../../ui/components/js/parts/table/lines.js';
-import { make_view } from '../../../../../ui/components/js/view/view.js';
 import { count, formats, percent } from '../../../../../ui/components/js/words/format.js';
 import { over_all_chains, table } from '../../chains.js';
 

@@ -153,16 +153,6 @@ describe('search', () => {
     assert.deepEqual(page.all('table'), []);
   });
 
-  test('what a search finds makes samplers exact that edit those tokens', async () => {
-    // The row has come with its first two tokens alone, and a bias moves the last.
-    const row = { ...make_row([4, 3, 2, 1]), ids: Uint16Array.of(0, 1) };
-    const state = shown({ logit_bias: { bias: [[3, 2]] } }, { row });
-    assert.deepEqual(state.view?.inexact, { reason: 'unknown', count: 1 });
-    const page = page_of({ find: async () => [{ id: 3, label: '␣London', raw_rank: 4, logit: 1 }] }, state);
-    await page.look_for('london');
-    assert.equal(page.state.view?.exact, true);
-  });
-
   test('hostile labels are text', async () => {
     const labels = read_hostile().slice(0, 12);
     const tokens = labels.map((label, id) => ({ id, label, raw_rank: id + 1, logit: 0 }));

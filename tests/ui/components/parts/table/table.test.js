@@ -3,8 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create } from '../../../../../ui/components/js/parts/table/table.js';
-import { make_view } from '../../../../../ui/components/js/view/view.js';
-import { guided, logits_of, make_row, recorded, shown } from '../../fixtures.js';
+import { guided, logits_of, make_row, recorded, shown, view_of } from '../../fixtures.js';
 import { changes_in, click, live, mount, pointer, text_of } from '../../harness.js';
 import { read_hostile } from '../../vectors.js';
 
@@ -182,7 +181,7 @@ test('hostile labels are text', () => {
   const labels = read_hostile();
   const row = make_row(Array(labels.length).fill(0), { labels: new Map(labels.entries()) });
   const state = shown({}, { row, row_count: labels.length });
-  state.view = make_view(state);
+  state.view = view_of(state);
   const page = page_of(state);
   assert.deepEqual(
     Array.from(page.root.querySelectorAll('.dv-force'), each => each.textContent),

@@ -38,9 +38,9 @@ const charts_part = {
 };
 
 /** What a column shows of its row. @param {Column} column @returns {View | null} */
-function view_of({ table: samplers, row, settings, prompt_tokens, steps, model }) {
+function view_of({ table: samplers, row, settings, prompt_tokens, steps }) {
   /** @type {Scene} */
-  const scene = { table: samplers, row, settings, prompt_tokens, steps, model, row_count: CHART_ROWS };
+  const scene = { table: samplers, row, settings, prompt_tokens, steps, row_count: CHART_ROWS };
   return make_view(scene);
 }
 

@@ -1,6 +1,5 @@
 // The step page in the browser: its state, the channel to the server, and the parts that draw it. README.md shows the whole.
 
-import { RULES } from '../../kernel/shape.js';
 import { listen } from '../../lib/keys.js';
 import { is_on_stage, watch_stage } from '../../lib/stage.js';
 import { forget, recall, remember } from '../../lib/storage.js';
@@ -195,7 +194,6 @@ export function mount(
       ...own,
       client,
       language,
-      rules: RULES, // the table of samplers may not have come yet
       have: {
         run: state.run,
         branch: state.branch,
@@ -241,6 +239,7 @@ export function mount(
     point_at(tour_stop(state)?.target ?? '');
     if (!state.view || player.is_playing) return;
     ask_for_labels();
+    if (state.view.missing && link.is_idle) settled.tell_now();
     ask_for_whole_row();
   }
 

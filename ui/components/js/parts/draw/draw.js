@@ -1,10 +1,9 @@
 // The draw in large: the final distribution from 0 to 1 with u on it, as a bar or a prize wheel; and a thousand draws against what
 // is expected. Everything over the full distribution.
 
-import { chain_of, is_same_chain } from '../../kernel/chain.js';
 import { Sampling, stretches_of } from '../../kernel/sampling.js';
 import { element, set_attribute, set_live, set_text } from '../../lib/dom.js';
-import { context_of, settings_on_show, shape_of } from '../../view/chain.js';
+import { on_show } from '../../view/chain.js';
 import { nothing_left } from '../../words/chain.js';
 import { count, percent, quoted, stretch_text, tokens, u_text } from '../../words/format.js';
 import { marked, say, with_figures } from '../../words/say.js';
@@ -28,7 +27,7 @@ export function create(root, _actions) {
   /** @type {[Properties, Reason]|null} */
   let latest = null;
   let is_wheel = false;
-  /** @type {{sampling: Sampling, values: Float32Array, chain: any, context: any, seed: number}|null} the draws, and what they are of */
+  /** The draws so far. @type {Sampling|null} */
   let sampled = null;
 
   const bar = create_bar();
@@ -80,7 +79,7 @@ export function create(root, _actions) {
     bar.node.classList.toggle('dv-hidden', is_wheel);
     wheel.node.classList.toggle('dv-hidden', !is_wheel);
     const { row } = state;
-    const shaped = view && row ? shape_of({ ...state, row }) : null;
+    const shaped = view && row ? on_show({ ...state, row }).shaped : null;
     const u = view ? u_of(state, view) : null;
     const hit = u === null || !shaped ? null : shaped.final.rank_at(u);
     const shown = shaped?.final.count ? labelled(state, shaped.final, hit) : [];
@@ -98,29 +97,19 @@ export function create(root, _actions) {
     set_text(result, obstacle ?? (sampling ? describe(sampling) : idle()));
   }
 
-  /** The draws so far, where they are of the distribution on show. @param {Properties} state */
+  /** The draws so far, if they are of the distribution on show. @param {Properties} state */
   function sampling_of(state) {
-    const now = drawn_of(state);
-    // Some samplers make other distributions of the same scores where the context is another.
-    const is_same =
-      sampled &&
-      now &&
-      sampled.values === now.values &&
-      is_same_chain(sampled.chain, now.chain) &&
-      sampled.context === now.context &&
-      sampled.seed === now.seed;
-    if (!is_same) sampled = null;
-    return sampled?.sampling ?? null;
+    if (sampled?.final !== final_of(state) || sampled?.seed !== seed_of(state)) sampled = null;
+    return sampled;
   }
 
   function draw_many() {
     if (!latest) return;
     const [state] = latest;
-    const { row } = state;
-    const now = drawn_of(state);
-    if (obstacle_of(state) !== null || !now || !row) return;
-    if (!sampling_of(state)) sampled = { sampling: new Sampling(shape_of({ ...state, row }).final, now.seed), ...now };
-    sampled?.sampling.draw(DRAWS);
+    const final = final_of(state);
+    if (obstacle_of(state) !== null || !final) return;
+    sampled = sampling_of(state) ?? new Sampling(final, seed_of(state));
+    sampled.draw(DRAWS);
     draw();
     counts.node.scrollIntoView?.({ block: 'nearest' }); // on a low screen it lies below the picture
   }
@@ -134,13 +123,11 @@ export function create(root, _actions) {
   };
 }
 
-/** What a thousand draws depend on. @param {Properties} state */
-function drawn_of(state) {
-  const { table, row, settings } = state;
-  if (!row) return null;
-  const chain = chain_of(table, settings_on_show({ ...state, row }));
-  return { values: row.values, chain, context: context_of({ ...state, row }), seed: Number(settings.seed ?? 0) };
-}
+/** The tokens in the draw on show: the same object as long as nothing that they depend on changes. @param {Properties} state */
+const final_of = ({ row, ...state }) => (row ? on_show({ ...state, row }).shaped.final : null);
+
+/** @param {Properties} state */
+const seed_of = ({ settings }) => Number(settings.seed ?? 0);
 
 /** Why there is nothing to draw a thousand times; null where there is. @param {Properties} state */
 function obstacle_of({ view, mode }) {
@@ -148,7 +135,7 @@ function obstacle_of({ view, mode }) {
   if (view.emptied_by) return 'No tokens left to draw.';
   if (view.greedy) return say('Nothing is drawn at temperature 0: every draw would give the same token.');
   if (mode !== 'paused') return say('Pause to draw many times.');
-  return view.inexact ? say('The whole row has not come yet.') : null;
+  return view.exact ? null : say('The whole row has not come yet.');
 }
 
 /** The number to draw with; null where nothing is drawn. @param {Properties} state @param {View} view */

@@ -1,6 +1,6 @@
 // Search over the whole vocabulary: where a token ranks, what removed it, what would admit it; the tokens that a text is split into.
 
-import { knowledge_of, learn_token } from '../../kernel/row.js';
+import { learn_token } from '../../kernel/row.js';
 import { element, set_attribute, set_text } from '../../lib/dom.js';
 import { candidate } from '../../view/view.js';
 import { count, percent, quoted, score_text } from '../../words/format.js';
@@ -124,13 +124,11 @@ export function create(root, actions) {
     draw();
   }
 
-  /** Take down where the tokens rank: samplers that edit them, and their ways, are exact from then on. @param {FoundToken[]} found */
+  /** Take down where the tokens rank, so that their ways can be told. @param {FoundToken[]} found */
   function learn(found) {
     const row = state?.row;
     if (!row || !state || asked_step !== step_key(state)) return;
-    const before = knowledge_of(row);
     for (const token of found) if (token.raw_rank !== null) learn_token(row, plain_token(token));
-    if (state.view?.inexact && knowledge_of(row) !== before) actions.show({});
   }
 
   function draw() {
