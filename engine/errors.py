@@ -28,10 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from engine.sampling.distribution import StageResult
+from typing import Any
 
 
 class DecodingError(Exception):
@@ -110,11 +107,11 @@ class NoCandidatesError(DecodingError):
     """Every token was removed before the draw.
 
     Attributes:
-        stages: what the chain did to the row, up to the stage that removed the last token; empty if
-            the model itself leaves none.
+        stages: `StageResult` of each stage of the chain, up to the one that removed the last token;
+            empty if the model itself leaves none.
     """
 
-    stages: Sequence[StageResult] = ()
+    stages: Sequence[Any] = ()
 
 
 class ContextFullError(DecodingError):
