@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sampler_of } from '../../../../../ui/components/js/kernel/table.js';
 import { create } from '../../../../../ui/components/js/parts/samplers/samplers.js';
+import { speak } from '../../../../../ui/components/js/words/say.js';
 import { table } from '../../chains.js';
 import { make_state, recorded, settings_of, shown } from '../../fixtures.js';
 import { begin_typing, changes_in, live, name_of, pointer, settled, text_of, type } from '../../harness.js';
@@ -356,7 +357,9 @@ test('a threshold has no place among bars of other scores', () => {
   assert.equal(page.entry('Min-p').querySelector('.dv-rule-stop').getAttribute('d'), '');
 });
 
-test('no picture of any sampler at any row has a number that is none', () => {
+test('no picture of any sampler at any row has a number that is none, in any language', t => {
+  t.after(() => speak({}));
+  speak({ '1,024.5': '1.024,5' });
   const values = {
     ...Object.fromEntries(
       table.samplers.map(({ name, numbers, value }) => [
@@ -385,8 +388,8 @@ test('no picture of any sampler at any row has a number that is none', () => {
       page.change({ point });
       const drawn = Array.from(page.root.querySelectorAll('.dv-rule-picture path'), path =>
         path.getAttribute('d'),
-      ).join();
-      assert.doesNotMatch(drawn, /NaN|Infinity|undefined/, `${logits} at ${point}`);
+      ).join(' ');
+      assert.doesNotMatch(drawn, /NaN|Infinity|undefined|,/, `${logits} at ${point}`);
     }
   }
 });

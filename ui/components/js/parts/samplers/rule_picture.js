@@ -1,7 +1,7 @@
 // A sampler's rule as a small picture, drawn from what it reports: the leading tokens, those that it removed, its threshold or share.
 
 import { set_attribute, svg } from '../../lib/dom.js';
-import { say, with_figures } from '../../words/say.js';
+import { say } from '../../words/say.js';
 
 /** @import { Sampler, SamplerView, View } from '../../types.js' */
 
@@ -16,7 +16,7 @@ const SHOWN_MOVES = 8;
 let made_so_far = 0; // patterns are found by id, and a page holds many pictures
 
 /** @param {number} value */
-const number = value => with_figures(String(Math.round(value * 100) / 100));
+const number = value => String(Math.round(value * 100) / 100);
 /** @param {number} left @param {number} right @param {number} top */
 const box = (left, right, top) => `M${number(left)} ${number(top)}H${number(right)}V${FLOOR}H${number(left)}z`;
 /** @param {number} share of the highest */
