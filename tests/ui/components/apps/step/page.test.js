@@ -281,6 +281,29 @@ describe('the step page', () => {
     );
   });
 
+  test('what was revealed is guessed again after Rewind', async () => {
+    root.decoding.actions.hide(true);
+    await until(() => state().covered);
+    key('h');
+    await until(() => told().join() === 'table,line');
+    await press_until('Step', 1);
+    await press_until('Rewind', 0);
+    await until(() => line() === 'Hidden: which token comes next?');
+    assert.deepEqual(told(), []);
+  });
+
+  test('a Step that fails with its candidates hidden says why, and goes nowhere', async () => {
+    await press_until('Step', 1);
+    root.decoding.actions.hide(true);
+    await until(() => state().index === 1);
+    server.kinds();
+    server.more.step = { error: 'Cancelled: no token was added.', cancelled: true };
+    button('Step').click();
+    await until(() => line() === 'Cancelled: no token was added.');
+    await settled();
+    assert.deepEqual(server.kinds(), ['step']);
+  });
+
   test('in manual mode the proposed token is hidden too, and is taken unseen', async () => {
     root.decoding.actions.toggle('manual', true);
     await until(() => told().includes('proposed'));

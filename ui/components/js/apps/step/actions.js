@@ -45,6 +45,7 @@ export function create_actions({ root, state, link, screen, player, walk, settle
   function move(kind, fields) {
     player.stop();
     state.point = null;
+    if (kind === 'back' || kind === 'rewind') state.revealed = ''; // what comes there is guessed again
     screen.redraw('step');
     return link.post(kind, fields);
   }
@@ -142,7 +143,7 @@ export function create_actions({ root, state, link, screen, player, walk, settle
       if (!(await has_begun())) return;
       toured('step');
       await walk.step();
-      return to_be_guessed();
+      if (!state.error) return to_be_guessed();
     },
     back: () => state.steps.length && move('back'),
     rewind: () => state.steps.length && move('rewind'),
