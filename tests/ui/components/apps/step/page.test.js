@@ -111,6 +111,7 @@ describe('the step page', () => {
     for (const [told, settings] of Object.entries(told_after)) {
       await started(settings);
       await until(() => state().prompt === 'b');
+      await started(settings); // the same once more
       assert.equal(state().visit_notice, '');
       begin_typing(one('textbox', 'Prompt'), 'a');
       button('Start').click();

@@ -132,7 +132,8 @@ export function create_actions({ root, state, link, screen, player, walk, settle
       const before = samplers_now();
       state.settings = { ...state.settings, ...example.settings };
       const samplers = samplers_now();
-      set_by = samplers === before ? null : { name: example.name, prompt: example.prompt, samplers };
+      const are_its_own = samplers !== before || samplers === set_by?.samplers; // it may be pressed twice
+      set_by = are_its_own ? { name: example.name, prompt: example.prompt, samplers } : null;
       const started = actions.start();
       state.example = example.look_at;
       return started;
