@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, mock, test } from 'node:test';
 import { mount } from '../../../../../ui/components/js/apps/step/main.js';
 import { set_stage } from '../../../../../ui/components/js/lib/stage.js';
+import { speak } from '../../../../../ui/components/js/words/say.js';
 import { begin_typing, choose, find, key, settled, text_of, type } from '../../harness.js';
 import { StepServer } from '../../step_server.js';
 
@@ -379,6 +380,10 @@ describe('the step page', () => {
     await until(() => line().includes('again'));
     assert.equal(line(), 'Seed 1: u = 0.5000 draws ␣Paris again.');
     assert.equal(server.events.at(-1).settings.seed, 1);
+    speak({ 'Seed {seed}: u = {u} draws {token} again.': 'Seed {seed}: u = {u} zieht wieder {token}.' });
+    button('Re-roll').click();
+    await until(() => line().includes('wieder'));
+    speak({});
   });
 
   test('Re-roll takes the seed that was typed, where it was not drawn with yet', async () => {

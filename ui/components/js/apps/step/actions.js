@@ -159,7 +159,7 @@ export function create_actions({ root, state, link, screen, player, walk, settle
       await move('reroll', { index });
       const step = state.steps[index];
       if (step?.id !== before || state.error || step.u === null) return;
-      state.said = `Seed ${count(seed)}: ${drawn_again(state, index)} ${isolated(step.label)} again.`;
+      state.said = drawn_again(state, index, seed);
       screen.redraw('step');
     },
     async play() {
@@ -339,12 +339,13 @@ export function create_actions({ root, state, link, screen, player, walk, settle
   return actions;
 }
 
-/** "u = 0.5118 draws"; where a sampler has a number of its own, with that number. @param {State} state @param {number} index */
-function drawn_again({ steps, settings, row, table }, index) {
-  const u = with_figures(Number(steps[index].u).toFixed(4));
+/** Say that Re-roll drew the same token; if XTC has a number of its own, with that. @param {State} state @param {number} index @param {number} seed */
+function drawn_again({ steps, settings, row, table }, index, seed) {
+  const [u, xtc_u] = [steps[index].u, row?.xtc_u].map(number => with_figures(Number(number).toFixed(4)));
+  const values = { seed: count(seed), u, xtc_u, token: isolated(steps[index].label) };
   const is_shown = row?.index === index && typeof row.xtc_u === 'number';
   const has_own = chain_of(table, settings).some(({ name }) => name === 'xtc');
   return has_own && is_shown
-    ? `u = ${u}, and ${with_figures(row.xtc_u?.toFixed(4) ?? '')} for XTC, draw`
-    : `u = ${u} draws`;
+    ? say('Seed {seed}: u = {u}, and {xtc_u} for XTC, draw {token} again.', values)
+    : say('Seed {seed}: u = {u} draws {token} again.', values);
 }
