@@ -1,9 +1,8 @@
 // Stage view: what a page is about, readable from the back of a room. One switch for all pages, remembered by the browser.
 
-import { recall, recall_json, remember } from './storage.js';
+import { PREFERENCES_KEY, recall, recall_json, remember } from './storage.js';
 
 const KEY = 'decoding-visualiser-stage';
-const PREFERENCES = 'decoding-visualiser-preferences';
 const CLASS = 'dv-on-stage';
 const CHANGED = 'dv-stage';
 
@@ -16,10 +15,10 @@ export function set_stage(on) {
   window.dispatchEvent(new Event(CHANGED));
 }
 
-/** As it was left in this browser; what had projector mode on has stage view. */
+/** Take stage view up as this browser left it, or projector mode, which came before it. */
 export function take_up_stage() {
   const kept = recall('localStorage', KEY);
-  set_stage(kept === null ? recall_json('localStorage', PREFERENCES)?.projector === true : kept === 'on');
+  set_stage(kept === null ? recall_json('localStorage', PREFERENCES_KEY)?.projector === true : kept === 'on');
 }
 
 /** @param {() => void} changed @returns {() => void} stops it */
@@ -29,4 +28,4 @@ export function watch_stage(changed) {
 }
 
 /** Tell if single keys are shortcuts in this browser; the step page's settings say so. */
-export const are_keys_on = () => recall_json('localStorage', PREFERENCES)?.keys !== false;
+export const are_keys_on = () => recall_json('localStorage', PREFERENCES_KEY)?.keys !== false;

@@ -1,5 +1,8 @@
 // What a tab or a browser remembers: all of it may be switched off or full, and the page works without.
 
+/** Key of what a person prefers on the step page. */
+export const PREFERENCES_KEY = 'decoding-visualiser-preferences';
+
 /** @typedef {'localStorage' | 'sessionStorage'} Place for good, or for this tab */
 
 /**

@@ -1,11 +1,9 @@
 // What the step page knows at first, and what a browser remembers of it.
 
 import { is_on_stage } from '../../lib/stage.js';
-import { recall_json, remember } from '../../lib/storage.js';
+import { PREFERENCES_KEY, recall_json, remember } from '../../lib/storage.js';
 
 /** @import { State } from '../../types.js' */
-
-const PREFERENCES_KEY = 'decoding-visualiser-preferences';
 
 /** What a browser remembers for the next visit. */
 const PREFERENCES = /** @type {const} */ ([
