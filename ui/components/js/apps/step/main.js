@@ -132,7 +132,7 @@ export function mount(
     listen(root, actions, () => state.keys),
     watch_stage(() => {
       state.stage = is_on_stage();
-      screen.redraw('resize');
+      screen.redraw('theme'); // another one may have come while a part was out of sight
     }),
     watch_for_leaving(root, { released: settled.tell_soon, leaving: settled.leave }),
   ];
