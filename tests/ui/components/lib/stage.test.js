@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { mount } from '../../../../ui/components/js/apps/page/main.js';
 import { is_on_stage, set_stage, take_up_stage } from '../../../../ui/components/js/lib/stage.js';
-import { find, key } from '../harness.js';
+import { click, find, key } from '../harness.js';
 
 const PREFERENCES = 'decoding-visualiser-preferences';
 
@@ -45,8 +45,11 @@ describe('stage view', () => {
 
   test('a button and a key turn it on, Escape turns it off, on a page that has something to show', async () => {
     const { page, root, here } = page_of('st-key-stage');
-    find(root, 'button', 'Stage view')[0].click();
+    const [button] = find(root, 'button', 'Stage view');
+    button.focus();
+    click(button);
     assert.ok(is_on_stage());
+    assert.equal(document.activeElement, document.body, 'keys go to the page');
     key('Escape');
     assert.ok(!is_on_stage());
     key('v');
@@ -61,6 +64,9 @@ describe('stage view', () => {
     field.focus();
     key('v');
     assert.ok(!is_on_stage(), 'it is typed into a field');
+    set_stage(true);
+    key('Escape');
+    assert.ok(!is_on_stage(), 'a field has no use for it there');
     field.blur();
     here.remove();
     await Promise.resolve(); // until the page knows

@@ -27,7 +27,8 @@ export const KEYS = [
   ['/', marked('Search the vocabulary'), actions => actions.focus_search()],
 ];
 
-const TYPING = 'input:not([type=range]):not([type=checkbox]), textarea, select, [contenteditable=true]';
+/** Fields whose keys are their own. */
+export const TYPING = 'input:not([type=range]):not([type=checkbox]), textarea, select, [contenteditable=true]';
 const OWN_ARROWS = 'input[type=range], ol.dv-tokens *, select, [role=radiogroup] *, [role=tablist] *';
 const OWN_ENTER = 'button, a, summary, [role=button], ol.dv-tokens *';
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create } from '../../../../../ui/components/js/parts/stage/stage.js';
 import { settings_of, shown } from '../../fixtures.js';
-import { choose, live, text_of, type } from '../../harness.js';
+import { choose, click, live, press, text_of, type } from '../../harness.js';
 
 const NAMES = { top_k: 0, dry: null, top_p: 1, temperature: 0.7 };
 
@@ -19,7 +19,13 @@ test('one slider for any sampler of one number, for temperature at first', () =>
   assert.deepEqual([page.one('slider', 'Temperature').value, value()], ['0.7', '0.70']);
   type(page.one('slider', 'Temperature'), '1.3');
   assert.deepEqual(page.taken().slice(0, 1), [['set', { temperature: 1.3 }]]);
+  field.focus();
+  press(field, 'ArrowUp');
   choose(field, 'top_p');
+  assert.equal(document.activeElement, field, 'keys may go on');
+  click(field);
+  choose(field, 'top_p');
+  assert.equal(document.activeElement, document.body, 'keys go to the page');
   assert.deepEqual([page.all('slider').length, page.one('slider', 'Top-p').value, value()], [1, '1', 'off']);
   page.one('button', 'Hide').click();
   assert.deepEqual(page.taken().at(-1), ['hide']);

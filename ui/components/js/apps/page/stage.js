@@ -1,6 +1,7 @@
 // Stage view on every page that decodes: its button in the header, and its keys.
 
 import { element, set_attribute, set_text } from '../../lib/dom.js';
+import { TYPING } from '../../lib/keys.js';
 import { are_keys_on, is_on_stage, set_stage, take_up_stage, watch_stage } from '../../lib/stage.js';
 import { say } from '../../words/say.js';
 
@@ -11,7 +12,6 @@ const PARTS = {
   'dv-has-stage': ['st-key-stage'],
   'dv-has-slider': ['st-key-stage_slider', 'st-key-stage_only_slider'],
 };
-const TYPING = 'input:not([type=range]):not([type=checkbox]), textarea, select, [contenteditable=true]';
 
 const page = document.documentElement.classList;
 
@@ -30,7 +30,10 @@ export function create_stage(root) {
     type: 'button',
     class: 'dv-stage-button',
     'aria-keyshortcuts': 'V',
-    onclick: () => set_stage(!is_on_stage()),
+    onclick: (/** @type {MouseEvent} */ event) => {
+      set_stage(!is_on_stage());
+      if (event.detail) button.blur(); // pressed by a pointer: keys go to the page
+    },
   });
   root.append(button);
   function update() {
@@ -52,10 +55,10 @@ export function create_stage(root) {
   /** @param {KeyboardEvent} event */
   function on_key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented) return;
-    if (!(event.target instanceof Element) || event.target.closest(TYPING)) return;
     if (!page.contains('dv-has-step') && !page.contains('dv-has-stage')) return;
     if (event.key === 'Escape' && is_on_stage()) set_stage(false);
-    else if (event.key.toLowerCase() === 'v' && are_keys_on()) set_stage(!is_on_stage());
+    if (!(event.target instanceof Element) || event.target.closest(TYPING)) return;
+    if (event.key.toLowerCase() === 'v' && are_keys_on()) set_stage(!is_on_stage());
   }
   document.addEventListener('keydown', on_key);
   return () => {

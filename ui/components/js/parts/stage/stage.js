@@ -1,4 +1,4 @@
-// The controls of stage view besides Step and Play: one slider, for the sampler that is chosen here, and hide and reveal.
+// The controls that stage view adds to Step and Play: a slider for the sampler that is chosen here, and hide and reveal.
 
 import { sampler_of } from '../../kernel/table.js';
 import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
@@ -25,7 +25,15 @@ const value_text = ({ kind, off, numbers }, value) =>
  */
 export function create(root, actions) {
   const choice = element('select', { 'aria-label': say('Slider for') });
-  choice.addEventListener('change', () => actions.show({ stage_slider: choice.value }));
+  let is_pointed = false;
+  for (const how of ['pointerdown', 'keydown'])
+    choice.addEventListener(how, () => {
+      is_pointed = how === 'pointerdown';
+    });
+  choice.addEventListener('change', () => {
+    actions.show({ stage_slider: choice.value });
+    if (is_pointed) choice.blur(); // keys go to the page
+  });
   const value = element('output');
   const box = element('div', { class: 'dv-stage-slider' }, choice, value);
   const hide = element('button', {
