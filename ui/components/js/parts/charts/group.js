@@ -1,7 +1,7 @@
 // A group of charts: one Plotly figure with a subplot for each HTML figure, laid over them. One Plotly figure with several
 // subplots redraws about twice as fast as several; titles, legends and token labels stay HTML: literal and cheap.
 
-import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
+import { element, set_class, set_text } from '../../lib/dom.js';
 import { axis_id, axis_key, read_look, to_png } from '../../lib/plotly.js';
 import { say } from '../../words/say.js';
 import { make_figure, measure, place_labels, place_marks, place_titles } from './figure.js';
@@ -138,7 +138,6 @@ export class ChartGroup {
         .map(subplot => this.#geometry?.boxes[this.subject.subplots.indexOf(subplot)])
         .filter(box => box !== undefined);
       set_text(part.text, text);
-      set_attribute(part.text, 'title', text);
       for (const { item, words, name } of part.legend) {
         set_class(item, absent.includes(name) ? 'dv-absent' : '');
         set_text(words, say(renamed?.[name] ?? name));
