@@ -47,6 +47,13 @@ test('both charts have the same tokens, each a bar of its state', () => {
   assert.deepEqual(logits, softmax);
 });
 
+test('a chosen token that a sampler removes is marked as chosen in both charts', () => {
+  const { data } = drawn(recorded({ top_k: 1 }));
+  assert.deepEqual(rounded(data[SOFTMAX.chosen].y), [null, 0.3, null, null]);
+  assert.deepEqual(rounded(data[SOFTMAX.removed].y), [null, null, 0.2, 0.1]);
+  assert.notEqual(data[LOGITS.chosen].y[1], null);
+});
+
 test('each token has two heights at most: those of the table’s columns', () => {
   const columns = (/** @type {State} */ { view }) =>
     view?.rows.map(row => rounded(row.removed_by ? [row.model_prob] : [row.model_prob, row.final_prob]));

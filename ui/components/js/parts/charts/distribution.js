@@ -133,9 +133,9 @@ function softmax({ view, slow }, rows, { percent, bits, score }, memory, is_calm
   const after = rows.map(row => (row.removed_by ? null : (row.final_prob ?? row.prob)));
   const heights = [
     rows.map(row => (row.removed_by ? null : row.model_prob)),
-    rows.map(row => (row.removed_by ? row.model_prob : null)),
+    rows.map(row => (row.removed_by && !row.chosen ? row.model_prob : null)),
     after.map((height, place) => (rows[place].chosen ? null : height)),
-    after.map((height, place) => (rows[place].chosen ? height : null)),
+    after.map((height, place) => (rows[place].chosen ? (height ?? rows[place].model_prob) : null)),
   ];
   const highest = rows.map((row, place) => Math.max(row.model_prob, after[place] ?? 0));
   const top = Math.min(1, steady_top(memory, Math.max(...highest, 1e-9), is_calm));
