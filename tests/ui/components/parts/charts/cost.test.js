@@ -122,9 +122,11 @@ test('under guidance the share of the negative prompt’s text is told', () => {
     negative_tokens: Array(3).fill({ id: 1, label: 'a', special: false }),
   });
   assert.equal(cache, '9.0 KiB for 9 + 11 positions');
-  const share = /9\.0 KiB for 9 \+ 11 positions, 1\.0 KiB of it for the negative prompt/;
-  assert.match(data[CACHE.hover].hovertext?.[1] ?? '', share);
-  assert.match(figures.kv_cache.summary, share);
+  assert.equal(
+    data[CACHE.hover].hovertext?.[1],
+    'step 2: 9.0 KiB in use, 9 + 11 positions<br>1.0 KiB of it for the negative prompt<br>reserved 16.0 KiB',
+  );
+  assert.match(figures.kv_cache.summary, /9\.0 KiB for 9 \+ 11 positions, 1\.0 KiB of it for the negative prompt;/);
   assert.deepEqual([heights(CACHE.negative), heights(DECODE.negative)], [[0, 1024], [1]]);
   assert.match(
     data[DECODE.hover].hovertext?.[0] ?? '',

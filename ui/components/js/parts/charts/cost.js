@@ -231,17 +231,13 @@ function positions_words({ prompt_tokens, negative_tokens }, step) {
 const bytes_words = (state, step) =>
   say('{bytes} for {positions}', { bytes: size(step.cache_bytes), positions: positions_words(state, step) });
 
-/** The same with the share of the negative prompt's text. @param {Properties} state @param {Step} step */
-function use_words(state, step) {
-  if (!has_negative(step)) return bytes_words(state, step);
-  return say('{bytes} for {positions}, {other} of it for the negative prompt', {
-    bytes: size(step.cache_bytes),
-    positions: positions_words(state, step),
-    other: size(step.negative_cache_bytes ?? 0),
-  });
-}
+/** The share of the negative prompt's text, if there is one. @param {Step} step */
+const negative_words = step =>
+  has_negative(step)
+    ? [say('{bytes} of it for the negative prompt', { bytes: size(step.negative_cache_bytes ?? 0) })]
+    : [];
 
-/** What the line over the columns is. @param {Step} step @param {number} x @returns {Mark} */
+/** Label of the line over the columns. @param {Step} step @param {number} x @returns {Mark} */
 const reserved_mark = ({ cache_bytes_held }, x) => ({
   x,
   y: cache_bytes_held,
@@ -268,14 +264,14 @@ function kv_cache(state, steps, memory, is_calm) {
     const values = { step: count(x[place]), bytes: size(step.cache_bytes), positions: positions_words(state, step) };
     return [
       say('step {step}: {bytes} in use, {positions}', values),
-      ...(has_negative(step) ? [use_words(state, step)] : []),
+      ...negative_words(step),
       say('reserved {bytes}', { bytes: size(step.cache_bytes_held) }),
       ...(by_formula === null ? [] : [say('predicted {bytes}', { bytes: size(by_formula) })]),
     ].join('<br>');
   });
   const shown = steps.find(step => step.index === state.index) ?? steps[steps.length - 1];
   const is_more = shown.cache_bytes_held > shown.cache_bytes;
-  const now = use_words(state, shown);
+  const now = [bytes_words(state, shown), ...negative_words(shown)].join(', ');
   const reserved = is_more ? `; ${say('reserved {bytes}', { bytes: size(shown.cache_bytes_held) })}` : '';
   const rule = state.cache_formula
     ? say('Predicted by {formula}.', { formula: state.cache_formula })
