@@ -4,6 +4,7 @@ import '../../harness.js';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { describe } from '../../../../../ui/components/js/parts/charts/ranks.js';
+import { speak } from '../../../../../ui/components/js/words/say.js';
 import { bare, recorded, shown } from '../../fixtures.js';
 
 /**
@@ -50,7 +51,7 @@ test('u is a line to the token that it falls on', () => {
   assert.match(of({ temperature: 0 }).text('cumulative'), /temperature 0: the first rank, no draw$/);
   const early = of({ top_k: 2 }, { point: 0 });
   assert.match(early.text('cumulative'), /no draw at this point$/);
-  assert.deepEqual(early.figures.cumulative.absent, ['after settings', 'u', 'where samplers stop']);
+  assert.deepEqual(early.figures.cumulative.absent, ['after settings']);
 });
 
 test('a share that a sampler keeps is a level, up to the rank that reaches it', () => {
@@ -73,6 +74,13 @@ test('the curve is drawn apart where tokens are removed, down to the bottom', ()
 test('a single token that is kept is a point, as a line through one is nothing to see', () => {
   assert.deepEqual(of({ top_k: 1 }).data[CURVE.points].x, [1]);
   assert.deepEqual(of({ top_k: 2 }).data[CURVE.points].x, []);
+});
+
+test('the ticks of the curve are figures of the language', t => {
+  t.after(() => speak({}));
+  speak({ '1,024.5': '1.024,5' });
+  const { axes } = describe(shown(), { memory: {}, is_calm: true });
+  assert.equal(axes.yaxis2.ticktext[2], '0,01 %');
 });
 
 test('without scores both are empty', () => {

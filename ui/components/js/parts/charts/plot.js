@@ -215,7 +215,7 @@ export function plot(plotly, { subject, layer }, drawing, geometry, look) {
 export function export_figure(subject, drawing, part, look) {
   const own = subject.subplots.filter(({ figure }) => figure === part.key);
   const { axes, figures } = drawing.described;
-  const { labels, marks } = figures[part.key];
+  const { labels, marks, renamed } = figures[part.key];
   const ids = own.map(({ number }) => axis_id('x', number));
   /** @type {Record<string, any>} */
   const layout = {
@@ -279,7 +279,7 @@ export function export_figure(subject, drawing, part, look) {
     .filter((/** @type {any} */ trace) => ids.includes(trace.xaxis))
     .map((/** @type {any} */ trace) => ({
       ...trace,
-      name: say(trace.name ?? ''),
+      name: say(renamed?.[trace.name] ?? trace.name ?? ''),
       showlegend: trace.showlegend !== false && trace.x.length > 0 && trace.x[0] !== null,
     }));
   return { data, layout };

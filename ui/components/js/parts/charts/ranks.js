@@ -58,7 +58,7 @@ export function styles(look) {
     line(1, 'before removal', { ...before, shape: 'hv' }, { hoverinfo: 'text' }),
     line(1, 'after settings', { color: look.kept, width: 2, shape: 'hv' }),
     stop_lines(1, look),
-    line(1, 'share that a sampler keeps', { color: look.cut, width: 1.5, dash: 'dot' }),
+    line(1, marked('share that a sampler keeps'), { color: look.cut, width: 1.5, dash: 'dot' }),
     line(
       1,
       'u',
@@ -166,11 +166,7 @@ function cumulative(view, texts) {
     data,
     marks,
     text,
-    absent: absent({
-      'after settings': has_final,
-      u: draw !== null,
-      'where samplers stop': lines.marks.length > 0,
-    }),
+    absent: absent({ 'after settings': has_final }),
     summary: say('{text}. Before removal {sums}.', { text, sums: running_sums(curve.cumulative) }),
   };
 }
@@ -257,7 +253,7 @@ function steady_bottom(memory, lists, calm) {
   return 10 ** -Math.min(15, steady_top(memory, decades / 1.02, calm));
 }
 
-// The same ticks whatever the range: a range alone can be changed at a fraction of the cost of anything else.
+// The same ticks whatever the range, as long as all have room: a range alone is changed at a fraction of the cost of all else.
 const PROB_TICKS = [1, 1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12, 1e-14];
 const PROB_TEXTS = ['100 %', '1 %', '0.01 %', '1e-6', '1e-8', '1e-10', '1e-12', '1e-14'];
 
@@ -276,7 +272,7 @@ function axes_of(view, curve_range) {
     xaxis: rank_axis,
     yaxis: { range: [0, 1.04], tickvals: [0, 0.25, 0.5, 0.75, 1], tickformat: '.0%' },
     xaxis2: rank_axis,
-    yaxis2: { type: 'log', range: curve_range, tickvals: PROB_TICKS, ticktext: PROB_TEXTS },
+    yaxis2: { type: 'log', range: curve_range, tickvals: PROB_TICKS, ticktext: PROB_TEXTS.map(with_figures) },
   };
 }
 

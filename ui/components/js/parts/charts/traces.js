@@ -1,9 +1,9 @@
-// What the charts' traces are made of: bars by state, boxes, strokes, lines, and the lines where samplers stop.
+// Traces of the charts: bars by state, lines, the lines where samplers stop; and words on their tokens.
 
 import { EMPTY, on } from '../../lib/plotly.js';
 import { name_in } from '../../words/chain.js';
 import { count, listed, percent, plotly_text } from '../../words/format.js';
-import { say } from '../../words/say.js';
+import { marked, say } from '../../words/say.js';
 
 /** @import { Line, View, ViewRow } from '../../types.js' */
 /** @import { Look, Mark } from './types.js' */
@@ -18,7 +18,7 @@ export const line = (number, name, style, more = {}) =>
 
 /** Where samplers stop: one trace for all of their lines. @param {number} number @param {Look} look */
 export const stop_lines = (number, look) =>
-  line(number, 'where samplers stop', { color: look.cut, width: 2, dash: 'dash' });
+  line(number, marked('where samplers stop'), { color: look.cut, width: 2, dash: 'dash' });
 
 /** @param {string} shape @param {string} colour @param {string} ground */
 export const hatch = (shape, colour, ground) => ({
