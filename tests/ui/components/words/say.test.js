@@ -52,7 +52,7 @@ describe('a figure', () => {
     assert.equal(exact_text(top_p, 0.95), '0,95');
     const typed = (/** @type {any} */ range, /** @type {string[]} */ texts) =>
       texts.map(text => typed_number(range, text));
-    assert.deepEqual(typed(top_p, ['0,95', '0.95', '1,024']), [0.95, 0.95, 1.024]);
-    assert.deepEqual(typed(length, ['1.024', '1,024', '1024', '1.5']), [1024, 1024, 1024, 1.5]);
+    assert.deepEqual(typed(top_p, ['0,95', '0.95', '1,024', '1,5e-7']), [0.95, 0.95, 1.024, 1.5e-7]);
+    assert.deepEqual(typed(length, ['1.024', '1,024', '1024', '1.5', '0.500']), [1024, 1024, 1024, 1.5, 0.5]);
   });
 });

@@ -40,8 +40,8 @@ export function typed_number({ words = {}, whole }, text) {
   const typed = text.trim();
   const word = Object.keys(words).find(value => words[value].toLowerCase() === typed.toLowerCase());
   if (word !== undefined) return Number(word);
-  if (whole && /^[+-]?\d{1,3}([.,]\d{3})+$/.test(typed)) return Number(typed.replace(/[.,]/g, ''));
-  const plain = /^[+-]?\d*,\d+$/.test(typed) ? typed.replace(',', '.') : typed;
+  if (whole && /^[+-]?[1-9]\d{0,2}([.,]\d{3})+$/.test(typed)) return Number(typed.replace(/[.,]/g, ''));
+  const plain = /^[+-]?\d*,\d+(e[+-]?\d+)?$/i.test(typed) ? typed.replace(',', '.') : typed;
   return NUMBER.test(plain) ? Number(plain) : NaN;
 }
 
