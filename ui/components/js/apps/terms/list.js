@@ -1,4 +1,4 @@
-// The menu `Glossary`: the terms that stand on the page, or those searched for; for the keyboard, for screen readers, for a finger.
+// The menu `Glossary`: the terms of the page, or those searched for; with keys, a screen reader or a finger.
 
 import { element } from '../../lib/dom.js';
 import { create_menu } from '../../lib/menu.js';
@@ -41,8 +41,8 @@ export function create_list(glossary, site, find, more) {
     placeholder: say('Search the glossary'),
     oninput: fill,
   });
-  const about = element('p', {}, `${say('Terms on this page, by name.')} `, more(''));
-  const menu = create_menu(say('Glossary'), search, about, entries);
+  const about = element('span', { text: `${say('Terms on this page, by name.')} ` });
+  const menu = create_menu(say('Glossary'), search, element('p', {}, about, more('')), entries);
   /** @type {Set<string>} */
   let here = new Set();
   menu.node.addEventListener('toggle', () => {
@@ -53,8 +53,9 @@ export function create_list(glossary, site, find, more) {
   });
 
   function fill() {
-    const is_wanted = (/** @type {string} */ key) =>
-      search.value ? matches(glossary[key], search.value) : here.has(key);
+    const query = search.value.trim();
+    about.hidden = query !== '';
+    const is_wanted = (/** @type {string} */ key) => (query ? matches(glossary[key], query) : here.has(key));
     const shown = Object.keys(glossary)
       .filter(is_wanted)
       .map(key => glossary[key])
