@@ -2,8 +2,8 @@
 
 import { in_text_of, label_of, sampler_of } from '../kernel/table.js';
 import { nothing_left } from './chain.js';
-import { count, formats, isolated, ms, quoted, tokens } from './format.js';
-import { marked, say, with_figures } from './say.js';
+import { count, formats, isolated, ms, quoted, stretch_text, tokens } from './format.js';
+import { marked, say } from './say.js';
 import { sampler_sentence } from './sentences.js';
 
 /**
@@ -222,10 +222,7 @@ function draw_sentence(state, view) {
   const u = `u = ${formats(state.digits).u(draw.u)}`;
   const is_revealed = !view.is_pending || state.point !== null || view.chosen !== null;
   if (!is_revealed) return say('{u} will pick a token.', { u });
-  const range = say('[{low}, {high})', {
-    low: with_figures(draw.from.toFixed(4)),
-    high: with_figures(draw.to.toFixed(4)),
-  });
+  const range = stretch_text(draw.from, draw.to);
   const values = { u, range, token: quoted(draw.label), taken: quoted(what_if?.label) };
   return what_if && !draw.same
     ? say('{u} would fall into {range}, the stretch of {token}. In fact it picked {taken}.', values)

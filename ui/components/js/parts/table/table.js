@@ -193,7 +193,7 @@ function update_heads(heads, { score_changes, samplers, is_guided }, { figure, l
   );
   set_attribute(heads.logit.cell, 'title', say('Bars go from the lowest to the highest row shown, not from zero.'));
   for (const name of ['model', 'prob', 'final']) set_text(heads[name].range, say('0 to 100 %'));
-  const names = score_changes.map(name => samplers.find(sampler => sampler.name === name)?.in_text ?? name);
+  const names = score_changes.map(name => name_in(samplers, name));
   set_text(heads.prob.name, names.length === 1 ? say('after {sampler}', { sampler: names[0] }) : say(HEADS.prob));
   set_class(heads.prob.name, names.length ? '' : 'dv-muted');
 }
