@@ -297,6 +297,7 @@
  * @property {Map<number, string>} labels of the vocabulary, those that have come
  * @property {string} row_key which row it is; sent back, so that none comes twice
  * @property {View | null} view what is on screen, made of the row; null without one
+ * @property {boolean} greedy the most likely token is simply taken; known also while the view is covered
  * @property {Limits} limits
  * @property {Settings} first_settings the server's, for a text that this page has not seen
  * @property {Limits} first_limits

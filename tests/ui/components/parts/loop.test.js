@@ -77,6 +77,8 @@ test('in slow motion two buttons lead on; a step is skipped once it has begun', 
   page.taken();
   for (const name of ['Next stage', 'Skip to the end']) page.one('button', name).click();
   assert.deepEqual(page.taken(), [['next_stage'], ['skip_stages']]);
+  page.update({ ...page.state, view: null });
+  assert.deepEqual(page.walk(), [true, true], 'also while it is covered');
   page.change({ stop: { reason: 'end', sentence: 'Over.', is_over: true, at_limit: true } });
   assert.deepEqual(page.walk(), [false, false]);
 });

@@ -51,7 +51,7 @@ const CASES = [
   ['at a limit', recorded({}, { stop: { ...OVER, is_over: false } }), all_but('Play', 'Run to end')],
   ['in manual mode', recorded({}, { manual: true }), all_but('Play', 'Run to end')],
   ['in slow motion', recorded({}, { slow: true }), all_but('Play', 'Run to end')],
-  ['greedy', recorded({ temperature: 0 }), all_but('Re-roll')],
+  ['greedy', recorded({ temperature: 0 }, { greedy: true }), all_but('Re-roll')],
   ['a proposal', shown({}, { manual: true, steps: [make_step(1)] }), all_but('Play', 'Run to end', 'Re-roll')],
   [
     'contrastive search',

@@ -150,7 +150,7 @@ export function create(root, actions) {
       walk.classList.toggle('dv-hidden', !now.slow);
       set_attribute(next, 'disabled', is_over);
       next.classList.toggle('dv-primary', primary_of(now) === 'stage');
-      set_attribute(skip, 'disabled', is_over || now.point === null || !now.view?.is_pending);
+      set_attribute(skip, 'disabled', is_over || now.point === null || !now.row?.is_pending);
       last_point = now.point;
     },
   };

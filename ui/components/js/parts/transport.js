@@ -6,16 +6,16 @@ import { primary_of } from './primary.js';
 
 /** @import { State, Actions } from '../types.js' */
 /** @import { Pressed } from './primary.js' */
-/** @typedef {Pressed & Pick<State, 'stop' | 'speed' | 'row'>} Properties */
+/** @typedef {Pressed & Pick<State, 'stop' | 'speed' | 'row' | 'greedy'>} Properties */
 
 const SPEEDS = [1, 2, 4, 8, 16, 0]; // tokens a second; 0: as fast as it goes
 
 /**
  * Whether there is a draw to be drawn again.
- * @param {Pick<State, 'steps' | 'strategy' | 'view' | 'manual' | 'row'>} state
+ * @param {Pick<State, 'steps' | 'strategy' | 'greedy' | 'manual' | 'row'>} state
  */
-export const can_reroll = ({ steps, strategy, view, manual, row }) =>
-  steps.length > 0 && !strategy && !view?.greedy && !(manual && row?.is_pending);
+export const can_reroll = ({ steps, strategy, greedy, manual, row }) =>
+  steps.length > 0 && !strategy && !greedy && !(manual && row?.is_pending);
 
 /**
  * @param {HTMLElement} root

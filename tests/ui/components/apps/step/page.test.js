@@ -294,6 +294,14 @@ describe('the step page', () => {
     assert.deepEqual(told(), []);
   });
 
+  test('at temperature 0 there is nothing to draw again, hidden or not', async () => {
+    await press_until('Step', 1);
+    root.decoding.actions.hide(true);
+    root.decoding.actions.set({ temperature: 0 });
+    await until(() => state().covered && state().view?.greedy);
+    assert.ok(button('Re-roll').disabled);
+  });
+
   test('a Step that fails with its candidates hidden says why, and goes nowhere', async () => {
     await press_until('Step', 1);
     root.decoding.actions.hide(true);

@@ -80,6 +80,7 @@ export class Screen {
     state.view =
       state.row &&
       make_view({ ...state, row: state.row, row_count: Math.max(state.row_count || state.fitted_rows, FEWEST_ROWS) });
+    state.greedy = Boolean(state.view?.greedy);
     state.drafted = is_drafted(state);
     state.covered = state.hiding && state.revealed !== place_of(state);
   }

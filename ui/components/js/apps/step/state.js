@@ -59,6 +59,7 @@ export function new_state() {
     row_key: '',
     labels: new Map(),
     view: null,
+    greedy: false,
     settings: { order: [], seed: 0 },
     limits: { max_tokens: 64, stop_strings: [] },
     first_settings: {},
