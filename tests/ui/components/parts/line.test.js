@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { create, what_to_say } from '../../../../ui/components/js/parts/line.js';
+import { create } from '../../../../ui/components/js/parts/line.js';
+import { what_to_say } from '../../../../ui/components/js/words/line.js';
 import { bare, make_step, recorded, settings_of, shown } from '../fixtures.js';
 import { changes_in, live } from '../harness.js';
 

@@ -29,4 +29,5 @@ test('one at a time', () => {
   assert.deepEqual(blue({ mode: 'playing', drafted: true, slow: true }), ['Pause']);
   assert.deepEqual(blue({ tour: 'draw' }), ['Next']);
   assert.deepEqual(blue({ tour: 'step' }), ['Step'], 'the tour waits for it');
+  assert.deepEqual(blue({ tour: 'draw', error: 'No.' }), ['Step'], 'the tour is not on the line');
 });

@@ -3,20 +3,14 @@
 
 import { element, set_attribute, set_class, set_live, set_text } from '../lib/dom.js';
 import { stay_in_app } from '../lib/in_app.js';
-import { what_if_text } from '../words/chain.js';
-import { search_sentence } from '../words/contrastive.js';
-import { count, quoted } from '../words/format.js';
-import { hint, point_sentence } from '../words/loop.js';
-import { loop_sentence, notice } from '../words/notice.js';
+import { count } from '../words/format.js';
+import { what_to_say } from '../words/line.js';
 import { say } from '../words/say.js';
-import { tour_stop } from '../words/tour.js';
 import { create_busy } from './busy.js';
 import { primary_of } from './primary.js';
 
 /** @import { Actions, Reason, State } from '../types.js' */
 /** @typedef {State} Properties */
-/** @typedef {{kind: 'busy' | 'error' | 'warning' | 'what-if' | 'tour' | 'plain', title: string, text: string, next?: string}} Said
- *   `next`: the button of the tour that leads on */
 
 /**
  * @param {HTMLElement} root
@@ -108,41 +102,4 @@ export function create(root, actions) {
       close.classList.toggle('dv-hidden', !can_close || is_busy);
     },
   };
-}
-
-/** @param {Properties} state @returns {Said} */
-export function what_to_say(state) {
-  const { view, error, busy, cancelled, offline, visit_notice, said, stop, mode, point } = state;
-  if (busy) return { kind: 'busy', title: '', text: busy.is_cancelling ? say('Cancelling') : busy.what };
-  if (error) return { kind: cancelled ? 'warning' : 'error', title: '', text: error };
-  if (offline)
-    return {
-      kind: 'warning',
-      title: say('No connection.'),
-      text: say('Nothing is lost: the page goes on when the server answers again.'),
-    };
-  if (visit_notice) return { kind: 'warning', title: '', text: visit_notice };
-  if (state.covered) return { kind: 'plain', title: say('Hidden:'), text: covered_text(state) };
-  const stop_of_tour = tour_stop(state);
-  if (stop_of_tour && state.tour === 'moved') return { kind: 'tour', ...stop_of_tour };
-  if (view?.what_if) return { kind: 'what-if', title: say('What if:'), text: what_if_text(view.what_if, state.table) };
-  if (view && point !== null) return { kind: 'plain', title: '', text: point_sentence(state, view) };
-  if (mode === 'paused' && said) return { kind: 'plain', title: '', text: said };
-  if (state.strategy) return { kind: 'plain', title: '', text: search_sentence(state) };
-  if (stop_of_tour) return { kind: 'tour', ...stop_of_tour };
-  if (mode === 'paused' && stop?.sentence)
-    return { kind: 'plain', title: '', text: `${stop.sentence} ${loop_sentence(state.steps)}`.trim() };
-  const waiting = view && (state.manual || state.slow) ? hint(state, view) : '';
-  if (waiting) return { kind: 'plain', title: '', text: waiting };
-  if (state.example && state.steps.length === 0) return { kind: 'plain', title: say('Look at:'), text: state.example };
-  const found = view ? notice(state, view) : '';
-  return { kind: 'plain', title: found ? say('Notice:') : '', text: found };
-}
-
-/** A question that a class may guess at. @param {Properties} state */
-function covered_text({ steps, index }) {
-  const step = steps[index];
-  return step
-    ? say('which tokens could have come here besides {token}?', { token: quoted(step.label) })
-    : say('which token comes next?');
 }

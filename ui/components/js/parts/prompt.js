@@ -7,8 +7,7 @@ import { say } from '../words/say.js';
 import { primary_of } from './primary.js';
 
 /** @import { State, Actions, Example, EarlierText } from '../types.js' */
-/** @import { Pressed } from './primary.js' */
-/** @typedef {Pressed & Pick<State, 'draft' | 'examples' | 'earlier'>} Properties */
+/** @typedef {State} Properties */
 
 const TALLEST = 0.4; // of the window, while it is written in
 

@@ -5,8 +5,7 @@ import { say } from '../words/say.js';
 import { primary_of } from './primary.js';
 
 /** @import { State, Actions } from '../types.js' */
-/** @import { Pressed } from './primary.js' */
-/** @typedef {Pressed & Pick<State, 'stop' | 'speed' | 'row' | 'greedy'>} Properties */
+/** @typedef {State} Properties */
 
 const SPEEDS = [1, 2, 4, 8, 16, 0]; // tokens a second; 0: as fast as it goes
 
