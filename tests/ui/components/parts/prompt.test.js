@@ -42,6 +42,15 @@ test('what is typed is the draft: Enter begins with it, Shift+Enter makes a line
   assert.equal(page.area.value, 'another');
 });
 
+test('on a phone Enter makes a line, and Start does not name it', t => {
+  t.mock.method(globalThis, 'matchMedia', (/** @type {string} */ query) => ({
+    matches: query === '(pointer: coarse)',
+  }));
+  const page = page_of();
+  assert.ok(press(page.area, 'Enter'), 'left to the field');
+  assert.deepEqual([page.taken(), page.start.title], [[], '']);
+});
+
 test('folded to one line, a prompt shows where its lines end', () => {
   const page = page_of();
   const folded = /** @type {HTMLElement} */ (page.area.nextElementSibling);

@@ -10,6 +10,8 @@ import { primary_of } from './primary.js';
 /** @typedef {State} Properties */
 
 const TALLEST = 0.4; // of the window, while it is written in
+/** Tell if this is a phone: its keyboard has no other key for a line than Enter, and Start is a button. */
+const is_touched = () => matchMedia('(pointer: coarse)').matches;
 
 /**
  * @param {HTMLElement} root
@@ -53,7 +55,7 @@ export function create(root, actions) {
   });
   area.addEventListener('keydown', event => {
     if (event.key === 'Escape') area.blur();
-    if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+    if (event.key !== 'Enter' || event.shiftKey || event.isComposing || is_touched()) return;
     event.preventDefault();
     area.blur();
     actions.start();
@@ -96,7 +98,7 @@ export function create(root, actions) {
       set_attribute(area, 'placeholder', room);
       start.classList.toggle('dv-primary', primary_of(state) === 'start');
       const title = state.drafted ? say('Begin with this prompt (Enter)') : say('Begin again from this prompt (Enter)');
-      set_attribute(start, 'title', title);
+      set_attribute(start, 'title', is_touched() ? null : title);
       if (listed !== state.examples) {
         listed = state.examples;
         examples.replaceChildren(
