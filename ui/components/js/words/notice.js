@@ -71,7 +71,7 @@ function emptied({ table }, view) {
   return say('No token is left to draw: {reason}. {remedy}', { ...found });
 }
 
-/** How a text repeats itself; '' where it does not. @param {Step[]} steps */
+/** Say how a text repeats itself; '' if it does not. @param {Step[]} steps */
 export function loop_sentence(steps) {
   const loop = find_loop(steps.map(step => step.id));
   if (!loop) return '';

@@ -1,4 +1,4 @@
-// A figure alone, for a PNG: what it is drawn from is what the page shows.
+// A figure alone, for a PNG: its names are those of the page, in every language.
 
 import '../../harness.js';
 import assert from 'node:assert/strict';
