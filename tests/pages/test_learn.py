@@ -91,6 +91,8 @@ def test_a_path_takes_the_time_that_it_promises(key):
     assert path.minutes == {"hour": 60, "class": 45}[key]
     short = [stop.place for stop in path.stops if stop.minutes < len(stop.steps)]
     assert short == []
+    whole = [stop for stop in path.stops if stop.steps == stop.lesson.steps]
+    assert [stop.minutes for stop in whole] == [stop.lesson.minutes for stop in whole]
 
 
 def test_the_tour_leads_to_a_lesson_that_a_path_begins_with():

@@ -102,7 +102,7 @@ def _stop(table: Table, path: str, lessons: Course, keys: list[str]) -> Stop:
     for key in named:
         if key not in steps:
             table.wrong("steps", f'names "{key}"', f"use some of {', '.join(steps)}")
-    minutes = table.whole("minutes")
+    minutes = table.whole("minutes") if named else lesson.minutes
     table.end()
     place = "_".join([lesson.key, *named])
     chosen = tuple(steps[key] for key in named or steps)
