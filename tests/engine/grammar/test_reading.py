@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -35,6 +35,14 @@ BOMBS = {
 
 def followed(language: str, source: str) -> int:
     return int(PLACES.at(language, checked_source(language, source), ()).allowed.sum())
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Look again until it is so, for a minute at most."""
+    end = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < end, "it never came to that"
+        time.sleep(0.01)
 
 
 @pytest.fixture
@@ -83,11 +91,9 @@ def test_whose_source_took_long_comes_after_all_others(short_of_time, monkeypatc
         assert reading._line.enter(lambda: False)
         try:
             waiting = [pool.submit(asks, "careless")]
-            while not reading._line._last:
-                time.sleep(0.01)
+            wait_until(lambda: reading._line._last)
             waiting += [pool.submit(asks, "other"), pool.submit(asks, "")]
-            while len(reading._line._waiting) < 2:
-                time.sleep(0.01)
+            wait_until(lambda: len(reading._line._waiting) == 2)
         finally:
             reading._line.leave()
         for each in waiting:
@@ -97,7 +103,7 @@ def test_whose_source_took_long_comes_after_all_others(short_of_time, monkeypatc
 
 def test_a_source_that_takes_long_is_read_once_no_other_waits(short_of_time, monkeypatch):
     monkeypatch.setattr(reading, "SECONDS", 20.0)
-    monkeypatch.setattr(reading, "QUICK_SECONDS", 0.02)
+    monkeypatch.setattr(reading, "QUICK_SECONDS", 1e-4)
     with asking(person="slow"):
         assert followed("regex", "(a?|b?|ab?)" * 1_500) == 2
     assert "slow" in reading._slow
@@ -116,12 +122,10 @@ def test_what_has_been_read_is_followed_while_another_takes_long(monkeypatch):
     with ThreadPoolExecutor(4) as pool:
         try:
             first = pool.submit(bomb)
-            while reading._line._free:
-                time.sleep(0.01)
+            wait_until(lambda: not reading._line._free)
             assert PLACES.at("regex", "[ab]1?", (0,)).may_end
             waiting = [pool.submit(followed, "regex", f"[ab]1{{{n}}}") for n in range(3)]
-            while len(reading._line._waiting) < 3:
-                time.sleep(0.01)
+            wait_until(lambda: len(reading._line._waiting) == 3)
             with pytest.raises(SettingError, match="cannot be read now, as others that take long"):
                 followed("regex", "[ab]{2}")
             assert PLACES.at("regex", "[ab]1?", (1,)).may_end
