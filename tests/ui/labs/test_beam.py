@@ -5,6 +5,7 @@ import math
 import re
 import threading
 from dataclasses import replace
+from html import unescape
 from weakref import WeakKeyDictionary
 
 import pytest
@@ -123,12 +124,12 @@ def test_stage_view_has_the_leading_hypotheses_with_what_they_share_muted(search
     best, *others = search.hypotheses[: view.STAGED]
     assert page.count("<li>") == 1 + len(others)
     assert f"<b>{view.number(best.score, 2)}</b>" in page and MARKUP not in page
-    for one in others:
-        shared = view._common(best.text, one.text)
-        assert best.text.startswith(shared) and one.text.startswith(shared)
-        assert not shared or shared.endswith(" "), "no word is cut"
-    assert view._common("a bc d", "a bd") == "a "
-    assert view._common("ab", "ab") == ""
+    muted = re.findall(r"<li>.*?<span>(.*?)</span>", page)
+    assert muted[0] == ""
+    starts = [best.text[: at + 1] for at, sign in enumerate(best.text) if sign == " "]
+    for one, shared in zip(others, map(unescape, muted[1:]), strict=True):
+        common = filter(one.text.startswith, starts)
+        assert shared == max(common, key=len, default=""), "no word is cut"
 
 
 # --- Words ----------------------------------------------------------------------------------------
