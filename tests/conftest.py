@@ -24,7 +24,7 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 @pytest.fixture(autouse=True)
 def idle(monkeypatch) -> None:
-    """Whatever runs beside the tests, pages take the machine for idle and draw conclusions."""
+    """Take the machine for idle, so that pages draw conclusions."""
     monkeypatch.setattr(psutil, "getloadavg", lambda: (0.0, 0.0, 0.0))
 
 

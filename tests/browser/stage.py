@@ -1,4 +1,4 @@
-"""Stage view on an open page: what is too small, cut off, overlapping, or else still there."""
+"""Stage view on an open page: parts too small, cut off, overlapping, or left over."""
 
 from playwright.sync_api import Page
 

@@ -107,7 +107,7 @@ def test_every_page_can_be_read_at_any_width(page: Page, app_url, language):
 
 
 def test_what_cannot_be_read_is_found(page: Page):
-    """Each kind of fault once, and beside it what is none."""
+    """Find each kind of fault once, and nothing else."""
     page.set_content(
         """
         <style>div { font: 16px/20px monospace; white-space: nowrap; width: 80px }</style>

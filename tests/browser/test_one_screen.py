@@ -148,7 +148,7 @@ def resize_open(page: Page, size: tuple[int, int]) -> None:
 
 
 def show(page: Page, look: str) -> None:
-    """In one of the page's looks: light or dark."""
+    """Show the page in light or dark."""
     page.emulate_media(color_scheme=look)
     wait_for_scheme(page, look)
 

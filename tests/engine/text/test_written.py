@@ -88,7 +88,7 @@ def test_a_stop_string_ends_with_the_token_that_completes_it(vocabulary, ids):
 
 @pytest.mark.parametrize("string", ["<|end|>", "a<|end|>", "<|end|>bc", "d|>b"])
 def test_a_stop_string_may_hold_the_name_of_a_control_token(vocabulary, tokenizer, string):
-    """As in `generate`, whose decoded text holds such names."""
+    """Match `generate`, which decodes such names."""
     ids = [*tokenizer("ba")["input_ids"], tokenizer.eos_token_id, *tokenizer("bcd")["input_ids"]]
     text, found = WrittenText(vocabulary), []
     for token_id in ids:
