@@ -10,17 +10,25 @@ let state;
 /** @type {any} */
 let settled;
 let posted = 0;
+let rested = 0;
 
 describe('settled settings', () => {
   beforeEach(() => {
     mock.timers.enable({ apis: ['setTimeout'] });
     sessionStorage.clear();
     posted = 0;
+    rested = 0;
     state = { run: 'r', mode: 'paused', settings: {}, guidance_scale: 1, draft: { penalty_alpha: 0.6 } };
-    settled = create_settled(state, () => {
-      posted += 1;
-      settled.described();
-    });
+    settled = create_settled(
+      state,
+      () => {
+        posted += 1;
+        settled.described();
+      },
+      () => {
+        rested += 1;
+      },
+    );
     settled.described();
     settled.confirmed();
   });
@@ -49,6 +57,14 @@ describe('settled settings', () => {
     settled.tell_now();
     mock.timers.tick(1000);
     assert.equal(posted, 0);
+  });
+
+  test('a slider of which the server was told on its way rests after the same time', () => {
+    state.settings = { temperature: 2 };
+    settled.tell_now();
+    settled.settle();
+    mock.timers.tick(1000);
+    assert.deepEqual([posted, rested], [1, 1]);
   });
 
   test('while a text plays its next step brings the settings', () => {

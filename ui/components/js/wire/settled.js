@@ -19,8 +19,9 @@ const KEY = 'decoding-visualiser-untold';
  *
  * @param {Teller} state
  * @param {() => void} post sends the settings, whatever they then are
+ * @param {() => void} rest a slider rests, and the server knows where
  */
-export function create_settled(state, post) {
+export function create_settled(state, post, rest) {
   /** @type {Told | null} */
   let heard = null; // what the server knows, or will with the event under way
   /** @type {Told | null} */
@@ -54,7 +55,9 @@ export function create_settled(state, post) {
 
   /** The same, unless a text is playing: then its next step brings them. */
   function tell_soon() {
-    if (state.mode === 'paused') tell_now();
+    if (state.mode !== 'paused') return;
+    if (differ(heard)) post();
+    else rest();
   }
 
   return {

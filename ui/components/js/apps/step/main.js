@@ -86,7 +86,11 @@ export function mount(
   let changes = 0;
 
   const link = create_link({ client, describe, send: data => socket.send(data, data.kind === 'stop') });
-  const settled = create_settled(state, () => post('settings'));
+  const settled = create_settled(
+    state,
+    () => post('settings'),
+    () => screen.redraw('step'),
+  );
   const player = new Player(state, {
     post: (kind, answered) => post(kind, {}, answered),
     drop: () => link.drop(['step', 'run']),
@@ -94,7 +98,7 @@ export function mount(
   });
   /** @type {Map<string, ReturnType<typeof mount_part>>} */
   const parts = new Map();
-  const screen = new Screen(root, state, parts, is_on_show, after_drawing);
+  const screen = new Screen(root, state, parts, is_on_show, ask_to_shape, after_drawing);
   const walk = create_walk(
     state,
     {
@@ -235,11 +239,14 @@ export function mount(
 
   // --- what is asked for besides ------------------------------------------------------------------
 
+  function ask_to_shape() {
+    if (!player.is_playing) settled.tell_now();
+  }
+
   function after_drawing() {
     point_at(tour_stop(state)?.target ?? '');
     if (!state.view || player.is_playing) return;
     ask_for_labels();
-    if (state.view.missing && link.is_idle) settled.tell_now();
     ask_for_whole_row();
   }
 
@@ -312,6 +319,7 @@ export function mount(
     const is_new_run = message.run !== state.run;
     if (is_new_run && message.text) take_beginning(message.text);
     const was = `${state.row_key} ${state.steps.length}`;
+    const was_missing = Boolean(state.view?.missing);
     if (!take_in(state, message)) {
       link.received(message);
       post('sync');
@@ -343,7 +351,7 @@ export function mount(
     if (state.error) player.stop();
     busy.end();
     root.classList.remove('dv-opening');
-    screen.redraw('step');
+    screen.redraw(was_missing && !state.error ? 'slide' : 'step');
     if (guided) tell_changed();
   }
 

@@ -11,6 +11,7 @@ import { is_drafted, place_of } from './state.js';
 const REASONS = ['slide', 'step', 'resize', 'theme'];
 const FEWEST_ROWS = 20; // of the view: charts show more tokens than a short table
 const MOST_ON_STAGE = 8; // rows
+const WITH_SLIDERS = ['samplers', 'stage'];
 
 /** Draws the parts of a state. */
 export class Screen {
@@ -26,13 +27,15 @@ export class Screen {
    * @param {State} state
    * @param {Map<string, {update: (state: State, reason: Reason) => void}>} parts by name
    * @param {(part: string) => boolean} is_on_show
+   * @param {() => void} ask called before a drawing that lacks what only the server computes
    * @param {() => void} drawn called after each drawing
    */
-  constructor(root, state, parts, is_on_show, drawn) {
+  constructor(root, state, parts, is_on_show, ask, drawn) {
     this.root = root;
     this.state = state;
     this.parts = parts;
     this.is_on_show = is_on_show;
+    this.ask = ask;
     this.drawn = drawn;
   }
 
@@ -57,13 +60,17 @@ export class Screen {
     const { state, root } = this;
     state.digits = state.stage ? 'few' : 'full';
     this.refresh();
+    const is_waiting = Boolean(state.view?.missing);
+    if (is_waiting) this.ask();
     root.classList.toggle('dv-enlarged', state.enlarged && !state.stage);
     root.classList.toggle('dv-stage', state.stage);
     root.classList.toggle('dv-covered', state.covered);
     root.classList.toggle('dv-slow', state.slow);
     root.classList.toggle('dv-searching', state.strategy !== null);
     const shown = shown_of(state);
-    for (const [name, part] of this.parts) if (this.is_on_show(name)) part.update(shown, reason);
+    // The answer to a moved slider is there before long: until then only the slider itself is drawn.
+    const parts = is_waiting && reason === 'slide' ? WITH_SLIDERS : [...this.parts.keys()];
+    for (const name of parts) if (this.is_on_show(name)) this.parts.get(name)?.update(shown, reason);
     this.draws += 1;
     root.dataset.length = String(state.steps.length);
     this.drawn();
