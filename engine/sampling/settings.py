@@ -190,10 +190,10 @@ def _kind(name: object, value: object) -> type[Stage]:
 
 
 def _stage(kind: type[Stage], value: object) -> Stage:
-    """A setting's value as a stage; a stage that takes more than a number is given itself."""
+    """A setting's value as a stage; one of several fields, or of none, is given itself."""
     if isinstance(value, kind):
         return value
-    if len(fields(kind)) > 1:
+    if len(fields(kind)) != 1:
         problem, remedy = "must be given as a stage", f"use for example {kind()!r}"
         raise SettingError(kind.setting, value, problem, remedy)
     return kind(value)

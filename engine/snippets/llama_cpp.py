@@ -109,7 +109,6 @@ TABLE: dict[str, Entry] = {
             "a line break, a colon, a quotation mark and an asterisk"
         ),
     ),
-    "no_repeat_ngram": absent(_NONE),
     "banned": bans("logit_bias", "written as a bias of minus infinity"),
     "min_new_tokens": absent("cannot rule out the end of the text for some tokens only"),
     "constraint": Entry(("grammar", "json_schema"), _constraint, differs=_constraint_differs),
@@ -117,13 +116,10 @@ TABLE: dict[str, Entry] = {
     "dynamic_temperature": Entry(
         ("temperature", "dynatemp_range", "dynatemp_exponent"), _dynamic_temperature
     ),
-    "top_h": absent(_NONE),
     "top_k": Entry(("top_k",), lambda stage: {"top_k": stage.value}, differs=_top_k),
     "top_p": same("top_p"),
     "min_p": same("min_p"),
     "typical_p": same("typical_p"),
-    "epsilon_cutoff": absent(_NONE),
-    "eta_cutoff": absent(_NONE),
     "top_n_sigma": same("top_n_sigma"),
     "tail_free": absent("was removed from it in 2024"),
     "xtc": Entry(
@@ -202,15 +198,16 @@ def _chain(chain: tuple[Stage, ...]) -> tuple[list[Stage], list[Remark]]:
     if "mirostat" in names:
         why = "does not run beside Mirostat there"
         out |= {name: why for name in names if name not in _BESIDE_MIROSTAT}
-    written = [s for s in chain if s.setting not in out or TABLE[s.setting].lacking]
-    lacking = [(n, why) for n, why in out.items() if not TABLE[n].lacking]
+    has = {name for name, entry in TABLE.items() if not entry.lacking}
+    written = [s for s in chain if s.setting not in out.keys() & has]
+    lacking = [(n, why) for n, why in out.items() if n in has]
     return written, lacking
 
 
 def _translation(request: Request, target: str) -> Translation:
     """The request's parameters under the server's names, samplers in the person's order."""
     chain, lacking = _chain(request.settings.chain)
-    result = translate(chain, TABLE)
+    result = translate(chain, TABLE, _NONE)
     result.lacking += lacking
     written = [stage.setting for stage in result.written]
     theirs = [name for name in _ALWAYS_FIRST if name in written]

@@ -33,14 +33,9 @@ _NONE = "has no such option"
 _IGNORED = "versions before June 2026 ignore it for models on their own engine"
 
 TABLE: dict[str, Entry] = {
-    "logit_bias": absent(_NONE),
     "repetition_penalty": penalty("repeat_penalty", _IGNORED),
     "presence_penalty": penalty("presence_penalty", f"{COUNTS_PROMPT}; {_IGNORED}"),
     "frequency_penalty": penalty("frequency_penalty", f"{COUNTS_PROMPT}; {_IGNORED}"),
-    "dry": absent(_NONE),
-    "no_repeat_ngram": absent(_NONE),
-    "banned": absent(_NONE),
-    "min_new_tokens": absent(_NONE),
     "constraint": constraints(
         "format",
         {"json_schema": json.loads},
@@ -48,17 +43,11 @@ TABLE: dict[str, Entry] = {
         lambda stage: "part of a schema is ignored there in silence where its grammar lacks it",
     ),
     "temperature": same("temperature"),
-    "dynamic_temperature": absent(_NONE),
-    "top_h": absent(_NONE),
     "top_k": same("top_k", "keeps exactly k tokens, where ours keeps all equal to the k-th"),
     "top_p": same("top_p"),
     "min_p": same("min_p"),
     "typical_p": same("typical_p"),
-    "epsilon_cutoff": absent(_NONE),
-    "eta_cutoff": absent(_NONE),
-    "top_n_sigma": absent(_NONE),
     "tail_free": absent("recent versions no longer have it"),
-    "xtc": absent(_NONE),
     "mirostat": absent("recent versions no longer have it"),
 }
 ORDER = (
@@ -82,7 +71,7 @@ def snippet(request: Request) -> Snippet:
     text in front of a rendered template, which has one already.
     """
     settings = request.settings
-    result = translate(settings.chain, TABLE)
+    result = translate(settings.chain, TABLE, _NONE)
     differs = [*result.differs, *order_remarks(result.written, ORDER, NAME)]
     differs += look_back(result.parameters)
     options = OFF | result.parameters | {"num_predict": request.max_tokens}

@@ -47,10 +47,7 @@ TABLE: dict[str, Entry] = {
     "repetition_penalty": absent(f"{_NONE}; presence_penalty and frequency_penalty are"),
     "presence_penalty": within("presence_penalty", -2.0, 2.0),
     "frequency_penalty": within("frequency_penalty", -2.0, 2.0),
-    "dry": absent(_NONE),
-    "no_repeat_ngram": absent(_NONE),
     "banned": bans("logit_bias", f"written as a bias of -{_LARGEST_BIAS:g}, the lowest allowed"),
-    "min_new_tokens": absent(_NONE),
     "constraint": constraints(
         "response_format",
         {"json_schema": lambda source: _response_format(json.loads(source))},
@@ -61,18 +58,7 @@ TABLE: dict[str, Entry] = {
         ),
     ),
     "temperature": within("temperature", 0.0, 2.0),
-    "dynamic_temperature": absent(_NONE),
-    "top_h": absent(_NONE),
-    "top_k": absent(_NONE),
     "top_p": same("top_p"),
-    "min_p": absent(_NONE),
-    "typical_p": absent(_NONE),
-    "epsilon_cutoff": absent(_NONE),
-    "eta_cutoff": absent(_NONE),
-    "top_n_sigma": absent(_NONE),
-    "tail_free": absent(_NONE),
-    "xtc": absent(_NONE),
-    "mirostat": absent(_NONE),
 }
 ORDER = (
     "constraint",
@@ -88,7 +74,7 @@ ORDER = (
 def _body(request: Request, target: str) -> tuple[dict[str, object], list[Remark], list[Remark]]:
     """The request's parameters, what is lacking and what differs."""
     settings = request.settings
-    result = translate(settings.chain, TABLE)
+    result = translate(settings.chain, TABLE, _NONE)
     swaps = order_remarks(result.written, ORDER, target, published=False)
     differs = [*result.differs, *swaps]
     lacking = list(result.lacking)

@@ -1,9 +1,8 @@
 """What every target's table is made of, and what it means when two stages change places.
 
 A target is one program or service that can sample. Its table has an `Entry` for every setting of
-ours (`sampling.stages.STAGES`), so that nothing is left out in silence: an entry says how the
-setting is written there, or why it cannot be. Its `ORDER` is that in which the target applies
-what it has.
+ours that can be written there, or cannot for a reason of its own; all others the target has nothing
+of. So nothing is left out in silence. Its `ORDER` is that in which the target applies what it has.
 """
 
 from __future__ import annotations
@@ -279,11 +278,17 @@ class Translation:
             self.parameters[name] = value
 
 
-def translate(chain: Iterable[Stage], table: Mapping[str, Entry]) -> Translation:
-    """A chain in the words of the table's target, without regard to order."""
+def translate(chain: Iterable[Stage], table: Mapping[str, Entry], none: str) -> Translation:
+    """A chain in the words of the table's target, without regard to order.
+
+    Args:
+        chain: the stages.
+        table: how the target writes them.
+        none: why a setting without an entry cannot be written there.
+    """
     result = Translation()
     for stage in chain:
-        entry = table[stage.setting]
+        entry = table.get(stage.setting) or absent(none)
         if entry.lacking:
             result.lacking.append((stage.setting, entry.lacking))
             continue

@@ -37,9 +37,6 @@ def _sequence_bias(stage: Stage) -> dict[str, object]:
 TABLE: dict[str, Entry] = {
     "logit_bias": Entry(("sequence_bias",), _sequence_bias, differs=lambda stage: SAME_IDS),
     "repetition_penalty": same("repetition_penalty"),
-    "presence_penalty": absent(_NONE),
-    "frequency_penalty": absent(_NONE),
-    "dry": absent(_NONE),
     "no_repeat_ngram": same("no_repeat_ngram_size"),
     "banned": Entry(
         ("bad_words_ids",),
@@ -52,7 +49,6 @@ TABLE: dict[str, Entry] = {
         "prefix_allowed_tokens_fn or in logits_processor=[...]"
     ),
     "temperature": same("temperature"),
-    "dynamic_temperature": absent(_NONE),
     "top_h": same("top_h"),
     "top_k": same("top_k"),
     "top_p": same("top_p"),
@@ -60,10 +56,6 @@ TABLE: dict[str, Entry] = {
     "typical_p": same("typical_p"),
     "epsilon_cutoff": same("epsilon_cutoff"),
     "eta_cutoff": same("eta_cutoff"),
-    "top_n_sigma": absent(_NONE),
-    "tail_free": absent(_NONE),
-    "xtc": absent(_NONE),
-    "mirostat": absent(_NONE),
 }
 
 PROCESSORS = ("logit_bias", "repetition_penalty", "no_repeat_ngram", "banned", "min_new_tokens")
@@ -129,7 +121,7 @@ def snippet(request: Request) -> Snippet:
     """
     settings = request.settings
     chain, not_run = _what_runs(settings)
-    result = translate(chain, TABLE)
+    result = translate(chain, TABLE, _NONE)
     result.lacking += not_run
     differs = [*result.differs, *order_remarks(result.written, ORDER, NAME)]
     parameters = result.parameters

@@ -22,7 +22,6 @@ from engine.snippets.table import (
     Request,
     Snippet,
     Translation,
-    absent,
     bans,
     biases,
     constraints,
@@ -57,8 +56,6 @@ TABLE: dict[str, Entry] = {
     "repetition_penalty": same("repetition_penalty"),
     "presence_penalty": within("presence_penalty", -2.0, 2.0),
     "frequency_penalty": within("frequency_penalty", -2.0, 2.0),
-    "dry": absent(_NONE),
-    "no_repeat_ngram": absent(_NONE),
     "banned": bans("logit_bias", "written as a bias of minus infinity"),
     "min_new_tokens": same("min_tokens"),
     "constraint": constraints(
@@ -75,18 +72,9 @@ TABLE: dict[str, Entry] = {
     "temperature": Entry(
         ("temperature",), lambda stage: {"temperature": stage.value}, differs=_temperature
     ),
-    "dynamic_temperature": absent(_NONE),
-    "top_h": absent(_NONE),
     "top_k": same("top_k"),
     "top_p": same("top_p"),
     "min_p": same("min_p"),
-    "typical_p": absent(_NONE),
-    "epsilon_cutoff": absent(_NONE),
-    "eta_cutoff": absent(_NONE),
-    "top_n_sigma": absent(_NONE),
-    "tail_free": absent(_NONE),
-    "xtc": absent(_NONE),
-    "mirostat": absent(_NONE),
 }
 SERVER_TABLE = TABLE | {
     "logit_bias": biases("logit_bias", _LARGEST_BIAS),
@@ -147,7 +135,7 @@ def _common(request: Request) -> tuple[dict[str, object], list[Remark]]:
 
 def snippet(request: Request) -> Snippet:
     """Load the model in this process, generate, print."""
-    result = translate(request.settings.chain, TABLE)
+    result = translate(request.settings.chain, TABLE, _NONE)
     _least_tokens(result, request)
     common, remarks = _common(request)
     parameters = common | _with_bans(result.parameters, -math.inf)
@@ -175,7 +163,7 @@ def snippet(request: Request) -> Snippet:
 
 def server_snippet(request: Request) -> Snippet:
     """Ask a running server (``vllm serve MODEL``) through OpenAI's client."""
-    result = translate(request.settings.chain, SERVER_TABLE)
+    result = translate(request.settings.chain, SERVER_TABLE, _NONE)
     _least_tokens(result, request)
     common, remarks = _common(request)
     parameters = SERVER_OFF | _with_bans(result.parameters, -_LARGEST_BIAS)

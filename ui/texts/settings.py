@@ -50,10 +50,10 @@ def value_shape(name: str) -> str:
     """
     if STAGES[name].is_one_number():
         return "number"
-    first, *others = fields(STAGES[name])
-    if first.type == "str":
+    types = [item.type for item in fields(STAGES[name])]
+    if types[:1] == ["str"]:
         return "source"
-    return "numbers" if others else _SHAPES[first.type]
+    return _SHAPES[types[0]] if len(types) == 1 else "numbers"
 
 
 def is_one_number(name: str) -> bool:

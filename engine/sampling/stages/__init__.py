@@ -71,13 +71,13 @@ from engine.sampling.stages.penalties import (
 from engine.sampling.stages.rank_cuts import TailFree, TopK
 from engine.sampling.stages.remarks import StageRemark, remarks
 from engine.sampling.stages.temperature import DynamicTemperature, Temperature
-from engine.sampling.stages.threshold_cuts import EpsilonCutoff, EtaCutoff, MinP, TopNSigma
+from engine.sampling.stages.threshold_cuts import EpsilonCutoff, EtaCutoff, MinP, PLess, TopNSigma
 
 # The order in which transformers applies those it has (GenerationMixin._get_logits_processor). The
 # others stand where their makers have them: the OpenAI penalties and DRY beside the repetition
 # penalty, as in llama.cpp and vLLM; the dynamic temperature in the temperature's place, as in
 # llama.cpp; the constraint where transformers has its mask (prefix_allowed_tokens_fn), after the
-# bans; top-n-sigma and tail-free among the cuts; XTC after them and Mirostat last, right
+# bans; p-less, top-n-sigma and tail-free among the cuts; XTC after them and Mirostat last, right
 # before the draw, both as in llama.cpp.
 DEFAULT_ORDER: tuple[type[Stage], ...] = (
     LogitBias,
@@ -98,6 +98,7 @@ DEFAULT_ORDER: tuple[type[Stage], ...] = (
     TypicalP,
     EpsilonCutoff,
     EtaCutoff,
+    PLess,
     TopNSigma,
     TailFree,
     Xtc,
@@ -130,6 +131,7 @@ __all__ = [
     "MirostatState",
     "NoRepeatNGram",
     "Number",
+    "PLess",
     "Paper",
     "PresencePenalty",
     "RepetitionPenalty",

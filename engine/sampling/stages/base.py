@@ -120,8 +120,7 @@ class Stage:
     @classmethod
     def is_one_number(cls) -> bool:
         """Whether its setting is a plain number."""
-        first, *others = fields(cls)
-        return not others and first.type in ("int", "float")
+        return [item.type for item in fields(cls)] in (["int"], ["float"])
 
     @property
     def in_transformers(self) -> bool:

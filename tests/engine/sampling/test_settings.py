@@ -120,7 +120,7 @@ def test_a_chain_may_come_from_an_iterator():
         ),
         (
             lambda: SamplingSettings(topp=0.9),
-            ["topp is not a setting", "0.9", "known are top_p, top_k", "18 more"],
+            ["topp is not a setting", "0.9", "known are top_p, top_k", "19 more"],
         ),
         (
             lambda: SamplingSettings().replace(topp=0.9),

@@ -29,6 +29,7 @@ EXAMPLES = {
     "typical_p": (0.6,),
     "epsilon_cutoff": (0.05,),
     "eta_cutoff": (0.2,),
+    "p_less": (),
     "top_n_sigma": (1.1,),
     "tail_free": (0.9,),
     "xtc": (0.1, 0.5),

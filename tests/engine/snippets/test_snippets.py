@@ -66,10 +66,8 @@ LLAMA_SAMPLERS = {
 
 class TestTables:
     @pytest.mark.parametrize("target", TABLES)
-    def test_a_target_handles_every_setting(self, target):
-        missing = set(STAGES) - set(TABLES[target])
-        assert not missing, f"{target} says nothing of {sorted(missing)}"
-        assert set(TABLES[target]) == set(STAGES)
+    def test_a_target_has_entries_for_settings_alone(self, target):
+        assert set(TABLES[target]) <= set(STAGES)
 
     @pytest.mark.parametrize("target", TABLES)
     def test_an_entry_has_documented_names_or_a_reason(self, target):
@@ -98,15 +96,15 @@ class TestTables:
     @pytest.mark.parametrize("target", TABLES)
     @pytest.mark.parametrize("setting", STAGES)
     def test_a_setting_is_written_or_said_to_be_lacking(self, target, setting):
-        entry = TABLES[target][setting]
+        entry = TABLES[target].get(setting)
         snippet = written([stage(setting)])[target]
         without = written([])[target]
-        if entry.lacking:
-            assert (setting, entry.lacking) in snippet.lacking
+        if entry is None or entry.lacking:
+            ((name, why),) = snippet.lacking
+            assert name == setting and why == (entry.lacking if entry else why) != ""
             assert parameters(snippet) == parameters(without)
         else:
             assert parameters(snippet) != parameters(without), "written, and yet nothing changed"
-            assert (setting, entry.lacking) not in snippet.lacking
 
     @pytest.mark.parametrize("target", TABLES)
     def test_all_at_once_uses_documented_names_only(self, target):

@@ -135,6 +135,7 @@ def random_value(rng: np.random.Generator, name: str, vocab: int, text: list[int
         "typical_p": lambda: rng.choice([1e-4, 0.2, 0.5, 0.9, 0.9999, between(0.01, 1)]),
         "epsilon_cutoff": lambda: rng.choice([1e-9, 3e-4, 4e-3, 0.3, 0.9]),
         "eta_cutoff": lambda: rng.choice([1e-9, 3e-4, 4e-3, 0.3, 0.9]),
+        "p_less": dict,
         "top_n_sigma": lambda: rng.choice([0.01, 1, 1.5, 3, 100, between(0.1, 4)]),
         "tail_free": lambda: rng.choice([0.01, 0.5, 0.95, 0.9999, between(0.01, 1)]),
         "xtc": lambda: {

@@ -72,6 +72,7 @@ FIELDS = {
     "typical_p": st.fixed_dictionaries({"p": SHARE}),
     "epsilon_cutoff": st.fixed_dictionaries({"epsilon": SHARE}),
     "eta_cutoff": st.fixed_dictionaries({"epsilon": SHARE}),
+    "p_less": st.fixed_dictionaries({}),
     "top_n_sigma": st.fixed_dictionaries({"n": st.floats(0.1, 5)}),
     "tail_free": st.fixed_dictionaries({"z": SHARE}),
     "xtc": st.fixed_dictionaries({"threshold": SHARE, "probability": SHARE}),

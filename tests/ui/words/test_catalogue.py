@@ -69,7 +69,7 @@ def test_what_follows_from_a_class():
     assert (values["logit_bias"], values["banned"]) == ("biases", "sequences")
     assert values["constraint"] == "source"
     assert [name for name in values if values[name] == "numbers"] == [
-        *("dry", "dynamic_temperature", "xtc", "mirostat")
+        *("dry", "dynamic_temperature", "p_less", "xtc", "mirostat")
     ]
     off = {name: sampler["off"] for name, sampler in SAMPLERS.items() if sampler["off"] is not None}
     assert off.keys() == {name for name in values if values[name] == "number"} - {"top_h"}

@@ -24,6 +24,7 @@ from engine.sampling.stages import (
     Mirostat,
     MirostatState,
     NoRepeatNGram,
+    PLess,
     PresencePenalty,
     Stage,
     TailFree,
@@ -183,6 +184,11 @@ CASES = [
     Case(EtaCutoff(0.04), RISING, RISING),  # .04 below .2 * .278 = .056
     Case(EtaCutoff(0.0225), (0.97, 0.01, 0.01, 0.01), (1, 0, 0, 0)),  # sure: H = .168, so .0225
     Case(EtaCutoff(0.9), (0.4, 0.4, 0.1, 0.1), (0.5, 0.5, 0, 0)),  # H = 1.19: .949 * .303 = .288
+    # p_less: two draws agree with .01 + .04 + .09 + .16 = .3
+    Case(PLess(), RISING, parts(0, 0, 3, 4)),
+    Case(PLess(), EQUAL, EQUAL),
+    Case(PLess(), (0.1, 0.15, 0.2, 0.55), (0, 0, 0, 1)),  # with .375
+    Case(PLess(), (1, 0, 0, 0), (1, 0, 0, 0)),
     # top_n_sigma: ln p is -2.303 -1.609 -1.204 -.916, sigma .521
     Case(TopNSigma(0.5), RISING, (0, 0, 0, 1)),  # from -1.177
     Case(TopNSigma(1), RISING, parts(0, 0, 3, 4)),  # from -1.437

@@ -30,6 +30,7 @@ from engine.sampling.stages import (
     Temperature,
     TopH,
     TopK,
+    PLess,
     TopNSigma,
     TopP,
     TypicalP,
@@ -144,6 +145,8 @@ TOLD: list[tuple[Stage, tuple, Context, str, dict[str, float]]] = [
     (EtaCutoff(0.25), HALVING, said(), "", {"threshold": 0.5 * 2**-1.75, "entropy": 1.75}),
     (EtaCutoff(0.04), HALVING, said(), "none", {"threshold": 0.04, "entropy": 1.75}),
     (EtaCutoff(0.81), EQUAL, said(), "none", {"threshold": 0.9 / 4, "entropy": 2}),
+    (PLess(), RISING, said(), "", {"threshold": 0.3}),
+    (PLess(), EQUAL, said(), "none", {"threshold": 0.25}),
     (
         TopNSigma(1),
         RISING,

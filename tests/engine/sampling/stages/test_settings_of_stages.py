@@ -21,6 +21,7 @@ from engine.sampling.stages import (
     MinNewTokens,
     Mirostat,
     NoRepeatNGram,
+    PLess,
     Temperature,
     TopH,
     TopK,
@@ -48,13 +49,14 @@ ON = {
     "typical_p": 0.95,
     "epsilon_cutoff": 3e-4,
     "eta_cutoff": 4e-3,
+    "p_less": PLess(),
     "top_n_sigma": 1.5,
     "tail_free": 0.97,
     "xtc": Xtc(0.1, 0.5),
     "mirostat": Mirostat(4, 0.2),
 }
 OF_ABC = Context(np.empty(0, np.int64), places=places_over(words_of_abc(300)))
-SEVERAL_FIELDS = ("dry", "constraint", "dynamic_temperature", "xtc", "mirostat")
+AS_STAGES = ("dry", "constraint", "dynamic_temperature", "p_less", "xtc", "mirostat")
 
 
 def test_every_stage_is_here():
@@ -197,7 +199,7 @@ def test_a_bad_value_is_explained(make, parts):
     assert message.endswith(".") and "\n" not in message and len(message) < 250
 
 
-@pytest.mark.parametrize("name", SEVERAL_FIELDS)
+@pytest.mark.parametrize("name", AS_STAGES)
 @pytest.mark.parametrize("value", [0.5, 0, True, False, {"tau": 3}], ids=str)
 def test_a_stage_of_several_fields_is_given_whole(name, value):
     with pytest.raises(SettingError, match=f"{name} must be given as a stage.*use for example"):

@@ -11,7 +11,16 @@ from engine.decoder import Decoder
 from engine.errors import NoCandidatesError, SettingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from engine.sampling.stages import Banned, Dry, DynamicTemperature, LogitBias, Mirostat, TopK, Xtc
+from engine.sampling.stages import (
+    Banned,
+    Dry,
+    DynamicTemperature,
+    LogitBias,
+    Mirostat,
+    PLess,
+    TopK,
+    Xtc,
+)
 from engine.trace import Step, Trace
 from tests.engine import tiny_models
 from tests.engine.runs import arguments_of_generate, assert_same_run, finished, generate, rows
@@ -278,6 +287,7 @@ def test_parity_repeats_generate_with_every_stage_it_has(names, seed, monkeypatc
         {"frequency_penalty": 0.5},
         {"dry": Dry()},
         {"dynamic_temperature": DynamicTemperature()},
+        {"p_less": PLess()},
         {"top_n_sigma": 1.0},
         {"tail_free": 0.9},
         {"xtc": Xtc()},

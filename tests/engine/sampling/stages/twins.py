@@ -241,6 +241,13 @@ def eta_cutoff(stage: st.EtaCutoff, scores: Scores, context: Context) -> set[int
     return _from_prob(ids, probs, eta)
 
 
+def p_less(stage: st.PLess, scores: Scores, context: Context) -> set[int]:
+    ids = ranked(scores)
+    probs = probabilities(scores, ids)
+    collision = math.fsum(p * p for p in probs)
+    return {i for i, p in zip(ids, probs, strict=True) if p >= collision}
+
+
 def top_n_sigma(stage: st.TopNSigma, scores: Scores, context: Context) -> set[int]:
     ids = ranked(scores)
     mean = math.fsum(scores[i] for i in ids) / len(ids)
@@ -294,7 +301,8 @@ EDITS: dict[str, Callable[..., Scores]] = {
 CUTS: dict[str, Callable[..., set[int]]] = {
     twin.__name__: twin
     for twin in (
-        *(top_h, top_k, top_p, min_p, typical_p, epsilon_cutoff, eta_cutoff, top_n_sigma),
+        *(top_h, top_k, top_p, min_p, typical_p, epsilon_cutoff, eta_cutoff, p_less),
+        top_n_sigma,
         *(tail_free, xtc, mirostat),
     )
 }

@@ -82,6 +82,8 @@ test('a sampler is added at its place, on, and with the focus', () => {
   page.choose('Logit bias'); // waits for its first token
   assert.deepEqual([page.order()[0], page.state.settings.logit_bias], ['Logit bias', null]);
   assert.equal(document.activeElement, page.one('textbox', 'Add token to Logit bias'));
+  page.choose('P-less'); // has no number
+  assert.equal(document.activeElement, page.one('switch', 'P-less on'));
 });
 
 test('with all samplers on the page there is nothing to add', () => {

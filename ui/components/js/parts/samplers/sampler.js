@@ -231,10 +231,9 @@ export function create_sampler(sampler, actions, { grip, remove }) {
   return {
     node,
     starting_value,
-    /** Put the focus where one goes on: the first number, or the box for a token. */
+    /** Put the focus where one goes on: the first number, the box for a token, or the switch. */
     focus() {
-      if (editor) editor.focus();
-      else controls[0].slider.input.focus();
+      (editor ?? controls[0]?.slider.input ?? toggle.button).focus();
     },
     /** @param {Properties} state */
     update(state) {
