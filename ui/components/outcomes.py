@@ -181,7 +181,7 @@ def _kept(
         return {"kept": "scaled", "temperature": result.stage.temperature_of(before)}, b""
     was, now = before.scores, after.scores
     changed = np.flatnonzero(was != now)
-    if is_edit and changed.size <= MOST_MOVED:
+    if is_edit and 0 < changed.size <= MOST_MOVED:
         return {"kept": "moved", "moved": _moved(changed, distribution.raw, now)}, b""
     stays = now > -np.inf
     if np.array_equal(was[stays], now[stays]):

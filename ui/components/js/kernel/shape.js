@@ -93,7 +93,7 @@ export function shape(row, chain, keep = 'main') {
   let missing = null;
   for (const [place, link] of chain.entries()) {
     const known = remembered[place];
-    const told = told_by(row, link, outcomes[place]);
+    const told = outcomes[place];
     is_same &&= known && is_same_link(known, link) && known.told === told;
     const result = is_same ? known : run(link, { row, before, earlier: stages }, told);
     if (!result) {
@@ -106,15 +106,6 @@ export function shape(row, chain, keep = 'main') {
   memory.chains.set(keep, stages);
   return new Shaped(row, memory.start, stages, missing);
 }
-
-/**
- * The engine's result if it counts: it always does but for previewed samplers over a row that is here to the last digit.
- *
- * @param {Row} row
- * @param {Link} link
- * @param {Outcome | undefined} outcome
- */
-const told_by = (row, { name }, outcome) => (row.exact && is_previewed(name) ? undefined : outcome);
 
 /**
  * @typedef {object} Scene where a sampler stands
