@@ -18,10 +18,9 @@ from functools import partial
 import numpy as np
 import torch
 
-from benchmarks.measures.company import Pace, Seen, Work, steps, together
+from benchmarks.measures.company import Pace, Seen, Work, prompt_ids, steps, together
 from benchmarks.measures.models import SIZES, chosen_dtype, describe, dtype_name, load
 from benchmarks.report import Report, at_most
-from engine.measure.company import prompt_ids
 from engine.measure.measurement import Measurement
 from engine.measure.prefill_and_decode import PrefillAndDecode, PrefillAndDecodeMeasurement
 from engine.measure.prefix_reuse import PrefixMeasurement, PrefixResult

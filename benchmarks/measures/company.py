@@ -1,45 +1,217 @@
-"""More people who use one model at once, for benchmarks (see `engine.measure.company`)."""
+"""People who use one model at once: each a thread that decodes until the time is over.
+
+    >>> together(10.0, steps(model, Pace(1.0, 10.0)), batches(model, 16))
+
+What they do is real: every step, batch and prompt goes through the model and the scheduler, like
+that of a visitor of the app. Only the people are not.
+"""
 
 from __future__ import annotations
 
+import math
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
 import numpy as np
 
-from engine.decoder import Decoder
+from engine.decoding.batch import Batch, Row
 from engine.decoding.contrastive import ContrastiveSearch
-from engine.measure.company import (
-    BATCH_TOKENS,
-    LENGTH,
-    PROMPT_TOKENS,
-    SETTINGS,
-    Over,
-    Pace,
-    Seen,
-    Work,
-    batches,
-    prefills,
-    prompt_ids,
-    steps,
-    together,
-)
+from engine.decoding.decoder import Decoder
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.study.sweep import Axis, Sweep
 
-__all__ = [
-    "LENGTH",
-    "Pace",
-    "Seen",
-    "Work",
-    "batches",
-    "contrastive",
-    "prefills",
-    "rebuilds",
-    "steps",
-    "sweeps",
-    "together",
-]
-
+LENGTH = 1_000  # tokens of a long prompt: the bundled model reads 1,024
+PROMPT_TOKENS = 64
+BATCH_TOKENS = 64
 SEARCHED = 900  # tokens of a prompt for contrastive search: each candidate has them in its cache
+LOOK_SECONDS = 0.1  # between two looks whether the time is over, while nothing is to be done
+SETTINGS = SamplingSettings(temperature=0.8, top_p=0.95, seed=0)
+TEXT = "Once upon a time there was a small village by the sea. The people there told stories. " * 60
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How a visitor steps.
+
+    Attributes:
+        every: seconds from one step to the next.
+        seconds: how long.
+    """
+
+    every: float
+    seconds: float
+
+
+@dataclass
+class Seen:
+    """What one of them saw.
+
+    Attributes:
+        ms: wall time of each step.
+        cpu_ms: processor time that this process took meanwhile, everybody's together. What they do
+            hardly overlaps, so on an idle machine a step takes about as long by the wall clock.
+        wanted: steps there would have been without waiting.
+        tokens: tokens generated or read.
+        seconds: how long it took.
+        notes: one per step, what is worth to know of it.
+    """
+
+    ms: list[float] = field(default_factory=list)
+    cpu_ms: list[float] = field(default_factory=list)
+    wanted: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    notes: list = field(default_factory=list)
+
+    @property
+    def done(self) -> int:
+        """Steps there were."""
+        return len(self.ms)
+
+    @property
+    def per_second(self) -> float:
+        """Tokens a second."""
+        return self.tokens / self.seconds
+
+    def time(self, step: Callable[[], object]) -> None:
+        """Take one step and note how long it took."""
+        wall, cpu = time.perf_counter(), time.process_time()
+        step()
+        self.ms.append((time.perf_counter() - wall) * 1e3)
+        self.cpu_ms.append((time.process_time() - cpu) * 1e3)
+
+    @classmethod
+    def of_all(cls, every: Iterable[Seen]) -> Seen:
+        """What all of them saw together."""
+        both = cls()
+        for seen in every:
+            both.ms += seen.ms
+            both.cpu_ms += seen.cpu_ms
+            both.wanted += seen.wanted
+            both.tokens += seen.tokens
+            both.seconds = max(both.seconds, seen.seconds)
+        return both
+
+
+Over = Callable[[], bool]
+Work = Callable[[Seen, Over], None]  # notes what it sees until it is told that the time is over
+
+
+def together(seconds: float, *works: Work) -> list[Seen]:
+    """Let them all work for so long at once, each for one step at least; what each saw.
+
+    What one of them raises is raised here, and ends the work of all.
+    """
+    every, over, failures = [Seen() for _ in works], threading.Event(), []
+
+    def visit(work: Work, seen: Seen) -> None:
+        start = time.perf_counter()
+        try:
+            work(seen, over.is_set)
+        except BaseException as error:  # in this thread it would be lost
+            failures.append(error)
+            over.set()
+        finally:
+            seen.seconds = time.perf_counter() - start
+
+    threads = [
+        threading.Thread(target=visit, args=both, daemon=True)
+        for both in zip(works, every, strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    end = time.perf_counter() + seconds
+    for thread in threads:
+        while thread.is_alive() and not over.is_set() and time.perf_counter() < end:
+            thread.join(min(LOOK_SECONDS, max(0.0, end - time.perf_counter())))
+    over.set()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    return every
+
+
+def prompt_ids(model: LanguageModel, length: int) -> list[int]:
+    """A prompt of exactly this many tokens: text where the model has a tokenizer."""
+    if model.tokenizer is not None:
+        ids = model.vocabulary.encode(TEXT)
+        return (ids * math.ceil(length / len(ids)))[:length]
+    return np.random.default_rng(0).integers(0, model.vocab_size, length).tolist()
+
+
+def _usual_prompt(model: LanguageModel) -> list[int]:
+    """A prompt that leaves at least half of the context to the text."""
+    length = model.context_length
+    return prompt_ids(model, PROMPT_TOKENS if length is None else min(PROMPT_TOKENS, length // 2))
+
+
+def steps(model: LanguageModel, pace: Pace, seed: int = 0) -> Work:
+    """Somebody who steps through a text of their own; a late step makes none of the next wait.
+
+    The first step comes after a random part of the pace, as people do not begin together.
+    """
+    decoder = Decoder(model, _usual_prompt(model), SETTINGS.replace(seed=seed))
+    for _ in range(2):  # the prefill, and a step that is slower than all others
+        decoder.step()
+    first = pace.every * np.random.default_rng(seed).random()
+
+    def work(seen: Seen, over: Over) -> None:
+        seen.wanted = max(1, int((pace.seconds - first) / pace.every))
+        start = time.perf_counter() + first
+        for number in range(seen.wanted):
+            if not _slept_until(start + number * pace.every, over) and seen.done:
+                return
+            seen.time(decoder.step)
+            seen.tokens += 1
+            if decoder.tokens_left == 0:
+                decoder.rewind(1)
+
+    return work
+
+
+def _slept_until(moment: float, over: Over) -> bool:
+    """Sleep until a moment of `perf_counter`; False where the time is over before."""
+    while not over():
+        left = moment - time.perf_counter()
+        if left <= 0:
+            return True
+        time.sleep(min(left, LOOK_SECONDS))
+    return False
+
+
+def batches(model: LanguageModel, rows: int) -> Work:
+    """One batch of so many rows after another."""
+
+    def work(seen: Seen, over: Over) -> None:
+        ids = _usual_prompt(model)
+        first = 0
+        while True:
+            seeds = range(first, first + rows)
+            first += rows
+            texts = [Row(ids, SETTINGS.replace(seed=seed), BATCH_TOKENS) for seed in seeds]
+            before = seen.tokens
+            for progress in Batch(model, texts).run():
+                seen.tokens = before + progress.tokens_done
+                if over() and seen.tokens:
+                    return
+
+    return work
+
+
+def prefills(model: LanguageModel, tokens: int) -> Work:
+    """One long prompt after another, each read for the first time."""
+
+    def work(seen: Seen, over: Over) -> None:
+        while not (over() and seen.tokens):
+            decoder = Decoder(model, prompt_ids(model, tokens), SETTINGS)
+            seen.time(decoder.step)
+            seen.tokens += tokens
+
+    return work
 
 
 def sweeps(model: LanguageModel) -> Work:

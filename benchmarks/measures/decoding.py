@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from transformers import GenerationConfig, StoppingCriteria, StoppingCriteriaList
 
+from benchmarks.measures.company import PROMPT_TOKENS, prompt_ids
 from benchmarks.measures.models import (
     COMMON,
     FLAT_SPREAD,
@@ -30,7 +31,6 @@ from benchmarks.measures.models import (
 from benchmarks.report import Report, at_least, at_most
 from benchmarks.timing import Case, Times, in_turns, ratio
 from engine.decoder import Decoder
-from engine.measure.company import PROMPT_TOKENS, prompt_ids
 from engine.model import LanguageModel
 from engine.model.kernels import ENGINE_LOCK
 from engine.sampling import SamplingSettings

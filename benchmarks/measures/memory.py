@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 import torch
 
+from benchmarks.measures.company import prompt_ids
 from benchmarks.measures.models import (
     COMMON,
     SETTINGS,
@@ -24,7 +25,6 @@ from benchmarks.measures.models import (
 from benchmarks.report import Report, at_least, at_most
 from benchmarks.timing import Case, Times, in_turns, timed_ms
 from engine.decoder import Decoder
-from engine.measure.company import prompt_ids
 from engine.model import LanguageModel
 from engine.model.kernels import ENGINE_LOCK, Kernels
 

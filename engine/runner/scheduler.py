@@ -9,19 +9,17 @@ of its layers a pass that is no single step lets go first whoever goes before it
 
     with job(should_stop, told):          # what a visitor waits for, in this thread
         decoder.step()                    # takes its turn, tells its place, may be cancelled
-
-    SCHEDULER.look()                      # who waits, what runs, what ran lately
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from enum import IntEnum
 
 import torch
 
@@ -29,13 +27,19 @@ from engine.errors import CancelledError
 from engine.guarded import asking
 from engine.model import pauses
 from engine.model.kernels import ENGINE_LOCK
-from engine.runner.snapshot import Kind, Pass, Snapshot
 
 __all__ = ["SCHEDULER", "Job", "Kind", "Scheduler", "job", "short_turn", "this_job"]
 
 LOOK_SECONDS = 0.05  # between two looks whether a job was cancelled while it waits
 PATIENCE_SECONDS = 1.0  # of waiting, after which a pass counts as the next kind up
-REMEMBERED = 4_096  # passes that a look shows: some 20 seconds of a busy class
+
+
+class Kind(IntEnum):
+    """What a forward pass is for; lower goes first."""
+
+    STEP = 0
+    BATCH = 1
+    PREFILL = 2
 
 
 @dataclass(frozen=True)
@@ -47,13 +51,11 @@ class Job:
         told: hears what is done, how much of it, and of how much (None where that is unknown).
         waits: hears how many passes go first, where this one waits for long, and 0 once it has its
             turn. None: `told` hears of them in words.
-        visitor: number of the simulated visitor that this is for; None for everybody else.
     """
 
     should_stop: Callable[[], bool] = lambda: False
     told: Callable[[str, int, int | None], None] = lambda what, done, total: None
     waits: Callable[[int], None] | None = None
-    visitor: int | None = None
 
     def check(self) -> None:
         """Raise `CancelledError` where nobody wants this any more."""
@@ -72,10 +74,9 @@ def job(
     should_stop: Callable[[], bool],
     told: Callable[[str, int, int | None], None] = _NO_JOB.told,
     waits: Callable[[int], None] | None = None,
-    visitor: int | None = None,
 ) -> Iterator[Job]:
     """Make all that is done within one job of somebody who may cancel it; holds for this thread."""
-    token = _job.set(Job(should_stop, told, waits, visitor))
+    token = _job.set(Job(should_stop, told, waits))
     try:
         with asking(gives_up=should_stop):
             yield _job.get()
@@ -94,22 +95,17 @@ class _Ticket:
     number: int
     since: float  # what its place in line goes by
     work: Job
-    came: float = 0.0  # when it was asked for, or stood still
     began: float = 0.0  # when its turn came
     go: threading.Lock = field(default_factory=threading.Lock)  # held until the turn comes
 
     def __post_init__(self) -> None:
-        self.came = self.began = self.since
+        self.began = self.since
         self.go.acquire()
 
     def rank(self, now: float) -> tuple[int, int]:
         """Place in line; lower goes first."""
         steps_up = int((now - self.since) / PATIENCE_SECONDS)
         return max(Kind.STEP, self.kind - steps_up), self.number
-
-    def as_pass(self, began: float | None = None) -> Pass:
-        """What a look shows of it."""
-        return Pass(self.kind, self.came, began, None, self.work.visitor)
 
 
 class Turn:
@@ -145,8 +141,7 @@ class Scheduler:
         self._lock = threading.Lock()  # of all that follows; nothing under it waits
         self._waiting: list[_Ticket] = []
         self._numbers = 0
-        self._running: Pass | None = None
-        self._recent: deque[Pass] = deque(maxlen=REMEMBERED)
+        self._running: Kind | None = None
         self._owner: int | None = None  # thread that has its turn
         self._turn: Turn | None = None  # the owner's
         self._depth = 0
@@ -191,7 +186,7 @@ class Scheduler:
             self._numbers += 1
             ticket = _Ticket(kind, self._numbers, time.monotonic(), work)
             if self._running is None:  # then nobody waits
-                self._running = ticket.as_pass(began=ticket.came)
+                self._running = kind
                 return ticket, False
             self._waiting.append(ticket)
         try:
@@ -229,7 +224,6 @@ class Scheduler:
             if self._depth > 1 or not self.has_before(ticket):
                 return 0.0
             now, turn = time.monotonic(), self._turn
-            ticket.came = now
             ticket.since += now - ticket.began
             self._waiting.append(ticket)
             self._owner = self._turn = None
@@ -242,14 +236,13 @@ class Scheduler:
     def _leave(self) -> None:
         """End the running turn and begin the next one; with the lock."""
         now, ended = time.monotonic(), self._running
-        self._recent.append(ended._replace(ended=now))
         self._running = None
         if self._waiting:
             ticket = min(self._waiting, key=lambda one: one.rank(now))
             self._waiting.remove(ticket)
-            self._running = ticket.as_pass(began=now)
+            self._running = ticket.kind
             ticket.go.release()
-        self._count_off(ended.kind)
+        self._count_off(ended)
 
     def _count_off(self, kind: Kind) -> None:
         if kind is Kind.STEP:
@@ -294,14 +287,6 @@ class Scheduler:
             work.check()
             waited = time.monotonic() - start
         return waited
-
-    def look(self) -> Snapshot:
-        """Who waits, what runs and what ran lately; nobody waits for the look."""
-        with self._lock:
-            now = time.monotonic()
-            line = sorted(self._waiting, key=lambda one: one.rank(now))
-            running, recent = self._running, tuple(self._recent)
-        return Snapshot(now, running, tuple(ticket.as_pass() for ticket in line), recent)
 
     def line(self) -> dict[str, int]:
         """How many passes run and wait just now, by kind: ``running``, ``step``, ``batch``, ..."""

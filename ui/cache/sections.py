@@ -8,7 +8,6 @@ from ui.cache.prefill_and_decode import section as prefill_and_decode
 from ui.cache.prefix import section as prefix
 from ui.cache.quantised import section as quantised
 from ui.cache.roofline import section as roofline
-from ui.cache.visitors import section as visitors
 from ui.cache.window import section as window
 from ui.cache.with_and_without import section as with_and_without
 from ui.measurements.section import Section
@@ -22,5 +21,4 @@ SECTIONS: tuple[Section, ...] = (
     quantised.SECTION,
     prefix.SECTION,
     calculator.SECTION,
-    visitors.SECTION,
 )

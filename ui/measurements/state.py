@@ -14,7 +14,7 @@ from ui.measurements.bench import Bench
 from ui.measurements.held import Held
 from ui.measurements.section import Laid, Section
 from ui.measurements.work import SectionWork
-from ui.visits.records import BrokenRecord, Fields, choice_of, choice_record
+from ui.visits.records import Fields, choice_of, choice_record
 from ui.words.language import say
 from ui.words.refusals import told
 
@@ -251,7 +251,9 @@ class MeasurementState:
         load: Callable[[str, str | None], LanguageModel],
         sections: Sequence[Section],
     ) -> MeasurementState:
-        """The inverse of `record`; a section that the record does not know begins anew.
+        """The inverse of `record`; a section that the record does not know begins with new inputs.
+
+        A chosen section that the page no longer has gives way to the first one.
 
         Raises:
             DecodingError: a record that cannot be used, or a model that cannot be loaded.
@@ -259,8 +261,6 @@ class MeasurementState:
         data = Fields(data)
         kept, chosen = data.inner("inputs"), data.text("chosen", 100)
         by_key = {section.key: section for section in sections}
-        if chosen not in by_key:
-            raise BrokenRecord("Its section is not known.")
         records = {key: kept.optional(key) for key in by_key}
         inputs = {
             key: by_key[key].inputs.restored(record)
@@ -271,7 +271,8 @@ class MeasurementState:
         second = data.optional("second")
         if second is not None:
             state.load_second(load(*choice_of(second)))
-        state.chosen = chosen
+        if chosen in by_key:
+            state.chosen = chosen
         results = data.inners("results", 2) if data.plain("results") is not None else []
         for bench, kept in zip(state.benches, results, strict=False):
             for key in bench.restore(kept):

@@ -99,10 +99,6 @@ _COUNTED = {  # what is said on several pages
     "search": (marked("{count} search"), marked("{count} searches")),
     "second": (marked("{count} second"), marked("{count} seconds")),
     "seed": (marked("{count} seed"), marked("{count} seeds")),
-    "simulated visitor": (
-        marked("{count} simulated visitor"),
-        marked("{count} simulated visitors"),
-    ),
     "step": (marked("{count} step"), marked("{count} steps")),
     "task": (marked("{count} task"), marked("{count} tasks")),
     "text": (marked("{count} text"), marked("{count} texts")),

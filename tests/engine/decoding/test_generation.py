@@ -157,7 +157,7 @@ def test_every_pass_has_its_turn_and_the_threads_of_its_model(begin, three_threa
     generation, seen = begin(), []
 
     def look(*_: object) -> None:
-        seen.append((SCHEDULER.look().running is not None, torch.get_num_threads()))
+        seen.append((SCHEDULER.line()["running"] == 1, torch.get_num_threads()))
 
     hook = generation.model.hf.register_forward_pre_hook(look)
     try:

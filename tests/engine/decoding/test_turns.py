@@ -2,6 +2,8 @@
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from engine.decoding.contrastive import ContrastiveSearch
 from engine.model.pauses import layers_of
@@ -17,25 +19,33 @@ def a_fork_of_contrastive_search(model):
     return search.fork
 
 
-def test_short_work_goes_between_two_layers_of_a_long_pass():
+def test_short_work_goes_between_two_layers_of_a_long_pass(monkeypatch):
     model = tiny_models.shared("llama")
-    work, is_halfway, start = (
-        a_fork_of_contrastive_search(model),
-        threading.Event(),
-        time.monotonic(),
-    )
+    work, is_halfway, order = a_fork_of_contrastive_search(model), threading.Event(), []
+    turn = SCHEDULER.turn
+
+    @contextmanager
+    def noted(kind: Kind) -> Iterator[object]:
+        with turn(kind) as own:
+            order.append(kind)
+            yield own
 
     def hold(*_: object) -> None:
         is_halfway.set()
         end = time.monotonic() + WAITS
-        while not SCHEDULER.look().waiting and time.monotonic() < end:
+        while not SCHEDULER.line()["step"] and time.monotonic() < end:
             time.sleep(0.002)
 
     def long_pass() -> None:
         with SCHEDULER.turn(Kind.BATCH):
             model.forward_rows([[1, 2, 3]] * 2, model.new_cache(), 0)
 
-    hook = layers_of(model.hf)[0].register_forward_hook(hold)
+    monkeypatch.setattr(SCHEDULER, "turn", noted)
+    first, *_, last = layers_of(model.hf)
+    hooks = [
+        first.register_forward_hook(hold),
+        last.register_forward_hook(lambda *_: order.append("last layer")),
+    ]
     thread = threading.Thread(target=long_pass)
     try:
         thread.start()
@@ -43,8 +53,8 @@ def test_short_work_goes_between_two_layers_of_a_long_pass():
         work()
     finally:
         thread.join()
-        hook.remove()
-    kinds = [one.kind for one in SCHEDULER.look().recent if one.began >= start]
-    assert kinds[:2] == [Kind.BATCH, Kind.STEP] and Kind.BATCH in kinds[2:], (
+        for hook in hooks:
+            hook.remove()
+    assert order[:2] == [Kind.BATCH, Kind.STEP] and "last layer" in order[2:], (
         "it should run while the long pass stands still"
     )

@@ -1,6 +1,5 @@
 """A cached sequence: read in any pieces, taken back, copied, taken away, cancelled, out of room."""
 
-import time
 from collections.abc import Callable
 from types import SimpleNamespace
 
@@ -207,11 +206,14 @@ def test_what_cannot_be_cropped_goes_back_to_a_snapshot(architecture, budget, mo
         np.testing.assert_allclose(reading.forward.logits, expected, atol=CLOSE)
 
 
-def test_in_which_line_a_reading_stands(llama):
+def test_in_which_line_a_reading_stands(llama, monkeypatch):
+    asked, turn = [], SCHEDULER.turn
+    monkeypatch.setattr(SCHEDULER, "turn", lambda kind: asked.append(kind) or turn(kind))
+
     def kinds(work: Callable[[], object]) -> list[Kind]:
-        start = time.monotonic()
+        asked.clear()
         work()
-        return [one.kind for one in SCHEDULER.look().recent if one.began >= start]
+        return asked
 
     runner = Runner(llama)
     assert kinds(lambda: runner.read(long_prompt(SHORT + 1))) == [Kind.PREFILL]

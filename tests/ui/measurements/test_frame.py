@@ -88,6 +88,9 @@ def test_a_record_keeps_section_and_inputs(state, bundled):
     del record["inputs"]["again"]  # a section that is new in this version
     again = PAGE.visit_page.restore(record, lambda source, revision: bundled)
     assert again.held.inputs.times == 3
+    record["chosen"] = "visitors"  # one that this version no longer has
+    again = PAGE.visit_page.restore(record, lambda source, revision: bundled)
+    assert again.chosen == "reading" and again.bench.inputs["reading"].times == 3
 
 
 def test_a_record_keeps_what_is_measured_to_the_end(state, bundled):

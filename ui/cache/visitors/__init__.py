@@ -1,1 +1,0 @@
-"""Visitors: the line in front of the model, with simulated visitors in it."""
