@@ -1,7 +1,8 @@
 """How many bytes a cache takes: what each layer keeps, and how much memory that is.
 
 One arithmetic for all: the figure under the step page's chart, the calculator of the cache page and
-the tests that compare it with the tensors of real caches. It needs neither PyTorch nor a model.
+the tests that compare it with the tensors of real caches. It needs neither PyTorch nor a model;
+`engine.model.cache_layers.formula_of` makes a formula from a model's configuration.
 
     formula     CacheFormula: all layers, and what a value is stored in
     kept        Layer, what it keeps (keys, a latent, a state, ...), and for which positions

@@ -69,6 +69,11 @@ class CacheFormula:
                     total += each / kept.span.rate.value
         return round(total)
 
+    @property
+    def is_keys_and_values(self) -> bool:
+        """Whether each layer keeps keys and values of one shape, and nothing else."""
+        return bool(self.layers) and None not in map(_shape, self.layers)
+
     def __str__(self) -> str:
         """The formula in a line, for a cache of keys and values; others are named by kind."""
         shapes = {_shape(layer) for layer in self.layers}

@@ -2,10 +2,6 @@
 
     sources     where a configuration comes from: a name, a folder, the hub's cache, a pasted text
     shapes      well-known models, as fields of config.json
-    layers      from a configuration to what each layer of its cache keeps
-    attention   ... an attention layer: keys and values, a latent, an indexer's keys
-    states      ... a recurrent layer or a convolution
-    fields      numbers of a configuration, with the field each was read from
     weights     parameters, counted on a model that is built without data
     storages    what weights and caches are stored in
     cards       accelerators with published memory and bandwidth
@@ -14,5 +10,5 @@
     published   sizes that others have published, to compare with
     cited       where a figure of somebody else stands, in words
 
-The arithmetic of a cache is `engine.cache_formula`, the same that the step page shows.
+The bytes of a cache are those of `engine.model.cache_layers`, which the step page shows too.
 """

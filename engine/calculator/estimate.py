@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.cache_formula import CacheFormula, Storage
-from engine.calculator.layers import layers_of
 from engine.calculator.sources import Described
 from engine.calculator.storages import CACHE_STORAGES, declared_storage
 from engine.calculator.weights import Weights, count_weights
+from engine.model.cache_layers import formula_of
 from engine.model.loaded import context_length_of
 
 HALF = next(iter(CACHE_STORAGES.values()))
@@ -38,12 +38,7 @@ class Estimate:
 
     def stored(self, storage: Storage) -> CacheFormula:
         """The formula where keys and values are stored otherwise."""
-        return CacheFormula(self.formula.layers, storage, HALF if storage.bits < 16 else storage)
-
-
-def formula_of(described: Described) -> CacheFormula:
-    """The formula of its cache alone, in 16 bits a value; takes milliseconds, raises as below."""
-    return CacheFormula(layers_of(described.config), HALF, HALF)
+        return replace(self.formula, storage=storage, model=HALF if storage.bits < 16 else storage)
 
 
 def estimate(described: Described) -> Estimate:
@@ -52,7 +47,7 @@ def estimate(described: Described) -> Estimate:
     Raises:
         NotAModelError: the configuration is none of a causal language model, or of an unknown kind.
     """
-    formula = formula_of(described)
+    formula = formula_of(described.config, HALF)
     weights = count_weights(described.name, described.config)
     context = context_length_of(described.config.get_text_config(decoder=True))
     declared, notices = declared_storage(described.config)

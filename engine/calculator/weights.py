@@ -10,9 +10,9 @@ from fractions import Fraction
 import torch
 from transformers import AutoModelForCausalLM, PretrainedConfig
 
-from engine.calculator.fields import Fields
 from engine.calculator.storages import WeightStorage
 from engine.errors import NotAModelError
+from engine.model.cache_layers.fields import Fields
 from engine.model.loading.files import first_line
 
 _PARTS = ("matrices", "experts", "expert_vectors", "tables", "vectors")

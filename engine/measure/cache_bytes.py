@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.cache_formula import TENSORS, CacheFormula, Layer, Storage, in_numbers
-from engine.calculator.layers import layers_of
+from engine.cache_formula import TENSORS, Layer, in_numbers
 from engine.checks import at_least_one
 from engine.errors import NotAModelError, SettingError
 from engine.measure.measurement import Measurement
@@ -19,6 +18,7 @@ from engine.measure.pace import Pace
 from engine.measure.passes import timed_read, timed_rows, timed_step
 from engine.model import LanguageModel
 from engine.model import cache as caches
+from engine.model.cache_layers import formula_of
 from engine.runner.budget import budget_of
 from engine.trace.values import Flag, Record, Row, Text, Whole, of
 
@@ -87,17 +87,6 @@ class CacheBytes:
         return [n for n, layer in enumerate(self.layers, start=1) if not layer.is_equal]
 
 
-def formula_of(model: LanguageModel) -> CacheFormula:
-    """The formula of a loaded model's cache, from its configuration alone.
-
-    Raises:
-        NotAModelError: its layers are of a kind that is not known.
-    """
-    name = str(model.dtype).removeprefix("torch.")
-    stored = Storage(name, 8 * model.dtype.itemsize)
-    return CacheFormula(layers_of(model.hf.config), stored, stored)
-
-
 class CacheBytesMeasurement(Measurement[CacheBytes]):
     """Counts a cache at several lengths.
 
@@ -123,7 +112,7 @@ class CacheBytesMeasurement(Measurement[CacheBytes]):
         self._layers: tuple[LayerBytes, ...] = ()
         self._problem, self._formula = "", None
         try:
-            self._formula = formula_of(model)
+            self._formula = formula_of(model.hf.config, model.dtype)
         except NotAModelError as error:
             self._problem = str(error)
 
@@ -188,9 +177,10 @@ def check(model: LanguageModel, positions: int, batch: int) -> None:
         raise SettingError("Batch", batch, "is too large", f"use 1 to {MOST_BATCH}")
     limit = budget_of(model.device).limit
     try:
-        needed = 3 * formula_of(model).bytes_at(positions, batch=batch)  # old, new and spare
+        formula = formula_of(model.hf.config, model.dtype)
     except NotAModelError:
         return
+    needed = 3 * formula.bytes_at(positions, batch=batch)  # old, new and spare
     if needed > limit:
         raise SettingError(
             "Batch",

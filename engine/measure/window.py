@@ -16,8 +16,7 @@ import numpy as np
 import torch
 from transformers import AutoModelForCausalLM, MistralConfig, PreTrainedModel
 
-from engine.cache_formula import CacheFormula, Last, Storage
-from engine.calculator.layers import layers_of
+from engine.cache_formula import Last
 from engine.checks import at_least_one
 from engine.decoder import Decoder
 from engine.errors import ContextFullError, NotAModelError, SettingError
@@ -25,6 +24,7 @@ from engine.measure.measurement import Measurement
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.model import cache as caches
+from engine.model.cache_layers import formula_of, layers_of
 from engine.model.kernels import DEFAULT_KERNELS, ENGINE_LOCK
 from engine.runner.scheduler import SCHEDULER, Kind
 from engine.sampling import SamplingSettings
@@ -173,8 +173,7 @@ class WindowMeasurement(Measurement[WindowEdge]):
             self._end = context_end(self._model)
 
     def _read(self) -> Iterator[Step]:
-        stored = Storage("float32", 32)
-        formula = CacheFormula(layers_of(self._small.config), stored, stored)
+        formula = formula_of(self._small.config, torch.float32)
         cache = caches.new_cache(self._small.config)
         for place, token_id in enumerate(self._ids.tolist(), start=1):
             ids = torch.tensor([[token_id]])

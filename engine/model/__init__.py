@@ -6,6 +6,7 @@ language_model     `LanguageModel`: one forward pass of a causal language model
 diffusion_model    `DiffusionModel`: one pass over a canvas
 probe              what a model can do: steps as `generate` does, chunks, a switch
 cache              a model's cache: made, cropped, copied, counted
+cache_layers/      its bytes from a configuration alone: `formula_of`
 growing_cache      an attention layer of it that grows in place
 to_host            rows of logits on their way from a device
 passes             how many forward passes something took

@@ -24,7 +24,6 @@ from transformers.cache_utils import (
     LinearAttentionLayer,
 )
 
-from engine.cache_formula import CacheFormula, Last, Layer, Number, Storage, keys_and_values
 from engine.model.growing_cache import GrowingLayer
 
 _SET_ON_FIRST_USE = {"dtype", "device", "indexer_dtype", "indexer_device"}
@@ -48,8 +47,9 @@ _RECURRENT = _known(
     LinearAttentionAndFullAttentionLayer(),
     LinearAttentionAndSlidingWindowAttentionLayer(sliding_window=2),
 )
+_KEYS_AND_VALUES = (DynamicLayer, GrowingLayer, DynamicSlidingWindowLayer)
 # Those whose rows are joined here: keys and values, row by row, and nothing else.
-_JOINED = (DynamicLayer, GrowingLayer, DynamicSlidingWindowLayer, DummyLayer)
+_JOINED = (*_KEYS_AND_VALUES, DummyLayer)
 _OTHERWISE = 10.0  # by which `with_other_states` changes each number
 _OF_A_CACHE = frozenset(vars(DynamicCache(config=None)))
 
@@ -271,27 +271,6 @@ def with_other_states(cache: Cache, name: str) -> Cache:
     return twin
 
 
-def formula(cache: Cache) -> CacheFormula | None:
-    """The formula for a filled cache; None where a layer keeps anything but keys and values."""
-    layers = []
-    itemsize, name = 0, ""
-    for layer in cache.layers:
-        if type(layer) not in (DynamicLayer, GrowingLayer, DynamicSlidingWindowLayer):
-            return None
-        keys, values = layer.keys, layer.values
-        if keys is None or values is None or keys.shape != values.shape:
-            return None
-        layers.append(_formula_layer(keys.shape[1], keys.shape[3], _window(layer)))
-        itemsize, name = keys.element_size(), str(keys.dtype).removeprefix("torch.")
-    stored = Storage(name, 8 * itemsize)
-    return CacheFormula(tuple(layers), stored, stored) if layers else None
-
-
-def _formula_layer(kv_heads: int, head_dim: int, window: int | None) -> Layer:
-    read = "shape of the tensors"
-    heads = Number(kv_heads, "KV heads", "h", read)
-    size = Number(head_dim, "per head", "d", read)
-    if window is None:
-        return Layer("full attention", keys_and_values(heads, size, size))
-    last = Last(Number(window, "positions of the window", "W", "sliding_window of the layer"))
-    return Layer("sliding-window attention", keys_and_values(heads, size, size, last))
+def holds_keys_and_values(cache: Cache) -> bool:
+    """Whether all layers are of the kinds that keep keys and values, and are transformers' own."""
+    return all(type(layer) in _KEYS_AND_VALUES for layer in cache.layers)

@@ -20,10 +20,12 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.cache_utils import Cache
 
+from engine.cache_formula import CacheFormula
 from engine.errors import ContextFullError, NotAModelError
 from engine.grammar import Places
 from engine.model import cache as caches
 from engine.model import probe
+from engine.model.cache_layers import formula_of
 from engine.model.decode_graph import DecodeGraphs
 from engine.model.kernels import DEFAULT_KERNELS, ENGINE_LOCK, Kernels, spare_single_rows
 from engine.model.loaded import About, LoadedModel
@@ -131,14 +133,13 @@ class LanguageModel(LoadedModel):
         return caches.new_cache(self.hf.config)
 
     @cached_property
-    def cache_formula(self) -> caches.CacheFormula | None:
-        """The formula for the size of this model's caches; None where they hold other states.
-
-        Found out by a pass over one token when first asked.
-        """
-        cache = self.new_cache()
-        self.forward([0], cache, 0)
-        return caches.formula(cache)
+    def cache_formula(self) -> CacheFormula | None:
+        """The formula for the size of this model's caches; None where they hold other states."""
+        try:
+            formula = formula_of(self.hf.config, self.dtype)
+        except NotAModelError:
+            return None
+        return formula if formula.is_keys_and_values else None
 
     @cached_property
     def can_chunk(self) -> bool:

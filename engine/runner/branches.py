@@ -14,7 +14,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.cache_formula import CacheFormula
 from engine.model import LanguageModel
 from engine.model.cache import CacheSize
 from engine.runner.batch_runner import LEAST_AT_ONCE, rows_at_once
@@ -62,11 +61,6 @@ class Branches:
         """Bytes of all caches together."""
         sizes = [runner.size for runner in self._runners]
         return CacheSize(sum(one.logical for one in sizes), sum(one.held for one in sizes))
-
-    @property
-    def formula(self) -> CacheFormula | None:
-        """The formula for the size of one row; None for other kinds of state."""
-        return self._runners[0].formula
 
     @property
     def rows_at_once(self) -> int:

@@ -108,7 +108,9 @@ class Runner:
     @property
     def formula(self) -> CacheFormula | None:
         """The formula for the size; None while there is no cache, and for other kinds of state."""
-        return None if self.cache is None else caches.formula(self.cache)
+        if self.cache is None or not caches.holds_keys_and_values(self.cache):
+            return None
+        return self.model.cache_formula
 
     @property
     def can_select(self) -> bool:

@@ -70,15 +70,16 @@ def fixed_texts(parts: Iterable[ast.AST]) -> Iterator[str]:
 
 def words_of_caches() -> Iterator[str]:
     """What the engine calls layers, their numbers, ways to store them and to measure a machine."""
-    from engine.calculator import attention
     from engine.calculator.storages import AS_DECLARED, CACHE_STORAGES, WEIGHT_STORAGES
+    from engine.model.cache_layers import attention
     from engine.model.quantised import AXES
 
     yield from (attention.FULL, attention.SLIDING, attention.CHUNKED, attention.LATENT)
     yield from (AS_DECLARED, *AXES)
     for storage in (*CACHE_STORAGES.values(), *WEIGHT_STORAGES.values()):
         yield from (storage.name, storage.about)
-    for file in (*sorted((ENGINE / "calculator").glob("*.py")), ENGINE / NAMED_WAYS):
+    folders = (ENGINE / "calculator", ENGINE / "model/cache_layers")
+    for file in (*(file for one in folders for file in one.glob("*.py")), ENGINE / NAMED_WAYS):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.Call):
                 called = getattr(node.func, "attr", getattr(node.func, "id", ""))

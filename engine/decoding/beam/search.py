@@ -293,7 +293,7 @@ class BeamSearch(Generation[BeamStep]):
     def _read_from_prompt(self, index: int) -> tuple[Branches, np.ndarray, int]:
         """The beams before a step, read in the same passes as at first: so with the same bits."""
         branches, logits = Branches.prefilled(self.model, self.prompt_ids, _REMEDY)
-        self._check_memory(branches)
+        self._check_memory()
         passes = branches.passes
         for place, past in enumerate(self._pasts[1 : index + 1], 1):
             branches, logits = _grown(branches, past)
@@ -302,9 +302,9 @@ class BeamSearch(Generation[BeamStep]):
                 this_job().told("Reading the beams again", place, index)
         return branches, logits, passes
 
-    def _check_memory(self, prefill: Branches) -> None:
+    def _check_memory(self) -> None:
         """Raise `OutOfMemoryError` where the caches of all beams are beyond the device's budget."""
-        formula, limit = prefill.formula, budget_of(self.model.device).limit
+        formula, limit = self.model.cache_formula, budget_of(self.model.device).limit
         if formula is None:
             return
         # Old and new caches exist side by side while the beams are chosen anew.

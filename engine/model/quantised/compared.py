@@ -108,15 +108,9 @@ def why_not(model: LanguageModel) -> str:
             f"{model.name} caches one latent vector for all heads (MLA) instead of keys and "
             "values, and only keys and values are quantised here; choose another model."
         )
-    formula = model.cache_formula
-    if formula is None:
+    if model.cache_formula is None:
         return (
             f"{model.name} keeps other states than one key and one value per position, such as a "
             "recurrent state, and only keys and values are quantised here; choose another model."
-        )
-    if len(formula.layers) != len(model.new_cache().layers):
-        return (
-            f"{model.name} makes the layers of its cache as it goes, so they cannot be replaced; "
-            "choose another model."
         )
     return ""

@@ -17,9 +17,9 @@ from unittest import mock
 import torch
 import transformers
 
-from engine.cache_formula import TENSORS, CacheFormula, Storage, in_symbols
-from engine.calculator.layers import layers_of
+from engine.cache_formula import TENSORS, CacheFormula, in_symbols
 from engine.model import cache as caches
+from engine.model.cache_layers import formula_of
 from tests.engine.model import small_configs
 from tests.engine.tiny_models import seeded
 
@@ -85,8 +85,7 @@ def _measure(model_type: str, dtype: torch.dtype) -> Measured:
         hf(input_ids=torch.randint(0, 60, (ROWS, PROMPT)), use_cache=True, **given)
         for _ in range(STEPS):
             hf(input_ids=torch.randint(0, 60, (ROWS, 1)), use_cache=True, **given)
-    stored = Storage(str(dtype), 8 * dtype.itemsize)
-    formula = CacheFormula(layers_of(hf.config), stored, stored)
+    formula = formula_of(hf.config, dtype)
     each = [size.logical for size in caches.layer_sizes(cache)]
     return Measured(formula, tuple(each), caches.size(cache).held)
 

@@ -6,15 +6,15 @@ import pytest
 import torch
 from transformers import CONFIG_MAPPING, AutoConfig
 
-from engine.cache_formula import IDEAL, CacheFormula, Storage
-from engine.calculator.layers import SHARED, layers_of
+from engine.cache_formula import IDEAL
 from engine.errors import NotAModelError
+from engine.model.cache_layers import formula_of
+from engine.model.cache_layers.layers import SHARED, layers_of
 from engine.model.growing_cache import GROWN
 from tests.engine.calculator.real_caches import POSITIONS, PROMPT, ROWS, measure
 from tests.engine.model import small_configs
 from tests.engine.model.small_configs import WINDOW, small_config
 
-HALF = Storage("bfloat16", 16)
 # One architecture at least for every kind of layer, and for every name that a size goes by.
 ARCHITECTURES = (
     *("llama", "qwen3", "gpt2", "falcon", "gpt_bigcode", "dbrx", "jetmoe", "xglm", "hrm_text"),
@@ -63,8 +63,7 @@ def test_what_is_held_is_what_the_app_holds():
 
 
 def test_below_its_window_a_layer_keeps_all_and_beyond_it_no_more():
-    (layer,) = {*layers_of(small_config("mistral"))}
-    formula = CacheFormula((layer,), HALF, HALF)
+    formula = formula_of(small_config("mistral"), torch.bfloat16)
     one = formula.bytes_at(1)
     assert formula.bytes_at(WINDOW - 1) == formula.bytes_at(10**6) == one * (WINDOW - 1)
     assert formula.bytes_at(10**6, IDEAL) == one * WINDOW
@@ -109,8 +108,8 @@ def test_lists_that_do_not_fit_the_layers_are_refused():
 
 
 def test_bytes_per_token_leave_windows_and_states_out():
-    formula = CacheFormula(layers_of(small_config("deepseek_v4")), HALF, HALF)
+    formula = formula_of(small_config("deepseek_v4"), torch.bfloat16)
     far = 8 * 10**4  # a multiple of both rates
     grown = formula.bytes_at(far + 8) - formula.bytes_at(far)
     assert Fraction(grown, 8) == pytest.approx(formula.bytes_per_token, abs=1)
-    assert CacheFormula(layers_of(small_config("mamba")), HALF, HALF).bytes_per_token == 0
+    assert formula_of(small_config("mamba"), torch.bfloat16).bytes_per_token == 0

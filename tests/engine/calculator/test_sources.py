@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from engine.calculator.cards import cards
-from engine.calculator.estimate import estimate, formula_of
+from engine.calculator.estimate import HALF, estimate
 from engine.calculator.published import published
 from engine.calculator.shapes import shapes
 from engine.calculator.sources import in_folder, in_hub_cache, named, pasted
@@ -15,6 +15,7 @@ from engine.calculator.storages import WEIGHT_STORAGES, declared_storage
 from engine.calculator.weights import count_weights
 from engine.errors import ModelNotFoundError, NotAModelError, RemoteCodeError
 from engine.model import load_model
+from engine.model.cache_layers import formula_of
 from engine.model.loading.checkpoint import BUNDLED_FOLDER
 
 LLAMA = {
@@ -188,7 +189,7 @@ def test_a_model_without_layers_or_with_a_foreign_part_is_refused(change, said):
 
 @pytest.mark.parametrize("figure", published(), ids=lambda figure: f"{figure.shape} {figure.value}")
 def test_published_sizes_are_ours(figure):
-    formula = formula_of(named(figure.shape))
+    formula = formula_of(named(figure.shape).config, HALF)
     assert figure.agrees(formula), f"{figure.ours(formula)} here"
 
 

@@ -1,10 +1,11 @@
 """Bytes counted of a loaded model's cache, and what is said where they cannot be."""
 
+from dataclasses import replace
+
 import pytest
 
-from engine.cache_formula import CacheFormula
 from engine.errors import SettingError
-from engine.measure.cache_bytes import CacheBytesMeasurement, formula_of, lengths
+from engine.measure.cache_bytes import CacheBytesMeasurement, lengths
 from tests.engine import tiny_models
 
 POSITIONS = 37  # beyond the windows
@@ -33,15 +34,11 @@ def test_a_batch_has_as_many_caches():
 
 
 def test_a_formula_that_is_wrong_is_found_out(monkeypatch):
-    right = formula_of(tiny_models.shared("llama"))
-    (layer, *_) = right.layers
-    wrong = CacheFormula((layer.__class__(layer.kind, layer.kept[:1]),) * 2, *_storages(right))
-    monkeypatch.setattr("engine.measure.cache_bytes.formula_of", lambda model: wrong)
+    right = tiny_models.shared("llama").cache_formula
+    keys_alone = [replace(layer, kept=layer.kept[:1]) for layer in right.layers]
+    wrong = replace(right, layers=tuple(keys_alone))
+    monkeypatch.setattr("engine.measure.cache_bytes.formula_of", lambda config, dtype: wrong)
     assert measured("llama").unequal == [1, 2]
-
-
-def _storages(formula):
-    return formula.storage, formula.model
 
 
 @pytest.mark.parametrize(

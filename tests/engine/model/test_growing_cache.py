@@ -11,6 +11,7 @@ from transformers.cache_utils import DynamicLayer
 
 from engine.model import LanguageModel, load_model
 from engine.model import cache as caches
+from engine.model.cache_layers import formula_of
 from engine.model.growing_cache import BLOCK, GROWN, GrowingLayer, room_for
 from engine.runner.runner import Runner
 from tests.engine import tiny_models
@@ -175,10 +176,11 @@ def test_the_room_is_an_eighth_and_a_block_at_most():
 
 @pytest.mark.parametrize("tokens", [1, BLOCK, TOKENS])
 def test_sizes_count_the_whole_room_as_held(tokens):
-    cache = caches.new_cache(tiny_models.build("llama").config)
+    config = tiny_models.build("llama").config
+    cache = caches.new_cache(config)
     for index in range(len(cache.layers)):
         cache.update(torch.zeros(1, 2, tokens, 8), torch.zeros(1, 2, tokens, 8), index)
-    formula = caches.formula(cache)
+    formula = formula_of(config, torch.float32)
     size = caches.size(cache)
     assert size.logical == formula.bytes_at(tokens)
     assert size.held == formula.bytes_at(tokens, GROWN)

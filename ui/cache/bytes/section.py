@@ -15,10 +15,10 @@ from engine.measure.cache_bytes import (
     CacheBytes,
     CacheBytesMeasurement,
     estimated_seconds,
-    formula_of,
 )
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
+from engine.model.cache_layers import formula_of
 from ui.cache.bytes.charts import bytes_figure
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
@@ -103,7 +103,8 @@ def _fields(held: Held) -> None:
 
 
 def _picture(result: CacheBytes, shown: Shown) -> None:
-    formula = formula_of(shown.held.model) if result.is_known else None
+    model = shown.held.model
+    formula = formula_of(model.hf.config, model.dtype) if result.is_known else None
     layout = Paged(shown.held.inputs.block)
     if formula is None:
         st.warning(
@@ -207,7 +208,7 @@ def _stored_otherwise(formula: CacheFormula, result: CacheBytes) -> Table:
     positions = result.points[-1].positions
     rows = []
     for storage in CACHE_STORAGES.values():
-        other = CacheFormula(formula.layers, storage, formula.model)
+        other = replace(formula, storage=storage)
         whole = other.bytes_at(positions, batch=result.batch)
         per_token = other.bytes_per_token * result.batch
         rows.append(

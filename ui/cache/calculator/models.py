@@ -8,10 +8,11 @@ from functools import lru_cache
 
 from engine.cache_formula import CacheFormula
 from engine.calculator import sources
-from engine.calculator.estimate import Estimate, formula_of
+from engine.calculator.estimate import HALF, Estimate
 from engine.calculator.sources import Described
 from engine.errors import DecodingError
 from engine.model import LanguageModel
+from engine.model.cache_layers import formula_of
 from ui.cache.calculator.counting import counted
 from ui.models.chooser import Choice, check_allowed
 from ui.words.language import marked
@@ -73,7 +74,7 @@ def compared(model: LanguageModel | None, shapes: list[str], own: str, text: str
 
 def formula_of_shape(name: str) -> CacheFormula:
     """The formula of a well-known model's cache, in 16 bits a value; no weights are counted."""
-    return formula_of(_named(name))
+    return formula_of(_named(name).config, HALF)
 
 
 @lru_cache(maxsize=8)

@@ -11,10 +11,10 @@ from transformers import PretrainedConfig
 from transformers.cache_utils import get_layer_types_and_kwargs
 
 from engine.cache_formula import ONCE, Kept, Layer, Number
-from engine.calculator import attention as attentions
-from engine.calculator.fields import Fields
-from engine.calculator.states import state_layer
 from engine.errors import NotAModelError
+from engine.model.cache_layers import attention as attentions
+from engine.model.cache_layers.fields import Fields
+from engine.model.cache_layers.states import state_layer
 from engine.model.loading.files import first_line
 
 # Architectures whose cache holds nothing, or not what decides the next token: the probe of

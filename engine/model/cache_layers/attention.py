@@ -17,7 +17,7 @@ from engine.cache_formula import (
     Span,
     keys_and_values,
 )
-from engine.calculator.fields import Fields
+from engine.model.cache_layers.fields import Fields
 
 FULL, SLIDING, CHUNKED = "full attention", "sliding-window attention", "chunked attention"
 LATENT = "latent attention (MLA)"

@@ -8,8 +8,8 @@ caches.
 from __future__ import annotations
 
 from engine.cache_formula import ONCE, Kept, Layer, Number
-from engine.calculator.fields import Fields
 from engine.errors import NotAModelError
+from engine.model.cache_layers.fields import Fields
 
 _KERNEL = ("linear_conv_kernel_dim", "mamba_d_conv", "conv_kernel", "short_conv_kernel_size")
 

@@ -1,0 +1,36 @@
+"""Bytes of a model's cache, from its configuration: the one place that computes them.
+
+    formula_of(config, torch.bfloat16).bytes_at(4_096, batch=8)
+
+    layers      from a configuration to what each layer of its cache keeps
+    attention   ... an attention layer: keys and values, a latent, an indexer's keys
+    states      ... a recurrent layer or a convolution
+    fields      numbers of a configuration, with the field each was read from
+
+The arithmetic is `engine.cache_formula`. Tests compare every rule with real caches.
+"""
+
+from __future__ import annotations
+
+import torch
+from transformers import PretrainedConfig
+
+from engine.cache_formula import CacheFormula, Storage
+from engine.model.cache_layers.layers import layers_of
+
+__all__ = ["formula_of", "layers_of"]
+
+
+def formula_of(config: PretrainedConfig, stored: torch.dtype | Storage) -> CacheFormula:
+    """The formula of the cache that a configuration makes; takes milliseconds.
+
+    Args:
+        config: of the whole model; the part that reads and writes text counts.
+        stored: what keys, values and the states of the model's own dtype are stored in.
+
+    Raises:
+        NotAModelError: an encoder-decoder model, one without a cache, or of an unknown kind.
+    """
+    if isinstance(stored, torch.dtype):
+        stored = Storage(str(stored).removeprefix("torch."), 8 * stored.itemsize)
+    return CacheFormula(layers_of(config), stored, stored)
