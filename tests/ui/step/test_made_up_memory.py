@@ -35,9 +35,3 @@ def test_a_sampler_with_a_memory_reaches_the_page(visitor):
     entry = header["shaped"]["outcomes"][-1]
     result = decoder.distribution(2).stages[-1]
     assert entry["name"] == "at_most" and entry["survivors"] == result.survivors
-
-
-@pytest.mark.parametrize("name", ["at_most", "mirostat"])
-def test_before_the_first_step_nothing_is_remembered(visitor, name):
-    header, _ = visitor.read()
-    assert header["step"][name] is None
