@@ -254,9 +254,6 @@ class Speculative(Strategy):
             raise Wrong("hold what no sampler takes") from error
         if used.sampling.seed is None:
             raise Wrong("name no seed, so the draws cannot be repeated")
-        if facts is not None and facts.vocab_size != limits.vocab_size:
-            problem = f"must be the target's, {limits.vocab_size:,}, got {facts.vocab_size:,}"
-            raise Wrong(problem).within("vocab_size").within("draft")
         return _RoundSettings(facts, used)
 
     def check(

@@ -196,7 +196,7 @@ def test_a_draft_may_have_more_ids_or_fewer(target, draft):
     list(decoder.run(6))
     drawn_from = decoder.distribution(0, 0).draft.probs
     assert drawn_from.size == target.vocab_size and not drawn_from[draft.vocab_size :].any()
-    trace = decoder.trace()
+    trace = Trace.from_json(decoder.trace().to_json())
     again = SpeculativeDecoder.of_trace(trace, target, draft)
     assert replay(trace, target, text=again).identical
 
@@ -288,7 +288,6 @@ def test_settings_that_no_round_can_have_are_refused(trace):
     for changes, said in (
         ({"draft_length": 0}, "settings[0] are refused: draft_length must be at least 1, got 0"),
         ({"draft": {"name": "x"}}, "settings[0].draft.source is missing"),
-        ({"draft": values["draft"] | {"vocab_size": 7}}, "draft.vocab_size must be the target's"),
     ):
         with pytest.raises(TraceError) as caught:
             Trace.from_dict(replace(trace, settings=((0, values | changes),)).to_dict())
