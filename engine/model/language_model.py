@@ -403,6 +403,7 @@ def load_model(
     revision: str | None = None,
     progress: Callable[[str, int, int | None], None] | None = None,
     kernels: Kernels | None = None,
+    local_files_only: bool = False,
 ) -> LanguageModel:
     """Load a causal language model.
 
@@ -420,10 +421,20 @@ def load_model(
             download counts bytes. What it raises ends the loading and is passed on.
         kernels: those that a trace names, to have its text again on another CPU; None for the
             usual ones of this CPU.
+        local_files_only: whether a hub id is looked for in the hub's cache alone.
 
     Raises:
         ModelError: one subclass for each way it can fail (see `engine.errors`).
         SettingError: an unknown device or dtype.
     """
     kind = partial(LanguageModel, kernels=kernels)
-    return load_as(kind, source, device, dtype, revision, progress, is_causal=True)
+    return load_as(
+        kind,
+        source,
+        device,
+        dtype,
+        revision,
+        progress,
+        is_causal=True,
+        local_files_only=local_files_only,
+    )

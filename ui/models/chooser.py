@@ -15,7 +15,7 @@ import os
 import re
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -48,10 +48,16 @@ LOADABLE = marked("a causal language model with config.json, a tokenizer and *.s
 
 @dataclass(frozen=True)
 class Choice:
-    """A model to load: one that comes with the app, a folder, or a hub id and its revision."""
+    """A model to load: one that comes with the app, a folder, or a hub id and its revision.
+
+    Attributes:
+        source, revision: as `load_model` takes them.
+        local_files_only: whether nothing may be downloaded for it; the same choice either way.
+    """
 
     source: str
     revision: str | None = None
+    local_files_only: bool = field(default=False, compare=False)
 
     @classmethod
     def parse(cls, text: str) -> Choice:
@@ -92,7 +98,12 @@ def shared_model(choice: Choice, progress: Callable | None = None) -> LanguageMo
     def load() -> LanguageModel:
         try:
             with panics_as_errors():
-                return load_model(choice.source, revision=choice.revision, progress=progress)
+                return load_model(
+                    choice.source,
+                    revision=choice.revision,
+                    progress=progress,
+                    local_files_only=choice.local_files_only,
+                )
         except DecodingError:
             raise
         except Exception as error:

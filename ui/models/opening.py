@@ -48,7 +48,7 @@ def load(
         Abandoned: nobody waits any more.
         DecodingError: it may not be loaded here, or cannot be.
     """
-    choice = Choice(source, revision)
+    choice = Choice(source, revision, local_files_only=True)
     check_allowed(choice)
     if not is_here(source, revision):
         raise ModelNotFoundError(

@@ -37,6 +37,7 @@ def load_as(
     progress: Callable[[str, int, int | None], None] | None,
     *,
     is_causal: bool,
+    local_files_only: bool = False,
 ) -> _Loaded:
     """What all loaders share; the arguments and the errors are those of `load_model`.
 
@@ -50,7 +51,9 @@ def load_as(
     place = _device(device)
     wanted = _dtype(dtype)
     progress = progress or checkpoint.untold
-    located = checkpoint.locate(source, revision, progress, is_causal=is_causal)
+    located = checkpoint.locate(
+        source, revision, progress, is_causal=is_causal, local_files_only=local_files_only
+    )
     once = partial(_loaded, kind, source, located, place, wanted, progress, is_causal=is_causal)
     try:
         return once()

@@ -18,6 +18,7 @@ from huggingface_hub.errors import (
     GatedRepoError,
     HFValidationError,
     HTTPError,
+    IncompleteSnapshotError,
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
@@ -53,7 +54,7 @@ from engine.model.loading.configuration import (
 from engine.model.loading.files import TEXT_FILES, check_folder, first_line, other_format
 from engine.model.loading.memory import free_bytes
 from engine.model.loading.tokenizer_files import read_tokenizer
-from engine.model.loading.weights import Weights, unfit, wanted_weights
+from engine.model.loading.weights import Weights, unfit, wanted_weights, weight_files
 
 BUNDLED, BUNDLED_DRAFT = "bundled", "bundled-draft"
 _MODELS = Path(__file__).resolve().parents[3] / "models"
@@ -97,12 +98,13 @@ def locate(
     *,
     is_causal: bool = True,
     with_weights: bool = True,
+    local_files_only: bool = False,
 ) -> Located:
     """The folder that holds a model, fetched first if it is a hub id.
 
     `is_causal` says which of the bundled models ``bundled`` is: the language model, or the masked
     diffusion model. ``bundled-draft`` is the language model's draft. Without weights, only the
-    files of configuration and tokenizer are fetched.
+    files of configuration and tokenizer are fetched; with local files only, nothing is.
 
     Raises:
         ModelNotFoundError: neither a folder nor a repository within reach.
@@ -129,18 +131,19 @@ def locate(
             f"There is no folder {text!r}, and it is no hub id; give an existing folder, or an id "
             "such as owner/name."
         )
-    return _fetch(text, revision, progress, with_weights)
+    return _fetch(text, revision, progress, with_weights, local_files_only)
 
 
 def is_here(source: str, revision: str | None = None) -> bool:
-    """True if a model needs no download: bundled, a folder, or fetched before."""
+    """True if a model needs no download: bundled, a folder, or fetched before with its weights."""
     if source in (BUNDLED, BUNDLED_DRAFT) or _is_folder(_expanded(source)):
         return True
     if not _HUB_ID.fullmatch(source):
         return False
     try:
-        return isinstance(try_to_load_from_cache(source, "config.json", revision=revision), str)
-    except HFValidationError:
+        config = try_to_load_from_cache(source, "config.json", revision=revision)
+        return isinstance(config, str) and bool(weight_files(Path(config).parent))
+    except (HFValidationError, ModelError):
         return False
 
 
@@ -155,11 +158,20 @@ def _is_folder(text: str) -> bool:
         return False
 
 
-def _fetch(hub_id: str, revision: str | None, progress: Progress, with_weights: bool) -> Located:
+def _fetch(
+    hub_id: str,
+    revision: str | None,
+    progress: Progress,
+    with_weights: bool,
+    local_files_only: bool,
+) -> Located:
     """Fetch what loading needs; without a connection, use what an earlier visit left behind."""
     asked = f"{hub_id} at revision {revision}" if revision else hub_id
     notices: tuple[str, ...] = ()
     try:
+        if local_files_only:
+            folder = _copy(hub_id, revision)
+            return Located(folder, folder.name)
         try:
             # One plain request: listing files would retry for 20 seconds without a connection.
             progress(f"Asking the hub for {hub_id}", 0, None)
@@ -174,7 +186,7 @@ def _fetch(hub_id: str, revision: str | None, progress: Progress, with_weights: 
             raise
         except _UNREACHABLE as error:
             _refuse_local_failure(error)
-            folder = Path(snapshot_download(hub_id, revision=revision, local_files_only=True))
+            folder = _copy(hub_id, revision)
             notices = (f"The hub is out of reach: this is the copy of {hub_id} fetched before.",)
     except GatedRepoError as error:
         raise ModelNotFoundError(
@@ -196,6 +208,14 @@ def _fetch(hub_id: str, revision: str | None, progress: Progress, with_weights: 
             "; check the connection, or give a folder that holds the model."
         ) from error
     return Located(folder, folder.name, notices)
+
+
+def _copy(hub_id: str, revision: str | None) -> Path:
+    """Return the copy in the hub's cache, which lacks the files that loading does not need."""
+    try:
+        return Path(snapshot_download(hub_id, revision=revision, local_files_only=True))
+    except IncompleteSnapshotError as error:
+        return Path(error.snapshot_path)
 
 
 def _bars(

@@ -53,7 +53,7 @@ class Weights:
             UnsafeWeightsError: there are pickled weights only.
         """
         self.name = folder.name
-        self.files = _files(folder)
+        self.files = weight_files(folder)
         self._stored: dict[str, _Stored] = {}
         for file in self.files:
             self._stored |= _stored_in(file, self.name)
@@ -207,8 +207,13 @@ def _nothing_to_load(name: str, files: Iterable[str]) -> WeightsError | UnsafeWe
     )
 
 
-def _files(folder: Path) -> list[Path]:
-    """The files that transformers would load; an index is checked even where it is not needed."""
+def weight_files(folder: Path) -> list[Path]:
+    """Return the files that transformers would load; an index is checked even if not needed.
+
+    Raises:
+        WeightsError: a file is missing.
+        UnsafeWeightsError: there are pickled weights only.
+    """
     names = _indexed(folder)
     single = folder / WEIGHTS
     if single.exists():

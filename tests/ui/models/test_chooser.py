@@ -204,7 +204,7 @@ class Slow:
         self.ended = threading.Event()
         self.given_up = threading.Event()
 
-    def __call__(self, source, *, revision=None, progress=None):
+    def __call__(self, source, *, progress, **_):
         self.started += 1
         try:
             while not self.ended.wait(0.01):
@@ -563,6 +563,17 @@ def test_a_record_never_downloads_a_model_nor_reads_elsewhere(monkeypatch, sourc
     monkeypatch.setattr(model_chooser, "load_model", lambda *_, **__: pytest.fail("it was read"))
     with pytest.raises(ModelNotFoundError, match="is not on this computer"):
         load_quietly(source, None)
+
+
+def test_a_record_is_read_from_the_copy_on_this_computer_alone(monkeypatch):
+    def load(source, *, local_files_only, **_):
+        assert local_files_only
+        raise ModelNotFoundError("removed meanwhile")
+
+    monkeypatch.setattr("ui.models.opening.is_here", lambda *_: True)
+    monkeypatch.setattr(model_chooser, "load_model", load)
+    with pytest.raises(ModelNotFoundError, match="removed meanwhile"):
+        load_quietly("owner/name", "0" * 40)
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,14 @@
 """Models from the hub, which the test plays."""
 
+import json
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
 import httpx2  # what huggingface_hub makes its requests with
 import pytest
+from huggingface_hub import constants
+from huggingface_hub._tree_cache import TreeCacheEntry, write_tree_cache
 from huggingface_hub.errors import (
     GatedRepoError,
     HfHubHTTPError,
@@ -15,7 +18,7 @@ from huggingface_hub.errors import (
 )
 
 from engine.errors import ModelError, ModelNotFoundError, UnsafeWeightsError, WeightsError
-from engine.model import load_model
+from engine.model import is_here, load_model
 from engine.model.loading import checkpoint
 from engine.tokenizing import cached_tokenizers, load_tokenizer
 from tests.engine.model.loading.folders import fails
@@ -198,3 +201,23 @@ def test_a_full_disk_is_not_blamed_on_the_hub(hub, cached):
     hub.cached = hub.folder if cached else None
     with pytest.raises(ModelError, match="No space left on device"):
         load_model("owner/tiny")
+
+
+def test_a_copy_counts_as_here_with_all_its_weights_and_is_loaded_unasked(
+    original, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(checkpoint, "HfApi", lambda *_, **__: pytest.fail("the hub was asked"))
+    place = tmp_path / "models--owner--tiny"
+    folder = Path(shutil.copytree(original, place / "snapshots" / COMMIT))
+    write_tree_cache(str(place), COMMIT, {"README.md": TreeCacheEntry(1, "0", None, None, None)})
+    assert is_here("owner/tiny", COMMIT)
+    model = load_model("owner/tiny", revision=COMMIT, local_files_only=True)
+    assert (model.revision, model.notices) == (COMMIT, ())
+    weights = (folder / "model.safetensors").rename(folder / "model-00001-of-00002.safetensors")
+    (folder / "model.safetensors.index.json").write_text(
+        json.dumps({"weight_map": {"a": weights.name, "b": "model-00002-of-00002.safetensors"}})
+    )
+    assert not is_here("owner/tiny", COMMIT), "a file of two is missing"
+    weights.unlink()
+    assert not is_here("owner/tiny", COMMIT), "the page of tokens fetches all but the weights"
