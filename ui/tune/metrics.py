@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
+import numpy as np
+
+from engine.claims.uncertainty import share
 from engine.study.sweep import Sweep, SweepResult
 from ui.words.catalogue import short_setting_name
 from ui.words.labels import with_minus
@@ -44,22 +47,27 @@ class Extreme:
         label: settings of the first such cell.
         others: how many more cells have the same value.
         is_best: whether this end is the better one, whatever other metrics say.
-        error: half of the 95 % interval of the mean over the cell's texts; NaN if no end is better.
+        low, high: the 95 % interval over the cell's texts; NaN if no end is better, or if its texts
+            are too alike to tell.
     """
 
     value: float
     label: str
     others: int
     is_best: bool
-    error: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
 
 
-def _half_interval(name: str, cell: Mapping[str, float]) -> float:
-    """Return 1.96 standard errors of a cell's mean; NaN for what is not a mean over its texts."""
-    deviation = cell.get(f"{name}_sd", math.nan)
+def _interval(name: str, cell: Mapping[str, float]) -> tuple[float, float]:
+    """Return the 95 % interval of a share or of a mean, none of which is below 0; else NaN."""
+    count, value = int(cell["texts"]), float(cell[name])
     if name == "looped":
-        deviation = math.sqrt(cell[name] * (1 - cell[name]))
-    return Z_95 * float(deviation) / math.sqrt(cell["texts"])
+        found = share(np.arange(count) < round(value * count))
+        return found.low, found.high
+    half = Z_95 * float(cell.get(f"{name}_sd", math.nan)) / math.sqrt(count)
+    # Without a deviation, few texts look as if there could be no others.
+    return (max(0.0, value - half), value + half) if half > 0 else (math.nan, math.nan)
 
 
 def extremes(result: SweepResult) -> dict[str, tuple[Extreme, ...]]:
@@ -78,9 +86,9 @@ def extremes(result: SweepResult) -> dict[str, tuple[Extreme, ...]]:
             places = values.index[values == value]
             first = cells.loc[places[0]]
             label = cell_label(result.sweep, first["x"], first["y"])
-            error = _half_interval(name, first) if metric.better else math.nan
-            ends.append(Extreme(float(value), label, len(places) - 1, metric.better == end, error))
-        low, high = ends[0], ends[-1]
-        is_apart = low.value + low.error < high.value - high.error
+            interval = _interval(name, first) if metric.better else (math.nan, math.nan)
+            is_best, others = metric.better == end, len(places) - 1
+            ends.append(Extreme(float(value), label, others, is_best, *interval))
+        is_apart = ends[0].high < ends[-1].low
         found[name] = tuple(replace(end, is_best=end.is_best and is_apart) for end in ends)
     return found

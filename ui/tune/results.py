@@ -180,7 +180,7 @@ def _prompt_label(work: SweepWork, place: int) -> str:
 
 
 def _cell_metrics(tuning: Tuning) -> str:
-    """The means of the chosen cell in a line."""
+    """The figures of the chosen cell in a line."""
     result = tuning.work.result
     cell = result.sweep.cells[tuning.chosen_number]
     label = cell_label(result.sweep, cell.x, cell.y)
@@ -197,7 +197,7 @@ def _cell_metrics(tuning: Tuning) -> str:
     ]
     texts = counted(int(row.iloc[0]["texts"]), "text")
     return say(
-        "**{label}**, mean of {texts}: {figures}",
+        "**{label}**, over {texts}: {figures}",
         label=markdown_text(label),
         texts=texts,
         figures=" · ".join(figures),
@@ -286,9 +286,10 @@ def _axis_title(name: str) -> str:
 def _ends(tuning: Tuning) -> None:
     st.caption(
         say(
-            "★ marks the better end if the 95 % intervals (±, over the texts of a cell) of the two "
-            "do not overlap. Repetition and loops alone have a better end: less. Any other metric "
-            "can be too low or too high: read the texts."
+            "★ marks the better end if the 95 % intervals (in brackets, over the texts of a cell) "
+            "of the two do not overlap. A mean of texts that do not differ has none. "
+            "Repetition and loops alone have a better end: less. Any other metric can be too low "
+            "or too high: read the texts."
         )
     )
     st.html(extremes_table(extremes(tuning.work.result)))

@@ -93,8 +93,11 @@ def extremes_table(found: dict[str, tuple[Extreme, ...]]) -> str:
 
 def _end_text(end: Extreme) -> str:
     star = "★ " if end.is_best else ""
-    error = "" if math.isnan(end.error) else f" ± {short_number(end.error)}"
-    words = {"value": f"{short_number(end.value)}{error}", "cell": end.label}
+    value = localised(short_number(end.value))
+    if not math.isnan(end.low):
+        between = say("{low} to {high}", low=short_number(end.low), high=short_number(end.high))
+        value = f"{value} ({between})"
+    words = {"value": value, "cell": end.label}
     if end.others:
         said = say("{value} at {cell} and {others} more", **words, others=f"{end.others:,}")
     else:

@@ -274,7 +274,9 @@ def test_extremes_have_a_better_end_only_where_less_is_better_by_itself(tuning):
     tuning.x.texts["temperature"], tuning.y.setting = "0, 1.5", "none"
     tuning.prompts, tuning.stop, tuning.max_tokens = ["He said that"], "", 48
     tuning.set_seeds(3)
-    found = extremes(finished(tuning).work.result)
+    result = finished(tuning).work.result
+    result.__dict__["cells"] = result.cells.assign(seq_rep_4_sd=0.05)
+    found = extremes(result)
     lowest, highest = found["seq_rep_4"]
     assert (lowest.label, highest.label) == ("T 1.5", "T 0"), "greedy decoding repeats itself"
     assert (lowest.is_best, highest.is_best) == (True, False)
@@ -289,9 +291,22 @@ def test_no_end_is_better_where_the_intervals_overlap(tuning):
     result.__dict__["cells"] = cells
     found = extremes(result)
     assert [end.is_best for end in found["seq_rep_4"]] == [False, False]
-    assert found["seq_rep_4"][0].error == pytest.approx(1.96 * 0.05 / 2)
+    assert found["seq_rep_4"][1].high == pytest.approx(0.02 + 1.96 * 0.05 / 2)
     assert [end.is_best for end in found["loop_tokens"]] == [True, False]
     assert [end.is_best for end in found["looped"]] == [False, False], "one text of four"
+
+
+def test_no_end_is_better_by_four_texts_that_are_alike(tuning):
+    tuning.x.texts["temperature"], tuning.y.setting = "0, 1.5", "none"
+    result = finished(tuning).work.result
+    cells = result.cells.assign(texts=4, looped=[0.5, 0.0], seq_rep_4=[0.5, 0.1])
+    result.__dict__["cells"] = cells.assign(seq_rep_4_sd=[0.0, 0.01])
+    found = extremes(result)
+    low, high = found["looped"]
+    assert (low.low, low.is_best) == (0, False) and low.high == pytest.approx(0.602, abs=0.001)
+    assert not any(end.is_best for end in found["seq_rep_4"])
+    result.__dict__["cells"] = cells.assign(texts=20)
+    assert [end.is_best for end in extremes(result)["looped"]] == [True, False]
 
 
 def test_a_metric_that_is_the_same_everywhere_has_one_end_and_no_better_one(tuning):
