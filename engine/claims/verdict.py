@@ -11,7 +11,7 @@ by itself. A claim holds when every part says yes. It depends only when at least
 one says no. Without any yes, one no is enough: it does not hold. All else is not decided.
 
 A condition says nothing of the claim: it is what the experiment needs to tell anything, such as a
-control. Where it is not met, its part is open, and without a part all of them are.
+control. If it is not met, its part is open, and without a part all of them are.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.claims.uncertainty import LEAST, Figure
+from engine.claims.uncertainty import Figure
 
 HOLDS, FAILS, DEPENDS, OPEN = "holds", "fails", "depends", "open"
 YES, NO = "yes", "no"
@@ -72,19 +72,15 @@ class Check:
 
     @property
     def needed(self) -> int | None:
-        """About how many trials or groups would decide an open check, if its value stays.
+        """Estimate the trials or groups that would decide an open check, if its value stays.
 
-        An interval shrinks with the root of their number. None where the value is too close to the
-        bound, or is not known.
+        An interval shrinks with the root of their number. None if the value is too close to the
+        bound, or has no interval yet.
         """
         value, low, high = self.figure.value, self.figure.low, self.figure.high
-        if not math.isfinite(value):
+        if value == self.bound or not math.isfinite(value + high - low):
             return None
-        if not math.isfinite(high - low):
-            return LEAST
         edge = low if value > self.bound else high
-        if value == self.bound:
-            return None
         needed = math.ceil(self.figure.count * ((value - edge) / (value - self.bound)) ** 2)
         return max(needed, self.figure.count + 1) if needed <= MOST_NEEDED else None
 
@@ -117,10 +113,11 @@ class Verdict:
 
     @property
     def undecided(self) -> list[Check]:
-        """Open checks that more trials may decide."""
+        """Open checks that more trials may decide; of a value that is NaN, they may not."""
         closed = [check.part for check in self.unmet]
         open_checks = [c for c in self.checks if c.answer == OPEN and not c.is_condition]
-        return [] if "" in closed else [c for c in open_checks if c.part not in closed]
+        known = [c for c in open_checks if not math.isnan(c.figure.value)]
+        return [] if "" in closed else [c for c in known if c.part not in closed]
 
 
 def verdict(checks: Sequence[Check]) -> Verdict:

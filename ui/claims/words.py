@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from engine.claims.uncertainty import BOOTSTRAP, CLOPPER_PEARSON, COUNTED, RESAMPLES, Figure
+from engine.claims.uncertainty import (
+    BOOTSTRAP,
+    CLOPPER_PEARSON,
+    COUNTED,
+    LEAST,
+    RESAMPLES,
+    Figure,
+)
 from engine.claims.verdict import NO, OPEN, YES, Check, Verdict
 from ui.measurements.measured import digits
 from ui.words.labels import size
@@ -51,6 +58,7 @@ PARTS = {  # of a verdict, by what they say of the claim
     NO: marked("Not as claimed: {parts}."),
     OPEN: marked("Not decided: {parts}."),
 }
+TOO_FEW = marked("An interval takes at least {count} {each}.")
 MORE = marked("If the figures stay where they are, about {count} {each} would decide it.")
 TOO_CLOSE = marked("A figure lies so close to what the claim says that more {each} decide little.")
 
@@ -152,8 +160,11 @@ class ClaimWords:
         said += dict.fromkeys(say(self.figures[check.name].unmet) for check in verdict.unmet)
         if verdict.outcome == OPEN and verdict.undecided:
             needed = [check.needed for check in verdict.undecided]
-            words = TOO_CLOSE if None in needed else MORE
-            count = max((one for one in needed if one is not None), default=0)
+            words, count = MORE, max((one for one in needed if one is not None), default=0)
+            if any(math.isinf(check.figure.high) for check in verdict.undecided):
+                words, count = TOO_FEW, LEAST
+            elif None in needed:
+                words = TOO_CLOSE
             said.append(say(words, count=f"{count:,}", each=say(self.each)))
         return " ".join(said)
 

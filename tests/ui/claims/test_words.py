@@ -56,6 +56,9 @@ def test_the_sentence_follows_from_the_figures():
         f"If the figures stay where they are, about {needed} prompts would decide it."
     )
     assert said(mean([-1.0, 1.0] * 3), high)[1].endswith("that more prompts decide little.")
+    assert said(mean([0.2, 0.4]), some)[1].endswith("An interval takes at least 5 prompts.")
+    unknown = mean([])
+    assert "decide" not in said(unknown, unknown)[1], "no number of prompts is known to help"
 
 
 def test_a_condition_that_is_not_met_says_so_and_asks_for_no_more():
