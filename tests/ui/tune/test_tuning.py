@@ -15,6 +15,7 @@ from tests.ui import hostile
 from tests.ui.tune.sweeping import PATIENCE_S, finished
 from ui.models.chooser import Choice, shared_model
 from ui.tune.metrics import cell_label, extremes
+from ui.tune.results import _cell_metrics
 from ui.tune.sweep_work import SweepWork
 from ui.tune.tuning import EXAMPLES, Tuning
 from ui.words.metrics import METRICS
@@ -260,6 +261,11 @@ def test_export_holds_what_it_takes_to_make_each_text_again_in_both_formats(tuni
     assert pd.read_parquet(buffer)["text"].tolist() == frame["text"].tolist()
 
 
+def test_the_figures_of_a_cell_are_over_its_texts(tuning):
+    finished(tuning)
+    assert "**, over 1 text: " in _cell_metrics(tuning), "not the mean of their perplexities"
+
+
 def test_one_axis_only(tuning):
     tuning.y.setting = "none"
     finished(tuning)
@@ -302,7 +308,7 @@ def test_no_end_is_better_by_four_texts_that_are_alike(tuning):
     cells = result.cells.assign(texts=4, looped=[0.5, 0.0], seq_rep_4=[0.5, 0.1])
     result.__dict__["cells"] = cells.assign(seq_rep_4_sd=[0.0, 0.01])
     found = extremes(result)
-    low, high = found["looped"]
+    low, _ = found["looped"]
     assert (low.low, low.is_best) == (0, False) and low.high == pytest.approx(0.602, abs=0.001)
     assert not any(end.is_best for end in found["seq_rep_4"])
     result.__dict__["cells"] = cells.assign(texts=20)
