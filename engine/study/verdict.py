@@ -117,6 +117,9 @@ def _object(source: str, text: str) -> Verdict:
         return Verdict(False, "Python's json", said, error.pos)
     except _NoNumberError as error:
         return Verdict(False, "Python's json", str(error))
+    except ArithmeticError:  # of Python's decimals
+        said = "Python cannot hold the value: an exponent is too large"
+        return Verdict(None, "Python's json", said)
     except (RecursionError, ValueError) as error:  # UnicodeEncodeError of half a character too
         return Verdict(None, "Python's json", f"Python cannot hold the value: {_short(str(error))}")
     wrong = unjudged = None

@@ -36,6 +36,7 @@ NUMBER = Constraint("regex", "[0-9]+(\\.[0-9]{2})?|none")
         (PERSON, '{"name": "Tom", "age": NaN}', False, "NaN is no JSON", None),
         (PERSON, "[" * 100_000, None, "Python cannot hold the value: maximum recursion", None),
         (PERSON, "9" * 5000, None, "Python cannot hold the value", None),
+        (PERSON, "1e9999999999999999999", None, "Python cannot hold the value: an exponent", None),
         (PERSON, '{"name": "\\ud800"}', None, "Python cannot hold the value", None),
         (PERSON, "", False, "Expecting value", 0),
         (NUMBER, "12.50", True, "", None),
