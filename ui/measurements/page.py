@@ -10,6 +10,7 @@ from typing import Any
 
 import streamlit as st
 
+from engine.measure.machine import Setting
 from engine.model import LanguageModel
 from ui.labs import fields
 from ui.labs.page import STYLE as LABS_STYLE
@@ -30,6 +31,14 @@ from ui.words.language import marked, say, say_counted
 
 LONG_SECONDS = 300.0  # from which a measurement is better taken in parts
 STYLE = Path(__file__).with_suffix(".css")
+BUSY = marked(
+    "This computer was busy when the measurement began (load {load} on {cores}), so no conclusion "
+    "is drawn from its times. Measure again when it is idle."
+)
+OTHER_BUSY = marked(
+    "The other computer was busy when the measurement began (load {load} on {cores}), so no "
+    "conclusion is drawn from its times."
+)
 
 
 @dataclass(frozen=True)
@@ -152,7 +161,7 @@ def _results(state: MeasurementState, held: Held) -> None:
             start = say(section.start)
             st.caption(say("Nothing is measured yet. Press {button}.", button=start))
         return
-    is_busy = _busy(held)
+    is_busy = _busy(section, held.setting, BUSY)
     if not (held.is_running or is_busy):
         _notice(held.name, section, result)
     laid = state.laid(section.key) if section.overlays else None
@@ -162,7 +171,8 @@ def _results(state: MeasurementState, held: Held) -> None:
 def _laid(state: MeasurementState, laid: Laid) -> None:
     """What another machine measured, beside ours."""
     name, section = f"{state.name}_laid", state.held.section
-    _notice(name, section, laid.result)
+    if not _busy(section, state.other.setting, OTHER_BUSY):
+        _notice(name, section, laid.result)
     section.picture(laid.result, Shown(name, None, is_dark(), False))
 
 
@@ -172,19 +182,13 @@ def _notice(name: str, section: Section, result: Any) -> None:
         notice_line(name, notice)
 
 
-def _busy(held: Held) -> bool:
+def _busy(section: Section, setting: Setting | None, words: str) -> bool:
     """Say that the machine was busy when the measurement began; returns whether it was."""
-    if held.setting is None or not held.section.is_timed or not held.setting.machine.is_busy:
+    if setting is None or not section.is_timed or not setting.machine.is_busy:
         return False
-    machine = held.setting.machine
-    st.warning(
-        say(
-            "This computer was busy when the measurement began (load {load} on {cores}), so no "
-            "conclusion is drawn from its times. Measure again when it is idle.",
-            load=f"{machine.load[0]:.1f}",
-            cores=say_counted(machine.cores, "{count} core", "{count} cores"),
-        )
-    )
+    machine = setting.machine
+    cores = say_counted(machine.cores, "{count} core", "{count} cores")
+    st.warning(say(words, load=f"{machine.load[0]:.1f}", cores=cores))
     return True
 
 

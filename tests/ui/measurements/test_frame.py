@@ -182,6 +182,36 @@ def test_on_a_busy_machine_times_lead_to_no_conclusion(monkeypatch):
     assert any("no conclusion is drawn" in one.value for one in app.warning)
 
 
+def other_page() -> None:
+    from dataclasses import replace
+
+    import streamlit as st
+
+    from engine.model import load_model
+    from tests.ui.measurements.example import SECTION
+    from ui.measurements.page import MeasurementPage
+
+    page = MeasurementPage("cache", "", [replace(SECTION, overlays=False)])
+    if "state" not in st.session_state:
+        st.session_state["state"] = page.begun(load_model())
+    page.draw_state(st.session_state["state"])
+
+
+@pytest.mark.parametrize("load", [0.1, 64.0])
+def test_nor_do_times_of_another_machine_that_was_busy(load):
+    app = drawn(other_page)
+    state = app.session_state["state"]
+    report = json.loads(state.report().to_json())
+    report["setting"]["machine"] |= {"load": [load, 1.0, 1.0], "cores": 2}
+    report["parts"]["reading"]["ms"] = [1.5]
+    state.lay_over(json.dumps(report))
+    app.run()
+    assert state.error == "" and any(text.value == "1.5 ms" for text in app.text)
+    concludes = any("The slowest of 1 readings" in one.value for one in app.markdown)
+    said = any("The other computer was busy" in one.value for one in app.warning)
+    assert (concludes, said) == (load < 2, load > 2)
+
+
 def test_a_report_says_what_measured(bundled):
     setting = Setting.here(bundled)
     text = Report(setting, {"reading": Readings((1.0, 2.0))}).to_json()
