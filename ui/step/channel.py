@@ -153,7 +153,8 @@ class StepChannel:
             speaking(self._hello.language),
             (self._is_interrupted, self._told, self._waits),
         )
-        own = asking(person=self._visit.token, gives_up=self._is_not_waited_for)
+        person = self._visit.person or self._visit.token
+        own = asking(person=person, gives_up=self._is_not_waited_for)
         with panics_as_errors(), session.lock, spoken, job(*work), own:
             self._told(busy.doing(kind, is_empty=not session.decoder.steps), 0, None)
             yield

@@ -93,6 +93,7 @@ def this_visit() -> Visit | None:
     visit = VISITS.open(known["token"], known["tab"], session, is_there)
     if visit.token != known["token"]:
         st.session_state[TAB] = {**known, "token": visit.token}
+    visit.person = known.get("person", "")
     return visit
 
 

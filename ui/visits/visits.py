@@ -93,6 +93,8 @@ class Visit:
         handed: what one page has left for another, by the name of that.
         notices: sentences for whoever comes next, such as on a record that could not be used.
         in_hand: the prompt that a person typed last.
+        person: the secret that all tabs of the browser share; empty until a page was drawn, or if
+            the browser keeps none.
     """
 
     token: str
@@ -100,6 +102,7 @@ class Visit:
     handed: dict[str, Any] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
     in_hand: PromptInHand = field(default_factory=PromptInHand)
+    person: str = ""
     _pages: dict[str, _Held] = field(default_factory=dict)
     _originals: dict[str, PageState] = field(default_factory=dict)  # to be copied when asked for
     _records: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -162,7 +165,7 @@ class Visit:
         self._records.pop(name, None)
 
     def follow(self, state: PageState) -> bool:
-        """Let a page take the prompt that was typed last; whether that was elsewhere, and new."""
+        """Let a page take the prompt that was typed last; return whether it was new there."""
         self.note_prompts()
         due = [(holder, self.in_hand.due(holder)) for holder in holders_of(state)]
         for holder, prompt in due:

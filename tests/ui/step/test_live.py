@@ -9,6 +9,7 @@ import weakref
 from dataclasses import dataclass
 
 import pytest
+import streamlit as st
 from starlette.websockets import WebSocketDisconnect
 
 from engine.decoder import Decoder
@@ -26,6 +27,7 @@ from ui.texts.texts import Beginning
 from ui.visits.handover import STEP, HandedOver
 from ui.visits.in_hand import Prompt
 from ui.visits.keeping import Keeper
+from ui.visits.tab import TAB, this_person, this_visit
 from ui.visits.visits import VISITS, Visits
 
 OWN = "My own prompt: the little dog"
@@ -54,6 +56,19 @@ def test_a_first_page_has_the_first_example_and_the_table(visits):
         assert header["step"]["is_pending"] and header["row"]["light"]
         assert (header["error"], header["said"], header["notices"]) == ("", "", [])
         assert not {"table", "examples"} & set(page.do("step"))
+
+
+def test_whoever_asks_is_the_same_person_as_on_other_pages(monkeypatch):
+    asked, asking = [], channel.asking
+    monkeypatch.setattr(channel, "asking", lambda **who: asked.append(who) or asking(**who))
+    token, tab, person = (secrets.token_hex(16) for _ in range(3))
+    known = {"token": token, "tab": tab, "person": person}
+    monkeypatch.setattr(st, "session_state", {TAB: known})
+    with opened(visit=token, tab=tab) as page:
+        this_visit()
+        page.do("start", prompt=OWN)
+    assert asked[0]["person"] == token, "no page was drawn yet"
+    assert asked[-1]["person"] == this_person().token == person
 
 
 def test_steps_are_those_of_the_engine(visits, bundled):
