@@ -62,6 +62,7 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
 
     def _forget(self) -> None:
         self._figures: list[ConstraintFigures] = []
+        self._ribbon: tuple[tuple[Constraint, bytes], Ribbon] | None = None
         self.looked_at: int | None = None
         self.broken: Broken | None = None
 
@@ -185,8 +186,11 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
 
     @property
     def ribbon(self) -> Ribbon:
-        """Which bytes of the text were forced."""
-        return ribbon(self.constraint, written(self.text))
+        """The bytes of the text that were forced; each costs a request to another process."""
+        of = self.constraint, written(self.text)
+        if self._ribbon is None or self._ribbon[0] != of:
+            self._ribbon = of, ribbon(*of)
+        return self._ribbon[1]
 
     @property
     def verdict(self) -> Verdict:

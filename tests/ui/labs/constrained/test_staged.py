@@ -7,8 +7,9 @@ import re
 import numpy as np
 import pytest
 
+from engine.study.constraint import ribbon
 from tests.ui.labs.settling import settled
-from ui.labs.constrained.lab import ConstrainedLab
+from ui.labs.constrained.lab import ConstrainedLab, written
 from ui.labs.constrained.view import STAGED, label, staged
 from ui.words.metrics import percent
 
@@ -44,6 +45,18 @@ def test_each_token_is_allowed_with_its_share_or_refused(lab, length):
         assert kinds[token_id] == ("chosen" if chosen else usual)
     shares = [float(share) for _, _, share, *_ in rows]
     assert shares == sorted(shares, reverse=True)
+
+
+def test_the_forced_bytes_are_looked_for_once_for_each_text(lab, monkeypatch):
+    texts = []
+    monkeypatch.setattr(
+        "ui.labs.constrained.lab.ribbon", lambda of, data: texts.append(data) or ribbon(of, data)
+    )
+    for length in (2, 2, 1):
+        lab.rewind_to(length)
+        for _ in range(3):
+            assert lab.ribbon == ribbon(lab.constraint, written(lab.text))
+    assert len(texts) == len(set(texts)) == 2
 
 
 def test_before_the_first_step_there_is_the_prompt_alone(lab):
