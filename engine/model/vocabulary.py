@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import transformers
 
-from engine.errors import PromptError, TokenizerError, panics_as_errors
+from engine.errors import PanicError, PromptError, TokenizerError, panics_as_errors
 from engine.grammar import TokenTable
 from engine.model import chat_template
 
@@ -118,7 +118,11 @@ class Vocabulary:
         """The token that a line break ends with, as text-generation-webui finds it; or none."""
         if self.tokenizer is None:
             return ()
-        ids = self.tokenizer("\n", add_special_tokens=False, verbose=False)["input_ids"]
+        try:
+            with panics_as_errors():
+                ids = self.tokenizer("\n", add_special_tokens=False, verbose=False)["input_ids"]
+        except PanicError:
+            return ()
         return tuple(ids[-1:])
 
     def token_table(self, eos_ids: tuple[int, ...]) -> TokenTable:
@@ -216,13 +220,8 @@ class TextStream:
         return self._decoder.decode(data)
 
     @property
-    def pending(self) -> bytes:
-        """Bytes of a character still unfinished."""
-        return self._decoder.getstate()[0]
-
-    @property
     def state(self) -> tuple[bytes, int]:
-        """Where the stream stands, to go back to with `restore`."""
+        """The unfinished bytes and the decoder's flags, to go back to with `restore`."""
         return self._decoder.getstate()
 
     def restore(self, state: tuple[bytes, int]) -> None:
@@ -265,6 +264,7 @@ def _decoder(decoder: Decoder | None) -> _ToBytes:
     return partial(_decoded, decoder, has_bytes)
 
 
+@panics_as_errors()
 def _decoded(decoder: Decoder, has_bytes: bool, piece: str) -> bytes:
     """Return the text of a piece that follows another one, by the decoder."""
     if has_bytes and _BYTE_PIECE.fullmatch(piece):

@@ -18,7 +18,7 @@ class Piece:
         text: the characters that it completes.
         spelled: the same, but a control token's name, in which stop strings are looked for too.
         stop_string: the stop string that ends with it, None where there is none.
-        state: where the text's `TextStream` then stands.
+        state: of the text's `TextStream` after it.
     """
 
     token_bytes: bytes
@@ -46,7 +46,7 @@ def piece_after(
         vocabulary: the model's.
         before: the text.
         spelled: the text with the names of its control tokens.
-        state: where its `TextStream` stands.
+        state: of its `TextStream`.
         token_id: the token.
         stop_strings: texts that end generation.
     """

@@ -1,5 +1,7 @@
 """A panic of a library in Rust, which is no `Exception`, is told as any other failure."""
 
+from types import SimpleNamespace
+
 import pytest
 import tokenizers
 import transformers
@@ -7,7 +9,7 @@ from tokenizers import Regex, normalizers, pre_tokenizers
 
 from engine.errors import PanicError, TokenizerError, panics_as_errors
 from engine.model.loading.tokenizer_files import read_tokenizer
-from engine.model.vocabulary import Vocabulary
+from engine.model.vocabulary import Vocabulary, _decoded
 from engine.tokenizing import text_tokenizer
 
 
@@ -54,6 +56,17 @@ def test_a_folder_whose_tokenizer_panics_is_refused(monkeypatch, tmp_path):
     monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", panics)
     with pytest.raises(TokenizerError, match="no tokenizer that can be read"):
         read_tokenizer(tmp_path)
+
+
+def test_a_tokenizer_that_panics_has_no_line_break_and_no_pieces():
+    def panics(*_, **__):
+        raise PanicException("out of bounds")
+
+    vocabulary = Vocabulary(backtracking("split"), 256)
+    vocabulary.tokenizer = panics
+    assert vocabulary.line_break_ids == ()
+    with pytest.raises(PanicError):
+        _decoded(SimpleNamespace(decode=panics), False, "x")
 
 
 def test_a_panic_is_known_by_its_name():

@@ -44,7 +44,7 @@ def streamed(vocabulary: Vocabulary, token_ids: list[int]) -> str:
     """The text as a decoder puts it together, token by token."""
     stream = TextStream()
     text = "".join(stream.feed(vocabulary.token_bytes(token_id)) for token_id in token_ids)
-    assert stream.pending == b"", "a whole text leaves no unfinished character"
+    assert stream.state[0] == b"", "a whole text leaves no unfinished character"
     return text
 
 
@@ -163,7 +163,7 @@ def test_a_character_in_four_tokens_comes_out_with_its_last_byte(vocabulary):
     assert [vocabulary.label(i) for i in token_ids] == ["<0xF0>", "<0x9F>", "<0x99>", "<0x82>"]
     stream = TextStream()
     seen = [
-        (stream.feed(vocabulary.token_bytes(token_id)), stream.pending) for token_id in token_ids
+        (stream.feed(vocabulary.token_bytes(token_id)), stream.state[0]) for token_id in token_ids
     ]
     assert seen == [("", b"\xf0"), ("", b"\xf0\x9f"), ("", b"\xf0\x9f\x99"), ("🙂", b"")]
 
@@ -174,7 +174,7 @@ def test_a_stream_goes_back_to_an_earlier_state():
     state = stream.state
     assert stream.feed(b"\xac") == "€"
     stream.restore(state)
-    assert stream.pending == b"\xe2\x82"
+    assert stream.state[0] == b"\xe2\x82"
     assert stream.feed(b"!") == "\ufffd!"
 
 
@@ -183,7 +183,7 @@ def test_any_bytes_cut_anywhere_give_the_text_of_the_whole(data, cuts):
     edges = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
     stream = TextStream()
     text = "".join(stream.feed(data[a:b]) for a, b in pairwise(edges))
-    rest = stream.pending.decode("utf-8", "replace")
+    rest = stream.state[0].decode("utf-8", "replace")
     assert text + rest == data.decode("utf-8", "replace")
 
 
