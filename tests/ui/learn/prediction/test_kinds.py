@@ -1,5 +1,6 @@
 """What is predicted: the truth is the model's, computed as the engine computes it elsewhere."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -113,6 +114,15 @@ def test_a_figure_per_step_is_of_the_text_that_is_generated(model):
     assert labels == tuple(
         f"{place} {token_label(step.text)}" for place, step in enumerate(decoder.steps, start=1)
     )
+
+
+def test_a_token_without_text_is_named_once_it_is_revealed():
+    model = lesson_model()
+    (end,) = model.eos_ids
+    prediction = read(kind="per_step", prompt=PROMPT, figure="tokens_kept", steps=3, high=40)
+    prediction = replace(prediction, settings=SamplingSettings(logit_bias={end: 1000}))
+    labels = prediction.revealed_labels(model, PROMPT, prediction.bars(model, PROMPT))
+    assert labels[0] == f"1 {model.vocabulary.label(end)}"
 
 
 def test_what_is_kept_holds_a_share_of_the_models_own_probability(model):

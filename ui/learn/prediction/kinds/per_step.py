@@ -66,8 +66,8 @@ class PerStep(StepPrediction):
     def revealed_labels(self, model: LanguageModel, prompt: str, bars: Bars) -> tuple[str, ...]:
         """Each step with the token that it appended."""
         decoder = Decoder(model, prompt, self.settings)
-        tokens = (token_label(decoder.step().text) for _ in bars.labels)
-        return tuple(map(" ".join, zip(bars.labels, tokens, strict=True)))
+        label = model.vocabulary.label
+        return tuple(f"{bar} {token_label(label(decoder.step().token_id))}" for bar in bars.labels)
 
     def truth(self, model: LanguageModel, prompt: str, bars: Bars) -> tuple[float, ...]:
         decoder = Decoder(model, prompt, self.settings)
