@@ -172,7 +172,7 @@ class BackgroundWork:
 
     def _ends_without(self, visitor: _Visitor) -> bool:
         """End if the visitor has gone, and say why for their return; return whether it ends."""
-        if visitor.has_gone():
+        if not self.is_done and visitor.has_gone():
             self.problem = say("It ended because its page was closed or out of reach for a minute.")
             self._cancel.set()
         return self._cancel.is_set()

@@ -175,6 +175,16 @@ def test_a_visitor_who_has_gone_ends_the_work_and_it_can_go_on(monkeypatch):
     assert (work.progress, work.share, work.ends) == ("5 of 5 texts", 1.0, 2)
 
 
+def test_work_that_was_done_before_its_visitor_left_ended_as_it_should(monkeypatch):
+    monkeypatch.setattr(background, "LOOK_SECONDS", 0)
+    monkeypatch.setattr(background, "GRACE_SECONDS", -1)
+    work = Work()
+    work.go.release(5)
+    work.start(lambda: not work.is_done)
+    work.wait(PATIENCE_S)
+    assert (work.is_done, work.problem, work.is_cancelled) == (True, "", False)
+
+
 def test_progress_says_about_how_long_it_takes_yet():
     work = begun(Work())
     assert work.progress == "0 of 5 texts"
