@@ -209,7 +209,7 @@ class _Tokens:
         self._is_text[self.eos_ids] = False
 
     def are_ends(self, ids: np.ndarray) -> np.ndarray:
-        """Which of these end a text."""
+        """Tell which of these end a text."""
         return (ids[:, None] == self.eos_ids).any(1)
 
     def tell(self, process: Child) -> None:

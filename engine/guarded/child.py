@@ -93,7 +93,7 @@ class _Memory:
         return int(os.pread(self._file, 40, 0).split()[0]) * os.sysconf("SC_PAGE_SIZE")
 
     def limit(self, megabytes: int) -> None:
-        """Let it have so much more, and no more than that."""
+        """Let it have this much more, and no more than that."""
         if self._file is not None:
             import resource
 

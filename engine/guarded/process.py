@@ -144,6 +144,8 @@ class Child:
                 process = self._running()
                 if not self._is_ready:
                     self._watched(process, START_SECONDS)
+                    if self._why:
+                        raise _NoAnswerError
                     self._is_ready = True
                 send(process.stdin, {**request, "seconds": seconds}, data)
                 answer, data = self._watched(process, seconds * WALL)
@@ -154,7 +156,7 @@ class Child:
             except BaseException:
                 self.end()  # or the answer to this request would be taken for the next one's
                 raise
-            if answer.pop("last", False):
+            if answer.pop("last", False) or self._why:  # ended just as it answered
                 self.end()
             return answer, data
 
@@ -237,7 +239,7 @@ class Child:
                 process.stdin.close()
 
     def forget(self) -> None:
-        """In a fork: the process is the parent's, which has its own end of the pipes."""
+        """Forget the process, which is the parent's, in a fork."""
         if self.process is not None:
             for pipe in (self.process.stdin, self.process.stdout):
                 pipe.raw.close()  # a thread that is no more may hold the lock of the buffer

@@ -117,6 +117,30 @@ def test_an_interrupt_leaves_no_answer_for_the_next_request(child, monkeypatch):
     assert child.ask({"kind": "tell"}, b"new")[1] == b"wen"
 
 
+@pytest.mark.parametrize("is_new", [False, True])
+def test_one_that_is_ended_just_as_it_answers_is_not_asked_again(monkeypatch, is_new):
+    child, receive, gives_up = Child(PROGRAM, 0.2, 200), module.receive, threading.Event()
+
+    def ended_just_then(pipe):
+        message = receive(pipe)
+        gives_up.set()
+        child.look()
+        return message
+
+    if not is_new:
+        pid_of(child)
+    with monkeypatch.context() as patched, asking(gives_up=gives_up.is_set):
+        patched.setattr(module, "receive", ended_just_then)
+        if is_new:
+            with pytest.raises(CancelledError):
+                child.ask({"kind": "tell"}, b"old")
+        else:
+            assert child.ask({"kind": "tell"}, b"old")[1] == b"dlo"
+            assert child.process is None
+    assert child.ask({"kind": "tell"}, b"new")[1] == b"wen"
+    child.end()
+
+
 def test_a_process_that_cannot_be_started(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/no/such/python")
     with pytest.raises(EndedError, match="No such file"):
