@@ -16,6 +16,7 @@ from engine.decoding import inputs
 from engine.errors import PromptError
 from engine.model import LanguageModel
 from engine.model.kernels import ENGINE_LOCK
+from engine.runner.scheduler import SCHEDULER, Kind
 
 MOST_TOKENS = 48  # of the text: the weights are a square for each head
 
@@ -33,6 +34,7 @@ def attention_weights(model: LanguageModel, text: str) -> np.ndarray:
 
     Raises:
         PromptError: no text, or a longer one.
+        CancelledError: as any turn does.
     """
     ids = inputs.prompt_ids(model, text)
     if len(ids) > MOST_TOKENS:
@@ -40,10 +42,9 @@ def attention_weights(model: LanguageModel, text: str) -> np.ndarray:
             f"This text has {len(ids):,} tokens, and the picture takes at most {MOST_TOKENS}; "
             "shorten it."
         )
-    with ENGINE_LOCK, torch.inference_mode():
-        told = _telling(model.hf.name_or_path)(
-            torch.tensor([ids]), output_attentions=True, use_cache=False
-        )
+    telling = _telling(model.hf.name_or_path)
+    with SCHEDULER.turn(Kind.BATCH), ENGINE_LOCK, torch.inference_mode():
+        told = telling(torch.tensor([ids]), output_attentions=True, use_cache=False)
     return torch.cat(told.attentions).numpy()
 
 

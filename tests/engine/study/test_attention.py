@@ -6,6 +6,9 @@ import torch
 
 from engine.errors import PromptError
 from engine.model import BUNDLED, LanguageModel, load_model
+from engine.model.kernels import ENGINE_LOCK
+from engine.runner.scheduler import SCHEDULER
+from engine.study import attention
 from engine.study.attention import MOST_TOKENS, attention_weights
 
 
@@ -50,6 +53,22 @@ def test_they_are_those_that_the_layer_computes_by_the_formula(model: LanguageMo
         same = (last * k[0, :, 1]).sum(-1)
         wanted = torch.softmax(torch.stack([first, same], -1) / own.head_dim**0.5, -1)
     assert np.allclose(attention_weights(model, text)[0, :, 1], wanted.numpy(), atol=0.01)
+
+
+def test_the_model_is_read_before_its_pass_has_a_turn(model: LanguageModel, monkeypatch):
+    telling, seen = attention._telling, []
+
+    def state() -> tuple[int, int]:
+        return ENGINE_LOCK.depth, SCHEDULER.line()["running"]
+
+    def noted(folder):
+        seen.append(state())
+        passes = telling(folder)
+        return lambda *args, **kwargs: seen.append(state()) or passes(*args, **kwargs)
+
+    monkeypatch.setattr(attention, "_telling", noted)
+    attention_weights(model, "Ja.")
+    assert seen == [(0, 0), (1, 1)]
 
 
 def test_a_text_that_no_picture_could_show_is_refused(model: LanguageModel):
