@@ -471,6 +471,7 @@ class Comparison:
                 first_seed=self.seed,
                 max_tokens=self.max_tokens,
                 prompt_text=self.prompt,
+                chat=self.chat,
             )
         except DecodingError as error:
             self.error = told(error)

@@ -54,7 +54,7 @@ def samples(comparison: Comparison) -> None:
         return
     work_state(run, run.notices)
     if not run.is_running:
-        _results(run, comparison.chat)
+        _results(run)
 
 
 def _problem(count: float | None) -> str:
@@ -66,7 +66,7 @@ def _problem(count: float | None) -> str:
     return ""
 
 
-def _results(run: SamplingRun, chat: bool) -> None:
+def _results(run: SamplingRun) -> None:
     titles = {
         number: f"{place}. {title_of(settings)}"
         for place, (number, _, settings) in enumerate(run.columns, start=1)
@@ -95,7 +95,7 @@ def _results(run: SamplingRun, chat: bool) -> None:
             help=say(NOTE),
         )
     with st.container(key="compare_samples_texts"):
-        st.html(sample_texts(before_text(run.prompt_text, chat), run.samples(column)))
+        st.html(sample_texts(before_text(run.prompt_text, run.chat), run.samples(column)))
 
 
 def _sample_charts(run: SamplingRun, titles: dict[int, str]) -> None:

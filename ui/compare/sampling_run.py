@@ -59,9 +59,10 @@ class SamplingRun(BackgroundWork):
         first_seed: seed of the first text of each column; the others follow.
         max_tokens: most tokens of a text.
         prompt_text: the prompt for reading.
+        chat: whether it went through the chat template.
 
     Attributes:
-        columns, prompt_text: as given.
+        columns, prompt_text, chat: as given.
         model_name: of the model that writes them.
 
     Raises:
@@ -80,11 +81,12 @@ class SamplingRun(BackgroundWork):
         first_seed: int,
         max_tokens: int,
         prompt_text: str = "",
+        chat: bool = False,
     ) -> None:
         per_column = checked_whole(say(SAMPLES), count, 1, MOST_SAMPLES)
         super().__init__(per_column * len(columns))
         self.columns = tuple(columns)
-        self.prompt_text = prompt_text
+        self.prompt_text, self.chat = prompt_text, chat
         self.model_name = model.name
         rows, self._columns_of_rows = [], []
         # Every column soon has its first text.
@@ -127,6 +129,7 @@ class SamplingRun(BackgroundWork):
         """The finished texts and what they measure, as plain values."""
         return {
             "prompt_text": self.prompt_text,
+            "chat": self.chat,
             "columns": [[number, title, s.to_dict()] for number, title, s in self.columns],
             "notices": list(self.notices),
             "samples": [
@@ -195,6 +198,7 @@ class SamplingRun(BackgroundWork):
                     "settings": json.dumps(sample.text.settings.to_dict()),
                     "model": self.model_name,
                     "prompt": self.prompt_text,
+                    "chat_template": self.chat,
                 }
                 for sample in self.samples()
             ]
@@ -218,6 +222,7 @@ class KeptSamples(SamplingRun):
         BackgroundWork.__init__(self, len(entries))
         self.columns = tuple(_column(item) for item in data.items("columns", MOST_COLUMNS))
         self.prompt_text = data.text("prompt_text", LONGEST_PROMPT)
+        self.chat = data.plain("chat") is True
         self.model_name = model.name
         self._kept_notices = tuple(data.texts("notices", 100))
         settings = {number: settings for number, _, settings in self.columns}
