@@ -23,7 +23,7 @@ from ui.labs import fields
 from ui.measurements.held import Held
 from ui.measurements.measured import chart, sheet
 from ui.measurements.section import Shown, Table
-from ui.words.language import marked, say
+from ui.words.language import Literal, marked, say
 
 WAYS = {BEAM: marked("beam search"), GREEDY: marked("greedy"), SAMPLE: marked("nucleus")}
 PROMPTS = """They think that
@@ -93,7 +93,13 @@ def _picture(result: BeamTexts, shown: Shown) -> None:
 
 def _texts(result: BeamTexts) -> Table:
     rows = [
-        (text.prompt, say(WAYS[text.kind]), text.logprob, text.distinct, text.text)
+        (
+            Literal(text.prompt),
+            say(WAYS[text.kind]),
+            text.logprob,
+            text.distinct,
+            Literal(text.text),
+        )
         for text in result.texts
     ]
     head = (

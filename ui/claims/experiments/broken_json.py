@@ -25,7 +25,7 @@ from ui.measurements.measured import chart, sheet
 from ui.measurements.section import Shown, Table
 from ui.texts.constraints import FIRST
 from ui.words.labels import token_label
-from ui.words.language import marked, say
+from ui.words.language import Literal, marked, say
 from ui.words.refusals import told
 
 WAYS = {
@@ -88,7 +88,7 @@ def _texts(result: BrokenJson) -> Table:
             token_label(run.wrong),
             say("yes") if text.is_valid else say("no"),
             told(text.problem),
-            text.text,
+            Literal(text.text),
         )
         for run in result.runs
         for text in run.texts

@@ -24,7 +24,7 @@ from ui.measurements.held import Held
 from ui.measurements.measured import chart, sheet
 from ui.measurements.section import Shown, Table
 from ui.words.labels import token_label
-from ui.words.language import say
+from ui.words.language import Literal, say
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def _picture(result: Determinism, shown: Shown) -> None:
 def _texts(result: Determinism) -> Table:
     rows = [
         (
-            one.prompt,
+            Literal(one.prompt),
             part_said(one.way),
             max(one.steps),
             None if one.first is None else one.first + 1,

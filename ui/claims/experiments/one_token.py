@@ -18,7 +18,7 @@ from ui.measurements.measured import chart
 from ui.measurements.section import Shown, Table
 from ui.skeleton.tables import text_list
 from ui.words.labels import token_label
-from ui.words.language import say
+from ui.words.language import Literal, say
 from ui.words.metrics import percent
 
 
@@ -96,9 +96,8 @@ def _picture(result: OneToken, shown: Shown) -> None:
     with st.expander(say("The texts")):
         for fork in result.forks:
             pair = [((say("as written"),), fork.old), (_facts(fork), fork.new)]
-            st.html(
-                text_list(say("Texts of {name}", name=fork.prompt), fork.prompt + fork.before, pair)
-            )
+            name = say("Texts of {name}", name=Literal(fork.prompt))
+            st.html(text_list(name, fork.prompt + fork.before, pair))
 
 
 def _facts(fork: Fork) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from ui.measurements.held import Held
 from ui.measurements.measured import chart, sheet
 from ui.measurements.section import Shown, Table
 from ui.models.chooser import Choice, shared_model
-from ui.words.language import say
+from ui.words.language import Literal, say
 
 PROMPTS = """Once upon a time, there was a little
 The old house stood
@@ -104,7 +104,7 @@ def _picture(result: Speedups, shown: Shown) -> None:
 def _trials(result: Speedups) -> Table:
     rows = [
         (
-            one.prompt,
+            Literal(one.prompt),
             one.length,
             one.accepted / one.looked_at if one.looked_at else None,
             one.tokens / one.rounds,

@@ -16,7 +16,7 @@ from ui.measurements.held import Held
 from ui.measurements.measured import chart, sheet
 from ui.measurements.section import Shown, Table
 from ui.words.labels import token_label, with_minus
-from ui.words.language import say
+from ui.words.language import Literal, say
 
 PROMPTS = """The capital of France is
 Once upon a time, there was a little
@@ -105,7 +105,7 @@ def _picture(result: Tails, shown: Shown) -> None:
 def _absurd(result: Tails) -> Table:
     rows = [
         (
-            tail.prompt,
+            Literal(tail.prompt),
             token_label(one.token),
             one.rank,
             with_minus(f"10^{one.exponent:.1f}"),

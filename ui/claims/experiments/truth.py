@@ -17,7 +17,7 @@ from ui.labs import fields
 from ui.measurements.held import Held
 from ui.measurements.measured import chart, sheet
 from ui.measurements.section import Shown, Table
-from ui.words.language import marked, say
+from ui.words.language import Literal, marked, say
 
 IS_RIGHT = {True: marked("yes"), False: marked("no"), None: marked("no answer")}
 
@@ -72,11 +72,11 @@ def _picture(result: Truth, shown: Shown) -> None:
 def _answers(result: Truth) -> Table:
     rows = [
         (
-            one.fact.question,
-            " or ".join(one.fact.answers),
-            one.greedy,
+            Literal(one.fact.question),
+            Literal(" or ".join(one.fact.answers)),
+            Literal(one.greedy),
             say(IS_RIGHT[one.greedy_right]),
-            one.majority,
+            Literal(one.majority),
             one.votes,
             part_said(one.fact.group),
         )
