@@ -25,6 +25,7 @@ class Checked(Protocol):
 
 # Of the time of a pass over one row: what a step takes, and what each text of a batch adds to it.
 AROUND, EACH_TEXT = 1.3, 0.15
+MOST_PROMPTS = 200  # that a person may type, one a line
 MOST_UNSTEADY = 0.1  # of the reference products, that may be off where times are compared
 
 AnyResult = TypeVar("AnyResult", bound=Checked)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from engine.claims.experiment import MOST_PROMPTS
 from engine.errors import SettingError
 from ui.labs.inputs import PlainInputs
 from ui.words.language import say, typed_list
 
-MOST_LINES = 200
 MOST_NUMBERS = 16
 STORY_PROMPTS = """Once upon a time, there was a little
 The old house stood
@@ -48,8 +48,8 @@ def lines(text: str) -> list[str]:
         SettingError: more lines than an experiment takes.
     """
     found = [line for line in text.splitlines() if line.strip()]
-    if len(found) > MOST_LINES:
-        problem = say("are more than {most}", most=MOST_LINES)
+    if len(found) > MOST_PROMPTS:
+        problem = say("are more than {most}", most=MOST_PROMPTS)
         raise SettingError(say("Lines"), len(found), problem, say("remove some"))
     return found
 

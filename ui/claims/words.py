@@ -97,7 +97,7 @@ KINDS: dict[str, Callable[[float], str]] = {
 class FigureName:
     """The name of a figure, and how it is written: a key of `KINDS`.
 
-    `unmet` is said where it is a condition that is not met.
+    `unmet` is said of a condition that is not met.
     """
 
     name: str

@@ -12,7 +12,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from engine.claims.experiment import Experiment, checked_prompts, checked_range, steady
+from engine.claims.experiment import (
+    MOST_PROMPTS,
+    Experiment,
+    checked_prompts,
+    checked_range,
+    steady,
+)
 from engine.claims.uncertainty import ratio
 from engine.claims.verdict import AT_LEAST, Check, noted
 from engine.decoding.decoder import Decoder
@@ -27,7 +33,7 @@ from engine.sampling.speculation import SpeculativeSettings
 from engine.study.acceptance import Acceptance
 from engine.trace.values import Flag, Real, Record, Row, Text, Whole, of
 
-MOST_TOKENS, MOST_LENGTHS, MOST_PROMPTS = 256, 8, 200
+MOST_TOKENS, MOST_LENGTHS = 256, 8
 TURNS = 2  # of every case after a prompt, the second in reverse order
 WARM_TOKENS = 8
 
@@ -132,6 +138,7 @@ class SpeculativeExperiment(Experiment[Speedups]):
         checked_range("Draft lengths, how many", len(lengths), 1, MOST_LENGTHS)
         checked_range("Speed-up", bound, 1.0, 100.0)
         self._prompts = checked_prompts(model, prompts, tokens)
+        checked_range("Prompts, how many", len(prompts), 1, MOST_PROMPTS)
         super().__init__([1.0] * len(prompts))
         self._sampling = SamplingSettings(temperature=temperature)
         checked = [SpeculativeSettings(self._sampling, _whole(length)) for length in lengths]

@@ -107,7 +107,7 @@ class NucleusAdapts(Survivors):
 
 
 def _times_larger(sums: list[tuple[int, int, int, int]]) -> float:
-    """The mean nucleus of uncertain steps over that of sure ones; NaN where a kind is missing."""
+    """The mean nucleus of uncertain steps over that of sure ones; NaN if a kind is missing."""
     unsure, unsure_steps, sure, sure_steps = map(sum, zip(*sums, strict=True))
     return (unsure / unsure_steps) / (sure / sure_steps) if unsure_steps and sure else math.nan
 

@@ -5,9 +5,11 @@ import time
 
 import pytest
 
+from engine.claims.experiment import MOST_PROMPTS
 from engine.claims.experiments.cached_flat import CachedFlat, cached_flat_experiment
 from engine.claims.experiments.output_slower import OutputSlower, output_slower_experiment
 from engine.claims.experiments.output_time import OutputTime, output_time_experiment
+from engine.claims.experiments.speculative import SpeculativeExperiment
 from engine.claims.verdict import DEPENDS, FAILS, HOLDS, OPEN, verdict
 from engine.errors import SettingError
 from engine.measure.machine import Setting
@@ -169,3 +171,6 @@ def test_what_cannot_be_timed_is_refused(chain):
             output_time_experiment(chain, prompts, outputs)
     with pytest.raises(SettingError, match="Flat, below"):
         cached_flat_experiment(chain, "the dog", 20, flat=0.5)
+    many = ["the dog"] * (MOST_PROMPTS + 1)
+    with pytest.raises(SettingError, match="Prompts, how many"):
+        SpeculativeExperiment(chain, many, lambda: None)

@@ -62,7 +62,9 @@ def _picture(result: Truth, shown: Shown) -> None:
         chart(
             f"{shown.name}_right",
             say("Right answers"),
-            say("The line is at 8 answers in 10. Whiskers are 95 %."),
+            say(
+                "The line is at {count} answers in 10. Whiskers are 95 %.", count=f"{10 * OFTEN:g}"
+            ),
             intervals_figure(_right(result), say("right answers"), shown.dark, bound=OFTEN),
         )
     with st.expander(say("The answers")):

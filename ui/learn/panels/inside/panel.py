@@ -37,7 +37,7 @@ def attention(state: MeasurementState, to: int) -> float | None:
 
 @MEASURES.add
 def loss(state: MeasurementState) -> float | None:
-    """The mean loss of the text, or that of the training where one looks, in bits per token."""
+    """The mean loss of the text, or of the training at the chosen entry, in bits per token."""
     result = state.held.result()
     return result.mean if isinstance(result, (Loss, Training)) else None
 

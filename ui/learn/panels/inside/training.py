@@ -21,8 +21,6 @@ from ui.measurements.section import Section, Shown
 from ui.words.language import marked, say
 from ui.words.metrics import number
 
-MOST = 300  # million tokens that the model has read
-
 
 @dataclass(frozen=True)
 class TrainingInputs(PlainInputs):
@@ -64,7 +62,9 @@ def _computed(model: LanguageModel, inputs: TrainingInputs) -> Training:
 
 
 def _fields(held: Held) -> None:
-    fields.whole(held, "read", say("Million tokens read"), 1, MOST, width=200)
+    tokens, _ = _log()
+    most = round(tokens[-1] / 1e6)
+    fields.whole(held, "read", say("Million tokens read"), 1, most, width=200)
 
 
 def _picture(result: Training, shown: Shown) -> None:
@@ -72,7 +72,7 @@ def _picture(result: Training, shown: Shown) -> None:
 
 
 def training_figure(result: Training, dark: bool = False) -> go.Figure:
-    """The loss over the tokens read, with a mark where one looks."""
+    """The loss over the tokens read, with a mark at the chosen entry."""
     colours = palette(dark)
     millions = result.tokens / 1e6
     figure = go.Figure(
