@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from engine.errors import TraceError
 
-LARGEST = 2**63 - 1  # of what Parquet keeps as a whole number
+LARGEST = 2**63 - 1  # of the whole numbers in a column of a table
 LONGEST_TEXT = 16 * 2**20  # characters: a prompt that fills any context of today
 LONGEST_TOKEN = 2**16
 ROUNDING = 1e-6  # by which figures that were rounded may leave their range

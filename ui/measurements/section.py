@@ -95,7 +95,8 @@ class Section(Generic[AnyInputs, AnyResult]):
         computed: the result of inputs that need no measuring; raises `DecodingError` to refuse.
         first: the inputs that a new visitor sees with a model; None for the defaults.
         is_timed: whether times are measured, which a busy machine lengthens.
-        begins_alone: whether what takes seconds is measured without a press.
+        begins_alone: whether its first inputs are measured without a press, on a bundled model
+            and for the one person at this computer.
         follows: whether its prompt is the one that a person typed last, on whatever page.
         overlays: whether the picture draws another machine's result over ours; else it is drawn
             once for each.

@@ -110,7 +110,7 @@ class MeasurementState:
     # --- measuring --------------------------------------------------------------------------------
 
     def look(self, is_there: Callable[[], bool]) -> None:
-        """What every drawing does first: time a few passes, then measure what takes no longer."""
+        """Begin what waits for no press: passes to time, the first inputs, the next in line."""
         for bench in self.benches:
             bench.look(is_there)
         if self.bench.pace is not None:
@@ -234,7 +234,7 @@ class MeasurementState:
         return models, self.chosen, tuple(self.bench.inputs.values()), whole
 
     def record(self) -> dict[str, Any]:
-        """Models, section, inputs, and what is measured to the end."""
+        """Return models, section, inputs, and results that are whole."""
         return {
             "model": choice_record(self.model),
             "second": choice_record(self.second.model) if self.second else None,

@@ -14,11 +14,11 @@ class Visitor:
     """The visitor of a request, and the way it came, as its headers tell.
 
     Attributes:
-        ip_address: of the machine that sent it; None for this one.
+        ip_address: of the machine that sent it; ``unknown`` if the connection names none.
         headers: the names of its headers, and their values.
     """
 
-    ip_address: str | None
+    ip_address: str
     headers: Headers
 
     @classmethod

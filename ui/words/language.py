@@ -78,7 +78,7 @@ def speaking(code: str) -> Iterator[None]:
 
 
 class Literal(str):
-    """A text that is shown as it stands, such as a token's or one that is said already."""
+    """A text that is shown unchanged, such as a token's or one that is said already."""
 
 
 def with_figures(text: str) -> str:

@@ -83,7 +83,7 @@ def test_a_draft_that_does_not_fit_falls_back_and_says_so():
     other._prepare(target, SpeculativeInputs())
     target.vocabulary.encode = lambda text: tiny_models.prompt(2)
     other._begin(2)
-    assert "another vocabulary than mine, so prompt lookup proposes" in other.fell_back
+    assert "another tokenizer than mine, so prompt lookup proposes" in other.fell_back
     assert settled(other).text.draft is None and len(other.text.steps) == 2
 
 

@@ -103,7 +103,7 @@ class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
         is_bundled = inputs.proposer == BUNDLED_DRAFT
         if is_bundled and not draft.vocabulary.has_tokens_of(model.vocabulary):
             why = say(
-                "The bundled draft has another vocabulary than {model}, so prompt lookup proposes. "
+                "The bundled draft has another tokenizer than {model}, so prompt lookup proposes. "
                 "Choose a draft with the same tokenizer.",
                 model=model.name,
             )
