@@ -112,6 +112,15 @@ def test_a_draft_can_be_typed_where_the_page_has_no_text(lab, model):
     assert settled(lab).text.draft.source == "models/draft" and not lab.error
 
 
+def test_a_record_downloads_no_draft(lab, model, monkeypatch):
+    asked = []
+    monkeypatch.setattr("engine.model.loading.checkpoint.HfApi", lambda: asked.append("the hub"))
+    data = lab.record()
+    data["inputs"]["proposer"] = "someone/draft"
+    restored = SpeculativeLab.restored(data, lambda source, revision: model)
+    assert restored.text is None and "someone/draft" in restored.error and not asked
+
+
 def test_a_visitor_loads_only_what_is_allowed(lab, monkeypatch):
     monkeypatch.setenv("DECODING_MODELS", "bundled")
     lab.load_draft("models/draft")

@@ -156,7 +156,7 @@ class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
         if proposer == ITSELF:
             return model
         if proposer not in self._loaded:
-            choice = Choice.parse(proposer)
+            choice = replace(Choice.parse(proposer), local_files_only=True)  # a trace names it
             if proposer != BUNDLED_DRAFT:
                 check_allowed(choice)
             self._loaded[proposer] = shared_model(choice)
