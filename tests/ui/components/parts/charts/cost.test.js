@@ -12,17 +12,17 @@ import { make_state, make_step } from '../../fixtures.js';
 
 /** Where traces stand in the data. */
 const CACHE = { in_use: 0, negative: 1, held: 2, predicted: 3, this_step: 4, hover: 5 };
-const PREFILL = { model: 9, hover: 13 };
+const PREFILL = { model: 9, above: 12, hover: 14 };
 const DECODE = {
-  other: 14,
-  draw: 15,
-  settings: 16,
-  model: 17,
-  negative: 18,
-  reused: 19,
-  above: 20,
-  this_step: 21,
-  hover: 22,
+  other: 15,
+  draw: 16,
+  settings: 17,
+  model: 18,
+  negative: 19,
+  reused: 20,
+  above: 21,
+  this_step: 22,
+  hover: 23,
 };
 
 /** @param {Partial<Step>[]} taken @param {Partial<State>} [more] */
@@ -38,7 +38,7 @@ function drawn(taken, more = {}) {
 }
 const PREFILLED = { is_prefill: true, total_ms: 20, forward_ms: 18, positions: 8 };
 
-test('the parts of a step stand on each other, and prefills apart on an axis of their own', () => {
+test('the parts of a step stand on each other, and prefills apart', () => {
   const { heights, data, latency } = drawn([PREFILLED, { forward_ms: 3, shape_ms: 0.5, draw_ms: 0.25, total_ms: 4 }]);
   assert.deepEqual(heights(PREFILL.model), [18]);
   const sums = [DECODE.model, DECODE.settings, DECODE.draw, DECODE.other].map(trace => heights(trace)[0]);
@@ -72,16 +72,20 @@ test('a first step from recorded logits is no prefill: its place stays empty', (
   }
 });
 
-test('a prefill that took less than a step looks shorter than it', () => {
-  const top_of = (/** @type {number} */ total_ms) => {
+test('a prefill is drawn on the scale of the other steps', () => {
+  for (const [total_ms, top] of [
+    [10, 40],
+    [116, 116],
+    [4000, 160],
+  ]) {
     const steps = [make_step(1, { ...PREFILLED, total_ms }), make_step(1, { total_ms: 40 })];
-    const { axes } = describe(make_state({ steps, index: 1 }), { memory: {}, is_calm: true });
-    return [axes.yaxis2.range?.[1], axes.yaxis3.range?.[1]];
-  };
-  const [short, scale] = top_of(10);
-  assert.equal(short, scale);
-  const [long] = top_of(400);
-  assert.ok(long >= 400);
+    const { axes, data, figures } = describe(make_state({ steps, index: 1 }), { memory: {}, is_calm: true });
+    const scale = axes.yaxis2.range?.[1] ?? 0;
+    assert.equal(scale, axes.yaxis3.range?.[1]);
+    assert.ok(top <= scale && scale <= 2 * top, `${scale} for ${top}`);
+    assert.deepEqual(data[PREFILL.above].x, total_ms > scale ? [1] : []);
+    assert.equal(/1 of the steps stand above the axis/.test(figures.latency.summary), total_ms > scale);
+  }
 });
 
 test('few slow steps do not flatten the rest: they stand above the axis', () => {

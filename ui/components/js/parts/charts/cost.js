@@ -52,7 +52,7 @@ export const figures = [
   },
 ];
 
-/** Prefills have axes of their own: a long one would dwarf the rest. @type {SubplotDefinition[]} */
+/** Prefills have a place of their own, on the same scale as the other steps. @type {SubplotDefinition[]} */
 export const subplots = [
   { figure: 'kv_cache', number: 1, from: 0, to: 1, zooms: true, x_title: marked('step') },
   { figure: 'latency', number: 2, from: 0, to: 0.2, zooms: false, x_title: marked('prefill') },
@@ -69,6 +69,8 @@ const USUAL_SHARE = 0.98;
 const HEADROOM = 1.3;
 // Of fewer steps than this none can be called unusual.
 const FEW = 5;
+// The scale holds a prefill up to this many times as long as the other steps; a longer one would dwarf them.
+const MOST_TIMES = 4;
 
 /** @param {number} number @param {string} text @param {string} colour @param {object|null} pattern @param {boolean} [showlegend] */
 const surface = (number, text, colour, pattern, showlegend = true) =>
@@ -102,6 +104,15 @@ export function styles(look) {
       { color: look.chosen, width: 6, simplify: false },
       { showlegend: false, cliponaxis: false },
     );
+  const above = (/** @type {number} */ number) =>
+    on(number, {
+      type: 'scatter',
+      mode: 'markers',
+      name: 'above the axis',
+      hoverinfo: 'skip',
+      cliponaxis: false,
+      marker: { symbol: 'triangle-up', size: 9, color: look.cut },
+    });
   return [
     surface(1, 'in use', faded(look.kept, 0.8), null),
     surface(1, NEGATIVE, look.kept, { shape: '/', fgcolor: look.ground }),
@@ -110,17 +121,11 @@ export function styles(look) {
     this_step(1),
     reader(1),
     ...parts(2, false),
+    above(2),
     this_step(2),
     reader(2),
     ...parts(3, true),
-    on(3, {
-      type: 'scatter',
-      mode: 'markers',
-      name: 'above the axis',
-      hoverinfo: 'skip',
-      cliponaxis: false,
-      marker: { symbol: 'triangle-up', size: 9, color: look.cut },
-    }),
+    above(3),
     this_step(3),
     reader(3),
   ];
@@ -384,21 +389,28 @@ function latency(state, steps, memory, is_calm) {
   const slots = prefills.map((_, place) => place + 1);
   const x = decodes.map(step => step.index + 1);
   const totals = decodes.map(step => step.total_ms);
-  const most = totals.length ? Math.max(...totals) : 1;
-  const usual = totals.length >= FEW ? quantile(totals, USUAL_SHARE) * HEADROOM : most;
-  const top = steady_top((memory.decode ??= {}), Math.min(most, usual), is_calm);
   // A first step from recorded logits measured no prefill: its place stays empty.
   const measured = prefills.map(step => (step.reused ? { ...step, ...NO_TIME } : step));
-  const longest = Math.max(0.01, ...measured.map(step => step.total_ms));
-  // A prefill shorter than the other steps is drawn on their scale, so that it looks shorter.
-  const prefill_top = Math.max(decodes.length ? top : 0, steady_top((memory.prefill ??= {}), longest, is_calm));
-  const higher = decodes.filter(step => step.total_ms > top);
+  const times = measured.map(step => step.total_ms);
+  const longest = Math.max(0.01, ...times);
+  const most = totals.length ? Math.max(...totals) : longest;
+  const usual = totals.length >= FEW ? Math.min(most, quantile(totals, USUAL_SHARE) * HEADROOM) : most;
+  // One scale for all: a bar that looks longer is longer.
+  const cap = decodes.every(step => step.reused) ? longest : Math.min(longest, usual * MOST_TIMES);
+  const top = steady_top((memory.times ??= {}), Math.max(usual, cap), is_calm);
+  const is_higher = (/** @type {Numbered} */ step) => step.total_ms > top;
+  const higher = decodes.filter(is_higher);
+  const higher_first = measured.filter(is_higher);
   const data = [
-    ...stacked(measured, slots, prefill_top),
+    ...stacked(measured, slots, top),
+    {
+      x: slots.filter((_, place) => is_higher(measured[place])),
+      y: higher_first.map(() => top * 0.97),
+    },
     this_step_mark(prefills, slots, state.index),
     {
       x: slots,
-      y: measured.map(step => step.total_ms),
+      y: times.map(value => Math.min(value, top)),
       customdata: prefills.map(step => step.index),
       hovertext: prefills.map(time_words),
     },
@@ -416,8 +428,11 @@ function latency(state, steps, memory, is_calm) {
   // Steps whose logits were recorded say nothing about the model's speed.
   const speed = speed_words(decodes.filter(step => !step.reused).slice(-RECENT));
   const what = shown.reused ? `, ${say('no pass needed')}` : shown.is_prefill ? `, ${say('prefill')}` : '';
-  const above = { count: count(higher.length), time: ms(most) };
-  const outliers = higher.length ? ` ${say('{count} of the steps stand above the axis, up to {time}.', above)}` : '';
+  const all_higher = [...higher_first, ...higher].map(step => step.total_ms);
+  const above = { count: count(all_higher.length), time: ms(Math.max(...all_higher)) };
+  const outliers = all_higher.length
+    ? ` ${say('{count} of the steps stand above the axis, up to {time}.', above)}`
+    : '';
   return {
     data,
     marks: [],
@@ -427,7 +442,7 @@ function latency(state, steps, memory, is_calm) {
       model: steps.some(step => step.forward_ms > 0),
       [NEGATIVE]: steps.some(step => (step.negative_forward_ms ?? 0) > 0),
       'no pass needed': [...prefills, ...decodes].some(step => step.reused),
-      'above the axis': higher.length > 0,
+      'above the axis': all_higher.length > 0,
     }),
     axes: {
       xaxis2: {
@@ -436,7 +451,7 @@ function latency(state, steps, memory, is_calm) {
         ticktext: prefills.map(step => count(step.index + 1)),
         showgrid: false,
       },
-      yaxis2: { range: [0, prefill_top], nticks: 3 },
+      yaxis2: { range: [0, top], nticks: 4 },
       xaxis3: step_axis(room(Math.max(10, steps[steps.length - 1].index + 1))),
       yaxis3: { range: [0, top], nticks: 4, showticklabels: decodes.length > 0 },
     },
