@@ -43,21 +43,24 @@ export function lay_out(root, shown) {
     places[part].classList.toggle('dv-stage-only', !shown.includes(part));
     return shown.includes(part) || ON_STAGE.includes(part) ? [places[part]] : [];
   };
+  const is_some = shown.length < PLACES.length;
   root.classList.add('dv-step');
-  root.classList.toggle('dv-some', shown.length < PLACES.length);
+  root.classList.toggle('dv-some', is_some);
+  const work = [
+    ...group('dv-left', 'table', 'search'),
+    ...group('dv-middle', 'picture', 'costs'),
+    ...group('dv-right', 'samplers'),
+  ];
+  // A third place has no width in another page: below the others its sliders would be out of sight of what they change.
+  if (is_some && work.filter(each => !each.classList.contains('dv-stage-only')).length > 2)
+    work.unshift(...work.splice(-1));
   root.replaceChildren(
     ...group('dv-bar', 'prompt', 'transport', 'settings'),
     ...lone('strip'),
     ...lone('loop'),
     ...lone('line'),
     ...lone('stage'),
-    element(
-      'div',
-      { class: 'dv-work' },
-      ...group('dv-left', 'table', 'search'),
-      ...group('dv-middle', 'picture', 'costs'),
-      ...group('dv-right', 'samplers'),
-    ),
+    element('div', { class: 'dv-work' }, ...work),
   );
   return places;
 }
