@@ -19,6 +19,7 @@ import { create_row, others_of, update_others, update_row } from './rows.js';
 export const COLUMNS = /** @type {const} */ (['rank', 'token', 'id', 'logit', 'model', 'prob', 'cumulative', 'final']);
 const OPTIONAL = ['id', 'prob', 'cumulative'];
 const FEWEST_ROWS = 5;
+const LONG_SCORE = 100; // from which the ends of the scale have room for whole numbers only
 
 /**
  * @param {HTMLElement} root
@@ -187,9 +188,12 @@ function create_head(column) {
 function update_heads(heads, { score_changes, samplers, is_guided }, { figure, lowest, highest }) {
   set_text(heads.logit.name, figure === 'logit' ? say('logit') : say('score'));
   set_text(heads.model.name, is_guided ? say('under guidance') : say(HEADS.model));
+  const digits = Math.max(Math.abs(lowest), Math.abs(highest)) < LONG_SCORE ? 1 : 0;
   set_text(
     heads.logit.range,
-    lowest <= highest ? say('{low} to {high}', { low: score_text(lowest, 1), high: score_text(highest, 1) }) : '',
+    lowest <= highest
+      ? say('{low} to {high}', { low: score_text(lowest, digits), high: score_text(highest, digits) })
+      : '',
   );
   set_attribute(heads.logit.cell, 'title', say('Bars go from the lowest to the highest row shown, not from zero.'));
   for (const name of ['model', 'prob', 'final']) set_text(heads[name].range, say('0 to 100 %'));
