@@ -16,6 +16,8 @@ test('whole words are found, the longest first, in any case', () => {
     ['logit', 'logit'],
   ]);
   assert.deepEqual(found('cached, pre-cache, cache-grid, logit_bias, ␣logitsé'), []);
+  assert.deepEqual(found('model.cache.0, layers.logit, cache.py'), [], 'names of code');
+  assert.equal(found('It fills the cache. Logits come next.').length, 2);
   const bits = term_finder({ 'bits of a dtype': { ...GLOSSARY.cache, written: ['8 bits'] } });
   assert.deepEqual(bits('29.8 bits, 1,008 bits'), []);
   assert.equal(bits('With 8 bits, or (8 bits).').length, 2);

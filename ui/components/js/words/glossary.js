@@ -17,7 +17,8 @@
 const escaped = text => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 /**
- * Finds terms in a text: whole words, the longest first; everyday words where they mean a term.
+ * Finds terms in a text: whole words, the longest first; everyday words where they mean a term. A part of a name of
+ * code, such as `model.layers.0`, is none.
  * @param {Glossary} glossary
  * @param {string[]} [here] the page that the text is on, and the lesson
  * @returns {(text: string) => Found[]}
@@ -33,7 +34,10 @@ export function term_finder(glossary, here = []) {
   );
   if (!keys.size) return () => [];
   const forms = [...keys.keys()].sort((one, other) => other.length - one.length).map(escaped);
-  const pattern = new RegExp(`(?<![\\p{L}\\p{N}_-]|\\p{N}[.,])(?:${forms.join('|')})(?![\\p{L}\\p{N}_-])`, 'giu');
+  const pattern = new RegExp(
+    `(?<![\\p{L}\\p{N}_-]|\\p{N}[.,]|\\p{L}\\.)(?:${forms.join('|')})(?![\\p{L}\\p{N}_-]|\\.[\\p{L}\\p{N}_])`,
+    'giu',
+  );
   return text =>
     Array.from(text.matchAll(pattern), ({ 0: form, index }) => ({
       key: keys.get(form.toLowerCase()) ?? '',
