@@ -37,7 +37,7 @@ _TEXTS: dict[str, Callable[[Any, Any], bool]] = _ANY | {
     "lacks": lambda measured, wanted: wanted not in measured,
     "begins_with": lambda measured, wanted: measured.startswith(wanted),
 }
-LONGEST = 40  # characters of a text in a sentence
+LONGEST = 120  # characters of a text in a sentence
 COMPARISONS = {"int": _NUMBERS, "float": _NUMBERS, "str": _TEXTS, "bool": _ANY}
 
 
@@ -52,12 +52,18 @@ def shown_as(reading: Callable[[Any], str]) -> Callable[[Callable], Callable]:
 
 
 def percent(share: float) -> str:
-    """A share of 1: ``12.3 %``."""
+    """A share of 1: ``12.3 %``; one that is not 0 or 1 never looks as if it were."""
+    if 0 < share < 1e-6:
+        return "< 0.0001 %"
+    if 0.9995 <= share < 1 - 1e-12:  # where three digits would round it to 100
+        return "> 99.99 %" if share >= 0.99995 else f"{100 * share:.2f} %"
     return f"{100 * share:.3g} %"
 
 
 def bits(entropy: float) -> str:
-    """An entropy: ``4.14 bits``."""
+    """An entropy or a loss: ``4.14 bits``."""
+    if 0 < entropy < 0.005:
+        return say("below {bits} bits", bits="0.01")
     return say("{bits} bits", bits=f"{entropy:.2f}")
 
 

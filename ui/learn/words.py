@@ -29,6 +29,11 @@ ENGLISH = "en"
 _HEADING = re.compile(r"(#{1,4})\s+(.*)")
 _KEY = re.compile(r"([a-z][a-z0-9_]*)(?::\s*(.*))?$")
 _FIGURE = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
+_CODE = re.compile(r"(```.*?```|`[^`\n]*`)", re.DOTALL)
+_UNIT = r"%|[KMG]?i?B|m?s|min|bits?|nats?|Bits?|Nats?"
+_WITHIN_FIGURE = re.compile(
+    rf"(?<=\w) (?== )|(?<==) (?=[\d{{−])|(?<=[<>]) (?=\d)|(?<=[\d}}]) (?=(?:{_UNIT})(?!\w))"
+)
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,14 @@ class Entry:
 
 def with_figures(text: str, figures: Mapping[str, str]) -> str:
     """A text with figures put in for ``{name}``; other braces stay as they are."""
-    return _FIGURE.sub(lambda found: figures.get(found[1], found[0]), text)
+    return unbroken(_FIGURE.sub(lambda found: figures.get(found[1], found[0]), text))
+
+
+def unbroken(text: str) -> str:
+    """Markdown in which no line breaks within a figure: ``T = 4``, ``19.6 %``; code stays."""
+    parts = _CODE.split(text)  # code at every other place
+    parts[::2] = [_WITHIN_FIGURE.sub("\u00a0", part) for part in parts[::2]]
+    return "".join(parts)
 
 
 @dataclass(frozen=True)
@@ -120,7 +132,7 @@ def _entries(file: Path) -> dict[str, Entry]:
             lines.append(line)
             continue
         if place is not None:
-            entries[place] = Entry(title, "\n".join(lines).strip())
+            entries[place] = _entry(title, lines)
         depth, lines = len(heading[1]), []
         key, title = _parsed(file, depth, heading[2].strip())
         if depth - 1 > len(path) + 1 or (depth > 1 and place is None):
@@ -131,8 +143,12 @@ def _entries(file: Path) -> dict[str, Entry]:
             wrong(file, line, "comes twice", "give each heading a key of its own")
     if place is None:
         wrong(file, "", "has no heading", "begin with # and the title of the lesson")
-    entries[place] = Entry(title, "\n".join(lines).strip())
+    entries[place] = _entry(title, lines)
     return entries
+
+
+def _entry(title: str, lines: list[str]) -> Entry:
+    return Entry(unbroken(title), unbroken("\n".join(lines).strip()))
 
 
 def _parsed(file: Path, depth: int, heading: str) -> tuple[str, str]:

@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from tests.ui.learn.written import LESSON, WORDS, write
+from ui.learn.checks import bits, percent
 from ui.learn.course import FOLDER
 from ui.learn.lesson import read_lesson, words_missing
 from ui.learn.panels.step.panel import StepPanel
 from ui.learn.source import LessonError
-from ui.learn.words import read_words, with_figures
+from ui.learn.words import read_words, unbroken, with_figures
 
 UNKEYED = ("how", "template")  # a text of its own; nobody's lesson yet
 WORDED = sorted(file.parent for file in FOLDER.rglob("en.md") if file.parent.name not in UNKEYED)
@@ -130,3 +131,16 @@ def test_german_says_all_that_english_says_with_the_same_figures(folder: Path):
         assert german[key].figures() == entry.figures(), key
         assert bool(german[key].title) == bool(entry.title), key
         assert bool(german[key].text) == bool(entry.text), key
+
+
+def test_no_line_breaks_within_a_figure():
+    said = with_figures("At T = {t} it has {share}; `k = 5` stays.", {"t": "4", "share": "19.6 %"})
+    assert said == "At T\u00a0=\u00a04 it has 19.6\u00a0%; `k = 5` stays."
+    assert unbroken("14 Bit, 16.384 Token") == "14\u00a0Bit, 16.384 Token"
+
+
+def test_a_figure_says_no_more_than_the_table():
+    shares = (1.0, 0.99996, 0.9997, 0.1234, 1e-9, 0.0)
+    said = ["100 %", "> 99.99 %", "99.97 %", "12.3 %", "< 0.0001 %", "0 %"]
+    assert list(map(percent, shares)) == said
+    assert [bits(4.136), bits(0.004057)] == ["4.14 bits", "below 0.01 bits"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from ui.learn.checks import bits, percent, shown_as
 from ui.learn.functions import Functions
 from ui.learn.panels.inside import attention as attention_section
 from ui.learn.panels.inside import loss as loss_section
@@ -27,6 +28,7 @@ MEASURES = Functions(ANY)
 
 
 @MEASURES.add
+@shown_as(percent)
 def attention(state: MeasurementState, to: int) -> float | None:
     """The attention weight that the last token gives to the token of this number, 0 to 1."""
     result = state.held.result()
@@ -36,6 +38,7 @@ def attention(state: MeasurementState, to: int) -> float | None:
 
 
 @MEASURES.add
+@shown_as(bits)
 def loss(state: MeasurementState) -> float | None:
     """The mean loss of the text, or of the training at the chosen entry, in bits per token."""
     result = state.held.result()
