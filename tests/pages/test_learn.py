@@ -1,5 +1,6 @@
 """The page of lessons as a visitor sees it; what lives in the browser is done on the server."""
 
+import re
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -81,8 +82,10 @@ def test_a_path_leads_through_its_steps_alone(app):
         press(app, label)
         walked.append((app.query_params["lesson"], app.query_params["step"]))
     assert walked == [(one.key, step.key) for one, step in paths().paths["class"].places[:3]]
-    press(app, "All lessons")
+    press(app, "45 minutes: a class")
     assert app.query_params["path"] == "class"
+    numbers = re.findall(r"\*\*(\d+)\. ", said(app))
+    assert numbers == [str(place) for place, _ in enumerate(stops, start=1)]
 
 
 @pytest.mark.parametrize("key", ["hour", "class"])

@@ -96,13 +96,14 @@ def _list(lessons: Course, learning: Learning) -> None:
         sentence = say('There is no lesson "{asked}"; choose one of these.', asked=asked[:60])
         st.info(markdown_text(sentence))
     path = _chosen_path()
-    listed = list(enumerate(lessons.lessons, start=1))
+    listed: list[tuple[int | None, Lesson]] = list(enumerate(lessons.lessons, start=1))
     with st.container(key="learn_list"):
         if path is not None:
             _path(path, learning)
             st.subheader(say("Optional"), anchor=False)
             on_path = {stop.lesson.key for stop in path.stops}
-            listed = [(number, lesson) for number, lesson in listed if lesson.key not in on_path]
+            # Without numbers, which would be read as those of further stops.
+            listed = [(None, lesson) for _, lesson in listed if lesson.key not in on_path]
         for number, lesson in listed:
             _entry(number, lesson, learning)
     st.subheader(say("What you can learn here"), anchor=False)
@@ -170,7 +171,7 @@ def _stop(number: int, stop: Stop, said: Words, learning: Learning) -> None:
             go_to(stop.lesson, stop.steps[0].key)
 
 
-def _entry(number: int, lesson: Lesson, learning: Learning) -> None:
+def _entry(number: int | None, lesson: Lesson, learning: Learning) -> None:
     title = lesson.words(language()).entry("")
     tasks = sum(1 for _ in lesson.tasks())
     solved = learning.solved_in(lesson)
@@ -179,7 +180,8 @@ def _entry(number: int, lesson: Lesson, learning: Learning) -> None:
     mark = ":material/check_circle: " if is_done else ""
     with st.container(key=f"learn_entry_{lesson.key}"):
         name, about, button = st.columns([5, 2, 1], vertical_alignment="center")
-        name.markdown(f"{mark}**{number}. {title.title}**  \n{title.text}")
+        place = "" if number is None else f"{number}. "
+        name.markdown(f"{mark}**{place}{title.title}**  \n{title.text}")
         facts = say_counted(
             tasks,
             "about {minutes} min · {solved} of {count} task solved",
@@ -200,6 +202,16 @@ def _entry(number: int, lesson: Lesson, learning: Learning) -> None:
             width="stretch",
         ):
             go_to(lesson, lesson.steps[0].key if is_done else "")
+
+
+def _list_button() -> None:
+    """The way back to the list, by its name: the path that is followed, else all lessons."""
+    path = _path_here()
+    words = paths().words
+    said = words.get(language(), words[ENGLISH])
+    label = say("All lessons") if path is None else said.entry(path.key).title
+    if st.button(label, key="learn_all", type="tertiary"):
+        go_to(None)
 
 
 def go_to(lesson: Lesson | None, step: str = "", question: str = "") -> None:
@@ -240,8 +252,7 @@ def _bar(lessons: Course, lesson: Lesson, step: Step) -> None:
     """Where one is, and the ways to other places."""
     place = lesson.steps.index(step)
     with st.container(key="learn_bar", horizontal=True, vertical_alignment="center"):
-        if st.button(say("All lessons"), key="learn_all", type="tertiary"):
-            go_to(None)
+        _list_button()
         st.markdown(f"**{lesson.words(language()).entry('').title}**", width="content")
         where = say("step {number} of {steps}", number=place + 1, steps=len(lesson.steps))
         st.caption(where, width="content")
@@ -290,8 +301,7 @@ def _question(lesson: Lesson, quiz: QuizExtra, learning: Learning) -> None:
     """The quiz of a lesson at the question of the address, without the lesson's panel."""
     turn_to(lesson.key, st.query_params["question"])
     with st.container(key="learn_bar", horizontal=True, vertical_alignment="center"):
-        if st.button(say("All lessons"), key="learn_all", type="tertiary"):
-            go_to(None)
+        _list_button()
         st.markdown(f"**{lesson.words(language()).entry('').title}**", width="content")
         st.space("stretch")
         if st.button(say("Open the lesson"), key="learn_open"):
