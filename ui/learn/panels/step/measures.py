@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -63,6 +64,15 @@ def prompt_tokens(session: LessonSession) -> int:
 def prompt_characters(session: LessonSession) -> int:
     """How many characters the prompt has."""
     return len(session.prompt)
+
+
+@MEASURES.add
+def characters_beyond_latin(session: LessonSession) -> int:
+    """How many characters of the prompt are neither ASCII nor Latin letters."""
+    return sum(
+        not (each.isascii() or unicodedata.name(each, "").lower().startswith("latin "))
+        for each in session.prompt
+    )
 
 
 @MEASURES.add
@@ -127,6 +137,12 @@ def done(session: LessonSession, action: str) -> int:
     of Step counts each token, Run to end as often as the page asked.
     """
     return session.done[action]
+
+
+@MEASURES.add
+def done_last(session: LessonSession, action: str) -> bool:
+    """Whether this was done last, of the same actions; changes of settings do not count."""
+    return session.last_action == action
 
 
 # --- settings -------------------------------------------------------------------------------------

@@ -114,6 +114,7 @@ class StepPanel(Panel[LessonSession]):
     def _take_first_steps(self, session: LessonSession) -> None:
         Hands(session).presses("step", self.generated)
         session.done.clear()
+        session.last_action = ""
 
     def _plain_settings(self) -> dict[str, Any]:
         return plain_settings(self.settings, self.samplers)

@@ -10,6 +10,8 @@ from engine.sampling import SamplingSettings
 from ui.step.events import Event
 from ui.step.session import Session
 
+BY_ITSELF = ("settings", "sync")  # actions that the page also sends without a person
+
 
 class LessonSession(Session):
     """A session as a lesson begins it.
@@ -17,15 +19,19 @@ class LessonSession(Session):
     Attributes:
         done: how often each kind of action was done since the panel began; a press of Step counts
             each token. A refused action does not count.
+        last_action: the newest of them but settings, which the page also sends by itself; empty
+            before the first.
     """
 
     def __init__(self, model: LanguageModel, prompt: str, settings: SamplingSettings) -> None:
         super().__init__(model, prompt, settings)
         self.done: Counter[str] = Counter()
+        self.last_action = ""
 
     def _prepare(self) -> None:
         super()._prepare()
         self.done = Counter()
+        self.last_action = ""
 
     def apply(self, event: Event, **others: Any) -> None:
         """Do what a person did, once; see `Session.apply`."""
@@ -33,6 +39,7 @@ class LessonSession(Session):
             return
         super().apply(event, **others)
         if not self.error:
-            self.done["play" if event.playing and event.kind == "step" else event.kind] += (
-                event.count - self.left
-            )
+            kind = "play" if event.playing and event.kind == "step" else event.kind
+            self.done[kind] += event.count - self.left
+            if kind not in BY_ITSELF:
+                self.last_action = kind
