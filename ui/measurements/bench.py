@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from engine.measure.machine import Setting
+from engine.measure.machine import Machine, Setting
 from engine.measure.pace import Pace, PaceMeasurement
 from engine.measure.report import Report
 from engine.model import LanguageModel
@@ -29,6 +29,7 @@ class Bench:
         sections: by key, in the order of the page.
         pacing: times a few passes, from which the duration of everything else is estimated; None
             before the page is drawn first.
+        busy: the machine, if it was busy as they were timed: they say nothing of an idle one.
     """
 
     def __init__(
@@ -43,12 +44,18 @@ class Bench:
             one.key: Held(f"{name}_{one.key}", one, model, inputs.get(one.key)) for one in sections
         }
         self.pacing: MeasureWork[Pace] | None = None
+        self.busy: Machine | None = None
 
     def look(self, is_there: Callable[[], bool]) -> None:
-        """Time a few passes, once."""
-        if self.pacing is None:
-            self.pacing = MeasureWork(PaceMeasurement(self.model))
-            self.pacing.start(is_there)
+        """Time a few passes, once; again where the machine was busy then and is no longer."""
+        if self.pacing is not None and (self.busy is None or self.pacing.is_running):
+            return
+        machine = Machine.here()
+        if self.pacing is not None and machine.is_busy:
+            return
+        self.busy = machine if machine.is_busy else None
+        self.pacing = MeasureWork(PaceMeasurement(self.model))
+        self.pacing.start(is_there)
 
     @property
     def pace(self) -> Pace | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from engine.measure.machine import Setting
+from engine.measure.machine import Machine, Setting
 from engine.model import LanguageModel
 from ui.labs import fields
 from ui.labs.page import STYLE as LABS_STYLE
@@ -186,10 +186,14 @@ def _busy(section: Section, setting: Setting | None, words: str) -> bool:
     """Say that the machine was busy when the measurement began; returns whether it was."""
     if setting is None or not section.is_timed or not setting.machine.is_busy:
         return False
-    machine = setting.machine
-    cores = say_counted(machine.cores, "{count} core", "{count} cores")
-    st.warning(say(words, load=f"{machine.load[0]:.1f}", cores=cores))
+    st.warning(say(words, **_load(setting.machine)))
     return True
+
+
+def _load(machine: Machine) -> dict[str, str]:
+    """Its load and its cores, for a sentence."""
+    cores = say_counted(machine.cores, "{count} core", "{count} cores")
+    return {"load": f"{machine.load[0]:.1f}", "cores": cores}
 
 
 def _duration(state: MeasurementState) -> str:
@@ -199,6 +203,11 @@ def _duration(state: MeasurementState) -> str:
     problems = [bench.pacing.problem for bench in state.benches if bench.pacing is not None]
     if any(problems):
         return markdown_text(" ".join(filter(None, problems)))
+    if state.busy is not None:
+        return say(
+            "This computer is busy (load {load} on {cores}), so there is no estimate of the time.",
+            **_load(state.busy),
+        )
     seconds = state.seconds()
     if seconds is None:
         return ""

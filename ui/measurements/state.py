@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from engine.errors import DecodingError
+from engine.measure.machine import Machine
 from engine.measure.report import Report
 from engine.model import LanguageModel
 from ui.labs.inputs import PlainInputs
@@ -164,12 +165,21 @@ class MeasurementState:
         pacings = [bench.pacing for bench in self.benches]
         return any(pacing is not None and pacing.is_running for pacing in pacings)
 
+    @property
+    def busy(self) -> Machine | None:
+        """The machine, if it was busy as passes were timed; see `Bench`."""
+        return next((bench.busy for bench in self.benches if bench.busy is not None), None)
+
     def seconds(self, keys: Iterable[str] | None = None) -> float | None:
-        """An estimate for some sections, all models together; None where nobody knows.
+        """An estimate for some sections, all models together; None where there is none.
+
+        Passes that were timed on a busy machine give none: they may take many times as long.
 
         Args:
             keys: of the sections; None for the one in sight.
         """
+        if self.busy is not None:
+            return None
         total = 0.0
         for key in [self.chosen] if keys is None else keys:
             for bench in self.benches:

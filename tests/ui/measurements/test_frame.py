@@ -180,6 +180,9 @@ def test_on_a_busy_machine_times_lead_to_no_conclusion(monkeypatch):
     app = drawn(example_page)
     assert not any("The slowest of 3 readings" in one.value for one in app.markdown)
     assert any("no conclusion is drawn" in one.value for one in app.warning)
+    said = "This computer is busy (load 64.0 on "
+    assert any(said in one.value for one in app.caption)
+    assert not any("an estimate." in one.value for one in app.caption)
 
 
 def other_page() -> None:
