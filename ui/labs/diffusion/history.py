@@ -174,8 +174,8 @@ def _order(lab: DiffusionLab) -> None:
     tau = say("not defined yet") if math.isnan(order.tau) else with_minus(f"{order.tau:.2f}")
     st.caption(
         say(
-            "Kendall's tau-b to left-to-right: **{tau}**. 1 is left to right, −1 right "
-            "to left; positions of one step are ties.",
+            "Agreement with left to right (Kendall's tau-b): **{tau}**. 1 is left to right, −1 "
+            "right to left; positions of one step are ties.",
             tau=tau,
         )
     )

@@ -26,11 +26,24 @@ _KEEPS_ALL = marked(
     "The model doubts “{token}” at position {place}: {then} when it was committed, {now} now; the "
     "last step keeps all."
 )
-_NO_DIRECTION = marked("The order follows no direction: Kendall's tau is {tau}.")
-_MOSTLY_RIGHT = marked("The order goes mostly from left to right: Kendall's tau is {tau}.")
-_MOSTLY_LEFT = marked("The order goes mostly from right to left: Kendall's tau is {tau}.")
-_RIGHT = marked("The order goes strictly from left to right: Kendall's tau is {tau}.")
-_LEFT = marked("The order goes from right to left: Kendall's tau is {tau}.")
+_NO_DIRECTION = marked(
+    "The order follows no direction: Kendall's tau, its agreement with left to right, is {tau}, "
+    "where 1 is the same order and −1 the reverse."
+)
+_MOSTLY_RIGHT = marked(
+    "The order goes mostly from left to right: Kendall's tau, its agreement with that, is {tau} of "
+    "1."
+)
+_MOSTLY_LEFT = marked(
+    "The order goes mostly from right to left: Kendall's tau, its agreement with left to right, is "
+    "{tau}, where −1 is the reverse."
+)
+_RIGHT = marked(
+    "The order goes strictly from left to right: Kendall's tau, its agreement with that, is {tau}."
+)
+_LEFT = marked(
+    "The order goes from right to left: Kendall's tau, its agreement with left to right, is {tau}."
+)
 DOUBT = 0.2  # of the model's probability, below which a token that stands is worth a word
 
 
