@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import streamlit as st
 
@@ -23,13 +23,17 @@ from ui.skeleton.fields import bound
 from ui.words.labels import markdown_text, size
 from ui.words.language import say
 
-if TYPE_CHECKING:
-    from ui.cache.prefill_and_decode.section import GridInputs
+
+class Prices(Protocol):
+    """What is used of inputs: dollars per million tokens."""
+
+    input_price: float
+    output_price: float
 
 
 def cost_fields(held: fields.Changeable) -> None:
     """The prices, and whose they are where they are published ones."""
-    inputs: GridInputs = held.inputs
+    inputs: Prices = held.inputs
     names = [OWN, *published()]
     whose = source_of(inputs.input_price, inputs.output_price)
 
@@ -67,7 +71,7 @@ def cost_fields(held: fields.Changeable) -> None:
         st.caption(markdown_text(say("Typed in, not measured: {where}.", where=where)))
 
 
-def cost_lens(result: PrefillAndDecode, inputs: GridInputs) -> None:
+def cost_lens(result: PrefillAndDecode, inputs: Prices) -> None:
     """The largest request by time and by money."""
     cost = Cost(result.largest, inputs.input_price, inputs.output_price)
     sheet(cost_table(cost, result.weight_bytes))
