@@ -4,19 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
+from ui.labs.fields import Changeable
 from ui.labs.inputs import PlainInputs
 from ui.measurements.work import SectionWork
 from ui.words.language import marked
 
-if TYPE_CHECKING:
-    from ui.measurements.held import Held
-
 AnyInputs = TypeVar("AnyInputs", bound=PlainInputs)
 AnyResult = TypeVar("AnyResult")
+
+
+class Drawn(Changeable, Protocol):
+    """What fields and pictures may use of a section as a visitor has it, see `Held`.
+
+    Attributes:
+        model: what is measured.
+        work: the last work; None before the first.
+        measured: the inputs that it was begun with, None before the first.
+    """
+
+    model: LanguageModel
+    work: SectionWork | None
+    measured: Any | None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it is being measured, or waits for its turn."""
+
+    def result(self) -> Any | None:
+        """What there is to show; None before there is anything."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +81,7 @@ class Shown(Generic[AnyInputs, AnyResult]):
     """
 
     name: str
-    held: Held | None
+    held: Drawn | None
     dark: bool
     is_running: bool
     other: Laid[AnyResult] | None = None
@@ -109,7 +128,7 @@ class Section(Generic[AnyInputs, AnyResult]):
     about: str
     inputs: type[AnyInputs]
     result: type[AnyResult]
-    fields: Callable[[Held], None]
+    fields: Callable[[Drawn], None]
     picture: Callable[[AnyResult, Shown], None]
     notice: Callable[[AnyResult], str]
     tables: Callable[[AnyResult], Sequence[Table]] = lambda result: ()
@@ -124,7 +143,7 @@ class Section(Generic[AnyInputs, AnyResult]):
     overlays: bool = True
     topic: str = ""
     heading: str = ""
-    mark: Callable[[Held], str] = lambda held: ""
+    mark: Callable[[Drawn], str] = lambda held: ""
 
     def first_inputs(self, model: LanguageModel) -> AnyInputs:
         """What a new visitor sees with a model."""
