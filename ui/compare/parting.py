@@ -17,8 +17,7 @@ from ui.compare.comparison import Comparison
 from ui.components.outcomes import shaped
 from ui.components.rows import pack_light, packed
 from ui.components.shown_step import needed_tokens, shown_step
-from ui.texts.settings import plain_settings
-from ui.words.catalogue import table
+from ui.texts.settings import page_table, plain_settings
 from ui.words.labels import visible
 from ui.words.language import say
 from ui.words.metrics import percent
@@ -66,7 +65,7 @@ def parting_data(comparison: Comparison) -> dict[str, Any] | None:
         )
         data += arrays
     header = {
-        "table": table(),
+        "table": page_table(),
         "row": row,
         "columns": parts,
         "prompt_ids": list(first.prompt_ids),

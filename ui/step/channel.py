@@ -39,10 +39,10 @@ from ui.step.questions import answer
 from ui.step.replay import TextRecord
 from ui.step.session import Session
 from ui.texts.examples import EXAMPLES
+from ui.texts.settings import page_table
 from ui.visits.handover import STEP, HandedOver
 from ui.visits.records import BrokenRecord, Fields
 from ui.visits.visits import FULL, VISITS, Abandoned, TooManyVisits, Visit, is_secret
-from ui.words.catalogue import table
 from ui.words.language import marked, say, speaking
 
 INTERRUPTING = ("start", "reopen", "open", "stop")  # actions that what takes long makes way for
@@ -192,7 +192,7 @@ class StepChannel:
             "client": self._hello.client,
             "number": 0,
             "visit": self._visit.token,
-            "table": table(),
+            "table": page_table(),
             "examples": [example.to_dict() for example in EXAMPLES],
             **self._notices(),
         }

@@ -19,8 +19,10 @@ from engine.grammar import MOST_BYTES
 from engine.model import LanguageModel
 from engine.model.vocabulary import Vocabulary
 from engine.sampling import STAGES, SamplingSettings
+from engine.sampling.presets import PRESETS
 from engine.sampling.stages import Banned, Dry, LogitBias, Stage
 from ui.texts.limits import LARGEST_SEED, checked_whole
+from ui.words.catalogue import table, value_shape
 from ui.words.language import say
 
 FIRST = ("temperature", "top_k", "top_p", "min_p")  # samplers that a new page shows
@@ -33,27 +35,6 @@ BREAKERS = ("\n", ":", '"', "*")  # that DRY's makers begin with
 
 class EventError(DecodingError):
     """The browser sent something that this version does not understand."""
-
-
-# By the type of a sampler's only field, where that is no number.
-_SHAPES = {
-    "tuple[tuple[int, float], ...]": "biases",
-    "tuple[tuple[int, ...], ...]": "sequences",
-}
-
-
-def value_shape(name: str) -> str:
-    """What a sampler's value is while it is on.
-
-    ``number``, ``numbers``; ``biases`` and ``sequences``, lists of [token id, bias] and of lists of
-    token ids; ``source``, a text in a language.
-    """
-    if STAGES[name].is_one_number():
-        return "number"
-    types = [item.type for item in fields(STAGES[name])]
-    if types[:1] == ["str"]:
-        return "source"
-    return _SHAPES[types[0]] if len(types) == 1 else "numbers"
 
 
 def is_one_number(name: str) -> bool:
@@ -98,6 +79,26 @@ def _plain_value(name: str, stage: Stage | None) -> Any:
     if is_one_number(name):
         return STAGES[name].off if stage is None else stage.value
     return None if stage is None else stage.to_dict()  # an off value may be an empty list
+
+
+def page_table() -> dict[str, Any]:
+    """What a page knows of settings: the table of samplers, and what it begins from.
+
+    Keys:
+        first: names of the samplers that a new page shows.
+        presets: name and settings of each, without a seed.
+    """
+    return {
+        **table(),
+        "first": list(FIRST),
+        "presets": [_preset(name, settings) for name, settings in PRESETS.items()],
+    }
+
+
+def _preset(name: str, settings: SamplingSettings) -> dict[str, Any]:
+    values = plain_settings(settings, shown_samplers(settings))
+    del values["seed"]  # a preset leaves the seed alone
+    return {"name": name, "settings": values}
 
 
 def parse_settings(data: Any) -> tuple[SamplingSettings, tuple[str, ...]]:

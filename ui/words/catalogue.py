@@ -7,13 +7,12 @@ new sampler is in the table, and thereby on every page, as soon as it is in `DEF
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from functools import cache
 from typing import Any
 
-from engine.sampling import DEFAULT_ORDER, STAGES, SamplingSettings
-from engine.sampling.presets import PRESETS
+from engine.sampling import DEFAULT_ORDER, STAGES
 from engine.sampling.stages import GROUPS, BanStage, Number, Stage
-from ui.texts.settings import FIRST, is_one_number, plain_settings, shown_samplers, value_shape
 from ui.words.glossary import glossary
 from ui.words.language import language, say, speaking
 
@@ -67,17 +66,13 @@ def english_table() -> dict[str, Any]:
         samplers: one entry each, in the default order; see `sampler`.
         groups: name and label of each group of samplers, in the order in which they are offered.
         order: names of the samplers in the order in which they apply by default.
-        first: names of those that a new page shows.
         points: what the points of the loop are that are no samplers, by name.
-        presets: name and settings of each, without a seed.
     """
     return {
         "samplers": [sampler(kind) for kind in DEFAULT_ORDER],
         "groups": [{"name": name, "label": label} for name, label in GROUPS.items()],
         "order": [kind.setting for kind in DEFAULT_ORDER],
-        "first": list(FIRST),
         "points": {name: glossary()[key]["text"] for name, key in _POINTS.items()},
-        "presets": [_preset(name, settings) for name, settings in PRESETS.items()],
     }
 
 
@@ -98,7 +93,7 @@ def sampler(kind: type[Stage]) -> dict[str, Any]:
         "removes_only": issubclass(kind, BanStage),
         "group": info.group,
         "value": value_shape(kind.setting),
-        "off": kind.off if is_one_number(kind.setting) else None,
+        "off": kind.off if kind.is_one_number() else None,
         "about": info.about,
         "formula": info.formula,
         "paper": paper,
@@ -109,6 +104,27 @@ def sampler(kind: type[Stage]) -> dict[str, Any]:
         "says": dict(info.says),
         "note": dict(info.note),
     }
+
+
+# By the type of a sampler's only field, where that is no number.
+_SHAPES = {
+    "tuple[tuple[int, float], ...]": "biases",
+    "tuple[tuple[int, ...], ...]": "sequences",
+}
+
+
+def value_shape(name: str) -> str:
+    """What a sampler's value is while it is on.
+
+    ``number``, ``numbers``; ``biases`` and ``sequences``, lists of [token id, bias] and of lists of
+    token ids; ``source``, a text in a language.
+    """
+    if STAGES[name].is_one_number():
+        return "number"
+    types = [item.type for item in fields(STAGES[name])]
+    if types[:1] == ["str"]:
+        return "source"
+    return _SHAPES[types[0]] if len(types) == 1 else "numbers"
 
 
 def _number(number: Number) -> dict[str, Any]:
@@ -126,9 +142,3 @@ def _number(number: Number) -> dict[str, Any]:
 
 def _texts(words: Mapping[float, str]) -> dict[str, str]:
     return {f"{value:g}": word for value, word in words.items()}  # JSON has no other keys
-
-
-def _preset(name: str, settings: SamplingSettings) -> dict[str, Any]:
-    values = plain_settings(settings, shown_samplers(settings))
-    del values["seed"]  # a preset leaves the seed alone
-    return {"name": name, "settings": values}

@@ -39,7 +39,8 @@ from tests.ui.components.results import results
 from ui.components.outcomes import shaped
 from ui.components.rows import pack_light, pack_row
 from ui.step.message import packed
-from ui.words.catalogue import sampler, table
+from ui.texts.settings import page_table
+from ui.words.catalogue import sampler
 from ui.words.labels import token_label
 
 FOLDER = Path(__file__).resolve().parents[3] / "test-artefacts" / "vectors"
@@ -67,7 +68,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=FOLDER)
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    (options.folder / "table.json").write_text(json.dumps(table()), "utf-8")
+    (options.folder / "table.json").write_text(json.dumps(page_table()), "utf-8")
     write_rows(options.folder, options.chains, options.seed)
     write_told(options.folder, options.chains // 2, options.seed)
     write_guided(options.folder)
@@ -161,7 +162,8 @@ def write_told(folder: Path, chains: int, seed: int) -> None:
         (folder / "told.jsonl").open("w", encoding="utf-8") as lines,
         (folder / "told.bin").open("wb") as arrays,
     ):
-        table_of_all = {**table(), "samplers": [*table()["samplers"], *map(sampler, MADE_UP)]}
+        table_of_all = page_table()
+        table_of_all["samplers"] = [*table_of_all["samplers"], *map(sampler, MADE_UP)]
         table_of_all["order"] = [each["name"] for each in table_of_all["samplers"]]
         (folder / "told.json").write_text(json.dumps(table_of_all), "utf-8")
         for number in range(chains):

@@ -17,7 +17,7 @@ from tests.engine.sampling.stages.test_figures import TOLD, told
 from tests.engine.sampling.stages.test_twins import any_context, any_stage
 from tests.engine.sampling.test_stages import logits_of
 from tests.ui.words.sentences import FORMATS, PLACE, note, sentence
-from ui.texts.settings import FIRST, parse_settings
+from ui.texts.settings import FIRST, page_table, parse_settings
 from ui.words.catalogue import setting_name, short_setting_name, table
 from ui.words.refusals import told as refusal_told
 
@@ -49,12 +49,12 @@ def test_the_table_is_plain_and_made_once():
     assert json.loads(json.dumps(made, allow_nan=False)) == made, "not plain values"
     assert table() is made
     assert list(SAMPLERS) == made["order"] == [kind.setting for kind in DEFAULT_ORDER]
-    assert made["first"] == list(FIRST) == ["temperature", "top_k", "top_p", "min_p"]
+    assert page_table()["first"] == list(FIRST) == ["temperature", "top_k", "top_p", "min_p"]
     assert {sampler["group"] for sampler in SAMPLERS.values()} == {
         g["name"] for g in made["groups"]
     }
     assert all(sampler.keys() == KEYS for sampler in SAMPLERS.values())
-    assert len(json.dumps(made)) < 40_000, "it comes with the first message of every page"
+    assert len(json.dumps(page_table())) < 40_000, "it comes with the first message of every page"
 
 
 def test_what_follows_from_a_class():
@@ -79,7 +79,7 @@ def test_what_follows_from_a_class():
 
 
 def test_presets_are_settings_that_the_page_can_send_back():
-    presets = {preset["name"]: preset["settings"] for preset in table()["presets"]}
+    presets = {preset["name"]: preset["settings"] for preset in page_table()["presets"]}
     assert list(presets) == list(PRESETS)
     for name, settings in presets.items():
         assert "seed" not in settings

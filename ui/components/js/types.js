@@ -1,6 +1,6 @@
 // The shapes of everything that passes between modules, for readers and for `tsc`. No code.
 
-// --- the table of samplers, as ui/words/catalogue.py serves it ---------------------------------
+// --- the table of samplers, as ui/texts/settings.py serves it ----------------------------------
 
 /** @typedef {'edit' | 'scale' | 'cut'} Kind edit: moves or removes single tokens; scale: divides all scores;
  *   cut: removes by rank or probability */
