@@ -17,8 +17,8 @@ if __name__ != "__main__":
     from ui.server.addresses import allow_own_address
     from ui.server.guard import Guard
     from ui.server.live import live_route
+    from ui.server.problems import log_to_terminal, on_script_error
     from ui.server.served_files import routes
-    from ui.skeleton.problems import log_to_terminal, on_script_error
     from ui.step.live import open_step
     from ui.visits.visits import VISITS
 

@@ -19,9 +19,9 @@ from ui.compare.parting import parting_data
 from ui.compare.samples import samples
 from ui.compare.view import cards, figures, meanings, staged_columns
 from ui.components.apps import mount_app
+from ui.server.problems import guarded
 from ui.skeleton.constraint_field import ConstraintField
 from ui.skeleton.fields import bound, whole_number
-from ui.skeleton.problems import guarded
 from ui.skeleton.sampler_field import sampler_number
 from ui.skeleton.stage import stage, staged
 from ui.skeleton.theme import is_dark

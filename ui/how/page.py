@@ -11,8 +11,8 @@ import streamlit as st
 from engine.model import LanguageModel
 from engine.sampling import DEFAULT_ORDER
 from ui.components.apps import mount_app
+from ui.server.problems import guarded
 from ui.skeleton.page import served_glossary, site
-from ui.skeleton.problems import guarded
 from ui.skeleton.tables import table
 from ui.skeleton.visit_page import VisitPage
 from ui.visits.records import Fields, choice_of, choice_record

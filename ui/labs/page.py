@@ -12,7 +12,7 @@ import streamlit as st
 from ui.labs.fields import Slider, slider
 from ui.labs.lab import Lab
 from ui.labs.transport import transport
-from ui.skeleton.problems import guarded
+from ui.server.problems import guarded
 from ui.skeleton.stage import stage, staged, staged_text
 from ui.skeleton.tables import escaped
 from ui.skeleton.visit_page import VisitPage

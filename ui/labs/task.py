@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from engine.errors import CancelledError, DecodingError, panics_as_errors
 from engine.runner.scheduler import job
-from ui.skeleton.problems import report
+from ui.server.problems import report
 from ui.words.language import language, marked, say, speaking
 from ui.words.refusals import told
 

@@ -29,8 +29,8 @@ from ui.learn.quiz.extra import QuizExtra, quiz_in
 from ui.learn.quiz.view import turn_to
 from ui.learn.step_view import step_view
 from ui.learn.words import ENGLISH, Words
+from ui.server.problems import guarded
 from ui.skeleton.page import header, opened_visit, show_notices
-from ui.skeleton.problems import guarded
 from ui.skeleton.work import watching
 from ui.visits.visits import Visit
 from ui.words.labels import markdown_text

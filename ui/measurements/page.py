@@ -21,7 +21,7 @@ from ui.measurements.held import Held
 from ui.measurements.second import second_model
 from ui.measurements.section import Laid, Section, Shown
 from ui.measurements.state import MeasurementState
-from ui.skeleton.problems import guarded
+from ui.server.problems import guarded
 from ui.skeleton.theme import is_dark
 from ui.skeleton.visit_page import VisitPage
 from ui.skeleton.work import LOOK_SECONDS, look_every, watching, work_buttons, work_state

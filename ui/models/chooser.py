@@ -27,8 +27,8 @@ from engine.errors import DecodingError, ModelError, NotAModelError, panics_as_e
 from engine.model import BUNDLED, BUNDLED_DRAFT, LanguageModel, load_model
 from engine.model.loading.memory import on_shortage
 from ui.models.models import SharedModels
+from ui.server.problems import guarded, report
 from ui.server.visitor import CONNECTED
-from ui.skeleton.problems import guarded, report
 from ui.visits.visits import give_memory_back
 from ui.words.labels import markdown_text, parameters_text, size
 from ui.words.language import marked, say

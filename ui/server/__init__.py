@@ -1,1 +1,1 @@
-"""What the app adds to the web server."""
+"""What the app adds to the web server, and what is said when something breaks."""

@@ -20,9 +20,9 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ui.server.addresses import Addresses, name_of
+from ui.server.problems import AtMost
 from ui.server.sockets import GuardedSocket
 from ui.server.visitor import CONNECTED, Visitor
-from ui.skeleton.problems import AtMost
 
 STREAM = "/_stcore/stream"
 # Of what Streamlit serves itself, all that a page asks for. Not needed: figures about all visitors,

@@ -28,7 +28,7 @@ from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from engine.errors import panics_as_errors
-from ui.skeleton.problems import AtMost, report
+from ui.server.problems import AtMost, report
 
 LIVE = "/live"
 LARGEST_FRAME = 256 * 2**10  # characters; a prompt has at most 20,000

@@ -14,7 +14,7 @@ from ui.server.frames import (
     check_back_msg,
     check_json,
 )
-from ui.skeleton.problems import AtMost
+from ui.server.problems import AtMost
 
 # Streamlit's. A prompt has at most 20,000 characters, Tune has eight of them, and all fields come
 # with each message: 640 kB at most. A whole novel pasted by mistake still comes through, so that

@@ -1,1 +1,1 @@
-"""What every page is made of: header, theme, fields, tables, errors, work in the background."""
+"""What every page is made of: header, theme, fields, tables, work in the background."""

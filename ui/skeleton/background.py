@@ -14,7 +14,7 @@ from weakref import WeakSet
 
 from engine.errors import panics_as_errors
 from engine.guarded import Line
-from ui.skeleton.problems import report
+from ui.server.problems import report
 from ui.words.labels import about, counted
 from ui.words.language import language, marked, say, speaking
 

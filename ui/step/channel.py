@@ -31,7 +31,7 @@ from engine.sampling import SamplingSettings
 from ui.models.chooser import stage_name
 from ui.models.opening import first_model, load
 from ui.server.live import WORKING, Activity, Connection, Gone, Refused
-from ui.skeleton.problems import report
+from ui.server.problems import report
 from ui.step import busy
 from ui.step.events import QUESTIONS, Event, Hello, parse, parse_hello, sender
 from ui.step.message import Sent, packed, row_answer, state_message

@@ -19,9 +19,9 @@ from ui.labs.page import STYLE as LABS_STYLE
 from ui.labs.page import notice_line
 from ui.measurements.measured import sheet
 from ui.models.chooser import allowed, begins_alone
+from ui.server.problems import guarded
 from ui.skeleton.csv_file import NOTE, spreadsheet_csv
 from ui.skeleton.fields import bound
-from ui.skeleton.problems import guarded
 from ui.skeleton.tables import table, text_list
 from ui.skeleton.theme import is_dark
 from ui.skeleton.visit_page import VisitPage

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from ui.skeleton.problems import guarded
+from ui.server.problems import guarded
 from ui.skeleton.work import look_every, watching, work_buttons, work_state
 from ui.tune.inputs import inputs
 from ui.tune.results import results

@@ -11,7 +11,7 @@ from ui.labs.one_clock.clock import MOST_TOKENS, Clock
 from ui.labs.one_clock.view import cards, figures, notice, staged_runs
 from ui.labs.page import STYLE, notice_line
 from ui.models.chooser import begins_alone
-from ui.skeleton.problems import guarded
+from ui.server.problems import guarded
 from ui.skeleton.stage import stage, staged
 from ui.skeleton.theme import is_dark
 from ui.skeleton.visit_page import VisitPage

@@ -17,8 +17,8 @@ from ui.learn.functions import Call, Functions
 from ui.learn.panels.inputs import read_inputs
 from ui.learn.panels.panel import LoadModel, Panel
 from ui.learn.source import Table
+from ui.server.problems import guarded
 from ui.skeleton.page import DECODERS
-from ui.skeleton.problems import guarded
 from ui.visits.records import choice_record
 from ui.visits.visits import Visit
 from ui.words.language import say

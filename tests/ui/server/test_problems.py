@@ -8,8 +8,8 @@ from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 from streamlit.testing.v1 import AppTest
 
 from engine.errors import PromptError
-from ui.skeleton import problems
-from ui.skeleton.problems import AtMost, on_script_error, report
+from ui.server import problems
+from ui.server.problems import AtMost, on_script_error, report
 
 NUMBER = re.compile(r"number: (\d{5})\.$")
 
@@ -101,7 +101,7 @@ def page() -> None:
     import streamlit as st
 
     from tests.engine.test_panics import PanicException
-    from ui.skeleton.problems import guarded, show_pending
+    from ui.server.problems import guarded, show_pending
 
     def fails() -> None:
         st.session_state["calls"] = st.session_state.get("calls", 0) + 1
