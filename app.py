@@ -19,7 +19,7 @@ if __name__ != "__main__":
     from ui.server.live import live_route
     from ui.server.problems import log_to_terminal, on_script_error
     from ui.server.served_files import routes
-    from ui.step.live import open_step
+    from ui.step.live import channel_class, open_step
     from ui.visits.visits import VISITS
 
     @asynccontextmanager
@@ -40,7 +40,7 @@ if __name__ != "__main__":
         lifespan=lifespan,
         on_script_error=on_script_error,
     )
-    START.begin()  # PyTorch and the first model, while the browser is still on its way
+    START.begin(channel_class)  # PyTorch and the first model, while the browser is still on its way
 else:
     from ui.skeleton.page import chosen_page, wait_for_start
 

@@ -30,17 +30,24 @@ class Start:
         self._ended = threading.Event()
         self._lock = threading.Lock()
 
-    def begin(self) -> None:
-        """Begin in a thread, once."""
+    def begin(self, *imports: Callable[[], object]) -> None:
+        """Begin in a thread, once.
+
+        Args:
+            imports: what is called there first, to import what pages need besides.
+        """
         with self._lock:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="get ready", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._run, args=imports, name="get ready", daemon=True
+                )
                 self._thread.start()
 
-    def _run(self) -> None:
+    def _run(self, *imports: Callable[[], object]) -> None:
         try:
+            for imported in imports:
+                imported()
             from ui.models import chooser as model_chooser
-            from ui.step import channel  # noqa: F401 - with all that it needs
 
             self.activity = Activity(LOADING)
             model_chooser.preload()

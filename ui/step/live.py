@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ui.models.starting import START
 from ui.server.live import Activity, Channel, Connection, Gone
+
+if TYPE_CHECKING:
+    from ui.step.channel import StepChannel
+
+
+def channel_class() -> type[StepChannel]:
+    """The channel's class; the first call imports it with all that it needs, PyTorch too."""
+    from ui.step.channel import StepChannel
+
+    return StepChannel
 
 
 def open_step(connection: Connection, first: dict[str, Any]) -> Channel:
@@ -16,9 +26,7 @@ def open_step(connection: Connection, first: dict[str, Any]) -> Channel:
         Gone: the page has left meanwhile.
     """
     wait_for_start(connection)
-    from ui.step.channel import StepChannel
-
-    return StepChannel(connection, first)
+    return channel_class()(connection, first)
 
 
 def wait_for_start(connection: Connection) -> None:
