@@ -27,12 +27,12 @@ from ui.skeleton.stage import stage, staged
 from ui.skeleton.theme import is_dark
 from ui.skeleton.visit_page import VisitPage
 from ui.skeleton.work import look_every, watching
-from ui.step.for_others import has_text, text_of
+from ui.step.for_others import has_text, open_in_step_page, text_of
 from ui.texts.constraints import typed_of
 from ui.texts.examples import EXAMPLES
 from ui.texts.settings import FIRST, is_one_number
 from ui.texts.texts import Beginning
-from ui.visits.handover import HandedOver, open_in_step_page
+from ui.visits.handover import HandedOver
 from ui.visits.tab import this_visit
 from ui.visits.visits import Visit
 from ui.words.catalogue import setting_name

@@ -1,11 +1,16 @@
-"""What the step page has, for other pages of the same visit."""
+"""The step page for other pages of the same visit: what it has, and what it is to go on with."""
 
 from __future__ import annotations
+
+from typing import NoReturn
+
+import streamlit as st
 
 from engine.errors import DecodingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from ui.models.opening import first_model, load_quietly
+from ui.skeleton.page import HOME
 from ui.step.replay import TextRecord
 from ui.step.session import Session
 from ui.texts.examples import EXAMPLES
@@ -71,3 +76,15 @@ def model_of(visit: Visit) -> tuple[LanguageModel, str]:
     if text is not None:
         return text.model, ""
     return first_model(lambda what, done, total: None, lambda: False)
+
+
+def open_in_step_page(visit: Visit, handed: HandedOver | Session) -> NoReturn:
+    """Go to the step page; the text before is kept there.
+
+    Args:
+        visit: whose page it is.
+        handed: what a new text begins with, or a session whose text goes on there; that must be a
+            copy, for the step page alone.
+    """
+    visit.handed[STEP] = handed
+    st.switch_page(HOME)

@@ -21,13 +21,14 @@ from ui.charts.tune import (
 from ui.skeleton.csv_file import NOTE, spreadsheet_csv
 from ui.skeleton.fields import bound
 from ui.skeleton.theme import is_dark
+from ui.step.for_others import open_in_step_page
 from ui.texts.answers import settings_as_code
 from ui.texts.texts import Beginning, before_text
 from ui.tune.metrics import TRADE_OFFS, cell_label, extremes, value_text
 from ui.tune.sweep_work import SweepWork
 from ui.tune.tuning import VIEWS, Tuning
 from ui.tune.view import extremes_table, small_heatmaps, texts_list
-from ui.visits.handover import HandedOver, open_in_step_page
+from ui.visits.handover import HandedOver
 from ui.visits.tab import this_visit
 from ui.words.catalogue import setting_name
 from ui.words.glossary import meaning

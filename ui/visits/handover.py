@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
-import streamlit as st
-
-from ui.skeleton.page import HOME
 from ui.visits.in_hand import Prompt
-from ui.visits.visits import Visit
 
 if TYPE_CHECKING:
     from engine.model import LanguageModel
     from engine.sampling import SamplingSettings
-    from ui.step.session import Session
     from ui.texts.texts import Beginning
 
 STEP = "step"
@@ -41,15 +36,3 @@ class HandedOver:
     def prompt(self) -> Prompt:
         """The prompt that other pages take from it."""
         return Prompt(self.beginning.prompt, self.beginning.chat)
-
-
-def open_in_step_page(visit: Visit, handed: HandedOver | Session) -> NoReturn:
-    """Go to the step page; the text before is kept there.
-
-    Args:
-        visit: whose page it is.
-        handed: what a new text begins with, or a session whose text goes on there; that must be a
-            copy, which nobody else uses.
-    """
-    visit.handed[STEP] = handed
-    st.switch_page(HOME)

@@ -18,10 +18,10 @@ from ui.learn.panels.step.measures import MEASURES
 from ui.learn.panels.step.session import LessonSession
 from ui.learn.source import Table
 from ui.server.live import live_address
+from ui.step.for_others import open_in_step_page
 from ui.step.replay import TextRecord
 from ui.texts.settings import FIRST, is_one_number, parse_settings, plain_settings
 from ui.texts.texts import Beginning
-from ui.visits.handover import open_in_step_page
 from ui.visits.visits import Visit
 
 # Of the step component's parts, those that a lesson may show; `line` says what goes wrong.
