@@ -68,7 +68,7 @@ def test_without_a_model_there_is_a_sentence_and_the_chooser(monkeypatch, app):
     def refused(_visit) -> None:
         raise ModelError("The weights are damaged; download them again.")
 
-    monkeypatch.setattr("ui.skeleton.visit_page.model_of", refused)
+    monkeypatch.setattr("ui.visit_page.model_of", refused)
     visit_of(app)._pages.clear()
     app.run()
     assert not app.exception

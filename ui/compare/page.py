@@ -25,13 +25,13 @@ from ui.skeleton.fields import bound, whole_number
 from ui.skeleton.sampler_field import sampler_number
 from ui.skeleton.stage import stage, staged
 from ui.skeleton.theme import is_dark
-from ui.skeleton.visit_page import VisitPage
 from ui.skeleton.work import look_every, watching
 from ui.step.for_others import has_text, open_in_step_page, text_of
 from ui.texts.constraints import typed_of
 from ui.texts.examples import EXAMPLES
 from ui.texts.settings import FIRST, is_one_number
 from ui.texts.texts import Beginning
+from ui.visit_page import VisitPage
 from ui.visits.handover import HandedOver
 from ui.visits.tab import this_visit
 from ui.visits.visits import Visit

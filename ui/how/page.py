@@ -14,7 +14,7 @@ from ui.components.apps import mount_app
 from ui.server.problems import guarded
 from ui.skeleton.page import served_glossary, site
 from ui.skeleton.tables import table
-from ui.skeleton.visit_page import VisitPage
+from ui.visit_page import VisitPage
 from ui.visits.records import Fields, choice_of, choice_record
 from ui.words.labels import counted, parameters_text, size
 from ui.words.language import ENGLISH, language, marked, say

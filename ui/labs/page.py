@@ -15,8 +15,8 @@ from ui.labs.transport import transport
 from ui.server.problems import guarded
 from ui.skeleton.stage import stage, staged, staged_text
 from ui.skeleton.tables import escaped
-from ui.skeleton.visit_page import VisitPage
 from ui.skeleton.work import watching
+from ui.visit_page import VisitPage
 from ui.words.labels import markdown_text
 from ui.words.language import marked, say
 

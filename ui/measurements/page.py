@@ -23,8 +23,8 @@ from ui.measurements.section import Laid, Section, Shown
 from ui.measurements.state import MeasurementState
 from ui.server.problems import guarded
 from ui.skeleton.theme import is_dark
-from ui.skeleton.visit_page import VisitPage
 from ui.skeleton.work import LOOK_SECONDS, look_every, watching, work_buttons, work_state
+from ui.visit_page import VisitPage
 from ui.visits.tab import somebody_there
 from ui.words.labels import about, markdown_text
 from ui.words.language import marked, say, say_counted

@@ -24,7 +24,6 @@ from ui.skeleton.csv_file import NOTE, spreadsheet_csv
 from ui.skeleton.fields import bound
 from ui.skeleton.tables import table, text_list
 from ui.skeleton.theme import is_dark
-from ui.skeleton.visit_page import VisitPage
 from ui.skeleton.work import look_every, watching, work_buttons, work_state
 from ui.tokens.charts import sample_figure
 from ui.tokens.measures import MEASURES
@@ -42,6 +41,7 @@ from ui.tokens.tables import (
     token_frame,
     word_rows,
 )
+from ui.visit_page import VisitPage
 from ui.visits.tab import somebody_there
 from ui.words.labels import counted, markdown_text
 from ui.words.language import ENGLISH, marked, say, speaking

@@ -20,7 +20,6 @@ from engine.model import LanguageModel
 from engine.sampling import STAGES, SamplingSettings
 from engine.study.sweep import MOST_TEXTS, Axis, Sweep
 from ui.models.chooser import begins_alone
-from ui.skeleton.visit_page import VisitPage
 from ui.texts.constraints import constraint_of
 from ui.texts.limits import LONGEST_PROMPT, MOST_TOKENS, checked_whole
 from ui.texts.settings import fitted, is_one_number
@@ -28,6 +27,7 @@ from ui.tune.metrics import TRADE_OFFS
 from ui.tune.sweep_record import sweep_of, sweep_record
 from ui.tune.sweep_work import OpeningSweep, SweepWork, opening_sweep, tokens_per_second
 from ui.tune.values import INITIAL, parse_values, unescaped
+from ui.visit_page import VisitPage
 from ui.visits.records import BrokenRecord, Fields, choice_of, choice_record
 from ui.visits.tab import somebody_there
 from ui.words.catalogue import setting_name

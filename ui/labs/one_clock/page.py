@@ -14,10 +14,10 @@ from ui.models.chooser import begins_alone
 from ui.server.problems import guarded
 from ui.skeleton.stage import stage, staged
 from ui.skeleton.theme import is_dark
-from ui.skeleton.visit_page import VisitPage
 from ui.skeleton.work import look_every, watching, work_buttons, work_state
 from ui.texts.examples import EXAMPLES
 from ui.texts.limits import LARGEST_SEED
+from ui.visit_page import VisitPage
 from ui.visits.tab import somebody_there
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text

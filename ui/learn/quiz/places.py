@@ -26,10 +26,10 @@ from engine.decoding.guidance import OFF
 from engine.errors import DecodingError
 from ui.learn.source import LessonError, Table
 from ui.skeleton.page import PAGES
-from ui.skeleton.visit_page import VisitPage
 from ui.step.for_others import model_of
 from ui.texts.settings import named_settings
 from ui.texts.texts import Beginning, Contrastive, checked_scale
+from ui.visit_page import VisitPage
 from ui.visits.handover import STEP, HandedOver
 from ui.visits.records import Fields
 from ui.visits.visits import Visit
