@@ -1,4 +1,4 @@
-"""A text as tokens, for the browser (`ui/components/js/parts/tokens/types.js`)."""
+"""A text as tokens, for the browser (`ui/components/js/types.js`)."""
 
 from __future__ import annotations
 

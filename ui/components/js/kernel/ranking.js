@@ -2,7 +2,6 @@
 // ordered by token id, lower first; sums run in float64.
 
 /**
- * @import { Survivors } from './survivors.js'
  * @typedef {Uint16Array | Uint32Array} Ids token ids in rank order
  * @typedef {{values: Float32Array, counts: Uint32Array}} Runs scores of the runs, descending; tokens in each
  * @typedef {{total: number, moment: number, highest: number}} Sums of weights, and of weight times log weight,
@@ -73,7 +72,7 @@ export class Ranking {
     if (ids) this.#ids = ids;
   }
 
-  /** What this one was made of; null of the raw logits. @returns {Survivors | null} */
+  /** What this one was made of (`Survivors`); null of the raw logits. @returns {{ranking: Ranking} | null} */
   get parent() {
     return null;
   }

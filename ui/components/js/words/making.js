@@ -4,7 +4,7 @@ import { count, quoted, score_text } from './format.js';
 import { marked, say } from './say.js';
 
 /**
- * @import { Making, Matches, Merges, ShownToken, Side } from '../parts/tokens/types.js'
+ * @import { Making, Matches, Merges, ShownToken, Side } from '../types.js'
  *
  * @typedef {{label: string, look: '' | 'new' | 'rest'}} Chip a token or a symbol; `rest`: not cut yet
  * @typedef {{chips: Chip[], sentence: string}} Frame

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { mount as mount_app } from '../../../../../ui/components/js/apps/tokens/main.js';
 import { mount } from '../../harness.js';
 
-/** @import { Making, ShownToken, Side } from '../../../../../ui/components/js/parts/tokens/types.js' */
+/** @import { Making, ShownToken, Side } from '../../../../../ui/components/js/types.js' */
 
 const HOSTILE = '<img src=x onerror=alert(1)>';
 

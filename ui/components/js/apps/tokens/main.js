@@ -6,7 +6,7 @@ import * as facts from '../../parts/tokens/facts.js';
 import * as making from '../../parts/tokens/making.js';
 import * as strip from '../../parts/tokens/strip.js';
 
-/** @import { Side, TokensActions, TokensState } from '../../parts/tokens/types.js' */
+/** @import { Side, TokensActions, TokensState } from '../../types.js' */
 
 /** @param {HTMLElement} list @param {(part: string, error: Error) => void} report */
 function create_side(list, report) {

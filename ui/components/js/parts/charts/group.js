@@ -7,20 +7,7 @@ import { say } from '../../words/say.js';
 import { make_figure, measure, place_labels, place_marks, place_titles } from './figure.js';
 import { export_figure, PNG_SIZE, plot, styles_of, without_empty, x_axis_of } from './plot.js';
 
-/** @import { FigureDefinition, SubplotDefinition, Described, Look } from './types.js' */
-
-/**
- * What a group draws: its figures, subplots, styles, and how data become traces.
- * @template Properties
- * @typedef {object} Subject
- * @property {string} name
- * @property {FigureDefinition[]} figures
- * @property {SubplotDefinition[]} subplots
- * @property {boolean} animates whether only data and y ranges change from one drawing to the next
- * @property {number} gap_ms least time between two drawings while steps run by
- * @property {(look: Look) => object[]} styles of the traces, in the order of their data
- * @property {(properties: Properties, frame: {memory: Record<string, any>, places: number, is_calm: boolean}) => Described} describe
- */
+/** @import { Described, Look, Subject } from './types.js' */
 
 const BARS_EACH_PX = 34; // a bar with its token below it
 const MOST_BARS = 20;

@@ -6,7 +6,7 @@ import { say } from '../../words/say.js';
 import { ChartGroup } from './group.js';
 import { Schedule } from './schedule.js';
 
-/** @import { Subject } from './group.js' */
+/** @import { Subject } from './types.js' */
 
 /** The charts of a page take turns. @type {WeakMap<HTMLElement, Schedule>} */
 const schedules = new WeakMap();

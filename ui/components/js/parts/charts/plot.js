@@ -4,8 +4,7 @@ import { axis_id, axis_key } from '../../lib/plotly.js';
 import { plotly_text } from '../../words/format.js';
 import { say, separators } from '../../words/say.js';
 
-/** @import { Look } from './types.js' */
-/** @import { Subject } from './group.js' */
+/** @import { Look, Subject } from './types.js' */
 /** @import { FigurePart } from './figure.js' */
 
 const PLOTLY_CONFIG = {

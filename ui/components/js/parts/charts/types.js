@@ -47,5 +47,17 @@
 /** @typedef {Record<string, string>} Look the colours in force, by name, and `font` */
 /** @typedef {{left: number, top: number, width: number, height: number, inner_left: number, inner_top: number, font: number,
  *   outer_width: number, longest: number}} Box where a subplot lies; `longest`: the letters that a token's label has room for */
+/**
+ * What a group draws: its figures, subplots, styles, and how data become traces.
+ * @template Properties
+ * @typedef {object} Subject
+ * @property {string} name
+ * @property {FigureDefinition[]} figures
+ * @property {SubplotDefinition[]} subplots
+ * @property {boolean} animates whether only data and y ranges change from one drawing to the next
+ * @property {number} gap_ms least time between two drawings while steps run by
+ * @property {(look: Look) => object[]} styles of the traces, in the order of their data
+ * @property {(properties: Properties, frame: {memory: Record<string, any>, places: number, is_calm: boolean}) => Described} describe
+ */
 
 export {};

@@ -3,7 +3,7 @@
 import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
 import { shorten, u_text } from '../../words/format.js';
 
-/** @import { Stretch } from './draw.js' */
+/** @typedef {{first: number, last: number, from: number, to: number, label: string, is_one: boolean, is_hit: boolean}} Stretch */
 
 const LONGEST_LABEL = 24;
 const TICKS = [0, 0.25, 0.5, 0.75, 1];

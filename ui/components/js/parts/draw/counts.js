@@ -7,7 +7,7 @@ import { say, with_figures } from '../../words/say.js';
 import { look_of } from './bar.js';
 
 /** @import { Sampling } from '../../kernel/sampling.js' */
-/** @import { Stretch } from './draw.js' */
+/** @import { Stretch } from './bar.js' */
 
 const LONGEST_TITLE = 120;
 

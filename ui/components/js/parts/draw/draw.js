@@ -12,10 +12,10 @@ import { create_counts } from './counts.js';
 import { create_wheel } from './wheel.js';
 
 /** @import { Reason, State, View } from '../../types.js' */
+/** @import { Stretch } from './bar.js' */
 /**
  * @typedef {Pick<State, 'view' | 'row' | 'table' | 'settings' | 'steps' | 'prompt_tokens' | 'mode' | 'model' | 'manual' | 'is_what_if' | 'guidance_scale' | 'row_count' | 'remarks' | 'point'>} Properties
  */
-/** @typedef {{first: number, last: number, from: number, to: number, label: string, is_one: boolean, is_hit: boolean}} Stretch */
 
 const DRAWS = 1000;
 const PLAIN = marked(

@@ -5,7 +5,7 @@ import { shorten, u_text } from '../../words/format.js';
 import { say } from '../../words/say.js';
 import { look_of } from './bar.js';
 
-/** @import { Stretch } from './draw.js' */
+/** @import { Stretch } from './bar.js' */
 
 const RADIUS = 100;
 const HUB = 26;

@@ -4,7 +4,7 @@ import { element, set_text } from '../../lib/dom.js';
 import { token_facts } from '../../words/making.js';
 import { say } from '../../words/say.js';
 
-/** @import { TokensState } from './types.js' */
+/** @import { TokensState } from '../../types.js' */
 
 /** @param {HTMLElement} root */
 export function create(root) {

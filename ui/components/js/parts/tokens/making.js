@@ -5,7 +5,7 @@ import { count } from '../../words/format.js';
 import { frame, nats, pair, step_count } from '../../words/making.js';
 import { marked, say } from '../../words/say.js';
 
-/** @import { Cuts, Making, Matches, Merges, TokensState } from './types.js' */
+/** @import { Cuts, Making, Matches, Merges, TokensState } from '../../types.js' */
 
 const CONTROL = marked('A control token is one token, whatever stands in its name.');
 

@@ -3,7 +3,7 @@
 import { element, set_attribute, set_class } from '../../lib/dom.js';
 import { say } from '../../words/say.js';
 
-/** @import { ShownToken, Side, TokensActions, TokensState } from './types.js' */
+/** @import { ShownToken, Side, TokensActions, TokensState } from '../../types.js' */
 
 /** Where a key leads, from one token to another. @param {string} key @param {number} from @param {number} last */
 function next_place(key, from, last) {
