@@ -1,4 +1,5 @@
-// Imports of the browser's modules point one way, and no folder grows beyond what a person can look through.
+// Imports of the browser's modules point one way, those for a type alone too, and no folder grows beyond what a person can
+// look through. Of circles Biome finds those of values.
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -10,14 +11,15 @@ const ROOT = fileURLToPath(new URL('../../../ui/components/js', import.meta.url)
 const MOST_FILES = 16;
 
 /**
- * What the modules of a folder may import, besides those of the folder itself.
+ * What the modules of a folder may import, besides those of the folder itself and `types.js`.
  *
  * @type {Record<string, string[]>}
  */
 const ALLOWED = {
+  'types.js': [],
   kernel: [],
   view: ['kernel'],
-  words: ['kernel', 'view'],
+  words: ['kernel'],
   lib: ['words'],
   wire: ['kernel', 'lib'],
   parts: ['kernel', 'view', 'words', 'lib'],
@@ -28,37 +30,84 @@ const FILES = readdirSync(ROOT, { recursive: true, withFileTypes: true })
   .filter(entry => entry.isFile() && entry.name.endsWith('.js'))
   .map(entry => relative(ROOT, join(entry.parentPath, entry.name)));
 
-const IMPORT = /^\s*(?:import|export)\s[^;]*?from\s+'([^']+)'|\bimport\(\s*'([^']+)'/gm;
+const IMPORT = /\bfrom\s+'(\.[^']+)'|\bimport[\s(]+'(\.[^']+)'/g;
 
 /**
- * What a module imports that its folder may not; types need no import.
+ * What a module imports, in code and in comments.
  *
  * @param {string} file
  * @param {string} source
  */
-function forbidden(file, source) {
-  const [folder] = file.split('/');
-  return Array.from(source.matchAll(IMPORT), found => found[1] ?? found[2]).filter(path => {
-    const [target] = join(dirname(file), path).split('/');
-    return target !== folder && !ALLOWED[folder]?.includes(target);
-  });
+const imported = (file, source) =>
+  Array.from(source.matchAll(IMPORT), found => join(dirname(file), found[1] ?? found[2]));
+
+/** @param {string} path */
+const folder_of = path => path.split('/')[0];
+
+/**
+ * What a module imports that its folder may not.
+ *
+ * @param {string} file
+ * @param {string} source
+ */
+const forbidden = (file, source) =>
+  imported(file, source).filter(
+    path => ![folder_of(file), 'types.js', ...(ALLOWED[folder_of(file)] ?? [])].includes(folder_of(path)),
+  );
+
+/**
+ * Whether there is a way from one to another, by imports.
+ *
+ * @param {Map<string, string[]>} graph
+ * @param {string} from
+ * @param {string} to
+ */
+function reaches(graph, from, to, seen = new Set()) {
+  /** @type {(next: string) => boolean} */
+  const is_way = next => next === to || (!seen.has(next) && reaches(graph, next, to, seen.add(next)));
+  return graph.get(from)?.some(is_way) ?? false;
 }
 
+/** Those in circles. @param {Map<string, string[]>} graph */
+const circles = graph => [...graph.keys()].filter(name => reaches(graph, name, name));
+
+const SOURCES = FILES.map(file => ({ file, source: readFileSync(join(ROOT, file), 'utf8') }));
+
 test('imports point one way', () => {
-  const modules = FILES.filter(file => file.includes('/'));
-  assert.ok(modules.length > 40);
-  const found = modules.flatMap(file => {
-    const source = readFileSync(join(ROOT, file), 'utf8').replaceAll(/\/\*[\s\S]*?\*\//g, '');
-    return forbidden(file, source).map(path => `${file} imports ${path}`);
-  });
+  assert.ok(FILES.length > 40);
+  const found = SOURCES.flatMap(({ file, source }) => forbidden(file, source).map(path => `${file} imports ${path}`));
   assert.deepEqual(found, []);
 });
 
+test('neither files nor folders import each other in a circle', () => {
+  const files = new Map(SOURCES.map(({ file, source }) => [file, imported(file, source)]));
+  const folders = Map.groupBy(files.keys(), file => dirname(file));
+  assert.deepEqual(circles(files), []);
+  const between = Array.from(folders, ([folder, inside]) => {
+    const outside = inside.flatMap(file => files.get(file) ?? []).map(path => dirname(path));
+    return /** @type {const} */ ([folder, outside.filter(other => other !== folder)]);
+  });
+  assert.deepEqual(circles(new Map(between)), []);
+});
+
 test('the check itself finds what points the other way', () => {
-  assert.deepEqual(forbidden('view/a.js', "import { count } from '../words/format.js';"), ['../words/format.js']);
+  assert.deepEqual(forbidden('view/a.js', "import { count } from '../words/format.js';"), ['words/format.js']);
   assert.deepEqual(forbidden('parts/table/a.js', "import {\n  a,\n} from '../../kernel/row.js';"), []);
-  assert.deepEqual(forbidden('kernel/a.js', "const b = await import('../lib/dom.js');"), ['../lib/dom.js']);
-  assert.deepEqual(forbidden('wire/a.js', "export { a } from '../parts/b.js';"), ['../parts/b.js']);
+  assert.deepEqual(forbidden('kernel/a.js', "const b = await import('../lib/dom.js');"), ['lib/dom.js']);
+  assert.deepEqual(forbidden('wire/a.js', "export { a } from '../parts/b.js';"), ['parts/b.js']);
+  assert.deepEqual(forbidden('words/a.js', "/** @import { A } from '../parts/b.js' */"), ['parts/b.js']);
+  assert.deepEqual(forbidden('words/a.js', "/** @type {import('../types.js').A} */"), []);
+  assert.deepEqual(forbidden('types.js', "/** @type {import('./lib/dom.js').A} */"), ['lib/dom.js']);
+});
+
+test('the check itself finds circles', () => {
+  const graph = new Map([
+    ['a', ['b', 'd']],
+    ['b', ['c']],
+    ['c', ['b', 'd']],
+    ['d', []],
+  ]);
+  assert.deepEqual(circles(graph), ['b', 'c']);
 });
 
 test('no folder holds more files than a person can look through', () => {
