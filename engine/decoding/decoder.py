@@ -26,7 +26,7 @@ from engine.decoding.shaping import shaped
 from engine.errors import LogitsError, SettingError
 from engine.model import LanguageModel
 from engine.sampling import Distribution, Drawn, SamplingSettings
-from engine.sampling.admission import Admission, smallest_change
+from engine.sampling.admission import Admission, admitting_change
 from engine.sampling.stages import Context, Stage
 from engine.text import stopping
 from engine.trace import StageState, StageSummary, Step, Trace
@@ -210,7 +210,7 @@ class Decoder(RecordedText):
         order: Sequence[str] | None = None,
         should_stop: Callable[[], bool] | None = None,
     ) -> Admission | None:
-        """The smallest change of one setting with which a token would survive in a step.
+        """A small change of one setting with which a token would survive in a step.
 
         A step to come may need the forward pass. While it searches, other calls need not wait.
 
@@ -218,7 +218,7 @@ class Decoder(RecordedText):
             index: the step, taken or to come.
             token_id: the token.
             settings: None for those the step was taken with, or is to be taken with.
-            order, should_stop: as `smallest_change` has them.
+            order, should_stop: as `admitting_change` has them.
 
         Returns:
             None where the token survives as it is, cannot be had, or `should_stop` said so.
@@ -238,7 +238,7 @@ class Decoder(RecordedText):
                 settings = self._settings if is_next else self.settings_at(index)
             logits = self._forward().logits if is_next else self._record.row(index)
             context = self._context(index)
-        return smallest_change(
+        return admitting_change(
             logits, settings, context, token_id, order=order, should_stop=should_stop
         )
 

@@ -17,7 +17,7 @@ Nothing here needs PyTorch or a model, but for parity mode, which runs transform
     survivors        the tokens of it that are left
     distribution     what they leave, and the draw from it
     uniform          the numbers that draws are made with
-    admission        the smallest change that would admit a token
+    admission        a small change that would admit a token
 """
 
 from engine.sampling.chain import draw, shape

@@ -1,36 +1,36 @@
-"""What would admit a removed token: the smallest change of one setting that lets it survive.
+"""What would admit a removed token: a small change of one setting that lets it survive.
 
-    >>> found = smallest_change(logits, SamplingSettings(top_k=10), NO_CONTEXT, token_id)
+    >>> found = admitting_change(logits, SamplingSettings(top_k=10), NO_CONTEXT, token_id)
     >>> found.setting, found.value
     ('top_k', 17)
 
 Every answer is a trial that went well: the chain is run with it. Tried are the positions of each
-sampler's sliders and some values beyond their ends, each sampler off, the token's own bias, and its
-bans lifted. How far a change goes is the share of the way of its slider; switching a sampler off
-counts as the whole way. What removes less is tried first. Only where no such change admits the
-token, the rest follows: a sampler that removes more may admit too, as it leaves fewer rivals or
-larger shares.
+sampler's sliders at which it removes less, each sampler off, the token's own bias, and its bans
+lifted. How far a change goes is the share of the way of its slider; switching a sampler off counts
+as the whole way. Along a slider the first position that admits is found by bisection, so a value
+just before it does not admit; where more is not always looser, one far before it might.
 
 A change at one place leaves everything before it as it is, so a trial begins there; and a sampler
-behind the one that removes the token cannot bring it back, so it is not tried at all. Where a value
-further along can only keep more (`Number.is_monotone`), the first that admits is found by halving.
+behind the one that removes the token cannot bring it back, so it is not tried at all.
 """
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from engine.errors import NoCandidatesError, SettingError
-from engine.sampling.admission_values import Change, Line, Lines, Scene
 from engine.sampling.ranking import RankedRow
 from engine.sampling.settings import SamplingSettings
-from engine.sampling.stages import STAGES, Context, Stage
+from engine.sampling.stages import STAGES, Banned, Context, CutStage, LogitBias, Number, Stage
+from engine.sampling.stages.info import DOWN, EITHER, UP
 from engine.sampling.survivors import Survivors
+
+_LIFTED = 0.5  # how far lifting a ban goes, between a moved slider and a sampler that is off
+_WHOLE_WAY = 1.0
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Admission:
     blocked_by: tuple[str, ...] = ()
 
 
-def smallest_change(
+def admitting_change(
     logits: np.ndarray,
     settings: SamplingSettings,
     context: Context,
@@ -67,7 +67,7 @@ def smallest_change(
     order: Sequence[str] | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> Admission | None:
-    """The smallest change of one setting with which a removed token survives.
+    """A small change of one setting with which a removed token survives.
 
     The engine's own rules decide, also where the settings ask for parity.
 
@@ -94,6 +94,23 @@ def smallest_change(
         return _Search(logits, settings, context, token_id, order, should_stop).result()
     except _StoppedError:
         return None
+
+
+@dataclass(frozen=True)
+class _Change:
+    """One thing to try: a sampler with another value, or off if `stage` is None."""
+
+    name: str
+    place: int
+    replaces: bool
+    stage: Stage | None
+    travel: float = _WHOLE_WAY
+    field: str | None = None
+    lifted: bool = False
+    bias: float | None = None
+
+
+_Line = tuple[Sequence[float], Callable[[float], _Change]]  # values, the nearest first
 
 
 class _StoppedError(Exception):
@@ -131,26 +148,15 @@ class _Search:
     def result(self) -> Admission | None:
         if self.row.scores[self.token_id] == -np.inf or self.removed_at is None:
             return None
-        scene = Scene(
-            self.chain,
-            self.context,
-            self.row.scores,
-            self.row.count,
-            self.token_id,
-            [self._rank(left) for left in self.before],
-        )
-        looser, tighter = [], []
+        found = []
         for name in self.order:
             place, replaces = self._place(name)
             if place <= self.removed_at:
-                values = Lines(scene, name, place, replaces)
-                looser += values.looser()
-                tighter += values.tighter()
-        for lines in (looser, tighter):
-            found = self._nearest([line for line in lines if line.length])
-            if found is not None:
-                return self._admission(*found)
-        return Admission(blocked_by=self._blockers())
+                lines = self._lines(name, place, replaces)
+                found += [change for line in lines if (change := self._first(*line)) is not None]
+        if not found:
+            return Admission(blocked_by=self._blockers())
+        return self._admission(min(found, key=lambda change: change.travel))
 
     def _place(self, name: str) -> tuple[int, bool]:
         """Where a sampler stands in the chain, or would stand, and whether it is on."""
@@ -160,60 +166,111 @@ class _Search:
         later = self.order[self.order.index(name) + 1 :]
         return next((i for i, each in enumerate(names) if each in later), len(names)), False
 
-    def _nearest(self, lines: list[Line]) -> tuple[Line, Change] | None:
-        """The change that goes the least way; of equals the one whose sampler comes first."""
-        best: tuple[float, int] = math.inf, 0  # how far, and the place among the lines
-        found: tuple[Line, Change] | None = None
-        # What is halved is found in a few trials, and bounds how far the others need to be tried.
-        for number, line in sorted(enumerate(lines), key=lambda each: not each[1].halves):
-            place = self._halved(line) if line.halves else self._scanned(line, best[0])
-            if place is None:
-                continue
-            gap = line.gap(place) if line.gap else None
-            change = line.at(place) if gap is None else gap.at(self._halved(gap))
-            if (change.travel, number) < best or found is None:
-                best, found = (change.travel, number), (line, change)
-        return found
-
-    def _halved(self, line: Line) -> int | None:
-        """The first place that admits, where whatever lies beyond one that admits does too."""
-        if not self._admits(line, line.at(line.length - 1)):
+    def _first(self, values: Sequence[float], change: Callable[[float], _Change]) -> _Change | None:
+        """The change at the first value that admits; None if the last one does not."""
+        if not values or not self._admits(change(values[-1])):
             return None
-        places = range(line.length - 1)
-        return bisect_left(places, True, key=lambda place: self._admits(line, line.at(place)))
+        last = len(values) - 1
+        place = bisect_left(
+            range(last), True, key=lambda place: self._admits(change(values[place]))
+        )
+        return change(values[place])
 
-    def _scanned(self, line: Line, limit: float) -> int | None:
-        """The first place that admits, as far as it is no farther than what was found before."""
-        failed: set[tuple[int, int]] = set()  # what a cut left: many values leave the same
-        for place in range(line.length):
-            change = line.at(place)
-            if change.travel > limit:
-                return None
-            left = self._left_by(line, change)
-            if left is None:
-                if line.nested:
-                    return None
-                continue
-            window = left.start, left.stop
-            is_cut = left.row is self.before[line.place].row
-            if is_cut and window in failed:
-                continue
-            if self._admits(line, change, left):
-                return place
-            if is_cut:
-                failed.add(window)
-        return None
+    # --- what is tried ----------------------------------------------------------------------------
 
-    def _admission(self, line: Line, change: Change) -> Admission:
-        kind, stage = STAGES[line.name], change.stage
+    def _lines(self, name: str, place: int, replaces: bool) -> Iterator[_Line]:
+        """Other values of a sampler with which it removes less."""
+        kind, stage = STAGES[name], self.chain[place] if replaces else None
+        if kind is LogitBias:
+            yield self._biases(stage, place)
+        else:
+            for number in kind.info.numbers:
+                is_cut = issubclass(kind, CutStage)
+                if number.looser is not None and (
+                    stage is not None or (kind.is_one_number() and not is_cut)
+                ):
+                    yield self._values(number, name, place, stage)
+        if stage is None:
+            return
+        if isinstance(stage, Banned):
+            rest = self._without_bans(stage)
+            if len(rest) < len(stage.sequences):
+                left = Banned(rest) if rest else None
+                lifted = _Change(name, place, True, left, _LIFTED, lifted=True)
+                yield [0.0], lambda _: lifted
+        yield [0.0], lambda _: _Change(name, place, True, None)
+
+    def _values(self, number: Number, name: str, place: int, stage: Stage | None) -> _Line:
+        """Positions of a slider from where it is, in the direction in which less is removed."""
+        kind = STAGES[name]
+        is_lone = kind.is_one_number()
+        own = getattr(stage, number.name) if stage else kind.off
+        looser = self._direction(number, stage or kind(number.usual))
+        span = number.high - number.low
+        values: Sequence[float]
+        if looser == UP and number.whole and issubclass(kind, CutStage):
+            values = range(int(own) + 1, self.row.count)  # any number of tokens may be needed
+        else:
+            values = [each for each in number.positions() if looser * (each - own) > 1e-9]
+            values = values if looser == UP else values[::-1]
+        pair = kind.info.pair or ()
+        others = {} if stage is None or is_lone else stage.to_dict()
+        if number.name in pair:
+            low, high = (others[each] for each in pair)
+            values = [v for v in values if (v <= high if number.name == pair[0] else v >= low)]
+
+        def change(value: float) -> _Change:
+            travel = min(_WHOLE_WAY, abs(value - own) / span)
+            if is_lone:
+                made = None if kind.is_off(value) else kind(value)
+                return _Change(name, place, stage is not None, made, travel)
+            made = kind(**(others | {number.name: value}))
+            return _Change(name, place, True, made, travel, field=number.name)
+
+        return values, change
+
+    def _direction(self, number: Number, stage: Stage) -> int:
+        """In which direction a number removes less."""
+        if number.looser != EITHER:
+            return number.looser
+        acts_on, _ = stage.changes(self.row.scores, self.context)
+        return DOWN if np.any(acts_on == self.token_id) else UP
+
+    def _biases(self, stage: LogitBias | None, place: int) -> _Line:
+        """Higher biases of the token itself."""
+        (number,) = LogitBias.info.numbers
+        others = dict(stage.bias) if stage else {}
+        own = others.pop(self.token_id, 0.0)
+
+        def change(value: float) -> _Change:
+            pairs = others | ({self.token_id: value} if value else {})
+            made = LogitBias(pairs) if pairs else None
+            travel = abs(value - own) / (number.high - number.low)
+            return _Change("logit_bias", place, stage is not None, made, travel, bias=value)
+
+        return [each for each in number.positions() if each - own > 1e-9], change
+
+    def _without_bans(self, stage: Banned) -> list[tuple[int, ...]]:
+        """The words that the token would not complete here."""
+        vocab = self.row.scores.size
+
+        def bans(sequence: tuple[int, ...]) -> bool:
+            return self.token_id in Banned([sequence]).banned_ids(vocab, self.context)
+
+        return [ids for ids in stage.sequences if ids[-1] != self.token_id or not bans(ids)]
+
+    # --- the answer in full -----------------------------------------------------------------------
+
+    def _admission(self, change: _Change) -> Admission:
+        kind, stage = STAGES[change.name], change.stage
         chain = list(self.chain)
-        chain[line.place : line.place + line.replaces] = [] if stage is None else [stage]
+        chain[change.place : change.place + change.replaces] = [] if stage is None else [stage]
         if kind.is_one_number():
             value = kind.off if stage is None else stage.value
         else:
             value = None if stage is None else stage.to_dict()
         return Admission(
-            setting=line.name,
+            setting=change.name,
             field=change.field,
             value=value,
             settings=self.settings.replace(chain=chain),
@@ -240,26 +297,13 @@ class _Search:
 
     # --- trials -----------------------------------------------------------------------------------
 
-    def _admits(self, line: Line, change: Change, left: Survivors | None = None) -> bool:
-        """Whether the token survives with a change; `left` is what its sampler leaves, if known."""
-        if left is None:
-            left = self._left_by(line, change)
-            if left is None:
-                return False
-        later = self.chain[line.place + line.replaces :]
-        return self._run(left, later, self.context) is None
-
-    def _left_by(self, line: Line, change: Change) -> Survivors | None:
-        """What the changed sampler leaves; None where the token is not among it."""
+    def _admits(self, change: _Change) -> bool:
+        """Tell if the token survives with a change."""
         self._pause()
-        before, stage = self.before[line.place], change.stage
-        if stage is None:
-            return before
-        try:
-            after = stage.apply(before, self.context)
-        except NoCandidatesError:
-            return None
-        return after if self._rank(after) else None
+        left = self.before[change.place]
+        later = self.chain[change.place + change.replaces :]
+        changed = [] if change.stage is None else [change.stage]
+        return self._run(left, [*changed, *later], self.context) is None
 
     def _run(
         self,

@@ -18,7 +18,7 @@ _DOING = {
     "branch": marked("Showing the other branch"),
     "reopen": marked("Generating your text again"),
     "open": marked("Opening the trace"),
-    "admit": marked("Looking for the smallest change"),
+    "admit": marked("Looking for a change that admits it"),
     "find": marked("Searching the vocabulary"),
     "tokenize": marked("Splitting the text into tokens"),
     "snippets": marked("Writing the settings as code"),

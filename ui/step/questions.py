@@ -171,8 +171,8 @@ _PLAIN_CHECKS: dict[str, Callable[[Session, Any], Any]] = {
 
 
 def _admit(session: Session, event: Event, should_stop: Callable[[], bool]) -> dict[str, Any]:
-    """The smallest change of the page's settings by which a token could be drawn."""
-    from engine.sampling.admission import smallest_change
+    """A small change of the page's settings by which a token could be drawn."""
+    from engine.sampling.admission import admitting_change
 
     raw = session.raw()
     if raw is None or event.token_id is None or not 0 <= event.token_id < raw.scores.size:
@@ -184,7 +184,7 @@ def _admit(session: Session, event: Event, should_stop: Callable[[], bool]) -> d
     def is_time_up() -> bool:
         return should_stop() or time.monotonic() > end
 
-    found = smallest_change(
+    found = admitting_change(
         logits,
         event.settings,
         context,

@@ -95,7 +95,6 @@ class Xtc(CutStage):
                 least=0,
                 most=1,
                 looser=DOWN,
-                is_switch=True,
             ),
         ),
     )
@@ -199,7 +198,6 @@ class Mirostat(CutStage):
                 most=100,
                 open_below=True,
                 looser=UP,
-                is_monotone=True,
             ),
             # Moves only the steps to come.
             Number(

@@ -207,7 +207,6 @@ class MinNewTokens(BanStage):
                 whole=True,
                 takes="0 or a positive whole number",
                 looser=DOWN,
-                is_switch=True,
             ),
         ),
     )

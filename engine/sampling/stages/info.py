@@ -70,14 +70,6 @@ class Number:
         looser: direction in which it removes less, `UP` or `DOWN`. `EITHER` where that depends on
             the token: down for one that the sampler acts on, up for its rivals. None where another
             value changes nothing in this step.
-        is_monotone: whether each value further in that direction keeps all that the one before it
-            kept, as long as every later sampler has `Info.is_steady`.
-        is_switch: whether it only decides if the sampler acts in a step, so that all values on one
-            side of some value do the same.
-        reach: ends between which more than the slider's own positions are worth a try.
-        further: single values beyond that are worth a try.
-        log: ends of a logarithmic scale on which its changes are measured; 0 counts as the end at
-            which nothing is removed. None for the upper end is the size of the vocabulary.
     """
 
     name: str
@@ -93,11 +85,6 @@ class Number:
     words: Mapping[float, str] = field(default_factory=dict)
     takes: str = ""
     looser: int | None = None
-    is_monotone: bool = False
-    is_switch: bool = False
-    reach: tuple[float, float] | None = None
-    further: tuple[float, ...] = ()
-    log: tuple[float, float | None] | None = None
 
     @property
     def low(self) -> float:
@@ -196,9 +183,6 @@ class Info:
         numbers: what a person can set.
         pair: two of the numbers, of which the first is never above the second.
         in_text: what it is called within a sentence; the label in lower case where not given.
-        is_steady: whether it never costs a token its place that more tokens come in further down,
-            or that the scores move closer together. Then a looser value in front of it is found
-            by halving.
     """
 
     label: str
@@ -213,7 +197,6 @@ class Info:
     numbers: tuple[Number, ...] = ()
     pair: tuple[str, str] | None = None
     in_text: str = ""
-    is_steady: bool = False
 
     def __post_init__(self) -> None:
         if not self.in_text:

@@ -60,10 +60,8 @@ class TopP(CutStage):
                 most=1,
                 open_below=True,
                 looser=UP,
-                is_monotone=True,
             ),
         ),
-        is_steady=True,
     )
 
     def cut(self, survivors: Survivors, context: Context) -> Survivors:
@@ -187,7 +185,6 @@ class TopH(CutStage):
                 most=1,
                 open_below=True,
                 looser=UP,
-                is_monotone=True,
             ),
         ),
     )

@@ -60,11 +60,6 @@ class LogitBias(TokenEdit):
                 least=-1000,
                 most=1000,
                 looser=EITHER,
-                further=tuple(
-                    sign * size
-                    for sign in (-1, 1)
-                    for size in (12, 15, 20, 30, 50, 100, 200, 500, 1000)
-                ),
             ),
         ),
     )
@@ -150,7 +145,6 @@ class RepetitionPenalty(TokenEdit):
                 least=0.001,
                 most=1000,
                 looser=EITHER,
-                reach=(0.5, 2),
             ),
         ),
     )

@@ -56,11 +56,8 @@ class TopK(CutStage):
                 whole=True,
                 takes="0 or a positive whole number",
                 looser=UP,
-                is_monotone=True,
-                log=(1, None),
             ),
         ),
-        is_steady=True,
     )
 
     def check_vocabulary(self, vocab_size: int) -> None:
@@ -129,7 +126,6 @@ class TailFree(CutStage):
                 most=1,
                 open_below=True,
                 looser=UP,
-                is_monotone=True,
             ),
         ),
     )

@@ -65,10 +65,8 @@ class Temperature(ScaleStage):
                 most=_LARGEST,
                 words={0: "greedy"},
                 looser=UP,
-                is_monotone=True,
             ),
         ),
-        is_steady=True,
     )
 
     def __post_init__(self) -> None:
@@ -158,7 +156,6 @@ class DynamicTemperature(ScaleStage):
                 least=0,
                 most=_LARGEST,
                 looser=UP,
-                is_monotone=True,
             ),
             Number(
                 "high",
@@ -169,7 +166,6 @@ class DynamicTemperature(ScaleStage):
                 least=_SMALLEST,
                 most=_LARGEST,
                 looser=UP,
-                is_monotone=True,
             ),
             Number(
                 "exponent",
@@ -180,7 +176,6 @@ class DynamicTemperature(ScaleStage):
                 least=0.01,
                 most=100,
                 looser=DOWN,
-                is_monotone=True,
             ),
         ),
         pair=("low", "high"),

@@ -51,10 +51,8 @@ class MinP(CutStage):
                 least=0,
                 most=1,
                 looser=DOWN,
-                is_monotone=True,
             ),
         ),
-        is_steady=True,
     )
 
     def cut(self, survivors: Survivors, context: Context) -> Survivors:
@@ -81,13 +79,6 @@ def _epsilon(label: str) -> Number:
         open_below=True,
         open_above=True,
         looser=DOWN,
-        is_monotone=True,
-        further=tuple(
-            float(f"{digit}e{power}")
-            for power in (-8, -7, -6, -5, -2, -1)
-            for digit in range(1, 10)
-        ),
-        log=(1e-9, 1),
     )
 
 
@@ -291,7 +282,6 @@ class TopNSigma(CutStage):
                 most=100,
                 open_below=True,
                 looser=UP,
-                is_monotone=True,
             ),
         ),
     )

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.sampling import SamplingSettings
-from engine.sampling.admission import smallest_change
+from engine.sampling.admission import admitting_change
 from engine.sampling.stages import Dry, Temperature, TopK, TopP
 from tests.ui.step.visitor import PROMPT, Visitor
 from ui.step.events import QUESTIONS
@@ -105,7 +105,7 @@ def test_what_would_admit_a_token_is_the_engine_s_answer(visitor):
     order = ("temperature", "top_k", "top_p", "min_p")
     found = visitor.ask("admit", settings=settings, order=order, token_id=token_id)["admission"]
     context = session.decoder.context(session.index)
-    expected = smallest_change(raw.scores, settings, context, token_id, order=order)
+    expected = admitting_change(raw.scores, settings, context, token_id, order=order)
     assert found["setting"] == expected.setting and found["value"] == expected.value
     assert found["blocked_by"] == list(expected.blocked_by)
     if expected.settings is not None:

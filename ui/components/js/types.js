@@ -599,7 +599,7 @@
  *   differs: [string, string][]}} Snippet the settings as code for another program */
 
 /**
- * @typedef {object} Admission the smallest change that lets a removed token survive, as the engine finds it
+ * @typedef {object} Admission a small change that lets a removed token survive, as the engine finds it
  * @property {string | null} setting null where samplers block it together
  * @property {string | null} field the one field that differs, where the value has several
  * @property {Value} value

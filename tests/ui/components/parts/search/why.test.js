@@ -1,4 +1,4 @@
-// Why not my token: its path through the samplers, and the smallest change that would admit it.
+// Why not my token: its path through the samplers, and a change that would admit it.
 
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, mock, test } from 'node:test';
@@ -103,7 +103,7 @@ describe('why not', () => {
     const page = await path_of(2, { temperature: 1, top_k: 2 }, {}, { setting: 'top_k', value: 3, settings });
     assert.deepEqual(page.rows().at(-1), ['Top-k', '–', '–', '–', 'removed here']);
     assert.equal(page.verdict(), 'Removed by top-k, where it had rank 3 and 20.00 %.');
-    assert.equal(await page.told(), 'The smallest change of one setting that would admit it:');
+    assert.equal(await page.told(), 'This change of one setting would admit it:');
     assert.deepEqual(page.offers(), ['Set top-k 3']);
     page.taken();
     await page.apply();
@@ -123,7 +123,7 @@ describe('why not', () => {
 
   test('samplers that remove it together are named', async () => {
     const page = await path_of(3, { top_k: 2, top_p: 0.5 }, {}, { blocked_by: ['top_k', 'top_p'] });
-    assert.equal(await page.told(), 'No change of one setting would admit it: top-k and top-p remove it together.');
+    assert.equal(await page.told(), 'Switching off one sampler would not admit it: top-k and top-p remove it together.');
     assert.deepEqual(page.offers(), []);
   });
 
@@ -143,7 +143,7 @@ describe('why not', () => {
       [{ setting: 'logit_bias', value: { bias: [[1, -2]] }, bias: -2 }, 'Set its bias −2.0'],
     ];
     for (const [change, words] of cases) assert.equal(change_order(admission(change), table.samplers), words);
-    assert.match(advice_text(admission({ setting: 'top_k' }), table.samplers), /^The smallest change/);
+    assert.match(advice_text(admission({ setting: 'top_k' }), table.samplers), /^This change/);
   });
 
   test('the engine is asked once the settings stand still, and its late answers are dropped', async () => {

@@ -1,5 +1,5 @@
 // Why not my token? One token's way through the samplers: rank, score and probability after each, which removed it, and the
-// smallest change of one setting that would admit it, as the engine finds it.
+// small change of one setting that would admit it, as the engine finds it.
 
 import { is_settled, raw_rank_of } from '../../kernel/row.js';
 import { set_number } from '../../kernel/table.js';
@@ -80,7 +80,7 @@ export function create_why(actions, on_close) {
     }
     rows.forEach((row, place) => update_row(row, points[place]));
     set_change(null);
-    set_text(advice, is_removed ? say('Looking for the smallest change that would admit it …') : '');
+    set_text(advice, is_removed ? say('Looking for a change that would admit it …') : '');
     if (is_removed) timer = setTimeout(advise, SETTLED_MS);
   }
 
@@ -153,8 +153,8 @@ export const change_order = (found, samplers) =>
 
 /** @param {Admission} found @param {Sampler[]} samplers */
 export function advice_text(found, samplers) {
-  if (found.setting) return say('The smallest change of one setting that would admit it:');
-  return say('No change of one setting would admit it: {samplers} remove it together.', {
+  if (found.setting) return say('This change of one setting would admit it:');
+  return say('Switching off one sampler would not admit it: {samplers} remove it together.', {
     samplers: listed(found.blocked_by.map(name => named(samplers, name))),
   });
 }
