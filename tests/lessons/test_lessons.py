@@ -10,7 +10,6 @@ from ui.learn.command import MOST_WORDS, listed
 from ui.learn.course import FOLDER, read_course
 from ui.learn.lesson import Lesson, read_lesson
 from ui.learn.model import lesson_model
-from ui.learn.prediction.extra import PredictionExtra
 from ui.learn.trial import trials
 from ui.words.language import ENGLISH, LANGUAGES, say, speaking
 
@@ -87,13 +86,9 @@ def test_german_writes_the_figures_of_english_as_germans_do(file: Path):
 
 
 def test_every_lesson_asks_for_a_prediction():
-    asked = {
-        lesson.key
-        for lesson in read_course().lessons
-        for step in lesson.steps
-        if any(isinstance(extra, PredictionExtra) for extra in step.extras)
-    }
-    assert asked == {lesson.key for lesson in read_course().lessons}
+    lessons = read_course().lessons
+    asked = {each.key for each in lessons if any(step.predictions for step in each.steps)}
+    assert asked == {each.key for each in lessons}
 
 
 def test_the_readme_lists_what_lessons_may_name():

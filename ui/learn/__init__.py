@@ -3,7 +3,6 @@
     lesson.py      a lesson as its files describe it; source.py and words.py read them
     checks.py      conditions over what a panel measures; functions.py: what lessons may name
     panels/        the live parts, each kind with its measures and actions
-    extras.py      what else a step may hold: predictions, quizzes
     prediction/    predict, then reveal; quiz/: questions with a confidence
     progress/      what a person has done, kept beyond the tab
     map/           every concept with its lesson, experiment and question
@@ -12,7 +11,7 @@
     page.py        the list, one lesson; step_view.py: one step of it
     trial.py       a lesson tried without a browser: solutions and mistakes
     command.py     `make lesson`
-    live.py        step panels on the live channel
+    live.py        step panels on the live channel; panel_channel.py is loaded with the engine
 
 `lessons/README.md` says how to write one.
 """

@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from engine.errors import DecodingError
-from engine.model import LanguageModel
 from ui.learn.checks import all_hold
 from ui.learn.lesson import Lesson, Mistake, Step, Task
 from ui.learn.model import lesson_model
-from ui.learn.progress.done import Done, MyDone
 from ui.learn.progress.entries import StepRead, TaskSolved
+from ui.learn.progress.mine import Done, MyDone
 from ui.learn.progress.store import now
 from ui.models.opening import load_quietly
 from ui.visits.records import BrokenRecord, Fields
@@ -46,11 +45,6 @@ class Learning:
     figures: dict[str, dict[str, str]] = field(default_factory=dict)
     version: int = 0
     done: Done = field(default_factory=Done)
-
-    @property
-    def model(self) -> LanguageModel:
-        """The model of all lessons; raises `DecodingError`."""
-        return lesson_model()
 
     # --- tasks ------------------------------------------------------------------------------------
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ui.learn.checks import Check, read_check
-from ui.learn.extra import Extra
-from ui.learn.extras import last_extras, read_extras
 from ui.learn.figures import Figure
 from ui.learn.functions import Call
 from ui.learn.panels import SAME, read_panel
 from ui.learn.panels.panel import Panel
+from ui.learn.prediction.kinds import read_prediction
+from ui.learn.prediction.prediction import Prediction
+from ui.learn.quiz.questions import FOLDER as QUIZ
+from ui.learn.quiz.questions import quiz_of
 from ui.learn.source import Table, wrong
 from ui.learn.words import ENGLISH, Words, read_words
 
@@ -66,7 +68,7 @@ class Step:
         panel: what is live in it; None where it is text alone.
         panel_key: the step that the panel was begun in: this one, or one before it.
         tasks: what is to be done in the panel.
-        extras: what stands below the tasks, such as predictions and questions.
+        predictions: what is to be predicted, by where its words are: ``press/first_token``.
         figures: what its words show that is measured in another state.
     """
 
@@ -74,7 +76,7 @@ class Step:
     panel: Panel | None
     panel_key: str
     tasks: tuple[Task, ...]
-    extras: tuple[Extra, ...]
+    predictions: dict[str, Prediction]
     figures: tuple[Figure, ...] = ()
 
 
@@ -87,6 +89,7 @@ class Lesson:
         folder: where its files lie.
         minutes: how long it takes, as its author estimates.
         steps: in order.
+        quiz: the folder of its questions, which end its last step; None without any.
         languages: its words by language.
     """
 
@@ -94,6 +97,7 @@ class Lesson:
     folder: Path
     minutes: int
     steps: tuple[Step, ...]
+    quiz: Path | None
     languages: dict[str, Words] = field(repr=False)
 
     def words(self, language: str = ENGLISH) -> Words:
@@ -142,8 +146,10 @@ def read_lesson(folder: Path) -> Lesson:
     if not steps:
         table.wrong("steps", "is empty", "add [[steps]] with a key")
     _check_keys(table, "steps", [step.key for step in steps])
-    steps[-1] = replace(steps[-1], extras=(*steps[-1].extras, *last_extras(folder)))
-    lesson = Lesson(folder.name, folder, minutes, tuple(steps), read_words(folder))
+    quiz = folder / QUIZ if (folder / QUIZ).is_dir() else None
+    if quiz is not None:
+        quiz_of(quiz)  # a mistake in it is said at once
+    lesson = Lesson(folder.name, folder, minutes, tuple(steps), quiz, read_words(folder))
     _check_words(lesson)
     return lesson
 
@@ -157,11 +163,22 @@ def _step(table: Table, before: list[Step]) -> Step:
         panel = read_panel(own, panel)
     tasks = tuple(_task(each, key, panel) for each in table.tables("tasks", []))
     _check_keys(table, "tasks", [task.key for task in tasks])
-    extras = read_extras(table, key)
+    predictions = _predictions(table, key)
     figures = tuple(_figure(each, panel) for each in table.tables("figures", []))
     _check_keys(table, "figures", [figure.name for figure in figures])
     table.end()
-    return Step(key, panel, panel_key, tasks, extras, figures)
+    return Step(key, panel, panel_key, tasks, predictions, figures)
+
+
+def _predictions(table: Table, step: str) -> dict[str, Prediction]:
+    tables = table.tables("predictions", [])
+    keys = [each.text("key") for each in tables]
+    _check_keys(table, "predictions", keys)
+    found = {}
+    for key, each in zip(keys, tables, strict=True):
+        found[f"{step}/{key}"] = read_prediction(each)
+        each.end()
+    return found
 
 
 def _figure(table: Table, panel: Panel | None) -> Figure:
@@ -229,8 +246,8 @@ def words_needed(lesson: Lesson) -> dict[str, set[str]]:
             for mistake in task.mistakes:
                 own = {check.name for check in mistake.when}
                 needed[task.words_of(mistake.key)] = solved | own
-        for extra in step.extras:
-            needed |= dict.fromkeys(extra.words_needed, elsewhere)
+        for place in step.predictions:
+            needed[place] = needed[f"{place}/seen"] = elsewhere
     return needed
 
 

@@ -16,6 +16,6 @@ def open_lesson(connection: Connection, first: dict[str, Any]) -> Channel:
         Gone: the page has left meanwhile.
     """
     wait_for_start(connection)
-    from ui.learn.panels.step.channel import panel_channel
+    from ui.learn.panel_channel import panel_channel
 
     return panel_channel(connection, first)

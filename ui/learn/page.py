@@ -25,8 +25,8 @@ from ui.learn.paths import Path as LessonPath
 from ui.learn.paths import Stop, paths
 from ui.learn.progress.view import STYLE as PROGRESS_STYLE
 from ui.learn.progress.view import draw_progress
-from ui.learn.quiz.extra import QuizExtra, quiz_in
-from ui.learn.quiz.view import turn_to
+from ui.learn.quiz.questions import Quiz, quiz_of
+from ui.learn.quiz.view import draw_quiz, turn_to
 from ui.learn.step_view import step_view
 from ui.learn.words import ENGLISH, Words
 from ui.server.problems import guarded
@@ -59,12 +59,11 @@ def learn_page() -> None:
             show_notices(visit)
             _list(lessons, learning)
         else:
-            quiz = quiz_in(lesson.folder) if "question" in st.query_params else None
-            if quiz is None:
+            if lesson.quiz is None or "question" not in st.query_params:
                 _lesson(lessons, lesson, learning, visit)
             else:
                 show_notices(visit)
-                _question(lesson, quiz, learning)
+                _question(lesson, quiz_of(lesson.quiz, language()), learning, visit)
     except DecodingError as error:
         st.error(markdown_text(in_words(error)))
 
@@ -297,7 +296,7 @@ def _along(path: LessonPath, lesson: Lesson, step: Step) -> None:
 # --- one question ---------------------------------------------------------------------------------
 
 
-def _question(lesson: Lesson, quiz: QuizExtra, learning: Learning) -> None:
+def _question(lesson: Lesson, quiz: Quiz, learning: Learning, visit: Visit) -> None:
     """The quiz of a lesson at the question of the address, without the lesson's panel."""
     turn_to(lesson.key, st.query_params["question"])
     with st.container(key="learn_bar", horizontal=True, vertical_alignment="center"):
@@ -307,4 +306,4 @@ def _question(lesson: Lesson, quiz: QuizExtra, learning: Learning) -> None:
         if st.button(say("Open the lesson"), key="learn_open"):
             go_to(lesson)
     with st.container(key="learn_question"):
-        st.fragment(guarded(quiz.draw, "the quiz"))(lesson.key, lesson.words(language()), learning)
+        st.fragment(guarded(draw_quiz, "the quiz"))(quiz, learning.done, visit)

@@ -15,6 +15,10 @@ from ui.learn.checks import figures
 from ui.learn.figures import as_words
 from ui.learn.learning import Learning
 from ui.learn.lesson import Lesson, Mistake, Step, Task
+from ui.learn.model import lesson_model
+from ui.learn.prediction.view import draw_prediction
+from ui.learn.quiz.questions import quiz_of
+from ui.learn.quiz.view import draw_quiz
 from ui.learn.words import Words, with_figures
 from ui.visits.visits import Visit
 from ui.words.labels import markdown_text
@@ -36,11 +40,11 @@ def step_view(lesson: Lesson, step: Step, live: Any, learning: Learning, visit: 
     words = lesson.words(language()).showing(as_words(step.figures))
     learning.done.look()
     if live is None:
-        _text(lesson, step, live, learning, words)
+        _text(lesson, step, live, learning, words, visit)
         return
     left, right = st.columns(NARROW, gap="medium")
     with left.container(key="learn_text"):
-        _text(lesson, step, live, learning, words)
+        _text(lesson, step, live, learning, words, visit)
     with right.container(key="learn_panel"):
         step.panel.draw(
             live, f"{lesson.key}/{step.panel_key}", f"learn_panel_{lesson.key}_{step.key}"
@@ -48,7 +52,9 @@ def step_view(lesson: Lesson, step: Step, live: Any, learning: Learning, visit: 
         _panel_buttons(step, live, visit)
 
 
-def _text(lesson: Lesson, step: Step, live: Any, learning: Learning, words: Words) -> None:
+def _text(
+    lesson: Lesson, step: Step, live: Any, learning: Learning, words: Words, visit: Visit
+) -> None:
     entry = words.entry(step.key)
     st.markdown(f"### {entry.title}")
     st.markdown(entry.text)
@@ -57,8 +63,11 @@ def _text(lesson: Lesson, step: Step, live: Any, learning: Learning, words: Word
             _task(lesson, step, task, live, learning, words)
         if not learning.is_solved(lesson, task):
             break  # the next one is looked at once this is done, so none is solved on the way
-    for extra in step.extras:
-        extra.draw(lesson.key, words, learning)
+    for place, prediction in step.predictions.items():
+        asks, seen = words.entry(place).whole, words.entry(f"{place}/seen").whole
+        draw_prediction(lesson.key, place, prediction, asks, seen, lesson_model(), learning.done)
+    if lesson.quiz is not None and step is lesson.steps[-1]:
+        draw_quiz(quiz_of(lesson.quiz, language()), learning.done, visit)
 
 
 def _panel_buttons(step: Step, live: Any, visit: Visit) -> None:

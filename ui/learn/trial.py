@@ -19,7 +19,7 @@ from ui.learn.figures import Figure
 from ui.learn.functions import Call
 from ui.learn.learning import mistake_made
 from ui.learn.lesson import Lesson, Mistake, Step, Task
-from ui.learn.prediction.extra import PredictionExtra
+from ui.learn.prediction.prediction import Prediction
 
 Judge = Callable[[], str]  # what is wrong with the state, empty where nothing is
 
@@ -45,10 +45,9 @@ def trials(lesson: Lesson, model: LanguageModel) -> Iterator[Trial]:
     for step in lesson.steps:
         for task in step.tasks:
             yield from _trials_of(lesson, step, task, model)
-        for extra in step.extras:
-            if isinstance(extra, PredictionExtra):
-                for prompt in extra.prediction.prompts:
-                    yield _revealed(extra, prompt, model)
+        for asked, prediction in step.predictions.items():
+            for prompt in prediction.prompts:
+                yield _revealed(asked, prediction, prompt, model)
         for figure in step.figures:
             yield _measured(step, figure, model)
 
@@ -75,19 +74,19 @@ def _trials_of(lesson: Lesson, step: Step, task: Task, model: LanguageModel) -> 
     live.release()
 
 
-def _revealed(extra: PredictionExtra, prompt: str, model: LanguageModel) -> Trial:
+def _revealed(place: str, prediction: Prediction, prompt: str, model: LanguageModel) -> Trial:
     """The truth of a prediction, which its bars can show."""
     what = f'After "{prompt}" the truth lies on the scale.'
     try:
-        bars = extra.prediction.bars(model, prompt)
-        truth = extra.prediction.truth(model, prompt, bars)
+        bars = prediction.bars(model, prompt)
+        truth = prediction.truth(model, prompt, bars)
     except DecodingError as error:
-        return Trial(extra.place, what, f"It is refused: {error}")
+        return Trial(place, what, f"It is refused: {error}")
     # A time is that of this machine; every other value is to be within reach of a person's bars.
     is_timed = bars.unit.name == "ms"
     off = [value for value in truth if not is_timed and not bars.low <= value <= bars.high]
     problem = f"The truth is {off}, and the scale {bars.low:g} to {bars.high:g}." if off else ""
-    return Trial(extra.place, what, problem)
+    return Trial(place, what, problem)
 
 
 def _measured(step: Step, figure: Figure, model: LanguageModel) -> Trial:

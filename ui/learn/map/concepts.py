@@ -23,7 +23,6 @@ from pathlib import Path
 from ui.learn.course import FOLDER as LESSONS
 from ui.learn.course import Course, course
 from ui.learn.lesson import Lesson, Step
-from ui.learn.quiz.extra import quiz_in
 from ui.learn.quiz.places import Place, read_place
 from ui.learn.quiz.questions import Question, quiz_of
 from ui.learn.source import Table, wrong
@@ -126,8 +125,8 @@ def _concept(
     steps = {step.key: step for step in lesson.steps}
     step = steps[_one_of(table, "lesson", wanted, steps)]
     asked_in, wanted = _named(table, "question", lessons)
-    quiz = quiz_in(asked_in.folder)
-    questions = {one.key: one for one in quiz_of(quiz.folder, language).questions} if quiz else {}
+    quiz = asked_in.quiz
+    questions = {one.key: one for one in quiz_of(quiz, language).questions} if quiz else {}
     question = questions[_one_of(table, "question", wanted, questions)]
     place = read_place(table.table("try"))
     table.end()

@@ -14,6 +14,9 @@ from engine.model import LanguageModel
 from ui.components.apps import mount_app
 from ui.learn.prediction.gap import Gap
 from ui.learn.prediction.prediction import Bars, Prediction
+from ui.learn.progress.entries import Predicted
+from ui.learn.progress.mine import Done, on_screen
+from ui.learn.progress.store import now
 from ui.texts.limits import LONGEST_PROMPT
 from ui.texts.texts import check_prompt
 from ui.words.labels import markdown_text
@@ -21,31 +24,19 @@ from ui.words.language import say
 from ui.words.refusals import told
 
 APP = "prediction"
-ATTEMPTS = "prediction_attempts"  # in the session's state: by name
 
 
 @dataclass(frozen=True)
-class Earlier:
-    """A prediction that was revealed earlier, as it is kept.
-
-    Attributes:
-        prompt: what it is about.
-        drawn, truth: values, one a bar.
-    """
-
-    prompt: str
-    drawn: tuple[float, ...]
-    truth: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Revealed(Earlier):
+class Revealed:
     """What a person has drawn, and what the model gives.
 
-    Attributes, besides those of `Earlier`:
+    Attributes:
+        drawn, truth: values, one a bar.
         gap: how far apart they are.
     """
 
+    drawn: tuple[float, ...]
+    truth: tuple[float, ...]
     gap: Gap
 
 
@@ -94,7 +85,7 @@ class Attempt:
             self.drawn = None
             raise
         gap = self.bars.gap(self.drawn, truth)
-        self.revealed = Revealed(self.prompt, self.drawn, truth, gap)
+        self.revealed = Revealed(self.drawn, truth, gap)
         return self.revealed
 
     def _name_bars(self, prediction: Prediction, model: LanguageModel) -> None:
@@ -103,29 +94,31 @@ class Attempt:
 
 
 def draw_prediction(
-    name: str,
+    lesson: str,
+    place: str,
     prediction: Prediction,
     asks: str,
     seen: str,
     model: LanguageModel,
-    take: Callable[[Revealed], None],
-    before: Earlier | None = None,
+    done: Done,
 ) -> None:
     """Draw it, for a fragment.
 
     Args:
-        name: names it within the session.
+        lesson: the key of the lesson.
+        place: names it within the lesson.
         prediction: what is predicted.
         asks: what the person is asked, in Markdown.
         seen: what there is to learn from it, shown once it is revealed.
         model: computes the truth.
-        take: gets each prediction that is revealed.
-        before: what the person has revealed earlier, as before a reload.
+        done: what the person has done; gets what is revealed, of which the first counts.
     """
+    name = f"{lesson}/{place}"
     key = f"prediction_{name}"
-    attempts = st.session_state.setdefault(ATTEMPTS, {})
+    attempts = on_screen("predictions")
     if name not in attempts:
-        attempts[name] = _resumed(prediction, model, before)
+        known = done.progress.find(Predicted, lesson, place)
+        attempts[name] = _resumed(prediction, model, known)
     attempt: Attempt = attempts[name]
     with st.container(key=f"card_{key}"):
         predict = say("Predict.")
@@ -138,7 +131,19 @@ def draw_prediction(
             st.error(markdown_text(told(error)))
             new = None
         if new is not None:
-            take(new)
+            gap = new.gap
+            done.note(
+                Predicted(
+                    lesson,
+                    place,
+                    now(),
+                    attempt.prompt,
+                    new.drawn,
+                    new.truth,
+                    gap.value,
+                    gap.largest,
+                )
+            )
         if attempt.bars is not None:
             _mount(key, attempt)
         if attempt.revealed is not None:
@@ -148,7 +153,7 @@ def draw_prediction(
             _again(key, prediction, attempt, partial(attempts.__setitem__, name))
 
 
-def _resumed(prediction: Prediction, model: LanguageModel, before: Earlier | None) -> Attempt:
+def _resumed(prediction: Prediction, model: LanguageModel, before: Predicted | None) -> Attempt:
     """An attempt as it was left; a new one where its bars are others by now."""
     fresh = Attempt(prediction.prompts[0])
     if before is None:
@@ -163,7 +168,7 @@ def _resumed(prediction: Prediction, model: LanguageModel, before: Earlier | Non
         return fresh  # drawing it says why
     drawn, truth = before.drawn, before.truth
     attempt.drawn = drawn
-    attempt.revealed = Revealed(before.prompt, drawn, truth, attempt.bars.gap(drawn, truth))
+    attempt.revealed = Revealed(drawn, truth, attempt.bars.gap(drawn, truth))
     return attempt
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Self
 
+from ui.learn.progress.score import points
 from ui.visits.records import BrokenRecord, Fields
 
 LONGEST_NAME = 200
@@ -131,6 +132,11 @@ class Answered(Entry):
     right: bool
     confidence: float
     answers: int
+
+    @property
+    def points(self) -> float:
+        """What it is worth, by Brier's rule."""
+        return points(self.confidence, self.right, self.answers)
 
     def _check(self) -> None:
         if not 2 <= self.answers <= 9:

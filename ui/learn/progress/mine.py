@@ -1,6 +1,9 @@
-"""The progress of whoever looks at the page."""
+"""The progress of whoever looks at the page, and what this tab shows of it."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
 
 import streamlit as st
 
@@ -9,7 +12,59 @@ from ui.learn.progress.progress import NOTHING, Progress, ProgressError
 from ui.learn.progress.store import STORE
 from ui.visits.tab import this_person
 
-_PROBLEM = "progress_problem"  # in the session's state: why the last change was not taken down
+# In the session's state:
+_PROBLEM = "progress_problem"  # why the last change was not taken down
+_ON_SCREEN = "progress_on_screen"  # predictions and quizzes that this tab is in the middle of
+
+
+class Done:
+    """Progress in memory alone, as where no person is.
+
+    Attributes:
+        progress: all of it, as it was looked at last.
+    """
+
+    def __init__(self) -> None:
+        self.progress = NOTHING
+
+    def look(self) -> Progress:
+        """Look at it again: other tabs may have added to it."""
+        return self.progress
+
+    def note(self, *entries: Entry) -> None:
+        """Take down what was done."""
+        self.progress = self.progress.joined(entries)
+
+
+class MyDone(Done):
+    """The progress of whoever looks at the page; `my_problem` says where it cannot be kept."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._refused: list[Entry] = []  # shown on this page all the same
+
+    def look(self) -> Progress:
+        self.progress = my_progress().joined(self._refused)
+        return self.progress
+
+    def note(self, *entries: Entry) -> None:
+        if not _kept(entries):
+            self._refused += entries
+        self.look()
+
+
+def _kept(entries: Iterable[Entry]) -> bool:
+    """Whether entries are taken down on disk; where that is refused, `my_problem` says why."""
+    person = this_person()
+    if person is None:
+        return False
+    try:
+        STORE.add(person.token, *entries)
+    except ProgressError as error:
+        st.session_state[_PROBLEM] = str(error)
+        return False
+    st.session_state.pop(_PROBLEM, None)
+    return True
 
 
 def my_progress() -> Progress:
@@ -24,24 +79,6 @@ def my_progress() -> Progress:
         return NOTHING
 
 
-def note(*entries: Entry) -> bool:
-    """Take down what this person did; where that is refused, `my_problem` says why.
-
-    Returns:
-        Whether it is taken down.
-    """
-    person = this_person()
-    if person is None:
-        return False
-    try:
-        STORE.add(person.token, *entries)
-    except ProgressError as error:
-        st.session_state[_PROBLEM] = str(error)
-        return False
-    st.session_state.pop(_PROBLEM, None)
-    return True
-
-
 def take_in(text: str) -> None:
     """Join this person's progress with that of a file; raises `ProgressError`."""
     person = this_person()
@@ -50,13 +87,19 @@ def take_in(text: str) -> None:
 
 
 def forget_mine() -> None:
-    """Delete what this person has done; raises `ProgressError`."""
+    """Delete what this person has done, on screen too; raises `ProgressError`."""
     person = this_person()
     if person is not None:
         STORE.forget(person.token)
         st.session_state.pop(_PROBLEM, None)
+    st.session_state.pop(_ON_SCREEN, None)
 
 
 def my_problem() -> str:
     """Why progress is not kept just now; empty if it is."""
     return st.session_state.get(_PROBLEM, "") or STORE.problem
+
+
+def on_screen(kind: str) -> dict[str, Any]:
+    """What this tab is in the middle of, by name: ``quizzes`` or ``predictions``."""
+    return st.session_state.setdefault(_ON_SCREEN, {}).setdefault(kind, {})

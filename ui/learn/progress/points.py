@@ -11,7 +11,6 @@ from functools import singledispatch
 
 from ui.learn.progress.entries import Answered, Entry, Predicted, StepRead, TaskSolved
 from ui.learn.progress.progress import Progress
-from ui.learn.quiz import score
 
 STEP = 1.0
 TASK_ALONE = 10.0
@@ -42,7 +41,7 @@ def _(entry: Predicted) -> float:
 
 @points_of.register
 def _(entry: Answered) -> float:
-    return score.points(entry.confidence, entry.right, entry.answers)
+    return entry.points
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from engine.errors import DecodingError
 from ui.learn.progress.entries import Answered, Entry, Predicted, StepRead, TaskSolved, entry_of
-from ui.learn.quiz.score import Calibration, calibration
+from ui.learn.progress.score import Calibration, calibration
 from ui.visits.records import BrokenRecord, Fields
 from ui.words.language import say
 

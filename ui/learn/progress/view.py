@@ -8,13 +8,12 @@ from pathlib import Path
 
 import streamlit as st
 
-from ui.learn.prediction.view import ATTEMPTS
 from ui.learn.progress.badges import Standing, badges, standings
 from ui.learn.progress.mine import forget_mine, my_problem, my_progress, take_in
 from ui.learn.progress.points import Points, points
 from ui.learn.progress.progress import Progress, ProgressError
+from ui.learn.progress.score import calibration_sentence
 from ui.learn.progress.store import KEPT_DAYS, STORE
-from ui.learn.quiz.view import ROUNDS, calibration_sentence
 from ui.skeleton.file_field import file_field
 from ui.visits.tab import this_person
 from ui.words.labels import counted, markdown_text, with_minus
@@ -144,8 +143,6 @@ def _forget() -> None:
     except ProgressError as error:
         _refuse(str(error))
     else:
-        for on_screen in (ROUNDS, ATTEMPTS):  # what this tab still shows of it
-            st.session_state.pop(on_screen, None)
         st.session_state[_SAID] = say("Your progress is deleted.")
 
 

@@ -2,52 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import streamlit as st
 
 from engine.errors import DecodingError
+from ui.learn.progress.entries import Answered
+from ui.learn.progress.mine import Done, on_screen
+from ui.learn.progress.score import (
+    MOST_POINTS,
+    calibration,
+    calibration_sentence,
+    percent,
+    points,
+)
+from ui.learn.progress.store import now
 from ui.learn.quiz.questions import Question, Quiz
-from ui.learn.quiz.score import MOST_POINTS, Calibration, calibration, points
 from ui.visits.visits import Visit
-from ui.words.labels import counted, markdown_text, with_minus
+from ui.words.labels import markdown_text, with_minus
 from ui.words.language import marked, say
 from ui.words.refusals import told
 
-ROUNDS = "quiz_rounds"  # in the session's state: by topic
-WANTED = "quiz_wanted"  # there too: the question to be at, by topic
+WANTED = "quiz_wanted"  # in the session's state: the question to be at, by topic
 CONFIDENCES = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # above that of a guess
-NEAR = 0.1  # confidence and share of right answers that differ by no more fit each other
 _SCORING = marked(
     "Certain and right gives {points} points, a guess gives 0, certain and wrong takes away most. "
     "Brier's rule (1950) counts the points: whoever says how sure they are in fact can expect most."
 )
 FIRST_COUNTS = marked("Only your first answer to a question counts for points and calibration.")
-
-
-@dataclass(frozen=True)
-class Given:
-    """An answer that a person gave.
-
-    Attributes:
-        question: key of the question.
-        answer: key of the answer.
-        right: whether it is the right one.
-        confidence: the probability that the person gave it.
-        answers: how many there were to choose from.
-    """
-
-    question: str
-    answer: str
-    right: bool
-    confidence: float
-    answers: int
-
-    @property
-    def points(self) -> float:
-        """What it is worth."""
-        return points(self.confidence, self.right, self.answers)
 
 
 @dataclass
@@ -60,7 +42,7 @@ class Round:
         number: 1 more with each time that the quiz is begun again.
     """
 
-    given: dict[str, Given] = field(default_factory=dict)
+    given: dict[str, Answered] = field(default_factory=dict)
     place: int = 0
     number: int = 0
 
@@ -71,11 +53,6 @@ class Round:
     def go_on(self) -> None:
         """To the next question, or to the summary."""
         self.place += 1
-
-
-def percent(share: float) -> str:
-    """A confidence or a share of answers for reading: ``80 %``."""
-    return f"{100 * share:.0f} %"
 
 
 def scoring() -> str:
@@ -104,25 +81,18 @@ def turn_to(topic: str, question: str) -> None:
     st.session_state.setdefault(WANTED, {})[topic] = question
 
 
-def draw_quiz(
-    quiz: Quiz,
-    before: Mapping[str, Given],
-    take: Callable[[Given], None],
-    overall: Calibration | None,
-    visit: Visit,
-) -> None:
+def draw_quiz(quiz: Quiz, done: Done, visit: Visit) -> None:
     """Draw the question that a person is at, or the summary; for a fragment.
 
     Args:
         quiz: the questions.
-        before: what the person has answered earlier, by question.
-        take: gets each answer; only the first to a question is to count.
-        overall: of all answers of the person, in every quiz.
+        done: what the person has done; gets each answer, of which the first counts.
         visit: where a question is tried out.
     """
-    rounds = st.session_state.setdefault(ROUNDS, {})
+    rounds = on_screen("quizzes")
     if quiz.topic not in rounds:
-        known = {q.key: before[q.key] for q in quiz.questions if _is_of(before.get(q.key), q)}
+        before = {q.key: done.progress.find(Answered, quiz.topic, q.key) for q in quiz.questions}
+        known = {q.key: before[q.key] for q in quiz.questions if _is_of(before[q.key], q)}
         place = next((n for n, q in enumerate(quiz.questions) if q.key not in known), None)
         rounds[quiz.topic] = Round(known, len(quiz.questions) if place is None else place)
     round_: Round = rounds[quiz.topic]
@@ -130,24 +100,24 @@ def draw_quiz(
     round_.place = next((n for n, q in enumerate(quiz.questions) if q.key == wanted), round_.place)
     with st.container(key=f"card_quiz_{quiz.topic}"):
         if round_.place < len(quiz.questions):
-            _question(quiz, round_, take, visit)
+            _question(quiz, round_, done, visit)
         else:
-            _summary(quiz, round_, overall)
+            _summary(quiz, round_, done)
 
 
-def _is_of(given: Given | None, question: Question) -> bool:
+def _is_of(given: Answered | None, question: Question) -> bool:
     """Whether an answer is one of a question as it stands: its file may have been edited."""
     return given is not None and question.answer(given.answer) is not None
 
 
-def _question(quiz: Quiz, round_: Round, take: Callable[[Given], None], visit: Visit) -> None:
+def _question(quiz: Quiz, round_: Round, done: Done, visit: Visit) -> None:
     question = quiz.questions[round_.place]
     given = round_.given.get(question.key)
     place = say("Question {one} of {all}", one=round_.place + 1, all=len(quiz.questions))
     title = say("Quiz.")
     st.markdown(f":material/quiz: **{title}** {place}")
     if given is None:
-        _ask(quiz, question, round_, take)
+        _ask(quiz, question, round_, done)
     else:
         _feedback(question, given)
     title = say("Try it:")
@@ -160,7 +130,7 @@ def _question(quiz: Quiz, round_: Round, take: Callable[[Given], None], visit: V
             st.button(label, type="primary", on_click=round_.go_on)
 
 
-def _ask(quiz: Quiz, question: Question, round_: Round, take: Callable[[Given], None]) -> None:
+def _ask(quiz: Quiz, question: Question, round_: Round, done: Done) -> None:
     name = f"quiz_{quiz.topic}_{round_.number}_{question.key}"
     answers = {answer.key: answer.text for answer in question.answers}
     chosen = st.radio(
@@ -183,9 +153,11 @@ def _ask(quiz: Quiz, question: Question, round_: Round, take: Callable[[Given], 
 
     def on_answer() -> None:
         is_right = chosen == question.right
-        given = Given(question.key, chosen, is_right, confidence, len(answers))
+        given = Answered(
+            quiz.topic, question.key, now(), chosen, is_right, confidence, len(answers)
+        )
         round_.given[question.key] = given
-        take(given)
+        done.note(given)
 
     lacking = None
     if chosen is None:
@@ -202,7 +174,7 @@ def _ask(quiz: Quiz, question: Question, round_: Round, take: Callable[[Given], 
     )
 
 
-def _feedback(question: Question, given: Given) -> None:
+def _feedback(question: Question, given: Answered) -> None:
     st.markdown(f"**{question.text}**")
     chosen, right = question.answer(given.answer), question.right_answer
     if given.right:
@@ -213,7 +185,7 @@ def _feedback(question: Question, given: Given) -> None:
     st.markdown(_worth(given), help=scoring())
 
 
-def _worth(given: Given) -> str:
+def _worth(given: Answered) -> str:
     """What an answer is worth, in a sentence."""
     sure, worth = percent(given.confidence), abs(given.points)
     if worth < 0.05:
@@ -240,9 +212,10 @@ def _try_out(quiz: Quiz, question: Question, visit: Visit) -> None:
             st.error(markdown_text(told(error)))
 
 
-def _summary(quiz: Quiz, round_: Round, overall: Calibration | None) -> None:
+def _summary(quiz: Quiz, round_: Round, done: Done) -> None:
     given = [round_.given[q.key] for q in quiz.questions if q.key in round_.given]
     here = calibration((one.confidence, one.right) for one in given)
+    overall = done.progress.calibration
     total = sum(one.points for one in given)
     worth = say(
         "{right} of {count} right, {points} of {most} points",
@@ -258,24 +231,3 @@ def _summary(quiz: Quiz, round_: Round, overall: Calibration | None) -> None:
         st.markdown(say("In all quizzes so far: {said}", said=calibration_sentence(overall)))
     st.button(say("Answer again"), on_click=round_.again, key=f"quiz_{quiz.topic}_again")
     st.caption(say(FIRST_COUNTS))
-
-
-def calibration_sentence(summary: Calibration) -> str:
-    """How sure, and how often right; where there are enough answers, how the two fit."""
-    sure, right = percent(summary.confidence), percent(summary.right)
-    count = counted(summary.answers, "answer")
-    said = say(
-        "You were {sure} sure on average and right in {right} of {answers}.",
-        sure=sure,
-        right=right,
-        answers=count,
-    )
-    if summary.is_few:
-        fit = say("These are too few to tell luck from calibration.")
-    elif summary.excess > NEAR:
-        fit = say("You say more than you know: a lower confidence would have scored better.")
-    elif summary.excess < -NEAR:
-        fit = say("You know more than you say: a higher confidence would have scored better.")
-    else:
-        fit = say("Your confidence fits.")
-    return f"{said} {fit}"

@@ -27,18 +27,18 @@ def test_the_mean_difference_is_in_the_unit_of_the_values():
 
 def test_the_sentence_names_number_unit_and_the_largest_miss():
     drawn, truth = (0.5, 0.3, 0.2), (0.2, 0.3, 0.5)
-    assert gap_sentence(BARS, Revealed("Once", drawn, truth, BARS.gap(drawn, truth))) == (
+    assert gap_sentence(BARS, Revealed(drawn, truth, BARS.gap(drawn, truth))) == (
         "Your bars and the model's are 0.30 apart (total variation): 30 % of the probability would "
         "have to move. The largest miss is at ␣a: you said 50 %, the model has 20 %."
     )
     drawn, truth = (1.0, 2.0, 3.0), (1.0, 4.0, 7.0)
-    assert gap_sentence(CURVE, Revealed("Once", drawn, truth, CURVE.gap(drawn, truth))) == (
+    assert gap_sentence(CURVE, Revealed(drawn, truth, CURVE.gap(drawn, truth))) == (
         "Your values are 2.0 bits off on average (mean absolute difference). The largest miss is "
         "at Temperature 2: you said 3.0 bits, the model has 7.0 bits."
     )
     shares = Bars(("1", "2"), "Step", "Probability", Unit("%"), is_curve=True)
     drawn, truth = (0.9, 0.5), (0.5, 0.1)
-    assert gap_sentence(shares, Revealed("Once", drawn, truth, shares.gap(drawn, truth))) == (
+    assert gap_sentence(shares, Revealed(drawn, truth, shares.gap(drawn, truth))) == (
         "Your values are 40 percentage points off on average (mean absolute difference). The "
         "largest miss is at Step 1: you said 90 %, the model has 50 %."
     )

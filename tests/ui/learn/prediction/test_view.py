@@ -4,7 +4,8 @@ import pytest
 
 from engine.errors import ModelError
 from ui.learn.prediction.prediction import Bars, Prediction, Unit
-from ui.learn.prediction.view import Attempt, Earlier, _resumed
+from ui.learn.prediction.view import Attempt, _resumed
+from ui.learn.progress.entries import Predicted
 
 
 class Scripted(Prediction):
@@ -76,11 +77,15 @@ def test_a_model_that_fails_leaves_what_was_drawn_to_be_revealed_again(predictio
     assert attempt.compute(prediction, None).truth == (0.9, 0.1)
 
 
+def kept(prompt, drawn, truth) -> Predicted:
+    return Predicted("two", "press/first", 10, prompt, drawn, truth, 0.4, 1.0)
+
+
 def test_what_was_revealed_before_a_reload_is_shown_and_not_computed_again(prediction):
-    attempt = _resumed(prediction, None, Earlier("Twice", (0.5, 0.5), (0.9, 0.1)))
+    attempt = _resumed(prediction, None, kept("Twice", (0.5, 0.5), (0.9, 0.1)))
     shown = attempt.revealed
     assert (attempt.prompt, shown.drawn, prediction.asked) == ("Twice", (0.5, 0.5), 0)
     assert shown.gap.value == pytest.approx(0.4)
     assert attempt.bars.labels == ("a ␣Twice", "b ␣Twice")
-    older = Earlier("Once", (1.0,), (1.0,))
+    older = kept("Once", (1.0,), (1.0,))
     assert _resumed(prediction, None, older).revealed is None, "its bars are others by now"

@@ -4,6 +4,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.ui.learn.quiz.made_up import made_up
+from ui.learn.progress.entries import Answered
+from ui.learn.progress.mine import Done
 
 
 def script(folder: str) -> None:
@@ -11,13 +13,13 @@ def script(folder: str) -> None:
 
     import streamlit as st
 
+    from ui.learn.progress.mine import Done
     from ui.learn.quiz.questions import read_quiz
     from ui.learn.quiz.view import draw_quiz
     from ui.visits.visits import Visit
 
-    taken = st.session_state.setdefault("taken", [])
-    before = st.session_state.get("before", {})
-    draw_quiz(read_quiz(Path(folder)), before, taken.append, None, Visit("ab" * 16))
+    done = st.session_state.setdefault("done", Done())
+    draw_quiz(read_quiz(Path(folder)), done, Visit("ab" * 16))
 
 
 @pytest.fixture
@@ -67,8 +69,8 @@ def test_a_quiz_from_its_first_question_to_its_summary(app):
 
     assert "Passes: 1 of 2 right, −1.9 of 20 points" in said(app)
     assert "You were 90 % sure on average and right in 50 % of 2 answers." in said(app)
-    first, second = app.session_state.taken
-    assert (first.question, first.right, first.confidence, first.answers) == (
+    first, second = app.session_state.done.progress.answers
+    assert (first.key, first.right, first.confidence, first.answers) == (
         "passes",
         True,
         1.0,
@@ -85,11 +87,10 @@ def test_a_quiz_from_its_first_question_to_its_summary(app):
 
 
 def test_what_was_answered_before_a_reload_stays_answered(tmp_path):
-    from ui.learn.quiz.view import Given
-
     app = AppTest.from_function(script, args=(str(made_up(tmp_path)),))
-    gone = Given("second", "an answer of an older file", False, 0.5, 3)
-    app.session_state.before = {"passes": Given("passes", "one", True, 1.0, 2), "second": gone}
+    gone = Answered("made_up", "second", 2, "an answer of an older file", False, 0.5, 3)
+    app.session_state.done = Done()
+    app.session_state.done.note(Answered("made_up", "passes", 1, "one", True, 1.0, 2), gone)
     app.run()
     assert not app.exception
     assert "Question 2 of 2" in said(app)

@@ -15,8 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ui.words.labels import counted
+from ui.words.language import say
+
 MOST_POINTS = 10.0  # of an answer
-FEW = 10  # answers; from fewer nobody can tell luck from calibration
+FEW = 10  # answers; fewer do not tell luck from calibration
+NEAR = 0.1  # confidence and share of right answers that differ by no more fit each other
 
 
 def brier(confidence: float, is_right: bool, answers: int) -> float:
@@ -75,3 +79,29 @@ def calibration(answers: Iterable[tuple[float, bool]]) -> Calibration | None:
         sum(confidence for confidence, _ in given) / count,
         sum(is_right for _, is_right in given) / count,
     )
+
+
+def percent(share: float) -> str:
+    """A confidence or a share of answers for reading: ``80 %``."""
+    return f"{100 * share:.0f} %"
+
+
+def calibration_sentence(summary: Calibration) -> str:
+    """How sure, and how often right; where there are enough answers, how the two fit."""
+    sure, right = percent(summary.confidence), percent(summary.right)
+    count = counted(summary.answers, "answer")
+    said = say(
+        "You were {sure} sure on average and right in {right} of {answers}.",
+        sure=sure,
+        right=right,
+        answers=count,
+    )
+    if summary.is_few:
+        fit = say("These are too few to tell luck from calibration.")
+    elif summary.excess > NEAR:
+        fit = say("You say more than you know: a lower confidence would have scored better.")
+    elif summary.excess < -NEAR:
+        fit = say("You know more than you say: a higher confidence would have scored better.")
+    else:
+        fit = say("Your confidence fits.")
+    return f"{said} {fit}"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ui.learn.quiz.score import brier, calibration, points
-from ui.learn.quiz.view import calibration_sentence, confidences
+from ui.learn.progress.score import brier, calibration, calibration_sentence, points
+from ui.learn.quiz.view import confidences
 
 LEVELS = [level / 100 for level in range(101)]
 
