@@ -9,7 +9,6 @@ from streamlit.testing.v1 import AppTest
 from tests.pages.tab import in_tab, left, new_app, restarted, visit_of
 from ui.learn.course import course
 from ui.learn.learning import Learning, page_name
-from ui.learn.map.view import CHOSEN
 from ui.learn.panels.step.hands import Hands
 from ui.learn.paths import paths
 from ui.step.page import FIRST_LESSON
@@ -166,25 +165,27 @@ def test_an_unknown_lesson_shows_the_list(app):
     assert "There is no lesson" in said(app) and "**1. The loop**" in said(app)
 
 
-def press_in_map(app: AppTest, key: str, cell: str) -> None:
-    """A press on a link of the map, as the browser tells of it."""
-    app.session_state[CHOSEN] = {"key": key, "cell": cell}
+def follow(app: AppTest, **query: str) -> None:
+    """What a link of the list of concepts does."""
+    app.query_params.clear()
+    for name, value in query.items():
+        app.query_params[name] = value
     app.run()
     assert not app.exception and not app.error
 
 
-def test_the_map_leads_to_a_step_a_question_and_an_experiment(app):
-    press_in_map(app, "loops", "lesson")
+def test_concepts_lead_to_a_step_a_question_and_an_experiment(app):
+    (field,) = [one for one in app.text_input if one.label == "Search what there is to learn"]
+    field.set_value("greedy loops").run()
+    assert any("?lesson=greedy&amp;step=loops" in one.proto.body for one in app.get("html"))
+    follow(app, lesson="greedy", step="loops")
     assert "### Loops" in said(app) and "step 3 of 3" in said(app)
-    press(app, "All lessons")
-    press_in_map(app, "plan", "question")
-    assert app.query_params["question"] == "plan"
+    follow(app, lesson="the_loop", question="plan")
     assert "Question 3 of 4" in said(app)
     assert any("Half a sentence" in one.label for one in app.radio)
     press(app, "Open the lesson")
     assert "### One token at a time" in said(app)
-    press(app, "All lessons")
-    press_in_map(app, "gone", "lesson")
+    follow(app, **{"try": "gone"})
     assert "**1. The loop**" in said(app)
     app.query_params["try"] = "greedy"
     app.run()

@@ -5,7 +5,7 @@
     panels/        the live parts, each kind with its measures and actions
     prediction/    predict, then reveal; quiz/: questions with a confidence
     progress/      what a person has done, kept beyond the tab
-    map/           every concept with its lesson, experiment and question
+    earned.py      points and badges; every concept with its lesson, experiment and question
     course.py      the lessons in order; paths.py: ways through them for a given time
     learning.py    what a visitor has done, and their live panels
     page.py        the list, one lesson; step_view.py: one step of it

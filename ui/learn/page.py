@@ -10,21 +10,25 @@
 
 from __future__ import annotations
 
+import html
+from itertools import groupby
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlencode
 
 import streamlit as st
 
 from engine.errors import DecodingError
 from ui.labs.page import STYLE as LABS_STYLE
 from ui.learn.course import Course, course
+from ui.learn.earned import Concept, badges, concepts, points_sentence
 from ui.learn.learning import Learning, learning_of, live_of
 from ui.learn.lesson import Lesson, Step
-from ui.learn.map.view import chosen_in_map, draw_map, tried_by_address
 from ui.learn.paths import Path as LessonPath
 from ui.learn.paths import Stop, paths
-from ui.learn.progress.view import STYLE as PROGRESS_STYLE
-from ui.learn.progress.view import draw_progress
+from ui.learn.progress.mine import my_problem, my_progress
+from ui.learn.progress.score import calibration_sentence
+from ui.learn.progress.view import draw_kept
 from ui.learn.quiz.questions import Quiz, quiz_of
 from ui.learn.quiz.view import draw_quiz, turn_to
 from ui.learn.step_view import step_view
@@ -46,14 +50,14 @@ ABOUT = marked(
 
 def learn_page() -> None:
     """Draw the whole page."""
-    header(LABS_STYLE, STYLE, PROGRESS_STYLE)
+    header(LABS_STYLE, STYLE)
     visit = opened_visit()
     if visit is None:
         return
     try:
         lessons = course()
         learning = learning_of(visit)
-        _follow(visit)
+        _try_out(visit)
         lesson = lessons.lesson(st.query_params.get("lesson", ""))
         if lesson is None:
             show_notices(visit)
@@ -68,21 +72,15 @@ def learn_page() -> None:
         st.error(markdown_text(in_words(error)))
 
 
-def _follow(visit: Visit) -> None:
-    """Go where a link of the map leads; raises `DecodingError` where its experiment cannot be."""
-    tried = tried_by_address()
-    if tried is not None:
-        tried.place.open(visit)
-    chosen = chosen_in_map()
-    if chosen is None:
+def _try_out(visit: Visit) -> None:
+    """Open the experiment that the address names; raises `DecodingError` where it cannot be."""
+    key = st.query_params.get("try")
+    if key is None:
         return
-    concept, cell = chosen
-    if cell == "experiment":
-        concept.place.open(visit)
-    elif cell == "question":
-        go_to(concept.asked_in, question=concept.question.key)
-    else:
-        go_to(concept.lesson, concept.step.key)
+    del st.query_params["try"]  # so that Back leads to the list
+    for concept in concepts():
+        if concept.key == key:
+            concept.place.open(visit)
 
 
 # --- the list -------------------------------------------------------------------------------------
@@ -106,7 +104,7 @@ def _list(lessons: Course, learning: Learning) -> None:
         for number, lesson in listed:
             _entry(number, lesson, learning)
     st.subheader(say("What you can learn here"), anchor=False)
-    draw_map()
+    st.fragment(guarded(draw_concepts, "the list of concepts"))()
     st.subheader(say("Your progress"), anchor=False)
     st.fragment(guarded(draw_progress, "your progress"))()
 
@@ -213,8 +211,8 @@ def _list_button() -> None:
         go_to(None)
 
 
-def go_to(lesson: Lesson | None, step: str = "", question: str = "") -> None:
-    """Show another lesson, one of its questions, or the list; a path that is followed stays."""
+def go_to(lesson: Lesson | None, step: str = "") -> None:
+    """Show another lesson, or the list; a path that is followed stays."""
     path = _path_here()
     st.query_params.clear()
     if path is not None:
@@ -223,9 +221,55 @@ def go_to(lesson: Lesson | None, step: str = "", question: str = "") -> None:
         st.query_params["lesson"] = lesson.key
         if step:
             st.query_params["step"] = step
-        if question:
-            st.query_params["question"] = question
     st.rerun()
+
+
+# --- below the list -------------------------------------------------------------------------------
+
+
+def draw_concepts() -> None:
+    """What there is to learn, as a table that can be searched."""
+    typed = st.text_input(say("Search what there is to learn"), key="learn_search")
+    there = concepts(language())
+    found = [one for one in there if one.holds(typed)]
+    st.caption(say("{count} of {all} concepts", count=len(found), all=len(there)))
+    path = _path_here()
+    st.html(concepts_table(found, {} if path is None else {"path": path.key}))
+
+
+def concepts_table(found: list[Concept], kept: dict[str, str]) -> str:
+    """Concepts as HTML, by topic; `kept` is what the address of each link has besides its own."""
+    columns, label = [say("Lesson"), say("Experiment"), say("Question")], say("Concepts")
+    head = "".join(f'<th scope="col">{name}</th>' for name in [say("Concept"), *columns])
+    body = ""
+    for topic, rows in groupby(found, lambda one: one.topic):
+        body += f'<tbody><tr><th scope="rowgroup" colspan="4">{html.escape(topic)}</th></tr>'
+        for one in rows:
+            cells = (
+                f'<td data-name="{name}"><a href="?{html.escape(urlencode(kept | query))}">'
+                f"{html.escape(text)}</a></td>"
+                for name, (text, query) in zip(columns, one.links, strict=True)
+            )
+            body += f'<tr><th scope="row">{html.escape(one.name)}</th>{"".join(cells)}</tr>'
+        body += "</tbody>"
+    return (
+        f'<div class="dv-concepts" tabindex="0" role="region" aria-label="{label}">'
+        f"<table><thead><tr>{head}</tr></thead>{body}</table></div>"
+    )
+
+
+def draw_progress() -> None:
+    """What the person has earned, and its file."""
+    progress, problem = my_progress(), my_problem()
+    if problem:
+        st.warning(markdown_text(problem))
+    st.markdown(points_sentence(progress))
+    summary = progress.calibration
+    if summary is not None:
+        st.markdown(calibration_sentence(summary))
+    heading = say("Badges")
+    st.markdown("\n".join([f"**{heading}**", "", *(f"- {line}" for line in badges(progress))]))
+    draw_kept(progress)
 
 
 # --- one lesson -----------------------------------------------------------------------------------

@@ -80,8 +80,10 @@ class Words:
     others: Words | None = None
 
     def entry(self, key: str) -> Entry:
-        """The words of a key; raises `KeyError` where no language has them."""
-        if key not in self.entries and self.others is not None:
+        """The words of a key; raises `LessonError` where no language has them."""
+        if key not in self.entries:
+            if self.others is None:
+                wrong(self.file, key, "has no words", "add a heading for it")
             return self.others.entry(key)
         return self.entries[key]
 

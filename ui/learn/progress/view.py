@@ -1,82 +1,27 @@
-"""Progress on a page: points, badges, calibration, where it is kept, its file."""
+"""Progress on a page: where it is kept, and its file."""
 
 from __future__ import annotations
 
-import html
 from datetime import UTC, datetime
-from pathlib import Path
 
 import streamlit as st
 
-from ui.learn.progress.badges import Standing, badges, standings
-from ui.learn.progress.mine import forget_mine, my_problem, my_progress, take_in
-from ui.learn.progress.points import Points, points
+from ui.learn.progress.mine import forget_mine, my_progress, take_in
 from ui.learn.progress.progress import Progress, ProgressError
-from ui.learn.progress.score import calibration_sentence
 from ui.learn.progress.store import KEPT_DAYS, STORE
 from ui.skeleton.file_field import file_field
 from ui.visits.tab import this_person
-from ui.words.labels import counted, markdown_text, with_minus
-from ui.words.language import language, say
+from ui.words.labels import markdown_text
+from ui.words.language import say
 
-STYLE = Path(__file__).with_name("progress.css")
 _SAID = "progress_said"  # in the session's state: what came of the last file or deletion
 _REFUSED = "progress_refused"
 
 
-def draw_progress() -> None:
-    """Draw all of it, for a fragment."""
-    progress = my_progress()
-    with st.container(key="progress"):
-        problem = my_problem()
-        if problem:
-            st.warning(markdown_text(problem))
-        st.markdown(points_sentence(points(progress), progress))
-        summary = progress.calibration
-        if summary is not None:
-            st.markdown(calibration_sentence(summary))
-        st.html(badges_html(standings(progress, badges(language=language()))))
-        _files(progress)
-        st.caption(where_kept())
-
-
-def points_sentence(worth: Points, progress: Progress) -> str:
-    """The points, and what they are for."""
-    if not len(progress):
-        return say("**0 points.** Solve a task, predict, or answer a question to collect some.")
-    parts = [
-        (worth.tasks, counted(len(progress.tasks), "task")),
-        (worth.predictions, counted(len(progress.predictions), "prediction")),
-        (worth.answers, counted(len(progress.answers), "answer")),
-        (worth.steps, say("{steps} read", steps=counted(len(progress.steps), "step"))),
-    ]
-    listed = ", ".join(
-        say("{points} for {what}", points=_figure(value), what=what) for value, what in parts
-    )
-    return say("**{points} points:** {listed}.", points=_figure(worth.total), listed=listed)
-
-
-def _figure(value: float) -> str:
-    return with_minus(f"{value:.1f}".removesuffix(".0"))
-
-
-def badges_html(found: list[Standing]) -> str:
-    """All badges, those that are earned first; a state is told in words as well."""
-    items = "".join(
-        f'<li class="{"earned" if one.is_earned else "open"}">'
-        f"<b>{html.escape(one.badge.name)}</b> "
-        f"<span>{_state(one)}</span>"
-        f"<p>{html.escape(one.badge.text)}</p></li>"
-        for one in found
-    )
-    name = say("Badges")
-    return f'<ul class="dv-badges" aria-label="{name}">{items}</ul>'
-
-
-def _state(one: Standing) -> str:
-    if one.is_earned:
-        return say("earned")
-    return say("{one} of {all}", one=one.have, all=one.need)
+def draw_kept(progress: Progress) -> None:
+    """Draw the file of progress and where it is kept, for a fragment."""
+    _files(progress)
+    st.caption(where_kept())
 
 
 def where_kept() -> str:

@@ -26,7 +26,8 @@ from ui.words.refusals import told
 WANTED = "quiz_wanted"  # in the session's state: the question to be at, by topic
 CONFIDENCES = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # above that of a guess
 _SCORING = marked(
-    "Certain and right gives {points} points, a guess gives 0, certain and wrong takes away most. "
+    "Certain and right gives {points} points, a guess 0, certain and wrong takes {loss} away. "
+    "All answers together never give less than 0. "
     "Brier's rule (1950) counts the points: whoever says how sure they are in fact can expect most."
 )
 FIRST_COUNTS = marked("Only your first answer to a question counts for points and calibration.")
@@ -55,9 +56,10 @@ class Round:
         self.place += 1
 
 
-def scoring() -> str:
-    """How answers are scored."""
-    return say(_SCORING, points=f"{MOST_POINTS:g}")
+def scoring(answers: int) -> str:
+    """How a question with so many answers is scored."""
+    loss = f"{-points(1.0, False, answers):.1f}".removesuffix(".0")
+    return say(_SCORING, points=f"{MOST_POINTS:g}", loss=loss)
 
 
 def at_stake(confidence: float, answers: int) -> str:
@@ -149,7 +151,7 @@ def _ask(quiz: Quiz, question: Question, round_: Round, done: Done) -> None:
         ),
         key=f"{name}_confidence",
     )
-    st.caption(scoring() if confidence is None else at_stake(confidence, len(answers)))
+    st.caption(scoring(len(answers)) if confidence is None else at_stake(confidence, len(answers)))
 
     def on_answer() -> None:
         is_right = chosen == question.right
@@ -182,7 +184,7 @@ def _feedback(question: Question, given: Answered) -> None:
     else:
         st.error(f"**{chosen.text}**\n\n{chosen.reason}", icon=":material/close:")
         st.success(f"**{right.text}**\n\n{right.reason}", icon=":material/check:")
-    st.markdown(_worth(given), help=scoring())
+    st.markdown(_worth(given), help=scoring(given.answers))
 
 
 def _worth(given: Answered) -> str:
@@ -216,12 +218,12 @@ def _summary(quiz: Quiz, round_: Round, done: Done) -> None:
     given = [round_.given[q.key] for q in quiz.questions if q.key in round_.given]
     here = calibration((one.confidence, one.right) for one in given)
     overall = done.progress.calibration
-    total = sum(one.points for one in given)
+    total = max(0.0, sum(one.points for one in given))
     worth = say(
         "{right} of {count} right, {points} of {most} points",
         right=sum(one.right for one in given),
         count=len(given),
-        points=with_minus(f"{total:.1f}"),
+        points=f"{total:.1f}".removesuffix(".0"),
         most=f"{MOST_POINTS * len(given):g}",
     )
     st.markdown(f"**{quiz.title}: {worth}**")

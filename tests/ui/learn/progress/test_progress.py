@@ -1,4 +1,4 @@
-"""What a person did: joined from two tabs or a file, and what it is worth."""
+"""What a person did: joined from two tabs or a file."""
 
 import json
 from itertools import permutations
@@ -7,7 +7,6 @@ import pytest
 
 from tests.ui.learn.progress.entries import answer, one_of_each, predicted, step, task
 from ui.learn.progress import progress as module
-from ui.learn.progress.points import points
 from ui.learn.progress.progress import NOTHING, Progress, ProgressError
 
 
@@ -67,21 +66,3 @@ def test_more_than_is_kept_is_refused_and_what_was_there_stays(monkeypatch):
     with pytest.raises(ProgressError, match="4 entries of progress, more than the 3"):
         progress.joined([step("c"), step("d")])
     assert len(progress.joined([step("a"), step("c")])) == 3
-
-
-def test_points_follow_from_what_was_done():
-    worth = points(
-        Progress.of(
-            [
-                *one_of_each(),
-                task("other", helped=True),
-                answer("wrong", right=False, sure=1.0),
-                answer("guess", right=False, sure=0.5),
-            ]
-        )
-    )
-    assert (worth.steps, worth.tasks) == (1, 14)
-    assert worth.predictions == pytest.approx(8)
-    assert worth.answers == pytest.approx(8.4 - 30 + 0), "certain and wrong takes points away"
-    assert worth.total == pytest.approx(1 + 14 + 8 + 8.4 - 30)
-    assert points(NOTHING).total == 0

@@ -13,7 +13,7 @@ from ui.visits.tab import TAB
 
 
 def script() -> None:
-    from ui.learn.progress.view import draw_progress
+    from ui.learn.page import draw_progress
 
     draw_progress()
 
@@ -42,7 +42,7 @@ def test_points_badges_and_where_they_are_kept(app, person):
     assert "**27.4 points:** 10 for 1 task, 8 for 1 prediction, 8.4 for 1 answer, 1 for" in shown
     assert "right in 100 % of 1 answer." in shown
     assert "ends with the app" in shown, "tests keep nothing on disk"
-    assert "On your own" in app.get("html")[0].proto.body
+    assert "**On your own.** Missing: 9 tasks" in shown
     (forget,) = [button for button in app.button if button.label == "Forget all of it"]
     forget.click().run()
     assert "Your progress is deleted." in said(app)
@@ -53,7 +53,8 @@ def handing() -> None:
     """The page, as a file was handed over."""
     import streamlit as st
 
-    from ui.learn.progress.view import _take, draw_progress
+    from ui.learn.page import draw_progress
+    from ui.learn.progress.view import _take
 
     _take(st.session_state.handed)
     draw_progress()

@@ -1,0 +1,97 @@
+"""Points and badges, from what was done; concepts, from what the course has."""
+
+import pytest
+
+from tests.ui.learn.progress.entries import answer, one_of_each, predicted, task
+from ui.claims.claims import CLAIMS
+from ui.learn.course import course
+from ui.learn.earned import LOOP, MAP, badges, concepts, points_sentence
+from ui.learn.page import concepts_table
+from ui.learn.progress.entries import TaskSolved
+from ui.learn.progress.progress import NOTHING, Progress
+from ui.learn.quiz.questions import quizzes
+from ui.learn.words import read_words
+from ui.words.language import LANGUAGES
+
+
+def test_points_follow_from_what_was_done():
+    entries = [*one_of_each(), task("other", helped=True)]
+    listed = "14 for 2 tasks, 8 for 1 prediction, 8.4 for 1 answer, 1 for 1 step read."
+    assert points_sentence(Progress.of(entries)) == f"**31.4 points:** {listed}"
+    assert points_sentence(NOTHING).startswith("**0 points.**")
+
+
+def test_wrong_answers_take_away_no_more_than_right_ones_gave():
+    entries = [*one_of_each(), answer("wrong", right=False, sure=1.0)]
+    assert "**19 points:**" in points_sentence(Progress.of(entries))
+    assert ", 0 for 2 answers," in points_sentence(Progress.of(entries))
+
+
+def lacking(entries: list) -> list[str]:
+    return [line.partition("Missing: ")[2] for line in badges(Progress.of(entries))]
+
+
+def test_a_badge_says_what_is_missing():
+    near = [predicted("a", gap=0.05), predicted("b", gap=0.5)]
+    alone = [task(f"t{n}") for n in range(9)]
+    loop, own, eye, fit = lacking([*near, *alone, task("helped", helped=True), answer()])
+    assert loop == "the task of step Loops in lesson Greedy decoding."
+    assert own == "1 task that you solve without seeing its solution."
+    assert eye == "2 predictions that come within a tenth of the scale."
+    assert fit == "19 quiz answers."
+
+
+@pytest.mark.parametrize(("right", "sure"), [(16, 0.8), (18, 0.9), (14, 0.8)])
+def test_all_badges_can_be_earned(right, sure):
+    given = [answer(f"q{n}", right=n < right, sure=sure) for n in range(20)]
+    near = [predicted(f"p{n}", gap=0.01) for n in range(3)]
+    loop = TaskSolved(LOOP[0], LOOP[2], 10, False)
+    assert lacking([*given, *near, loop, *(task(f"t{n}") for n in range(9))]) == [""] * 4
+
+
+@pytest.mark.parametrize(("right", "sure", "gap"), [(12, 0.9, 30), (20, 0.8, 20)])
+def test_confidence_that_does_not_fit_says_by_how_much(right, sure, gap):
+    given = [answer(f"q{n}", right=n < right, sure=sure) for n in range(20)]
+    assert f"differ by {gap} percentage points, and may differ by 10." in lacking(given)[3]
+
+
+def test_the_task_of_a_badge_is_there():
+    lesson, step, task = LOOP
+    assert task in [each.place for each in course().lesson(lesson).step(step).tasks]
+
+
+def test_every_lesson_claim_and_question_has_its_concept():
+    found = concepts()
+    assert len({one.key for one in found}) == len(found)
+    taught, _, asked = zip(*([query for _, query in one.links] for one in found), strict=True)
+    assert {lesson.key for lesson in course().lessons} == {query["lesson"] for query in taught}
+    tried = {one.place.state["section"] for one in found if one.place.page == "claims"}
+    assert {claim.key for claim in CLAIMS} == tried
+    questions = {(quiz.topic, one.key) for quiz in quizzes() for one in quiz.questions}
+    assert questions == {(query["lesson"], query["question"]) for query in asked}
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_no_cell_is_empty_in_any_language_and_no_word_is_left_over(code):
+    found = concepts(code)
+    assert all(one.topic and one.name and all(text for text, _ in one.links) for one in found)
+    assert not [one.key for one in found if one.links[1][0].endswith(": ")]
+    words = read_words(MAP)[code].entries
+    assert len(words) == 1 + len({one.topic for one in found}) + len(found)
+
+
+def test_a_search_finds_rows_that_hold_every_word():
+    assert all(one.holds("  ") for one in concepts())
+    assert [one.key for one in concepts() if one.holds("RANDOM draws token")] == ["draw"]
+
+
+def test_links_keep_the_path_and_texts_are_no_markup():
+    (draw,) = [one for one in concepts() if one.key == "draw"]
+    table = concepts_table([draw], {"path": "hour"})
+    for query in (
+        "lesson=the_loop&amp;step=round",
+        "try=draw",
+        "lesson=the_loop&amp;question=draw",
+    ):
+        assert f'href="?path=hour&amp;{query}"' in table
+    assert table.count("<a ") == 3 and 'data-name="Experiment"' in table

@@ -1,0 +1,181 @@
+"""What there is to learn, and what of it a person has earned.
+
+Concepts come from `lessons/map/`, the structure in map.toml, the words under the same keys:
+
+    [[topics]]                                          ## one_step: One step of generation
+    key = "one_step"
+    [[topics.concepts]]
+    key = "draw"                                        ### draw: A random number draws a token
+    lesson = "the_loop/round"                           the stage Draw in the loop band
+    try = { page = "step", prompt = "Once upon a" }
+    question = "the_loop/draw"
+
+Points and badges follow from the entries of a person's progress, and are kept nowhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from ui.learn.course import FOLDER, course
+from ui.learn.progress.entries import TaskSolved
+from ui.learn.progress.progress import Progress
+from ui.learn.quiz.places import Place, read_place
+from ui.learn.quiz.questions import quiz_of
+from ui.learn.source import Table
+from ui.learn.words import ENGLISH, read_words
+from ui.words.labels import counted
+from ui.words.language import language, say, say_counted, speaking
+
+MAP = FOLDER / "map"
+ALONE, HELPED, PREDICTION, STEP = 10, 4, 10, 1  # points: of a task, a prediction at most, a step
+LOOP = "greedy", "loops", "loops/broken"  # lesson, step and task of the first badge
+TASKS, PREDICTIONS, ANSWERS = 10, 3, 20  # how many the other badges ask for
+CLOSENESS, WITHIN = 0.9, 10  # of such a prediction; of confidence, in percentage points
+
+
+@dataclass(frozen=True)
+class Concept:
+    """Something to learn.
+
+    Attributes:
+        key: names it in addresses.
+        topic, name: in one language.
+        place: the page of its experiment.
+        links: its lesson, experiment and question: what each says, and the query of its address.
+    """
+
+    key: str
+    topic: str
+    name: str
+    place: Place
+    links: tuple[tuple[str, dict[str, str]], ...]
+
+    def holds(self, typed: str) -> bool:
+        """Whether every word of a search stands in its row."""
+        said = " ".join([self.topic, self.name, *(text for text, _ in self.links)]).lower()
+        return all(word in said for word in typed.lower().split())
+
+
+@cache
+def concepts(code: str = ENGLISH) -> tuple[Concept, ...]:
+    """All concepts in order, in a language; raises `LessonError`."""
+    lessons, languages = course().lessons, read_words(MAP)
+    words = languages.get(code, languages[ENGLISH])
+    taught, asked = {}, {}
+    for lesson in lessons:
+        said = lesson.words(code)
+        for step in lesson.steps:
+            title = f"{said.entry('').title}: {said.entry(step.key).title}"
+            query = {"lesson": lesson.key, "step": step.key}
+            taught[f"{lesson.key}/{step.key}"] = title, query
+        for one in quiz_of(lesson.quiz, code).questions if lesson.quiz else ():
+            query = {"lesson": lesson.key, "question": one.key}
+            asked[f"{lesson.key}/{one.key}"] = one.text, query
+    table, found = Table.of_file(MAP / "map.toml"), []
+    for topic in table.tables("topics"):
+        group = topic.text("key")
+        for row in topic.tables("concepts"):
+            key, place = row.text("key"), read_place(row.table("try"))
+            said = words.entry(f"{group}/{key}")
+            with speaking(code):
+                tried = say("{page}: {what}", page=place.title, what=said.text), {"try": key}
+            links = (
+                taught[row.chosen("lesson", taught)],
+                tried,
+                asked[row.chosen("question", asked)],
+            )
+            row.end()
+            found.append(Concept(key, words.entry(group).title, said.title, place, links))
+        topic.end()
+    table.end()
+    return tuple(found)
+
+
+def points_sentence(progress: Progress) -> str:
+    """The points and what they are for; wrong answers take away no more than right ones gave."""
+    if not len(progress):
+        return say("**0 points.** Solve a task, predict, or answer a question to collect some.")
+    tasks, predicted, answers = progress.tasks, progress.predictions, progress.answers
+    read = counted(len(progress.steps), "step")
+    worth = {
+        counted(len(tasks), "task"): sum(HELPED if one.helped else ALONE for one in tasks),
+        counted(len(predicted), "prediction"): PREDICTION * sum(p.closeness for p in predicted),
+        counted(len(answers), "answer"): max(0, sum(one.points for one in answers)),
+        say("{steps} read", steps=read): STEP * len(progress.steps),
+    }
+    parts = [
+        say("{points} for {what}", points=figure(value), what=what) for what, value in worth.items()
+    ]
+    total = figure(sum(worth.values()))
+    return say("**{points} points:** {listed}.", points=total, listed=", ".join(parts))
+
+
+def figure(points: float) -> str:
+    """Points: ``8``, ``8.4``."""
+    return f"{points:.1f}".removesuffix(".0")
+
+
+def badges(progress: Progress) -> list[str]:
+    """Each badge as a line: what it is for if it is earned, else what is missing."""
+    lesson, step, task = LOOP
+    words = course().lesson(lesson).words(language())
+    loop = say(
+        "Missing: the task of step {step} in lesson {lesson}.",
+        step=words.entry(step).title,
+        lesson=words.entry("").title,
+    )
+    tasks = TASKS - sum(not one.helped for one in progress.tasks)
+    alone = say_counted(
+        tasks,
+        "Missing: {count} task that you solve without seeing its solution.",
+        "Missing: {count} tasks that you solve without seeing the solutions.",
+    )
+    predictions = PREDICTIONS - sum(one.closeness >= CLOSENESS for one in progress.predictions)
+    close = say_counted(
+        predictions,
+        "Missing: {count} prediction that comes within a tenth of the scale.",
+        "Missing: {count} predictions that come within a tenth of the scale.",
+    )
+    summary = progress.calibration
+    answers = ANSWERS - (summary.answers if summary else 0)
+    gap = abs(round(100 * summary.excess)) if summary else 0
+    fit = say(
+        "Missing: a closer fit. Your confidence and your share of right answers differ by {gap} "
+        "percentage points, and may differ by {most}.",
+        gap=gap,
+        most=WITHIN,
+    )
+    if answers > 0:
+        fit = say_counted(
+            answers, "Missing: {count} quiz answer.", "Missing: {count} quiz answers."
+        )
+    is_open = progress.find(TaskSolved, lesson, task) is None
+    return [
+        _line(
+            say("Broke a loop"),
+            say("You broke a greedy loop without changing the prompt."),
+            loop if is_open else "",
+        ),
+        _line(
+            say("On your own"),
+            say("You solved ten tasks without seeing a solution."),
+            alone if tasks > 0 else "",
+        ),
+        _line(
+            say("Good eye"),
+            say("You made three predictions that came within a tenth of the scale."),
+            close if predictions > 0 else "",
+        ),
+        _line(
+            say("Calibrated within 10 percentage points"),
+            say("Your confidence and your share of right answers fit, over 20 answers or more."),
+            fit if answers > 0 or gap > WITHIN else "",
+        ),
+    ]
+
+
+def _line(name: str, earned: str, missing: str) -> str:
+    mark = ":material/radio_button_unchecked:" if missing else ":material/check_circle:"
+    return f"{mark} **{name}.** {missing or earned}"
