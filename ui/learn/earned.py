@@ -121,8 +121,10 @@ def badges(progress: Progress) -> list[str]:
     """Each badge as a line: what it is for if it is earned, else what is missing."""
     lesson, step, task = LOOP
     words = course().lesson(lesson).words(language())
+    places = [each.place for each in course().lesson(lesson).step(step).tasks]
     loop = say(
-        "Missing: the task of step {step} in lesson {lesson}.",
+        "Missing: task {number} of step {step} in lesson {lesson}.",
+        number=places.index(task) + 1,
         step=words.entry(step).title,
         lesson=words.entry("").title,
     )
@@ -177,5 +179,5 @@ def badges(progress: Progress) -> list[str]:
 
 
 def _line(name: str, earned: str, missing: str) -> str:
-    mark = ":material/radio_button_unchecked:" if missing else ":material/check_circle:"
-    return f"{mark} **{name}.** {missing or earned}"
+    mark = "" if missing else ":material/check_circle: "
+    return f"{mark}**{name}.** {missing or earned}"

@@ -35,7 +35,7 @@ def test_a_badge_says_what_is_missing():
     near = [predicted("a", gap=0.05), predicted("b", gap=0.5)]
     alone = [task(f"t{n}") for n in range(9)]
     loop, own, eye, fit = lacking([*near, *alone, task("helped", helped=True), answer()])
-    assert loop == "the task of step Loops in lesson Greedy decoding."
+    assert loop == "task 2 of step Loops in lesson Greedy decoding."
     assert own == "1 task that you solve without seeing its solution."
     assert eye == "2 predictions that come within a tenth of the scale."
     assert fit == "19 quiz answers."
@@ -53,11 +53,6 @@ def test_all_badges_can_be_earned(right, sure):
 def test_confidence_that_does_not_fit_says_by_how_much(right, sure, gap):
     given = [answer(f"q{n}", right=n < right, sure=sure) for n in range(20)]
     assert f"differ by {gap} percentage points, and may differ by 10." in lacking(given)[3]
-
-
-def test_the_task_of_a_badge_is_there():
-    lesson, step, task = LOOP
-    assert task in [each.place for each in course().lesson(lesson).step(step).tasks]
 
 
 def test_every_lesson_claim_and_question_has_its_concept():
