@@ -26,13 +26,21 @@ from ui.learn.quiz.questions import quiz_of
 from ui.learn.source import Table
 from ui.learn.words import ENGLISH, read_words
 from ui.words.labels import counted
-from ui.words.language import language, say, say_counted, speaking
+from ui.words.language import language, marked, say, say_counted, speaking
 
 MAP = FOLDER / "map"
 ALONE, HELPED, PREDICTION, STEP = 10, 4, 10, 1  # points: of a task, a prediction at most, a step
 LOOP = "greedy", "loops", "loops/broken"  # lesson, step and task of the first badge
 TASKS, PREDICTIONS, ANSWERS = 10, 3, 20  # how many the other badges ask for
 CLOSENESS, WITHIN = 0.9, 10  # of such a prediction; of confidence, in percentage points
+BADGES = {  # each with what it is for
+    marked("Broke a loop"): marked("You broke a greedy loop without changing the prompt."),
+    marked("On your own"): marked("You solved ten tasks without seeing a solution."),
+    marked("Good eye"): marked("You made three predictions that came within a tenth of the scale."),
+    marked("Calibrated within 10 percentage points"): marked(
+        "Your confidence and your share of right answers fit, over 20 answers or more."
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -153,31 +161,15 @@ def badges(progress: Progress) -> list[str]:
         fit = say_counted(
             answers, "Missing: {count} quiz answer.", "Missing: {count} quiz answers."
         )
-    is_open = progress.find(TaskSolved, lesson, task) is None
-    return [
-        _line(
-            say("Broke a loop"),
-            say("You broke a greedy loop without changing the prompt."),
-            loop if is_open else "",
-        ),
-        _line(
-            say("On your own"),
-            say("You solved ten tasks without seeing a solution."),
-            alone if tasks > 0 else "",
-        ),
-        _line(
-            say("Good eye"),
-            say("You made three predictions that came within a tenth of the scale."),
-            close if predictions > 0 else "",
-        ),
-        _line(
-            say("Calibrated within 10 percentage points"),
-            say("Your confidence and your share of right answers fit, over 20 answers or more."),
-            fit if answers > 0 or gap > WITHIN else "",
-        ),
+    missing = [
+        loop if progress.find(TaskSolved, lesson, task) is None else "",
+        alone if tasks > 0 else "",
+        close if predictions > 0 else "",
+        fit if answers > 0 or gap > WITHIN else "",
     ]
-
-
-def _line(name: str, earned: str, missing: str) -> str:
-    mark = "" if missing else ":material/check_circle: "
-    return f"{mark}**{name}.** {missing or earned}"
+    return [
+        f"**{say(name)}.** {lacks}"
+        if lacks
+        else f":material/check_circle: **{say(name)}.** {say(earned)}"
+        for (name, earned), lacks in zip(BADGES.items(), missing, strict=True)
+    ]
