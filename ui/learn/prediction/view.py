@@ -46,7 +46,7 @@ class Attempt:
 
     Attributes:
         prompt: what it is about.
-        number: counts attempts, so that the browser begins anew with each.
+        number: counts attempts, so that the browser begins again with each.
         tries: how often the truth was asked for, as the model may fail to compute it.
         bars: what there is to draw; None before they are computed.
         drawn: what was drawn, once it is to be revealed.

@@ -45,7 +45,7 @@ def points(confidence: float, is_right: bool, answers: int) -> float:
 
 @dataclass(frozen=True)
 class Calibration:
-    """How sure somebody was, and how often right.
+    """How sure a person was, and how often right.
 
     Attributes:
         answers: how many.

@@ -57,7 +57,7 @@ class Round:
 
 
 def scoring(answers: int) -> str:
-    """How a question with so many answers is scored."""
+    """How a question with this number of answers is scored."""
     loss = f"{-points(1.0, False, answers):.1f}".removesuffix(".0")
     return say(_SCORING, points=f"{MOST_POINTS:g}", loss=loss)
 
