@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.errors import SettingError
+from engine.errors import SettingError, msg
 
 
 def is_whole(value: object) -> bool:
@@ -14,7 +14,7 @@ def is_whole(value: object) -> bool:
 
 def at_least_one(setting: str, value: object) -> int:
     """`value` as a plain number, or a `SettingError` where it is no whole number from 1."""
-    remedy = "use a whole number from 1"
+    remedy = msg("use a whole number from 1")
     if not is_whole(value):
         raise SettingError(setting, value, "must be a whole number", remedy)
     if value < 1:

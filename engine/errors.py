@@ -28,11 +28,68 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from numbers import Number
+from string import Formatter
 from typing import Any
 
 
+class Message(str):
+    """A sentence in English, or a part of one, with the template and the values that it is made of.
+
+        msg("use a whole number from {least:,} to {most:,}", (1, 1_024))
+
+    It is the English text; a page says the template in another language, with the same values. A
+    value may be a message too. Joined or shortened, it becomes a plain text without a template.
+
+    Args:
+        template: the text with a named place for each value; the id of its translations.
+        values: of the places in their order; a single one need not be in a tuple, as with ``%``.
+
+    Attributes:
+        template: as given.
+        values: by the names of their places.
+    """
+
+    template: str
+    values: dict[str, object]
+
+    def __new__(cls, template: str, values: object = ()) -> Message:
+        given = values if isinstance(values, tuple) else (values,)
+        if isinstance(template, Message) and not given:
+            return template
+        names = [name for _, name, _, _ in Formatter().parse(template) if name] if given else ()
+        named = {name: _plain(value) for name, value in zip(names, given, strict=True)}
+        message = super().__new__(cls, template.format(**named) if given else template)
+        message.template, message.values = template, named
+        return message
+
+    def __reduce__(self):
+        return Message, (self.template, tuple(self.values.values()))
+
+
+msg = Message  # so short as it marks every template for the files of translations
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, DecodingError):
+        return value.message
+    return value if isinstance(value, str | Number) else str(value)
+
+
 class DecodingError(Exception):
-    """Base of every expected failure; the message is meant for the person using the app."""
+    """Base of every expected failure; the message is meant for the person using the app.
+
+    Args:
+        template, values: what its `Message` is made of; or that message alone.
+    """
+
+    def __init__(self, template: str, values: object = ()) -> None:
+        super().__init__(Message(template, values))
+
+    @property
+    def message(self) -> Message:
+        """The template and the values of what it says."""
+        return self.args[0]
 
 
 class SettingError(DecodingError, ValueError):
@@ -41,16 +98,18 @@ class SettingError(DecodingError, ValueError):
     Attributes:
         setting: name of the setting, as in `SamplingSettings`.
         value: what was given.
-        problem: what is wrong with it: "must be at most 64".
-        remedy: what to do instead: "use 1 to 64".
+        problem: what is wrong with it: "must be at most 64"; a `Message`.
+        remedy: what to do instead: "use 1 to 64"; a `Message`.
     """
 
     def __init__(self, setting: str, value: object, problem: str, remedy: str) -> None:
         self.setting = setting
         self.value = value
-        self.problem = problem
-        self.remedy = remedy
-        super().__init__(f"{setting} {problem}, got {shown_value(value)}; {remedy}.")
+        self.problem = Message(problem)
+        self.remedy = Message(remedy)
+        template = msg("{setting} {problem}, got {value}; {remedy}.")
+        shown = shown_value(value)
+        super().__init__(template, (setting, self.problem, shown, self.remedy))
 
     def __reduce__(self):
         # The default would call __init__ with the finished message alone.
@@ -61,7 +120,8 @@ def shown_value(value: object) -> str:
     """A value as a message has it, in at most 80 characters."""
     if isinstance(value, int) and not isinstance(value, bool):
         if value.bit_length() > 96:  # Python prints no number of more than 4,300 digits
-            return f"a number of about {round(value.bit_length() * 0.30103):,} digits"
+            digits = round(value.bit_length() * 0.30103)
+            return msg("a number of about {bit_length:,} digits", digits)
         return f"{value:,}" if abs(value) >= 10_000 else str(value)
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
@@ -148,8 +208,9 @@ def panics_as_errors() -> Iterator[None]:
             raise
         reason = " ".join(str(error).split())
         raise PanicError(
-            f"The tokenizer, or another library, gave up on what it was given ({reason[:160]}); "
-            "change the text, or choose another model."
+            "The tokenizer, or another library, gave up on what it was given ({reason}); "
+            "change the text, or choose another model.",
+            reason[:160],
         ) from error
 
 

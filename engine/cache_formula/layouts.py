@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.checks import at_least_one
+from engine.errors import msg
 
 
 class Layout:
@@ -54,7 +55,7 @@ class Paged(Layout):
     rule = "whole blocks of positions, as an engine with paged attention sets them aside"
 
     def __init__(self, block: int = 16) -> None:
-        self.block = at_least_one("block size", block)
+        self.block = at_least_one(msg("block size"), block)
 
     def all(self, positions: int) -> int:
         """Whole blocks."""

@@ -14,7 +14,7 @@ from engine.calculator.cards import Card
 from engine.calculator.storages import WeightStorage
 from engine.calculator.weights import Weights
 from engine.checks import at_least_one
-from engine.errors import SettingError
+from engine.errors import SettingError, msg
 
 FARTHEST = 2**30  # positions beyond which no context is looked for
 
@@ -44,13 +44,13 @@ class Fit:
 
     def __post_init__(self) -> None:
         for setting, value in (
-            ("memory of the card", self.card.gigabytes),
-            ("bandwidth of the card", self.card.bandwidth),
+            (msg("memory of the card"), self.card.gigabytes),
+            (msg("bandwidth of the card"), self.card.bandwidth),
         ):
             if not 0 < value < math.inf:
                 raise SettingError(setting, value, "must be above 0", "type the maker's figure")
         if not 0 <= self.reserve < 1:
-            remedy = "use 0.1 to leave a tenth of the memory"
+            remedy = msg("use 0.1 to leave a tenth of the memory")
             raise SettingError("reserve", self.reserve, "must be from 0 to below 1", remedy)
 
     @property

@@ -17,7 +17,7 @@ from huggingface_hub.errors import HFValidationError
 from transformers import PretrainedConfig
 
 from engine.calculator.shapes import shapes
-from engine.errors import ModelNotFoundError, NotAModelError
+from engine.errors import ModelError, ModelNotFoundError, NotAModelError, msg
 from engine.model.loading.configuration import check_repeats, make_config, numbers, read_declared
 from engine.model.loading.files import MAX_JSON_BYTES
 
@@ -54,7 +54,8 @@ def named(name: str) -> Described:
     shape = shapes().get(name)
     if shape is None:
         raise ModelNotFoundError(
-            f"There is no shape named {name!r}; choose one of {', '.join(shapes())}."
+            "There is no shape named {name}; choose one of {value}.",
+            (repr(name), ", ".join(shapes())),
         )
     return _described(name, shape.cited, shape.declared)
 
@@ -69,7 +70,8 @@ def in_folder(folder: str | Path) -> Described:
     path = Path(folder).expanduser()
     if not str(folder).strip() or not path.is_dir():
         raise ModelNotFoundError(
-            f"There is no folder {str(folder)!r}; type the path of a folder that holds config.json."
+            "There is no folder {folder}; type the path of a folder that holds config.json.",
+            repr(str(folder)),
         )
     return _described(path.name, "config.json of the folder", read_declared(path))
 
@@ -86,8 +88,9 @@ def in_hub_cache(hub_id: str, revision: str | None = None) -> Described:
         found = None
     if not isinstance(found, str):
         raise ModelNotFoundError(
-            f"The configuration of {hub_id!r} is not in the hub's cache on this computer; open the "
-            "model once, or paste its config.json."
+            "The configuration of {hub_id} is not in the hub's cache on this computer; open the "
+            "model once, or paste its config.json.",
+            repr(hub_id),
         )
     return _described(hub_id, f"config.json of {hub_id}", read_declared(Path(found).parent))
 
@@ -104,25 +107,28 @@ def pasted(text: str) -> Described:
         data = text.encode("utf-8", "replace")
         if len(data) > MAX_JSON_BYTES["config.json"]:
             raise NotAModelError(
-                f"The pasted text has {len(data) / 1e6:,.1f} MB, and at most "
-                f"{MAX_JSON_BYTES['config.json'] / 1e6:,.0f} MB are read; paste one config.json."
+                "The pasted text has {data:,.1f} MB, and at most "
+                "{max_json_bytes:,.0f} MB are read; paste one config.json.",
+                (len(data) / 1e6, MAX_JSON_BYTES["config.json"] / 1e6),
             )
         (folder / "config.json").write_bytes(data)
         try:
             declared = read_declared(folder)
         except NotAModelError as error:
             raise NotAModelError(
-                f"The pasted text is no valid JSON ({error.__cause__}); paste all of one "
-                "config.json, from its first brace to its last."
+                "The pasted text is no valid JSON ({cause}); paste all of one "
+                "config.json, from its first brace to its last.",
+                error.__cause__,
             ) from error
-    return _described("Pasted configuration", "the pasted config.json", declared)
+    return _described(msg("Pasted configuration"), "the pasted config.json", declared)
 
 
 def _described(name: str, source: str, declared: object) -> Described:
     if not isinstance(declared, dict) or not isinstance(declared.get("model_type"), str):
         raise NotAModelError(
-            f"The configuration of {name} names no model_type, so it is no model's; use the "
-            "config.json of a model in transformers' format."
+            "The configuration of {name} names no model_type, so it is no model's; use the "
+            "config.json of a model in transformers' format.",
+            name,
         )
     check_repeats(name, declared)
     _check_sizes(name, declared)
@@ -130,7 +136,12 @@ def _described(name: str, source: str, declared: object) -> Described:
         folder = Path(parent, name.replace("/", " ")[:100])
         folder.mkdir()
         (folder / "config.json").write_text(json.dumps(declared), "utf-8")
-        config, notices = make_config(folder, declared)
+        try:
+            config, notices = make_config(folder, declared)
+        except ModelError as error:  # which has the name from the folder's, as a plain text
+            said = error.message
+            values = tuple(name if value == name else value for value in said.values.values())
+            raise type(error)(said.template, values) from error
     return Described(name, source, config, tuple(notices))
 
 
@@ -140,11 +151,13 @@ def _check_sizes(name: str, declared: object) -> None:
         most = _MOST_LAYERS if _LAYERS.search(key) else _MOST
         if key in _LAYER_COUNTS and value < 1:
             raise NotAModelError(
-                f"The configuration of {name} cannot be used: {key} is {value:,.0f}, and a model "
-                "has at least 1 layer; check config.json."
+                "The configuration of {name} cannot be used: {key} is {value:,.0f}, and a model "
+                "has at least 1 layer; check config.json.",
+                (name, key, value),
             )
         if value > most and not _NO_SIZE.search(key):
             raise NotAModelError(
-                f"The configuration of {name} cannot be used: {key} is {value:,.0f}, and at most "
-                f"{most:,} are built; check config.json."
+                "The configuration of {name} cannot be used: {key} is {value:,.0f}, and at most "
+                "{most:,} are built; check config.json.",
+                (name, key, value, most),
             )

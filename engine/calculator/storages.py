@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from transformers import PretrainedConfig
 
 from engine.cache_formula import Storage
+from engine.errors import msg
 
 _HALF = Storage("16-bit", 16)
 _BLOCK_128 = 128 * 128
@@ -16,11 +17,23 @@ _BLOCK_128 = 128 * 128
 CACHE_STORAGES = {
     storage.name: storage
     for storage in (
-        Storage("bfloat16 or float16", 16, about="16 bits a value"),
-        Storage("float32", 32, about="32 bits a value"),
-        Storage("fp8", 8, about="8 bits a value; one scale a tensor is not counted"),
-        Storage("int8, groups of 32", 8, 32, 16, "a 16-bit scale for 32 values: 8.5 bits a value"),
-        Storage("4-bit, groups of 32", 4, 32, 16, "a 16-bit scale for 32 values: 4.5 bits a value"),
+        Storage(msg("bfloat16 or float16"), 16, about=msg("16 bits a value")),
+        Storage(msg("float32"), 32, about=msg("32 bits a value")),
+        Storage(msg("fp8"), 8, about=msg("8 bits a value; one scale a tensor is not counted")),
+        Storage(
+            msg("int8, groups of 32"),
+            8,
+            32,
+            16,
+            msg("a 16-bit scale for 32 values: 8.5 bits a value"),
+        ),
+        Storage(
+            msg("4-bit, groups of 32"),
+            4,
+            32,
+            16,
+            msg("a 16-bit scale for 32 values: 4.5 bits a value"),
+        ),
     )
 }
 
@@ -51,36 +64,48 @@ def _all(storage: Storage) -> WeightStorage:
 
 
 def _quantised(storage: Storage) -> WeightStorage:
-    about = f"{storage.about}; tables, norms and biases in 16 bits"
+    about = msg("{about}; tables, norms and biases in 16 bits", storage.about)
     return WeightStorage(storage.name, storage, storage, _HALF, about)
 
 
 _MXFP4 = Storage("MXFP4", 4, 32, 8)
 
-_HALF_WEIGHTS = "bfloat16 or float16"
-AS_DECLARED = "as in config.json"
+_HALF_WEIGHTS = msg("bfloat16 or float16")
+AS_DECLARED = msg("as in config.json")
 WEIGHT_STORAGES = {
     storage.name: storage
     for storage in (
-        _all(Storage(_HALF_WEIGHTS, 16, about="16 bits a weight")),
-        _all(Storage("float32", 32, about="32 bits a weight")),
-        _quantised(Storage("fp8", 8, _BLOCK_128, 32, "a 32-bit scale for 128 x 128 weights")),
-        _quantised(Storage("int8", 8, 128, 16, "a 16-bit scale for 128 weights: 8.125 bits")),
+        _all(Storage(_HALF_WEIGHTS, 16, about=msg("16 bits a weight"))),
+        _all(Storage(msg("float32"), 32, about=msg("32 bits a weight"))),
         _quantised(
-            Storage("4-bit", 4, 128, 20, "a scale of 16 bits and a zero point of 4: 4.16 bits")
+            Storage(msg("fp8"), 8, _BLOCK_128, 32, msg("a 32-bit scale for 128 x 128 weights"))
         ),
         _quantised(
-            Storage("3-bit", 3, 128, 19, "a scale of 16 bits and a zero point of 3: 3.15 bits")
+            Storage(msg("int8"), 8, 128, 16, msg("a 16-bit scale for 128 weights: 8.125 bits"))
         ),
         _quantised(
-            Storage("2-bit", 2, 128, 18, "a scale of 16 bits and a zero point of 2: 2.14 bits")
+            Storage(
+                msg("4-bit"), 4, 128, 20, msg("a scale of 16 bits and a zero point of 4: 4.16 bits")
+            )
+        ),
+        _quantised(
+            Storage(
+                msg("3-bit"), 3, 128, 19, msg("a scale of 16 bits and a zero point of 3: 3.15 bits")
+            )
+        ),
+        _quantised(
+            Storage(
+                msg("2-bit"), 2, 128, 18, msg("a scale of 16 bits and a zero point of 2: 2.14 bits")
+            )
         ),
         WeightStorage(
-            "experts in MXFP4",
+            msg("experts in MXFP4"),
             _HALF,
             _MXFP4,
             _HALF,
-            "routed experts with an 8-bit scale for 32 weights, 4.25 bits; all else in 16 bits",
+            msg(
+                "routed experts with an 8-bit scale for 32 weights, 4.25 bits; all else in 16 bits"
+            ),
         ),
     )
 }

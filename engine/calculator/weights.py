@@ -105,8 +105,9 @@ def count_weights(name: str, config: PretrainedConfig) -> Weights:
         table, output = model.get_input_embeddings().weight, model.get_output_embeddings()
     except Exception as error:  # an architecture's own way to object to its configuration
         raise NotAModelError(
-            f"transformers builds no causal language model from the configuration of {name} "
-            f"({first_line(error)}); check config.json."
+            "transformers builds no causal language model from the configuration of {name} "
+            "({error}); check config.json.",
+            (name, first_line(error)),
         ) from error
     fields = Fields(config.get_text_config(decoder=True))
     in_all, chosen = _one(fields, _EXPERTS), _one(fields, _CHOSEN)

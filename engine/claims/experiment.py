@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 from engine.claims.uncertainty import counted
 from engine.claims.verdict import AT_MOST, Check
-from engine.errors import PromptError, SettingError
+from engine.errors import PromptError, SettingError, msg
 from engine.measure.measurement import Measurement
 from engine.measure.pace import Pace
 from engine.measure.reference import changed
@@ -94,18 +94,21 @@ def checked_prompts(model: LanguageModel, prompts: Sequence[str], tokens: int) -
     for prompt in prompts:
         count = len(model.vocabulary.encode(prompt))
         if not count:
-            raise PromptError(f"The prompt {prompt!r} has no token; type another one.")
+            raise PromptError("The prompt {prompt} has no token; type another one.", repr(prompt))
         most = model.context_length
         if most is not None and count + tokens > most:
-            problem = f"leave no room in the {most:,} positions of {model.name} after {prompt!r}"
-            remedy = f"use at most {most - count:,}, or a shorter prompt"
-            raise SettingError("Tokens", tokens, problem, remedy)
+            problem = msg(
+                "leave no room in the {most:,} positions of {name} after {prompt}",
+                (most, model.name, repr(prompt)),
+            )
+            remedy = msg("use at most {most:,}, or a shorter prompt", most - count)
+            raise SettingError(msg("Tokens"), tokens, problem, remedy)
     return list(prompts)
 
 
 def checked_range(name: str, value: float, low: float, high: float) -> float:
     """A number from `low` to `high`; raises `SettingError` for any other."""
     if not low <= value <= high:
-        remedy = f"use {low:g} to {high:g}"
+        remedy = msg("use {low:g} to {high:g}", (low, high))
         raise SettingError(name, value, "is out of range", remedy)
     return value

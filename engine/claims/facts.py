@@ -62,9 +62,13 @@ def checked_facts(model: LanguageModel, facts: Sequence[Fact]) -> list[Fact]:
         SettingError: a question is longer than the context.
     """
     if not 1 <= len(facts) <= MOST_FACTS:
-        raise PromptError(f"There are {len(facts):,} facts; give 1 to {MOST_FACTS}.")
+        raise PromptError(
+            "There are {facts:,} facts; give 1 to {most_facts}.", (len(facts), MOST_FACTS)
+        )
     for fact in facts:
         if not fact.answers or not all(map(str.strip, fact.answers)):
-            raise PromptError(f"The fact {fact.question!r} has no answer; give at least one word.")
+            raise PromptError(
+                "The fact {question} has no answer; give at least one word.", repr(fact.question)
+            )
     checked_prompts(model, [fact.question for fact in facts], ANSWER_TOKENS)
     return list(facts)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from engine.claims.experiment import AnyResult, Experiment, JudgedMeasurement, checked_range
+from engine.errors import msg
 from engine.measure.passes import processor_clock
 from engine.measure.prefill_and_decode import (
     MOST_ROUNDS,
@@ -43,10 +44,10 @@ def grid_experiment(
         SettingError: lengths or rounds out of range.
     """
     for length in prompts:
-        checked_range("Prompt tokens", length, 1, MOST_TOKENS)
+        checked_range(msg("Prompt tokens"), length, 1, MOST_TOKENS)
     for length in outputs:
-        checked_range("Output tokens", length, 2, MOST_TOKENS)
-    checked_range("Rounds", rounds, 1, MOST_ROUNDS)
+        checked_range(msg("Output tokens"), length, 2, MOST_TOKENS)
+    checked_range(msg("Rounds"), rounds, 1, MOST_ROUNDS)
     clock = processor_clock(model)
     measurement = PrefillAndDecodeMeasurement(model, prompts, outputs, rounds, clock)
     seconds = partial(estimated_seconds, model, prompts, outputs, rounds)

@@ -15,6 +15,7 @@ from engine.claims.experiment import (
     writing_seconds,
 )
 from engine.decoding.batch import Batch, BatchText, Progress, Row
+from engine.errors import msg
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
@@ -105,7 +106,7 @@ class TextsExperiment(Experiment[AnyResult]):
     def __init__(
         self, model: LanguageModel, prompts: Sequence[str], tokens: int, ways: Sequence[Way]
     ) -> None:
-        checked_range("Tokens", tokens, LEAST_TOKENS, MOST_TOKENS)
+        checked_range(msg("Tokens"), tokens, LEAST_TOKENS, MOST_TOKENS)
         longest = max((way.before for way in ways), key=len)
         checked_prompts(model, [longest + prompt for prompt in prompts], tokens)
         super().__init__([1.0] * math.ceil(tokens / TOGETHER))

@@ -37,7 +37,7 @@ from engine.decoding.batch_part import BatchPart, by_length
 from engine.decoding.batch_row import RECORD, BatchText, GrowingText, Row
 from engine.decoding.guidance import checked_guidance
 from engine.decoding.inputs import prompt_ids
-from engine.errors import OutOfMemoryError
+from engine.errors import OutOfMemoryError, msg
 from engine.model import LanguageModel
 from engine.runner.batch_runner import BatchRunner, Prompts
 from engine.runner.budget import budget_of
@@ -195,7 +195,7 @@ class Batch:
         self._ended += 1
         self._at_most -= row.limit - row.length
         if row.error is not None:
-            self._notice(f"A text could not go on: {row.error}")
+            self._notice(msg("A text could not go on: {error}", row.error))
 
     def _groups(self) -> list[list[GrowingText]]:
         """The rows that have not ended, by what can go together."""
@@ -215,7 +215,7 @@ class Batch:
                 prefill = self._prefilled(rows[0].prompts)
             except OutOfMemoryError as error:
                 same = [row for row in rows if row.prompts == rows[0].prompts]
-                self._fail(same, str(error))
+                self._fail(same, error.message)
                 if others := rows[len(same) :]:
                     waiting.append(others)
                 yield
@@ -231,7 +231,7 @@ class Batch:
                     self.rows_together = max(self.rows_together, part.most_together)
                     yield
             except OutOfMemoryError as error:
-                failure = str(error)
+                failure = error.message
             together = sum(not row.has_ended for row in part.rows)
             if failure and together == 1:
                 self._fail([row for row in part.rows if not row.has_ended], failure)
@@ -239,8 +239,11 @@ class Batch:
             elif failure:
                 most = together // 2
                 self._notice(
-                    f"{self.model.device} ran out of memory with {together:,} texts at once, so "
-                    f"they went on with {most:,} at a time."
+                    msg(
+                        "{device} ran out of memory with {together:,} texts at once, so "
+                        "they went on with {most:,} at a time.",
+                        (self.model.device, together, most),
+                    )
                 )
                 self._prefill = None
                 _hand_back_memory(self.model.device)
@@ -259,8 +262,11 @@ class Batch:
         if not prefill.can_select:
             if len(rows) > 1:
                 self._notice(
-                    f"The cache of {self.model.name} holds states that transformers cannot repeat "
-                    "for a batch, so texts were generated one by one."
+                    msg(
+                        "The cache of {name} holds states that transformers cannot repeat "
+                        "for a batch, so texts were generated one by one.",
+                        self.model.name,
+                    )
                 )
             return 1
         wanted = min(self._most, len(rows))
@@ -270,8 +276,11 @@ class Batch:
         if fitting < wanted:
             tokens = max(row.limit for row in rows)
             self._notice(
-                f"The memory for caches holds {fitting:,} texts of {tokens:,} new tokens at a "
-                f"time, so {len(rows):,} texts were generated in parts."
+                msg(
+                    "The memory for caches holds {fitting:,} texts of {tokens:,} new tokens at a "
+                    "time, so {rows:,} texts were generated in parts.",
+                    (fitting, tokens, len(rows)),
+                )
             )
         return fitting
 

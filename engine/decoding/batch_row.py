@@ -17,7 +17,7 @@ from engine.decoding import guidance
 from engine.decoding.inputs import checked_settings
 from engine.decoding.shaping import shaped
 from engine.decoding.token_sequence import TokenSequence
-from engine.errors import DecodingError, SettingError
+from engine.errors import DecodingError, SettingError, msg
 from engine.model import LanguageModel
 from engine.runner.batch_runner import Prompts
 from engine.sampling import SamplingSettings
@@ -110,8 +110,8 @@ class GrowingText:
         self.guidance = guided_by
         self.settings = checked_settings(row.settings, model)
         if self.settings.parity:
-            remedy = "switch parity off, or use a Decoder"
-            problem = "cannot repeat generate bit for bit in a batch"
+            remedy = msg("switch parity off, or use a Decoder")
+            problem = msg("cannot repeat generate bit for bit in a batch")
             raise SettingError("parity", True, problem, remedy)
         stopping.checked_max_new_tokens(row.max_tokens)
         self.limit = at_least_one("max_tokens", row.max_tokens)

@@ -32,7 +32,7 @@ from engine.decoding import inputs
 from engine.decoding.autoregressive import Autoregressive
 from engine.decoding.row_file import RowFile, StoredRow
 from engine.decoding.shaping import shaped
-from engine.errors import ContextFullError, LogitsError, NoCandidatesError, SettingError
+from engine.errors import ContextFullError, LogitsError, NoCandidatesError, SettingError, msg
 from engine.model import LanguageModel
 from engine.runner.batch_runner import rows_at_once
 from engine.runner.budget import MemoryBudget, budget_of
@@ -45,7 +45,7 @@ from engine.text import stopping
 from engine.trace import ContrastiveCandidate, ContrastiveStep, Trace
 
 MOST_CANDIDATES = 64  # of a step; the paper uses 4 to 10
-_REMEDY = "use a smaller top_k, a shorter prompt or a smaller model"
+_REMEDY = msg("use a smaller top_k, a shorter prompt or a smaller model")
 ROWS_PER_PASS = 32  # candidates run at once: each needs a copy of the text's cache
 
 
@@ -262,8 +262,9 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         if switch is not None and len(self.prompt_ids) <= switch <= total:
             # The states of the text so far would be those of another reading.
             raise ContextFullError(
-                f"{self.model.name} would read its whole text again after {switch:,} tokens, "
-                "so contrastive search ends there; start from a longer prompt, or sample."
+                "{name} would read its whole text again after {switch:,} tokens, "
+                "so contrastive search ends there; start from a longer prompt, or sample.",
+                (self.model.name, switch),
             )
         start = time.perf_counter()
         before = self._runner.restore() if self._proposals else self._read_prompt()
@@ -371,7 +372,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         try:
             made = shaped(logits, samplers, context)
         except NoCandidatesError as error:  # of the next step: the one before is complete
-            return _Proposal(row, samplers, states, [], 0.0, {}, str(error))
+            return _Proposal(row, samplers, states, [], 0.0, {}, error.message)
         left = RankedRow(made.final_scores) if made.stages else made.raw
         left.sort_to_depth(self.top_k)
         ids, probs = left.ids.tolist(), (left.weights / left.total).tolist()
@@ -472,21 +473,21 @@ def _chain_of(settings: Mapping[str, Any]) -> tuple[Stage, ...]:
 
 
 def _checked_samplers(chain: Sequence[Stage], model: LanguageModel) -> SamplingSettings:
-    return inputs.checked_settings(without_draw(chain, "contrastive search"), model)
+    return inputs.checked_settings(without_draw(chain, msg("contrastive search")), model)
 
 
 def _checked_top_k(top_k: object, vocab_size: int) -> int:
     top_k = at_least_one("top_k", top_k)
     most = min(MOST_CANDIDATES, vocab_size)
     if top_k > most:
-        remedy = f"use 1 to {most}; 4 to 10 are usual"
-        raise SettingError("top_k", top_k, f"must be at most {most}", remedy)
+        remedy = msg("use 1 to {most}; 4 to 10 are usual", most)
+        raise SettingError("top_k", top_k, msg("must be at most {most}", most), remedy)
     return top_k
 
 
 def checked_alpha(alpha: object) -> float:
     """The weight of the penalty as a plain number; raises `SettingError` outside 0 to 1."""
-    remedy = "use 0 to 1; 0 is greedy decoding, 0.6 is usual"
+    remedy = msg("use 0 to 1; 0 is greedy decoding, 0.6 is usual")
     if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.number)):
         raise SettingError("penalty_alpha", alpha, "must be a number", remedy)
     if not 0 <= alpha <= 1:  # NaN fails this too

@@ -23,7 +23,7 @@ from engine.decoding import guidance, inputs
 from engine.decoding.record import RowSource
 from engine.decoding.recorded_text import Mark, RecordedText
 from engine.decoding.shaping import shaped
-from engine.errors import LogitsError, SettingError
+from engine.errors import LogitsError, SettingError, msg
 from engine.model import LanguageModel
 from engine.sampling import Distribution, Drawn, SamplingSettings
 from engine.sampling.admission import Admission, admitting_change
@@ -142,7 +142,7 @@ class Decoder(RecordedText):
         if waited:  # the pass was made beforehand and is part of this step
             start -= row.forward_ms / 1e3
         if token_id is not None and row.logits[token_id] == -np.inf:
-            remedy = "choose a token that the model can give"
+            remedy = msg("choose a token that the model can give")
             raise SettingError("token_id", token_id, "has a logit of -inf here", remedy)
         shaped = time.perf_counter()
         context = self._context(len(self.steps))

@@ -23,7 +23,7 @@ import torch
 
 from engine.cache_formula import CacheFormula
 from engine.decoding import inputs
-from engine.errors import PromptError, SettingError
+from engine.errors import PromptError, SettingError, msg
 from engine.model import Forward
 from engine.model.cache import CacheSize
 from engine.runner.runner import Reading, Runner
@@ -61,12 +61,14 @@ def checked_guidance(
     scale = checked_scale(scale)
     given = prompt_ids[-1:] if negative_prompt is None else negative_prompt
     if isinstance(given, Sized) and len(given) == 0:
-        remedy = "type at least one character, or leave it out to use the prompt's last token"
+        remedy = msg("type at least one character, or leave it out to use the prompt's last token")
         raise SettingError("negative_prompt", negative_prompt, "holds no token", remedy)
     try:
         ids = inputs.prompt_ids(model, given)
     except PromptError as error:
-        raise PromptError(str(error).replace("The prompt", "The negative prompt", 1)) from error
+        said = error.message
+        values = said.values | {"the_prompt": msg("The negative prompt")}
+        raise PromptError(said.template, tuple(values.values())) from error
     if scale == OFF:
         return None
     text = b"".join(model.vocabulary.token_bytes(token_id) for token_id in ids)
@@ -75,11 +77,13 @@ def checked_guidance(
 
 def checked_scale(scale: object) -> float:
     """A scale as a number; raises `SettingError` where it is none, or out of range."""
-    remedy = f"use 0 to {MAX_SCALE:g}; 1 switches guidance off, 1.5 is a good start"
+    remedy = msg("use 0 to {max_scale:g}; 1 switches guidance off, 1.5 is a good start", MAX_SCALE)
     if isinstance(scale, bool) or not isinstance(scale, (int, float, np.number)):
         raise SettingError("guidance_scale", scale, "must be a number", remedy)
     if not 0 <= scale <= MAX_SCALE:  # NaN fails this too
-        raise SettingError("guidance_scale", scale, f"must be from 0 to {MAX_SCALE:g}", remedy)
+        raise SettingError(
+            "guidance_scale", scale, msg("must be from 0 to {max_scale:g}", MAX_SCALE), remedy
+        )
     return float(scale)
 
 
@@ -275,7 +279,7 @@ def changed_scale(guidance: Guidance | None, scale: float) -> Guidance:
     """
     scale = checked_scale(scale)
     if guidance is None:
-        remedy = "begin a decoder with a negative prompt and another scale than 1"
+        remedy = msg("begin a decoder with a negative prompt and another scale than 1")
         raise SettingError("guidance_scale", scale, "finds no negative prompt read", remedy)
     return replace(guidance, scale=scale)
 

@@ -7,8 +7,9 @@ import secrets
 from collections.abc import Sequence
 
 from engine.checks import is_whole
-from engine.errors import PromptError, SettingError
+from engine.errors import PromptError, SettingError, msg
 from engine.model import LanguageModel
+from engine.model.vocabulary import THE_PROMPT
 from engine.sampling import SamplingSettings
 
 
@@ -17,7 +18,7 @@ def checked_settings(
 ) -> SamplingSettings:
     """Settings checked against the model, with a seed chosen where none was given."""
     if not isinstance(settings, SamplingSettings):
-        remedy = "use for example SamplingSettings(temperature=0.7)"
+        remedy = msg("use for example SamplingSettings(temperature=0.7)")
         raise SettingError("settings", settings, "must be SamplingSettings", remedy)
     settings.check_vocabulary(model.vocab_size)
     settings.check_tokens(model.places)
@@ -40,23 +41,26 @@ def prompt_ids(model: LanguageModel, prompt: str | Sequence[int]) -> list[int]:
             ids = [operator.index(token_id) for token_id in prompt]
         except TypeError as error:
             raise PromptError(
-                "The prompt must be text or one row of token ids; give for example "
-                "tokenizer(text)['input_ids']."
+                "{the_prompt} must be text or one row of token ids; give for example "
+                "tokenizer(text)['input_ids'].",
+                THE_PROMPT,
             ) from error
     if not ids:
-        raise PromptError("The prompt holds no token; type at least one character.")
+        raise PromptError("{the_prompt} holds no token; type at least one character.", THE_PROMPT)
     inputs = model.input_size
     outside = next((token_id for token_id in ids if not 0 <= token_id < inputs), None)
     if outside is not None:
         raise PromptError(
-            f"The prompt holds token id {outside:,}, but the model knows ids 0 to {inputs - 1:,}; "
-            "use the tokenizer that belongs to the model."
+            "{the_prompt} holds token id {outside:,}, but the model knows ids 0 to {inputs:,}; "
+            "use the tokenizer that belongs to the model.",
+            (THE_PROMPT, outside, inputs - 1),
         )
     length = model.context_length
     if length is not None and len(ids) >= length:
         raise PromptError(
-            f"The prompt has {len(ids):,} tokens, but {model.name} reads at most {length:,}, "
-            f"one of them for the first new token; shorten it by {len(ids) - length + 1:,} tokens."
+            "{the_prompt} has {ids:,} tokens, but {name} reads at most {length:,}, "
+            "one of them for the first new token; shorten it by {ids2:,} tokens.",
+            (THE_PROMPT, len(ids), model.name, length, len(ids) - length + 1),
         )
     return ids
 
@@ -64,7 +68,7 @@ def prompt_ids(model: LanguageModel, prompt: str | Sequence[int]) -> list[int]:
 def checked_length(length: object, steps: int) -> int:
     """How much of a text of so many steps to keep; `SettingError` where there is less."""
     if not is_whole(length) or not 0 <= length <= steps:
-        remedy = f"use 0 to {steps}, the number of tokens generated so far"
+        remedy = msg("use 0 to {steps}, the number of tokens generated so far", steps)
         raise SettingError("length", length, "cannot be rewound to", remedy)
     return int(length)
 
@@ -72,22 +76,22 @@ def checked_length(length: object, steps: int) -> int:
 def checked_place(index: object, steps: int) -> int:
     """A step that was taken or is next; `SettingError` for any other."""
     if not is_whole(index) or not 0 <= index <= steps:
-        remedy = f"use 0 to {steps}"
-        raise SettingError("step index", index, "is neither taken nor next", remedy)
+        remedy = msg("use 0 to {steps}", steps)
+        raise SettingError(msg("step index"), index, "is neither taken nor next", remedy)
     return int(index)
 
 
 def checked_index(index: object, steps: int) -> int:
     """A recorded step, negative ones counted from the end; `SettingError` for any other."""
     if not is_whole(index) or not -steps <= index < steps:
-        remedy = f"use 0 to {steps - 1}" if steps else "take a step first"
-        raise SettingError("step index", index, "is not a recorded step", remedy)
+        remedy = msg("use 0 to {steps}", steps - 1) if steps else msg("take a step first")
+        raise SettingError(msg("step index"), index, "is not a recorded step", remedy)
     return int(index) % steps
 
 
 def checked_token(token_id: object, model: LanguageModel) -> int:
     """A token of the vocabulary; `SettingError` for any other."""
-    remedy = f"use a whole number from 0 to {model.vocab_size - 1:,}"
+    remedy = msg("use a whole number from 0 to {vocab_size:,}", model.vocab_size - 1)
     if not is_whole(token_id):
         raise SettingError("token_id", token_id, "must be a whole number", remedy)
     if not 0 <= token_id < model.vocab_size:

@@ -66,8 +66,9 @@ class OneText(Generation[AnyStep]):
         left = self._sequence.positions_left
         if left is not None and left <= 0:
             raise ContextFullError(
-                f"The context of {self.model.context_length:,} tokens is full; rewind, or start "
-                "from a shorter prompt."
+                "The context of {context_length:,} tokens is full; rewind, or start "
+                "from a shorter prompt.",
+                self.model.context_length,
             )
 
     def _prompt_text(self) -> str:

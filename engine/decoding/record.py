@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from engine.decoding.row_file import Place, RowFile, StoredRow
-from engine.errors import OutOfMemoryError
+from engine.errors import OutOfMemoryError, msg
 from engine.model.loaded import is_out_of_memory
 from engine.runner.budget import budget_of, with_room
 
@@ -32,7 +32,7 @@ RECENT_BYTES = 4 * 2**20  # of rows, per text
 HIDDEN_BYTES = 8 * 2**20  # of hidden states, per text
 _HOST = torch.device("cpu")
 _Result = TypeVar("_Result")
-_REMEDY = "close other texts, or use a smaller model"
+_REMEDY = msg("close other texts, or use a smaller model")
 
 
 class Source(Protocol):
@@ -147,7 +147,8 @@ class LogitRecord:
                 raise
         # Out here: the error would hold what the failed pass had allocated.
         raise OutOfMemoryError(
-            f"{self._model.device} ran out of memory for the logits of a step; {_REMEDY}."
+            "{device} ran out of memory for the logits of a step; {remedy}.",
+            (self._model.device, _REMEDY),
         )
 
     def truncate(self, length: int) -> None:

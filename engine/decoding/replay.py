@@ -22,7 +22,7 @@ from engine.decoding.decoder import Decoder
 from engine.decoding.diffusion import DiffusionDecoder
 from engine.decoding.generation import Generation
 from engine.decoding.speculative import SpeculativeDecoder
-from engine.errors import TraceError
+from engine.errors import TraceError, msg
 from engine.model import LanguageModel
 from engine.model.diffusion_model import DiffusionModel
 from engine.text import stopping
@@ -217,23 +217,29 @@ def begin(trace: Trace, model: LanguageModel | DiffusionModel) -> Generation:
 
 def check_model(trace: Trace, model: LanguageModel | DiffusionModel) -> None:
     """Raise `TraceError` where a model cannot make a trace again, whatever its settings."""
-    remedy = f"load the model that the trace names, {_shown(trace.model.get('name'))}"
+    remedy = msg("load the model that the trace names, {get}", _shown(trace.model.get("name")))
     if isinstance(model, DiffusionModel) != (trace.strategy == "diffusion"):
-        kind = "diffusion model" if trace.strategy == "diffusion" else "causal language model"
+        kind = (
+            msg("diffusion model")
+            if trace.strategy == "diffusion"
+            else msg("causal language model")
+        )
         raise TraceError(
-            f"A trace of the strategy {trace.strategy} needs a {kind}, and {model.name} is "
-            f"none; {remedy}."
+            "A trace of the strategy {strategy} needs a {kind}, and {name} is none; {remedy}.",
+            (trace.strategy, kind, model.name, remedy),
         )
     size = trace.model["vocab_size"]
     if size != model.vocab_size:
         raise TraceError(
-            f"The trace was made with a vocabulary of {size:,} tokens, and {model.name} has "
-            f"{model.vocab_size:,}; {remedy}."
+            "The trace was made with a vocabulary of {size:,} tokens, and {name} has "
+            "{vocab_size:,}; {remedy}.",
+            (size, model.name, model.vocab_size, remedy),
         )
     if trace.model.get("tokenizer_hash", model.tokenizer_hash) != model.tokenizer_hash:
         raise TraceError(
-            f"The trace was made with another tokenizer than that of {model.name}, so its token "
-            f"ids mean other tokens; {remedy}."
+            "The trace was made with another tokenizer than that of {name}, so its token "
+            "ids mean other tokens; {remedy}.",
+            (model.name, remedy),
         )
 
 

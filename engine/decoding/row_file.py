@@ -13,7 +13,7 @@ from collections import deque
 
 import numpy as np
 
-from engine.errors import RecordError
+from engine.errors import RecordError, msg
 
 GIB = 2**30
 MOST_BYTES = 4 * GIB  # of one text and its forks
@@ -32,9 +32,10 @@ def _take(wanted: int) -> None:
             _written -= _ended.popleft()
         if _written + wanted > MOST_BYTES_OF_ALL:
             raise RecordError(
-                f"The logits of all texts take {_written / GIB:.1f} GiB of temporary files, and "
-                f"{MOST_BYTES_OF_ALL / GIB:.1f} GiB is the most there may be; shorten or close "
-                "other texts first."
+                "The logits of all texts take {written:.1f} GiB of temporary files, and "
+                "{most_bytes_of_all:.1f} GiB is the most there may be; shorten or close "
+                "other texts first.",
+                (_written / GIB, MOST_BYTES_OF_ALL / GIB),
             )
         _written += wanted
 
@@ -85,9 +86,10 @@ class RowFile:
             return self._free[size].pop()
         if self._end + size > MOST_BYTES:
             raise RecordError(
-                f"The logits of this text take {self._end / GIB:.1f} GiB of temporary files, and "
-                f"{MOST_BYTES / GIB:.1f} GiB is the most there may be; go back some steps, or "
-                "begin a new text."
+                "The logits of this text take {end:.1f} GiB of temporary files, and "
+                "{most_bytes:.1f} GiB is the most there may be; go back some steps, or "
+                "begin a new text.",
+                (self._end / GIB, MOST_BYTES / GIB),
             )
         _take(size)
         self._end += size
@@ -102,9 +104,9 @@ class RowFile:
                 while len(data) < size and (part := self._file.read(size - len(data))):
                     data += part
         except OSError as error:
-            raise _cannot_read(error.strerror or "no reason is given") from error
+            raise _cannot_read(error.strerror or msg("no reason is given")) from error
         if len(data) < size:
-            raise _cannot_read("the file has become shorter")
+            raise _cannot_read(msg("the file has become shorter"))
         return data
 
 
@@ -154,17 +156,20 @@ class StoredRow:
 
 def _cannot_read(why: str) -> RecordError:
     return RecordError(
-        f"The logits of an earlier step cannot be read from their temporary file ({why}); look at "
-        "a newer step, or begin a new text."
+        "The logits of an earlier step cannot be read from their temporary file ({why}); look at "
+        "a newer step, or begin a new text.",
+        why,
     )
 
 
 def _cannot_store(error: OSError) -> RecordError:
     try:
         folder = tempfile.gettempdir()
-        remedy = "make room there, or set TMPDIR to another folder"
+        remedy = msg("make room there, or set TMPDIR to another folder")
     except OSError:
-        folder = "a temporary folder"
-        remedy = "there is none that can be written to, so set TMPDIR to one"
-    why = error.strerror or "no folder can be used"
-    return RecordError(f"The logits could not be stored in {folder} ({why}); {remedy}.")
+        folder = msg("a temporary folder")
+        remedy = msg("there is none that can be written to, so set TMPDIR to one")
+    why = error.strerror or msg("no folder can be used")
+    return RecordError(
+        "The logits could not be stored in {folder} ({why}); {remedy}.", (folder, why, remedy)
+    )

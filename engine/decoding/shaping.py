@@ -28,6 +28,7 @@ def shaped(
         pass
     # Out here: the error would hold what the failed try had allocated.
     raise OutOfMemoryError(
-        f"The computer ran out of memory for the {logits.size:,} scores of a step; close other "
-        "texts or programs."
+        "The computer ran out of memory for the {size:,} scores of a step; close other "
+        "texts or programs.",
+        logits.size,
     )

@@ -16,7 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
-from engine.errors import SettingError
+from engine.errors import SettingError, msg
 from engine.grammar.reading import SETTING, TABLE_SECONDS, asked
 from engine.grammar.source import grammar, shortened
 from engine.guarded import Child
@@ -159,8 +159,8 @@ class Places:
             made = replace(made, read_at=read_at)
         if "error" in found:
             message = found["error"].splitlines()
-            said, after = message[0] if message else "no reason given", found["after"]
-            problem = f"cannot be followed after {after:,} tokens ({said})"
+            said, after = message[0] if message else msg("no reason given"), found["after"]
+            problem = msg("cannot be followed after {after:,} tokens ({said})", (after, said))
             raise SettingError(SETTING, shortened(source), problem, "simplify it")
         with self._lock:
             _keep(self._sources, key, made, MOST_SOURCES)
@@ -168,7 +168,10 @@ class Places:
 
     def _tokens(self, source: str) -> _Tokens:
         if self._table_of is None:
-            problem, remedy = "needs the text of every token", "choose a model with a tokenizer"
+            problem, remedy = (
+                msg("needs the text of every token"),
+                msg("choose a model with a tokenizer"),
+            )
             raise SettingError(SETTING, shortened(source), problem, remedy)
         return self._known_tokens
 

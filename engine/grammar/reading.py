@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from engine.errors import CancelledError, SettingError
+from engine.errors import CancelledError, SettingError, msg
 from engine.guarded import (
     Child,
     EndedError,
@@ -42,7 +42,7 @@ MOST_WAITING = 6
 MOST_LAST = 1
 SLOW_FOR = 600.0  # seconds that a person comes last whose source took long
 MOST_SLOW = 1_000
-_SIMPLER = "use smaller counts, and fewer parts that must hold at once"
+_SIMPLER = msg("use smaller counts, and fewer parts that must hold at once")
 Found = TypeVar("Found")
 
 _first = Child("engine.guarded.matchers", SECONDS, MEGABYTES)
@@ -80,13 +80,16 @@ def asked(shown: str, read_at: int | None, work: Callable[[Child, float], Found]
                 _first.lock.release()
         return work(_second, SECONDS)
     except TooLongError as error:
-        problem = f"takes more than {SECONDS:g} seconds of processor time to follow"
+        problem = msg("takes more than {seconds:g} seconds of processor time to follow", SECONDS)
         raise SettingError(SETTING, shown, problem, _SIMPLER) from error
     except TooLargeError as error:
-        problem = f"takes more than {MEGABYTES:,} MB of memory to follow"
+        problem = msg("takes more than {megabytes:,} MB of memory to follow", MEGABYTES)
         raise SettingError(SETTING, shown, problem, _SIMPLER) from error
     except EndedError as error:
-        problem, remedy = f"cannot be followed ({error})", "simplify it, or try again"
+        problem, remedy = (
+            msg("cannot be followed ({error})", error),
+            msg("simplify it, or try again"),
+        )
         raise SettingError(SETTING, shown, problem, remedy) from error
 
 
@@ -133,7 +136,7 @@ def _turn(shown: str, *, goes_last: bool) -> Iterator[None]:
     if not _line.enter(lambda: is_given_up() or is_hopeless(), told, goes_last=goes_last):
         if is_given_up():
             raise CancelledError("This was cancelled before it was done; nothing was changed.")
-        problem = "cannot be read now, as others that take long are read first"
+        problem = msg("cannot be read now, as others that take long are read first")
         raise SettingError(SETTING, shown, problem, "try again in a few seconds")
     try:
         yield

@@ -20,16 +20,16 @@ from functools import lru_cache
 
 from llguidance import LLMatcher
 
-from engine.errors import SettingError
+from engine.errors import SettingError, msg
 from engine.grammar.reading import SETTING, asked
 from engine.grammar.schema import KEYWORDS, KNOWN, ignored, parts, prepare, texts_of
 from engine.guarded import Child
 
 LANGUAGES: Mapping[str, str] = {
-    "choices": "list of choices",
-    "regex": "regular expression",
-    "json_schema": "JSON schema",
-    "lark": "Lark grammar",
+    "choices": msg("list of choices"),
+    "regex": msg("regular expression"),
+    "json_schema": msg("JSON schema"),
+    "lark": msg("Lark grammar"),
 }
 MOST_BYTES = 65_536
 # llguidance follows rules and references on the stack of its thread. Some 3,500 nested parts use up
@@ -67,7 +67,7 @@ def checked_source(language: object, source: object) -> str:
         SettingError: an unknown language, or a source that is too large or not valid in it.
     """
     if language not in LANGUAGES:
-        remedy = f"use one of {', '.join(LANGUAGES)}"
+        remedy = msg("use one of {languages}", ", ".join(LANGUAGES))
         raise SettingError(f"{SETTING}.language", language, "is not known", remedy)
     if isinstance(source, str):
         text = source
@@ -75,10 +75,12 @@ def checked_source(language: object, source: object) -> str:
         text = _as_json(language, source)
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > MOST_BYTES:
-        problem = f"has {size:,} bytes, more than the {MOST_BYTES:,} that are taken in"
-        raise _refusal(text, problem, "shorten it")
+        problem = msg(
+            "has {size:,} bytes, more than the {most_bytes:,} that are taken in", (size, MOST_BYTES)
+        )
+        raise _refusal(text, problem, msg("shorten it"))
     if not text.strip():
-        raise _refusal(text, "is empty", f"write a {LANGUAGES[language]}")
+        raise _refusal(text, msg("is empty"), msg("write a {languages}", LANGUAGES[language]))
     _refuse_halves(text, text)
     grammar(language, text)
     return text
@@ -87,13 +89,15 @@ def checked_source(language: object, source: object) -> str:
 def _as_json(language: str, source: object) -> str:
     kinds = {"choices": (list, tuple), "json_schema": (dict, bool)}.get(language, ())
     if not isinstance(source, kinds):
-        kinds = {"choices": "a list of texts", "json_schema": "a schema"}
-        wanted = f"must be {kinds[language]}" if language in kinds else "must be a text"
+        kinds = {"choices": msg("a list of texts"), "json_schema": msg("a schema")}
+        wanted = (
+            msg("must be {kinds}", kinds[language]) if language in kinds else msg("must be a text")
+        )
         raise SettingError(f"{SETTING}.source", source, wanted, "write it as text")
     try:
         return json.dumps(source, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError) as error:
-        problem, remedy = "cannot be written as JSON", "use plain values only"
+        problem, remedy = msg("cannot be written as JSON"), msg("use plain values only")
         raise SettingError(f"{SETTING}.source", source, problem, remedy) from error
 
 
@@ -105,7 +109,7 @@ def notices(language: str, source: str) -> tuple[str, ...]:
     if unknown:
         words = [_word(source, start, word) for start, word in unknown[:_MOST_WORDS]]
         words += ["…"] * (len(unknown) > _MOST_WORDS)
-        notices.append(f"these words of the schema are not enforced: {', '.join(words)}")
+        notices.append(msg("these words of the schema are not enforced: {words}", ", ".join(words)))
     return tuple(notices)
 
 
@@ -151,7 +155,9 @@ def _problem_of(made: str, shown: str) -> str:
 def _schema(source: str) -> str:
     schema = _parsed("json_schema", source)
     if schema is False or not isinstance(schema, (dict, bool)):
-        raise _refusal(source, "must be an object", "write a schema that allows some text")
+        raise _refusal(
+            source, msg("must be an object"), msg("write a schema that allows some text")
+        )
     _refuse_depth(source, source.count("{") + source.count("["))
     _refuse_halves(source, json.dumps(schema, ensure_ascii=False))
     schema = schema if isinstance(schema, dict) else {}
@@ -170,8 +176,8 @@ def _schema(source: str) -> str:
 
     escapes = prepare(schema, may_begin)
     if escapes is None:
-        problem = "holds a control character, whose escape could spell a name too"
-        raise _refusal(source, problem, "take it out, or set additionalProperties to false")
+        problem = msg("holds a control character, whose escape could spell a name too")
+        raise _refusal(source, problem, msg("take it out, or set additionalProperties to false"))
     options |= {"lenient": False, "json_allowed_escapes": escapes}
     return json.dumps(schema | {"x-guidance": options}, ensure_ascii=False)
 
@@ -180,8 +186,8 @@ def _choices(source: str) -> list[str]:
     choices = _parsed("choices", source)
     is_list = isinstance(choices, list) and choices
     if not is_list or not all(isinstance(choice, str) and choice for choice in choices):
-        remedy = 'write for example ["yes", "no"]'
-        raise _refusal(source, "must be a list of texts, none of them empty", remedy)
+        remedy = msg('write for example ["yes", "no"]')
+        raise _refusal(source, msg("must be a list of texts, none of them empty"), remedy)
     _refuse_halves(source, "".join(choices))
     return list(dict.fromkeys(choices))
 
@@ -196,22 +202,28 @@ def _parsed(language: str, source: str) -> object:
     try:
         return json.loads(source)
     except json.JSONDecodeError as error:
-        problem = f"is no JSON at line {error.lineno}, column {error.colno}: {error.msg}"
-        raise _refusal(source, problem, "mend it there") from None
+        problem = msg(
+            "is no JSON at line {lineno}, column {colno}: {msg}",
+            (error.lineno, error.colno, error.msg),
+        )
+        raise _refusal(source, problem, msg("mend it there")) from None
     except (RecursionError, ValueError):  # numbers of more digits than Python reads
-        problem = "is nested too deeply or holds a huge number"
-        raise _refusal(source, problem, "simplify it") from None
+        problem = msg("is nested too deeply or holds a huge number")
+        raise _refusal(source, problem, msg("simplify it")) from None
 
 
 def _refuse_halves(source: str, text: str) -> None:
     if any("\ud800" <= character <= "\udfff" for character in text):
-        raise _refusal(source, "holds half a character", "take it out")
+        raise _refusal(source, msg("holds half a character"), msg("take it out"))
 
 
 def _refuse_depth(source: str, parts: int) -> None:
     if parts > MOST_PARTS:
-        problem = f"has {parts:,} nested parts, more than the {MOST_PARTS:,} that are taken in"
-        raise _refusal(source, problem, "shorten it")
+        problem = msg(
+            "has {parts:,} nested parts, more than the {most_parts:,} that are taken in",
+            (parts, MOST_PARTS),
+        )
+        raise _refusal(source, problem, msg("shorten it"))
 
 
 def _problem(language: str, source: str, message: str) -> str:
@@ -221,7 +233,12 @@ def _problem(language: str, source: str, message: str) -> str:
     tested = _NEIGHBOURS.search(message)
     if tested:
         mark = _MARKS.get(tested[1], tested[1])
-        lines = [f"uses {mark} as a test of neighbouring characters, which no constraint can make"]
+        lines = [
+            msg(
+                "uses {mark} as a test of neighbouring characters, which no constraint can make",
+                mark,
+            )
+        ]
         if language != "lark":
             return lines[0]
     if language in ("regex", "choices"):
@@ -229,30 +246,39 @@ def _problem(language: str, source: str, message: str) -> str:
         marks = next((line for line in lines if line.strip() and not line.strip(" ^")), None)
         if said and marks:
             place = marks.index("^") - 3  # the pattern stands behind four blanks
-            return f"is no regular expression at character {place}: {_plain(said)}"
-        return f"is refused: {_plain(lines[0])}"
+            return msg(
+                "is no regular expression at character {place}: {said}", (place, _plain(said))
+            )
+        return msg("is refused: {lines}", _plain(lines[0]))
     if found:
         line, column, said = found.groups()
         said = lines[0] if tested else said.splitlines()[0]
-        return f"is refused at line {line}, column {column}: {_plain(said)}"
+        return msg(
+            "is refused at line {line}, column {column}: {said}", (line, column, _plain(said))
+        )
     said = " ".join([lines[0], *(line[7:] for line in lines if line.startswith("error: "))])
     if _ONE_OF in message and language == "json_schema":
         _, line, column = _place_of_word(source, ['"oneOf"'])
-        place = f"line {line}, column {column}"
-        return f"has a oneOf whose options are not known to exclude each other, first at {place}"
+        place = msg("line {line}, column {column}", (line, column))
+        return msg(
+            "has a oneOf whose options are not known to exclude each other, first at {place}", place
+        )
     place = _place_of_word(source, lines) if language == "json_schema" else None
     if place is None:
-        return f"is refused: {_plain(said)}"
+        return msg("is refused: {said}", _plain(said))
     word, line, column = place
-    return f'is refused: {_plain(said)} ("{word}" is first at line {line}, column {column})'
+    return msg(
+        'is refused: {said} ("{word}" is first at line {line}, column {column})',
+        (_plain(said), word, line, column),
+    )
 
 
 def _remedy(message: str) -> str:
     if _NEIGHBOURS.search(message):
-        return "spell out the characters that are allowed there"
+        return msg("spell out the characters that are allowed there")
     if _ONE_OF in message:
-        return "use anyOf, or give each option a required property with a const of its own"
-    return "mend it there"
+        return msg("use anyOf, or give each option a required property with a const of its own")
+    return msg("mend it there")
 
 
 def _place_of_word(source: str, lines: list[str]) -> tuple[str, int, int] | None:

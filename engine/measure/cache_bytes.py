@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.cache_formula import TENSORS, Layer, in_numbers
 from engine.checks import at_least_one
-from engine.errors import NotAModelError, SettingError
+from engine.errors import NotAModelError, SettingError, msg
 from engine.measure.measurement import Measurement
 from engine.measure.pace import Pace
 from engine.measure.passes import timed_read, timed_rows, timed_step
@@ -114,7 +114,7 @@ class CacheBytesMeasurement(Measurement[CacheBytes]):
         try:
             self._formula = formula_of(model.hf.config, model.dtype)
         except NotAModelError as error:
-            self._problem = str(error)
+            self._problem = error.message
 
     def _measure(self, part: int) -> None:
         positions, model = self._lengths[part], self._model
@@ -170,11 +170,13 @@ def lengths(positions: int) -> list[int]:
 def check(model: LanguageModel, positions: int, batch: int) -> None:
     """Raise `SettingError` where this model cannot be measured so."""
     most = min(model.context_length or MOST_POSITIONS, MOST_POSITIONS)
-    remedy = f"use 2 to {most:,}"
-    if not 2 <= at_least_one("Positions", positions) <= most:
-        raise SettingError("Positions", positions, f"must fit {model.name}", remedy)
-    if not at_least_one("Batch", batch) <= MOST_BATCH:
-        raise SettingError("Batch", batch, "is too large", f"use 1 to {MOST_BATCH}")
+    remedy = msg("use 2 to {most:,}", most)
+    if not 2 <= at_least_one(msg("Positions"), positions) <= most:
+        raise SettingError(msg("Positions"), positions, msg("must fit {name}", model.name), remedy)
+    if not at_least_one(msg("Batch"), batch) <= MOST_BATCH:
+        raise SettingError(
+            msg("Batch"), batch, "is too large", msg("use 1 to {most_batch}", MOST_BATCH)
+        )
     limit = budget_of(model.device).limit
     try:
         formula = formula_of(model.hf.config, model.dtype)
@@ -183,10 +185,12 @@ def check(model: LanguageModel, positions: int, batch: int) -> None:
     needed = 3 * formula.bytes_at(positions, batch=batch)  # old, new and spare
     if needed > limit:
         raise SettingError(
-            "Batch",
+            msg("Batch"),
             batch,
-            f"needs {needed / 2**30:,.1f} GiB with room to work, and {limit / 2**30:,.1f} GiB are "
-            "there",
+            msg(
+                "needs {needed:,.1f} GiB with room to work, and {limit:,.1f} GiB are there",
+                (needed / 2**30, limit / 2**30),
+            ),
             "use fewer texts or fewer positions",
         )
 
@@ -194,7 +198,10 @@ def check(model: LanguageModel, positions: int, batch: int) -> None:
 def _repeat(model: LanguageModel, cache: caches.Cache, batch: int) -> None:
     if not caches.can_repeat(cache):
         raise SettingError(
-            "Batch", batch, f"is not for {model.name}: its states cannot be repeated", "use 1"
+            msg("Batch"),
+            batch,
+            msg("is not for {name}: its states cannot be repeated", model.name),
+            "use 1",
         )
     cache.batch_repeat_interleave(batch)
 

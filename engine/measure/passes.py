@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from transformers.cache_utils import Cache
 
+from engine.errors import msg
 from engine.model import LanguageModel
 from engine.runner.runner import LARGE_PARAMETERS, chunk_of
 from engine.runner.scheduler import SCHEDULER, Kind
@@ -112,7 +113,9 @@ def timed_rows(
     """Read one more token in each row of a batch: milliseconds; raises as `timed_step`."""
     with (
         SCHEDULER.turn(Kind.BATCH) as turn,
-        model.naming_memory(f"with {len(token_ids):,} texts at once", "measure fewer texts"),
+        model.naming_memory(
+            msg("with {token_ids:,} texts at once", len(token_ids)), msg("measure fewer texts")
+        ),
     ):
         start = time.perf_counter()
         model.forward_rows([[token_id] for token_id in token_ids], cache, position)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.errors import SettingError
+from engine.errors import SettingError, msg
 from engine.measure.measurement import Measurement
 from engine.measure.pace import Pace
 from engine.measure.passes import Clock, at_once, timed_read, timed_step
@@ -189,14 +189,17 @@ def grid(
     """All (prompt length, output length); raises `SettingError` for what cannot be measured."""
     cells = [(prompt, output) for prompt in sorted(set(prompts)) for output in sorted(set(outputs))]
     if len(cells) > MOST_CELLS:
-        problem, remedy = "make too many cells", f"use at most {MOST_CELLS}"
-        raise SettingError("Prompt and output lengths", len(cells), problem, remedy)
+        problem, remedy = (
+            msg("make too many cells"),
+            msg("use at most {most_cells}", MOST_CELLS),
+        )
+        raise SettingError(msg("Prompt and output lengths"), len(cells), problem, remedy)
     longest = max(prompts) + max(outputs)
     most = model.context_length
     if most is not None and longest > most:
-        problem = f"together go beyond the {most:,} positions of {model.name}"
-        remedy = "use shorter ones"
-        raise SettingError("The longest prompt and output", longest, problem, remedy)
+        problem = msg("together go beyond the {most:,} positions of {name}", (most, model.name))
+        remedy = msg("use shorter ones")
+        raise SettingError(msg("The longest prompt and output"), longest, problem, remedy)
     return cells
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from engine.checks import at_least_one
 from engine.decoding import inputs
-from engine.errors import SettingError
+from engine.errors import SettingError, msg
 from engine.measure.measurement import Measurement
 from engine.model import LanguageModel
 from engine.model import cache as caches
@@ -111,7 +111,7 @@ class PrefixMeasurement(Measurement[PrefixResult]):
     ) -> None:
         self._repeats = at_least_one("repeats", repeats)
         if repeats > MOST_REPEATS:
-            remedy = f"use at most {MOST_REPEATS}"
+            remedy = msg("use at most {most_repeats}", MOST_REPEATS)
             raise SettingError("repeats", repeats, "are too many", remedy)
         self._model = model
         self._prompts = [
@@ -149,10 +149,13 @@ def shared_tokens(first: Sequence[int], second: Sequence[int]) -> int:
 def _part(beginning: Sequence[int], length: int) -> list[int]:
     if not 0 <= length <= len(beginning):
         raise SettingError(
-            "shared tokens",
+            msg("shared tokens"),
             length,
-            f"are more than the {len(beginning):,} tokens that both prompts begin with",
-            f"use 0 to {len(beginning):,}, or a longer beginning",
+            msg(
+                "are more than the {beginning:,} tokens that both prompts begin with",
+                len(beginning),
+            ),
+            msg("use 0 to {beginning:,}, or a longer beginning", len(beginning)),
         )
     return list(beginning[:length])
 

@@ -14,14 +14,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from engine.errors import MeasurementError
+from engine.errors import MeasurementError, msg
 from engine.measure.machine import Setting
 from engine.trace.values import Limits, Wrong, plain, read, short
 
 FORMAT = "decoding-visualiser-measurement"
 VERSION = 1
 MOST_BYTES = 2**20
-REMEDY = "choose a measurement saved by this app"
+REMEDY = msg("choose a measurement saved by this app")
 NO_TOKENS = Limits(0, 0)  # no value of a measurement is a token id
 
 
@@ -63,15 +63,16 @@ class Report:
         data = _parsed(text)
         version = data.get("version")
         if type(version) is not int or version < 1:
-            raise MeasurementError(f"The measurement names no version; {REMEDY}.")
+            raise MeasurementError("The measurement names no version; {remedy}.", REMEDY)
         if version > VERSION:
             raise MeasurementError(
-                f"The measurement is of version {short(str(version))}, newer than this app reads "
-                f"({VERSION}); update the app."
+                "The measurement is of version {version}, newer than this app reads "
+                "({version2}); update the app.",
+                (short(str(version)), VERSION),
             )
         parts = data.get("parts")
         if not isinstance(parts, dict):
-            raise MeasurementError(f"The measurement has no parts; {REMEDY}.")
+            raise MeasurementError("The measurement has no parts; {remedy}.", REMEDY)
         setting = _read(Setting, data.get("setting"), "setting")
         known = {name: kind for name, kind in kinds.items() if name in parts}
         return cls(setting, {name: _read(kind, parts[name], name) for name, kind in known.items()})
@@ -80,16 +81,19 @@ class Report:
 def _parsed(text: str) -> dict[str, Any]:
     if len(text) > MOST_BYTES:
         raise MeasurementError(
-            f"The file has {len(text):,} characters, more than the {MOST_BYTES:,} of any "
-            f"measurement; {REMEDY}."
+            "The file has {text:,} characters, more than the {most_bytes:,} of any "
+            "measurement; {remedy}.",
+            (len(text), MOST_BYTES, REMEDY),
         )
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
         reason = short(str(error), 80)
-        raise MeasurementError(f"The file is no JSON ({reason}); {REMEDY}.") from error
+        raise MeasurementError(
+            "The file is no JSON ({reason}); {remedy}.", (reason, REMEDY)
+        ) from error
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise MeasurementError(f"The file is no measurement; {REMEDY}.")
+        raise MeasurementError("The file is no measurement; {remedy}.", REMEDY)
     return data
 
 
@@ -99,6 +103,6 @@ def _read(kind: type, data: Any, name: str) -> Any:
     except Wrong as wrong:
         place = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in wrong.place)
         raise MeasurementError(
-            f"The measurement is damaged at {short(name + place, 120)}: {short(str(wrong), 200)}; "
-            f"{REMEDY}."
+            "The measurement is damaged at {name}: {wrong}; {remedy}.",
+            (short(name + place, 120), short(wrong.problem, 200), REMEDY),
         ) from wrong

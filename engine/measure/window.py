@@ -19,7 +19,7 @@ from transformers import AutoModelForCausalLM, MistralConfig, PreTrainedModel
 from engine.cache_formula import Last
 from engine.checks import at_least_one
 from engine.decoder import Decoder
-from engine.errors import ContextFullError, NotAModelError, SettingError
+from engine.errors import ContextFullError, NotAModelError, SettingError, msg
 from engine.measure.measurement import Measurement
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
@@ -153,9 +153,9 @@ class WindowMeasurement(Measurement[WindowEdge]):
 
     def __init__(self, model: LanguageModel, window: int) -> None:
         super().__init__([1.0, 1.0, 1.0])
-        if not LEAST_WINDOW <= at_least_one("Window", window) <= MOST_WINDOW:
-            remedy = f"use {LEAST_WINDOW} to {MOST_WINDOW}"
-            raise SettingError("Window", window, "is not measured", remedy)
+        if not LEAST_WINDOW <= at_least_one(msg("Window"), window) <= MOST_WINDOW:
+            remedy = msg("use {least_window} to {most_window}", (LEAST_WINDOW, MOST_WINDOW))
+            raise SettingError(msg("Window"), window, "is not measured", remedy)
         self._model = model
         self._small = _small_model(window)
         self._window = window
@@ -256,7 +256,7 @@ def context_end(model: LanguageModel) -> End:
             step = decoder.step()
             reached, size = step.cache_positions, step.cache_bytes
     except ContextFullError as error:
-        return End(context, reached, size, str(error))
+        return End(context, reached, size, error.message)
     finally:
         decoder.release_cache()
 

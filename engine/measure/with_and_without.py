@@ -16,7 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
-from engine.errors import ContextFullError, SettingError
+from engine.errors import ContextFullError, SettingError, msg
 from engine.measure.measurement import Measurement
 from engine.measure.pace import Pace
 from engine.measure.passes import Clock, at_once, timed_read, timed_step
@@ -267,19 +267,22 @@ class WithAndWithoutMeasurement(Measurement[WithAndWithout]):
 def check_positions(model: LanguageModel, prompt_tokens: int, positions: int) -> None:
     """Raise `SettingError` where a text of so many positions cannot be measured."""
     most = min(model.context_length or MOST_POSITIONS, MOST_POSITIONS)
-    remedy = f"use {prompt_tokens + 1:,} to {most:,}"
+    remedy = msg("use {prompt_tokens:,} to {most:,}", (prompt_tokens + 1, most))
     if prompt_tokens >= most:
         raise ContextFullError(
-            f"The prompt has {prompt_tokens:,} tokens and {model.name} takes {most:,}; use a "
-            "shorter prompt."
+            "The prompt has {prompt_tokens:,} tokens and {name} takes {most:,}; use a "
+            "shorter prompt.",
+            (prompt_tokens, model.name, most),
         )
     if positions > most:
         raise SettingError(
-            "Positions", positions, f"are beyond the context of {model.name}", remedy
+            msg("Positions"), positions, msg("are beyond the context of {name}", model.name), remedy
         )
     if positions <= prompt_tokens:
-        problem = f"leave no step after the {prompt_tokens:,} tokens of the prompt"
-        raise SettingError("Positions", positions, problem, remedy)
+        problem = msg(
+            "leave no step after the {prompt_tokens:,} tokens of the prompt", prompt_tokens
+        )
+        raise SettingError(msg("Positions"), positions, problem, remedy)
 
 
 def estimated_seconds(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from transformers.utils.chat_template_utils import encode_marked_chat, mark_control_tokens
 
-from engine.errors import PromptError, TokenizerError
+from engine.errors import PromptError, TokenizerError, msg
 from engine.guarded import Child, EndedError, TooLargeError, TooLongError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ SECONDS = 2.0
 _MEGABYTES = 512
 
 _PROBE = "7d1f0c5e system message 93ab26"
-_OTHERWISE = "start from plain text, or choose another model"
+_OTHERWISE = msg("start from plain text, or choose another model")
 
 
 def has_chat_template(tokenizer: PreTrainedTokenizerBase | None) -> bool:
@@ -59,28 +59,35 @@ def render(
         answer, _ = _CHILD.ask(request, seconds=SECONDS)
     except TooLongError as error:
         raise TokenizerError(
-            f"The chat template of this model takes longer than {SECONDS:g} seconds; {_OTHERWISE}."
+            "The chat template of this model takes longer than {seconds:g} seconds; {otherwise}.",
+            (SECONDS, _OTHERWISE),
         ) from error
     except TooLargeError as error:
         raise TokenizerError(
-            f"The chat template of this model takes more than {_MEGABYTES:,} MB of memory; "
-            f"{_OTHERWISE}."
+            "The chat template of this model takes more than {megabytes:,} MB of memory; "
+            "{otherwise}.",
+            (_MEGABYTES, _OTHERWISE),
         ) from error
     except EndedError as error:
         raise TokenizerError(
-            f"The chat template of this model cannot be rendered ({error}); {_OTHERWISE}."
+            "The chat template of this model cannot be rendered ({error}); {otherwise}.",
+            (error, _OTHERWISE),
         ) from error
     if "error" in answer:
         reason = answer["error"].strip().rstrip(".")[:160]
-        raise TokenizerError(f"The chat template of this model failed ({reason}); {_OTHERWISE}.")
+        raise TokenizerError(
+            "The chat template of this model failed ({reason}); {otherwise}.", (reason, _OTHERWISE)
+        )
     if "size" in answer:
         raise PromptError(
-            f"The chat template makes {answer['size']:,} bytes of this message, more than the "
-            f"{most_bytes:,} that are taken in; shorten it."
+            "The chat template makes {answer:,} bytes of this message, more than the "
+            "{most_bytes:,} that are taken in; shorten it.",
+            (answer["size"], most_bytes),
         )
     if not answer["text"]:
         raise TokenizerError(
-            f"The chat template of this model makes nothing of this message; {_OTHERWISE}."
+            "The chat template of this model makes nothing of this message; {otherwise}.",
+            _OTHERWISE,
         )
     return answer["text"]
 
@@ -130,8 +137,9 @@ def encode(tokenizer: PreTrainedTokenizerBase, message: str, most_bytes: int) ->
         return encode_marked_chat(tokenizer, text.encode("utf-8", "replace").decode("utf-8"))
     except ValueError as error:
         raise TokenizerError(
-            f"This message holds a control token that cannot be taken as text ({error}); leave it "
-            "out of the message."
+            "This message holds a control token that cannot be taken as text ({error}); leave it "
+            "out of the message.",
+            error,
         ) from error
 
 

@@ -16,7 +16,7 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from engine.checks import is_whole
-from engine.errors import NotAModelError, PromptError, SettingError, TokenizerError
+from engine.errors import NotAModelError, PromptError, SettingError, TokenizerError, msg
 from engine.model.kernels import ENGINE_LOCK, Kernels
 from engine.model.loaded import About, LoadedModel
 from engine.model.loading import BUNDLED, load_as
@@ -27,7 +27,7 @@ MASK_SIGN = "░"  # a mask within a text for people
 
 # A number in brackets is a gap of so many tokens; after a backslash it is text.
 _GAP = re.compile(r"(\\?)\[([0-9]+)\]")
-_GAP_EXAMPLE = "write a number in brackets for a gap of so many tokens, as in The [4] sat"
+_GAP_EXAMPLE = msg("write a number in brackets for a gap of so many tokens, as in The [4] sat")
 
 
 class DiffusionModel(LoadedModel):
@@ -85,8 +85,8 @@ class DiffusionModel(LoadedModel):
         return b"".join(pieces).decode("utf-8", "replace")
 
     def _forward(self, ids: Sequence[int]) -> np.ndarray:
-        at = f"at a canvas of {len(ids):,} positions"
-        remedy = "use a shorter one, a smaller model or a smaller dtype"
+        at = msg("at a canvas of {ids:,} positions", len(ids))
+        remedy = msg("use a shorter one, a smaller model or a smaller dtype")
         with ENGINE_LOCK, torch.inference_mode(), self.naming_memory(at, remedy):
             row = torch.tensor([list(ids)], dtype=torch.long, device=self.device)
             # transformers sets this keyword from config.is_causal too, for mask and kernel alike;
@@ -101,20 +101,23 @@ class DiffusionModel(LoadedModel):
         known = getattr(self.tokenizer, "mask_token_id", None)
         if named is None and known is None:
             raise NotAModelError(
-                f"{self.name} names no mask token; set mask_token_id in its config.json, or choose "
-                "a masked diffusion model."
+                "{name} names no mask token; set mask_token_id in its config.json, or choose "
+                "a masked diffusion model.",
+                self.name,
             )
         if None not in (named, known) and named != known:
             raise TokenizerError(
-                f"The mask of {self.name} is {named!r} to the model and {known:,} to the "
-                "tokenizer; set mask_token_id in config.json to the tokenizer's."
+                "The mask of {name} is {named} to the model and {known:,} to the "
+                "tokenizer; set mask_token_id in config.json to the tokenizer's.",
+                (self.name, repr(named), known),
             )
         mask_id = known if named is None else named
         inputs = self.input_size
         if not is_whole(mask_id) or not 0 <= mask_id < inputs:
             raise NotAModelError(
-                f"The mask of {self.name} has id {mask_id!r}, but the model knows ids 0 to "
-                f"{inputs - 1:,}; correct mask_token_id in config.json."
+                "The mask of {name} has id {mask_id}, but the model knows ids 0 to "
+                "{inputs:,}; correct mask_token_id in config.json.",
+                (self.name, repr(mask_id), inputs - 1),
             )
         return int(mask_id)
 
@@ -127,8 +130,9 @@ class DiffusionModel(LoadedModel):
         one, other = (self._forward([mask, mask, last]) for last in (0 if mask else 1, mask))
         if np.array_equal(one[0], other[0]):
             raise NotAModelError(
-                f"{self.name} does not look at later positions, so it cannot fill gaps; choose a "
-                "masked diffusion model."
+                "{name} does not look at later positions, so it cannot fill gaps; choose a "
+                "masked diffusion model.",
+                self.name,
             )
         return one.shape[1]
 
@@ -189,7 +193,7 @@ def fill_gaps(model: DiffusionModel, text: str) -> tuple[int, ...]:
             pieces += [_gap_length(model, match[2]), ""]
     pieces[-1] += text[end:]
     if len(pieces) == 1:
-        raise PromptError(f"The text has no gap; {_GAP_EXAMPLE}.")
+        raise PromptError("The text has no gap; {gap_example}.", _GAP_EXAMPLE)
     return _canvas(model, pieces)
 
 
@@ -219,7 +223,7 @@ def continuation(model: DiffusionModel, prompt: str, masks: int) -> tuple[int, .
         TokenizerError: the model has no tokenizer, or one that does not know the mask.
     """
     if not is_whole(masks) or masks < 1:
-        remedy = "use a whole number of at least 1"
+        remedy = msg("use a whole number of at least 1")
         raise SettingError("masks", masks, "must be the number of tokens to write", remedy)
     return _canvas(model, [prompt, _gap_length(model, str(masks))])
 
@@ -227,14 +231,17 @@ def continuation(model: DiffusionModel, prompt: str, masks: int) -> tuple[int, .
 def _gap_length(model: DiffusionModel, digits: str) -> int:
     digits = digits.lstrip("0")
     if not digits:
-        raise PromptError(f"A gap must hold at least one token, got [0]; {_GAP_EXAMPLE}.")
+        raise PromptError(
+            "A gap must hold at least one token, got [0]; {gap_example}.", _GAP_EXAMPLE
+        )
     # int() refuses very long numbers in words of its own.
     length = int(digits) if len(digits) < 10 else math.inf
     if length > _most_positions(model):
         shown = digits if len(digits) < 10 else f"{digits[:6]}..."
         raise PromptError(
-            f"A gap of {shown} tokens is more than the {_most_positions(model):,} positions of "
-            f"{model.name}; make it shorter."
+            "A gap of {shown} tokens is more than the {model:,} positions of "
+            "{name}; make it shorter.",
+            (shown, _most_positions(model), model.name),
         )
     return length
 
@@ -247,7 +254,9 @@ def _canvas(model: DiffusionModel, pieces: Sequence[str | int]) -> tuple[int, ..
     """Ids of texts and numbers of masks, in order."""
     mask = _mask_text(model)
     if any(isinstance(piece, str) and mask in piece for piece in pieces):
-        raise PromptError(f"The text holds the mask token {mask} itself; {_GAP_EXAMPLE}.")
+        raise PromptError(
+            "The text holds the mask token {mask} itself; {gap_example}.", (mask, _GAP_EXAMPLE)
+        )
     whole = ""
     for piece in pieces:
         whole = whole + piece if isinstance(piece, str) else whole.removesuffix(" ") + mask * piece
@@ -256,19 +265,20 @@ def _canvas(model: DiffusionModel, pieces: Sequence[str | int]) -> tuple[int, ..
     masks = sum(piece for piece in pieces if not isinstance(piece, str))
     if ids.count(model.mask_id) != masks:
         raise TokenizerError(
-            f"The tokenizer of {model.name} does not keep {mask} as one token; add it as a "
-            "special token."
+            "The tokenizer of {name} does not keep {mask} as one token; add it as a special token.",
+            (model.name, mask),
         )
     return checked_canvas(model, ids)
 
 
 def _mask_text(model: DiffusionModel) -> str:
     if model.vocabulary.tokenizer is None:
-        raise TokenizerError(f"{model.name} has no tokenizer; give the canvas as token ids.")
+        raise TokenizerError("{name} has no tokenizer; give the canvas as token ids.", model.name)
     if model.mask_id not in model.vocabulary.special_ids:
         raise TokenizerError(
-            f"The tokenizer of {model.name} has no special token with id {model.mask_id:,}, the "
-            "mask; add it, or give the canvas as token ids."
+            "The tokenizer of {name} has no special token with id {mask_id:,}, the "
+            "mask; add it, or give the canvas as token ids.",
+            (model.name, model.mask_id),
         )
     return model.vocabulary.token_bytes(model.mask_id).decode("utf-8", "surrogatepass")
 
@@ -285,17 +295,18 @@ def checked_canvas(model: DiffusionModel, canvas: Sequence[int]) -> tuple[int, .
     outside = next((token_id for token_id in ids if not 0 <= token_id <= last), None)
     if outside is not None:
         raise PromptError(
-            f"The canvas holds token id {outside:,}, but the model knows ids 0 to {last:,}; use "
-            "the tokenizer that belongs to the model."
+            "The canvas holds token id {outside:,}, but the model knows ids 0 to {last:,}; use "
+            "the tokenizer that belongs to the model.",
+            (outside, last),
         )
     masks = ids.count(model.mask_id)
     if not masks:
-        raise PromptError(f"The canvas has no mask to fill in; {_GAP_EXAMPLE}.")
+        raise PromptError("The canvas has no mask to fill in; {gap_example}.", _GAP_EXAMPLE)
     if len(ids) > _most_positions(model):
         over = len(ids) - _most_positions(model)
         raise PromptError(
-            f"The canvas has {len(ids):,} tokens, {masks:,} of them masks, and the context of "
-            f"{model.name} holds {_most_positions(model):,}; shorten text or gaps by {over:,} "
-            "tokens."
+            "The canvas has {ids:,} tokens, {masks:,} of them masks, and the context of {name} "
+            "holds {model:,}; shorten text or gaps by {over:,} tokens.",
+            (len(ids), masks, model.name, _most_positions(model), over),
         )
     return ids

@@ -21,7 +21,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.cache_utils import Cache
 
 from engine.cache_formula import CacheFormula
-from engine.errors import ContextFullError, NotAModelError
+from engine.errors import ContextFullError, NotAModelError, msg
 from engine.grammar import Places
 from engine.model import cache as caches
 from engine.model import probe
@@ -108,8 +108,11 @@ class LanguageModel(LoadedModel):
     def _end_at(self, positions: int) -> None:
         self.context_length = min(positions, self.context_length or positions)
         self.notices += (
-            f"Texts of {self.name} end at {positions:,} tokens: beyond, transformers' own generate "
-            "loses what came before.",
+            msg(
+                "Texts of {name} end at {positions:,} tokens: beyond, transformers' own generate "
+                "loses what came before.",
+                (self.name, positions),
+            ),
         )
 
     @property
@@ -173,8 +176,8 @@ class LanguageModel(LoadedModel):
             ContextFullError: the cache does not hold beyond here (see `reads_again_after`).
         """
         start = time.perf_counter() - seconds_paused()
-        at = f"at {len(token_ids):,} new positions"
-        remedy = "use a shorter prompt, a smaller model or a smaller dtype"
+        at = msg("at {token_ids:,} new positions", len(token_ids))
+        remedy = msg("use a shorter prompt, a smaller model or a smaller dtype")
         with ENGINE_LOCK, torch.inference_mode(), self.naming_memory(at, remedy):
             kernels = DEFAULT_KERNELS if parity else self.kernels
             # Under the lock: a thread's first operation fixes its number of threads.
@@ -187,8 +190,11 @@ class LanguageModel(LoadedModel):
                 found = self._graphs.step(token_ids[0], cache, position)
                 if found is None:  # said once, as they serve nothing from now on
                     self.notices += (
-                        "Each token is launched kernel by kernel, which a GPU waits for: a pass of "
-                        f"this model is not run as one CUDA graph, since {self._graphs.problem}.",
+                        msg(
+                            "Each token is launched kernel by kernel, which a GPU waits for: a "
+                            "pass of this model is not run as one CUDA graph, since {problem}.",
+                            self._graphs.problem,
+                        ),
                     )
             if found is None:
                 with kernels.apply(len(token_ids)):
@@ -243,8 +249,9 @@ class LanguageModel(LoadedModel):
                 return logits, None
             if not states or states[-1].shape[:2] != ids.shape:
                 raise NotAModelError(
-                    f"{self.name} does not give the hidden states of its last layer; choose "
-                    "another model."
+                    "{name} does not give the hidden states of its last layer; choose "
+                    "another model.",
+                    self.name,
                 )
             return logits, states[-1]
 
@@ -301,8 +308,9 @@ class LanguageModel(LoadedModel):
     def _refuse_beyond_the_switch(self, position: int, end: int) -> None:
         if position <= self.reads_again_after < end:
             raise ContextFullError(
-                f"{self.name} must read its whole text again after {self.reads_again_after:,} "
-                "tokens, which is not done here; end the text there or start from a longer prompt."
+                "{name} must read its whole text again after {reads_again_after:,} "
+                "tokens, which is not done here; end the text there or start from a longer prompt.",
+                (self.name, self.reads_again_after),
             )
 
     def replay(self, hidden: torch.Tensor, *, tokens: int, parity: bool) -> np.ndarray:
@@ -319,11 +327,11 @@ class LanguageModel(LoadedModel):
             OutOfMemoryError: there is no memory for a row.
         """
         kernels = DEFAULT_KERNELS if parity else self.kernels
-        remedy = "use a smaller model or a smaller dtype"
+        remedy = msg("use a smaller model or a smaller dtype")
         with (
             ENGINE_LOCK,
             torch.inference_mode(),
-            self.naming_memory("for the logits of a step", remedy),
+            self.naming_memory(msg("for the logits of a step"), remedy),
         ):
             with kernels.apply(tokens):
                 logits = self._head(hidden.to(self.device))
@@ -351,13 +359,18 @@ class LanguageModel(LoadedModel):
         known = self.vocabulary.known
         if self.tokenizer is not None and known < self.vocab_size:
             notices.append(
-                f"The tokenizer has {known:,} entries and the model scores {self.vocab_size:,}; "
-                f"the other {self.vocab_size - known:,} ids are shown as <id {known}> and so on."
+                msg(
+                    "The tokenizer has {known:,} entries and the model scores {vocab_size:,}; "
+                    "the other {vocab_size2:,} ids are shown as <id {known2}> and so on.",
+                    (known, self.vocab_size, self.vocab_size - known, known),
+                )
             )
         if not self.eos_ids:
             notices.append(
-                "This model names no end-of-text token, so only max tokens, a stop string or the "
-                "end of the context ends a run."
+                msg(
+                    "This model names no end-of-text token, so only max tokens, a stop string or "
+                    "the end of the context ends a run."
+                )
             )
         return notices
 

@@ -204,7 +204,9 @@ class LoadedModel:
         except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
-            raise OutOfMemoryError(f"{self.device} ran out of memory {at}; {remedy}.") from error
+            raise OutOfMemoryError(
+                "{device} ran out of memory {at}; {remedy}.", (self.device, at, remedy)
+            ) from error
 
 
 # How libraries say it: PyTorch for CPU (Windows, Linux), CUDA and MPS; C++; the system; cuBLAS.

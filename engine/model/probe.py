@@ -15,7 +15,7 @@ import torch
 from transformers import GenerationConfig, GenerationMixin, PreTrainedModel
 from transformers.cache_utils import Cache, DynamicCache
 
-from engine.errors import NotAModelError
+from engine.errors import NotAModelError, msg
 from engine.model import cache as caches
 from engine.model.kernels import DEFAULT_KERNELS, ENGINE_LOCK, HALF_PRECISION
 
@@ -59,15 +59,18 @@ def refuse_unless_as_generate(model: Probed) -> None:
         NotAModelError: with what went wrong.
     """
     try:
-        with model.naming_memory("as it was tried out", "use a smaller model or a smaller dtype"):
+        with model.naming_memory(
+            msg("as it was tried out"), msg("use a smaller model or a smaller dtype")
+        ):
             found = _passes(model)
     except _MISFITS as error:
         raise NotAModelError(
-            f"{model.name} cannot be stepped with a cache of transformers ({error}); choose "
-            "another architecture."
+            "{name} cannot be stepped with a cache of transformers ({error}); choose "
+            "another architecture.",
+            (model.name, error),
         ) from error
     if found is not None:
-        raise NotAModelError(f"{model.name} {found}; choose another architecture.")
+        raise NotAModelError("{name} {found}; choose another architecture.", (model.name, found))
 
 
 def _passes(model: Probed) -> str | None:
@@ -80,23 +83,23 @@ def _passes(model: Probed) -> str | None:
     _row(model, _OTHER[:1], caches.fork(cache), 4)
     rows.append(_row(model, token_ids[1:2], cache, 4))
     if not any(True for _ in caches.tensors(cache)):
-        return "keeps nothing in the cache that it is given, so it cannot be stepped"
+        return msg("keeps nothing in the cache that it is given, so it cannot be stepped")
     tolerance = tolerance_of(model, expected[0])
     if not all(_close(*pair, tolerance) for pair in zip(rows, expected, strict=True)):
         alone = _alone(model, token_ids)
         if all(_close(*pair, tolerance) for pair in zip(alone, rows, strict=True)):
-            return (
+            return msg(
                 "gives other logits for plain tokens than in transformers' generate, which hands "
                 "it more than these"
             )
-        return (
+        return msg(
             "keeps what it has read inside the model, not in a cache, so texts would mix or "
             "differ from those of generate"
         )
     if caches.can_crop(cache):
         caches.crop(cache, 4)
         if not _close(_row(model, token_ids[1:2], cache, 4), rows[2], tolerance):
-            return "gives other logits after its cache was cropped, so a rewind would be wrong"
+            return msg("gives other logits after its cache was cropped, so a rewind would be wrong")
     return None
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import transformers
 
-from engine.errors import PanicError, PromptError, TokenizerError, panics_as_errors
+from engine.errors import PanicError, PromptError, TokenizerError, msg, panics_as_errors
 from engine.grammar import TokenTable
 from engine.model import chat_template
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # Above this a prompt is refused before it reaches the tokenizer: no context in use today holds it,
 # and tokenizing it would take seconds and hundreds of megabytes.
 MAX_PROMPT_BYTES = 4_000_000
+THE_PROMPT = msg("The prompt")  # in the place of a refusal where it may be another one
 
 
 _BYTE_PIECE = re.compile("<0x[0-9A-F]{2}>")
@@ -179,12 +180,13 @@ class Vocabulary:
 def _checked(text: str) -> str:
     """A text that tokenizers take in; `PromptError` if there is none of it, or too much."""
     if not text:
-        raise PromptError("The prompt is empty; type at least one character.")
+        raise PromptError("{the_prompt} is empty; type at least one character.", THE_PROMPT)
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > MAX_PROMPT_BYTES:
         raise PromptError(
-            f"The prompt has {size:,} bytes, more than the {MAX_PROMPT_BYTES:,} that are taken "
-            "in; shorten it."
+            "{the_prompt} has {size:,} bytes, more than the {max_prompt_bytes:,} that are taken "
+            "in; shorten it.",
+            (THE_PROMPT, size, MAX_PROMPT_BYTES),
         )
     # A lone surrogate is no character and tokenizers refuse it.
     return text.encode("utf-8", "replace").decode("utf-8")

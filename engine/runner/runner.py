@@ -29,7 +29,7 @@ import torch
 from transformers.cache_utils import Cache
 
 from engine.cache_formula import CacheFormula
-from engine.errors import CancelledError, OutOfMemoryError
+from engine.errors import CancelledError, OutOfMemoryError, msg
 from engine.model import Forward, LanguageModel
 from engine.model import cache as caches
 from engine.model.loaded import is_out_of_memory
@@ -49,7 +49,7 @@ SNAPSHOT_EVERY = 32
 # So many tokens beyond the first reading are read one by one where a cache is made again.
 EXACT = 64
 MOST_SNAPSHOTS = 4
-FEWER_TEXTS = "use fewer or shorter texts, a smaller model or a smaller dtype"
+FEWER_TEXTS = msg("use fewer or shorter texts, a smaller model or a smaller dtype")
 
 _Result = TypeVar("_Result")
 
@@ -191,7 +191,7 @@ class Runner:
                 )
 
         ids = np.asarray(token_ids, np.int64)
-        with self.model.naming_memory(f"with {self.rows:,} texts at once", self.remedy):
+        with self.model.naming_memory(msg("with {rows:,} texts at once", self.rows), self.remedy):
             return self._reading(ids, run, whole=True, tries=tries)[0]
 
     def _reading(
@@ -443,7 +443,7 @@ class Runner:
         """While the cache comes to hold other rows; without it where there is no memory for it."""
         try:
             with (
-                self.model.naming_memory(f"with {rows:,} texts at once", self.remedy),
+                self.model.naming_memory(msg("with {rows:,} texts at once", rows), self.remedy),
                 SCHEDULER.turn(Kind.BATCH),
                 torch.inference_mode(),
             ):

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.errors import NoCandidatesError, SettingError
+from engine.errors import NoCandidatesError, SettingError, msg
 from engine.sampling.ranking import RankedRow
 from engine.sampling.settings import SamplingSettings
 from engine.sampling.stages import STAGES, Banned, Context, CutStage, LogitBias, Number, Stage
@@ -342,6 +342,9 @@ class _Search:
 def _checked_order(order: Sequence[str], chain: list[str]) -> list[str]:
     names = [name for name in order if name in STAGES]
     if len(set(names)) < len(order) or [name for name in names if name in chain] != chain:
-        remedy = f"give names of samplers, among them {', '.join(chain) or 'those that may change'}"
+        remedy = msg(
+            "give names of samplers, among them {value}",
+            ", ".join(chain) or msg("those that may change"),
+        )
         raise SettingError("order", list(order), "does not hold the chain in its order", remedy)
     return names

@@ -105,9 +105,10 @@ class RankedRow:
         nans = int(np.isnan(self.scores).sum())
         infinite = int(np.isposinf(self.scores).sum())
         raise LogitsError(
-            f"The model returned {nans:,} NaN and {infinite:,} infinite logits among "
-            f"{self.scores.size:,}, so there is nothing to draw from; load it in another dtype "
-            "(float32 instead of float16) or check its weights."
+            "The model returned {nans:,} NaN and {infinite:,} infinite logits among "
+            "{size:,}, so there is nothing to draw from; load it in another dtype "
+            "(float32 instead of float16) or check its weights.",
+            (nans, infinite, self.scores.size),
         )
 
     @cached_property

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.errors import SettingError
+from engine.errors import SettingError, msg
 from engine.sampling.stages import DEFAULT_ORDER, STAGES, Stage, Temperature
 
 if TYPE_CHECKING:
@@ -65,10 +65,10 @@ class SamplingSettings:
             ]
         elif settings:
             name = next(iter(settings))
-            remedy = "put the stage into the chain instead"
+            remedy = msg("put the stage into the chain instead")
             raise SettingError(name, settings[name], "cannot be given beside a chain", remedy)
         if isinstance(chain, Stage):
-            remedy = "put it into a list: chain=[TopP(0.9)]"
+            remedy = msg("put it into a list: chain=[TopP(0.9)]")
             raise SettingError("chain", chain, "must be a list of stages", remedy)
         chain = tuple(chain)
         _check_chain(chain, parity)
@@ -141,7 +141,7 @@ class SamplingSettings:
     @classmethod
     def from_dict(cls, data: dict) -> SamplingSettings:
         """The inverse of `to_dict`; raises `SettingError` on anything out of range."""
-        remedy = "give them as `to_dict` does"
+        remedy = msg("give them as `to_dict` does")
         if not isinstance(data, dict) or not isinstance(data.get("chain"), (list, tuple)):
             raise SettingError("settings", data, "must hold a chain", remedy)
         parity = data.get("parity", False)
@@ -175,7 +175,7 @@ def without_draw(chain: Iterable[Stage], strategy: str) -> SamplingSettings:
     settings = SamplingSettings(chain=chain)
     drawing = next((stage for stage in settings.chain if stage.stream is not None), None)
     if drawing is not None:
-        problem = f"leaves something to chance, and {strategy} draws nothing"
+        problem = msg("leaves something to chance, and {strategy} draws nothing", strategy)
         raise SettingError(drawing.setting, drawing.value, problem, "switch it off")
     return settings
 
@@ -185,7 +185,7 @@ def _kind(name: object, value: object) -> type[Stage]:
     if isinstance(name, str) and name in STAGES:
         return STAGES[name]
     near = difflib.get_close_matches(str(name)[:40], STAGES, n=4, cutoff=0.0)
-    known = f"known are {', '.join(near)} and {len(STAGES) - len(near)} more"
+    known = msg("known are {near} and {stages} more", (", ".join(near), len(STAGES) - len(near)))
     raise SettingError(str(name), value, "is not a setting", known)
 
 
@@ -194,7 +194,10 @@ def _stage(kind: type[Stage], value: object) -> Stage:
     if isinstance(value, kind):
         return value
     if len(fields(kind)) != 1:
-        problem, remedy = "must be given as a stage", f"use for example {kind()!r}"
+        problem, remedy = (
+            msg("must be given as a stage"),
+            msg("use for example {value}", repr(kind())),
+        )
         raise SettingError(kind.setting, value, problem, remedy)
     return kind(value)
 
@@ -205,24 +208,24 @@ def _check_chain(chain: tuple[Stage, ...], parity: bool) -> None:
         if not isinstance(stage, Stage):
             raise SettingError("chain", stage, "must hold stages", "use for example TopP(0.9)")
         if stage.setting in names:
-            remedy = "keep one of them"
+            remedy = msg("keep one of them")
             raise SettingError("chain", stage.setting, "holds a stage twice", remedy)
         names.append(stage.setting)
     missing = [stage for stage in chain if not stage.in_transformers]
     if parity and missing:
-        remedy = "switch it off, or switch parity off"
-        problem = "has no counterpart in transformers, which parity runs"
+        remedy = msg("switch it off, or switch parity off")
+        problem = msg("has no counterpart in transformers, which parity runs")
         raise SettingError(missing[0].setting, missing[0].value, problem, remedy)
     order = [kind.setting for kind in DEFAULT_ORDER if kind.setting in names]
     if parity and names != order:
-        remedy = f"order it as {', '.join(order)}, or switch parity off"
+        remedy = msg("order it as {order}, or switch parity off", ", ".join(order))
         raise SettingError("chain", names, "is not in transformers' order, as parity needs", remedy)
 
 
 def _checked_seed(seed: object) -> int | None:
     if seed is None:
         return None
-    remedy = f"use a whole number from 0 to {MAX_SEED:,}, or None for a fresh one"
+    remedy = msg("use a whole number from 0 to {max_seed:,}, or None for a fresh one", MAX_SEED)
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
         raise SettingError("seed", seed, "must be a whole number", remedy)
     if not 0 <= seed <= MAX_SEED:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from engine.checks import at_least_one, is_whole
-from engine.errors import SettingError
+from engine.errors import SettingError, msg
 from engine.sampling.settings import SamplingSettings
 
 MOST_DRAFT_LENGTH = 64
@@ -44,16 +44,20 @@ class SpeculativeSettings:
 
     def __post_init__(self) -> None:
         if not isinstance(self.sampling, SamplingSettings):
-            remedy = "use for example SamplingSettings(temperature=0.7)"
+            remedy = msg("use for example SamplingSettings(temperature=0.7)")
             raise SettingError("sampling", self.sampling, "must be SamplingSettings", remedy)
         if self.sampling.parity:
-            remedy = "switch parity off; at temperature 0 the tokens are those of generate anyway"
-            problem = "repeats generate's own draws, which speculative decoding has not"
+            remedy = msg(
+                "switch parity off; at temperature 0 the tokens are those of generate anyway"
+            )
+            problem = msg("repeats generate's own draws, which speculative decoding has not")
             raise SettingError("parity", True, problem, remedy)
         for name, most in (("draft_length", MOST_DRAFT_LENGTH), ("ngram", MOST_NGRAM)):
             value = at_least_one(name, getattr(self, name))
             if value > most:
-                raise SettingError(name, value, f"must be at most {most}", f"use 1 to {most}")
+                raise SettingError(
+                    name, value, msg("must be at most {most}", most), msg("use 1 to {most}", most)
+                )
             object.__setattr__(self, name, value)
         if not isinstance(self.adaptive, bool):
             raise SettingError(
@@ -62,7 +66,7 @@ class SpeculativeSettings:
         most = self.max_new_tokens
         if most is not None:
             if not is_whole(most) or most < 0:
-                remedy = "use a whole number from 0, or None for any number"
+                remedy = msg("use a whole number from 0, or None for any number")
                 raise SettingError("max_new_tokens", most, "must be a number of tokens", remedy)
             object.__setattr__(self, "max_new_tokens", int(most))
         self._check_forced()
@@ -71,7 +75,7 @@ class SpeculativeSettings:
         value = self.forced_acceptance
         if value is None:
             return
-        remedy = "use 0 to 1, or None for the exact rule"
+        remedy = msg("use 0 to 1, or None for the exact rule")
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise SettingError("forced_acceptance", value, "must be a number", remedy)
         if not 0 <= value <= 1:  # NaN fails this too
@@ -110,13 +114,13 @@ class SpeculativeSettings:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SpeculativeSettings:
         """The inverse of `to_dict`; raises `SettingError` on anything out of range."""
-        remedy = "give them as `to_dict` does"
+        remedy = msg("give them as `to_dict` does")
         names = [item.name for item in fields(cls)]
         if sorted(data) != sorted([*names, "text_invalid"]):
             raise SettingError("settings", sorted(data), "has other names", remedy)
         given = {name: data[name] for name in names}
         settings = cls(**given | {"sampling": SamplingSettings.from_dict(data["sampling"])})
         if data["text_invalid"] is not settings.text_invalid:
-            problem = "contradicts forced_acceptance"
+            problem = msg("contradicts forced_acceptance")
             raise SettingError("text_invalid", data["text_invalid"], problem, remedy)
         return settings

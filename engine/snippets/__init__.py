@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from engine.decoding.guidance import OFF, checked_scale
-from engine.errors import SettingError
+from engine.errors import SettingError, msg
 from engine.sampling import SamplingSettings
 from engine.snippets import llama_cpp, ollama, openai, transformers, vllm
 from engine.snippets.table import ChatPrompt, Request, Snippet
@@ -38,9 +38,9 @@ _TARGETS: tuple[Callable[[Request], Snippet], ...] = (
 # What transformers alone has.
 _NO_GUIDANCE = (
     "guidance",
-    "is not there: the negative prompt is left out, the text will be another",
+    msg("is not there: the negative prompt is left out, the text will be another"),
 )
-_NO_SEARCH = ("contrastive search", "is not there: this code samples instead")
+_NO_SEARCH = (msg("contrastive search"), msg("is not there: this code samples instead"))
 
 
 def snippets(
@@ -81,7 +81,7 @@ def snippets(
     if not isinstance(prompt, (str, ChatPrompt)):
         raise SettingError("prompt", prompt, "must be text", "decode token ids first")
     if not isinstance(model, str) or not model or not model.isprintable():
-        remedy = "use a folder or a hub id, for example gpt2"
+        remedy = msg("use a folder or a hub id, for example gpt2")
         raise SettingError("model", model, "must be a name of visible characters", remedy)
     max_tokens = stopping.checked_max_new_tokens(max_tokens)
     if max_tokens < 1:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 
+from engine.errors import msg
 from engine.sampling.stages import Stage
 from engine.snippets.table import (
     BANNED,
@@ -36,9 +37,9 @@ from engine.snippets.table import (
 )
 from engine.snippets.writing import curl, seed_of_32_bits, shell_command
 
-SERVER_NAME = "llama.cpp server"
-CLI_NAME = "llama.cpp command line"
-_NONE = "has no such sampler"
+SERVER_NAME = msg("llama.cpp server")
+CLI_NAME = msg("llama.cpp command line")
+_NONE = msg("has no such sampler")
 
 
 def _dry(stage: Stage) -> dict[str, object]:
@@ -59,7 +60,7 @@ def _dynamic_temperature(stage: Stage) -> dict[str, object]:
 
 
 def _top_k(stage: Stage) -> str:
-    return "keeps exactly k tokens, where ours keeps all that are equal to the k-th"
+    return msg("keeps exactly k tokens, where ours keeps all that are equal to the k-th")
 
 
 def _gbnf(source: str) -> str:
@@ -77,8 +78,8 @@ def _slashed(regex: str) -> str:
     return re.sub(r"\\.|/|\n", lambda m: {"/": "\\/", "\n": "\\n"}.get(m[0], m[0]), regex)
 
 
-_REDRAWS = "draws without it first, and once more with it where that token would break it"
-_NEEDS_BUILD = "needs a build with LLAMA_LLGUIDANCE for this"
+_REDRAWS = msg("draws without it first, and once more with it where that token would break it")
+_NEEDS_BUILD = msg("needs a build with LLAMA_LLGUIDANCE for this")
 
 
 def _constraint(stage: Stage) -> dict[str, object]:
@@ -93,7 +94,7 @@ def _constraint(stage: Stage) -> dict[str, object]:
 
 def _constraint_differs(stage: Stage) -> str:
     is_plain = stage.language in ("choices", "json_schema")
-    return _REDRAWS if is_plain else f"{_REDRAWS}; {_NEEDS_BUILD}"
+    return _REDRAWS if is_plain else msg("{redraws}; {needs_build}", (_REDRAWS, _NEEDS_BUILD))
 
 
 TABLE: dict[str, Entry] = {
@@ -104,13 +105,13 @@ TABLE: dict[str, Entry] = {
     "dry": Entry(
         ("dry_multiplier", "dry_base", "dry_allowed_length", "dry_penalty_last_n"),
         _dry,
-        differs=lambda stage: (
+        differs=lambda stage: msg(
             "sequence breakers are texts there, not token ids, so its own are used: "
             "a line break, a colon, a quotation mark and an asterisk"
         ),
     ),
-    "banned": bans("logit_bias", "written as a bias of minus infinity"),
-    "min_new_tokens": absent("cannot rule out the end of the text for some tokens only"),
+    "banned": bans("logit_bias", msg("written as a bias of minus infinity")),
+    "min_new_tokens": absent(msg("cannot rule out the end of the text for some tokens only")),
     "constraint": Entry(("grammar", "json_schema"), _constraint, differs=_constraint_differs),
     "temperature": same("temperature"),
     "dynamic_temperature": Entry(
@@ -121,14 +122,14 @@ TABLE: dict[str, Entry] = {
     "min_p": same("min_p"),
     "typical_p": same("typical_p"),
     "top_n_sigma": same("top_n_sigma"),
-    "tail_free": absent("was removed from it in 2024"),
+    "tail_free": absent(msg("was removed from it in 2024")),
     "xtc": Entry(
         ("xtc_threshold", "xtc_probability"),
         lambda stage: {
             "xtc_threshold": stage.threshold,
             "xtc_probability": stage.probability,
         },
-        differs=lambda stage: (
+        differs=lambda stage: msg(
             "removes the end of the text and line breaks too; ours leaves a step alone when those "
             "would go"
         ),
@@ -136,7 +137,7 @@ TABLE: dict[str, Entry] = {
     "mirostat": Entry(
         ("mirostat", "mirostat_tau", "mirostat_eta"),
         lambda stage: {"mirostat": 2, "mirostat_tau": stage.tau, "mirostat_eta": stage.eta},
-        differs=lambda stage: "measures a token's surprise after its cut, ours before it",
+        differs=lambda stage: msg("measures a token's surprise after its cut, ours before it"),
     ),
 }
 
@@ -194,9 +195,9 @@ def _chain(chain: tuple[Stage, ...]) -> tuple[list[Stage], list[Remark]]:
     if "temperature" in names and "dynamic_temperature" in names:
         greedy = any(stage.setting == "temperature" and stage.value == 0 for stage in chain)
         loser = "dynamic_temperature" if greedy else "temperature"
-        out[loser] = "only one of temperature and dynamic_temperature can be on there"
+        out[loser] = msg("only one of temperature and dynamic_temperature can be on there")
     if "mirostat" in names:
-        why = "does not run beside Mirostat there"
+        why = msg("does not run beside Mirostat there")
         out |= {name: why for name in names if name not in _BESIDE_MIROSTAT}
     has = {name for name, entry in TABLE.items() if not entry.lacking}
     written = [s for s in chain if s.setting not in out.keys() & has]
@@ -231,7 +232,7 @@ def _translation(request: Request, target: str) -> Translation:
         seed, remark = seed_of_32_bits(seed)
         result.add({"seed": seed})
         result.differs.append(("seed", remark))
-    remark = "llama.cpp reads GGUF files; its convert_hf_to_gguf.py makes one of a model"
+    remark = msg("llama.cpp reads GGUF files; its convert_hf_to_gguf.py makes one of a model")
     result.differs.append(("model", remark))
     return result
 
@@ -266,7 +267,9 @@ def cli_snippet(request: Request) -> Snippet:
     if isinstance(request.prompt, ChatPrompt):
         # The template writes a start of text where there is to be one.
         flags.append(("--override-kv", "tokenizer.ggml.add_bos_token=bool:false"))
-        remark = "is text there; control tokens that a person typed in the message are read as such"
+        remark = msg(
+            "is text there; control tokens that a person typed in the message are read as such"
+        )
         result.differs.append(("prompt", remark))
         text = request.prompt.text
     else:
@@ -283,7 +286,7 @@ def cli_snippet(request: Request) -> Snippet:
         for token_id, b in bias.items()
     ]
     flags += [("--reverse-prompt", escaped(string)) for string in request.stop_strings]
-    remark = "before December 2025 llama-completion was called llama-cli"
+    remark = msg("before December 2025 llama-completion was called llama-cli")
     differs = (*result.differs, ("program", remark))
     code = shell_command("llama-completion", flags) + "\n"
     return Snippet(CLI_NAME, "bash", code, tuple(result.lacking), differs)

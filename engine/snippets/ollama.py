@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 
+from engine.errors import msg
 from engine.snippets.table import (
     COUNTS_PROMPT,
     TEMPLATE_THERE,
@@ -29,26 +30,32 @@ from engine.snippets.table import (
 from engine.snippets.writing import curl, seed_of_32_bits
 
 NAME = "Ollama"
-_NONE = "has no such option"
-_IGNORED = "versions before June 2026 ignore it for models on their own engine"
+_NONE = msg("has no such option")
+_IGNORED = msg("versions before June 2026 ignore it for models on their own engine")
 
 TABLE: dict[str, Entry] = {
     "repetition_penalty": penalty("repeat_penalty", _IGNORED),
-    "presence_penalty": penalty("presence_penalty", f"{COUNTS_PROMPT}; {_IGNORED}"),
-    "frequency_penalty": penalty("frequency_penalty", f"{COUNTS_PROMPT}; {_IGNORED}"),
+    "presence_penalty": penalty(
+        "presence_penalty", msg("{counts_prompt}; {ignored}", (COUNTS_PROMPT, _IGNORED))
+    ),
+    "frequency_penalty": penalty(
+        "frequency_penalty", msg("{counts_prompt}; {ignored}", (COUNTS_PROMPT, _IGNORED))
+    ),
     "constraint": constraints(
         "format",
         {"json_schema": json.loads},
-        "takes JSON schemas only",
-        lambda stage: "part of a schema is ignored there in silence where its grammar lacks it",
+        msg("takes JSON schemas only"),
+        lambda stage: msg(
+            "part of a schema is ignored there in silence where its grammar lacks it"
+        ),
     ),
     "temperature": same("temperature"),
-    "top_k": same("top_k", "keeps exactly k tokens, where ours keeps all equal to the k-th"),
+    "top_k": same("top_k", msg("keeps exactly k tokens, where ours keeps all equal to the k-th")),
     "top_p": same("top_p"),
     "min_p": same("min_p"),
     "typical_p": same("typical_p"),
-    "tail_free": absent("recent versions no longer have it"),
-    "mirostat": absent("recent versions no longer have it"),
+    "tail_free": absent(msg("recent versions no longer have it")),
+    "mirostat": absent(msg("recent versions no longer have it")),
 }
 ORDER = (
     "constraint",
@@ -80,7 +87,9 @@ def snippet(request: Request) -> Snippet:
         differs.append(("seed", remark))
     if request.stop_strings:
         options["stop"] = list(request.stop_strings)
-    differs.append(("model", "Ollama has its own names for models, or one made with a Modelfile"))
+    differs.append(
+        ("model", msg("Ollama has its own names for models, or one made with a Modelfile"))
+    )
     differs += request.model_remarks()
     if isinstance(request.prompt, ChatPrompt):
         path, asked = "chat", {"messages": request.messages}

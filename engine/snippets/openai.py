@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 
+from engine.errors import msg
 from engine.snippets.table import (
     BANNED,
     TEMPLATE_THERE,
@@ -30,9 +31,9 @@ from engine.snippets.table import (
 )
 from engine.snippets.writing import curl, python_call
 
-PYTHON_NAME = "OpenAI-style API (Python)"
-CURL_NAME = "OpenAI-style API (curl)"
-_NONE = "is no part of this API"
+PYTHON_NAME = msg("OpenAI-style API (Python)")
+CURL_NAME = msg("OpenAI-style API (curl)")
+_NONE = msg("is no part of this API")
 _LARGEST_BIAS = 100.0
 _MOST_STOP_STRINGS = 4
 
@@ -44,15 +45,18 @@ def _response_format(schema: object) -> dict[str, object]:
 
 TABLE: dict[str, Entry] = {
     "logit_bias": biases("logit_bias", _LARGEST_BIAS),
-    "repetition_penalty": absent(f"{_NONE}; presence_penalty and frequency_penalty are"),
+    "repetition_penalty": absent(msg("{none}; presence_penalty and frequency_penalty are", _NONE)),
     "presence_penalty": within("presence_penalty", -2.0, 2.0),
     "frequency_penalty": within("frequency_penalty", -2.0, 2.0),
-    "banned": bans("logit_bias", f"written as a bias of -{_LARGEST_BIAS:g}, the lowest allowed"),
+    "banned": bans(
+        "logit_bias",
+        msg("written as a bias of -{largest_bias:g}, the lowest allowed", _LARGEST_BIAS),
+    ),
     "constraint": constraints(
         "response_format",
         {"json_schema": lambda source: _response_format(json.loads(source))},
-        f"{_NONE}, which takes JSON schemas only",
-        lambda stage: (
+        msg("{none}, which takes JSON schemas only", _NONE),
+        lambda stage: msg(
             "the service decides what a schema may hold; OpenAI wants every property "
             "required and additionalProperties false"
         ),
@@ -90,16 +94,23 @@ def _body(request: Request, target: str) -> tuple[dict[str, object], list[Remark
         body["logit_bias"] = {str(t): ban if b is BANNED else b for t, b in bias.items()}
     if settings.seed is not None and not settings.is_greedy:
         body["seed"] = settings.seed
-        remark = "is a wish there, not a promise, and gives other random numbers than here"
+        remark = msg("is a wish there, not a promise, and gives other random numbers than here")
         differs.append(("seed", remark))
     if request.stop_strings:
         body["stop"] = list(request.stop_strings[:_MOST_STOP_STRINGS])
         if len(request.stop_strings) > _MOST_STOP_STRINGS:
-            lacking.append(("stop_strings", f"at most {_MOST_STOP_STRINGS} are allowed there"))
-    plain = "becomes a message in a chat template there, where ours is the beginning of the text"
+            lacking.append(
+                (
+                    "stop_strings",
+                    msg("at most {most_stop_strings} are allowed there", _MOST_STOP_STRINGS),
+                )
+            )
+    plain = msg(
+        "becomes a message in a chat template there, where ours is the beginning of the text"
+    )
     is_chat = isinstance(request.prompt, ChatPrompt)
     differs.append(("prompt", TEMPLATE_THERE if is_chat else plain))
-    remark = (
+    remark = msg(
         "is max_completion_tokens to OpenAI, vLLM and llama.cpp; others may know max_tokens only"
     )
     differs.append(("max_tokens", remark))

@@ -11,6 +11,7 @@ import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from engine.errors import msg
 from engine.sampling import SamplingSettings
 from engine.sampling.stages import Stage
 
@@ -111,7 +112,7 @@ class Request:
 
     def model_remarks(self) -> list[Remark]:
         """The remark on a model that the target knows by another name."""
-        why = "is a folder of this computer; put the name that it has there in place of MODEL"
+        why = msg("is a folder of this computer; put the name that it has there in place of MODEL")
         return [("model", why)] if self.is_folder else []
 
 
@@ -156,12 +157,14 @@ def penalty(name: str, remark: str | None = None) -> Entry:
 
 def look_back(parameters: Mapping[str, object]) -> list[Remark]:
     """The remark on how far penalties look back, if any is on."""
-    why = f"is 64 tokens there unless it is set; {WHOLE_TEXT:,} is more than any text has"
+    why = msg(
+        "is 64 tokens there unless it is set; {whole_text:,} is more than any text has", WHOLE_TEXT
+    )
     return [("repeat_last_n", why)] if "repeat_last_n" in parameters else []
 
 
-TEMPLATE_THERE = "goes into the template that the model has there, which may be another one"
-COUNTS_PROMPT = "counts the tokens of the prompt too, where ours counts generated ones only"
+TEMPLATE_THERE = msg("goes into the template that the model has there, which may be another one")
+COUNTS_PROMPT = msg("counts the tokens of the prompt too, where ours counts generated ones only")
 
 
 def within(name: str, low: float, high: float) -> Entry:
@@ -170,13 +173,15 @@ def within(name: str, low: float, high: float) -> Entry:
     def remark(stage: Stage) -> str | None:
         if low <= stage.value <= high:
             return None
-        return f"is {stage.value:g} here; there it can only be {low:g} to {high:g}"
+        return msg(
+            "is {value:g} here; there it can only be {low:g} to {high:g}", (stage.value, low, high)
+        )
 
     values = lambda stage: {name: min(high, max(low, stage.value))}  # noqa: E731
     return Entry((name,), values, differs=remark)
 
 
-SAME_IDS = "token ids are the same there only for the same model with the same tokenizer"
+SAME_IDS = msg("token ids are the same there only for the same model with the same tokenizer")
 
 
 def biases(name: str, most: float | None = None) -> Entry:
@@ -185,7 +190,9 @@ def biases(name: str, most: float | None = None) -> Entry:
     def remark(stage: Stage) -> str:
         if most is None or all(abs(bias) <= most for bias in bias_of(stage).values()):
             return SAME_IDS
-        return f"{SAME_IDS}; biases are limited to -{most:g} to {most:g}"
+        return msg(
+            "{same_ids}; biases are limited to -{most:g} to {most2:g}", (SAME_IDS, most, most)
+        )
 
     def values(stage: Stage) -> dict[str, object]:
         limited = bias_of(stage)
@@ -203,14 +210,14 @@ def bans(name: str, how: str) -> Entry:
         longer = sum(len(sequence) > 1 for sequence in sequences_of(stage))
         if not longer:
             return None
-        what = "one word" if longer == 1 else f"{longer:,} words"
-        return f"{what} of several tokens cannot be banned by ids there"
+        what = msg("one word") if longer == 1 else msg("{longer:,} words", longer)
+        return msg("{what} of several tokens cannot be banned by ids there", what)
 
     def values(stage: Stage) -> dict[str, object]:
         singles = [sequence[0] for sequence in sequences_of(stage) if len(sequence) == 1]
         return {name: dict.fromkeys(singles, BANNED)} if singles else {}
 
-    remark = f"{how}, an end-of-text token too if it is among them; {SAME_IDS}"
+    remark = msg("{how}, an end-of-text token too if it is among them; {same_ids}", (how, SAME_IDS))
     return Entry((name,), values, partly=partly, differs=lambda stage: remark)
 
 
@@ -306,9 +313,9 @@ def translate(chain: Iterable[Stage], table: Mapping[str, Entry], none: str) -> 
 class Effect(enum.Enum):
     """What it does to the distribution that two stages change places."""
 
-    NONE = "the result is the same"
-    ODDS = "the odds change, and kept tokens only where a later cut looks at the odds"
-    KEPT = "this can change which tokens are kept"
+    NONE = msg("the result is the same")
+    ODDS = msg("the odds change, and kept tokens only where a later cut looks at the odds")
+    KEPT = msg("this can change which tokens are kept")
 
 
 _ADDS = {"logit_bias", "presence_penalty", "frequency_penalty", "dry"}
@@ -358,7 +365,14 @@ def order_remarks(
     for i, first in enumerate(chain):
         for second in chain[i + 1 :]:
             if place[first.setting] > place[second.setting]:
-                how = "applies it after" if published else "presumably applies it after"
-                text = f"comes before {second.setting} here; {target} {how}"
-                remarks.append((first.setting, f"{text}: {swap_effect(first, second).value}"))
+                how = msg("applies it after") if published else msg("presumably applies it after")
+                text = msg(
+                    "comes before {setting} here; {target} {how}", (second.setting, target, how)
+                )
+                remarks.append(
+                    (
+                        first.setting,
+                        msg("{text}: {value}", (text, swap_effect(first, second).value)),
+                    )
+                )
     return remarks

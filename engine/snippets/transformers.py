@@ -8,6 +8,7 @@ then by defaults, of which top-k 50 alone is not "off".
 
 from __future__ import annotations
 
+from engine.errors import msg
 from engine.sampling import SamplingSettings
 from engine.sampling.stages import Stage
 from engine.snippets.table import (
@@ -27,7 +28,7 @@ from engine.snippets.table import (
 from engine.snippets.writing import python_call, python_literal
 
 NAME = "transformers"
-_NONE = "is not in transformers; pass a LogitsProcessor of your own in logits_processor=[...]"
+_NONE = msg("is not in transformers; pass a LogitsProcessor of your own in logits_processor=[...]")
 
 
 def _sequence_bias(stage: Stage) -> dict[str, object]:
@@ -45,8 +46,10 @@ TABLE: dict[str, Entry] = {
     ),
     "min_new_tokens": same("min_new_tokens"),
     "constraint": absent(
-        "is not in transformers; give llguidance's or another library's masks as "
-        "prefix_allowed_tokens_fn or in logits_processor=[...]"
+        msg(
+            "is not in transformers; give llguidance's or another library's masks as "
+            "prefix_allowed_tokens_fn or in logits_processor=[...]"
+        )
     ),
     "temperature": same("temperature"),
     "top_h": same("top_h"),
@@ -82,7 +85,7 @@ def _what_runs(settings: SamplingSettings) -> tuple[list[Stage], list[Remark]]:
         return chain, []
     greedy = next(i for i, stage in enumerate(chain) if stage.setting == "temperature")
     matters = [stage for stage in chain[:greedy] if stage.setting == "typical_p"]
-    why = (
+    why = msg(
         "does not run without sampling, and temperature 0 is that; here it may drop the best token"
     )
     runs = [stage for stage in chain if stage.setting not in WARPERS or stage is chain[greedy]]
@@ -143,7 +146,7 @@ def snippet(request: Request) -> Snippet:
         stops = {name: v for name, v in keywords.items() if name == "stop_strings"}
         keywords = {"max_new_tokens": request.max_tokens, "do_sample": False, **_SEARCH, **stops}
         keywords |= parameters | {"top_k": k, "penalty_alpha": alpha}
-        remark = "comes from the hub there, as code that is run here"
+        remark = msg("comes from the hub there, as code that is run here")
         differs = [("contrastive search", remark), *differs]
     lines = [
         "import torch",
@@ -162,7 +165,7 @@ def snippet(request: Request) -> Snippet:
     if settings.seed is not None and not settings.is_greedy and request.contrastive is None:
         lines.append(f"torch.manual_seed({settings.seed})")
         if not settings.parity:
-            remark = (
+            remark = msg(
                 "transformers draws by torch.multinomial, so the same seed draws other tokens; in "
                 "Python, the engine draws as it does with SamplingSettings(parity=True)"
             )

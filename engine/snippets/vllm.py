@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 
+from engine.errors import msg
 from engine.sampling.stages import Stage
 from engine.snippets.table import (
     BANNED,
@@ -33,22 +34,29 @@ from engine.snippets.table import (
 from engine.snippets.writing import python_call, python_literal
 
 NAME = "vLLM"
-SERVER_NAME = "vLLM server"
-_NONE = "is not in vLLM; it would need a custom logits processor (--logits-processors)"
+SERVER_NAME = msg("vLLM server")
+_NONE = msg("is not in vLLM; it would need a custom logits processor (--logits-processors)")
 _LOWEST_TEMPERATURE = 0.01
 _LARGEST_BIAS = 100.0  # in the server, as in OpenAI's API
 
 
 def _temperature(stage: Stage) -> str | None:
     if 0 < stage.value < _LOWEST_TEMPERATURE:
-        return f"vLLM raises temperatures between 0 and {_LOWEST_TEMPERATURE:g} to that"
+        return msg(
+            "vLLM raises temperatures between 0 and {lowest_temperature:g} to that",
+            _LOWEST_TEMPERATURE,
+        )
     return None
 
 
 def _constraint(stage: Stage) -> str:
     if stage.language == "lark":
-        return "is read by the backend there; start vLLM with guidance as its backend for this Lark"
-    return "white space between parts of JSON, and what a schema may hold, depend on the backend"
+        return msg(
+            "is read by the backend there; start vLLM with guidance as its backend for this Lark"
+        )
+    return msg(
+        "white space between parts of JSON, and what a schema may hold, depend on the backend"
+    )
 
 
 TABLE: dict[str, Entry] = {
@@ -56,7 +64,7 @@ TABLE: dict[str, Entry] = {
     "repetition_penalty": same("repetition_penalty"),
     "presence_penalty": within("presence_penalty", -2.0, 2.0),
     "frequency_penalty": within("frequency_penalty", -2.0, 2.0),
-    "banned": bans("logit_bias", "written as a bias of minus infinity"),
+    "banned": bans("logit_bias", msg("written as a bias of minus infinity")),
     "min_new_tokens": same("min_tokens"),
     "constraint": constraints(
         "structured_outputs",
@@ -78,7 +86,10 @@ TABLE: dict[str, Entry] = {
 }
 SERVER_TABLE = TABLE | {
     "logit_bias": biases("logit_bias", _LARGEST_BIAS),
-    "banned": bans("logit_bias", f"written as a bias of -{_LARGEST_BIAS:g}, the lowest allowed"),
+    "banned": bans(
+        "logit_bias",
+        msg("written as a bias of -{largest_bias:g}, the lowest allowed", _LARGEST_BIAS),
+    ),
 }
 
 ORDER = (
@@ -118,7 +129,10 @@ def _least_tokens(result: Translation, request: Request) -> None:
     least = result.parameters.get("min_tokens", 0)
     if least > request.max_tokens:
         result.parameters["min_tokens"] = request.max_tokens
-        why = f"is {least:,} here; vLLM takes no more than the most, {request.max_tokens:,}"
+        why = msg(
+            "is {least:,} here; vLLM takes no more than the most, {max_tokens:,}",
+            (least, request.max_tokens),
+        )
         result.differs.append(("min_new_tokens", why))
 
 
@@ -129,7 +143,7 @@ def _common(request: Request) -> tuple[dict[str, object], list[Remark]]:
         keywords["stop"] = list(request.stop_strings)
     if request.settings.seed is None or request.settings.is_greedy:
         return keywords, []
-    remark = "the same seed gives other random numbers in another engine, so other tokens"
+    remark = msg("the same seed gives other random numbers in another engine, so other tokens")
     return keywords | {"seed": request.settings.seed}, [("seed", remark)]
 
 

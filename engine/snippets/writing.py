@@ -12,6 +12,8 @@ import math
 import shlex
 from collections.abc import Mapping, Sequence
 
+from engine.errors import msg
+
 INDENT = "    "
 
 
@@ -77,7 +79,7 @@ MAX_SEED_32 = 2**32 - 2  # the highest 32-bit number itself means "choose one" i
 
 def seed_of_32_bits(seed: int) -> tuple[int, str]:
     """A seed for an engine that takes 32 bits, and what there is to say about it."""
-    remark = "the same seed gives other random numbers in another engine, so other tokens"
+    remark = msg("the same seed gives other random numbers in another engine, so other tokens")
     if seed <= MAX_SEED_32:
         return seed, remark
-    return seed % (MAX_SEED_32 + 1), f"{remark}; it is shortened to 32 bits there"
+    return seed % (MAX_SEED_32 + 1), msg("{remark}; it is shortened to 32 bits there", remark)

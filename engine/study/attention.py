@@ -39,8 +39,9 @@ def attention_weights(model: LanguageModel, text: str) -> np.ndarray:
     ids = inputs.prompt_ids(model, text)
     if len(ids) > MOST_TOKENS:
         raise PromptError(
-            f"This text has {len(ids):,} tokens, and the picture takes at most {MOST_TOKENS}; "
-            "shorten it."
+            "This text has {ids:,} tokens, and the picture takes at most {most_tokens}; "
+            "shorten it.",
+            (len(ids), MOST_TOKENS),
         )
     telling = _telling(model.hf.name_or_path)
     with SCHEDULER.turn(Kind.BATCH), ENGINE_LOCK, torch.inference_mode():

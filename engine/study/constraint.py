@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from engine.decoding.recorded_text import RecordedText
-from engine.errors import SettingError
+from engine.errors import SettingError, msg
 from engine.grammar import Places, TokenTable
 from engine.sampling.stages import Constraint
 
@@ -85,8 +85,8 @@ def figures_at(
     if constraint is None:
         constraint = text.settings_at(index).stage(Constraint.setting)
         if constraint is None:
-            remedy = "choose a step that was taken with one"
-            raise SettingError("step index", index, "was taken without a constraint", remedy)
+            remedy = msg("choose a step that was taken with one")
+            raise SettingError(msg("step index"), index, "was taken without a constraint", remedy)
         place, forced = constraint.place(context), constraint.forced(context)
     else:
         ids = context.generated_ids

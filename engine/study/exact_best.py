@@ -31,7 +31,7 @@ import numpy as np
 from engine.checks import at_least_one
 from engine.decoding import inputs
 from engine.decoding.beam import BeamSearch, BeamSettings, Hypothesis
-from engine.errors import SettingError
+from engine.errors import SettingError, msg
 from engine.model import LanguageModel
 from engine.model.vocabulary import TextStream
 from engine.runner.branches import Branches
@@ -44,7 +44,7 @@ MOST_OPEN = 2_000_000  # beginnings that wait to be read, 16 bytes each
 # Passes whose caches are kept for beginnings that wait. Below, the best beginning is next, which
 # lowers the bound; above, the longest, which frees a cache soonest.
 _MOST_FAMILIES = 12
-_REMEDY = "use a shorter prompt or fewer tokens"
+_REMEDY = msg("use a shorter prompt or fewer tokens")
 
 # Why a search ended without a proof.
 OUT_OF_NODES = "nodes"
@@ -173,8 +173,8 @@ class ExactSearch:
         if model.context_length is not None:
             most = min(most, model.context_length - len(self.prompt_ids))
         if self.max_new_tokens > most:
-            problem = f"must be at most {most} in an exact search"
-            remedy = f"use 1 to {most}; 6 to 16 are usually proven in seconds"
+            problem = msg("must be at most {most} in an exact search", most)
+            remedy = msg("use 1 to {most}; 6 to 16 are usually proven in seconds", most)
             raise SettingError("max_new_tokens", max_new_tokens, problem, remedy)
         self._most_nodes = at_least_one("most_nodes", most_nodes)
         self._most_open = at_least_one("most_open", most_open)

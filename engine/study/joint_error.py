@@ -20,7 +20,7 @@ import numpy as np
 from engine.checks import at_least_one, is_whole
 from engine.decoding.diffusion import read_canvas
 from engine.decoding.shaping import shaped
-from engine.errors import SettingError
+from engine.errors import SettingError, msg
 from engine.model.diffusion_model import DiffusionModel, checked_canvas
 from engine.sampling import SamplingSettings
 
@@ -106,7 +106,7 @@ def joint_error(
         if not is_whole(place) or not 0 <= place < len(ids) or ids[place] != model.mask_id:
             raise SettingError(name, place, "is no mask of the canvas", "use a masked position")
     if first == second:
-        remedy = "use two masked positions"
+        remedy = msg("use two masked positions")
         raise SettingError("second", second, "is the first position too", remedy)
     logits = read_canvas(model, ids)
     choices, alone = (shaped(logits[place], _RAW).probs for place in (first, second))

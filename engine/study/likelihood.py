@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from engine.decoding import inputs
-from engine.errors import ContextFullError
+from engine.errors import ContextFullError, msg
 from engine.model import LanguageModel
 from engine.runner.runner import Runner
 from engine.sampling.ranking import RankedRow
@@ -58,12 +58,13 @@ def next_rows(
     total = len(prompt_ids) + len(wanted)
     if model.context_length is not None and total > model.context_length:
         raise ContextFullError(
-            f"Prompt and text have {total:,} tokens, and the context of {model.name} takes "
-            f"{model.context_length:,}; score a shorter text."
+            "Prompt and text have {total:,} tokens, and the context of {name} takes "
+            "{context_length:,}; score a shorter text.",
+            (total, model.name, model.context_length),
         )
     if not wanted:
         return
-    runner = Runner(model, "score a shorter text")
+    runner = Runner(model, msg("score a shorter text"))
     try:
         if len(prompt_ids) > 1:
             runner.read(prompt_ids[:-1])

@@ -140,7 +140,7 @@ class OneClock:
                 except CancelledError:
                     raise
                 except DecodingError as error:
-                    self.failed[entrant.name] = str(error)
+                    self.failed[entrant.name] = error.message
             self.done += 1
 
     def _run_once(self, entrant: Entrant) -> None:

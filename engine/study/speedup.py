@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields
 from engine.checks import at_least_one
 from engine.decoding.decoder import Decoder
 from engine.decoding.speculative import SpeculativeDecoder
-from engine.errors import SettingError
+from engine.errors import SettingError, msg
 from engine.model import LanguageModel
 from engine.sampling.speculation import SpeculativeSettings
 from engine.study.acceptance import Acceptance, expected_speedup, expected_tokens
@@ -271,7 +271,7 @@ class SpeedTrial:
         turns: int = 3,
     ) -> None:
         if at_least_one("tokens", tokens) < LEAST_TOKENS:
-            problem = "must be 2 at least, as the first comes from the prefill"
+            problem = msg("must be 2 at least, as the first comes from the prefill")
             raise SettingError("tokens", tokens, problem, "use 2 or more")
         self._settings = settings.replace(adaptive=False, max_new_tokens=int(tokens))
         self._tokens = int(tokens)
@@ -333,8 +333,8 @@ class SpeedTrial:
         plain = _but_the_slowest([(PlainCost.of(steps), steps) for steps in self._plain if steps])
         plain = [(cost, steps) for cost, steps in plain if cost.tokens]
         if not plain:
-            remedy = "use another prompt or seed"
-            raise SettingError("prompt", "this one", "ends after one token", remedy)
+            remedy = msg("use another prompt or seed")
+            raise SettingError("prompt", msg("this one"), "ends after one token", remedy)
         base = _sum(PlainCost, [cost for cost, _ in plain])
         kept = {
             length: _but_the_slowest([(RoundCost.of(steps), steps) for steps in texts])

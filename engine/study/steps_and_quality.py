@@ -126,7 +126,8 @@ class Plan:
         limit = judge.context_length
         if limit is not None and len(ids) > limit:
             raise PromptError(
-                f"The canvas has {len(ids):,} tokens, and {judge.name} reads {limit:,}; shorten it."
+                "The canvas has {ids:,} tokens, and {name} reads {limit:,}; shorten it.",
+                (len(ids), judge.name, limit),
             )
         _check_same_tokens(model, judge)
         return start
@@ -198,8 +199,9 @@ def _check_same_tokens(model: DiffusionModel, judge: LanguageModel) -> None:
             model.vocabulary.token_bytes(token_id) != judge.vocabulary.token_bytes(token_id)
         ):
             raise PromptError(
-                f"{judge.name} has other tokens than {model.name}, so it cannot score them; use "
-                "models with the same tokenizer."
+                "{name} has other tokens than {name2}, so it cannot score them; use "
+                "models with the same tokenizer.",
+                (judge.name, model.name),
             )
 
 

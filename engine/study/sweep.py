@@ -34,7 +34,7 @@ import pandas as pd
 
 from engine.checks import at_least_one
 from engine.decoding.batch import MOST_ROWS, Batch, Row
-from engine.errors import PromptError, SettingError
+from engine.errors import PromptError, SettingError, msg
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.study import metrics
@@ -63,10 +63,10 @@ class Axis:
 
     def __post_init__(self) -> None:
         if not isinstance(self.setting, str) or self.setting in _NO_AXES or not self.setting:
-            remedy = "use the keyword of a stage, such as temperature or top_p"
+            remedy = msg("use the keyword of a stage, such as temperature or top_p")
             raise SettingError("axis", self.setting, "is not a setting to sweep over", remedy)
-        name = f"axis {self.setting}"
-        remedy = "give each value once, for example [0.5, 1.0]"
+        name = msg("axis {setting}", self.setting)
+        remedy = msg("give each value once, for example [0.5, 1.0]")
         values = _bounded(name, self.values)
         if not values:
             raise SettingError(name, [], "has no values", remedy)
@@ -98,11 +98,11 @@ class Axis:
         place = next((i for i, stage in enumerate(chain) if stage.setting == stage_name), None)
         if place is None:
             known = ", ".join(stage.setting for stage in chain) or "none"
-            remedy = f"switch the stage on in the base settings; on are: {known}"
+            remedy = msg("switch the stage on in the base settings; on are: {known}", known)
             raise SettingError(stage_name, field_name, "is a stage that is off", remedy)
         names = [item.name for item in dataclasses.fields(chain[place])]
         if field_name not in names:
-            remedy = f"use one of {', '.join(names)}"
+            remedy = msg("use one of {names}", ", ".join(names))
             raise SettingError(stage_name, field_name, "has no such field", remedy)
         chain[place] = dataclasses.replace(chain[place], **{field_name: value})
         return chain
@@ -165,16 +165,16 @@ class Sweep:
         for seed in self.seeds:
             self.base.replace(seed=seed)
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
-            remedy = "give each seed once, for example range(4)"
+            remedy = msg("give each seed once, for example range(4)")
             raise SettingError("seeds", list(self.seeds), "must be different numbers", remedy)
         if None in self.seeds:
-            remedy = "give numbers, so that every cell draws with the same"
+            remedy = msg("give numbers, so that every cell draws with the same")
             raise SettingError("seeds", list(self.seeds), "must be chosen beforehand", remedy)
         if self.y is not None and self.y.setting == self.x.setting:
-            remedy = "choose another one for y, or leave it out"
+            remedy = msg("choose another one for y, or leave it out")
             raise SettingError("axes", self.x.setting, "are the same setting", remedy)
         if self.base.parity:
-            remedy = "switch parity off"
+            remedy = msg("switch parity off")
             raise SettingError("parity", True, "cannot be kept in a sweep", remedy)
         object.__setattr__(self, "base", self.base.replace(seed=0))
         self._check_count()
@@ -183,10 +183,15 @@ class Sweep:
     def _check_count(self) -> None:
         if self.count <= MOST_TEXTS:
             return
-        cells = f"{len(self.x.values):,} x {len(self.y.values) if self.y else 1:,} cells"
-        others = f"{len(self.seeds):,} seeds or {len(self.prompts):,} prompts"
-        problem = f"has more than {MOST_TEXTS:,} texts"
-        raise SettingError("sweep", self.count, problem, f"use fewer than {cells}, {others}")
+        cells = msg(
+            "{values:,} x {values2:,} cells",
+            (len(self.x.values), len(self.y.values) if self.y else 1),
+        )
+        others = msg("{seeds:,} seeds or {prompts:,} prompts", (len(self.seeds), len(self.prompts)))
+        problem = msg("has more than {most_texts:,} texts", MOST_TEXTS)
+        raise SettingError(
+            "sweep", self.count, problem, msg("use fewer than {cells}, {others}", (cells, others))
+        )
 
     def _cells(self) -> Iterator[Cell]:
         for x in self.x.values:
@@ -324,12 +329,12 @@ class SweepRun:
                     "text": text.text,
                     "ended": text.has_ended and text.error is None,
                     "stop_reason": text.stop_reason,
-                    "error": None if text.error is None else str(text.error),
+                    "error": text.error and text.error.message,
                     **dataclasses.asdict(measured),
                 }
             )
             token_ids.append(tuple(text.token_ids))
-        frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
+        frame = frame_of(rows)
         notices = tuple(dict.fromkeys([*self._notices, *self._batch.notices]))
         return SweepResult(
             self.sweep, frame, tuple(token_ids), notices, self._seconds, self.is_done
@@ -350,6 +355,15 @@ def _ended_texts(
         if row["ended"] or isinstance(row["error"], str):  # others go on
             found[row["prompt"], seeds[row["seed"]], cells[row["x"], y]] = row, ids
     return found
+
+
+def frame_of(rows: list[dict[str, object]]) -> pd.DataFrame:
+    """Rows as a table of `COLUMNS`; an error in it is a `Message` still."""
+    frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
+    errors = [row["error"] for row in rows]
+    if any(isinstance(error, str) for error in errors):  # a column of type "str" has plain texts
+        frame["error"] = pd.Series(errors, dtype=object)
+    return frame
 
 
 COLUMNS = {
@@ -436,7 +450,9 @@ class SweepResult:
         """
         if metric not in self.cells:
             known = [name for name in self.cells if name not in ("x", "y")]
-            raise SettingError("metric", metric, "is unknown", f"use one of {', '.join(known)}")
+            raise SettingError(
+                "metric", metric, "is unknown", msg("use one of {known}", ", ".join(known))
+            )
         y_values = [math.nan] if self.sweep.y is None else list(self.sweep.y.values)
         x_values = list(self.sweep.x.values)
         values = np.full((len(y_values), len(x_values)), np.nan)
@@ -481,6 +497,8 @@ def _bounded(name: str, values: Iterable) -> tuple:
     except TypeError:
         raise SettingError(name, values, "must be a list", "give a list of values") from None
     if len(taken) > MOST_TEXTS:
-        remedy = f"use at most {MOST_TEXTS:,} texts in all"
-        raise SettingError(name, f"more than {MOST_TEXTS:,}", "are too many", remedy)
+        remedy = msg("use at most {most_texts:,} texts in all", MOST_TEXTS)
+        raise SettingError(
+            name, msg("more than {most_texts:,}", MOST_TEXTS), "are too many", remedy
+        )
     return taken

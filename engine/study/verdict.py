@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import referencing
 
+from engine.errors import msg
 from engine.sampling.stages import Constraint
 
 _LONGEST = 120  # characters of what a parser says
@@ -97,15 +98,15 @@ def verdict(constraint: Constraint, text: str) -> Verdict:
 
 def _choice(source: str, text: str) -> Verdict:
     is_one = text in json.loads(source)
-    return Verdict(is_one, "comparison", "" if is_one else "it is none of the choices")
+    return Verdict(is_one, "comparison", "" if is_one else msg("it is none of the choices"))
 
 
 def _match(source: str, text: str) -> Verdict:
     try:
         found = _found(source, [text], _UNICODE, r"\A(?:{})\z")[0]
     except _NotJudgedError as reason:
-        return Verdict(None, "RE2", str(reason))
-    return Verdict(found, "RE2", "" if found else "the expression does not match all of it")
+        return Verdict(None, "RE2", *reason.args)
+    return Verdict(found, "RE2", "" if found else msg("the expression does not match all of it"))
 
 
 def _object(source: str, text: str) -> Verdict:
@@ -113,7 +114,7 @@ def _object(source: str, text: str) -> Verdict:
         value = json.loads(text, parse_float=_Exact, parse_constant=_no_number)
         json.dumps(value, default=str, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
-        said = f"{error.msg} at line {error.lineno}, column {error.colno}"
+        said = msg("{msg} at line {lineno}, column {colno}", (error.msg, error.lineno, error.colno))
         return Verdict(False, "Python's json", said, error.pos)
     except _NoNumberError as error:
         return Verdict(False, "Python's json", str(error))
@@ -121,7 +122,9 @@ def _object(source: str, text: str) -> Verdict:
         said = "Python cannot hold the value: an exponent is too large"
         return Verdict(None, "Python's json", said)
     except (RecursionError, ValueError) as error:  # UnicodeEncodeError of half a character too
-        return Verdict(None, "Python's json", f"Python cannot hold the value: {_short(str(error))}")
+        return Verdict(
+            None, "Python's json", msg("Python cannot hold the value: {error}", _short(str(error)))
+        )
     wrong = unjudged = None
     try:
         for error in _errors(json.loads(source, parse_float=_Exact), value):
@@ -130,16 +133,20 @@ def _object(source: str, text: str) -> Verdict:
                 break
             unjudged = unjudged or error
     except _TooManyChecksError:
-        said = f"jsonschema would take over {_MOST_CHECKS:,} checks"
+        said = msg("jsonschema would take over {most_checks:,} checks", _MOST_CHECKS)
         return Verdict(None, "jsonschema", said)
     except ArithmeticError:  # of Python's decimals
-        return Verdict(None, "jsonschema", "it holds a number beyond what Python divides exactly")
+        return Verdict(
+            None, "jsonschema", msg("it holds a number beyond what Python divides exactly")
+        )
     except (RecursionError, referencing.exceptions.Unresolvable, jsonschema.SchemaError) as error:
         said = _short(getattr(error, "message", str(error)))
-        return Verdict(None, "jsonschema", f"jsonschema cannot use the schema: {said}")
+        return Verdict(None, "jsonschema", msg("jsonschema cannot use the schema: {said}", said))
     if wrong is not None:
-        where = wrong.json_path.removeprefix("$").removeprefix(".") or "the whole"
-        return Verdict(False, "jsonschema", f"{_short(wrong.message)} ({where})")
+        where = wrong.json_path.removeprefix("$").removeprefix(".") or msg("the whole")
+        return Verdict(
+            False, "jsonschema", msg("{message} ({where})", (_short(wrong.message), where))
+        )
     if unjudged is not None:
         return Verdict(None, "jsonschema", unjudged.message)
     return Verdict(True, "jsonschema")
@@ -176,7 +183,7 @@ def _errors(schema: Any, value: Any) -> Iterator[jsonschema.ValidationError]:
             except _NotJudgedError as reason:
                 if depth:  # so that the test is not judged either
                     raise
-                yield _UnjudgedError(str(reason))
+                yield _UnjudgedError(*reason.args)
 
         return applied
 
@@ -247,7 +254,7 @@ def _format(
     if not _FORMATS.conforms(value, name):
         yield jsonschema.ValidationError(f"{value!r} is not a {name!r}")
     elif name not in _DECIDED:
-        raise _NotJudgedError(f"no second parser of the format {name!r} is at hand")
+        raise _NotJudgedError(msg("no second parser of the format {name} is at hand", repr(name)))
 
 
 _OURS: dict[str, Keyword] = {
@@ -279,7 +286,7 @@ def _found(
     """
     is_ascii = all(map(str.isascii, texts))
     if not is_ascii and _BY_CATEGORY.search(expression) and any(_searched(_UNKNOWN, texts)):
-        raise _NotJudgedError("it holds a character that RE2 does not know")
+        raise _NotJudgedError(msg("it holds a character that RE2 does not know"))
     return _searched(whole.replace("{}", _for_re2(expression, classes, is_ascii)), texts)
 
 
@@ -288,7 +295,7 @@ def _searched(expression: str, texts: list[str]) -> list[bool]:
         return pc.match_substring_regex(pa.array(texts, pa.string()), expression).to_pylist()
     except pa.ArrowInvalid as error:
         said = _short(str(error).removeprefix("Invalid regular expression: "))
-        raise _NotJudgedError(f"RE2 cannot read the expression: {said}") from None
+        raise _NotJudgedError(msg("RE2 cannot read the expression: {said}", said)) from None
 
 
 def _for_re2(expression: str, classes: dict[str, str], is_ascii: bool) -> str:
@@ -302,11 +309,11 @@ def _for_re2(expression: str, classes: dict[str, str], is_ascii: bool) -> str:
             if not is_within:
                 part = f"[^{classes[name.lower()]}]"
             elif not is_ascii:
-                raise _NotJudgedError(f"RE2 has no {part} of all scripts within brackets")
+                raise _NotJudgedError(msg("RE2 has no {part} of all scripts within brackets", part))
         elif part[:2] == "\\u" and len(part) > 2:
             part = f"\\x{{{part[2:]}}}"
         elif is_within and part in ("&&", "--", "~~", "[", "[^", "[]", "[^]"):
-            raise _NotJudgedError(f"RE2 reads {part} within brackets in another way")
+            raise _NotJudgedError(msg("RE2 reads {part} within brackets in another way", part))
         elif part in ("[", "[^", "[]", "[^]"):
             is_within = True
         elif part == "]":
@@ -324,7 +331,7 @@ def _no_number(name: str) -> float:
 
 
 def _unjudged(source: str, text: str) -> Verdict:
-    return Verdict(None, "", "no second parser of llguidance's Lark is at hand")
+    return Verdict(None, "", msg("no second parser of llguidance's Lark is at hand"))
 
 
 def _short(message: str) -> str:

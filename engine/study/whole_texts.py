@@ -28,7 +28,7 @@ import numpy as np
 
 from engine.checks import at_least_one
 from engine.decoding.inputs import checked_settings, prompt_ids
-from engine.errors import SettingError
+from engine.errors import SettingError, msg
 from engine.model import LanguageModel
 from engine.model.vocabulary import readable
 from engine.runner.runner import Runner
@@ -149,7 +149,7 @@ class Walk:
         self._ids = prompt_ids(model, prompt)
         checked_settings(SamplingSettings(chain=[constraint]), model)
         if not model.eos_ids:
-            remedy = "choose a model that can end a text"
+            remedy = msg("choose a model that can end a text")
             raise SettingError("model", model.name, "has no end-of-text token", remedy)
         self._model = model
         self._constraint = constraint

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.errors import SettingError
+from engine.errors import SettingError, msg
 
 if TYPE_CHECKING:
     from engine.model import LanguageModel
@@ -36,7 +36,7 @@ class StopStringMatch:
 
 def checked_stop_strings(stop_strings: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:
     """Stop strings as a tuple; raises `SettingError` for an empty one or one that is no text."""
-    remedy = "give the text that ends generation, or leave it out"
+    remedy = msg("give the text that ends generation, or leave it out")
     if not isinstance(stop_strings, (str, list, tuple)):
         raise SettingError("stop_strings", stop_strings, "must be text or a list of texts", remedy)
     strings = (stop_strings,) if isinstance(stop_strings, str) else tuple(stop_strings)
@@ -51,13 +51,13 @@ def checked_max_new_tokens(max_new_tokens: object) -> int:
 
     It may exceed the context, whose end is a stop rule of its own.
     """
-    remedy = f"use a whole number from 0 to {LONGEST_RUN:,}"
+    remedy = msg("use a whole number from 0 to {longest_run:,}", LONGEST_RUN)
     if isinstance(max_new_tokens, bool) or not isinstance(max_new_tokens, (int, np.integer)):
         raise SettingError("max_new_tokens", max_new_tokens, "must be a whole number", remedy)
     if max_new_tokens < 0:
         raise SettingError("max_new_tokens", max_new_tokens, "must not be negative", remedy)
     if max_new_tokens > LONGEST_RUN:
-        problem = f"is beyond the longest run of {LONGEST_RUN:,} tokens"
+        problem = msg("is beyond the longest run of {longest_run:,} tokens", LONGEST_RUN)
         raise SettingError("max_new_tokens", max_new_tokens, problem, remedy)
     return int(max_new_tokens)
 

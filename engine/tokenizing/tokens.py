@@ -121,7 +121,8 @@ def checked_text(text: str) -> str:
     data = text.encode("utf-8", "replace")  # a lone surrogate is no character
     if len(data) > MAX_PROMPT_BYTES:
         raise PromptError(
-            f"The text has {len(data):,} bytes, more than the {MAX_PROMPT_BYTES:,} that are taken "
-            "in; shorten it."
+            "The text has {data:,} bytes, more than the {max_prompt_bytes:,} that are taken "
+            "in; shorten it.",
+            (len(data), MAX_PROMPT_BYTES),
         )
     return data.decode("utf-8")

@@ -178,7 +178,7 @@ class EarlyStopping(Kind):
 
     def read(self, value: Any, limits: Limits) -> bool | str:
         if type(value) is not bool and value != "never":
-            raise Wrong(f"must be true, false or never, got {shown(value)}")
+            raise Wrong("must be true, false or never, got {value}", shown(value))
         return value
 
 
@@ -244,17 +244,17 @@ def _next_beams(
     for place, one in enumerate(step.candidates):
         try:
             if one.parent >= len(live):
-                raise Wrong(f"must be below {len(live):,}, the beams before").within("parent")
+                raise Wrong("must be below {live:,}, the beams before", len(live)).within("parent")
             if one.group >= used.groups:
-                raise Wrong(f"must be below {used.groups:,}, as groups says").within("group")
+                raise Wrong("must be below {groups:,}, as groups says", used.groups).within("group")
             before = live[one.parent]
             if not _equal(one.total, before.total + one.logprob):
                 raise Wrong("is not its beam's total and its logprob").within("total")
             path = _Path((*before.ids, one.token_id), one.total, one.penalty)
             if (one.beam is not None) != (one.fate == KEPT):
-                raise Wrong(f"does not fit the fate {one.fate}").within("beam")
+                raise Wrong("does not fit the fate {fate}", one.fate).within("beam")
             if (one.score is not None) != (one.fate == FINISHED):
-                raise Wrong(f"does not fit the fate {one.fate}").within("score")
+                raise Wrong("does not fit the fate {fate}", one.fate).within("score")
             if one.fate == KEPT:
                 if one.beam in beams:
                     raise Wrong("is that of another candidate too").within("beam")
@@ -283,7 +283,9 @@ def _check_best(
             raise Wrong("names no finished candidate of that score").within(place).within("pool")
         best.append((found[1], found[0].ids))
     if len(step.pool) > used.width:
-        raise Wrong(f"must hold at most {used.width:,}, got {len(step.pool):,}").within("pool")
+        raise Wrong(
+            "must hold at most {width:,}, got {pool:,}", (used.width, len(step.pool))
+        ).within("pool")
     if step.stop_reason is None or not best:
         best += [(_score(path, used), path.ids) for path in live]
     highest = max((score for score, _ in best), default=math.nan)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.errors import SettingError
+from engine.errors import SettingError, msg
 from engine.sampling import SamplingSettings
 from engine.sampling.stages import Stage
 from engine.trace.values import Kind, Limits, Wrong, short
@@ -34,4 +34,4 @@ def sampling_of(values: dict[str, Any], limits: Limits) -> SamplingSettings:
 def _sentence(error: SettingError) -> str:
     """What a setting's own check says, without its remedy."""
     problem = str(error).removesuffix(f"; {error.remedy}.")
-    return f"are refused: {short(problem, 160)}"
+    return msg("are refused: {problem}", short(problem, 160))

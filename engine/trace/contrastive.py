@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from engine.errors import msg
 from engine.sampling.stages import Stage
 from engine.trace.chain import Chain
 from engine.trace.steps import (
@@ -153,16 +154,18 @@ class Contrastive(Strategy):
                 raise Wrong("comes with another top_k, which cannot change").within(step.index)
             count = len(step.candidates)
             if not 1 <= count <= used.top_k:
-                problem = f"must hold 1 to {used.top_k:,}, as top_k says, got {count:,}"
+                problem = msg(
+                    "must hold 1 to {top_k:,}, as top_k says, got {count:,}", (used.top_k, count)
+                )
                 raise Wrong(problem).within("candidates").within(step.index)
             if step.chosen >= count or step.candidates[step.chosen].token_id != step.token_id:
-                problem = f"must be the place of the token, got {shown(step.chosen)}"
+                problem = msg("must be the place of the token, got {chosen}", shown(step.chosen))
                 raise Wrong(problem).within("chosen").within(step.index)
             if step.penalty_alpha != used.penalty_alpha:
                 wanted, given = shown(used.penalty_alpha), shown(step.penalty_alpha)
-                problem = f"must be {wanted}, as in the settings, got {given}"
+                problem = msg("must be {wanted}, as in the settings, got {given}", (wanted, given))
                 raise Wrong(problem).within("penalty_alpha").within(step.index)
             before = len(prompt_ids) + step.index
             if any(candidate.nearest >= before for candidate in step.candidates):
-                problem = f"must be positions before this one, 0 to {before - 1:,}"
+                problem = msg("must be positions before this one, 0 to {before:,}", before - 1)
                 raise Wrong(problem).within("candidates").within(step.index)

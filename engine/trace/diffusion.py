@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from engine.errors import msg
 from engine.trace.steps import ENTROPY, MILLISECONDS, SHARE, UNIFORM
 from engine.trace.strategy import Strategy
 from engine.trace.values import (
@@ -180,7 +181,7 @@ def _filled(canvas: tuple[int, ...], step: DiffusionStep, gaps: tuple[int, ...])
     for name in ("unmasked", "masked", "remasked"):
         places = getattr(step, name)
         if list(places) != sorted(set(places)) or (places and places[-1] >= length):
-            raise Wrong(f"must be ascending positions from 0 to {length - 1:,}").within(name)
+            raise Wrong("must be ascending positions from 0 to {length:,}", length - 1).within(name)
     if set(step.unmasked) & set(step.masked):
         raise Wrong("shares positions with masked").within("unmasked")
     predicted = step.predicted_at
@@ -195,7 +196,7 @@ def _filled(canvas: tuple[int, ...], step: DiffusionStep, gaps: tuple[int, ...])
     if step.committed_confidence:
         _check_length("committed_confidence", step.committed_confidence, length)
         if _there(step.committed_confidence) != committed:
-            problem = "must have an entry for every position filled earlier and none elsewhere"
+            problem = msg("must have an entry for every position filled earlier and none elsewhere")
             raise Wrong(problem).within("committed_confidence")
     after = list(canvas)
     for place in step.remasked:
@@ -215,7 +216,9 @@ def _filled(canvas: tuple[int, ...], step: DiffusionStep, gaps: tuple[int, ...])
 
 def _check_length(name: str, row: Sequence[object], length: int) -> None:
     if len(row) != length:
-        problem = f"must have {length:,} entries, one for each position, got {len(row):,}"
+        problem = msg(
+            "must have {length:,} entries, one for each position, got {row:,}", (length, len(row))
+        )
         raise Wrong(problem).within(name)
 
 
@@ -249,5 +252,5 @@ def _check_plan(step: DiffusionStep, settings: _FillingSettings, gaps: tuple[int
     masked = [scores[place] for place in block if place in step.masked]
     stays = [scores[place] for place in block if place not in step.masked]
     if masked and stays and max(masked) > min(stays):
-        problem = "holds a position whose token is surer than one that stays"
+        problem = msg("holds a position whose token is surer than one that stays")
         raise Wrong(problem).within("masked")

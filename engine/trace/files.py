@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from engine.errors import TraceError
+from engine.errors import TraceError, msg
 from engine.trace.values import short
 
 
@@ -54,17 +54,17 @@ def write(path: Path, data: dict[str, Any]) -> Path:
         TraceError: another ending, more than `read` takes, or the file cannot be written.
     """
     if path.suffix != ".json":
-        raise TraceError(f"{short(path.name)} must end in .json.")
+        raise TraceError("{name} must end in .json.", short(path.name))
     if len(data["steps"]) > MAX_STEPS:
-        raise _too_large(f"{MAX_STEPS:,} steps")
+        raise _too_large(msg("{max_steps:,} steps", MAX_STEPS))
     packed = as_json(data).encode()
     if len(packed) > MAX_FILE_BYTES:
-        raise _too_large(f"{MAX_FILE_BYTES:,} bytes")
+        raise _too_large(msg("{max_file_bytes:,} bytes", MAX_FILE_BYTES))
     _check(packed)  # or it could never be opened again
     try:
         _replace_file(path, packed)
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
-        raise _of_file(path, "cannot be written", error) from error
+        raise _of_file(msg("{name} cannot be written: {reason}."), path, error) from error
     return path
 
 
@@ -80,40 +80,41 @@ def read(path: Path) -> Any:
             raise OSError("it is no regular file; choose a file saved by this app")
         if about.st_size > MAX_FILE_BYTES:
             raise TraceError(
-                f"{short(path.name)} has {about.st_size:,} bytes, more than the "
-                f"{MAX_FILE_BYTES:,} of any trace; choose another file."
+                "{name} has {st_size:,} bytes, more than the "
+                "{max_file_bytes:,} of any trace; choose another file.",
+                (short(path.name), about.st_size, MAX_FILE_BYTES),
             )
         with path.open("rb") as file:
             data = file.read(about.st_size)
     except (OSError, ValueError) as error:
-        raise _of_file(path, "cannot be read", error) from error
+        raise _of_file(msg("{name} cannot be read: {reason}."), path, error) from error
     return from_json(data)
 
 
 def _unwritable(error: Exception) -> TraceError:
     reason = short(str(error), 200)
-    return TraceError(f"The trace holds what no file can keep: {reason}.")
+    return TraceError("The trace holds what no file can keep: {reason}.", reason)
 
 
-def _of_file(path: Path, problem: str, error: Exception) -> TraceError:
+def _of_file(template: str, path: Path, error: Exception) -> TraceError:
     reason = short(str(getattr(error, "strerror", None) or error), 200)
-    return TraceError(f"{short(path.name)} {problem}: {reason}.")
+    return TraceError(template, (short(path.name), reason))
 
 
 def _too_large(most: str) -> TraceError:
-    return TraceError(f"The trace has more than {most}; take one of a shorter run.")
+    return TraceError("The trace has more than {most}; take one of a shorter run.", most)
 
 
 def _check(data: bytes, most: Most | None = None) -> None:
     """Refuse what would take much memory: a list of two bytes becomes an object of 64."""
     most = most or Most(MAX_VALUES, MAX_OBJECTS, MAX_OBJECTS)
     if data.count(b",") > most.values:
-        raise _too_large(f"{most.values:,} values")
+        raise _too_large(msg("{values:,} values", most.values))
     lists = data.count(b"[")
     if lists > most.lists:
-        raise _too_large(f"{most.lists:,} lists")
+        raise _too_large(msg("{lists:,} lists", most.lists))
     if lists + data.count(b"{") > most.objects:
-        raise _too_large(f"{most.objects:,} lists and objects")
+        raise _too_large(msg("{objects:,} lists and objects", most.objects))
 
 
 def from_json(data: bytes, most: Most | None = None) -> Any:
@@ -127,7 +128,7 @@ def from_json(data: bytes, most: Most | None = None) -> Any:
         TraceError: no JSON, or more than that.
     """
     if len(data) > MAX_FILE_BYTES:
-        raise _too_large(f"{MAX_FILE_BYTES:,} bytes")
+        raise _too_large(msg("{max_file_bytes:,} bytes", MAX_FILE_BYTES))
     _check(data, most)
     try:
         text = data.decode("utf-8")
@@ -138,7 +139,7 @@ def from_json(data: bytes, most: Most | None = None) -> Any:
         ) from error
     except ValueError as error:
         reason = short(str(error), 150)
-        raise TraceError(f"The trace is no valid JSON ({reason}); save it again.") from error
+        raise TraceError("The trace is no valid JSON ({reason}); save it again.", reason) from error
 
 
 def _no_constant(name: str) -> float:

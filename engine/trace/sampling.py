@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from engine.errors import msg
 from engine.sampling import SamplingSettings
 from engine.trace.chain import sampling_of
 from engine.trace.steps import Step
@@ -35,10 +36,16 @@ class Sampling(Strategy):
             names = [stage.setting for stage in used.chain]
             for stage in step.stages:
                 if stage.name not in names:
-                    problem = f"names {shown(stage.name)}, which the settings there do not have"
+                    problem = msg(
+                        "names {name}, which the settings there do not have", shown(stage.name)
+                    )
                     raise Wrong(problem).within("stages").within(step.index)
             if (step.guidance_scale is not None) != self.is_guided:
-                problem = "is missing" if self.is_guided else "stands in a trace without guidance"
+                problem = (
+                    msg("is missing")
+                    if self.is_guided
+                    else msg("stands in a trace without guidance")
+                )
                 raise Wrong(problem).within("guidance_scale").within(step.index)
 
 

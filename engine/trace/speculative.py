@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any
 
-from engine.errors import SettingError
+from engine.errors import SettingError, msg
 from engine.sampling.speculation import MOST_DRAFT_LENGTH, SpeculativeSettings
 from engine.text import stopping
 from engine.trace.steps import (
@@ -249,7 +249,7 @@ class Speculative(Strategy):
             used.sampling.check_vocabulary(limits.vocab_size)
         except SettingError as error:
             problem = str(error).removesuffix(f"; {error.remedy}.")
-            raise Wrong(f"are refused: {short(problem, 160)}") from error
+            raise Wrong("are refused: {problem}", short(problem, 160)) from error
         except (ValueError, TypeError, ArithmeticError) as error:
             raise Wrong("hold what no sampler takes") from error
         if used.sampling.seed is None:
@@ -268,7 +268,9 @@ class Speculative(Strategy):
                 if used.draft != settings[0].draft:
                     raise Wrong("comes with another draft, which cannot change")
                 if step.start != start:
-                    raise Wrong(f"must be {start:,}, got {shown(step.start)}").within("start")
+                    raise Wrong(
+                        "must be {start:,}, got {start2}", (start, shown(step.start))
+                    ).within("start")
                 _check_round(step, used.used)
             except Wrong as wrong:
                 raise wrong.within(step.index) from None
@@ -281,18 +283,22 @@ class Speculative(Strategy):
 def _check_round(step: SpeculativeStep, used: SpeculativeSettings) -> None:
     """Raise `Wrong` where a round contradicts itself or its settings."""
     if step.forced_acceptance != used.forced_acceptance:
-        problem = f"must be {shown(used.forced_acceptance)}, as in the settings"
+        problem = msg(
+            "must be {forced_acceptance}, as in the settings", shown(used.forced_acceptance)
+        )
         raise Wrong(problem).within("forced_acceptance")
     if step.text_invalid != used.text_invalid:
-        raise Wrong(f"must be {shown(used.text_invalid)}").within("text_invalid")
+        raise Wrong("must be {text_invalid}", shown(used.text_invalid)).within("text_invalid")
     if len(step.proposed) > step.draft_length:
-        problem = f"must hold at most {step.draft_length}, as draft_length says"
+        problem = msg("must hold at most {draft_length}, as draft_length says", step.draft_length)
         raise Wrong(problem).within("proposed")
     if not used.adaptive and step.draft_length != used.draft_length:
-        raise Wrong(f"must be {used.draft_length}, as in the settings").within("draft_length")
+        raise Wrong("must be {draft_length}, as in the settings", used.draft_length).within(
+            "draft_length"
+        )
     most = used.max_new_tokens
     if most is not None and step.start + len(step.token_ids) > most:
-        raise Wrong(f"hold more than max_new_tokens, {most:,}").within("token_ids")
+        raise Wrong("hold more than max_new_tokens, {most:,}", most).within("token_ids")
     for place, token in enumerate(step.proposed):
         try:
             _check_verdict(token, step.forced_acceptance)
@@ -316,7 +322,7 @@ def _check_verdict(token: ProposedToken, forced: float | None) -> None:
     u = 0.0 if token.u is None else token.u
     accepts = u < (token.ratio if forced is None else forced)
     if accepts != (token.verdict == ACCEPTED):
-        raise Wrong(f"contradicts u and ratio, got {token.verdict}").within("verdict")
+        raise Wrong("contradicts u and ratio, got {verdict}", token.verdict).within("verdict")
 
 
 def _check_tokens(step: SpeculativeStep) -> None:
@@ -329,7 +335,11 @@ def _check_tokens(step: SpeculativeStep) -> None:
     else:
         ids += (step.drawn.token_id,)
         if step.drawn.kind != kind or (step.looked_at < len(step.proposed) and not rejected):
-            raise Wrong(f"must be {kind}, got {step.drawn.kind}").within("kind").within("drawn")
+            raise (
+                Wrong("must be {kind}, got {kind2}", (kind, step.drawn.kind))
+                .within("kind")
+                .within("drawn")
+            )
     if step.token_ids != ids:
         raise Wrong("must be the accepted tokens and the drawn one").within("token_ids")
     if step.stop_reason == stopping.STOP_STRING and step.stop_string is None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.errors import TraceError
+from engine.errors import TraceError, msg
 from engine.trace import files
 from engine.trace.steps import LONGEST_STOP_STRING, Guidance
 from engine.trace.strategies import STRATEGIES
@@ -106,7 +106,9 @@ class Trace:
         for first, values in reversed(self.settings):
             if first <= index:
                 return values
-        raise TraceError(f"The trace has no settings for step {index:,}; give those it began with.")
+        raise TraceError(
+            "The trace has no settings for step {index:,}; give those it began with.", index
+        )
 
     def to_frame(self) -> pandas.DataFrame:
         """One row per step; under masked diffusion one per step and predicted mask.
@@ -169,8 +171,9 @@ class Trace:
         version = data.get("version")
         if type(version) is not int or version != VERSION:
             raise TraceError(
-                f"This trace has format version {shown(version)}, this app reads {VERSION}; "
-                "update the app or save the trace again."
+                "This trace has format version {version}, this app reads {version2}; "
+                "update the app or save the trace again.",
+                (shown(version), VERSION),
             )
         try:
             return cls._checked(data)
@@ -185,7 +188,9 @@ class Trace:
         strategy_name = _within("strategy", name, _part(data, "strategy"), limits)
         strategy = STRATEGIES[strategy_name]
         if ("guidance" in data) != (strategy_name == "guidance"):
-            raise Wrong(f"does not fit the strategy {strategy_name}").within("guidance")
+            raise Wrong("does not fit the strategy {strategy_name}", strategy_name).within(
+                "guidance"
+            )
         ids = Row(Token(is_input=True))
         values = {
             "prompt": Text(),
@@ -242,7 +247,7 @@ def _within(name: str, read: Any, value: Any, limits: Limits) -> Any:
 def _step_named(wrong: Wrong) -> str:
     """``step 12`` out of the place of something in a step, which is left without it."""
     if wrong.place[:1] == ["steps"] and len(wrong.place) > 1:
-        step = f"step {wrong.place[1]:,}"
+        step = msg("step {place:,}", wrong.place[1])
         del wrong.place[:2]
         return step
     return ""
@@ -252,7 +257,7 @@ def _limits(model: Any) -> Limits:
     """What ranges depend on, out of the facts of the model, all of which are checked."""
     try:
         if type(model) is not dict:
-            raise Wrong(f"must be an object, got {shown(model)}")
+            raise Wrong("must be an object, got {model}", shown(model))
         _check_fact(model, 0)
         free = Limits(1, 1)
         for name, kind in _FACTS.items():
@@ -268,10 +273,12 @@ def _check_fact(value: Any, depth: int) -> None:
     """Raise `Wrong` for a fact that is no plain value of a sensible size."""
     if type(value) is dict and depth < _DEEPEST_FACT:
         if len(value) > _MOST_FACTS:
-            raise Wrong(f"must hold at most {_MOST_FACTS} facts, got {len(value):,}")
+            raise Wrong(
+                "must hold at most {most_facts} facts, got {value:,}", (_MOST_FACTS, len(value))
+            )
         for name, fact in value.items():
             if type(name) is not str or len(name) > _MOST_FACTS:
-                raise Wrong(f"has a fact with the name {shown(name)}, which is none")
+                raise Wrong("has a fact with the name {name}, which is none", shown(name))
             try:
                 Text(_MOST_FACTS).read(name, Limits(1, 1))
                 _check_fact(fact, depth + 1)
@@ -284,14 +291,14 @@ def _check_fact(value: Any, depth: int) -> None:
     elif type(value) is int:
         Whole(-LARGEST).read(value, Limits(1, 1))
     elif value is not None and type(value) is not bool:
-        raise Wrong(f"must be text, a number, true, false or nothing, got {shown(value)}")
+        raise Wrong("must be text, a number, true, false or nothing, got {value}", shown(value))
 
 
 def _steps(strategy: Strategy, data: Any, limits: Limits) -> tuple[TraceStep, ...]:
     steps = _within("steps", Row(Record(strategy.step), most=files.MAX_STEPS).read, data, limits)
     for place, step in enumerate(steps):
         if step.index != place:
-            problem = f"must be {place:,}, got {shown(step.index)}"
+            problem = msg("must be {place:,}, got {index}", (place, shown(step.index)))
             raise Wrong(problem).within("index").within(place).within("steps")
     return steps
 
@@ -301,7 +308,7 @@ def _settings(
 ) -> tuple[tuple[tuple[int, dict[str, Any]], ...], list[Any]]:
     """The settings of the trace, and for every step those that it was taken with."""
     if type(data) is not list or not data:
-        raise Wrong(f"must be a list with an entry for step 0, got {shown(data)}").within(
+        raise Wrong("must be a list with an entry for step 0, got {data}", shown(data)).within(
             "settings"
         )
     runs: list[tuple[int, dict[str, Any]]] = []
@@ -309,12 +316,15 @@ def _settings(
     for place, entry in enumerate(data):
         try:
             if type(entry) is not list or len(entry) != 2 or type(entry[1]) is not dict:
-                raise Wrong(f"must be a step and its settings, got {shown(entry)}")
+                raise Wrong("must be a step and its settings, got {entry}", shown(entry))
             first, values = entry
             least = runs[-1][0] + 1 if runs else 0
             most = steps if runs else 0
             if type(first) is not int or not least <= first <= most:
-                raise Wrong(f"must begin at a step from {least:,} to {most:,}, got {shown(first)}")
+                raise Wrong(
+                    "must begin at a step from {least:,} to {most:,}, got {first}",
+                    (least, most, shown(first)),
+                )
             parsed.append(strategy.settings(values, limits))
         except Wrong as wrong:
             raise wrong.within(place).within("settings") from wrong.__cause__

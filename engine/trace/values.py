@@ -17,13 +17,13 @@ from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
-from engine.errors import TraceError
+from engine.errors import TraceError, msg, shown_value
 
 LARGEST = 2**63 - 1  # of the whole numbers in a column of a table
 LONGEST_TEXT = 16 * 2**20  # characters: a prompt that fills any context of today
 LONGEST_TOKEN = 2**16
 ROUNDING = 1e-6  # by which figures that were rounded may leave their range
-REMEDY = "save the trace again or choose another file"
+REMEDY = msg("save the trace again or choose another file")
 
 
 class Limits(NamedTuple):
@@ -42,11 +42,13 @@ class Wrong(Exception):
     """A value that is refused; whoever knows the place puts it in front (see `refusal`).
 
     Attributes:
+        problem: a `Message`, of a template and its values or of another message.
         place: names and numbers on the way to the value, outermost first.
     """
 
-    def __init__(self, problem: str, remedy: str = REMEDY) -> None:
-        super().__init__(problem)
+    def __init__(self, problem: str, values: object = (), *, remedy: str = REMEDY) -> None:
+        self.problem = msg(problem, values)
+        super().__init__(self.problem)
         self.place: list[str | int] = []
         self.remedy = remedy
 
@@ -64,16 +66,17 @@ def refusal(wrong: Wrong, place: str = "") -> TraceError:
             inner += f"[{name}]"
         else:
             inner += f".{short(name)}" if inner else short(name)
-    inner, problem = short(inner, 120), short(str(wrong), 200)
+    inner, problem = short(inner, 120), short(wrong.problem, 200)
     if place and inner:
-        said = f"The trace is damaged at {place}: {inner} {problem}; {wrong.remedy}."
-    elif place:
-        said = f"The trace is damaged at {place}: {problem}; {wrong.remedy}."
-    elif inner:
-        said = f"The trace is damaged: {inner} {problem}; {wrong.remedy}."
-    else:
-        said = f"The trace is damaged: {problem}; {wrong.remedy}."
-    return TraceError(said)
+        template = msg("The trace is damaged at {place}: {inner} {problem}; {remedy}.")
+        return TraceError(template, (place, inner, problem, wrong.remedy))
+    if place:
+        template = msg("The trace is damaged at {place}: {problem}; {remedy}.")
+        return TraceError(template, (place, problem, wrong.remedy))
+    if inner:
+        template = msg("The trace is damaged: {inner} {problem}; {remedy}.")
+        return TraceError(template, (inner, problem, wrong.remedy))
+    return TraceError("The trace is damaged: {problem}; {remedy}.", (problem, wrong.remedy))
 
 
 def short(text: str, most: int = 60) -> str:
@@ -89,14 +92,12 @@ def shown(value: object) -> str:
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "nothing"}[value]
     if isinstance(value, int):
-        if value.bit_length() > 96:  # Python prints no number of more than 4,300 digits
-            return f"a number of about {round(value.bit_length() * 0.30103):,} digits"
-        return f"{value:,}"
+        return shown_value(value) if value.bit_length() > 96 else f"{value:,}"
     if isinstance(value, float):
         return repr(value)
     if isinstance(value, (list, tuple)):
-        return f"a list of {len(value):,}"
-    return "an object" if isinstance(value, dict) else f"a {short(type(value).__name__)}"
+        return msg("a list of {value:,}", len(value))
+    return msg("an object") if isinstance(value, dict) else f"a {short(type(value).__name__)}"
 
 
 class Kind:
@@ -111,7 +112,7 @@ class Kind:
 
 
 def _refuse(wanted: str, value: object) -> Wrong:
-    return Wrong(f"must be {wanted}, got {shown(value)}")
+    return Wrong("must be {wanted}, got {value}", (wanted, shown(value)))
 
 
 @dataclass(frozen=True)
@@ -123,9 +124,9 @@ class Whole(Kind):
 
     def read(self, value: Any, limits: Limits) -> int:
         if type(value) is not int or not self.least <= value <= self.most:
-            wanted = f"a whole number from {self.least:,}"
+            wanted = msg("a whole number from {least:,}", self.least)
             if self.most != LARGEST:
-                wanted = f"a whole number from {self.least:,} to {self.most:,}"
+                wanted = msg("a whole number from {least:,} to {most:,}", (self.least, self.most))
             raise _refuse(wanted, value)
         return value
 
@@ -139,7 +140,7 @@ class Token(Kind):
     def read(self, value: Any, limits: Limits) -> int:
         size = limits.input_size if self.is_input else limits.vocab_size
         if type(value) is not int or not 0 <= value < size:
-            raise _refuse(f"a token id from 0 to {size - 1:,}", value)
+            raise _refuse(msg("a token id from 0 to {size:,}", size - 1), value)
         return value
 
 
@@ -185,12 +186,16 @@ class Real(Kind):
     def _wanted(self) -> str:
         below, above = math.isfinite(self.least), math.isfinite(self.most)
         if below and above and self.open_above:
-            return f"a number from {self.least:g} to below {self.most:g}"
+            return msg("a number from {least:g} to below {most:g}", (self.least, self.most))
         if below and above:
-            return f"a number from {self.least:g} to {self.most:g}"
+            return msg("a number from {least:g} to {most:g}", (self.least, self.most))
         if below:
-            return f"a finite number of at least {self.least:g}"
-        return f"a finite number of at most {self.most:g}" if above else "a finite number"
+            return msg("a finite number of at least {least:g}", self.least)
+        return (
+            msg("a finite number of at most {most:g}", self.most)
+            if above
+            else msg("a finite number")
+        )
 
 
 @dataclass(frozen=True)
@@ -201,13 +206,15 @@ class Text(Kind):
 
     def read(self, value: Any, limits: Limits) -> str:
         if type(value) is not str or len(value) > self.most:
-            given = f"{len(value):,} characters" if type(value) is str else shown(value)
-            raise Wrong(f"must be text of at most {self.most:,} characters, got {given}")
+            given = msg("{value:,} characters", len(value)) if type(value) is str else shown(value)
+            raise Wrong(
+                "must be text of at most {most:,} characters, got {given}", (self.most, given)
+            )
         if not value.isascii():
             try:
                 value.encode()
             except UnicodeEncodeError as error:
-                raise _refuse("text that UTF-8 can hold", value) from error
+                raise _refuse(msg("text that UTF-8 can hold"), value) from error
         return value
 
 
@@ -219,7 +226,7 @@ class OneOf(Kind):
 
     def read(self, value: Any, limits: Limits) -> str:
         if type(value) is not str or value not in self.values:
-            raise _refuse(f"one of {', '.join(self.values)}", value)
+            raise _refuse(msg("one of {values}", ", ".join(self.values)), value)
         return value
 
 
@@ -228,7 +235,7 @@ class Flag(Kind):
 
     def read(self, value: Any, limits: Limits) -> bool:
         if type(value) is not bool:
-            raise _refuse("true or false", value)
+            raise _refuse(msg("true or false"), value)
         return value
 
 
@@ -237,12 +244,15 @@ class Hexadecimal(Kind):
 
     def read(self, value: Any, limits: Limits) -> bytes:
         if type(value) is not str or len(value) > 2 * LONGEST_TOKEN:
-            given = f"{len(value):,} characters" if type(value) is str else shown(value)
-            raise Wrong(f"must be at most {LONGEST_TOKEN:,} bytes as hexadecimal text, got {given}")
+            given = msg("{value:,} characters", len(value)) if type(value) is str else shown(value)
+            raise Wrong(
+                "must be at most {longest_token:,} bytes as hexadecimal text, got {given}",
+                (LONGEST_TOKEN, given),
+            )
         try:
             return bytes.fromhex(value)
         except ValueError as error:
-            raise _refuse("hexadecimal text", value) from error
+            raise _refuse(msg("hexadecimal text"), value) from error
 
     def plain(self, value: bytes) -> str:
         return value.hex()
@@ -270,9 +280,11 @@ class Row(Kind):
 
     def read(self, value: Any, limits: Limits) -> tuple:
         if type(value) is not list:
-            raise _refuse("a list", value)
+            raise _refuse(msg("a list"), value)
         if len(value) > self.most:
-            raise Wrong(f"must hold at most {self.most:,} entries, got {len(value):,}")
+            raise Wrong(
+                "must hold at most {most:,} entries, got {value:,}", (self.most, len(value))
+            )
         read, values = self.kind.read, []
         try:
             for item in value:
@@ -337,7 +349,7 @@ def _plan(kind: type) -> dict[str, tuple[Kind, bool]]:
 def read(kind: type, data: Any, limits: Limits) -> Any:
     """An instance of a dataclass out of plain values; raises `Wrong` on anything else."""
     if type(data) is not dict:
-        raise _refuse("an object", data)
+        raise _refuse(msg("an object"), data)
     plan = _plan(kind)
     refuse_unknown(data, plan)
     values = {}
@@ -356,8 +368,8 @@ def refuse_unknown(data: dict[Any, Any], known: Iterable[str]) -> None:
     """Raise `Wrong` where an object has a name that this version does not know."""
     unknown = next((name for name in data if name not in known), None)
     if unknown is not None:
-        remedy = "update the app, or save the trace with this version"
-        raise Wrong("is not known to this version", remedy).within(str(unknown)[:100])
+        remedy = msg("update the app, or save the trace with this version")
+        raise Wrong("is not known to this version", remedy=remedy).within(str(unknown)[:100])
 
 
 def plain(record: Any) -> dict[str, Any]:

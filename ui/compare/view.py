@@ -19,7 +19,6 @@ from ui.words.catalogue import setting_name
 from ui.words.labels import stop_name, tokens_text
 from ui.words.language import say, with_figures
 from ui.words.metrics import METRICS, OF_TEXT, number, percent
-from ui.words.refusals import told
 from ui.words.token_labels import TokenLabels, labels_of
 
 SHOWN = {name: metric for name, metric in OF_TEXT.items() if name != "logprob"}
@@ -102,7 +101,7 @@ def _notes(column: Column) -> list[str]:
         sentence = (
             "{sampler}: {why}." if remark.has_effect else say("{sampler} has no effect: {why}.")
         )
-        notes.append(sentence.format(sampler=name, why=told(say(remark.reason))))
+        notes.append(sentence.format(sampler=name, why=say(remark.reason)))
     return [*notes, column.error] if column.error else notes
 
 

@@ -96,7 +96,7 @@ class Section(Generic[AnyInputs, AnyResult]):
     Attributes:
         key: its name in keys, records and files.
         name: its name on the page; this, `about`, `heading`, `start` and `topic` are marked
-            sentences, or such of a file (`ui.words.elsewhere`), and said where they are shown.
+            sentences, or such of a file (`ui.words.translations`), and said where they are shown.
         about: one line: what it shows, and what to notice.
         heading: stands above that, where the name alone says too little.
         inputs: the class of its inputs.

@@ -480,7 +480,7 @@ def _listed_choice(permitted: list[Choice], name: str) -> Choice | None:
 
 def stage_name(what: str) -> str:
     """What happens while a model is loaded, in the language of the page."""
-    return in_words(say(what))
+    return say(what)
 
 
 def _progress(load: Load) -> None:

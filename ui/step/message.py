@@ -275,7 +275,7 @@ def _remarks(session: Session) -> list[list]:
     if session.search:
         return []
     return [
-        [remark.stage.setting, told(say(remark.reason)), remark.has_effect]
+        [remark.stage.setting, say(remark.reason), remark.has_effect]
         for remark in remarks(session.settings.chain)
     ]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pandas as pd
-
+from engine.errors import Message
 from engine.sampling import SamplingSettings
 from engine.study.metrics import FIELDS
-from engine.study.sweep import COLUMNS, MOST_TEXTS, Axis, Sweep, SweepResult
+from engine.study.sweep import MOST_TEXTS, Axis, Sweep, SweepResult, frame_of
 from ui.texts.limits import LONGEST_PROMPT, MOST_TOKENS
 from ui.visits.records import BrokenRecord, Fields
+from ui.words.language import is_translated
 
 _MEASURES = tuple(item.name for item in FIELDS)
 _LONGEST_TEXT = 50_000  # characters of one generated text
@@ -22,7 +22,7 @@ def sweep_record(sweep: Sweep, result: SweepResult) -> dict[str, Any]:
     cells = {(cell.x, cell.y): place for place, cell in enumerate(sweep.cells)}
     texts = []
     for row, ids in zip(result.texts.to_dict("records"), result.token_ids, strict=True):
-        error = row["error"] if isinstance(row["error"], str) else None
+        error = _recorded(row["error"]) if isinstance(row["error"], str) else None
         if not row["ended"] and error is None:
             continue
         y = None if math.isnan(row["y"]) else row["y"]
@@ -39,7 +39,7 @@ def sweep_record(sweep: Sweep, result: SweepResult) -> dict[str, Any]:
         "max_tokens": sweep.max_tokens,
         "stop_strings": list(sweep.stop_strings),
         "texts": texts,
-        "notices": list(result.notices),
+        "notices": [_recorded(notice) for notice in result.notices],
         "seconds": result.seconds,
     }
 
@@ -65,12 +65,11 @@ def sweep_of(data: Fields) -> tuple[Sweep, SweepResult]:
         row, ids = _text(item, sweep)
         rows.append(row)
         token_ids.append(ids)
-    frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
     result = SweepResult(
         sweep,
-        frame,
+        frame_of(rows),
         tuple(token_ids),
-        tuple(data.texts("notices", 100)),
+        tuple(_message(item) for item in data.items("notices", 100)),
         float(data.number("seconds")),
         is_complete=len(rows) == sweep.count,
     )
@@ -109,13 +108,33 @@ def _text(item: Any, sweep: Sweep) -> tuple[dict[str, Any], tuple[int, ...]]:
         "text": data.text("text", _LONGEST_TEXT),
         "ended": data.truth("ended"),
         "stop_reason": None if data.plain("stop_reason") is None else data.text("stop_reason", 40),
-        "error": None if data.plain("error") is None else data.text("error", 2000),
+        "error": None if data.plain("error") is None else _message(data.plain("error")),
         **{
             name: math.nan if value is None else Fields({name: value}).number(name)
             for name, value in zip(_MEASURES, figures, strict=True)
         },
     }
     return row, tuple(data.wholes("ids", MOST_TOKENS))
+
+
+def _recorded(said: object) -> Any:
+    """A message as its template and values, each of them likewise; all else as a plain value."""
+    if isinstance(said, Message) and is_translated(said.template):
+        return [said.template, *map(_recorded, said.values.values())]
+    return said if isinstance(said, str | int) else float(said)
+
+
+def _message(record: Any, depth: int = 5) -> Any:
+    """The inverse of `_recorded`, of templates that are translated."""
+    if not isinstance(record, list):
+        return Fields({"text": record}).text("text", 2000) if depth == 5 else record
+    template, *values = record or [""]
+    if not depth or not isinstance(template, str) or not is_translated(template):
+        raise BrokenRecord("One of its messages is unknown.")
+    try:
+        return Message(template, tuple(_message(value, depth - 1) for value in values))
+    except (ValueError, TypeError) as error:
+        raise BrokenRecord("One of its messages has other values.") from error
 
 
 def _finite(value: float) -> float | None:

@@ -22,6 +22,7 @@ from contextvars import ContextVar
 from functools import cache
 from gettext import GNUTranslations
 from io import BytesIO
+from numbers import Number
 from pathlib import Path
 
 import streamlit as st
@@ -30,11 +31,12 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from engine.errors import Message
+
 FOLDER = Path(__file__).with_name("languages")
 ENGLISH = "en"
 LANGUAGES = {ENGLISH: "English", "de": "Deutsch"}  # each by its own name
-# The comment in a file of translations of what the engine says, alone or as a page does too.
-OF_ENGINE, OF_BOTH = "engine", "engine and pages"
+OF_ENGINE = "engine"  # the comment in a file of translations of what no page says by itself
 KEY = "language"  # in the session's state
 
 _NUMBER = re.compile(r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[+-]?\d+)?(?!\w|[.,]\d)")
@@ -93,7 +95,9 @@ def with_figures(text: str) -> str:
 
 
 def localised(value: object) -> object:
-    """A value for reading: what is nothing but figures as by `with_figures`, all else as it is."""
+    """A value for reading: figures as by `with_figures`, a message said, all else as it is."""
+    if isinstance(value, Message):
+        return say(value)
     if isinstance(value, float):
         value = str(value)
     is_text = isinstance(value, str) and not isinstance(value, Literal)
@@ -106,7 +110,12 @@ def typed_list(text: str) -> str:
 
 
 def say(sentence: str, /, **values: object) -> str:
-    """A sentence in the language spoken here, with values in its places."""
+    """A sentence in the language spoken here, with values in its places.
+
+    A message of the engine brings values of its own.
+    """
+    if isinstance(sentence, Message):
+        sentence, values = sentence.template, sentence.values | values
     code = language()
     if code == ENGLISH:
         return sentence.format(**values) if values else sentence
@@ -125,7 +134,20 @@ def say_counted(count: int, one: str, many: str, /, **values: object) -> str:
 
 
 def _written(values: Mapping[str, object]) -> dict[str, object]:
-    return {name: localised(value) for name, value in values.items()}
+    return {
+        name: _Figure(value) if isinstance(value, Number) else localised(value)
+        for name, value in values.items()
+    }
+
+
+class _Figure:
+    """A number that a sentence writes in a format of its own, as the language has it."""
+
+    def __init__(self, value: Number) -> None:
+        self._value = value
+
+    def __format__(self, wanted: str) -> str:
+        return with_figures(format(self._value, wanted))
 
 
 def marked(sentence: str) -> str:
@@ -133,13 +155,9 @@ def marked(sentence: str) -> str:
     return sentence
 
 
-def engine_sentences(code: str) -> dict[str, str]:
-    """The engine's sentences in a language, by their English ones; with the places of both."""
-    return {
-        message.id: message.string
-        for message in _file(code)
-        if message.string and {OF_ENGINE, OF_BOTH} & {*message.auto_comments}
-    }
+def is_translated(template: str) -> bool:
+    """Whether any language has the sentence."""
+    return any(template in _file(code) for code in LANGUAGES if code != ENGLISH)
 
 
 def sentences(code: str) -> dict[str, str]:

@@ -8,29 +8,42 @@ still to be translated is listed.
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from babel.messages.catalog import Catalog, Message
-from babel.messages.extract import extract_from_file
 from babel.messages.pofile import read_po, write_po
 
-from ui.words.elsewhere import sentences_elsewhere
-from ui.words.engine_sentences import engine_sentences
-from ui.words.language import ENGLISH, FOLDER, LANGUAGES, OF_BOTH, OF_ENGINE
+from engine import errors
+from engine.sampling.presets import PRESETS
+from ui.words.catalogue import WORDED, english_table
+from ui.words.language import ENGLISH, FOLDER, LANGUAGES, OF_ENGINE
 
 ROOT = Path(__file__).resolve().parents[2]
+# Whoever is called with a sentence, and the places of its arguments that are one.
 KEYWORDS = {
-    "say": None,
-    "marked": None,
-    "say_counted": (2, 3),
-    "guarded": (2,),
-    "mount_app": (2,),
-    "do": (1,),
-    "Task": (1,),
-    "told": (1,),
+    **dict.fromkeys(("say", "marked", "msg", "told", "do", "Task"), (0,)),
+    **dict.fromkeys(("guarded", "mount_app"), (1,)),
+    "say_counted": (1, 2),
+}
+# In the engine, which makes a message of what an error is given.
+KEYWORDS_OF_ENGINE = {
+    "msg": (0,),
+    **{name: (0,) for name in vars(errors) if name.endswith("Error")},
+    "SettingError": (2, 3),
+    "Wrong": (0, 1),
+}
+FILES = {  # of data -> the keys under which, at any depth, words for reading stand
+    "lessons/claims.toml": {
+        *("topic", "name", "claim", "experiment", "overturned", "measured", "each", "unmet"),
+    },
+    "ui/tokens/experiments.toml": {"name", "look"},
+    "ui/tokens/samples.toml": {"name"},
 }
 # In the browser's files: the call, then what its first argument is made of.
 CALL = re.compile(r"\b(?:say|marked)\(")
@@ -38,29 +51,54 @@ PART = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|[\s\S]""")
 
 
 def said_in_code() -> Catalog:
-    """Every sentence that the code marks, or that stands elsewhere, without translations."""
+    """Every sentence that the code or a file of data has, without translations."""
     found = Catalog()
-    for folder, keywords in (("ui", KEYWORDS), ("engine", {"told": (1,)})):
+    for folder, keywords in (("ui", KEYWORDS), ("engine", {"told": (0,)})):
         for file in sorted((ROOT / folder).rglob("*.py")):
             for sentence in said_in_module(file, keywords):
                 found.add(sentence)
     for file in sorted((ROOT / "ui/components/js").rglob("*.js")):
         for sentence in said_in_script(file.read_text("utf-8")):
             found.add(sentence)
-    for sentence in sentences_elsewhere():
+    for sentence in (*read_of(english_table(), WORDED), *PRESETS, *said_in_data()):
         found.add(sentence)
-    for sentence in engine_sentences():
-        is_said_too = found.get(sentence) is not None
-        found.add(sentence, auto_comments=[OF_BOTH if is_said_too else OF_ENGINE])
+    for file in sorted((ROOT / "engine").rglob("*.py")):
+        for sentence in said_in_module(file, KEYWORDS_OF_ENGINE):
+            if sentence not in found:
+                found.add(sentence, auto_comments=[OF_ENGINE])
     return found
 
 
-def said_in_module(file: Path, keywords: dict[str, tuple | None]) -> Iterator[str | tuple]:
-    """The sentences of a Python file; Babel reads slowly, so only one that calls a keyword."""
-    source = file.read_text("utf-8")
-    if any(f"{keyword}(" in source for keyword in keywords):
-        for _, sentence, _, _ in extract_from_file("python", file, keywords=keywords):
-            yield sentence
+def said_in_module(
+    file: Path, keywords: Mapping[str, tuple[int, ...]]
+) -> Iterator[str | tuple[str, str]]:
+    """The sentences of a Python file: all texts in the places that the keywords name."""
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.Call):
+            called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            given = [node.args[at] for at in keywords.get(called, ()) if at < len(node.args)]
+            texts = [one.value for one in given if isinstance(one, ast.Constant) and one.value]
+            if called == "say_counted":
+                texts = [tuple(texts)]
+            yield from (text for text in texts if isinstance(text, str | tuple))
+
+
+def said_in_data() -> Iterator[str]:
+    """The sentences in files of data, which `say` is given where they are shown."""
+    for file, keys in FILES.items():
+        yield from read_of(tomllib.loads((ROOT / file).read_text("utf-8")), keys)
+
+
+def read_of(value: Any, keys: Collection[str], is_read: bool = False) -> Iterator[str]:
+    """The texts of some data that are read: all that stand, however deep, under one of the keys."""
+    if isinstance(value, str) and is_read and value:
+        yield value
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from read_of(one, keys, is_read)
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            yield from read_of(one, keys, is_read or key in keys)
 
 
 def said_in_script(program: str) -> Iterator[str]:

@@ -16,6 +16,7 @@ from engine.claims.experiment import Experiment, checked_prompts, checked_range,
 from engine.claims.uncertainty import Figure, mean
 from engine.claims.verdict import ABOVE, Check, noted
 from engine.decoding.beam import BeamSettings
+from engine.errors import msg
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.sampling.stages import MinNewTokens
@@ -99,8 +100,8 @@ class BeamExperiment(Experiment[BeamTexts]):
     def __init__(
         self, model: LanguageModel, prompts: Sequence[str], tokens: int = 32, width: int = 4
     ) -> None:
-        checked_range("Tokens", tokens, 8, MOST_TOKENS)
-        checked_range("Beams", width, 2, MOST_WIDTH)
+        checked_range(msg("Tokens"), tokens, 8, MOST_TOKENS)
+        checked_range(msg("Beams"), width, 2, MOST_WIDTH)
         self._prompts = checked_prompts(model, prompts, tokens)
         super().__init__([1.0] * len(prompts))
         self._model, self._tokens = model, tokens

@@ -17,7 +17,7 @@ from engine.claims.experiment import Experiment, checked_prompts, checked_range
 from engine.claims.uncertainty import mean, share
 from engine.claims.verdict import ABOVE, Check, noted
 from engine.decoder import Decoder
-from engine.errors import SettingError
+from engine.errors import SettingError, msg
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
@@ -121,8 +121,8 @@ class BrokenJsonExperiment(Experiment[BrokenJson]):
         runs: int = 8,
         place: float = 0.5,
     ) -> None:
-        checked_range("Objects", runs, 1, MOST_RUNS)
-        self._place = checked_range("Place", place, 0.0, 0.99)
+        checked_range(msg("Objects"), runs, 1, MOST_RUNS)
+        self._place = checked_range(msg("Place"), place, 0.0, 0.99)
         checked_prompts(model, [prompt], _USUAL_TOKENS + FURTHER)
         super().__init__([1.0] * runs)
         self._model, self._prompt = model, prompt
@@ -156,16 +156,17 @@ class BrokenJsonExperiment(Experiment[BrokenJson]):
         for one in wanted:
             if not vocabulary.is_special(one.token_id) and vocabulary.token_bytes(one.token_id):
                 return one.token_id
-        remedy = "use a schema that leaves less free"
-        raise SettingError("Schema", "this one", "refuses no token at this place", remedy)
+        remedy = msg("use a schema that leaves less free")
+        raise SettingError(msg("Schema"), msg("this one"), "refuses no token at this place", remedy)
 
     def _judged(self, way: str, text: str) -> Judged:
         text = first_object(text)
         said = verdict(self._constraint, text)
         if said.is_valid is None:
-            problem = f"gives a text that cannot be judged: {said.problem}"
-            raise SettingError("Schema", "this one", problem, "leave that out of it")
-        return Judged(way, text, said.is_valid, said.problem[:1000])
+            problem = msg("gives a text that cannot be judged: {problem}", said.problem)
+            raise SettingError(msg("Schema"), msg("this one"), problem, "leave that out of it")
+        problem = said.problem if len(said.problem) <= 1000 else said.problem[:1000]
+        return Judged(way, text, said.is_valid, problem)
 
     @property
     def result(self) -> BrokenJson | None:

@@ -18,6 +18,7 @@ from engine.claims.experiment import (
 )
 from engine.claims.uncertainty import Figure, bootstrap
 from engine.claims.verdict import ABOVE, BELOW, Check
+from engine.errors import msg
 from engine.measure.passes import processor_clock
 from engine.measure.with_and_without import (
     WithAndWithout,
@@ -101,8 +102,8 @@ def cached_flat_experiment(
         PromptError, SettingError: prompt, positions or growth out of range.
     """
     checked_prompts(model, [prompt], 1)
-    checked_range("Without the cache, every", every, 1, math.inf)
-    checked_range("Flat, below", flat, 1.0, 100.0)
+    checked_range(msg("Without the cache, every"), every, 1, math.inf)
+    checked_range(msg("Flat, below"), flat, 1.0, 100.0)
     ids = model.vocabulary.encode(prompt)
     clock = processor_clock(model)
     measurement = WithAndWithoutMeasurement(model, ids, positions, every, clock)

@@ -19,6 +19,7 @@ from transformers import AutoModelForCausalLM
 from engine.claims.experiment import Experiment, checked_prompts, checked_range
 from engine.claims.uncertainty import counted, share
 from engine.claims.verdict import ABOVE, AT_MOST, Check, noted
+from engine.errors import msg
 from engine.measure.pace import Pace
 from engine.measure.passes import timed_read, timed_step
 from engine.model import LanguageModel
@@ -120,8 +121,8 @@ class DeterminismExperiment(Experiment[Determinism]):
     def __init__(
         self, model: LanguageModel, prompts: Sequence[str], tokens: int = 16, batch: int = 8
     ) -> None:
-        checked_range("Tokens", tokens, 1, MOST_TOKENS)
-        checked_range("Batch", batch, 2, MOST_BATCH)
+        checked_range(msg("Tokens"), tokens, 1, MOST_TOKENS)
+        checked_range(msg("Batch"), batch, 2, MOST_BATCH)
         self._prompts = checked_prompts(model, prompts, tokens)
         super().__init__([1.0] * len(prompts))
         self._model, self._tokens, self._batch = model, tokens, batch
@@ -212,7 +213,9 @@ def _in_batch(model: LanguageModel, batch: int, prompt: list[int], text: list[in
     for ids in (prompt, *([token] for token in text[:-1])):
         with (
             SCHEDULER.turn(Kind.BATCH),
-            model.naming_memory(f"with {batch:,} texts at once", "use a smaller batch"),
+            model.naming_memory(
+                msg("with {batch:,} texts at once", batch), msg("use a smaller batch")
+            ),
         ):
             logits, _ = model.forward_rows([ids] * batch, cache, position)
         rows.append(logits[0])

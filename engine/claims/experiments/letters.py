@@ -20,7 +20,7 @@ import numpy as np
 from engine.claims.experiment import Experiment
 from engine.claims.uncertainty import bootstrap, counted, mean, share
 from engine.claims.verdict import ABOVE, Check, noted
-from engine.errors import PromptError
+from engine.errors import PromptError, msg
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.sampling.ranking import RankedRow
@@ -190,6 +190,9 @@ def _checked(word: str) -> str:
     """A word in small letters; raises `PromptError` where it is none."""
     small = word.strip().lower()
     if not (1 <= len(small) <= MOST_LETTERS and set(small) <= set(ascii_lowercase)):
-        problem = f"The word {word!r} is not 1 to {MOST_LETTERS} letters from a to z"
-        raise PromptError(f"{problem}; leave it out or type another.")
+        problem = msg(
+            "The word {word} is not 1 to {most_letters} letters from a to z",
+            (repr(word), MOST_LETTERS),
+        )
+        raise PromptError("{problem}; leave it out or type another.", problem)
     return small

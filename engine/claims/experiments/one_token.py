@@ -18,6 +18,7 @@ from engine.claims.experiment import Experiment, checked_prompts, checked_range,
 from engine.claims.uncertainty import counted, mean
 from engine.claims.verdict import ABOVE, AT_MOST, Check
 from engine.decoding.decoder import Decoder
+from engine.errors import msg
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
@@ -104,9 +105,9 @@ class OneTokenExperiment(Experiment[OneToken]):
         places: Sequence[int] = (4, 12),
         temperature: float = 0.0,
     ) -> None:
-        checked_range("Tokens", tokens, 8, MOST_TOKENS)
+        checked_range(msg("Tokens"), tokens, 8, MOST_TOKENS)
         for place in places:
-            checked_range("Tokens before the fork", place, 0, tokens - 4)
+            checked_range(msg("Tokens before the fork"), place, 0, tokens - 4)
         self._prompts = checked_prompts(model, prompts, tokens)
         super().__init__([1.0] * len(prompts))
         self._model, self._tokens, self._places = model, tokens, tuple(places)

@@ -12,7 +12,7 @@ from engine.claims.experiment import Experiment, checked_range, steady
 from engine.claims.grid import A_GRID, grid_experiment
 from engine.claims.uncertainty import mean
 from engine.claims.verdict import ABOVE, BELOW, Check, noted
-from engine.errors import SettingError
+from engine.errors import SettingError, msg
 from engine.measure.prefill_and_decode import PrefillAndDecode
 from engine.model import LanguageModel
 from engine.trace.values import Real, of
@@ -77,10 +77,10 @@ def output_time_experiment(
     Raises:
         SettingError: lengths, rounds or share out of range.
     """
-    for name, lengths in (("Prompt tokens", prompts), ("Output tokens", outputs)):
+    for name, lengths in ((msg("Prompt tokens"), prompts), (msg("Output tokens"), outputs)):
         if len(set(lengths)) < 2:
-            remedy = "give at least two, as in 8, 64"
+            remedy = msg("give at least two, as in 8, 64")
             raise SettingError(name, list(lengths), "are too few", remedy)
-    checked_range("Hardly, below", hardly, 0.0, 1.0)
+    checked_range(msg("Hardly, below"), hardly, 0.0, 1.0)
     judged = partial(OutputTime, hardly=hardly)
     return grid_experiment(model, prompts, outputs, rounds, judged)

@@ -11,6 +11,7 @@ from engine.claims.experiment import Experiment, checked_prompts, checked_range,
 from engine.claims.uncertainty import counted, share
 from engine.claims.verdict import ABOVE, AT_LEAST, Check
 from engine.decoding.batch import Batch, BatchText, Row
+from engine.errors import msg
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
@@ -106,8 +107,8 @@ class SameSeedExperiment(Experiment[SameSeed]):
         tokens: int = 20,
         seed: int = 1,
     ) -> None:
-        checked_range("Texts of each kind", runs, 2, MOST_RUNS)
-        checked_range("Tokens", tokens, 1, MOST_TOKENS)
+        checked_range(msg("Texts of each kind"), runs, 2, MOST_RUNS)
+        checked_range(msg("Tokens"), tokens, 1, MOST_TOKENS)
         prompts = checked_prompts(model, prompts, tokens)
         settings = [SamplingSettings(temperature=t, seed=seed) for t in temperatures]
         self._parts = [(prompt, one) for one in settings for prompt in prompts]

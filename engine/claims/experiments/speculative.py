@@ -23,7 +23,7 @@ from engine.claims.uncertainty import ratio
 from engine.claims.verdict import AT_LEAST, Check, noted
 from engine.decoding.decoder import Decoder
 from engine.decoding.speculative import SpeculativeDecoder
-from engine.errors import SettingError
+from engine.errors import SettingError, msg
 from engine.measure.pace import Pace
 from engine.measure.passes import processor_clock
 from engine.measure.reference import Reference
@@ -134,9 +134,9 @@ class SpeculativeExperiment(Experiment[Speedups]):
         temperature: float = 0.0,
         bound: float = 2.0,
     ) -> None:
-        checked_range("Tokens", tokens, 8, MOST_TOKENS)
-        checked_range("Draft lengths, how many", len(lengths), 1, MOST_LENGTHS)
-        checked_range("Speed-up", bound, 1.0, 100.0)
+        checked_range(msg("Tokens"), tokens, 8, MOST_TOKENS)
+        checked_range(msg("Draft lengths, how many"), len(lengths), 1, MOST_LENGTHS)
+        checked_range(msg("Speed-up"), bound, 1.0, 100.0)
         self._prompts = checked_prompts(model, prompts, tokens)
         checked_range("Prompts, how many", len(prompts), 1, MOST_PROMPTS)
         super().__init__([1.0] * len(prompts))
@@ -166,8 +166,8 @@ class SpeculativeExperiment(Experiment[Speedups]):
                     steps[case].append(step)
                     times[case].append(seconds)
         if not all(steps.values()):
-            remedy = "use another prompt"
-            raise SettingError("Prompt", prompt, "ends with its first tokens", remedy)
+            remedy = msg("use another prompt")
+            raise SettingError(msg("Prompt"), prompt, "ends with its first tokens", remedy)
         plain = sum(times[None]) / len(times[None])
         self._references[part * TURNS :] = references
         self._trials[part:] = [

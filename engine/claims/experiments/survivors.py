@@ -14,6 +14,7 @@ from engine.claims.uncertainty import bootstrap, ratio
 from engine.claims.verdict import ABOVE, Check, noted
 from engine.decoding.batch import Batch
 from engine.decoding.batch import Row as TextRow
+from engine.errors import msg
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings, shape
@@ -137,11 +138,11 @@ class SurvivorsExperiment(Experiment[Survivors]):
         top_k: int = 40,
         top_p: float = 0.9,
     ) -> None:
-        checked_range("Tokens", tokens, 1, MOST_TOKENS)
-        checked_range("Texts of each prompt", texts, 1, MOST_TEXTS)
-        checked_range("Top-k", top_k, 1, model.vocab_size)
+        checked_range(msg("Tokens"), tokens, 1, MOST_TOKENS)
+        checked_range(msg("Texts of each prompt"), texts, 1, MOST_TEXTS)
+        checked_range(msg("Top-k"), top_k, 1, model.vocab_size)
         self._prompts = checked_prompts(model, prompts, tokens)
-        self._nucleus = SamplingSettings(top_p=checked_range("Top-p", top_p, 0.01, 0.9999))
+        self._nucleus = SamplingSettings(top_p=checked_range(msg("Top-p"), top_p, 0.01, 0.9999))
         super().__init__([1.0] * (1 + len(prompts)))  # all are written, then each is looked at
         self._kind, self._model, self._tokens, self._count = kind, model, tokens, texts
         self._top_k, self._top_p = top_k, top_p

@@ -15,7 +15,7 @@ import numpy as np
 from engine.claims.experiment import Experiment, checked_prompts, checked_range
 from engine.claims.uncertainty import counted
 from engine.claims.verdict import AT_MOST, Check, noted
-from engine.errors import PromptError
+from engine.errors import PromptError, msg
 from engine.measure.divergence import log_probabilities
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
@@ -120,7 +120,7 @@ class TailExperiment(Experiment[Tails]):
         if not words:
             raise PromptError("There is no absurd word; type at least one, each on its own line.")
         for temperature in temperatures:
-            checked_range("Temperatures", temperature, 0.001, 1000.0)
+            checked_range(msg("Temperatures"), temperature, 0.001, 1000.0)
         self._prompts = checked_prompts(model, prompts, 1)
         super().__init__([1.0] * len(prompts))
         self._model = model

@@ -16,7 +16,7 @@ from engine.claims.experiment import Experiment, checked_range
 from engine.claims.facts import A_FACT, Fact, checked_facts
 from engine.claims.uncertainty import Figure, mean
 from engine.claims.verdict import ABOVE, AT_MOST, Check
-from engine.errors import SettingError
+from engine.errors import SettingError, msg
 from engine.measure.divergence import log_probabilities
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
@@ -101,10 +101,10 @@ class TemperatureExperiment(Experiment[Temperatures]):
         self, model: LanguageModel, facts: Sequence[Fact], temperatures: Sequence[float]
     ) -> None:
         if len(temperatures) < 2:
-            remedy = "give at least two, as in 0.5, 1"
-            raise SettingError("Temperatures", list(temperatures), "are too few", remedy)
+            remedy = msg("give at least two, as in 0.5, 1")
+            raise SettingError(msg("Temperatures"), list(temperatures), "are too few", remedy)
         for temperature in temperatures:
-            checked_range("Temperatures", temperature, 0.01, 100.0)
+            checked_range(msg("Temperatures"), temperature, 0.01, 100.0)
         self._facts = checked_facts(model, facts)
         super().__init__([1.0] * len(facts))
         self._model = model

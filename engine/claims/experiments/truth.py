@@ -15,6 +15,7 @@ from engine.claims.facts import A_FACT, ANSWER_TOKENS, Fact, checked_facts, firs
 from engine.claims.uncertainty import Figure, counted, share
 from engine.claims.verdict import AT_LEAST, Check, noted
 from engine.decoding.batch import MOST_ROWS, Batch, Row
+from engine.errors import msg
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
@@ -107,7 +108,7 @@ class TruthExperiment(Experiment[Truth]):
     """
 
     def __init__(self, model: LanguageModel, facts: Sequence[Fact], samples: int = 9) -> None:
-        checked_range("Samples", samples, 1, MOST_SAMPLES)
+        checked_range(msg("Samples"), samples, 1, MOST_SAMPLES)
         self._facts = checked_facts(model, facts)
         self._together = max(1, MOST_ROWS // (1 + samples))  # facts that are asked at once
         starts = range(0, len(self._facts), self._together)

@@ -37,7 +37,7 @@ from engine.decoding.beam.results import Hypothesis, NextToken, NextTokens
 from engine.decoding.beam.scores import Scores
 from engine.decoding.beam.settings import BeamSettings
 from engine.decoding.generation import Generation
-from engine.errors import DecodingError, NoCandidatesError, OutOfMemoryError, SettingError
+from engine.errors import DecodingError, NoCandidatesError, OutOfMemoryError, SettingError, msg
 from engine.model import LanguageModel
 from engine.model.growing_cache import GROWN
 from engine.runner.branches import Branches
@@ -48,7 +48,7 @@ from engine.text import stopping
 from engine.trace import Trace
 from engine.trace.beam import BeamStep
 
-_REMEDY = "use a smaller width, a shorter prompt or a smaller model"
+_REMEDY = msg("use a smaller width, a shorter prompt or a smaller model")
 
 
 class _Cost(NamedTuple):
@@ -97,7 +97,7 @@ class BeamSearch(Generation[BeamStep]):
     ) -> None:
         settings = BeamSettings() if settings is None else settings
         if not isinstance(settings, BeamSettings):
-            remedy = "use for example BeamSettings(width=4)"
+            remedy = msg("use for example BeamSettings(width=4)")
             raise SettingError("settings", settings, "must be BeamSettings", remedy)
         settings.check_vocabulary(model.vocab_size, len(model.eos_ids))
         inputs.checked_settings(settings.samplers, model)
@@ -175,8 +175,12 @@ class BeamSearch(Generation[BeamStep]):
             index = inputs.checked_place(index, len(self.steps))
             live = self._pasts[index].live
             if not is_whole(beam) or not 0 <= beam < len(live):
-                remedy = f"use 0 to {len(live) - 1}" if live else "use an earlier step"
-                raise SettingError("beam", beam, f"is no beam before step {index}", remedy)
+                remedy = (
+                    msg("use 0 to {live}", len(live) - 1) if live else msg("use an earlier step")
+                )
+                raise SettingError(
+                    "beam", beam, msg("is no beam before step {index}", index), remedy
+                )
             count = at_least_one("count", count)
             logits = self._logits.get(index)
             if logits is None and index == len(self.steps):
@@ -311,10 +315,15 @@ class BeamSearch(Generation[BeamStep]):
         each = 2 * formula.bytes_at(len(self.prompt_ids) + self._most, GROWN)
         if each * self.settings.width > limit:
             raise OutOfMemoryError(
-                f"width {self.settings.width} with {self._most:,} new tokens needs "
-                f"{each * self.settings.width / 2**20:,.0f} MiB for its caches, and "
-                f"{limit / 2**20:,.0f} MiB are there; use a width of at most "
-                f"{max(1, limit // each)}, or fewer tokens."
+                "width {width} with {most:,} new tokens needs {each:,.0f} MiB for its caches, and "
+                "{limit:,.0f} MiB are there; use a width of at most {value}, or fewer tokens.",
+                (
+                    self.settings.width,
+                    self._most,
+                    each * self.settings.width / 2**20,
+                    limit / 2**20,
+                    max(1, limit // each),
+                ),
             )
 
     def _choose(self, past: Past, logits: np.ndarray, index: int) -> list[Choice | None]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from engine.checks import at_least_one
-from engine.errors import SettingError
+from engine.errors import SettingError, msg
 from engine.sampling import SamplingSettings, without_draw
 from engine.sampling.stages import Stage
 from engine.text import stopping
@@ -56,25 +56,27 @@ class BeamSettings:
     def __post_init__(self) -> None:
         width = at_least_one("width", self.width)
         if width > MOST_BEAMS:
-            remedy = f"use 1 to {MOST_BEAMS}; 4 to 10 are usual"
-            raise SettingError("width", width, f"must be at most {MOST_BEAMS}", remedy)
+            remedy = msg("use 1 to {most_beams}; 4 to 10 are usual", MOST_BEAMS)
+            raise SettingError(
+                "width", width, msg("must be at most {most_beams}", MOST_BEAMS), remedy
+            )
         penalty = _number("length_penalty", self.length_penalty, -MOST_PENALTY)
         if not (isinstance(self.early_stopping, bool) or self.early_stopping == "never"):
-            remedy = 'use True, False or "never"'
+            remedy = msg('use True, False or "never"')
             raise SettingError("early_stopping", self.early_stopping, "is no stop rule", remedy)
         groups = at_least_one("groups", self.groups)
         if width % groups:
             fitting = ", ".join(str(n) for n in range(1, width + 1) if width % n == 0)
-            problem = f"must divide the width of {width}"
-            raise SettingError("groups", groups, problem, f"use one of {fitting}")
+            problem = msg("must divide the width of {width}", width)
+            raise SettingError("groups", groups, problem, msg("use one of {fitting}", fitting))
         diversity = _number("diversity_penalty", self.diversity_penalty, 0.0)
         if diversity and groups == 1:
-            remedy = "use 2 groups or more, or 0"
-            problem = "needs more than one group"
+            remedy = msg("use 2 groups or more, or 0")
+            problem = msg("needs more than one group")
             raise SettingError("diversity_penalty", diversity, problem, remedy)
         tokens = stopping.checked_max_new_tokens(self.max_new_tokens)
         at_least_one("max_new_tokens", tokens)
-        chain = without_draw(self.chain, "beam search").chain
+        chain = without_draw(self.chain, msg("beam search")).chain
         for name, value in (
             ("width", width),
             ("length_penalty", penalty),
@@ -125,15 +127,22 @@ class BeamSettings:
         """Raise `SettingError` where a vocabulary has too few tokens for the first step."""
         if self.considered(ends) > vocab_size:
             most = vocab_size // max(2, 1 + ends)
-            problem = f"looks at more continuations than the {vocab_size:,} tokens there are"
-            remedy = f"use at most {most:,} beams in a group"
+            problem = msg(
+                "looks at more continuations than the {vocab_size:,} tokens there are", vocab_size
+            )
+            remedy = msg("use at most {most:,} beams in a group", most)
             raise SettingError("width", self.width, problem, remedy)
 
 
 def _number(name: str, value: object, least: float) -> float:
-    remedy = f"use {least:g} to {MOST_PENALTY:g}"
+    remedy = msg("use {least:g} to {most_penalty:g}", (least, MOST_PENALTY))
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
         raise SettingError(name, value, "must be a number", remedy)
     if not least <= value <= MOST_PENALTY:  # NaN fails this too
-        raise SettingError(name, value, f"must be from {least:g} to {MOST_PENALTY:g}", remedy)
+        raise SettingError(
+            name,
+            value,
+            msg("must be from {least:g} to {most_penalty:g}", (least, MOST_PENALTY)),
+            remedy,
+        )
     return float(value)

@@ -31,7 +31,7 @@ from engine.decoding.diffusion.settings import (
 )
 from engine.decoding.generation import Generation
 from engine.decoding.shaping import shaped
-from engine.errors import DecodingError, SettingError
+from engine.errors import DecodingError, SettingError, msg
 from engine.model.diffusion_model import (
     DiffusionModel,
     checked_canvas,
@@ -90,7 +90,7 @@ class DiffusionDecoder(Generation[DiffusionStep]):
     ) -> None:
         settings = DiffusionSettings() if settings is None else settings
         if not isinstance(settings, DiffusionSettings):
-            remedy = "use for example DiffusionSettings(steps=8)"
+            remedy = msg("use for example DiffusionSettings(steps=8)")
             raise SettingError("settings", settings, "must be DiffusionSettings", remedy)
         if settings.seed is None:
             settings = replace(settings, seed=secrets.randbelow(2**32))
@@ -141,11 +141,15 @@ class DiffusionDecoder(Generation[DiffusionStep]):
         """
         with self._lock:
             if not is_whole(index) or not 0 <= index < len(self.steps):
-                remedy = f"use 0 to {len(self.steps) - 1}" if self.steps else "take a step first"
-                raise SettingError("step index", index, "is not a recorded step", remedy)
+                remedy = (
+                    msg("use 0 to {steps}", len(self.steps) - 1)
+                    if self.steps
+                    else msg("take a step first")
+                )
+                raise SettingError(msg("step index"), index, "is not a recorded step", remedy)
             step = self.steps[index]
             if not is_whole(position) or position not in self._gaps:
-                remedy = "use a position that was masked at the beginning"
+                remedy = msg("use a position that was masked at the beginning")
                 raise SettingError("position", position, "had no prediction", remedy)
             return shaped(self._logits(step.ids_before)[position], self._shaping)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from numbers import Real
 
 from engine.checks import is_whole
-from engine.errors import SettingError
+from engine.errors import SettingError, msg
 from engine.sampling import SamplingSettings
 from engine.sampling.stages import Temperature
 from engine.trace import REMASKING
@@ -55,22 +55,22 @@ class DiffusionSettings:
             if value is None:
                 continue
             if not is_whole(value) or value < 1:
-                remedy = "use a whole number of at least 1, or None for the default"
+                remedy = msg("use a whole number of at least 1, or None for the default")
                 raise SettingError(name, value, "must be at least 1", remedy)
             object.__setattr__(self, name, int(value))
         if self.remasking not in REMASKING:
-            remedy = f"use one of {', '.join(REMASKING)}"
+            remedy = msg("use one of {remasking}", ", ".join(REMASKING))
             raise SettingError("remasking", self.remasking, "is not known", remedy)
         object.__setattr__(self, "eta", _checked_eta(self.eta))
         if self.eta and self.remasking != "low_confidence":
-            problem = f"compares confidences, and the order is {self.remasking}"
+            problem = msg("compares confidences, and the order is {remasking}", self.remasking)
             raise SettingError("eta", self.eta, problem, "use 0, or the order low_confidence")
 
 
 def _checked_eta(eta: object) -> float:
     is_number = isinstance(eta, Real) and not isinstance(eta, bool)
     if not is_number or not 0 <= eta < math.inf:
-        remedy = "use 0 to keep committed tokens, 1 to let them compete"
+        remedy = msg("use 0 to keep committed tokens, 1 to let them compete")
         raise SettingError("eta", eta, "must be a number of at least 0", remedy)
     return float(eta)
 
@@ -98,18 +98,20 @@ def schedule(
             blocks, or more steps than masks.
     """
     if block_length is not None and (block_length > masks or masks % block_length):
-        remedy = f"use one of {_some(block_lengths(masks))}"
-        raise SettingError("block_length", block_length, f"must divide the {masks:,} masks", remedy)
+        remedy = msg("use one of {masks}", _some(block_lengths(masks)))
+        raise SettingError(
+            "block_length", block_length, msg("must divide the {masks:,} masks", masks), remedy
+        )
     fitting = step_counts(masks, block_length)
     blocks = fitting.start
     steps = masks if steps is None else steps
     if steps not in fitting:
         if steps > masks:
-            problem = f"must be at most the number of masks, {masks:,}"
-            remedy = "take fewer steps or make the gaps longer"
+            problem = msg("must be at most the number of masks, {masks:,}", masks)
+            remedy = msg("take fewer steps or make the gaps longer")
         else:
-            problem = f"must be a multiple of the number of blocks, {blocks:,}"
-            remedy = f"use one of {_some(fitting)}"
+            problem = msg("must be a multiple of the number of blocks, {blocks:,}", blocks)
+            remedy = msg("use one of {fitting}", _some(fitting))
         raise SettingError("steps", steps, problem, remedy)
     kept, left_over = divmod(masks // blocks, steps // blocks)
     block = [kept + (place < left_over) for place in range(steps // blocks)]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.errors import SettingError
+from engine.errors import SettingError, msg
 from engine.model import LanguageModel
 from engine.model import cache as caches
 from engine.runner.runner import Reading, Runner
@@ -19,14 +19,16 @@ from engine.runner.runner import Reading, Runner
 # Tokens of the text that may be read again with the next block, which costs hardly more; beyond
 # them they get a pass of their own, behind which the next mark is set.
 MOST_BEHIND = 16
-_REMEDY = "close other texts, or use a shorter prompt or a smaller model"
+_REMEDY = msg("close other texts, or use a shorter prompt or a smaller model")
 
 
 def check_reads_blocks(model: LanguageModel) -> None:
     """Raise `SettingError` where a model cannot read several tokens after others in one pass."""
     if not model.can_chunk:
-        remedy = "choose a target without recurrent layers; such a model may still be the draft"
-        problem = "reads several tokens in one pass only at the beginning of a text"
+        remedy = msg(
+            "choose a target without recurrent layers; such a model may still be the draft"
+        )
+        problem = msg("reads several tokens in one pass only at the beginning of a text")
         raise SettingError("model", model.name, problem, remedy)
 
 

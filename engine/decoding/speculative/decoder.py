@@ -37,7 +37,7 @@ from engine.decoding.speculative.proposers import (
 from engine.decoding.speculative.reading_again import read_beginning
 from engine.decoding.speculative.settings_history import SettingsHistory
 from engine.decoding.speculative.verifier import RoundDistributions, Verifier
-from engine.errors import LogitsError, SettingError, TraceError
+from engine.errors import LogitsError, SettingError, TraceError, msg
 from engine.model import LanguageModel
 from engine.sampling.speculation import MOST_DRAFT_LENGTH, SpeculativeSettings
 from engine.sampling.verification import overlap
@@ -161,7 +161,7 @@ class SpeculativeDecoder(OneText[SpeculativeStep]):
             count = len(step.proposed)
             if not is_whole(position) or not 0 <= position <= count:
                 raise SettingError(
-                    "position", position, "is none of the round", f"use 0 to {count}"
+                    "position", position, "is none of the round", msg("use 0 to {count}", count)
                 )
             rows = self._record.row(index).reshape(-1, self.model.vocab_size)[-count - 1 :]
             settings = self.settings_at(index)
@@ -309,7 +309,7 @@ class SpeculativeDecoder(OneText[SpeculativeStep]):
     def _check_room(self) -> None:
         super()._check_room()
         if self.tokens_left == 0:
-            most, remedy = self.settings.max_new_tokens, "raise it, or rewind"
+            most, remedy = self.settings.max_new_tokens, msg("raise it, or rewind")
             raise SettingError("max_new_tokens", most, "is reached already", remedy)
 
     def _most_proposals(self) -> int:
@@ -369,8 +369,9 @@ class SpeculativeDecoder(OneText[SpeculativeStep]):
             draft = load_draft(facts, model)
         if facts is not None and draft.tokenizer_hash != facts["tokenizer_hash"]:
             raise TraceError(
-                f"The draft {draft.name} has another tokenizer than the trace's; load the draft "
-                "that it names."
+                "The draft {name} has another tokenizer than the trace's; load the draft "
+                "that it names.",
+                draft.name,
             )
         settings = SpeculativeSettings.from_dict(values)
         given = None if facts is None else draft
@@ -388,7 +389,7 @@ def _checked(
     settings: object, model: LanguageModel, keep_seed_of: SpeculativeSettings | None = None
 ) -> SpeculativeSettings:
     if not isinstance(settings, SpeculativeSettings):
-        remedy = "use for example SpeculativeSettings(draft_length=4)"
+        remedy = msg("use for example SpeculativeSettings(draft_length=4)")
         raise SettingError("settings", settings, "must be SpeculativeSettings", remedy)
     before = keep_seed_of.sampling if keep_seed_of else None
     return settings.replace(sampling=inputs.checked_settings(settings.sampling, model, before))

@@ -12,7 +12,7 @@ import numpy as np
 from engine.decoding.record import LogitRecord
 from engine.decoding.shaping import shaped
 from engine.decoding.speculative.block_reader import BlockReader
-from engine.errors import NoCandidatesError, SettingError, TraceError
+from engine.errors import NoCandidatesError, SettingError, TraceError, msg
 from engine.model import LanguageModel, load_model
 from engine.model.cache import CacheSize
 from engine.sampling import Distribution
@@ -323,19 +323,22 @@ class DraftModel(Proposer):
 
 def _check_vocabulary(draft: object, target: LanguageModel) -> None:
     """Raise `SettingError` where a draft's token ids would mean other tokens to the target."""
-    remedy = "choose a draft with the target's tokenizer, or None for prompt lookup"
+    remedy = msg("choose a draft with the target's tokenizer, or None for prompt lookup")
     if not isinstance(draft, LanguageModel):
         raise SettingError("draft", draft, "must be a language model", remedy)
     if draft.tokenizer is None and draft.vocab_size != target.vocab_size:
         raise SettingError(
             "draft",
             draft.name,
-            f"has a vocabulary of {draft.vocab_size:,} tokens and the target {target.name} one of "
-            f"{target.vocab_size:,}",
+            msg(
+                "has a vocabulary of {vocab_size:,} tokens and the target {name} one of "
+                "{vocab_size2:,}",
+                (draft.vocab_size, target.name, target.vocab_size),
+            ),
             remedy,
         )
     if not draft.vocabulary.has_tokens_of(target.vocabulary):
-        problem = f"has another tokenizer than the target {target.name}"
+        problem = msg("has another tokenizer than the target {name}", target.name)
         raise SettingError("draft", draft.name, problem, remedy)
 
 
@@ -348,8 +351,9 @@ def load_draft(facts: Mapping[str, Any], target: LanguageModel) -> LanguageModel
     """
     if facts["source"] == "memory":
         raise TraceError(
-            f"The draft {facts['name']} was made in memory, so it cannot be loaded again; give it "
-            "as `draft`."
+            "The draft {facts} was made in memory, so it cannot be loaded again; give it "
+            "as `draft`.",
+            facts["name"],
         )
     place, dtype = str(target.device), facts["dtype"]
     return load_model(facts["source"], device=place, dtype=dtype, revision=facts["revision"])

@@ -157,6 +157,7 @@ def _check_context(model: LanguageModel, positions: int) -> None:
     length = model.context_length
     if length is not None and positions > length:
         raise ContextFullError(
-            f"{positions:,} positions were asked for, and the context of {model.name} takes "
-            f"{length:,}; read at most {length:,}."
+            "{positions:,} positions were asked for, and the context of {name} takes "
+            "{length:,}; read at most {length2:,}.",
+            (positions, model.name, length, length),
         )

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.decoding.shaping import shaped
 from engine.decoding.token_sequence import TokenSequence
-from engine.errors import LogitsError
+from engine.errors import LogitsError, msg
 from engine.measure.divergence import kl_bits, log_probabilities
 from engine.measure.quantised.result import Along
 from engine.model import LanguageModel
@@ -19,7 +19,7 @@ from engine.runner.scheduler import SCHEDULER, Kind
 from engine.sampling import SamplingSettings
 
 GREEDY = SamplingSettings(temperature=0)
-REMEDY = "compare fewer settings or read fewer positions"
+REMEDY = msg("compare fewer settings or read fewer positions")
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class ComparedReading:
         model = self._model
         SCHEDULER.give_way()
         with (
-            model.naming_memory(f"with {rows:,} caches at once", REMEDY),
+            model.naming_memory(msg("with {rows:,} caches at once", rows), REMEDY),
             SCHEDULER.turn(Kind.BATCH),
         ):
             logits, _ = model.forward_rows([[token_id]] * rows, self._cache, self.length)
@@ -116,13 +116,15 @@ class ComparedReading:
 
     def _bad(self, row: int) -> str:
         if not row:
-            return (
-                f"{self._model.name} returned logits that are not finite after {self.length + 1:,} "
-                "tokens; choose another model or dtype."
+            return msg(
+                "{name} returned logits that are not finite after {length:,} "
+                "tokens; choose another model or dtype.",
+                (self._model.name, self.length + 1),
             )
-        return (
-            f"With {self._kinds[row - 1].name}, {self._model.name} returned logits that are not "
-            "finite: its keys or values are beyond what float16 minima hold. Choose another model."
+        return msg(
+            "With {name}, {name2} returned logits that are not "
+            "finite: its keys or values are beyond what float16 minima hold. Choose another model.",
+            (self._kinds[row - 1].name, self._model.name),
         )
 
     def _write(self, rows: np.ndarray) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from engine.errors import msg
 from engine.measure.reference import synchronize
 from engine.measure.roofline.results import COPY, PRODUCT, READ, READ_SMALL, Ceiling
 from engine.model import LanguageModel
@@ -87,9 +88,9 @@ def _reads(model: LanguageModel, kind: str, size: int, threads: int) -> Iterator
 
     size = size // (4 * WIDTH) * 4 * WIDTH
     name = _dtype(model.dtype)
-    summing = Ceiling(kind, "sum of all values", "float32", threads, size, ())
+    summing = Ceiling(kind, msg("sum of all values"), "float32", threads, size, ())
     yield Way(summing, size, kernels, summed)
-    product = Ceiling(kind, "matrix times one row", name, threads, size, ())
+    product = Ceiling(kind, msg("matrix times one row"), name, threads, size, ())
     yield Way(product, size, kernels, multiplied)
 
 
@@ -99,7 +100,7 @@ def _copy(model: LanguageModel, size: int, threads: int) -> Way:
         target = torch.empty_like(source)
         return lambda: target.copy_(source)
 
-    ceiling = Ceiling(COPY, "copy; bytes read and written", "float32", threads, size, ())
+    ceiling = Ceiling(COPY, msg("copy; bytes read and written"), "float32", threads, size, ())
     return Way(ceiling, size, Kernels(threads=threads, prefill_threads=threads), copied)
 
 
@@ -118,7 +119,7 @@ def _product(model: LanguageModel, dtype: torch.dtype, size: int, threads: int) 
         matrix = torch.randn(size, size, generator=generator).to(model.device, dtype)
         return lambda: linear(matrix, matrix)
 
-    ceiling = Ceiling(PRODUCT, "product of two matrices", _dtype(dtype), threads, size, ())
+    ceiling = Ceiling(PRODUCT, msg("product of two matrices"), _dtype(dtype), threads, size, ())
     kernels = Kernels(True, threads, threads, onednn_float32=has_onednn_float32())
     return Way(ceiling, 2 * size**3, kernels, multiplied)
 

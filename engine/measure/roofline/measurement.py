@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from engine.errors import SettingError
+from engine.errors import SettingError, msg
 from engine.measure.measurement import Measurement
 from engine.measure.pace import Pace
 from engine.measure.passes import at_once, is_small, timed_read, timed_rows, timed_step
@@ -75,8 +75,8 @@ class Plan:
         """
         for rows in batches:
             if not 1 <= rows <= MOST_ROWS:
-                remedy = f"use 1 to {MOST_ROWS}"
-                raise SettingError("Rows of a batch", rows, "is out of range", remedy)
+                remedy = msg("use 1 to {most_rows}", MOST_ROWS)
+                raise SettingError(msg("Rows of a batch"), rows, "is out of range", remedy)
         longest = (model.context_length or 2**31) - STEPS - 2
         whole = min(at_once(model), 1024 if is_small(model) else 256, longest)
         prefills = sorted({n for n in (16, 64, 256, 1024) if n < whole} | {max(1, whole)})

@@ -17,16 +17,17 @@ from engine.cache_formula import (
     Span,
     keys_and_values,
 )
+from engine.errors import msg
 from engine.model.cache_layers.fields import Fields
 
-FULL, SLIDING, CHUNKED = "full attention", "sliding-window attention", "chunked attention"
-LATENT = "latent attention (MLA)"
-_ONE_INDEXER = Number(1, "indexer head", "1", "fixed: all queries share one")
+FULL, SLIDING = msg("full attention"), msg("sliding-window attention")
+CHUNKED, LATENT = msg("chunked attention"), msg("latent attention (MLA)")
+_ONE_INDEXER = Number(1, msg("indexer head"), "1", msg("fixed: all queries share one"))
 
 
 def window_of(fields: Fields, *names: str) -> Last:
     """The last positions of a window whose size one of these fields gives."""
-    return Last(fields.number("positions of the window", "W", *names))
+    return Last(fields.number(msg("positions of the window"), "W", *names))
 
 
 def attention(fields: Fields, kind: str, span: Span = ALL) -> Layer:
@@ -47,8 +48,8 @@ def is_latent(fields: Fields) -> bool:
 
 def latent(fields: Fields, span: Span = ALL) -> tuple[Kept, ...]:
     """The latent and the part of the key that carries the position; no heads."""
-    rank = fields.number("values", "r", "kv_lora_rank")
-    rotary = fields.number("values", "d_R", "qk_rope_head_dim")
+    rank = fields.number(msg("values"), "r", "kv_lora_rank")
+    rotary = fields.number(msg("values"), "d_R", "qk_rope_head_dim")
     return Kept("latent", (rank,), span), Kept("rotary key", (rotary,), span)
 
 
@@ -58,18 +59,18 @@ def kv_heads(fields: Fields, span: Span = ALL) -> Number:
     Ainslie et al. 2023, GQA, arXiv:2305.13245; Shazeer 2019 for a single one, arXiv:1911.02150.
     """
     if fields.plain("multi_query") and not fields.plain("new_decoder_architecture"):
-        return Number(1, "KV heads", "h", "multi_query: one for all queries")
+        return Number(1, msg("KV heads"), "h", msg("multi_query: one for all queries"))
     if fields.has("num_kv_heads") and fields.plain("new_decoder_architecture") is False:
-        return fields.number("KV heads", "h", "num_attention_heads")
+        return fields.number(msg("KV heads"), "h", "num_attention_heads")
     nested = Fields(fields.plain("attn_config"))
     if nested.has("kv_n_heads"):
-        return nested.number("KV heads", "h", "kv_n_heads")
+        return nested.number(msg("KV heads"), "h", "kv_n_heads")
     if fields.plain("model_type") == "mimo_v2_flash" and isinstance(span, Last):
-        few = fields.number("KV heads", "h", "num_key_value_heads")
+        few = fields.number(msg("KV heads"), "h", "num_key_value_heads")
         return Number(2 * few.value, few.words, few.symbol, f"2 x {few.source} in a window")
     own = ("swa_num_key_value_heads",) if isinstance(span, Last) else ()
     names = (*own, "num_key_value_heads", "num_kv_heads", "num_attention_heads", "n_head")
-    return fields.number("KV heads", "h", *names)
+    return fields.number(msg("KV heads"), "h", *names)
 
 
 def head_sizes(fields: Fields, span: Span = ALL) -> tuple[Number, Number]:
@@ -78,15 +79,15 @@ def head_sizes(fields: Fields, span: Span = ALL) -> tuple[Number, Number]:
     names = (*own, "head_dim", "kv_channels", "attention_head_dim")
     found = next((name for name in names if fields.has(name)), None)
     if found is not None:
-        key = fields.number("per head", "d", found)
+        key = fields.number(msg("per head"), "d", found)
     else:
-        hidden = fields.number("hidden size", "d_model", "hidden_size", "n_embd", "d_model")
-        heads = fields.number("heads", "H", "num_attention_heads", "n_head", "num_heads")
+        hidden = fields.number(msg("hidden size"), "d_model", "hidden_size", "n_embd", "d_model")
+        heads = fields.number(msg("heads"), "H", "num_attention_heads", "n_head", "num_heads")
         source = f"{hidden.source} / {heads.source}"
-        key = Number(hidden.value // heads.value, "per head", "d", source)
+        key = Number(hidden.value // heads.value, msg("per head"), "d", source)
     if not fields.has("v_head_dim"):
         return key, key
-    return key, fields.number("per value head", "d_v", "v_head_dim")
+    return key, fields.number(msg("per value head"), "d_v", "v_head_dim")
 
 
 def indexed(fields: Fields, place: int) -> Layer:
@@ -98,21 +99,21 @@ def indexed(fields: Fields, place: int) -> Layer:
     types = fields.plain("indexer_types")
     if types is not None and types[place] == "shared":
         return Layer(f"{plain.kind}, another layer's indexer", plain.kept)
-    size = fields.number("per indexer key", "d_I", "index_head_dim", "indexer_head_dim")
+    size = fields.number(msg("per indexer key"), "d_I", "index_head_dim", "indexer_head_dim")
     # One architecture hands its indexer embeddings in float32.
     dtype = "float32" if fields.plain("model_type") == "dots3_note_text" else ""
     kept = (*plain.kept, Kept("indexer keys", (_ONE_INDEXER, size), ALL, dtype))
     if fields.has("indexer_compress_ratio"):
-        axes = Number(3, "position numbers", "3", "fixed: time, height and width")
+        axes = Number(3, msg("position numbers"), "3", msg("fixed: time, height and width"))
         kept += (Kept("positions of the indexer", (axes,), ALL, "int64"),)
     return Layer(f"{plain.kind} with an indexer", kept)
 
 
 def block_sparse(fields: Fields) -> Layer:
     """MiniMax M3: attention to selected blocks, found by an index key of each position."""
-    size = fields.number("per index key", "d_I", "index_head_dim")
+    size = fields.number(msg("per index key"), "d_I", "index_head_dim")
     kept = (*attention(fields, FULL).kept, Kept("index keys", (_ONE_INDEXER, size)))
-    return Layer("block-sparse attention", kept)
+    return Layer(msg("block-sparse attention"), kept)
 
 
 def compressed(fields: Fields, layer_type: str) -> Layer:
@@ -120,23 +121,23 @@ def compressed(fields: Fields, layer_type: str) -> Layer:
 
     Keys and values are one vector there, held once.
     """
-    size = fields.number("per head", "d", "head_dim")
+    size = fields.number(msg("per head"), "d", "head_dim")
     rates = Fields(_Named(fields.plain("compress_rates")))
-    rate = rates.number("positions an entry", "m", layer_type)
+    rate = rates.number(msg("positions an entry"), "m", layer_type)
     window = window_of(fields, "sliding_window")
-    one = Number(1, "KV head", "h", "fixed: all queries share one")
+    one = Number(1, msg("KV head"), "h", msg("fixed: all queries share one"))
     kept = [Kept("keys that are values too", (one, size), window)]
     if layer_type == "heavily_compressed_attention":
         kept += _entries("entry", size, rate, series=1)
-        return Layer("heavily compressed attention", tuple(kept))
-    index = fields.number("per indexer key", "d_I", "index_head_dim")
+        return Layer(msg("heavily compressed attention"), tuple(kept))
+    index = fields.number(msg("per indexer key"), "d_I", "index_head_dim")
     kept += _entries("entry", size, rate, series=2) + _entries("indexer entry", index, rate, 2)
-    return Layer("compressed sparse attention", tuple(kept))
+    return Layer(msg("compressed sparse attention"), tuple(kept))
 
 
 def _entries(name: str, size: Number, rate: Number, series: int) -> list[Kept]:
-    both = Number(2, "projection and gate", "2", "fixed")
-    many = Number(series, "series", "s", "fixed by the kind of layer")
+    both = Number(2, msg("projection and gate"), "2", msg("fixed"))
+    many = Number(series, msg("series"), "s", msg("fixed by the kind of layer"))
     kept = [
         Kept(name, (size,), OneIn(rate)),
         Kept(f"positions that wait for an {name}", (both, many, size), RestOf(rate)),

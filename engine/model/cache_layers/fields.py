@@ -41,8 +41,9 @@ class Fields:
             if is_whole(value):
                 return Number(self._checked(name, value), words, symbol, self.named(name))
         raise NotAModelError(
-            f"The configuration names no {words} ({' or '.join(names)}), so the size of its cache "
-            "is not known; add the field."
+            "The configuration names no {words} ({names}), so the size of its cache "
+            "is not known; add the field.",
+            (words, " or ".join(names)),
         )
 
     def named(self, name: str) -> str:
@@ -52,7 +53,8 @@ class Fields:
     def _checked(self, name: str, value: int) -> int:
         if not 0 < value < _MOST:
             raise NotAModelError(
-                f"{self.named(name)} of the configuration must be from 1 to {_MOST:,}, got "
-                f"{value:,}; check config.json."
+                "{named} of the configuration must be from 1 to {most:,}, got "
+                "{value:,}; check config.json.",
+                (self.named(name), _MOST, value),
             )
         return int(value)

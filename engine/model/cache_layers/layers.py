@@ -11,7 +11,7 @@ from transformers import PretrainedConfig
 from transformers.cache_utils import get_layer_types_and_kwargs
 
 from engine.cache_formula import ONCE, Kept, Layer, Number
-from engine.errors import NotAModelError
+from engine.errors import NotAModelError, msg
 from engine.model.cache_layers import attention as attentions
 from engine.model.cache_layers.fields import Fields
 from engine.model.cache_layers.states import state_layer
@@ -23,8 +23,8 @@ NOT_IN_A_CACHE = {
     *("blt", "cpmant", "minimax", "openai-gpt", "prophetnet", "recurrent_gemma", "reformer"),
     *("rwkv", "xlm", "xlnet", "xlstm"),
 }
-SHARED = Layer("reads the cache of an earlier layer")
-NONE = Layer("no attention, keeps nothing")
+SHARED = Layer(msg("reads the cache of an earlier layer"))
+NONE = Layer(msg("no attention, keeps nothing"))
 
 
 def layers_of(config: PretrainedConfig) -> tuple[Layer, ...]:
@@ -38,21 +38,24 @@ def layers_of(config: PretrainedConfig) -> tuple[Layer, ...]:
     """
     if config.is_encoder_decoder:
         raise NotAModelError(
-            f"{config.model_type} is an encoder-decoder model, with a second cache for what the "
-            "encoder has read; choose a causal language model."
+            "{model_type} is an encoder-decoder model, with a second cache for what the "
+            "encoder has read; choose a causal language model.",
+            config.model_type,
         )
     text = config.get_text_config(decoder=True)
     if text.model_type in NOT_IN_A_CACHE:
         raise NotAModelError(
-            f"transformers keeps nothing of a {text.model_type} model in a cache that can be "
-            "measured; choose another architecture."
+            "transformers keeps nothing of a {model_type} model in a cache that can be "
+            "measured; choose another architecture.",
+            text.model_type,
         )
     try:
         return _layers(text)
     except (AttributeError, TypeError, ValueError, LookupError) as error:
         raise NotAModelError(
-            f"The layers of a {text.model_type} model cannot be told from its configuration "
-            f"({first_line(error)}); check config.json."
+            "The layers of a {model_type} model cannot be told from its configuration "
+            "({error}); check config.json.",
+            (text.model_type, first_line(error)),
         ) from error
 
 
@@ -93,8 +96,9 @@ def _layer(kind: str, fields: Fields, place: int) -> Layer:
     if kind == "dummy":
         return NONE
     raise NotAModelError(
-        f"A layer of the kind {kind!r} is not known here, so the size of the cache is not known; "
-        "choose another architecture."
+        "A layer of the kind {kind} is not known here, so the size of the cache is not known; "
+        "choose another architecture.",
+        repr(kind),
     )
 
 
@@ -110,10 +114,12 @@ def _both(fields: Fields, plain: Layer) -> Layer:
 
 def _convolutions(fields: Fields, plain: Layer) -> tuple[Kept, ...]:
     """Inkling: a convolution over keys, over values, and over what goes into both halves."""
-    kernel = fields.number("inputs of the convolution", "k", "conv_kernel_size")
-    hidden = fields.number("channels", "c", "hidden_size")
+    kernel = fields.number(msg("inputs of the convolution"), "k", "conv_kernel_size")
+    hidden = fields.number(msg("channels"), "c", "hidden_size")
     channels = [
-        Number(kept.values, "channels", "c", " x ".join(factor.source for factor in kept.factors))
+        Number(
+            kept.values, msg("channels"), "c", " x ".join(factor.source for factor in kept.factors)
+        )
         for kept in plain.kept
     ]
     names = ("keys", "values", "attention", "feed-forward")

@@ -8,7 +8,7 @@ caches.
 from __future__ import annotations
 
 from engine.cache_formula import ONCE, Kept, Layer, Number
-from engine.errors import NotAModelError
+from engine.errors import NotAModelError, msg
 from engine.model.cache_layers.fields import Fields
 
 _KERNEL = ("linear_conv_kernel_dim", "mamba_d_conv", "conv_kernel", "short_conv_kernel_size")
@@ -24,8 +24,9 @@ def state_layer(fields: Fields) -> Layer:
         if any(fields.has(name) for name in has):
             return kind(fields)
     raise NotAModelError(
-        f"The state of a {fields.plain('model_type')} layer is of a kind that is not known here, "
-        "so the size of its cache is not known; choose another architecture."
+        "The state of a {plain} layer is of a kind that is not known here, "
+        "so the size of its cache is not known; choose another architecture.",
+        fields.plain("model_type"),
     )
 
 
@@ -36,22 +37,22 @@ def _kept(conv: Number, kernel: Number, *state: Number, dtype: str = "float32") 
 
 
 def _kernel(fields: Fields) -> Number:
-    return fields.number("inputs of the convolution", "k", *_KERNEL)
+    return fields.number(msg("inputs of the convolution"), "k", *_KERNEL)
 
 
 def _delta(fields: Fields) -> Layer:
     """Gated delta rule: Yang et al. 2024, Gated Delta Networks, arXiv:2412.06464."""
-    key_heads = fields.number("key heads", "h_k", "linear_num_key_heads")
-    key = fields.number("per key", "d_k", "linear_key_head_dim")
-    heads = fields.number("value heads", "h_v", "linear_num_value_heads")
-    value = fields.number("per value", "d_v", "linear_value_head_dim")
+    key_heads = fields.number(msg("key heads"), "h_k", "linear_num_key_heads")
+    key = fields.number(msg("per key"), "d_k", "linear_key_head_dim")
+    heads = fields.number(msg("value heads"), "h_v", "linear_num_value_heads")
+    value = fields.number(msg("per value"), "d_v", "linear_value_head_dim")
     channels = Number(
         2 * key_heads.value * key.value + heads.value * value.value,
-        "channels",
+        msg("channels"),
         "c",
         f"2 x {key_heads.source} x {key.source} + {heads.source} x {value.source}",
     )
-    return Layer("gated delta rule", _kept(channels, _kernel(fields), heads, key, value))
+    return Layer(msg("gated delta rule"), _kept(channels, _kernel(fields), heads, key, value))
 
 
 def _square_delta(fields: Fields) -> Layer:
@@ -59,26 +60,26 @@ def _square_delta(fields: Fields) -> Layer:
 
     Kimi Team 2025, Kimi Linear, arXiv:2510.26692.
     """
-    heads = fields.number("heads", "h", "linear_num_heads")
-    size = fields.number("per head", "d", "linear_head_dim")
+    heads = fields.number(msg("heads"), "h", "linear_num_heads")
+    size = fields.number(msg("per head"), "d", "linear_head_dim")
     source = f"3 x {heads.source} x {size.source}"
-    channels = Number(3 * heads.value * size.value, "channels", "c", source)
-    return Layer("linear attention", _kept(channels, _kernel(fields), heads, size, size))
+    channels = Number(3 * heads.value * size.value, msg("channels"), "c", source)
+    return Layer(msg("linear attention"), _kept(channels, _kernel(fields), heads, size, size))
 
 
 def _heads_of_mamba(fields: Fields) -> Layer:
     """Mamba 2: Dao and Gu 2024, arXiv:2405.21060."""
-    heads = fields.number("heads", "h", "mamba_num_heads", "mamba_n_heads", *_ONLY_MAMBA_2)
-    size = fields.number("per head", "d", "mamba_head_dim", "mamba_d_head", *_SIZES_OF_MAMBA_2)
-    state = fields.number("values of the state", "N", *_STATES)
-    groups = fields.number("groups", "g", "n_groups", "mamba_n_groups", "mamba_ngroups")
+    heads = fields.number(msg("heads"), "h", "mamba_num_heads", "mamba_n_heads", *_ONLY_MAMBA_2)
+    size = fields.number(msg("per head"), "d", "mamba_head_dim", "mamba_d_head", *_SIZES_OF_MAMBA_2)
+    state = fields.number(msg("values of the state"), "N", *_STATES)
+    groups = fields.number(msg("groups"), "g", "n_groups", "mamba_n_groups", "mamba_ngroups")
     channels = Number(
         heads.value * size.value + 2 * groups.value * state.value,
-        "channels",
+        msg("channels"),
         "c",
         f"{heads.source} x {size.source} + 2 x {groups.source} x {state.source}",
     )
-    return Layer("Mamba 2", _kept(channels, _kernel(fields), heads, size, state))
+    return Layer(msg("Mamba 2"), _kept(channels, _kernel(fields), heads, size, state))
 
 
 _STATES = ("ssm_state_size", "mamba_d_state", "state_size")
@@ -88,37 +89,37 @@ _SIZES_OF_MAMBA_2 = ("mamba_headdim", "head_dim")
 
 def _mamba(fields: Fields) -> Layer:
     """Mamba: Gu and Dao 2023, arXiv:2312.00752."""
-    state = fields.number("values of the state", "N", *_STATES)
+    state = fields.number(msg("values of the state"), "N", *_STATES)
     if fields.has("mamba_expand"):
-        hidden = fields.number("hidden size", "d_model", "hidden_size")
-        expand = fields.number("expansion", "e", "mamba_expand")
+        hidden = fields.number(msg("hidden size"), "d_model", "hidden_size")
+        expand = fields.number(msg("expansion"), "e", "mamba_expand")
         source = f"{expand.source} x {hidden.source}"
-        channels = Number(hidden.value * expand.value, "channels", "c", source)
+        channels = Number(hidden.value * expand.value, msg("channels"), "c", source)
     else:
-        channels = fields.number("channels", "c", "intermediate_size")
-    return Layer("Mamba", _kept(channels, _kernel(fields), channels, state))
+        channels = fields.number(msg("channels"), "c", "intermediate_size")
+    return Layer(msg("Mamba"), _kept(channels, _kernel(fields), channels, state))
 
 
 def _short_convolution(fields: Fields) -> Layer:
-    channels = fields.number("channels", "c", "hidden_size")
-    kernel = fields.number("inputs of the convolution", "k", "conv_L_cache")
+    channels = fields.number(msg("channels"), "c", "hidden_size")
+    kernel = fields.number(msg("inputs of the convolution"), "k", "conv_L_cache")
     kept = (Kept("convolution state", (channels, kernel), ONCE, "model"),)
-    return Layer("short convolution", kept)
+    return Layer(msg("short convolution"), kept)
 
 
 def _delayed_values(fields: Fields) -> Layer:
     """Zaya: convolutions over queries and keys; half of the value is the position before's."""
-    heads = fields.number("heads", "H", "num_attention_heads")
-    groups = fields.number("KV heads", "h", "num_key_value_heads")
-    size = fields.number("per head", "d", "head_dim")
+    heads = fields.number(msg("heads"), "H", "num_attention_heads")
+    groups = fields.number(msg("KV heads"), "h", "num_key_value_heads")
+    size = fields.number(msg("per head"), "d", "head_dim")
     source = f"({heads.source} + {groups.source}) x {size.source}"
-    channels = Number((heads.value + groups.value) * size.value, "channels", "c", source)
-    first, second = (fields.number("kernel", "k", name) for name in ("cca_time0", "cca_time1"))
+    channels = Number((heads.value + groups.value) * size.value, msg("channels"), "c", source)
+    first, second = (fields.number(msg("kernel"), "k", name) for name in ("cca_time0", "cca_time1"))
     source = f"{first.source} + {second.source} - 2"
-    kernel = Number(first.value + second.value - 2, "inputs of the convolution", "k", source)
+    kernel = Number(first.value + second.value - 2, msg("inputs of the convolution"), "k", source)
     half = groups.value * size.value // 2
-    delayed = Number(half, "delayed values", "v", f"{groups.source} x {size.source} / 2")
-    return Layer("delayed values", _kept(channels, kernel, delayed, dtype="model"))
+    delayed = Number(half, msg("delayed values"), "v", f"{groups.source} x {size.source} / 2")
+    return Layer(msg("delayed values"), _kept(channels, kernel, delayed, dtype="model"))
 
 
 # The fields that tell the kinds apart, the more particular ones first.

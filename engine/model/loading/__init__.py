@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import torch
 
-from engine.errors import DecodingError, NotAModelError, OutOfMemoryError, SettingError
+from engine.errors import DecodingError, NotAModelError, OutOfMemoryError, SettingError, msg
 from engine.model.loaded import is_out_of_memory
 from engine.model.loading import checkpoint
 from engine.model.loading.checkpoint import BUNDLED, BUNDLED_DRAFT
@@ -76,7 +76,7 @@ def _loaded(
     hf, tokenizer, notices = checkpoint.load(
         located.folder, place, wanted, progress, is_causal=is_causal
     )
-    progress("Trying the model out", 0, None)
+    progress(msg("Trying the model out"), 0, None)
     is_folder = Path(source).is_dir() and str(source) not in (BUNDLED, BUNDLED_DRAFT)
     try:
         return kind(
@@ -92,14 +92,15 @@ def _loaded(
             if isinstance(error, DecodingError):
                 raise
             raise NotAModelError(
-                f"{located.folder.name} loads but cannot be run ({error}); check its config.json "
-                "or choose another model."
+                "{name} loads but cannot be run ({error}); check its config.json "
+                "or choose another model.",
+                (located.folder.name, error),
             ) from error
     # Raised here, without a cause and without the model: they would stay as long as the error.
     del hf, tokenizer
     raise OutOfMemoryError(
-        f"{place} has not enough memory to run {located.folder.name}; use a smaller model or a "
-        "smaller dtype."
+        "{place} has not enough memory to run {name}; use a smaller model or a smaller dtype.",
+        (place, located.folder.name),
     )
 
 
@@ -112,7 +113,7 @@ def _device(device: str) -> torch.device:
     if str(device) == "auto":
         return torch.device("cuda" if "cuda" in available else available[-1])
     if str(device) not in available:
-        remedy = f"use auto or one of {', '.join(available)}"
+        remedy = msg("use auto or one of {available}", ", ".join(available))
         raise SettingError("device", str(device), "is not available on this machine", remedy)
     return torch.device(device)
 
@@ -123,6 +124,6 @@ def _dtype(dtype: str | torch.dtype) -> torch.dtype | None:
     if name == "auto":
         return None
     if name not in known:
-        remedy = f"use auto or one of {', '.join(known)}"
+        remedy = msg("use auto or one of {known}", ", ".join(known))
         raise SettingError("dtype", name, "is not a dtype that models are run in", remedy)
     return known[name]

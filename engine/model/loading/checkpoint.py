@@ -40,6 +40,7 @@ from engine.errors import (
     OutOfMemoryError,
     SettingError,
     WeightsError,
+    msg,
 )
 from engine.model.chat_template import has_chat_template
 from engine.model.chat_template import prepare as prepare_templates
@@ -113,7 +114,7 @@ def locate(
     text = _expanded(source)
     is_folder = text in (BUNDLED, BUNDLED_DRAFT) or _is_folder(text)
     if is_folder and revision is not None:
-        remedy = "leave it out for local models"
+        remedy = msg("leave it out for local models")
         raise SettingError("revision", revision, "applies to hub ids only", remedy)
     if text == BUNDLED_DRAFT:
         return Located(BUNDLED_DRAFT_FOLDER)
@@ -124,12 +125,15 @@ def locate(
     if len(text) < 4096 and Path(text).is_file():
         raise NotAModelError(
             other_format(Path(text))
-            or f"{text} is a file; give the folder that holds config.json and the weights."
+            or msg(
+                "{text} is a file; give the folder that holds config.json and the weights.", text
+            )
         )
     if not _HUB_ID.fullmatch(text):
         raise ModelNotFoundError(
-            f"There is no folder {text!r}, and it is no hub id; give an existing folder, or an id "
-            "such as owner/name."
+            "There is no folder {text}, and it is no hub id; give an existing folder, or an id "
+            "such as owner/name.",
+            repr(text),
         )
     return _fetch(text, revision, progress, with_weights, local_files_only)
 
@@ -166,7 +170,7 @@ def _fetch(
     local_files_only: bool,
 ) -> Located:
     """Fetch what loading needs; without a connection, use what an earlier visit left behind."""
-    asked = f"{hub_id} at revision {revision}" if revision else hub_id
+    asked = msg("{hub_id} at revision {revision}", (hub_id, revision)) if revision else hub_id
     notices: tuple[str, ...] = ()
     try:
         if local_files_only:
@@ -174,7 +178,7 @@ def _fetch(
             return Located(folder, folder.name)
         try:
             # One plain request: listing files would retry for 20 seconds without a connection.
-            progress(f"Asking the hub for {hub_id}", 0, None)
+            progress(msg("Asking the hub for {hub_id}", hub_id), 0, None)
             info = HfApi().model_info(hub_id, revision=revision, timeout=10, files_metadata=True)
             sizes = {file.rfilename: getattr(file, "size", None) for file in info.siblings or ()}
             wanted = _wanted_files(hub_id, list(sizes), with_weights)
@@ -187,25 +191,33 @@ def _fetch(
         except _UNREACHABLE as error:
             _refuse_local_failure(error)
             folder = _copy(hub_id, revision)
-            notices = (f"The hub is out of reach: this is the copy of {hub_id} fetched before.",)
+            notices = (
+                msg(
+                    "The hub is out of reach: this is the copy of {hub_id} fetched before.", hub_id
+                ),
+            )
     except GatedRepoError as error:
         raise ModelNotFoundError(
-            f"The hub repository {hub_id} asks for permission first; request access on its page "
-            "and log in with `hf auth login`."
+            "The hub repository {hub_id} asks for permission first; request access on its page "
+            "and log in with `hf auth login`.",
+            hub_id,
         ) from error
     except RevisionNotFoundError as error:
         raise ModelNotFoundError(
-            f"The hub repository {hub_id} has no revision {revision}; check its branches and tags."
+            "The hub repository {hub_id} has no revision {revision}; check its branches and tags.",
+            (hub_id, revision),
         ) from error
     except (RepositoryNotFoundError, HFValidationError) as error:
         raise ModelNotFoundError(
-            f"There is neither a folder nor a hub repository named {hub_id}; check the spelling, "
-            "or log in with `hf auth login` if it is private."
+            "There is neither a folder nor a hub repository named {hub_id}; check the spelling, "
+            "or log in with `hf auth login` if it is private.",
+            hub_id,
         ) from error
     except _UNREACHABLE as error:
         raise ModelNotFoundError(
-            f"There is no folder {hub_id!r}, and the hub could not be reached to look for {asked}"
-            "; check the connection, or give a folder that holds the model."
+            "There is no folder {hub_id}, and the hub could not be reached to look for {asked}"
+            "; check the connection, or give a folder that holds the model.",
+            (repr(hub_id), asked),
         ) from error
     return Located(folder, folder.name, notices)
 
@@ -229,7 +241,7 @@ def _bars(
         for name, size in sizes.items()
         if not isinstance(try_to_load_from_cache(hub_id, name, revision=commit), str)
     )
-    return {"tqdm_class": _byte_counter(f"Downloading {hub_id}", total, progress)}
+    return {"tqdm_class": _byte_counter(msg("Downloading {hub_id}", hub_id), total, progress)}
 
 
 def _byte_counter(what: str, total: int, progress: Progress) -> type[tqdm]:
@@ -259,8 +271,9 @@ def _refuse_local_failure(error: BaseException) -> None:
     codes = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
     if isinstance(error, OSError) and error.errno in codes:
         raise ModelError(
-            f"The model could not be stored ({error.strerror}); make room in the hub's cache "
-            "folder, or set HF_HOME to another one."
+            "The model could not be stored ({strerror}); make room in the hub's cache "
+            "folder, or set HF_HOME to another one.",
+            error.strerror,
         ) from error
 
 
@@ -295,16 +308,16 @@ def load(
         ModelError: a subclass that says what is wrong with the folder.
         OutOfMemoryError: the device cannot hold the weights.
     """
-    progress("Reading configuration and tokenizer", 0, None)
+    progress(msg("Reading configuration and tokenizer"), 0, None)
     problem = None
     try:
         return _load(folder, device, dtype, progress, is_causal)
     except Exception as error:
         if not is_out_of_memory(error):
             raise
-        problem = (
-            f"{device} has not enough memory for {folder.name}; use a smaller model or a smaller "
-            "dtype."
+        problem = msg(
+            "{device} has not enough memory for {name}; use a smaller model or a smaller dtype.",
+            (device, folder.name),
         )
     # Raised here, without a cause: a cause would keep alive what was loaded so far.
     raise OutOfMemoryError(problem)
@@ -337,7 +350,7 @@ def _load(
     if has_chat_template(tokenizer):
         prepare_templates()
     _refuse_without_memory(folder.name, empty, device)
-    progress(f"Reading {weights.bytes / 1e6:,.1f} MB of weights", 0, None)
+    progress(msg("Reading {bytes:,.1f} MB of weights", weights.bytes / 1e6), 0, None)
     transformers_logging.disable_progress_bar()
     try:
         if is_quantized:
@@ -350,8 +363,9 @@ def _load(
         if is_out_of_memory(error):
             raise
         raise WeightsError(
-            f"The weights of {folder.name} do not fit its configuration ({first_line(error)}); "
-            "download the model again or check config.json."
+            "The weights of {name} do not fit its configuration ({error}); "
+            "download the model again or check config.json.",
+            (folder.name, first_line(error)),
         ) from error
     except (MemoryError, DecodingError):
         raise
@@ -360,15 +374,18 @@ def _load(
             raise _unread_quantisation(folder.name, empty.config, error) from error
         raise _no_language_model(folder.name, error) from error
     if (folder / "adapter_config.json").is_file():
-        notices.append("The adapter in this folder is not applied: these are the base weights.")
+        notices.append(
+            msg("The adapter in this folder is not applied: these are the base weights.")
+        )
     notices += _check_complete(folder.name, info)
     return model, tokenizer, notices
 
 
 def _no_language_model(name: str, error: Exception) -> NotAModelError:
     return NotAModelError(
-        f"{name} is no causal language model that transformers knows "
-        f"({first_line(error)}); choose a model made for text generation."
+        "{name} is no causal language model that transformers knows "
+        "({error}); choose a model made for text generation.",
+        (name, first_line(error)),
     )
 
 
@@ -376,8 +393,9 @@ def _unread_quantisation(name: str, config: PretrainedConfig, error: Exception) 
     declared = config.quantization_config
     of = declared.get("quant_method") if isinstance(declared, dict) else declared.quant_method
     return WeightsError(
-        f"The weights of {name} are quantised ({str(getattr(of, 'value', of))[:40]}) and cannot be "
-        f"read here ({first_line(error)}); install what that names, or choose 16-bit weights."
+        "The weights of {name} are quantised ({of}) and cannot be "
+        "read here ({error}); install what that names, or choose 16-bit weights.",
+        (name, str(getattr(of, "value", of))[:40], first_line(error)),
     )
 
 
@@ -404,8 +422,9 @@ def _refuse_without_memory(name: str, empty: PreTrainedModel, device: torch.devi
     needed, free = sum(tensor.nbytes for tensor in tensors), free_bytes(device)
     if free is not None and needed > free:
         raise OutOfMemoryError(
-            f"The weights of {name} take {needed / 1e9:,.1f} GB, and {device} has "
-            f"{free / 1e9:,.1f} GB free; use a smaller model or a smaller dtype."
+            "The weights of {name} take {needed:,.1f} GB, and {device} has "
+            "{free:,.1f} GB free; use a smaller model or a smaller dtype.",
+            (name, needed / 1e9, device, free / 1e9),
         )
 
 
@@ -436,8 +455,9 @@ def _check_complete(name: str, info: dict) -> list[str]:
     missing = sorted(info["missing_keys"])
     if missing:
         raise WeightsError(
-            f"The weights of {name} lack {len(missing)} tensors, for example {missing[0]}, "
-            "which would stay random; download the model again."
+            "The weights of {name} lack {missing} tensors, for example {missing2}, "
+            "which would stay random; download the model again.",
+            (name, len(missing), missing[0]),
         )
     unexpected = len(info["unexpected_keys"])
     if not unexpected:
@@ -447,9 +467,11 @@ def _check_complete(name: str, info: dict) -> list[str]:
 
 def _refuse_the_other_kind(name: str, config: PretrainedConfig, is_causal: bool) -> None:
     """Run the wrong way, either kind of model would give fluent nonsense instead of an error."""
-    kinds = {True: "a causal language model", False: "a masked diffusion model"}
+    kinds = {True: msg("a causal language model"), False: msg("a masked diffusion model")}
     found = bool(getattr(config, "is_causal", True))  # as transformers reads it
     if found is not is_causal:
         kind, wanted = kinds[found], kinds[is_causal]
         loader = "load_model" if found else "load_diffusion_model"
-        raise NotAModelError(f"{name} is {kind}, not {wanted}; open it with {loader}.")
+        raise NotAModelError(
+            "{name} is {kind}, not {wanted}; open it with {loader}.", (name, kind, wanted, loader)
+        )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from transformers import AutoConfig, GenerationConfig, PretrainedConfig
 
-from engine.errors import NotAModelError, RemoteCodeError, WeightsError
+from engine.errors import NotAModelError, RemoteCodeError, WeightsError, msg
 from engine.model.loading.files import check_size, first_line, other_format, read_json
 
 # Keys that say how many layers a model is built from; each layer has at least one tensor.
@@ -35,16 +35,19 @@ def read_declared(folder: Path) -> object:
     if not path.is_file():
         raise NotAModelError(
             other_format(folder)
-            or f"{folder} holds no config.json, so it is no model in transformers' format; give "
-            "the folder that holds config.json and *.safetensors."
+            or msg(
+                "{folder} holds no config.json, so it is no model in transformers' format; give "
+                "the folder that holds config.json and *.safetensors.",
+                folder,
+            )
         )
     try:
         declared = read_json(path)
         check_size(declared)
     except (ValueError, OSError) as error:
         raise NotAModelError(
-            f"The config.json of {folder.name} is no valid JSON ({first_line(error)}); "
-            "download the model again."
+            "The config.json of {name} is no valid JSON ({error}); download the model again.",
+            (folder.name, first_line(error)),
         ) from error
     return declared
 
@@ -66,9 +69,10 @@ def check_layers(name: str, declared: object, tensors: int) -> None:
     for key, value in numbers(declared):
         if _LAYERS.search(key) and value > most:
             raise WeightsError(
-                f"The weights of {name} do not fit its configuration: {key} is {value:,}, and the "
-                f"weight files hold {tensors:,} tensors; download the model again or check "
-                "config.json."
+                "The weights of {name} do not fit its configuration: {key} is {value:,}, and the "
+                "weight files hold {tensors:,} tensors; download the model again or check "
+                "config.json.",
+                (name, key, value, tensors),
             )
 
 
@@ -77,8 +81,9 @@ def check_repeats(name: str, declared: object) -> None:
     for key, value in numbers(declared):
         if _REPEATS.search(key) and value > _MOST_REPEATS:
             raise NotAModelError(
-                f"The config.json of {name} cannot be used: {key} is {value:,}, and at most "
-                f"{_MOST_REPEATS:,} are built; check the file or choose another model."
+                "The config.json of {name} cannot be used: {key} is {value:,}, and at most "
+                "{most_repeats:,} are built; check the file or choose another model.",
+                (name, key, value, _MOST_REPEATS),
             )
 
 
@@ -110,22 +115,25 @@ def make_config(folder: Path, declared: object) -> tuple[PretrainedConfig, list[
     except Exception as error:  # configuration classes check their values in ways of their own
         if isinstance(declared, dict) and "auto_map" in declared:
             raise RemoteCodeError(
-                f"{folder.name} brings Python code of its own, which is not run; choose a model "
-                "whose architecture is part of transformers."
+                "{name} brings Python code of its own, which is not run; choose a model "
+                "whose architecture is part of transformers.",
+                folder.name,
             ) from error
         raise NotAModelError(
-            f"The config.json of {folder.name} describes no model that transformers knows "
-            f"({first_line(error)}); check the file or choose another model."
+            "The config.json of {name} describes no model that transformers knows "
+            "({error}); check the file or choose another model.",
+            (folder.name, first_line(error)),
         ) from error
     if not isinstance(text, PretrainedConfig):
         raise NotAModelError(
-            f"The config.json of {folder.name} has a text_config, decoder or generator, which "
-            f"no {config.model_type} model has; check the file or choose another model."
+            "The config.json of {name} has a text_config, decoder or generator, which "
+            "no {model_type} model has; check the file or choose another model.",
+            (folder.name, config.model_type),
         )
     if config.is_encoder_decoder:
         raise NotAModelError(
-            f"{folder.name} is an encoder-decoder model ({config.model_type}); choose a causal "
-            "language model."
+            "{name} is an encoder-decoder model ({model_type}); choose a causal language model.",
+            (folder.name, config.model_type),
         )
     return config, notices
 
@@ -160,8 +168,9 @@ def generation_config(folder: Path) -> GenerationConfig:
             return GenerationConfig.from_pretrained(folder, local_files_only=True)
         except (OSError, ValueError, TypeError) as error:
             raise NotAModelError(
-                f"The generation_config.json of {folder.name} cannot be used "
-                f"({first_line(error)}); repair it, or remove it to do without its settings."
+                "The generation_config.json of {name} cannot be used "
+                "({error}); repair it, or remove it to do without its settings.",
+                (folder.name, first_line(error)),
             ) from error
     return GenerationConfig.from_pretrained(
         folder, config_file_name="config.json", _from_model_config=True, local_files_only=True

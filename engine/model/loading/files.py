@@ -12,7 +12,7 @@ import os
 import stat
 from pathlib import Path
 
-from engine.errors import ModelError, NotAModelError
+from engine.errors import Message, ModelError, NotAModelError, msg
 
 # The largest tokenizers in use today have tokenizer.json files of about 35 MB.
 MAX_TEXT_BYTES = 128_000_000
@@ -39,21 +39,23 @@ def check_folder(folder: Path) -> None:
             found = path.stat()
         except OSError as error:
             raise ModelError(
-                f"{path.name} of {folder.name} cannot be read ({error.strerror}); download the "
-                "model again."
+                "{name} of {name2} cannot be read ({strerror}); download the model again.",
+                (path.name, folder.name, error.strerror),
             ) from error
         if stat.S_ISDIR(found.st_mode):
             continue
         if not stat.S_ISREG(found.st_mode):
             raise ModelError(
-                f"{path.name} of {folder.name} is a pipe or a device, not a file; remove it or put "
-                "the model's file in its place."
+                "{name} of {name2} is a pipe or a device, not a file; remove it or put "
+                "the model's file in its place.",
+                (path.name, folder.name),
             )
         limit = MAX_JSON_BYTES.get(path.name, MAX_TEXT_BYTES)
         if path.name.endswith(TEXT_FILES) and found.st_size > limit:
             raise NotAModelError(
-                f"{path.name} of {folder.name} has {found.st_size / 1e6:,.0f} MB, and at most "
-                f"{limit / 1e6:,.0f} MB are read; download the model again or choose another one."
+                "{name} of {name2} has {st_size:,.0f} MB, and at most "
+                "{limit:,.0f} MB are read; download the model again or choose another one.",
+                (path.name, folder.name, found.st_size / 1e6, limit / 1e6),
             )
 
 
@@ -65,9 +67,10 @@ def other_format(path: Path) -> str | None:
             base = read_json(adapter)["base_model_name_or_path"]
         except (ValueError, OSError, LookupError, TypeError):
             base = "its base model"
-        return (
-            f"{path.name} holds an adapter for {str(base)[:80]}, not a whole model; merge the two "
-            "with `merge_and_unload` of the package peft, save the result and load its folder."
+        return msg(
+            "{name} holds an adapter for {base}, not a whole model; merge the two "
+            "with `merge_and_unload` of the package peft, save the result and load its folder.",
+            (path.name, str(base)[:80]),
         )
     is_gguf = path.suffix == GGUF or (path.is_dir() and any(path.glob(f"*{GGUF}")))
     return no_gguf(path.name) if is_gguf else None
@@ -75,10 +78,11 @@ def other_format(path: Path) -> str | None:
 
 def no_gguf(name: str) -> str:
     """Return the sentence that refuses GGUF weights."""
-    return (
-        f"{name} is in the GGUF format, which is not read; load it once with "
+    return msg(
+        "{name} is in the GGUF format, which is not read; load it once with "
         "`AutoModelForCausalLM.from_pretrained(folder, gguf_file=...)` of transformers, "
-        "`save_pretrained` model and tokenizer, and load the folder that these write."
+        "`save_pretrained` model and tokenizer, and load the folder that these write.",
+        name,
     )
 
 
@@ -110,7 +114,7 @@ def read_json(path: Path) -> object:
     with open_regular(path) as file:
         data = file.read(limit + 1)
     if len(data) > limit:
-        raise ValueError(f"more than {limit / 1e6:,.0f} MB")
+        raise ValueError(msg("more than {limit:,.0f} MB", limit / 1e6))
     try:
         return json.loads(data.decode("utf-8"))
     except RecursionError as error:
@@ -126,7 +130,7 @@ def check_size(value: object) -> None:
         if depth > _MAX_DEPTH:
             raise ValueError(f"nested deeper than {_MAX_DEPTH} levels")
         if values > _MAX_VALUES:
-            raise ValueError(f"more than {_MAX_VALUES:,} values")
+            raise ValueError(msg("more than {most:,} values", _MAX_VALUES))
         level = [inner for outer in level for inner in _inner(outer)]
 
 
@@ -138,6 +142,8 @@ def _inner(value: object) -> list[object]:
 
 def first_line(error: BaseException) -> str:
     """The first line of what an error of another library says, short enough for a sentence."""
+    if error.args and isinstance(error.args[0], Message):
+        return error.args[0]
     lines = str(error).strip().splitlines() or [type(error).__name__]
     line = lines[0].strip().rstrip(".:")
     return line if len(line) <= 160 else line[:157] + "..."

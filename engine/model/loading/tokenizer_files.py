@@ -38,16 +38,18 @@ def read_tokenizer(folder: Path, most_ids: int = _FEW_IDS) -> PreTrainedTokenize
         if is_out_of_memory(error):
             raise
         raise TokenizerError(
-            f"{folder.name} has no tokenizer that can be read ({first_line(error)}); add its "
-            "tokenizer.json and tokenizer_config.json."
+            "{name} has no tokenizer that can be read ({error}); add its "
+            "tokenizer.json and tokenizer_config.json.",
+            (folder.name, first_line(error)),
         ) from error
     if len(tokenizer) == 0:
         raise TokenizerError(
-            f"The tokenizer of {folder.name} has no entries; add its tokenizer.json."
+            "The tokenizer of {name} has no entries; add its tokenizer.json.", folder.name
         )
     if highest >= max(_IDS_PER_ROW * most_ids, _FEW_IDS):
         raise TokenizerError(
-            f"The tokenizer of {folder.name} has id {highest:,}, and the model takes in "
-            f"{most_ids:,} ids; add the tokenizer.json that belongs to the model."
+            "The tokenizer of {name} has id {highest:,}, and the model takes in "
+            "{most_ids:,} ids; add the tokenizer.json that belongs to the model.",
+            (folder.name, highest, most_ids),
         )
     return tokenizer

@@ -76,8 +76,9 @@ class Weights:
         computed = sum(b.nbytes for name, b in model.named_buffers() if name not in stored)
         if computed > _MOST_COMPUTED_BYTES:
             raise WeightsError(
-                f"The configuration of {self.name} asks for {computed / 1e9:,.0f} GB of computed "
-                "tables; check max_position_embeddings in its config.json."
+                "The configuration of {name} asks for {computed:,.0f} GB of computed "
+                "tables; check max_position_embeddings in its config.json.",
+                (self.name, computed / 1e9),
             )
         needed = sum(weight.numel() for weight in model.parameters())  # tied ones once
         # A few numbers short is left to the loading itself, which knows the tensors by name.
@@ -88,9 +89,10 @@ class Weights:
             if found is not None and found != tuple(weight.shape):
                 raise unfit(self.name, name, found, weight.shape)
         raise WeightsError(
-            f"The weights of {self.name} do not fit its configuration: the files hold "
-            f"{self.numbers:,} numbers, and config.json asks for {needed:,}; download the model "
-            "again or check config.json."
+            "The weights of {name} do not fit its configuration: the files hold "
+            "{numbers:,} numbers, and config.json asks for {needed:,}; download the model "
+            "again or check config.json.",
+            (self.name, self.numbers, needed),
         )
 
     def fill(self, model: PreTrainedModel, device: torch.device, dtype: torch.dtype) -> dict:
@@ -163,8 +165,9 @@ def unfit(folder: str, tensor: str, stored: Iterable[int], wanted: Iterable[int]
     """The error for a tensor of another shape than the configuration asks for."""
     shapes = [" x ".join(map(str, shape)) or "a number" for shape in (stored, wanted)]
     return WeightsError(
-        f"The weights of {folder} do not fit its configuration: {tensor} is {shapes[0]}, "
-        f"and config.json asks for {shapes[1]}; download the model again or check config.json."
+        "The weights of {folder} do not fit its configuration: {tensor} is {shapes}, "
+        "and config.json asks for {shapes2}; download the model again or check config.json.",
+        (folder, tensor, shapes[0], shapes[1]),
     )
 
 
@@ -190,20 +193,23 @@ def _nothing_to_load(name: str, files: Iterable[str]) -> WeightsError | UnsafeWe
     others = sorted(file for file in files if file.endswith(".safetensors"))
     if others:
         return WeightsError(
-            f"{name} holds weights only as {others[0][:80]}, which transformers does not load; "
-            f"choose a model with {WEIGHTS}, or with several files and their index."
+            "{name} holds weights only as {others}, which transformers does not load; "
+            "choose a model with {weights}, or with several files and their index.",
+            (name, others[0][:80], WEIGHTS),
         )
     pickles = sorted(file for file in files if file.endswith(_PICKLES))
     if pickles:
         return UnsafeWeightsError(
-            f"{name} has its weights only as a pickle ({pickles[0]}), which could run code when "
-            "opened; convert it to safetensors or choose a model that has them."
+            "{name} has its weights only as a pickle ({pickles}), which could run code when "
+            "opened; convert it to safetensors or choose a model that has them.",
+            (name, pickles[0]),
         )
     if any(file.endswith(GGUF) for file in files):
         return WeightsError(no_gguf(name))
     return WeightsError(
-        f"{name} holds no weights (*.safetensors); download the whole model, not only its "
-        "configuration."
+        "{name} holds no weights (*.safetensors); download the whole model, not only its "
+        "configuration.",
+        name,
     )
 
 
@@ -223,8 +229,9 @@ def weight_files(folder: Path) -> list[Path]:
     lost = [name for name in names if not (folder / name).is_file()]
     if lost:
         raise WeightsError(
-            f"{folder.name} lacks {len(lost)} of {len(names)} weight files, for example "
-            f"{lost[0]}; download the model again."
+            "{name} lacks {lost} of {names} weight files, for example "
+            "{lost2}; download the model again.",
+            (folder.name, len(lost), len(names), lost[0]),
         )
     return [folder / name for name in names]
 
@@ -243,8 +250,8 @@ def _indexed(folder: Path) -> list[str]:
             raise ValueError(f"{others[0]!r} is no safetensors file")
     except (ValueError, KeyError, AttributeError, TypeError, OSError) as error:
         raise WeightsError(
-            f"{index.name} of {folder.name} cannot be used ({first_line(error)}); download "
-            "the model again."
+            "{name} of {name2} cannot be used ({error}); download the model again.",
+            (index.name, folder.name, first_line(error)),
         ) from error
     return sorted(names)
 
@@ -263,7 +270,7 @@ def _stored_in(path: Path, name: str) -> dict[str, _Stored]:
             stored[key] = _Stored(file, start, part.get_shape(), dtype)
     except (SafetensorError, OSError, ValueError, KeyError, struct.error) as error:
         raise WeightsError(
-            f"{path.name} of {name} is damaged or cut short ({first_line(error)}); "
-            "download the model again."
+            "{name} of {name2} is damaged or cut short ({error}); download the model again.",
+            (path.name, name, first_line(error)),
         ) from error
     return stored

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import torch
 from transformers.cache_utils import Cache, DynamicLayer
 
+from engine.errors import msg
 from engine.model.language_model import LanguageModel
 from engine.model.quantised.settings import Quantisation
 from engine.model.quantised.states import QuantisedStates
@@ -104,13 +105,15 @@ def head_dims(model: LanguageModel) -> set[int]:
 def why_not(model: LanguageModel) -> str:
     """Why this model's cache cannot be quantised here, in a sentence; empty where it can."""
     if getattr(model.config, "kv_lora_rank", None):
-        return (
-            f"{model.name} caches one latent vector for all heads (MLA) instead of keys and "
-            "values, and only keys and values are quantised here; choose another model."
+        return msg(
+            "{name} caches one latent vector for all heads (MLA) instead of keys and "
+            "values, and only keys and values are quantised here; choose another model.",
+            model.name,
         )
     if model.cache_formula is None:
-        return (
-            f"{model.name} keeps other states than one key and one value per position, such as a "
-            "recurrent state, and only keys and values are quantised here; choose another model."
+        return msg(
+            "{name} keeps other states than one key and one value per position, such as a "
+            "recurrent state, and only keys and values are quantised here; choose another model.",
+            model.name,
         )
     return ""

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from engine.checks import is_whole
-from engine.errors import SettingError
+from engine.errors import SettingError, msg
 
 BITS = (8, 4, 2)
-PER_CHANNEL, PER_TOKEN = "per channel", "per token"
+PER_CHANNEL, PER_TOKEN = msg("per channel"), msg("per token")
 AXES = (PER_CHANNEL, PER_TOKEN)
 LARGEST_GROUP = 1024
 LONGEST_RESIDUAL = 1_000_000
@@ -51,14 +51,19 @@ class Quantisation:
             ("group", 2, LARGEST_GROUP),
             ("residual", 0, LONGEST_RESIDUAL),
         ):
-            value, remedy = getattr(self, name), f"use a whole number from {low:,} to {high:,}"
+            value, remedy = (
+                getattr(self, name),
+                msg("use a whole number from {low:,} to {high:,}", (low, high)),
+            )
             if not is_whole(value):
                 raise SettingError(name, value, "must be a whole number", remedy)
             if not low <= value <= high:
                 raise SettingError(name, value, "is out of range", remedy)
         for name in ("keys", "values"):
             if getattr(self, name) not in AXES:
-                remedy = f"use {PER_CHANNEL!r} or {PER_TOKEN!r}"
+                remedy = msg(
+                    "use {per_channel} or {per_token}", (repr(PER_CHANNEL), repr(PER_TOKEN))
+                )
                 raise SettingError(name, getattr(self, name), "is no axis", remedy)
 
     @property
@@ -86,14 +91,20 @@ class Quantisation:
                 raise SettingError(
                     "group",
                     self.group,
-                    f"does not divide the {dim} channels of a head, as per token it must",
-                    f"use {' or '.join(fitting)}, or group keys and values per channel",
+                    msg("does not divide the {dim} channels of a head, as per token it must", dim),
+                    msg(
+                        "use {fitting}, or group keys and values per channel", " or ".join(fitting)
+                    ),
                 )
             if dim % packed:
                 raise SettingError(
                     "bits",
                     self.bits,
-                    f"packs {packed} codes into a byte, which does not fit heads of {dim} channels",
+                    msg(
+                        "packs {packed} codes into a byte, which does not fit heads of {dim} "
+                        "channels",
+                        (packed, dim),
+                    ),
                     "use 8 bits",
                 )
 
@@ -102,11 +113,16 @@ class Quantisation:
         if self.exact_positions >= positions:
             most = positions - 1 - (self.exact_positions - self.residual)
             shorter = (
-                f"use at most {most:,}, or a longer text" if most >= 0 else "use a longer text"
+                msg("use at most {most:,}, or a longer text", most)
+                if most >= 0
+                else msg("use a longer text")
             )
             raise SettingError(
                 "residual",
                 self.residual,
-                f"keeps all {positions:,} positions of the text exact, so nothing is quantised",
+                msg(
+                    "keeps all {positions:,} positions of the text exact, so nothing is quantised",
+                    positions,
+                ),
                 shorter,
             )

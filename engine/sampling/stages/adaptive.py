@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from engine.errors import msg
 from engine.sampling.stages.base import Context, CutStage
 from engine.sampling.stages.info import DOWN, REMOVES, UP, Info, Number, Paper, arxiv
 from engine.sampling.survivors import Survivors
@@ -80,7 +81,7 @@ class Xtc(CutStage):
                 "Threshold",
                 slider=(0.01, 0.5, 0.01),
                 usual=0.1,
-                remedy="0.1 is usual, above 0.5 has no effect",
+                remedy=msg("0.1 is usual, above 0.5 has no effect"),
                 least=0,
                 most=1,
                 open_below=True,
@@ -91,7 +92,7 @@ class Xtc(CutStage):
                 "Probability",
                 slider=(0, 1, 0.01),
                 usual=0.5,
-                remedy="0.5 is usual, 0 has no effect",
+                remedy=msg("0.5 is usual, 0 has no effect"),
                 least=0,
                 most=1,
                 looser=DOWN,
@@ -101,9 +102,9 @@ class Xtc(CutStage):
 
     def no_effect(self) -> str | None:
         if self.probability == 0:
-            return "its probability is 0"
+            return msg("its probability is 0")
         if self.threshold > 0.5:
-            return "no two tokens can both reach a threshold above one half"
+            return msg("no two tokens can both reach a threshold above one half")
         return None
 
     def acts(self, uniform: float) -> bool:
@@ -193,7 +194,7 @@ class Mirostat(CutStage):
                 "Target τ, bits",
                 slider=(0.1, 10, 0.1),
                 usual=5,
-                remedy="3 to 5 bits are usual",
+                remedy=msg("3 to 5 bits are usual"),
                 least=0,
                 most=100,
                 open_below=True,
@@ -205,7 +206,7 @@ class Mirostat(CutStage):
                 "Rate η",
                 slider=(0.01, 1, 0.01),
                 usual=0.1,
-                remedy="0.1 is usual",
+                remedy=msg("0.1 is usual"),
                 least=0,
                 most=1,
                 open_below=True,

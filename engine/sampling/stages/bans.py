@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from engine.errors import SettingError
+from engine.errors import SettingError, msg
 from engine.sampling.stages.base import NO_CONTEXT, BanStage, Context, check_known, token_ids
 from engine.sampling.stages.info import DOWN, UP, Info, Number, arxiv
 from engine.sampling.survivors import Survivors
@@ -55,10 +55,10 @@ class NoRepeatNGram(BanStage):
                 "No-repeat n-gram",
                 slider=(0, 10, 1),
                 usual=3,
-                remedy="use 0 to switch it off, or the length of the n-grams, such as 3",
+                remedy=msg("use 0 to switch it off, or the length of the n-grams, such as 3"),
                 least=1,
                 whole=True,
-                takes="0 or a positive whole number",
+                takes=msg("0 or a positive whole number"),
                 looser=UP,
             ),
         ),
@@ -115,7 +115,7 @@ class Banned(BanStage):
     )
 
     def __post_init__(self) -> None:
-        remedy = "give lists of token ids, for example [[262], [11, 351]]"
+        remedy = msg("give lists of token ids, for example [[262], [11, 351]]")
         given = self.sequences
         if isinstance(given, (str, bytes, dict)) or not isinstance(given, Iterable):
             raise SettingError(self.setting, given, "must be a list of token sequences", remedy)
@@ -202,10 +202,10 @@ class MinNewTokens(BanStage):
                 "Min new tokens",
                 slider=(0, 128, 1),
                 usual=32,
-                remedy="use 0 to switch it off, or a number of tokens",
+                remedy=msg("use 0 to switch it off, or a number of tokens"),
                 least=1,
                 whole=True,
-                takes="0 or a positive whole number",
+                takes=msg("0 or a positive whole number"),
                 looser=DOWN,
             ),
         ),

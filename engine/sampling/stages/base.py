@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from engine.errors import NoCandidatesError, SettingError
+from engine.errors import NoCandidatesError, SettingError, msg
 from engine.sampling.ranking import RankedRow
 from engine.sampling.stages.info import Info
 from engine.sampling.survivors import Survivors
@@ -96,7 +96,7 @@ class Stage:
         if numbers and self.info.pair:
             first, second = (getattr(self, name) for name in self.info.pair)
             if first > second:
-                problem = f"must not be below {self.info.pair[0]}, {first:g}"
+                problem = msg("must not be below {pair}, {first:g}", (self.info.pair[0], first))
                 remedy = next(n.remedy for n in numbers if n.name == self.info.pair[1])
                 raise SettingError(f"{self.setting}.{self.info.pair[1]}", second, problem, remedy)
 
@@ -256,8 +256,9 @@ def ranked_after(
         row = edited[0].edited(scores, edited[1]) if edited else RankedRow(scores)
     except NoCandidatesError:
         raise NoCandidatesError(
-            f"Every token was removed before the draw: {setting} took the last of them; loosen it "
-            "or switch it off."
+            "Every token was removed before the draw: {setting} took the last of them; loosen it "
+            "or switch it off.",
+            setting,
         ) from None
     return Survivors(row)
 
@@ -376,5 +377,7 @@ def check_known(setting: str, ids: Iterable[int], vocab_size: int) -> None:
     """Raise `SettingError` where an id is outside the vocabulary."""
     largest = max(ids, default=0)
     if largest >= vocab_size:
-        problem = f"names a token outside the vocabulary of {vocab_size:,}"
-        raise SettingError(setting, largest, problem, f"use ids 0 to {vocab_size - 1:,}")
+        problem = msg("names a token outside the vocabulary of {vocab_size:,}", vocab_size)
+        raise SettingError(
+            setting, largest, problem, msg("use ids 0 to {vocab_size:,}", vocab_size - 1)
+        )

@@ -9,13 +9,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from engine.errors import NoCandidatesError, SettingError
+from engine.errors import NoCandidatesError, SettingError, msg
 from engine.grammar import Place, Places, checked_source, notices, shortened
 from engine.sampling.stages.base import NO_CONTEXT, BanStage, Context, ranked_after
 from engine.sampling.stages.info import Info, arxiv
 from engine.sampling.survivors import Survivors
 
-_REMEDY = "choose a model with a tokenizer, or switch it off"
+_REMEDY = msg("choose a model with a tokenizer, or switch it off")
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,10 @@ class Constraint(BanStage):
     def check_tokens(self, places: Places) -> None:
         place = self._at(places, ())
         if not place.allowed.any():
-            problem = "allows none of this model's tokens at the beginning of a text"
-            remedy = "change it so that a text fits, of characters that the model has tokens for"
+            problem = msg("allows none of this model's tokens at the beginning of a text")
+            remedy = msg(
+                "change it so that a text fits, of characters that the model has tokens for"
+            )
             raise SettingError(self.setting, shortened(self.source), problem, remedy)
 
     def apply(self, survivors: Survivors, context: Context = NO_CONTEXT) -> Survivors:
@@ -136,19 +138,26 @@ class Constraint(BanStage):
     def _nothing_left(self, place: Place) -> str:
         source = shortened(self.source)
         if place.broken_at is not None:
-            why = f"as token {place.broken_at + 1:,} since it holds has left {source!r}"
-            remedy = "rewind to before that token, or switch it off"
-        elif place.may_end:
-            why = f"as {source!r} is complete and this model has no end-of-text token"
-            remedy = "stop here, or switch it off"
-        else:
-            why = (
-                f"as {source!r} lets nothing follow here, or nothing that this model has tokens for"
+            why = msg(
+                "as token {broken_at:,} since it holds has left {source}",
+                (place.broken_at + 1, repr(source)),
             )
-            remedy = "rewind, or change it"
-        return (
+            remedy = msg("rewind to before that token, or switch it off")
+        elif place.may_end:
+            why = msg(
+                "as {source} is complete and this model has no end-of-text token", repr(source)
+            )
+            remedy = msg("stop here, or switch it off")
+        else:
+            why = msg(
+                "as {source} lets nothing follow here, or nothing that this model has tokens for",
+                repr(source),
+            )
+            remedy = msg("rewind, or change it")
+        return msg(
             "Every token was removed before the draw: constraint took the last of them, "
-            f"{why}; {remedy}."
+            "{why}; {remedy}.",
+            (why, remedy),
         )
 
     def figures(self, before: Survivors, after: Survivors, context: Context) -> dict[str, float]:
@@ -182,6 +191,6 @@ class Constraint(BanStage):
 
     def _known(self, places: Places | None) -> Places:
         if places is None:
-            problem = "needs the text of every token"
+            problem = msg("needs the text of every token")
             raise SettingError(self.setting, shortened(self.source), problem, _REMEDY)
         return places

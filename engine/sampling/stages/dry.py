@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from engine.errors import msg
 from engine.sampling.stages.base import Context, TokenEdit, check_known, token_ids
 from engine.sampling.stages.info import DOWN, MOVES, UP, Info, Number, Paper
 
@@ -69,7 +70,7 @@ class Dry(TokenEdit):
                 "Multiplier",
                 slider=(0, 5, 0.05),
                 usual=0.8,
-                remedy="0.8 is usual, 0 has no effect",
+                remedy=msg("0.8 is usual, 0 has no effect"),
                 least=0,
                 most=1000,
                 looser=DOWN,
@@ -79,7 +80,7 @@ class Dry(TokenEdit):
                 "Base",
                 slider=(1, 4, 0.05),
                 usual=1.75,
-                remedy="1.75 is usual, 1 does not grow",
+                remedy=msg("1.75 is usual, 1 does not grow"),
                 least=1,
                 most=1000,
                 looser=DOWN,
@@ -89,7 +90,7 @@ class Dry(TokenEdit):
                 "Allowed length",
                 slider=(1, 20, 1),
                 usual=2,
-                remedy="use 2, or another positive number of tokens",
+                remedy=msg("use 2, or another positive number of tokens"),
                 least=1,
                 whole=True,
                 looser=UP,
@@ -100,7 +101,7 @@ class Dry(TokenEdit):
                 "Last n tokens",
                 slider=(-1, 511, 16),
                 usual=-1,
-                remedy="use -1 for the whole context, or a positive number of tokens",
+                remedy=msg("use -1 for the whole context, or a positive number of tokens"),
                 least=1,
                 whole=True,
                 words={-1: "all"},
@@ -111,11 +112,11 @@ class Dry(TokenEdit):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        breakers = token_ids("dry.breakers", self.breakers, "give ids, for example (198, 25)")
+        breakers = token_ids("dry.breakers", self.breakers, msg("give ids, for example (198, 25)"))
         object.__setattr__(self, "breakers", tuple(sorted(set(breakers))))
 
     def no_effect(self) -> str | None:
-        return "its multiplier is 0" if self.multiplier == 0 else None
+        return msg("its multiplier is 0") if self.multiplier == 0 else None
 
     def check_vocabulary(self, vocab_size: int) -> None:
         check_known("dry.breakers", self.breakers, vocab_size)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.errors import SettingError
+from engine.errors import SettingError, msg
 
 UP, DOWN = 1, -1  # in which direction a number removes less
 EITHER = 0
@@ -123,10 +123,10 @@ class Number:
         plain = finite(setting, value, self.remedy)
         if plain not in self.words:
             if self.whole and not plain.is_integer():
-                problem = f"must be {self.takes or 'a whole number'}"
+                problem = msg("must be {value}", self.takes or msg("a whole number"))
                 raise SettingError(setting, value, problem, self.remedy)
             if not self._is_within(plain):
-                problem = f"must be {self.takes or self._range}"
+                problem = msg("must be {value}", self.takes or self._range)
                 raise SettingError(setting, value, problem, self.remedy)
         return int(plain) if self.whole else plain
 
@@ -140,13 +140,15 @@ class Number:
     def _range(self) -> str:
         special = ", ".join(f"{value:g}" for value in self.words)
         if self.most is None:
-            least = f"at least {self.least:g}"
-            return f"{special} or at least {self.least:g}" if special else least
+            least = msg("at least {least:g}", self.least)
+            return (
+                msg("{special} or at least {least:g}", (special, self.least)) if special else least
+            )
         if self.open_below and self.open_above:
-            return f"above {self.least:g} and below {self.most:g}"
+            return msg("above {least:g} and below {most:g}", (self.least, self.most))
         if self.open_below:
-            return f"above {self.least:g} and at most {self.most:g}"
-        return f"between {self.least:g} and {self.most:g}"
+            return msg("above {least:g} and at most {most:g}", (self.least, self.most))
+        return msg("between {least:g} and {most:g}", (self.least, self.most))
 
 
 @dataclass(frozen=True)

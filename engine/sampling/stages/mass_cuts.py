@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from engine.errors import msg
 from engine.sampling.stages.base import NO_CONTEXT, Context, CutStage
 from engine.sampling.stages.info import REMOVES, UP, Info, Number, arxiv
 from engine.sampling.survivors import Survivors
@@ -55,7 +56,7 @@ class TopP(CutStage):
                 "Top-p",
                 slider=(0.01, 1, 0.01),
                 usual=0.9,
-                remedy="use 1 to switch it off, or temperature 0 for greedy",
+                remedy=msg("use 1 to switch it off, or temperature 0 for greedy"),
                 least=0,
                 most=1,
                 open_below=True,
@@ -113,7 +114,7 @@ class TypicalP(CutStage):
                 "Typical-p",
                 slider=(0.01, 1, 0.01),
                 usual=0.9,
-                remedy="use 1 to switch it off, 0.9 or 0.95 is usual",
+                remedy=msg("use 1 to switch it off, 0.9 or 0.95 is usual"),
                 least=0,
                 most=1,
                 open_below=True,
@@ -180,7 +181,7 @@ class TopH(CutStage):
                 "Top-H",
                 slider=(0.01, 1, 0.01),
                 usual=0.4,
-                remedy="use None to switch it off, 0.4 is usual",
+                remedy=msg("use None to switch it off, 0.4 is usual"),
                 least=0,
                 most=1,
                 open_below=True,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from engine.errors import SettingError
+from engine.errors import SettingError, msg
 from engine.sampling.stages.base import NO_CONTEXT, Context, TokenEdit, check_known, token_id
 from engine.sampling.stages.info import EITHER, MOVES, Info, Number, Paper, arxiv, finite
 from engine.sampling.survivors import Survivors
@@ -55,7 +55,7 @@ class LogitBias(TokenEdit):
                 "Bias",
                 slider=(-10, 10, 0.1),
                 usual=2,
-                remedy="use 1 to 5 to favour a token, -100 to all but rule it out",
+                remedy=msg("use 1 to 5 to favour a token, -100 to all but rule it out"),
                 # Far beyond, a float32 score keeps no digit of its own.
                 least=-1000,
                 most=1000,
@@ -66,7 +66,7 @@ class LogitBias(TokenEdit):
 
     def __post_init__(self) -> None:
         (limits,) = self.info.numbers
-        remedy = "give token ids with numbers to add, for example {262: -5.0}"
+        remedy = msg("give token ids with numbers to add, for example {262: -5.0}")
         given = self.bias.items() if isinstance(self.bias, Mapping) else self.bias
         if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
             raise SettingError(self.setting, given, "must be a mapping", remedy)
@@ -140,7 +140,7 @@ class RepetitionPenalty(TokenEdit):
                 "Repetition penalty",
                 slider=(1, 2, 0.01),
                 usual=1.2,
-                remedy="use 1 to switch it off, 1.1 to 1.3 against loops",
+                remedy=msg("use 1 to switch it off, 1.1 to 1.3 against loops"),
                 # Logits beyond float32's range would become infinite.
                 least=0.001,
                 most=1000,
@@ -179,7 +179,7 @@ def _amount(label: str) -> Number:
         label,
         slider=(-2, 2, 0.05),
         usual=0.5,
-        remedy="use 0 to switch it off, 0.1 to 1 against repetition",
+        remedy=msg("use 0 to switch it off, 0.1 to 1 against repetition"),
         least=-100,
         most=100,
         looser=EITHER,

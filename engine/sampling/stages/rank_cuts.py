@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from engine.errors import SettingError
+from engine.errors import SettingError, msg
 from engine.sampling.stages.base import NO_CONTEXT, Context, CutStage
 from engine.sampling.stages.info import REMOVES, UP, Info, Number, Paper, arxiv
 from engine.sampling.survivors import Survivors
@@ -51,10 +51,10 @@ class TopK(CutStage):
                 "Top-k",
                 slider=(0, 200, 1),
                 usual=50,
-                remedy="use 0 to switch it off, or a whole number of tokens to keep",
+                remedy=msg("use 0 to switch it off, or a whole number of tokens to keep"),
                 least=1,
                 whole=True,
-                takes="0 or a positive whole number",
+                takes=msg("0 or a positive whole number"),
                 looser=UP,
             ),
         ),
@@ -62,8 +62,8 @@ class TopK(CutStage):
 
     def check_vocabulary(self, vocab_size: int) -> None:
         if self.k > vocab_size:
-            problem = f"is above the vocabulary of {vocab_size:,} tokens"
-            remedy = f"use at most {vocab_size:,}, or 0 to switch it off"
+            problem = msg("is above the vocabulary of {vocab_size:,} tokens", vocab_size)
+            remedy = msg("use at most {vocab_size:,}, or 0 to switch it off", vocab_size)
             raise SettingError(self.setting, self.k, problem, remedy)
 
     def cut(self, survivors: Survivors, context: Context) -> Survivors:
@@ -121,7 +121,7 @@ class TailFree(CutStage):
                 "Tail-free",
                 slider=(0.01, 1, 0.01),
                 usual=0.95,
-                remedy="use 1 to switch it off, 0.95 is usual",
+                remedy=msg("use 1 to switch it off, 0.95 is usual"),
                 least=0,
                 most=1,
                 open_below=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from engine.errors import msg
 from engine.sampling.stages.adaptive import Mirostat
 from engine.sampling.stages.base import BanStage, CutStage, ScaleStage, Stage
 from engine.sampling.stages.constraint import Constraint
@@ -44,23 +45,29 @@ def _remarks(chain: list[Stage]) -> Iterator[StageRemark]:
             yield StageRemark(stage, stage.notices[0], True)
         elif greedy is not None and place > greedy:
             if isinstance(stage, BanStage):
-                reason = "temperature 0 has left one token: it can only refuse that one"
+                reason = msg("temperature 0 has left one token: it can only refuse that one")
                 yield StageRemark(stage, reason, True)
             else:
-                yield StageRemark(stage, "temperature 0 has already left a single token", False)
+                yield StageRemark(
+                    stage, msg("temperature 0 has already left a single token"), False
+                )
         elif greedy is not None and place < greedy and stage.keeps_the_best:
-            reason = "temperature 0 takes the most likely token, which this keeps in front"
+            reason = msg("temperature 0 takes the most likely token, which this keeps in front")
             # A later penalty may put another token first, and what Typical and XTC remove depends
             # on the tokens left and on their odds.
             if all(each.keeps_the_best for each in chain[place:greedy]):
                 yield StageRemark(stage, reason, False)
         elif _is_temperature(stage) and any(map(_is_temperature, chain[:place])):
-            yield StageRemark(stage, "it divides what another temperature has divided before", True)
+            yield StageRemark(
+                stage, msg("it divides what another temperature has divided before"), True
+            )
         elif mirostat is not None and isinstance(stage, CutStage) and place != mirostat:
             if place < mirostat:
-                reason = "mirostat sees only the tokens left here, and may not reach its tau"
+                reason = msg("mirostat sees only the tokens left here, and may not reach its tau")
             else:
-                reason = "it cuts what mirostat let through, so the surprise falls short of tau"
+                reason = msg(
+                    "it cuts what mirostat let through, so the surprise falls short of tau"
+                )
             yield StageRemark(stage, reason, True)
 
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from engine.errors import SettingError
+from engine.errors import SettingError, msg
 from engine.sampling.stages.base import NO_CONTEXT, Context, ScaleStage
 from engine.sampling.stages.info import DOWN, UP, Info, Number, Paper, finite
 from engine.sampling.survivors import Survivors
@@ -60,7 +60,9 @@ class Temperature(ScaleStage):
                 "Temperature",
                 slider=(0, 2, 0.01),
                 usual=0.7,
-                remedy=f"use 0 for greedy, or {_SMALLEST:f} or more (1 changes nothing)",
+                remedy=msg(
+                    "use 0 for greedy, or {smallest:f} or more (1 changes nothing)", _SMALLEST
+                ),
                 least=_SMALLEST,
                 most=_LARGEST,
                 words={0: "greedy"},
@@ -74,11 +76,11 @@ class Temperature(ScaleStage):
         value = finite(self.setting, self.temperature, limits.remedy)
         problem = ""
         if value < 0:
-            problem = "must not be negative"
+            problem = msg("must not be negative")
         elif 0 < value < limits.least:
-            problem = "is too small to divide by"
+            problem = msg("is too small to divide by")
         elif value > limits.most:
-            problem = f"must be at most {limits.most:,.0f}"
+            problem = msg("must be at most {most:,.0f}", limits.most)
         if problem:
             raise SettingError(self.setting, self.temperature, problem, limits.remedy)
         super().__post_init__()
@@ -152,7 +154,7 @@ class DynamicTemperature(ScaleStage):
                 "Lowest T",
                 slider=(0, 2, 0.01),
                 usual=0.5,
-                remedy="use for example 0.5 to 1.5",
+                remedy=msg("use for example 0.5 to 1.5"),
                 least=0,
                 most=_LARGEST,
                 looser=UP,
@@ -162,7 +164,7 @@ class DynamicTemperature(ScaleStage):
                 "Highest T",
                 slider=(0.01, 3, 0.01),
                 usual=1.5,
-                remedy="use for example 0.5 to 1.5, or temperature 0 for greedy",
+                remedy=msg("use for example 0.5 to 1.5, or temperature 0 for greedy"),
                 least=_SMALLEST,
                 most=_LARGEST,
                 looser=UP,
@@ -172,7 +174,7 @@ class DynamicTemperature(ScaleStage):
                 "Exponent",
                 slider=(0.1, 4, 0.05),
                 usual=1,
-                remedy="1 is usual",
+                remedy=msg("1 is usual"),
                 least=0.01,
                 most=100,
                 looser=DOWN,
@@ -182,7 +184,7 @@ class DynamicTemperature(ScaleStage):
     )
 
     def no_effect(self) -> str | None:
-        return "both of its ends are 1" if self.low == self.high == 1 else None
+        return msg("both of its ends are 1") if self.low == self.high == 1 else None
 
     def temperature_of(self, survivors: Survivors) -> float:
         """T for these tokens; 1 for a single one."""

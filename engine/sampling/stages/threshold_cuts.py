@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from engine.errors import msg
 from engine.sampling.stages.base import NO_CONTEXT, Context, CutStage
 from engine.sampling.stages.info import DOWN, REMOVES, UP, Info, Number, arxiv
 from engine.sampling.survivors import Survivors
@@ -47,7 +48,7 @@ class MinP(CutStage):
                 "Min-p",
                 slider=(0, 1, 0.005),
                 usual=0.05,
-                remedy="use 0 to switch it off, 0.05 to 0.1 with a high temperature",
+                remedy=msg("use 0 to switch it off, 0.05 to 0.1 with a high temperature"),
                 least=0,
                 most=1,
                 looser=DOWN,
@@ -73,7 +74,7 @@ def _epsilon(label: str) -> Number:
         label,
         slider=(0, 0.01, 0.0001),
         usual=0.0009,
-        remedy="use 0 to switch it off, 0.0003 to 0.004 is usual",
+        remedy=msg("use 0 to switch it off, 0.0003 to 0.004 is usual"),
         least=0,
         most=1,
         open_below=True,
@@ -277,7 +278,7 @@ class TopNSigma(CutStage):
                 "Top-n-sigma",
                 slider=(0, 5, 0.05),
                 usual=1,
-                remedy="use 0 to switch it off, 1 is usual",
+                remedy=msg("use 0 to switch it off, 1 is usual"),
                 least=0,
                 most=100,
                 open_below=True,

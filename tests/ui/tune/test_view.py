@@ -1,15 +1,20 @@
 """The tune page's HTML: every text that is not ours stays text, and a star says what it says."""
 
+import json
 import math
 
 import pandas as pd
 import pytest
 
+from engine.errors import SettingError, msg
 from tests.ui import hostile
 from ui.charts.tune import Grid
 from ui.tune.metrics import Extreme
+from ui.tune.sweep_record import _message, _recorded
 from ui.tune.view import extremes_table, small_heatmaps, texts_list
+from ui.visits.records import BrokenRecord
 from ui.words.language import speaking
+from ui.words.refusals import told
 
 
 @pytest.mark.parametrize("text", [*hostile.VOCAB, "<script>x</script>", "<b>&amp;", "a\u202eb"])
@@ -30,3 +35,17 @@ def test_a_star_marks_a_better_end_and_equal_cells_have_no_ends():
     with speaking("de"):
         assert "0,00 (0,00 bis 0,20) bei" in extremes_table({"seq_rep_4": (low, high)})
     assert "<td>0.00 in every cell</td><td>–</td>" in shown
+
+
+def test_a_message_comes_back_from_a_record_in_any_language():
+    error = SettingError("top_k", 0.5, "must be a whole number", msg("use 0 to {steps}", 4))
+    notice = msg("A text could not go on: {error}", error)
+    back = _message(json.loads(json.dumps(_recorded(notice))))
+    assert (back, back.values) == (notice, notice.values) and _message("as it was") == "as it was"
+    with speaking("de"):
+        assert told(back).startswith(
+            "Ein Text konnte nicht weitergehen: top_k muss eine ganze Zahl"
+        )
+    for broken in (["{a:>99999999}", 1], ["use 0 to {steps}", 1, 2], [[]], {}, []):
+        with pytest.raises(BrokenRecord):
+            _message(broken)

@@ -9,7 +9,6 @@ import pytest
 
 from ui.skeleton.tables import table as table_of
 from ui.words.catalogue import english_table, table
-from ui.words.elsewhere import FILES, ROOT, read_of
 from ui.words.labels import counted, token_label
 from ui.words.language import (
     ENGLISH,
@@ -23,14 +22,14 @@ from ui.words.language import (
     speaking,
     with_figures,
 )
-from ui.words.translations import said_in_code, translated, untranslated
+from ui.words.translations import FILES, ROOT, read_of, said_in_code, translated, untranslated
 
 OTHERS = [code for code in LANGUAGES if code != ENGLISH]
 
 
 def places(text: str) -> set[str]:
     """The named places of a sentence, and what form the table of samplers gives their figures."""
-    return set(re.findall(r"\{\w+(?::\w+)?\}", text))
+    return set(re.findall(r"\{\w+(?::[^}]+)?\}", text))
 
 
 @pytest.mark.parametrize("code", OTHERS)
