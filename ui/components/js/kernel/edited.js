@@ -8,18 +8,12 @@ import { first_index, lower_bound, Ranking } from './ranking.js';
  * @import { Survivors } from './survivors.js'
  * @typedef {{rank: number, id: number, score: number, value: number}} Edit a moved token: its rank in the parent, its
  *   score there, and its new one, -Infinity where it is removed
- * @typedef {[number, number, number]} Span a stretch of runs that stay: first run there, first run here, length
  */
-
-// Below this share of the old sum, subtracting what went would lose digits: the sum is taken anew.
-const SAFE_SHARE = 0.01;
 
 /** Some tokens moved to other scores, the others as they were. */
 export class EditedRanking extends Ranking {
   #parent;
   #edits;
-  /** @type {Span[]} */
-  #spans = [];
 
   /**
    * @param {Survivors} survivors what is edited
@@ -65,58 +59,12 @@ export class EditedRanking extends Ranking {
 
   /** @override */
   make_runs() {
-    const { spans, ...runs } = merge_runs(this.#parent, this.gone, this.came);
-    this.#spans = spans;
-    return runs;
+    return merge_runs(this.#parent, this.gone, this.came);
   }
 
   /** @override */
   make_ids() {
     return merge_ids(this.#parent, this.gone, this.came, this.places);
-  }
-
-  /**
-   * From the parent's sums: the entropy is the same whatever score they are relative to. A score that rises above all
-   * others becomes that score, else the terms of its moment would cancel.
-   *
-   * @override
-   */
-  quick_sums() {
-    const { ranking, rough_sums } = this.#parent;
-    let { total, moment } = rough_sums;
-    for (const rank of this.gone) {
-      const shift = ranking.value_at(rank) - rough_sums.highest;
-      total -= Math.exp(shift);
-      moment -= Math.exp(shift) * shift;
-    }
-    if (!(total > SAFE_SHARE * rough_sums.total)) return null;
-    const highest = Math.max(rough_sums.highest, this.came[0]?.value ?? -Infinity);
-    const rise = highest - rough_sums.highest;
-    const factor = Math.exp(-rise);
-    moment = (moment - rise * total) * factor;
-    total *= factor;
-    for (const { value } of this.came) {
-      const shift = value - highest;
-      total += Math.exp(shift);
-      moment += Math.exp(shift) * shift;
-    }
-    return { total, moment, highest };
-  }
-
-  /** @override */
-  make_weights() {
-    const old = this.#parent.ranking;
-    const { values, highest } = this;
-    if (!old.is_weighed || old.highest !== highest) return super.make_weights();
-    const weights = new Float64Array(values.length);
-    let filled = 0;
-    for (const [from, to, length] of this.#spans) {
-      for (; filled < to; filled++) weights[filled] = Math.exp(values[filled] - highest);
-      weights.set(old.weights.subarray(from, from + length), to);
-      filled = to + length;
-    }
-    for (; filled < values.length; filled++) weights[filled] = Math.exp(values[filled] - highest);
-    return weights;
   }
 
   /** @override */
@@ -177,7 +125,7 @@ const place_of = ({ ranking, start, stop }, value, id) =>
   Math.min(Math.max(ranking.count_before(value, id), start), stop);
 
 /**
- * The runs with what went and what came; `spans` are the stretches of unchanged ones.
+ * The runs with what went and what came.
  *
  * @param {Survivors} survivors
  * @param {Uint32Array} gone
@@ -188,8 +136,6 @@ function merge_runs({ ranking, start, stop }, gone, came) {
   const last = ranking.run_at(stop);
   const values = new Float32Array(last - first + 1 + came.length);
   const counts = new Uint32Array(values.length);
-  /** @type {Span[]} */
-  const spans = [];
   let runs = 0;
   let left = 0; // index into gone
   let entered = 0; // index into came
@@ -208,7 +154,6 @@ function merge_runs({ ranking, start, stop }, gone, came) {
     if (runs && values[runs - 1] === ranking.values[from]) add(ranking.values[from], ranking.counts[from++]);
     values.set(ranking.values.subarray(from, to), runs);
     counts.set(ranking.counts.subarray(from, to), runs);
-    if (from < to) spans.push([from, runs, to - from]);
     runs += to - from;
   };
   /** The next run that is not simply copied. */
@@ -231,7 +176,7 @@ function merge_runs({ ranking, start, stop }, gone, came) {
     add(value, count);
   }
   for (; entered < came.length; entered++) add(came[entered].value, 1);
-  return { values: values.subarray(0, runs), counts: counts.subarray(0, runs), spans };
+  return { values: values.subarray(0, runs), counts: counts.subarray(0, runs) };
 }
 
 /**

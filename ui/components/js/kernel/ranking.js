@@ -58,8 +58,6 @@ export class Ranking {
   #ids = null;
   /** @type {ReturnType<typeof weigh> | null} */
   #weighed = null;
-  /** @type {Sums | null} */
-  #rough = null;
 
   /**
    * What is not given the subclass makes, when it is asked for.
@@ -155,23 +153,8 @@ export class Ranking {
     return this.#weigh();
   }
 
-  /** The same where no cut depends on its last digits: without the weights where they can be told so. */
-  get rough_sums() {
-    return this.#weighed ?? (this.#rough ??= this.quick_sums()) ?? this.#weigh();
-  }
-
   #weigh() {
     return (this.#weighed ??= weigh(this, this.make_weights()));
-  }
-
-  /** Whether the weights are there already. */
-  get is_weighed() {
-    return this.#weighed !== null;
-  }
-
-  /** The sums where they can be told without the weights; null where they cannot. @returns {Sums | null} */
-  quick_sums() {
-    return null;
   }
 
   /** @returns {Float64Array} */
@@ -189,7 +172,7 @@ export class Ranking {
 
   /** Shannon entropy of the softmax of all scores, in nats. */
   get entropy() {
-    return entropy_of(this.rough_sums);
+    return entropy_of(this.sums);
   }
 
   /** The same in bits. */

@@ -120,7 +120,7 @@ function removed_mass({ before, after, made }) {
   if (after.count === 0) return 1;
   if (after.ranking === before.ranking) return Math.max(0, 1 - after.mass / before.mass);
   if (made.edits) {
-    const { total, highest } = before.rough_sums;
+    const { total, highest } = before.sums;
     const dropped = made.edits.filter(edit => edit.value === -Infinity);
     return dropped.reduce((sum, { score }) => sum + Math.exp(score - highest), 0) / total;
   }

@@ -107,11 +107,6 @@ export class Shaped {
     return score;
   }
 
-  /** Rank in the raw row of what has this rank at the end. @param {number} rank */
-  rank_in_row(rank) {
-    return this.stages.reduceRight((own, stage) => stage.follow_back(own), rank);
-  }
-
   /**
    * Of the tokens left after the first `done` samplers, in their order, the ranks before the cuts; null where they
    * are a run of that very ranking.
@@ -170,12 +165,6 @@ export class Shaped {
       is_contiguous,
       mass: Math.min(1, weight_of_all(ranking, origins, first, last) / mass),
     };
-  }
-
-  /** What a token of this rank before the cuts has in the draw. @param {number} rank */
-  final_prob_of(rank) {
-    const last = this.trace(rank, this.uncut).at(-1);
-    return last ? this.final.prob_at(last) : 0;
   }
 
   /**

@@ -52,11 +52,6 @@ export class Survivors {
     return (this.#sums ??= this.is_cut ? this.summed() : this.ranking.sums);
   }
 
-  /** The same where no cut depends on its last digits. */
-  get rough_sums() {
-    return (this.#sums ?? this.is_cut) ? this.sums : this.ranking.rough_sums;
-  }
-
   /** @returns {Sums} */
   summed() {
     const { ranking, start, stop } = this;
@@ -126,7 +121,7 @@ export class Survivors {
 
   /** Shannon entropy of the survivors' probabilities, in nats. */
   get entropy() {
-    return this.count > 1 ? entropy_of(this.rough_sums) : 0;
+    return this.count > 1 ? entropy_of(this.sums) : 0;
   }
 
   /** The same in bits. */

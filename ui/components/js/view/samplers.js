@@ -170,6 +170,6 @@ const moved_by = ({ made: { edits = [] } }, label_of) =>
  */
 function share_of(survivors, scores) {
   if (!survivors.count || !scores.length) return 0;
-  const { total, highest } = survivors.rough_sums;
+  const { total, highest } = survivors.sums;
   return Math.min(1, scores.reduce((sum, score) => sum + Math.exp(score - highest), 0) / total);
 }

@@ -123,7 +123,10 @@ describe('why not', () => {
 
   test('samplers that remove it together are named', async () => {
     const page = await path_of(3, { top_k: 2, top_p: 0.5 }, {}, { blocked_by: ['top_k', 'top_p'] });
-    assert.equal(await page.told(), 'Switching off one sampler would not admit it: top-k and top-p remove it together.');
+    assert.equal(
+      await page.told(),
+      'Switching off one sampler would not admit it: top-k and top-p remove it together.',
+    );
     assert.deepEqual(page.offers(), []);
   });
 
