@@ -65,7 +65,7 @@ def test_cells_are_read_refusals_are_said_and_a_prompt_of_markup_stays_one(tune)
 def a_click_anywhere_in_a_cell_shows_its_texts(tune: Page) -> None:
     for column, row, label in ((4, 0, "T 1.6, p 0.5"), (0, 4, "T 0.4, p 1"), (2, 2, "T 1, p 0.9")):
         click_cell(tune, column, row, columns=5, rows=5)
-        expect(tune.get_by_text(f"{label}, mean of 1 text")).to_be_visible()
+        expect(tune.get_by_text(f"{label}, over 1 text")).to_be_visible()
         chosen = label.split()[1].rstrip(",")
         expect(tune.get_by_role("combobox", name=re.compile("Cell: Temperature"))).to_have_value(
             chosen
@@ -137,10 +137,10 @@ def test_five_minutes_for_a_support_answer(tune, tmp_path):
     expect(tune.get_by_text(re.compile("Ended early"))).to_have_count(0)
     # 4: read cells
     click_cell(tune, 4, 4, columns=5, rows=5)
-    expect(tune.get_by_text("T 1.6, p 1, mean of 4 texts")).to_be_visible()
+    expect(tune.get_by_text("T 1.6, p 1, over 4 texts")).to_be_visible()
     expect(tune.get_by_role("list", name="Texts of the chosen cell")).to_contain_text("seed 3")
     click_cell(tune, 1, 2, columns=5, rows=5)
-    expect(tune.get_by_text("T 0.7, p 0.9, mean of 4 texts")).to_be_visible()
+    expect(tune.get_by_text("T 0.7, p 0.9, over 4 texts")).to_be_visible()
     # 5: the trade-off
     tune.get_by_role("radio", name="Trade-off").click()
     front = tune.get_by_role("figure", name="Trade-off: diversity against likelihood")
@@ -148,10 +148,10 @@ def test_five_minutes_for_a_support_answer(tune, tmp_path):
     front.scroll_into_view_if_needed()
     mark = front.locator(".scatterlayer .trace").nth(1).locator(".point").first.bounding_box()
     press(tune, mark["x"] + mark["width"] / 2, mark["y"] + mark["height"] / 2)
-    expect(tune.get_by_text("T 0.7, p 0.9, mean of 4 texts")).to_have_count(0)
+    expect(tune.get_by_text("T 0.7, p 0.9, over 4 texts")).to_have_count(0)
     tune.get_by_role("figure", name="Heatmap of perplexity").scroll_into_view_if_needed()
     click_cell(tune, 1, 2, columns=5, rows=5)
-    expect(tune.get_by_text("T 0.7, p 0.9, mean of 4 texts")).to_be_visible()
+    expect(tune.get_by_text("T 0.7, p 0.9, over 4 texts")).to_be_visible()
     tune.get_by_role("radio", name="Lowest and highest").click()
     expect(tune.get_by_role("region", name=re.compile("Lowest and highest"))).to_contain_text(
         "mean log-probability"

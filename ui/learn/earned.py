@@ -61,7 +61,7 @@ class Concept:
     links: tuple[tuple[str, dict[str, str]], ...]
 
     def holds(self, typed: str) -> bool:
-        """Whether every word of a search stands in its row."""
+        """Tell if every word of a search is in its row."""
         said = " ".join([self.topic, self.name, *(text for text, _ in self.links)]).lower()
         return all(word in said for word in typed.lower().split())
 
