@@ -47,7 +47,7 @@ class Pace:
 
 @dataclass
 class Seen:
-    """What one of them saw.
+    """Figures of one of them.
 
     Attributes:
         ms: wall time of each step.
@@ -85,7 +85,7 @@ class Seen:
 
     @classmethod
     def of_all(cls, every: Iterable[Seen]) -> Seen:
-        """What all of them saw together."""
+        """Figures of all of them together."""
         both = cls()
         for seen in every:
             both.ms += seen.ms
@@ -184,7 +184,7 @@ def _slept_until(moment: float, over: Over) -> bool:
 
 
 def batches(model: LanguageModel, rows: int) -> Work:
-    """One batch of so many rows after another."""
+    """Run one batch of `rows` after another."""
 
     def work(seen: Seen, over: Over) -> None:
         ids = _usual_prompt(model)

@@ -71,7 +71,7 @@ class CacheFormula:
 
     @property
     def is_keys_and_values(self) -> bool:
-        """Whether each layer keeps keys and values of one shape, and nothing else."""
+        """Tell if each layer keeps keys and values of one shape, and nothing else."""
         return bool(self.layers) and None not in map(_shape, self.layers)
 
     def __str__(self) -> str:

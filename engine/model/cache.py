@@ -272,5 +272,5 @@ def with_other_states(cache: Cache, name: str) -> Cache:
 
 
 def holds_keys_and_values(cache: Cache) -> bool:
-    """Whether all layers are of the kinds that keep keys and values, and are transformers' own."""
+    """Tell if all layers are of the kinds that keep keys and values, and are transformers' own."""
     return all(type(layer) in _KEYS_AND_VALUES for layer in cache.layers)

@@ -35,7 +35,7 @@ PATIENCE_SECONDS = 1.0  # of waiting, after which a pass counts as the next kind
 
 
 class Kind(IntEnum):
-    """What a forward pass is for; lower goes first."""
+    """Purpose of a forward pass; lower goes first."""
 
     STEP = 0
     BATCH = 1

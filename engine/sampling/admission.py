@@ -1,4 +1,4 @@
-"""What would admit a removed token: a small change of one setting that lets it survive.
+"""Find what would admit a removed token: a small change of one setting that lets it survive.
 
     >>> found = admitting_change(logits, SamplingSettings(top_k=10), NO_CONTEXT, token_id)
     >>> found.setting, found.value

@@ -166,7 +166,7 @@ def test_an_unknown_lesson_shows_the_list(app):
 
 
 def follow(app: AppTest, **query: str) -> None:
-    """What a link of the list of concepts does."""
+    """Follow a link of the list of concepts."""
     app.query_params.clear()
     for name, value in query.items():
         app.query_params[name] = value

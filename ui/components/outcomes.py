@@ -38,7 +38,7 @@ def is_previewed(settings: SamplingSettings) -> bool:
 def shaped(
     raw: RankedRow, stages: Sequence[StageResult], settings: SamplingSettings, u: float | None
 ) -> tuple[dict[str, Any], bytes]:
-    """What a chain made of a row, for the browser, and the arrays that entries point into.
+    """Pack what a chain made of a row for the browser, and the arrays that entries point into.
 
     Args:
         raw: the row.

@@ -1,4 +1,4 @@
-"""What there is to learn, and what of it a person has earned.
+"""List what there is to learn, and what of it a person has earned.
 
 Concepts come from `lessons/map/`, the structure in map.toml, the words under the same keys:
 

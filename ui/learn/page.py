@@ -228,7 +228,7 @@ def go_to(lesson: Lesson | None, step: str = "") -> None:
 
 
 def draw_concepts() -> None:
-    """What there is to learn, as a table that can be searched."""
+    """Draw what there is to learn, as a table that can be searched."""
     typed = st.text_input(say("Search what there is to learn"), key="learn_search")
     there = concepts(language())
     found = [one for one in there if one.holds(typed)]
@@ -259,7 +259,7 @@ def concepts_table(found: list[Concept], kept: dict[str, str]) -> str:
 
 
 def draw_progress() -> None:
-    """What the person has earned, and its file."""
+    """Draw what the person has earned, and its file."""
     progress, problem = my_progress(), my_problem()
     if problem:
         st.warning(markdown_text(problem))

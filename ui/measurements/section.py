@@ -18,7 +18,7 @@ AnyResult = TypeVar("AnyResult")
 
 
 class Drawn(Changeable, Protocol):
-    """What fields and pictures may use of a section as a visitor has it, see `Held`.
+    """The part that fields and pictures may use of a section as a visitor has it, see `Held`.
 
     Attributes:
         model: what is measured.
@@ -32,10 +32,10 @@ class Drawn(Changeable, Protocol):
 
     @property
     def is_running(self) -> bool:
-        """Whether it is being measured, or waits for its turn."""
+        """Tell if it is being measured, or waits for its turn."""
 
     def result(self) -> Any | None:
-        """What there is to show; None before there is anything."""
+        """Results to show; None before there is anything."""
 
 
 @dataclass(frozen=True)

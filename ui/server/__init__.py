@@ -1,1 +1,1 @@
-"""What the app adds to the web server, and what is said when something breaks."""
+"""Additions of the app to the web server, and the sentences for something that breaks."""

@@ -1,1 +1,1 @@
-"""What every page is made of: header, theme, fields, tables, work in the background."""
+"""Parts of every page: header, theme, fields, tables, work in the background."""

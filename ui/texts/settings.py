@@ -82,7 +82,7 @@ def _plain_value(name: str, stage: Stage | None) -> Any:
 
 
 def page_table() -> dict[str, Any]:
-    """What a page knows of settings: the table of samplers, and what it begins from.
+    """The table of samplers, with the settings that a page begins from.
 
     Keys:
         first: names of the samplers that a new page shows.

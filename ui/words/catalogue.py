@@ -114,7 +114,7 @@ _SHAPES = {
 
 
 def value_shape(name: str) -> str:
-    """What a sampler's value is while it is on.
+    """Kind of a sampler's value while it is on.
 
     ``number``, ``numbers``; ``biases`` and ``sequences``, lists of [token id, bias] and of lists of
     token ids; ``source``, a text in a language.

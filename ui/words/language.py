@@ -156,7 +156,7 @@ def marked(sentence: str) -> str:
 
 
 def is_translated(template: str) -> bool:
-    """Whether any language has the sentence."""
+    """Tell if any language has the sentence."""
     return any(template in _file(code) for code in LANGUAGES if code != ENGLISH)
 
 

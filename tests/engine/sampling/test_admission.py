@@ -1,4 +1,4 @@
-"""What would admit a removed token: every answer is true, and the value before it is not."""
+"""Check what would admit a removed token: each answer admits it, the value before does not."""
 
 import math
 import threading

@@ -25,7 +25,7 @@ from ui.words.language import say
 
 
 class Prices(Protocol):
-    """What is used of inputs: dollars per million tokens."""
+    """Prices among the inputs: dollars per million tokens."""
 
     input_price: float
     output_price: float

@@ -28,7 +28,7 @@ APP = "prediction"
 
 @dataclass(frozen=True)
 class Revealed:
-    """What a person has drawn, and what the model gives.
+    """Draw what a person has predicted, and what the model gives.
 
     Attributes:
         drawn, truth: values, one a bar.

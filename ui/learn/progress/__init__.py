@@ -1,4 +1,4 @@
-"""What a person has done; predictions and quizzes note it here, `ui.learn.earned` counts it.
+"""Keep what a person has done; predictions and quizzes note it here, `ui.learn.earned` counts it.
 
 entries.py    a step read, a task solved, a prediction, an answer
 progress.py   all of them; two of these joined; as a file

@@ -135,7 +135,7 @@ class Answered(Entry):
 
     @property
     def points(self) -> float:
-        """What it is worth, by Brier's rule."""
+        """Points by Brier's rule."""
         return points(self.confidence, self.right, self.answers)
 
     def _check(self) -> None:

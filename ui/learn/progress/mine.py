@@ -1,4 +1,4 @@
-"""The progress of whoever looks at the page, and what this tab shows of it."""
+"""The progress of the person at the page, and what this tab shows of it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Done:
 
 
 class MyDone(Done):
-    """The progress of whoever looks at the page; `my_problem` says where it cannot be kept."""
+    """The progress of the person at the page; `my_problem` says if it cannot be kept."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class MyDone(Done):
 
 
 def _kept(entries: Iterable[Entry]) -> bool:
-    """Whether entries are taken down on disk; where that is refused, `my_problem` says why."""
+    """Tell if entries are kept on disk; if that is refused, `my_problem` says why."""
     person = this_person()
     if person is None:
         return False
@@ -68,7 +68,7 @@ def _kept(entries: Iterable[Entry]) -> bool:
 
 
 def my_progress() -> Progress:
-    """What this person has done; nothing where that cannot be read, and `my_problem` says why."""
+    """Return what this person has done; nothing if it cannot be read, which `my_problem` says."""
     person = this_person()
     if person is None:
         return NOTHING
@@ -101,5 +101,5 @@ def my_problem() -> str:
 
 
 def on_screen(kind: str) -> dict[str, Any]:
-    """What this tab is in the middle of, by name: ``quizzes`` or ``predictions``."""
+    """Return what this tab is in the middle of, by name: ``quizzes`` or ``predictions``."""
     return st.session_state.setdefault(_ON_SCREEN, {}).setdefault(kind, {})

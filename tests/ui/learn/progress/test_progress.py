@@ -1,4 +1,4 @@
-"""What a person did: joined from two tabs or a file."""
+"""Progress joined from two tabs or a file."""
 
 import json
 from itertools import permutations

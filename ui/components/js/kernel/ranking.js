@@ -70,7 +70,7 @@ export class Ranking {
     if (ids) this.#ids = ids;
   }
 
-  /** What this one was made of (`Survivors`); null of the raw logits. @returns {{ranking: Ranking} | null} */
+  /** The `Survivors` that this one was made of; null of the raw logits. @returns {{ranking: Ranking} | null} */
   get parent() {
     return null;
   }

@@ -36,7 +36,7 @@ const CUTS = {
 };
 
 /**
- * Figures of those cuts, beside the ones that all samplers have.
+ * Figures of those cuts, besides the ones that all samplers have.
  *
  * @type {Record<string, (value: number, before: Survivors, after: Survivors) => Record<string, number>>}
  */
