@@ -141,7 +141,7 @@ def done(session: LessonSession, action: str) -> int:
 
 @MEASURES.add
 def done_last(session: LessonSession, action: str) -> bool:
-    """Tell if this was done last, of the same actions; changes of settings do not count."""
+    """Whether this was done last, of the same actions; changes of settings do not count."""
     return session.last_action == action
 
 
