@@ -150,7 +150,7 @@ def _usual_prompt(model: LanguageModel) -> list[int]:
 
 
 def steps(model: LanguageModel, pace: Pace, seed: int = 0) -> Work:
-    """Somebody who steps through a text of their own; a late step makes none of the next wait.
+    """A visitor who steps through a text of their own; a late step makes none of the next wait.
 
     The first step comes after a random part of the pace, as people do not begin together.
     """

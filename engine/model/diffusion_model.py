@@ -25,9 +25,9 @@ from engine.model.vocabulary import Vocabulary
 
 MASK_SIGN = "░"  # a mask within a text for people
 
-# A number in brackets is a gap of so many tokens; after a backslash it is text.
+# A number in brackets is a gap of that many tokens; after a backslash it is text.
 _GAP = re.compile(r"(\\?)\[([0-9]+)\]")
-_GAP_EXAMPLE = msg("write a number in brackets for a gap of so many tokens, as in The [4] sat")
+_GAP_EXAMPLE = msg("write a number in brackets for a gap of that many tokens, as in The [4] sat")
 
 
 class DiffusionModel(LoadedModel):

@@ -25,7 +25,7 @@ from ui.words.catalogue import WORDED, english_table
 from ui.words.language import ENGLISH, FOLDER, LANGUAGES, OF_ENGINE
 
 ROOT = Path(__file__).resolve().parents[2]
-# Whoever is called with a sentence, and the places of its arguments that are one.
+# Functions that take a sentence, and the places of their arguments that are one.
 KEYWORDS = {
     **dict.fromkeys(("say", "marked", "msg", "told", "do", "Task"), (0,)),
     **dict.fromkeys(("guarded", "mount_app"), (1,)),

@@ -47,7 +47,7 @@ def draw_fields(lab: DiffusionLab) -> None:
         EXAMPLES,
         label=say("Text with gaps"),
         help=say(
-            "A number in brackets is a gap of so many tokens: The [4] sat. Write \\\\[4] "
+            "A number in brackets is a gap of that many tokens: The [4] sat. Write \\\\[4] "
             "for the text itself. A token is a word or a part of one."
         ),
     )

@@ -1,4 +1,4 @@
-// The one thing that the line below the loop says: what matters most just now.
+// The one thing that the line below the loop says: what matters most at this moment.
 
 import { what_if_text } from './chain.js';
 import { search_sentence } from './contrastive.js';

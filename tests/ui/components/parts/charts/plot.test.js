@@ -12,7 +12,7 @@ import { guided } from '../../fixtures.js';
 
 const PO = new URL('../../../../../ui/words/languages/de.po', import.meta.url);
 
-test('the legend of a saved figure has the names that the page has just now', () => {
+test('the legend of a saved figure has the names that the page shows', () => {
   const drawing = {
     described: distribution.describe(guided(2), { memory: {}, places: 12, is_calm: true }),
     styles: styles_of(distribution, {}),
